@@ -1,0 +1,8 @@
+//! One file per subcommand: its arguments and its `run`.
+
+pub mod doctor;
+pub mod flame;
+pub mod fold;
+pub mod record;
+pub mod report;
+pub mod script;

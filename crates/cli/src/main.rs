@@ -1,0 +1,49 @@
+//! The `plumb` command: parses the command line and hands over to one file per subcommand in `cmd/`.
+//!
+//! Not here: anything that a library could do. The edges live here: terminal, files, exit codes.
+
+mod cmd;
+mod load;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// A Linux profiler that gets to the bottom of every stack.
+#[derive(Parser)]
+#[command(name = "plumb", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Sample a command, processes or the machine, and write a recording
+    Record(cmd::record::Args),
+    /// Show where the time went: functions by their share
+    Report(cmd::report::Args),
+    /// Print every sample with its stack, as `perf script` does
+    Script(cmd::script::Args),
+    /// Print folded stacks, one line a stack, for flame graph tools
+    Fold(cmd::fold::Args),
+    /// Draw a flame graph as one HTML or SVG file
+    Flame(cmd::flame::Args),
+    /// Say what this user may record here, and what a recording lacks
+    Doctor(cmd::doctor::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Record(args) => cmd::record::run(args),
+        Command::Report(args) => cmd::report::run(args),
+        Command::Script(args) => cmd::script::run(args),
+        Command::Fold(args) => cmd::fold::run(args),
+        Command::Flame(args) => cmd::flame::run(args),
+        Command::Doctor(args) => cmd::doctor::run(args),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("plumb: {error:#}");
+        ExitCode::FAILURE
+    })
+}

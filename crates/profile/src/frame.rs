@@ -1,0 +1,164 @@
+//! One level of a stack: an address in a file, or the reason why there is no further frame.
+
+use crate::dso::DsoId;
+use crate::table::id;
+
+id!(
+    /// A distinct frame.
+    FrameId
+);
+
+/// An address in the space that the frame's [`Dso`](crate::Dso) names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Address(pub u64);
+
+/// One level of a stack. Equal frames are stored once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// User code, kernel code or a marker.
+    pub kind: FrameKind,
+    /// The file; for a marker the file that is to blame, if one is. `None`: an address that nothing was mapped at.
+    pub dso: Option<DsoId>,
+    /// The program counter as sampled: for a caller this is the *return* address, one past its call. Use
+    /// [`Frame::lookup`] to find the function. 0 for markers.
+    pub address: Address,
+    /// Whether `address` is a return address.
+    pub is_return: bool,
+    /// How the frame was found.
+    pub found: Found,
+}
+
+impl Frame {
+    /// A frame that says why the stack ends where it does.
+    pub fn marker(cut: Cut, blamed: Option<DsoId>) -> Self {
+        Frame {
+            kind: FrameKind::Cut(cut),
+            dso: blamed,
+            address: Address(0),
+            is_return: false,
+            found: Found::Sampled,
+        }
+    }
+
+    /// The address to look up: inside the call instruction for a return address.
+    pub fn lookup(&self) -> Address {
+        Address(self.address.0.saturating_sub(self.is_return.into()))
+    }
+
+    /// The reason, if this frame is a marker.
+    pub fn cut(&self) -> Option<Cut> {
+        match self.kind {
+            FrameKind::Cut(cut) => Some(cut),
+            FrameKind::User | FrameKind::Kernel => None,
+        }
+    }
+}
+
+/// What ran at a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrameKind {
+    /// Code of the process.
+    User,
+    /// Code of the kernel, on behalf of the process or of itself.
+    Kernel,
+    /// No code: the outermost frame of an incomplete user stack, saying why it ends.
+    Cut(Cut),
+}
+
+/// How a frame was found, from most to least to be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Found {
+    /// It is the sampled program counter itself, or the kernel reported it, or it came with an imported profile.
+    Sampled,
+    /// By unwind information.
+    Cfi,
+    /// By the frame-pointer convention, where unwind information is missing.
+    FramePointer,
+    /// Taken from earlier samples of the thread, whose stack words were the same where both could be read.
+    Stitched,
+    /// By scanning the stack for words that look like return addresses.
+    Scan,
+}
+
+/// Why a user stack ends before its root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cut {
+    /// The stack is deeper than the part of it that the kernel copied.
+    CopyTooShort,
+    /// The file has no unwind information for the address, and no frame pointer helped.
+    NoUnwindInfo,
+    /// The file's unwind information is damaged or asks for something unknown.
+    BadUnwindInfo,
+    /// Code in anonymous memory (JIT): no unwind information exists, and no frame pointer helped.
+    JitCode,
+    /// The return address belongs to no mapping: the stack is corrupt, or a mapping was not seen.
+    NotMapped,
+    /// The file could not be opened, so its unwind information could not be read.
+    FileUnreadable,
+    /// The stack's memory could not be read where the rules point.
+    StackUnreadable,
+    /// A rule needs a register whose value is not known.
+    RegisterUnknown,
+    /// The stack does not advance: it points at itself.
+    NotAdvancing,
+    /// More frames than the recorder's limit.
+    TooManyFrames,
+    /// The sample came without user registers or stack (an imported profile without them).
+    NoUserStack,
+}
+
+impl Cut {
+    /// All reasons.
+    pub const ALL: [Cut; 11] = [
+        Cut::CopyTooShort,
+        Cut::NoUnwindInfo,
+        Cut::BadUnwindInfo,
+        Cut::JitCode,
+        Cut::NotMapped,
+        Cut::FileUnreadable,
+        Cut::StackUnreadable,
+        Cut::RegisterUnknown,
+        Cut::NotAdvancing,
+        Cut::TooManyFrames,
+        Cut::NoUserStack,
+    ];
+
+    /// Stable name, for files and machine-readable output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cut::CopyTooShort => "copy-too-short",
+            Cut::NoUnwindInfo => "no-unwind-info",
+            Cut::BadUnwindInfo => "bad-unwind-info",
+            Cut::JitCode => "jit-code",
+            Cut::NotMapped => "not-mapped",
+            Cut::FileUnreadable => "file-unreadable",
+            Cut::StackUnreadable => "stack-unreadable",
+            Cut::RegisterUnknown => "register-unknown",
+            Cut::NotAdvancing => "not-advancing",
+            Cut::TooManyFrames => "too-many-frames",
+            Cut::NoUserStack => "no-user-stack",
+        }
+    }
+
+    /// The reason called `name`.
+    pub fn from_name(name: &str) -> Option<Cut> {
+        Cut::ALL.into_iter().find(|cut| cut.name() == name)
+    }
+
+    /// A few words for people: what stands in place of the missing callers.
+    pub fn text(self) -> &'static str {
+        match self {
+            Cut::CopyTooShort => "stack deeper than its copy",
+            Cut::NoUnwindInfo => "no unwind information",
+            Cut::BadUnwindInfo => "damaged unwind information",
+            Cut::JitCode => "JIT code without unwind information",
+            Cut::NotMapped => "return address in no mapping",
+            Cut::FileUnreadable => "file could not be read",
+            Cut::StackUnreadable => "stack memory not readable",
+            Cut::RegisterUnknown => "register not known",
+            Cut::NotAdvancing => "stack points at itself",
+            Cut::TooManyFrames => "frame limit reached",
+            Cut::NoUserStack => "no user stack recorded",
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The profile model: what was sampled, as plain tables that point at each other by typed ids.
+//!
+//! One file per table. Every table only grows, so an id stays valid as long as its profile. A sample points at a
+//! stack; a stack is a node of a tree of frames whose parent is the caller; a frame is an *address* in a file, and
+//! what symbolising finds for it (function, inlined calls, lines) is kept beside it in [`Symbols`], so that the
+//! same profile exists before and after symbolising and stacks never need renumbering.
+//!
+//! Not here: I/O, parsing, unwinding, ELF, percentages, anything that is shown.
+
+#![forbid(unsafe_code)]
+
+mod dso;
+mod event;
+mod frame;
+mod mapping;
+mod meta;
+mod process;
+mod profile;
+mod sample;
+mod stack;
+mod strings;
+mod symbol;
+mod table;
+
+pub use dso::{AddressSpace, BuildId, Dso, DsoId, DsoKind};
+pub use event::{Event, EventId};
+pub use frame::{Address, Cut, Found, Frame, FrameId, FrameKind};
+pub use mapping::Mapping;
+pub use meta::{Meta, Scope};
+pub use process::{Process, ProcessId, Thread, ThreadId};
+pub use profile::Profile;
+pub use sample::{Sample, Samples};
+pub use stack::{StackId, StackNode, Stacks};
+pub use strings::{StringId, Strings};
+pub use symbol::{Function, FunctionId, Line, Symbols};
+pub use table::{Id, Interned, Table};

@@ -1,0 +1,80 @@
+//! What a profile says about its own making: machine, command, how much was seen and how much was missed.
+
+/// Facts about the recording as a whole. Anything unknown is empty, 0 or `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meta {
+    /// What wrote the profile, such as `plumb 0.1.0` or `perf 6.1.187`.
+    pub recorder: String,
+    /// The command that was recorded, one string an argument.
+    pub command: Vec<String>,
+    /// Host name.
+    pub host: String,
+    /// Kernel release (`uname -r`).
+    pub kernel: String,
+    /// Machine architecture (`uname -m`).
+    pub arch: String,
+    /// Number of processors online.
+    pub cpus: u32,
+    /// Start of recording, nanoseconds since 1970-01-01 UTC.
+    pub start_unix_ns: u64,
+    /// Start of recording on the clock that sample times use.
+    pub start_ns: u64,
+    /// Wall time of the recording in nanoseconds.
+    pub duration_ns: u64,
+    /// Samples asked for per second of processor time, if sampling went by frequency.
+    pub frequency_hz: Option<u32>,
+    /// Whom the events were attached to.
+    pub scope: Scope,
+    /// Processor time that the target used while recorded, as the kernel accounted it, in nanoseconds.
+    pub target_cpu_ns: Option<u64>,
+    /// Processor time that the recorder itself used, in nanoseconds.
+    pub recorder_cpu_ns: Option<u64>,
+    /// Samples that the kernel dropped because nobody had made room for them in time.
+    pub lost_samples: u64,
+    /// Records that could not be read (truncated or damaged input).
+    pub damaged_records: u64,
+    /// Bytes of user stack copied with each sample at the end of the recording.
+    pub stack_copy_bytes: u32,
+    /// Whether symbols have been resolved.
+    pub symbolized: bool,
+    /// What a reader of this profile should be told, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Whom the sampled events were attached to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Not known (an imported profile).
+    #[default]
+    Unknown,
+    /// Per processor, counting only in a cgroup made for the target.
+    Cgroup,
+    /// Per processor, everything, filtered to the target's processes while recording.
+    FilteredSystem,
+    /// Per processor, everything.
+    System,
+    /// Attached to the target's threads and inherited by their children: loses samples of short-lived processes.
+    Inherited,
+}
+
+impl Scope {
+    /// All scopes.
+    pub const ALL: [Scope; 5] =
+        [Scope::Unknown, Scope::Cgroup, Scope::FilteredSystem, Scope::System, Scope::Inherited];
+
+    /// Stable name, for files and machine-readable output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::Unknown => "unknown",
+            Scope::Cgroup => "cgroup",
+            Scope::FilteredSystem => "filtered-system",
+            Scope::System => "system",
+            Scope::Inherited => "inherited",
+        }
+    }
+
+    /// The scope called `name`.
+    pub fn from_name(name: &str) -> Option<Scope> {
+        Scope::ALL.into_iter().find(|scope| scope.name() == name)
+    }
+}

@@ -1,0 +1,58 @@
+//! The profile as a whole: its tables side by side.
+
+use crate::dso::{Dso, DsoId};
+use crate::event::{Event, EventId};
+use crate::frame::{Frame, FrameId};
+use crate::mapping::Mapping;
+use crate::meta::Meta;
+use crate::process::{Process, ProcessId, Thread, ThreadId};
+use crate::sample::Samples;
+use crate::stack::{StackId, Stacks};
+use crate::strings::Strings;
+use crate::symbol::Symbols;
+use crate::table::{Interned, Table};
+
+/// Everything that one recording knows.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// Facts about the recording as a whole.
+    pub meta: Meta,
+    /// All text.
+    pub strings: Strings,
+    /// Sampled events.
+    pub events: Table<EventId, Event>,
+    /// Files.
+    pub dsos: Interned<DsoId, Dso>,
+    /// Processes.
+    pub processes: Table<ProcessId, Process>,
+    /// Threads.
+    pub threads: Table<ThreadId, Thread>,
+    /// Where files were mapped.
+    pub mappings: Vec<Mapping>,
+    /// Distinct frames.
+    pub frames: Interned<FrameId, Frame>,
+    /// What the frames are called.
+    pub symbols: Symbols,
+    /// Distinct stacks.
+    pub stacks: Stacks,
+    /// The samples in the order of their time.
+    pub samples: Samples,
+}
+
+impl Profile {
+    /// Adds a stack of frames given from the innermost (leaf) to the outermost (root).
+    /// Returns `None` for a stack without frames.
+    pub fn add_stack(&mut self, leaf_first: &[FrameId]) -> Option<StackId> {
+        leaf_first.iter().rev().fold(None, |caller, &frame| Some(self.stacks.add(caller, frame)))
+    }
+
+    /// The frames of a stack from the innermost (leaf) to the outermost (root).
+    pub fn frames_of(&self, stack: Option<StackId>) -> impl Iterator<Item = FrameId> {
+        self.stacks.walk(stack).map(|node| node.frame)
+    }
+
+    /// Whether the stack reaches its root, that is, has no marker saying that frames are missing.
+    pub fn is_complete(&self, stack: StackId) -> bool {
+        self.frames[self.stacks.root(stack)].cut().is_none()
+    }
+}

@@ -1,0 +1,79 @@
+//! The samples themselves, one column a field: a long recording has millions.
+
+use crate::event::EventId;
+use crate::process::ThreadId;
+use crate::stack::StackId;
+
+/// One sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When, in nanoseconds on the recording's clock (see [`Meta::start_ns`](crate::Meta::start_ns)).
+    pub time_ns: u64,
+    /// Who ran.
+    pub thread: ThreadId,
+    /// On which processor.
+    pub cpu: u32,
+    /// Which event fired.
+    pub event: EventId,
+    /// Where it was. `None`: nothing is known of the stack.
+    pub stack: Option<StackId>,
+    /// How much of the event's unit the sample stands for (perf's period).
+    pub weight: u64,
+}
+
+/// Samples as columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Samples {
+    time_ns: Vec<u64>,
+    thread: Vec<ThreadId>,
+    cpu: Vec<u32>,
+    event: Vec<EventId>,
+    stack: Vec<Option<StackId>>,
+    weight: Vec<u64>,
+}
+
+impl Samples {
+    /// Appends a sample.
+    pub fn push(&mut self, sample: Sample) {
+        self.time_ns.push(sample.time_ns);
+        self.thread.push(sample.thread);
+        self.cpu.push(sample.cpu);
+        self.event.push(sample.event);
+        self.stack.push(sample.stack);
+        self.weight.push(sample.weight);
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.time_ns.len()
+    }
+
+    /// Whether there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.time_ns.is_empty()
+    }
+
+    /// Sample number `index`, counted from 0.
+    pub fn get(&self, index: usize) -> Option<Sample> {
+        Some(Sample {
+            time_ns: *self.time_ns.get(index)?,
+            thread: *self.thread.get(index)?,
+            cpu: *self.cpu.get(index)?,
+            event: *self.event.get(index)?,
+            stack: *self.stack.get(index)?,
+            weight: *self.weight.get(index)?,
+        })
+    }
+
+    /// The samples in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Sample> {
+        (0..self.len()).map(|i| Sample {
+            time_ns: self.time_ns[i],
+            thread: self.thread[i],
+            cpu: self.cpu[i],
+            event: self.event[i],
+            stack: self.stack[i],
+            weight: self.weight[i],
+        })
+    }
+}
