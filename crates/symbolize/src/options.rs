@@ -1,0 +1,82 @@
+//! What to do, and where to look: [`Options`], and how it is going: [`Progress`].
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plumb_profile::DsoId;
+
+/// What to resolve and where to look for it. [`Options::default`] looks at this machine and at no other.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whether to look for source lines and inlined calls, which costs more than names alone.
+    pub lines: bool,
+    /// Places where the recorded file may be found besides its own path, tried first: `/proc/self/fd/7` for a
+    /// file that the recorder holds open, `/proc/1234/map_files/5581e000-5582a000` for one that was deleted.
+    pub images: HashMap<DsoId, Vec<PathBuf>>,
+    /// Folders with separate debug files: `.build-id/xx/yyyy.debug` and copies of the file tree.
+    pub debug_roots: Vec<PathBuf>,
+    /// Folder under which the paths of files are looked up, `/` if the profile is of this machine.
+    pub root: PathBuf,
+    /// Whether kernel frames may be resolved from the running kernel (only if it is the one recorded).
+    pub kernel: bool,
+    /// The kernel's symbol table.
+    pub kallsyms: PathBuf,
+    /// Folder where just-in-time compilers leave `perf-PID.map`.
+    pub perf_maps: PathBuf,
+    /// Where processes are, to reach the files of those in another mount namespace.
+    pub proc: PathBuf,
+    /// Ask debuginfod servers for what is missing here.
+    pub debuginfod: bool,
+    /// URLs of debuginfod servers; if empty those in `DEBUGINFOD_URLS`.
+    pub debuginfod_urls: Vec<String>,
+    /// Where downloads are kept; `None`: `$XDG_CACHE_HOME/debuginfod_client`, as debuginfod's own client does.
+    pub debuginfod_cache: Option<PathBuf>,
+    /// Longest time that all downloads together may take.
+    pub debuginfod_time: Duration,
+    /// Files worked on side by side; 0: as many as there are processors.
+    pub threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            lines: true,
+            images: HashMap::new(),
+            debug_roots: vec![PathBuf::from("/usr/lib/debug")],
+            root: PathBuf::from("/"),
+            kernel: true,
+            kallsyms: PathBuf::from("/proc/kallsyms"),
+            perf_maps: PathBuf::from("/tmp"),
+            proc: PathBuf::from("/proc"),
+            debuginfod: false,
+            debuginfod_urls: Vec::new(),
+            debuginfod_cache: None,
+            debuginfod_time: Duration::from_secs(60),
+            threads: 0,
+        }
+    }
+}
+
+/// What is going on, for a line on the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// A file is done.
+    File {
+        /// Its path.
+        path: String,
+        /// Files done so far, this one included.
+        done: usize,
+        /// All files with frames to resolve.
+        total: usize,
+    },
+    /// A debug file is being fetched.
+    Download {
+        /// Where from.
+        url: String,
+        /// Bytes so far.
+        bytes: u64,
+        /// Bytes in all, if the server said so.
+        total: Option<u64>,
+    },
+}
