@@ -1,2 +1,37 @@
-//! Chores of the repository.
-fn main() {}
+//! Chores of the repository: `cargo run -p xtask -- tidy`.
+//!
+//! Not here: anything that the shipped command needs.
+
+mod tidy;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    match std::env::args().nth(1).as_deref() {
+        Some("tidy") => report(tidy::run(root)),
+        other => {
+            eprintln!("xtask: unknown chore {other:?}; there is: tidy");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn report(findings: anyhow::Result<Vec<tidy::Finding>>) -> ExitCode {
+    match findings {
+        Ok(findings) if findings.is_empty() => {
+            println!("tidy: nothing to mend");
+            ExitCode::SUCCESS
+        }
+        Ok(findings) => {
+            findings.iter().for_each(|finding| println!("{finding}"));
+            println!("tidy: {} to mend", findings.len());
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("tidy: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,55 @@
+# The two commands of the README are `make demo` and `make test`; `make ci` is what CI runs.
+# CARGO_TARGET_DIR is honoured, as by cargo itself.
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+PLUMB := $(TARGET)/release/plumb
+DEMO := demo
+
+.PHONY: demo test ci deps build bench web install clean
+
+demo: deps-demo $(DEMO)/slow
+	cargo build --release --quiet
+	@echo
+	@echo '$$ plumb record -o $(DEMO)/profile.plumb -- $(DEMO)/slow'
+	@$(PLUMB) record -o $(DEMO)/profile.plumb -- $(DEMO)/slow
+	@echo
+	@echo '$$ plumb report --min 2 $(DEMO)/profile.plumb'
+	@$(PLUMB) report --min 2 $(DEMO)/profile.plumb
+	@echo
+	@$(PLUMB) flame $(DEMO)/profile.plumb -o $(DEMO)/flame.html
+	@echo
+	@echo 'The flame graph is in $(CURDIR)/$(DEMO)/flame.html: open it in a browser.'
+	@echo 'The command itself is $(abspath $(PLUMB)); `make install` puts it on your PATH.'
+
+# Optimised, without frame pointers, with line tables: what a release build of a C++ program looks like.
+$(DEMO)/slow: bench/demo/slow.cpp | deps-demo
+	@mkdir -p $(DEMO)
+	g++ -std=c++17 -O2 -g1 -fomit-frame-pointer $< -o $@
+
+test: deps-test
+	cargo test --workspace
+
+ci: deps-ci
+	xtask/ci.sh
+
+bench: deps-test build
+	bench/cpu/run.sh
+
+build:
+	cargo build --release
+
+# The bundle that the flame graph page embeds is committed, so only who changes web/ needs node.
+web:
+	cd web && npm ci --no-audit --no-fund && npm run build
+
+install:
+	cargo install --path crates/cli
+
+deps: deps-test
+
+deps-%:
+	@xtask/deps.sh $*
+
+clean:
+	cargo clean
+	rm -rf $(DEMO)

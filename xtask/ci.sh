@@ -1,0 +1,13 @@
+#!/bin/sh
+# Everything that has to hold before a change lands. The slow parts come last, the test runner's lines at the very end.
+set -eu
+cd "$(dirname "$0")/.."
+
+step() { printf '\n== %s\n' "$*"; "$@"; }
+
+step cargo fmt --all --check
+step cargo run -q -p xtask -- tidy
+step cargo clippy --workspace --all-targets -- -D warnings
+RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps --document-private-items --quiet
+step xtask/web.sh
+step make test

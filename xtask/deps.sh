@@ -1,0 +1,45 @@
+#!/bin/sh
+# Installs what a goal of the Makefile needs and this machine lacks: with apt where that exists and we are root,
+# otherwise it says what to install.   deps.sh demo|test|ci
+set -eu
+
+missing=
+# need COMMAND PACKAGE: the Debian package that brings the command.
+need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
+
+if ! command -v cargo >/dev/null 2>&1; then
+    echo "plumb is built with Rust $(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml); install it with rustup (https://rustup.rs) and call make again." >&2
+    exit 1
+fi
+
+need g++ g++
+need git git
+case "$1" in test | ci)
+    # The truth that tests hold plumb against comes from other tools.
+    need perf linux-perf
+    need objcopy binutils
+    need python3 python3
+    need xz xz-utils
+    ;;
+esac
+case "$1" in ci)
+    need node nodejs
+    need npm npm
+    need chromium chromium
+    ;;
+esac
+
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    echo "installing$missing" >&2
+    # shellcheck disable=SC2086 # one word a package
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; } \
+        >"${TMPDIR:-/tmp}/plumb-deps.log" 2>&1 || {
+        tail -n 5 "${TMPDIR:-/tmp}/plumb-deps.log" >&2
+        echo "could not install$missing; install them by hand and call make again." >&2
+        exit 1
+    }
+else
+    echo "please install:$missing (Debian's names; on Debian and Ubuntu: sudo apt-get install$missing)" >&2
+    exit 1
+fi
