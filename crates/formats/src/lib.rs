@@ -1,1 +1,12 @@
-//! formats
+//! Readers and writers of recordings: plumb's own, and those of other profilers.
+//!
+//! One directory a format, with `read.rs` and `write.rs` as far as the format goes in that direction. Whatever the
+//! bytes are, a reader ends with a profile, a part of one with the loss counted, or an error that names the place.
+//!
+//! Not here: opening files and telling formats apart by their first bytes (the command does), unwinding, symbols.
+
+#![forbid(unsafe_code)]
+
+pub mod folded;
+pub mod native;
+pub mod perf_data;
