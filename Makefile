@@ -33,7 +33,7 @@ ci: deps-ci
 	xtask/ci.sh
 
 bench: deps-test build
-	bench/cpu/run.sh
+	bench/cpu/build.sh && bench/cpu/run.py
 
 build:
 	cargo build --release

@@ -1,0 +1,108 @@
+//! What users of the model rely on: sharing, order, completeness, and doors that keep foreign numbers out.
+
+use plumb_profile::{
+    Address, BuildId, Cut, Found, Frame, FrameId, FrameKind, Id, Line, Profile, Scope, StringId, Strings,
+};
+
+fn code(profile: &mut Profile, address: u64, is_return: bool) -> FrameId {
+    profile.frames.add(Frame {
+        kind: FrameKind::User,
+        dso: None,
+        address: Address(address),
+        is_return,
+        found: Found::Cfi,
+    })
+}
+
+#[test]
+fn stacks_share_their_outer_frames() {
+    let mut profile = Profile::default();
+    let [main, left, right] = [0x10, 0x20, 0x30].map(|address| code(&mut profile, address, true));
+    let a = profile.add_stack(&[left, main]);
+    let b = profile.add_stack(&[right, main]);
+    assert_ne!(a, b);
+    assert_eq!(profile.stacks.len(), 3);
+    assert_eq!(profile.add_stack(&[left, main]), a);
+    assert_eq!(profile.frames_of(b).collect::<Vec<_>>(), [right, main]);
+    assert_eq!(profile.add_stack(&[]), None);
+}
+
+#[test]
+fn a_marker_at_the_root_makes_a_stack_incomplete() {
+    let mut profile = Profile::default();
+    let leaf = code(&mut profile, 0x10, false);
+    let whole = profile.add_stack(&[leaf]).unwrap();
+    let marker = profile.frames.add(Frame::marker(Cut::CopyTooShort, None));
+    let cut = profile.add_stack(&[leaf, marker]).unwrap();
+    assert!(profile.is_complete(whole));
+    assert!(!profile.is_complete(cut));
+    assert_eq!(profile.stacks.root(cut), marker);
+}
+
+#[test]
+fn a_return_address_is_looked_up_inside_its_call() {
+    let mut profile = Profile::default();
+    let caller = code(&mut profile, 0x1000, true);
+    let leaf = code(&mut profile, 0x1000, false);
+    assert_eq!(profile.frames[caller].lookup(), Address(0xfff));
+    assert_eq!(profile.frames[leaf].lookup(), Address(0x1000));
+}
+
+#[test]
+fn ids_from_outside_are_checked() {
+    let mut profile = Profile::default();
+    let frame = code(&mut profile, 1, false);
+    let stack = profile.add_stack(&[frame]).unwrap();
+    assert_eq!(profile.frames.check(0), Some(frame));
+    assert_eq!(profile.frames.check(1), None);
+    assert_eq!(profile.stacks.check(0), Some(stack));
+    assert_eq!(profile.stacks.check(u64::MAX), None);
+    assert_eq!(Strings::default().check(1), None);
+}
+
+#[test]
+fn the_empty_string_is_always_there() {
+    let mut strings = Strings::default();
+    assert_eq!(strings.add(""), strings.empty());
+    let name = strings.add("main");
+    assert_eq!(strings.add("main"), name);
+    assert_eq!(strings.get(name), "main");
+    assert_eq!(name, StringId::from_index(1));
+}
+
+#[test]
+fn symbols_can_be_set_again() {
+    let mut profile = Profile::default();
+    let frame = code(&mut profile, 1, false);
+    assert!(profile.symbols.of(frame).is_empty());
+    let name = profile.strings.add("f");
+    let empty = profile.strings.empty();
+    let function = profile.symbols.functions.add(plumb_profile::Function {
+        name,
+        linkage_name: empty,
+        dso: None,
+        start: None,
+        source_file: empty,
+    });
+    let line = |line, inlined| Line { function, file: empty, line, inlined };
+    profile.symbols.set(frame, &[line(1, true), line(2, false)]);
+    assert_eq!(profile.symbols.of(frame).len(), 2);
+    profile.symbols.set(frame, &[line(3, false)]);
+    assert_eq!(profile.symbols.of(frame), [line(3, false)]);
+}
+
+#[test]
+fn names_are_read_back() {
+    for cut in Cut::ALL {
+        assert_eq!(Cut::from_name(cut.name()), Some(cut));
+    }
+    for scope in Scope::ALL {
+        assert_eq!(Scope::from_name(scope.name()), Some(scope));
+    }
+    let id = BuildId::new(&[0xab, 0x01]).unwrap();
+    assert_eq!(id.to_string(), "ab01");
+    assert_eq!(BuildId::from_hex("ab01"), Some(id));
+    for bad in ["", "a", "zz", "é1", &"00".repeat(65)] {
+        assert_eq!(BuildId::from_hex(bad), None, "{bad}");
+    }
+}
