@@ -1,1 +1,23 @@
-//! analyze
+//! Analysis: a profile goes in, a table or a tree comes out.
+//!
+//! Everything starts from a [`View`]: the samples that a [`Filter`] keeps, over stacks whose inlined calls have
+//! become frames of their own. Whatever is computed from a view accounts for every kept sample exactly once, and
+//! its order is fixed by weight and then by name, so equal input gives equal output.
+//!
+//! Not here: I/O, parsing of files, terminals, percentages as text.
+
+#![forbid(unsafe_code)]
+
+mod cost;
+mod filter;
+mod frame;
+mod names;
+mod pattern;
+mod view;
+
+pub use cost::Cost;
+pub use filter::{Filter, Mode, ThreadPattern, TimeRange};
+pub use frame::{FrameIndex, Kind, SymbolId, ViewFrame};
+pub use names::without_parameters;
+pub use pattern::{BadPattern, Pattern};
+pub use view::{NodeId, View, ViewNode, ViewSample};

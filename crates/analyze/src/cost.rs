@@ -1,0 +1,41 @@
+//! What a row, a tree node or a whole view costs.
+
+use std::ops::AddAssign;
+
+/// A sum over samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cost {
+    /// Sum of the samples' weights in the event's unit (nanoseconds for `cpu-clock`).
+    pub weight: u64,
+    /// Number of samples.
+    pub samples: u64,
+}
+
+impl Cost {
+    /// The cost of one sample.
+    pub fn of_sample(weight: u64) -> Self {
+        Cost { weight, samples: 1 }
+    }
+
+    /// Share of `total` in percent; 0 if there is no total.
+    pub fn percent_of(self, total: Cost) -> f64 {
+        if total.weight == 0 { 0.0 } else { self.weight as f64 * 100.0 / total.weight as f64 }
+    }
+}
+
+/// Saturates instead of overflowing: weights come from files, and only absurd ones could get there.
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.weight = self.weight.saturating_add(other.weight);
+        self.samples = self.samples.saturating_add(other.samples);
+    }
+}
+
+impl std::iter::Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
+        costs.fold(Cost::default(), |mut sum, cost| {
+            sum += cost;
+            sum
+        })
+    }
+}

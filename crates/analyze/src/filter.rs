@@ -1,0 +1,111 @@
+//! What of a profile is to be looked at.
+
+use plumb_profile::{EventId, Profile, Thread};
+
+use crate::pattern::Pattern;
+
+/// Selects samples and frames. The default keeps everything; conditions of different kinds must all hold, and of
+/// several patterns of one kind any may match.
+///
+/// `event`, `time`, `cpus` and `no_idle` say what the whole is that percentages refer to. The others
+/// take a part of that whole.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only samples of this event. Weights of different events can't be added up in earnest.
+    pub event: Option<EventId>,
+    /// Only samples taken in this time.
+    pub time: Option<TimeRange>,
+    /// Only samples taken on these processors; empty: all.
+    pub cpus: Vec<u32>,
+    /// Leaves out the idle task.
+    pub no_idle: bool,
+
+    /// Only threads with such a name.
+    pub comms: Vec<Pattern>,
+    /// Only these threads.
+    pub threads: Vec<ThreadPattern>,
+    /// Only processes with these ids.
+    pub pids: Vec<u32>,
+    /// Only samples taken in the kernel, or only those taken in user code.
+    pub mode: Option<Mode>,
+    /// Only stacks with a frame in such a file.
+    pub dsos: Vec<Pattern>,
+    /// Only stacks with a function of such a name.
+    pub symbols: Vec<Pattern>,
+    /// Only stacks with a frame whose name matches.
+    pub focus: Vec<Pattern>,
+    /// No stacks with a frame whose name matches.
+    pub ignore: Vec<Pattern>,
+
+    /// Removes matching frames from stacks; what was spent in them goes to their callers.
+    pub hide: Vec<Pattern>,
+    /// Leaves inlined calls out of stacks.
+    pub no_inline: bool,
+}
+
+/// Where the processor was when a sample was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In the kernel.
+    Kernel,
+    /// In user code.
+    User,
+}
+
+/// A stretch of time in nanoseconds since the start of the recording; `end` is not part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeRange {
+    /// First nanosecond.
+    pub start: u64,
+    /// One past the last nanosecond.
+    pub end: u64,
+}
+
+/// How a user names a thread.
+#[derive(Clone, Debug)]
+pub enum ThreadPattern {
+    /// By its thread id.
+    Tid(u32),
+    /// By its name.
+    Name(Pattern),
+}
+
+impl Filter {
+    /// Whether samples of `thread` are a part of the whole that percentages refer to.
+    pub(crate) fn counts_thread(&self, profile: &Profile, thread: &Thread) -> bool {
+        !self.no_idle || profile.processes[thread.process].pid != 0
+    }
+
+    /// Whether samples of `thread` are kept.
+    pub(crate) fn keeps_thread(&self, profile: &Profile, thread: &Thread) -> bool {
+        let comm = profile.strings.get(thread.comm);
+        let pid = profile.processes[thread.process].pid;
+        any(&self.comms, |pattern| pattern.matches(comm))
+            && any(&self.pids, |&wanted| wanted == pid)
+            && any(&self.threads, |wanted| match wanted {
+                ThreadPattern::Tid(tid) => *tid == thread.tid,
+                ThreadPattern::Name(pattern) => pattern.matches(comm),
+            })
+    }
+
+    /// Whether anything but the whole is asked for, so that percentages don't sum to 100.
+    pub fn takes_a_part(&self) -> bool {
+        let patterns = [&self.comms, &self.dsos, &self.symbols, &self.focus, &self.ignore];
+        patterns.iter().any(|list| !list.is_empty())
+            || !self.threads.is_empty()
+            || !self.pids.is_empty()
+            || self.mode.is_some()
+    }
+}
+
+/// No condition, or one that holds.
+fn any<T>(conditions: &[T], holds: impl FnMut(&T) -> bool) -> bool {
+    conditions.is_empty() || conditions.iter().any(holds)
+}
+
+impl TimeRange {
+    /// Whether `ns` is part of the range.
+    pub fn contains(self, ns: u64) -> bool {
+        (self.start..self.end).contains(&ns)
+    }
+}

@@ -1,0 +1,221 @@
+//! The frames that people see: an inlined call is a frame of its own, and every frame has a name.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use plumb_profile::{Address, Cut, DsoId, Found, FrameId, FrameKind, FunctionId, Line, Profile};
+
+/// A distinct visible frame of a [`View`](crate::View).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FrameIndex(pub(crate) u32);
+
+/// A distinct function of a view, numbered from 0 without gaps. An inlined copy of a function has the same number as
+/// its outlined self; an address without a symbol has one of its own, and so has each kind of marker.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SymbolId(pub(crate) u32);
+
+impl SymbolId {
+    /// The number.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a visible frame is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// Code of the process.
+    User,
+    /// Code of the kernel.
+    Kernel,
+    /// No code: says what is missing here.
+    Marker,
+}
+
+/// A visible frame.
+#[derive(Clone, Debug)]
+pub struct ViewFrame<'p> {
+    /// Function name; the address in hexadecimal where no symbol is known; for a marker its text in brackets.
+    pub name: Cow<'p, str>,
+    /// Which function it is, for grouping.
+    pub symbol: SymbolId,
+    /// User code, kernel code or a marker.
+    pub kind: Kind,
+    /// Whether the function's name is known.
+    pub named: bool,
+    /// Whether this call was inlined into the next outer frame.
+    pub inlined: bool,
+    /// The file; for a marker the one to blame.
+    pub dso: Option<DsoId>,
+    /// Path of that file, empty if there is none.
+    pub dso_path: &'p str,
+    /// Source file of the place, empty if not known.
+    pub file: &'p str,
+    /// Line in the source file, 0 if not known.
+    pub line: u32,
+    /// Address in the file, as sampled: a return address for callers. 0 for markers.
+    pub address: Address,
+    /// How it was found.
+    pub found: Found,
+    /// The function, if known.
+    pub function: Option<FunctionId>,
+    /// The frame of the profile that it comes from; `None` for what only exists in the view.
+    pub frame: Option<FrameId>,
+    /// The reason, for a marker that comes from the profile.
+    pub cut: Option<Cut>,
+}
+
+impl ViewFrame<'_> {
+    /// Last component of the file's path, as perf shows it.
+    pub fn dso_name(&self) -> &str {
+        self.dso_path.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+/// What makes two frames one function.
+#[derive(PartialEq, Eq, Hash)]
+enum Identity<'p> {
+    /// File, name, and where the outlined function starts (several static functions may share a name).
+    Function(&'p str, &'p str, Option<u64>),
+    /// File and address. The second number tells files that have no path of their own apart.
+    Address(&'p str, Option<DsoId>, u64),
+    Marker(Cow<'p, str>),
+}
+
+/// Makes visible frames and numbers their functions.
+pub(crate) struct Expander<'p> {
+    profile: &'p Profile,
+    symbols: HashMap<Identity<'p>, SymbolId>,
+    /// Start of the outlined function of a file and a name; `None` where there are several.
+    outlined: HashMap<(&'p str, &'p str), Option<u64>>,
+}
+
+impl<'p> Expander<'p> {
+    pub fn new(profile: &'p Profile) -> Self {
+        let mut outlined = HashMap::new();
+        for (_, function) in profile.symbols.functions.iter() {
+            let Some(start) = function.start else { continue };
+            let key = (path(profile, function.dso), profile.strings.get(function.name));
+            outlined
+                .entry(key)
+                .and_modify(|known| {
+                    if *known != Some(start.0) {
+                        *known = None;
+                    }
+                })
+                .or_insert(Some(start.0));
+        }
+        Self { profile, symbols: HashMap::new(), outlined }
+    }
+
+    /// How many functions were numbered.
+    pub fn symbol_count(&self) -> usize {
+        self.symbols.len()
+    }
+
+    /// Appends the visible frames of `id`, innermost inlined call first.
+    pub fn expand(&mut self, id: FrameId, no_inline: bool, out: &mut Vec<ViewFrame<'p>>) {
+        let lines = self.profile.symbols.of(id);
+        let lines = if no_inline { &lines[lines.len().saturating_sub(1)..] } else { lines };
+        if lines.is_empty() || self.profile.frames[id].cut().is_some() {
+            out.push(self.nameless(id));
+        } else {
+            for line in lines {
+                let frame = self.named(id, line);
+                out.push(frame);
+            }
+        }
+    }
+
+    /// A marker that no frame of the profile stands for.
+    pub fn marker(&mut self, text: &'static str) -> ViewFrame<'p> {
+        ViewFrame {
+            name: text.into(),
+            symbol: self.number(Identity::Marker(text.into())),
+            kind: Kind::Marker,
+            named: false,
+            inlined: false,
+            dso: None,
+            dso_path: "",
+            file: "",
+            line: 0,
+            address: Address(0),
+            found: Found::Sampled,
+            function: None,
+            frame: None,
+            cut: None,
+        }
+    }
+
+    fn named(&mut self, id: FrameId, line: &Line) -> ViewFrame<'p> {
+        let profile = self.profile;
+        let frame = profile.frames[id];
+        let function = profile.symbols.functions[line.function];
+        let name = profile.strings.get(function.name);
+        // Code belongs to the file that the frame is in, also where the symbol does not say so.
+        let dso_path = path(profile, frame.dso);
+        let start = match function.start {
+            Some(start) => Some(start.0),
+            None => self.outlined.get(&(dso_path, name)).copied().flatten(),
+        };
+        ViewFrame {
+            name: name.into(),
+            symbol: self.number(Identity::Function(dso_path, name, start)),
+            kind: if frame.kind == FrameKind::Kernel { Kind::Kernel } else { Kind::User },
+            named: true,
+            inlined: line.inlined,
+            dso: frame.dso,
+            dso_path,
+            file: profile.strings.get(line.file),
+            line: line.line,
+            address: frame.address,
+            found: frame.found,
+            function: Some(line.function),
+            frame: Some(id),
+            cut: None,
+        }
+    }
+
+    fn nameless(&mut self, id: FrameId) -> ViewFrame<'p> {
+        let frame = self.profile.frames[id];
+        let dso_path = path(self.profile, frame.dso);
+        let cut = frame.cut();
+        let (name, identity, kind) = match frame.kind {
+            FrameKind::Cut(cut) => {
+                let name = format!("[{}]", cut.text());
+                (name.clone(), Identity::Marker(name.into()), Kind::Marker)
+            }
+            FrameKind::User | FrameKind::Kernel => {
+                let kind = if frame.kind == FrameKind::Kernel { Kind::Kernel } else { Kind::User };
+                let identity = Identity::Address(dso_path, frame.dso, frame.address.0);
+                (format!("{:#018x}", frame.address.0), identity, kind)
+            }
+        };
+        ViewFrame {
+            name: name.into(),
+            symbol: self.number(identity),
+            kind,
+            named: false,
+            inlined: false,
+            dso: frame.dso,
+            dso_path,
+            file: "",
+            line: 0,
+            address: frame.address,
+            found: frame.found,
+            function: None,
+            frame: Some(id),
+            cut,
+        }
+    }
+
+    fn number(&mut self, identity: Identity<'p>) -> SymbolId {
+        let next =
+            SymbolId(u32::try_from(self.symbols.len()).expect("fewer than 2^32 functions fit in memory"));
+        *self.symbols.entry(identity).or_insert(next)
+    }
+}
+
+fn path(profile: &Profile, dso: Option<DsoId>) -> &str {
+    dso.map_or("", |dso| profile.strings.get(profile.dsos[dso].path))
+}

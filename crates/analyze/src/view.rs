@@ -1,0 +1,286 @@
+//! A filtered profile: which samples are kept, and what their stacks look like once inlined calls are frames and
+//! hidden frames are gone.
+//!
+//! Patterns are matched once per distinct frame and their results handed down the tree of stacks, so the work for a
+//! sample is a look-up. Every kept sample has at least one visible frame.
+
+use plumb_profile::{Id, Profile, Sample, StackId, ThreadId};
+
+use crate::cost::Cost;
+use crate::filter::{Filter, Mode};
+use crate::frame::{Expander, FrameIndex, Kind, ViewFrame};
+use crate::pattern::Pattern;
+
+/// A node of the tree of visible stacks. A caller's number is smaller than its callees'.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    /// The number, counted from 0 without gaps.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    pub(crate) fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("fewer than 2^32 nodes fit in memory"))
+    }
+}
+
+/// A visible frame under its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewNode {
+    /// The caller's node, `None` at the root.
+    pub caller: Option<NodeId>,
+    /// The frame.
+    pub frame: FrameIndex,
+}
+
+/// A kept sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewSample {
+    /// As recorded.
+    pub sample: Sample,
+    /// The innermost visible frame.
+    pub node: NodeId,
+}
+
+/// A profile through a filter.
+pub struct View<'p> {
+    profile: &'p Profile,
+    frames: Vec<ViewFrame<'p>>,
+    nodes: Vec<ViewNode>,
+    symbols: usize,
+    /// Index of the sample in the profile, and its innermost visible frame.
+    kept: Vec<(usize, NodeId)>,
+    whole: Cost,
+    part: Cost,
+}
+
+impl<'p> View<'p> {
+    /// Looks at `profile` through `filter`.
+    pub fn new(profile: &'p Profile, filter: &Filter) -> Self {
+        let mut expander = Expander::new(profile);
+        let visible = Visible::new(profile, filter, &mut expander);
+        let mut stacks = StackTree::new(profile, &visible, &mut expander);
+        let mut view = View {
+            profile,
+            symbols: 0,
+            kept: Vec::new(),
+            whole: Cost::default(),
+            part: Cost::default(),
+            nodes: std::mem::take(&mut stacks.nodes),
+            frames: visible.frames,
+        };
+        view.frames.extend(std::mem::take(&mut stacks.extra));
+        view.symbols = expander.symbol_count();
+        view.take_samples(filter, &stacks);
+        view
+    }
+
+    fn take_samples(&mut self, filter: &Filter, stacks: &StackTree<'_>) {
+        let profile = self.profile;
+        let threads: Vec<(bool, bool)> = profile
+            .threads
+            .rows()
+            .iter()
+            .map(|thread| (filter.counts_thread(profile, thread), filter.keeps_thread(profile, thread)))
+            .collect();
+        let start = start_ns(profile);
+        let wanted = wanted_marks(filter);
+        for (index, sample) in profile.samples.iter().enumerate() {
+            let (counts, keep) = threads[sample.thread.index()];
+            let in_time =
+                filter.time.is_none_or(|range| range.contains(sample.time_ns.saturating_sub(start)));
+            let in_event = filter.event.is_none_or(|event| event == sample.event);
+            let on_cpu = filter.cpus.is_empty() || filter.cpus.contains(&sample.cpu);
+            if !(counts && in_time && in_event && on_cpu) {
+                continue;
+            }
+            let cost = Cost::of_sample(sample.weight);
+            self.whole += cost;
+            let marks = stacks.marks_of(sample.stack);
+            if keep
+                && marks & IGNORED == 0
+                && marks & wanted == wanted
+                && stacks.in_mode(profile, sample.stack, filter.mode)
+            {
+                self.part += cost;
+                self.kept.push((index, stacks.node_of(sample.stack)));
+            }
+        }
+    }
+
+    /// The profile behind.
+    pub fn profile(&self) -> &'p Profile {
+        self.profile
+    }
+
+    /// What percentages refer to: the samples of the chosen event, time and processors, idle or not.
+    pub fn whole(&self) -> Cost {
+        self.whole
+    }
+
+    /// What was kept of it.
+    pub fn part(&self) -> Cost {
+        self.part
+    }
+
+    /// The kept samples in the order of their time.
+    pub fn samples(&self) -> impl ExactSizeIterator<Item = ViewSample> {
+        self.kept.iter().map(|&(index, node)| {
+            let sample = self.profile.samples.get(index).expect("kept samples are samples of the profile");
+            ViewSample { sample, node }
+        })
+    }
+
+    /// What the kept samples of each thread and each distinct stack cost, in the order of their numbers.
+    pub fn costs(&self) -> Vec<(ThreadId, NodeId, Cost)> {
+        let mut costs: Vec<_> =
+            self.samples().map(|s| (s.sample.thread, s.node, Cost::of_sample(s.sample.weight))).collect();
+        costs.sort_unstable_by_key(|&(thread, node, _)| (thread, node));
+        costs.dedup_by(|next, first| {
+            let same = (next.0, next.1) == (first.0, first.1);
+            if same {
+                first.2 += next.2;
+            }
+            same
+        });
+        costs
+    }
+
+    /// The frame and its caller.
+    pub fn node(&self, id: NodeId) -> ViewNode {
+        self.nodes[id.index()]
+    }
+
+    /// Number of nodes.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Number of distinct functions: one past the largest [`SymbolId`](crate::SymbolId).
+    pub fn symbol_count(&self) -> usize {
+        self.symbols
+    }
+
+    /// A visible frame.
+    pub fn frame(&self, index: FrameIndex) -> &ViewFrame<'p> {
+        &self.frames[index.0 as usize]
+    }
+
+    /// All visible frames.
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = (FrameIndex, &ViewFrame<'p>)> {
+        self.frames.iter().enumerate().map(|(i, frame)| (FrameIndex(i as u32), frame))
+    }
+
+    /// The frames of a stack from the innermost to the outermost.
+    pub fn stack(&self, node: NodeId) -> impl Iterator<Item = &ViewFrame<'p>> {
+        std::iter::successors(Some(self.node(node)), |node| node.caller.map(|id| self.node(id)))
+            .map(|node| self.frame(node.frame))
+    }
+}
+
+/// Zero of the time that users give: the start of the recording, or its first sample if that is not known.
+fn start_ns(profile: &Profile) -> u64 {
+    let first = profile.samples.get(0).map_or(0, |sample| sample.time_ns);
+    if profile.meta.start_ns == 0 { first } else { profile.meta.start_ns.min(first) }
+}
+
+/// A frame of the stack matches `--ignore`.
+const IGNORED: u8 = 1;
+/// A frame of the stack matches `--focus`.
+const FOCUSED: u8 = 2;
+/// A frame of the stack is in a wanted file.
+const IN_DSO: u8 = 4;
+/// A frame of the stack is a wanted function.
+const IS_SYMBOL: u8 = 8;
+
+/// Marks that a kept stack must have.
+fn wanted_marks(filter: &Filter) -> u8 {
+    let mark = |patterns: &[Pattern], mark| if patterns.is_empty() { 0 } else { mark };
+    mark(&filter.focus, FOCUSED) | mark(&filter.dsos, IN_DSO) | mark(&filter.symbols, IS_SYMBOL)
+}
+
+/// The visible frames of each frame of a profile, and the marks that they give their stacks.
+struct Visible<'p> {
+    frames: Vec<ViewFrame<'p>>,
+    /// Per frame of the profile: its part of `frames`, and its marks.
+    ranges: Vec<(u32, u32, u8)>,
+}
+
+impl<'p> Visible<'p> {
+    fn new(profile: &'p Profile, filter: &Filter, expander: &mut Expander<'p>) -> Self {
+        let mut frames = Vec::new();
+        let mut ranges = Vec::with_capacity(profile.frames.len());
+        let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|pattern| pattern.matches(name));
+        for (id, _) in profile.frames.iter() {
+            let start = frames.len();
+            expander.expand(id, filter.no_inline, &mut frames);
+            let mut marks = 0;
+            for frame in &frames[start..] {
+                let mut set = |mark, holds: bool| marks |= if holds { mark } else { 0 };
+                set(IGNORED, any(&filter.ignore, &frame.name));
+                set(FOCUSED, any(&filter.focus, &frame.name));
+                set(
+                    IN_DSO,
+                    frame.kind != Kind::Marker && filter.dsos.iter().any(|p| p.matches_path(frame.dso_path)),
+                );
+                set(IS_SYMBOL, filter.symbols.iter().any(|p| p.matches_function(&frame.name)));
+            }
+            if !filter.hide.is_empty() {
+                let hidden = frames.split_off(start);
+                frames.extend(hidden.into_iter().filter(|frame| !any(&filter.hide, &frame.name)));
+            }
+            ranges.push((start as u32, frames.len() as u32, marks));
+        }
+        Self { frames, ranges }
+    }
+}
+
+/// The profile's tree of stacks, made visible.
+struct StackTree<'p> {
+    nodes: Vec<ViewNode>,
+    /// Frames that only the view has.
+    extra: Vec<ViewFrame<'p>>,
+    /// Per stack of the profile: its innermost visible node if any is visible, and its marks.
+    stacks: Vec<(Option<NodeId>, u8)>,
+    nothing_known: NodeId,
+    all_hidden: NodeId,
+}
+
+impl<'p> StackTree<'p> {
+    fn new(profile: &Profile, visible: &Visible<'p>, expander: &mut Expander<'p>) -> Self {
+        let extra = vec![expander.marker("[no stack recorded]"), expander.marker("[hidden]")];
+        let mut nodes: Vec<ViewNode> = (0..extra.len())
+            .map(|i| ViewNode { caller: None, frame: FrameIndex((visible.frames.len() + i) as u32) })
+            .collect();
+        let mut stacks: Vec<(Option<NodeId>, u8)> = Vec::with_capacity(profile.stacks.len());
+        for (_, node) in profile.stacks.iter() {
+            let (mut inner, mut marks) = node.caller.map_or((None, 0), |caller| stacks[caller.index()]);
+            let (start, end, own) = visible.ranges[node.frame.index()];
+            marks |= own;
+            for frame in (start..end).rev() {
+                nodes.push(ViewNode { caller: inner, frame: FrameIndex(frame) });
+                inner = Some(NodeId::from_index(nodes.len() - 1));
+            }
+            stacks.push((inner, marks));
+        }
+        Self { nodes, extra, stacks, nothing_known: NodeId(0), all_hidden: NodeId(1) }
+    }
+
+    fn marks_of(&self, stack: Option<StackId>) -> u8 {
+        stack.map_or(0, |id| self.stacks[id.index()].1)
+    }
+
+    fn node_of(&self, stack: Option<StackId>) -> NodeId {
+        stack.map_or(self.nothing_known, |id| self.stacks[id.index()].0.unwrap_or(self.all_hidden))
+    }
+
+    fn in_mode(&self, profile: &Profile, stack: Option<StackId>, mode: Option<Mode>) -> bool {
+        use plumb_profile::FrameKind;
+        let Some(mode) = mode else { return true };
+        let kernel =
+            stack.is_some_and(|id| profile.frames[profile.stacks.node(id).frame].kind == FrameKind::Kernel);
+        kernel == (mode == Mode::Kernel)
+    }
+}
