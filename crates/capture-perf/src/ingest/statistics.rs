@@ -1,0 +1,28 @@
+//! What became of the samples, in figures.
+
+use std::collections::BTreeMap;
+
+use plumb_profile::{Cut, DsoId};
+
+/// Counts over all samples that were kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Samples kept.
+    pub samples: u64,
+    /// Samples of processes outside the filter, which were dropped.
+    pub filtered: u64,
+    /// Samples whose stack is complete, stitched ones and those without a user stack by nature included.
+    pub complete: u64,
+    /// Samples whose stack was completed from earlier samples of the thread.
+    pub stitched: u64,
+    /// Samples whose stack went on beyond the copied part, stitched or not: what a larger copy would mend.
+    pub beyond_copy: u64,
+    /// Samples whose stack was cut, by reason and by the file that is to blame, if one is.
+    pub cut: BTreeMap<(Cut, Option<DsoId>), u64>,
+    /// Samples that the kernel dropped for want of room in the ring.
+    pub lost_samples: u64,
+    /// Other records that the kernel dropped: mappings or processes may be missing.
+    pub lost_records: u64,
+    /// Records that could not be read.
+    pub damaged_records: u64,
+}
