@@ -9,10 +9,14 @@
 #![forbid(unsafe_code)]
 
 mod cost;
+mod cost_tree;
 mod filter;
 mod frame;
 mod names;
 mod pattern;
+mod report;
+mod summary;
+mod tree;
 mod view;
 
 pub use cost::Cost;
@@ -20,4 +24,7 @@ pub use filter::{Filter, Mode, ThreadPattern, TimeRange};
 pub use frame::{FrameIndex, Kind, SymbolId, ViewFrame};
 pub use names::without_parameters;
 pub use pattern::{BadPattern, Pattern};
+pub use report::{BadKey, Key, Report, ReportOptions, Rest, Row, RowKey};
+pub use summary::{CutCause, Summary};
+pub use tree::{Call, Tree, TreeNode, TreeOptions};
 pub use view::{NodeId, View, ViewNode, ViewSample};

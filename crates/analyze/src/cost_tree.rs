@@ -1,0 +1,162 @@
+//! The part of a view's tree of stacks that some samples touch, with what every node costs: alone and with all that
+//! it called.
+//!
+//! Nodes are numbered from 0 without gaps and a caller comes before its callees, so totals need one pass backwards,
+//! and nothing here recurses: stacks may be thousands of frames deep.
+
+use crate::cost::Cost;
+use crate::frame::FrameIndex;
+use crate::view::{NodeId, View};
+
+/// No node.
+const NONE: u32 = u32::MAX;
+
+/// One node.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    frame: FrameIndex,
+    caller: u32,
+    first_callee: u32,
+    next_sibling: u32,
+    own: Cost,
+    total: Cost,
+}
+
+/// A tree of the stacks of some samples.
+#[derive(Debug, Default)]
+pub(crate) struct CostTree {
+    nodes: Vec<Node>,
+    roots: Vec<u32>,
+}
+
+/// Builds cost trees one after the other, reusing its memory.
+pub(crate) struct TreeBuilder {
+    /// Per node of the view its number in the tree being built.
+    number: Vec<u32>,
+}
+
+impl TreeBuilder {
+    pub fn new(view: &View<'_>) -> Self {
+        Self { number: vec![NONE; view.node_count()] }
+    }
+
+    /// The tree of stacks and their costs.
+    pub fn build(
+        &mut self,
+        view: &View<'_>,
+        costs: impl Iterator<Item = (NodeId, Cost)> + Clone,
+    ) -> CostTree {
+        let mut touched = Vec::new();
+        for (node, _) in costs.clone() {
+            let mut next = Some(node);
+            while let Some(id) = next.filter(|id| self.number[id.index()] == NONE) {
+                self.number[id.index()] = 0;
+                touched.push(id);
+                next = view.node(id).caller;
+            }
+        }
+        touched.sort_unstable();
+        let mut tree = CostTree { nodes: Vec::with_capacity(touched.len()), roots: Vec::new() };
+        for (number, &id) in touched.iter().enumerate() {
+            self.number[id.index()] = number as u32;
+            let node = view.node(id);
+            let caller = node.caller.map_or(NONE, |caller| self.number[caller.index()]);
+            tree.push(node.frame, caller);
+        }
+        for (node, cost) in costs {
+            tree.nodes[self.number[node.index()] as usize].own += cost;
+        }
+        for id in touched {
+            self.number[id.index()] = NONE;
+        }
+        tree.sum_up();
+        tree
+    }
+}
+
+impl CostTree {
+    fn push(&mut self, frame: FrameIndex, caller: u32) {
+        let number = self.nodes.len() as u32;
+        let mut next_sibling = NONE;
+        match self.nodes.get_mut(caller as usize) {
+            Some(caller) => next_sibling = std::mem::replace(&mut caller.first_callee, number),
+            None => self.roots.push(number),
+        }
+        let (own, total) = Default::default();
+        self.nodes.push(Node { frame, caller, first_callee: NONE, next_sibling, own, total });
+    }
+
+    fn sum_up(&mut self) {
+        for number in (0..self.nodes.len()).rev() {
+            let node = &mut self.nodes[number];
+            let own = node.own;
+            node.total += own;
+            let (total, caller) = (node.total, node.caller);
+            if let Some(caller) = self.nodes.get_mut(caller as usize) {
+                caller.total += total;
+            }
+        }
+    }
+
+    /// All nodes, callers before callees.
+    pub fn nodes(&self) -> impl Iterator<Item = u32> + use<> {
+        0..self.nodes.len() as u32
+    }
+
+    /// The outermost frames.
+    pub fn roots(&self) -> &[u32] {
+        &self.roots
+    }
+
+    pub fn frame(&self, node: u32) -> FrameIndex {
+        self.nodes[node as usize].frame
+    }
+
+    /// What the samples cost whose innermost frame this is.
+    pub fn own(&self, node: u32) -> Cost {
+        self.nodes[node as usize].own
+    }
+
+    /// What all samples cost whose stack goes through here.
+    pub fn total(&self, node: u32) -> Cost {
+        self.nodes[node as usize].total
+    }
+
+    pub fn caller(&self, node: u32) -> Option<u32> {
+        Some(self.nodes[node as usize].caller).filter(|&caller| caller != NONE)
+    }
+
+    pub fn callees(&self, node: u32) -> impl Iterator<Item = u32> {
+        let some = |number| Some(number).filter(|&number| number != NONE);
+        std::iter::successors(some(self.nodes[node as usize].first_callee), move |&callee| {
+            some(self.nodes[callee as usize].next_sibling)
+        })
+    }
+
+    /// Visits the nodes whose key no caller of theirs has, so that summing up totals counts recursion once.
+    /// `open` has an entry for every key, all 0, and has so again at the end.
+    pub fn outermost(
+        &self,
+        open: &mut [u32],
+        key: impl Fn(FrameIndex) -> usize,
+        mut visit: impl FnMut(u32, usize),
+    ) {
+        let mut path: Vec<(u32, usize)> = Vec::new();
+        let mut next: Vec<u32> = self.roots.clone();
+        while let Some(node) = next.pop() {
+            // Whatever is on the path and is not above this node is done with.
+            while let Some(&(_, done)) = path.last().filter(|&&(inner, _)| Some(inner) != self.caller(node)) {
+                open[done] -= 1;
+                path.pop();
+            }
+            let key = key(self.frame(node));
+            if open[key] == 0 {
+                visit(node, key);
+            }
+            open[key] += 1;
+            path.push((node, key));
+            next.extend(self.callees(node));
+        }
+        path.into_iter().for_each(|(_, key)| open[key] -= 1);
+    }
+}

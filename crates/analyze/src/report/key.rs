@@ -1,0 +1,208 @@
+//! What rows of a report are told apart by.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use plumb_profile::{Id, Profile, ThreadId};
+
+use crate::frame::{FrameIndex, Kind, ViewFrame};
+use crate::view::View;
+
+/// Something that rows may be distinct by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Key {
+    /// Name of the thread.
+    Comm,
+    /// Process id.
+    Pid,
+    /// Thread id.
+    Tid,
+    /// Path of the process' executable.
+    Exe,
+    /// File that the code is in.
+    Dso,
+    /// Function.
+    Symbol,
+    /// Source file and line.
+    SrcLine,
+}
+
+impl Key {
+    /// All keys.
+    pub const ALL: [Key; 7] = [Key::Comm, Key::Pid, Key::Tid, Key::Exe, Key::Dso, Key::Symbol, Key::SrcLine];
+
+    /// The name that users give.
+    pub fn name(self) -> &'static str {
+        match self {
+            Key::Comm => "comm",
+            Key::Pid => "pid",
+            Key::Tid => "tid",
+            Key::Exe => "exe",
+            Key::Dso => "dso",
+            Key::Symbol => "sym",
+            Key::SrcLine => "srcline",
+        }
+    }
+}
+
+/// A name that is no [`Key`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadKey(pub String);
+
+impl std::fmt::Display for BadKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = Key::ALL.iter().map(|key| key.name()).collect();
+        write!(f, "`{}` is no sort key; there are {}", self.0, names.join(", "))
+    }
+}
+
+impl std::error::Error for BadKey {}
+
+impl std::str::FromStr for Key {
+    type Err = BadKey;
+
+    fn from_str(name: &str) -> Result<Self, BadKey> {
+        let name = if name == "symbol" { "sym" } else { name };
+        Key::ALL.into_iter().find(|key| key.name() == name).ok_or_else(|| BadKey(name.into()))
+    }
+}
+
+/// What a row is about: one of the threads and one of the frames that are in it. They stand for all in the row only
+/// as far as the report's keys go.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RowKey {
+    /// A thread.
+    pub thread: ThreadId,
+    /// A frame.
+    pub frame: FrameIndex,
+}
+
+impl RowKey {
+    /// The row's text for a key that the report has: long names in full, paths with their folders.
+    pub fn text<'v>(&self, view: &'v View<'_>, key: Key) -> Cow<'v, str> {
+        let profile = view.profile();
+        let thread = &profile.threads[self.thread];
+        let process = &profile.processes[thread.process];
+        let frame = view.frame(self.frame);
+        match key {
+            Key::Comm => profile.strings.get(thread.comm).into(),
+            Key::Pid => process.pid.to_string().into(),
+            Key::Tid => thread.tid.to_string().into(),
+            Key::Exe => match profile.strings.get(process.exe) {
+                "" => format!("[{}]", profile.strings.get(thread.comm)).into(),
+                exe => exe.into(),
+            },
+            Key::Dso => dso_text(frame),
+            Key::Symbol => (&*frame.name).into(),
+            Key::SrcLine if frame.line > 0 => format!("{}:{}", frame.file, frame.line).into(),
+            // No line: the function is the next best answer to "where".
+            Key::SrcLine => (&*frame.name).into(),
+        }
+    }
+
+    /// What rows of equal cost are ordered by: numbers by value, everything else by its text.
+    pub(crate) fn order(&self, view: &View<'_>, key: Key) -> (u32, String) {
+        let profile = view.profile();
+        let thread = &profile.threads[self.thread];
+        match key {
+            Key::Pid => (profile.processes[thread.process].pid, String::new()),
+            Key::Tid => (thread.tid, String::new()),
+            _ => (0, self.text(view, key).into_owned()),
+        }
+    }
+}
+
+fn dso_text<'v>(frame: &'v ViewFrame<'_>) -> Cow<'v, str> {
+    match (frame.dso_path, frame.kind) {
+        ("", Kind::Marker) => (&*frame.name).into(),
+        ("", _) => "[not mapped]".into(),
+        (path, _) => path.into(),
+    }
+}
+
+/// Numbers equal things equally: 0, 1, 2 … in the order of first sight. Remembers the first of each.
+struct Numbers<K, T> {
+    numbers: Vec<u32>,
+    first: Vec<T>,
+    seen: HashMap<K, u32>,
+}
+
+impl<K: Eq + Hash, T> Numbers<K, T> {
+    fn new() -> Self {
+        Self { numbers: Vec::new(), first: Vec::new(), seen: HashMap::new() }
+    }
+
+    fn push(&mut self, key: K, thing: T) {
+        let next = self.first.len() as u32;
+        let number = *self.seen.entry(key).or_insert(next);
+        if number == next {
+            self.first.push(thing);
+        }
+        self.numbers.push(number);
+    }
+}
+
+/// Which frames share a row.
+pub(super) struct FrameKeys {
+    numbers: Vec<u32>,
+    first: Vec<FrameIndex>,
+}
+
+impl FrameKeys {
+    pub fn new(view: &View<'_>, keys: &[Key]) -> Self {
+        let has = |key| keys.contains(&key);
+        let mut numbers = Numbers::new();
+        for (index, frame) in view.frames() {
+            let line = (has(Key::SrcLine) && frame.line > 0).then_some((frame.file, frame.line));
+            // A place without a line goes by its function, so that it is not lumped together with all others.
+            let symbol = (has(Key::Symbol) || has(Key::SrcLine) && line.is_none()).then_some(frame.symbol);
+            let dso = (has(Key::Dso) || has(Key::Symbol)).then(|| dso_text(frame));
+            numbers.push((dso, symbol, line), index);
+        }
+        Self { numbers: numbers.numbers, first: numbers.first }
+    }
+
+    pub fn len(&self) -> usize {
+        self.first.len()
+    }
+
+    pub fn of(&self, frame: FrameIndex) -> usize {
+        self.numbers[frame.0 as usize] as usize
+    }
+
+    pub fn representative(&self, key: usize) -> FrameIndex {
+        self.first[key]
+    }
+}
+
+/// Which threads share rows.
+pub(super) struct ThreadKeys {
+    numbers: Vec<u32>,
+    first: Vec<ThreadId>,
+}
+
+impl ThreadKeys {
+    pub fn new(profile: &Profile, keys: &[Key]) -> Self {
+        let has = |key| keys.contains(&key);
+        let mut numbers = Numbers::new();
+        for (id, thread) in profile.threads.iter() {
+            let process = &profile.processes[thread.process];
+            // Without a known executable the name stands for it, see `RowKey::text`.
+            let nameless = process.exe == profile.strings.empty();
+            let comm = (has(Key::Comm) || has(Key::Exe) && nameless).then_some(thread.comm);
+            let pid = has(Key::Pid).then_some(process.pid);
+            let tid = has(Key::Tid).then_some(thread.tid);
+            numbers.push((comm, pid, tid, has(Key::Exe).then_some(process.exe)), id);
+        }
+        Self { numbers: numbers.numbers, first: numbers.first }
+    }
+
+    pub fn of(&self, thread: ThreadId) -> u32 {
+        self.numbers[thread.index()]
+    }
+
+    pub fn representative(&self, number: u32) -> ThreadId {
+        self.first[number as usize]
+    }
+}

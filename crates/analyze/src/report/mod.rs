@@ -1,0 +1,178 @@
+//! The table that everyone knows: what each function, file, line, thread or process cost, alone and with what it
+//! called.
+//!
+//! Self costs of all rows add up to the view's part exactly. Total costs count a sample once per row, however often
+//! the row's function is on its stack.
+
+mod key;
+
+use std::cmp::Reverse;
+
+pub use key::{BadKey, Key, RowKey};
+
+use crate::cost::Cost;
+use crate::cost_tree::{CostTree, TreeBuilder};
+use crate::filter::Filter;
+use crate::frame::{FrameIndex, Kind};
+use crate::view::View;
+use key::{FrameKeys, ThreadKeys};
+
+/// What rows are made of, and which are shown.
+#[derive(Clone, Debug)]
+pub struct ReportOptions {
+    /// What makes rows distinct, and their columns in order.
+    pub keys: Vec<Key>,
+    /// Whether rows are ordered by their cost with callees, and kept if they have only that.
+    pub children: bool,
+    /// Rows below this share of the whole, in percent, are summed up.
+    pub min_percent: f64,
+}
+
+impl Default for ReportOptions {
+    fn default() -> Self {
+        Self { keys: vec![Key::Comm, Key::Dso, Key::Symbol], children: true, min_percent: 0.0 }
+    }
+}
+
+/// A row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What it is about.
+    pub key: RowKey,
+    /// Cost of the samples taken right there.
+    pub own: Cost,
+    /// Cost of the samples with it anywhere on their stack.
+    pub total: Cost,
+}
+
+/// The table.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Rows, most expensive first.
+    pub rows: Vec<Row>,
+    /// Rows that were below the limit.
+    pub below: Rest,
+    /// Rows that the filter's `dsos` and `symbols` don't name.
+    pub unnamed: Rest,
+}
+
+/// Rows that are not shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// How many.
+    pub rows: usize,
+    /// Their Self cost together.
+    pub own: Cost,
+}
+
+impl Rest {
+    fn add(&mut self, row: &Row) {
+        self.rows += 1;
+        self.own += row.own;
+    }
+}
+
+impl Report {
+    /// Makes the table. `filter` is the view's: where it names files or functions, only their rows are shown.
+    pub fn new(view: &View<'_>, filter: &Filter, options: &ReportOptions) -> Self {
+        let mut rows = all_rows(view, &options.keys);
+        let mut report = Report::default();
+        let least = view.whole().weight as f64 * options.min_percent / 100.0;
+        rows.retain(|row| {
+            let cost = if options.children { row.total } else { row.own };
+            let empty = !options.children && row.own.samples == 0;
+            if !is_named(view, filter, &options.keys, row.key.frame) {
+                report.unnamed.add(row);
+                return false;
+            }
+            if empty || (cost.weight as f64) < least {
+                if !empty {
+                    report.below.add(row);
+                }
+                return false;
+            }
+            true
+        });
+        rows.sort_by_cached_key(|row| {
+            let leading = if options.children { row.total } else { row.own };
+            let names: Vec<_> = options.keys.iter().map(|&key| row.key.order(view, key)).collect();
+            (Reverse(leading.weight), Reverse(row.own.weight), names, row.key)
+        });
+        report.rows = rows;
+        report
+    }
+}
+
+/// Whether the filter's files and functions, if it has any, include the row's.
+fn is_named(view: &View<'_>, filter: &Filter, keys: &[Key], frame: FrameIndex) -> bool {
+    let frame = view.frame(frame);
+    let dso = !keys.contains(&Key::Dso) && !keys.contains(&Key::Symbol)
+        || filter.dsos.is_empty()
+        || frame.kind != Kind::Marker && filter.dsos.iter().any(|p| p.matches_path(frame.dso_path));
+    let symbol = !keys.contains(&Key::Symbol)
+        || filter.symbols.is_empty()
+        || filter.symbols.iter().any(|p| p.matches_function(&frame.name));
+    dso && symbol
+}
+
+fn all_rows(view: &View<'_>, keys: &[Key]) -> Vec<Row> {
+    let frames = FrameKeys::new(view, keys);
+    let threads = ThreadKeys::new(view.profile(), keys);
+    let mut costs: Vec<_> =
+        view.costs().into_iter().map(|(thread, node, cost)| (threads.of(thread), node, cost)).collect();
+    costs.sort_unstable_by_key(|&(group, node, _)| (group, node));
+    let mut builder = TreeBuilder::new(view);
+    let mut sums = RowSums::new(frames.len());
+    let mut rows = Vec::new();
+    for group in costs.chunk_by(|a, b| a.0 == b.0) {
+        let Some(&(thread, ..)) = group.first() else { continue };
+        let tree = builder.build(view, group.iter().map(|&(_, node, cost)| (node, cost)));
+        sums.add(&tree, &frames);
+        let thread = threads.representative(thread);
+        rows.extend(sums.take().map(|(key, own, total)| Row {
+            key: RowKey { thread, frame: frames.representative(key) },
+            own,
+            total,
+        }));
+    }
+    rows
+}
+
+/// Sums by frame key, in arrays that serve one group of threads after the other.
+struct RowSums {
+    sums: Vec<(Cost, Cost)>,
+    touched: Vec<usize>,
+    open: Vec<u32>,
+}
+
+impl RowSums {
+    fn new(keys: usize) -> Self {
+        Self { sums: vec![Default::default(); keys], touched: Vec::new(), open: vec![0; keys] }
+    }
+
+    fn add(&mut self, tree: &CostTree, frames: &FrameKeys) {
+        let Self { sums, touched, open } = self;
+        tree.outermost(
+            open,
+            |frame| frames.of(frame),
+            |node, key| {
+                if sums[key] == Default::default() {
+                    touched.push(key);
+                }
+                sums[key].1 += tree.total(node);
+            },
+        );
+        for node in tree.nodes() {
+            sums[frames.of(tree.frame(node))].0 += tree.own(node);
+        }
+    }
+
+    /// The sums, which are then zero again: key, own, total.
+    fn take(&mut self) -> impl Iterator<Item = (usize, Cost, Cost)> {
+        let sums = &mut self.sums;
+        self.touched.drain(..).map(move |key| {
+            let (own, total) = std::mem::take(&mut sums[key]);
+            (key, own, total)
+        })
+    }
+}

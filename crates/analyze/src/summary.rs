@@ -1,0 +1,74 @@
+//! What has to be said about a view before any of its figures: how many stacks are complete, and why the others are
+//! not.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use plumb_profile::{Cut, DsoId, Id, StackId};
+
+use crate::cost::Cost;
+use crate::view::View;
+
+/// How complete the stacks of a view's samples are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Samples kept.
+    pub samples: u64,
+    /// Samples whose stack reaches its root.
+    pub complete: u64,
+    /// Samples without any stack.
+    pub without_stack: u64,
+    /// Why the others don't reach theirs, most frequent first.
+    pub causes: Vec<CutCause>,
+}
+
+/// A reason why stacks are incomplete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CutCause {
+    /// The reason.
+    pub cut: Cut,
+    /// The file to blame, if one is.
+    pub dso: Option<DsoId>,
+    /// What the samples cost.
+    pub cost: Cost,
+}
+
+impl Summary {
+    /// Looks at the view's samples as they were recorded, hidden frames or not.
+    pub fn new(view: &View<'_>) -> Self {
+        let profile = view.profile();
+        let mut roots = Vec::with_capacity(profile.stacks.len());
+        for (_, node) in profile.stacks.iter() {
+            let root = match node.caller {
+                Some(caller) => roots[caller.index()],
+                None => node.frame,
+            };
+            roots.push(root);
+        }
+        let mut summary = Summary::default();
+        let mut causes: HashMap<(Cut, Option<DsoId>), Cost> = HashMap::new();
+        let frame_of = |stack: StackId| profile.frames[roots[stack.index()]];
+        for kept in view.samples() {
+            summary.samples += 1;
+            let Some(stack) = kept.sample.stack else {
+                summary.without_stack += 1;
+                continue;
+            };
+            let frame = frame_of(stack);
+            match frame.cut() {
+                None => summary.complete += 1,
+                Some(cut) => {
+                    *causes.entry((cut, frame.dso)).or_default() += Cost::of_sample(kept.sample.weight);
+                }
+            }
+        }
+        summary.causes = causes.into_iter().map(|((cut, dso), cost)| CutCause { cut, dso, cost }).collect();
+        summary.causes.sort_by_key(|cause| (Reverse(cause.cost.samples), cause.cut, cause.dso));
+        summary
+    }
+
+    /// Share of the samples with a complete stack, in percent; `None` without samples.
+    pub fn complete_percent(&self) -> Option<f64> {
+        (self.samples > 0).then(|| self.complete as f64 * 100.0 / self.samples as f64)
+    }
+}

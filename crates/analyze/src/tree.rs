@@ -1,0 +1,338 @@
+//! Call trees: from the roots down, from the innermost frames up, or around one function.
+//!
+//! All call paths that look alike are one path here. A node's total is what its children have, what was cut off
+//! below it and its own together; so nothing is lost on the way. Branches are only followed where they are worth
+//! showing, which keeps deep and wide profiles quick.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use plumb_profile::{StringId, ThreadId};
+
+use crate::cost::Cost;
+use crate::cost_tree::{CostTree, TreeBuilder};
+use crate::frame::{FrameIndex, SymbolId};
+use crate::pattern::Pattern;
+use crate::report::Rest;
+use crate::view::{NodeId, View};
+
+/// Limits of a tree.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TreeOptions {
+    /// Branches below this share of the whole, in percent, are summed up.
+    pub min_percent: f64,
+}
+
+/// What a node stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// All threads with the name of this one.
+    Comm(ThreadId),
+    /// A function. Copies of it that were inlined everywhere in this node are said to be so.
+    Frame {
+        /// One of its frames.
+        frame: FrameIndex,
+        /// Whether all of them are inlined calls.
+        inlined: bool,
+    },
+}
+
+/// A node of a [`Tree`].
+#[derive(Clone, Debug)]
+pub struct TreeNode {
+    /// What it stands for.
+    pub call: Call,
+    /// Cost of all samples that come by here.
+    pub total: Cost,
+    /// Cost of those that go no further.
+    pub own: Cost,
+    /// Next nodes, most expensive first: indices in [`Tree::nodes`].
+    pub children: Vec<usize>,
+    /// Children that were below the limit.
+    pub below: Rest,
+}
+
+/// A tree of calls, in either direction.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    /// All nodes; children come after their parents.
+    pub nodes: Vec<TreeNode>,
+    /// The first nodes, most expensive first.
+    pub roots: Vec<usize>,
+    /// Roots that were below the limit.
+    pub below: Rest,
+}
+
+/// A node of the cost tree, and how much of its cost is meant.
+type Item = (u32, Cost);
+
+#[derive(Clone, Copy)]
+enum Direction {
+    Callers,
+    Callees,
+}
+
+impl Tree {
+    /// From the outermost callers to the innermost frames; under the threads' names where there are several.
+    pub fn top_down(view: &View<'_>, options: TreeOptions) -> Self {
+        let mut groups = by_comm(view);
+        let mut builder = TreeBuilder::new(view);
+        let mut tree = Tree::default();
+        let several = groups.len() > 1;
+        groups.sort_by_key(|(_, thread, costs)| {
+            let total: Cost = costs.iter().map(|&(_, cost)| cost).sum();
+            (Reverse(total.weight), comm(view, *thread).to_owned())
+        });
+        for (_, thread, costs) in groups {
+            let costs = builder.build(view, costs.into_iter());
+            let grow =
+                Grow { view, costs: &costs, direction: Direction::Callees, least: least(view, options) };
+            let items: Vec<Item> = costs.roots().iter().map(|&root| (root, costs.total(root))).collect();
+            if several {
+                let total = items.iter().map(|&(_, cost)| cost).sum();
+                if grow.is_small(total) {
+                    tree.below.rows += 1;
+                    tree.below.own += total;
+                } else {
+                    let root = tree.push(Call::Comm(thread), total);
+                    tree.roots.push(root);
+                    grow.under(&mut tree, Some(root), items);
+                }
+            } else {
+                grow.under(&mut tree, None, items);
+            }
+        }
+        tree
+    }
+
+    /// From the innermost frames, where the time was spent, to their callers.
+    pub fn bottom_up(view: &View<'_>, options: TreeOptions) -> Self {
+        let costs = CostTree::of_all(view);
+        let grow = Grow { view, costs: &costs, direction: Direction::Callers, least: least(view, options) };
+        let mut tree = Tree::default();
+        let items = costs.nodes().map(|node| (node, costs.own(node))).filter(|item| item.1.samples > 0);
+        grow.under(&mut tree, None, items.collect());
+        tree
+    }
+
+    /// Who calls the functions that `function` names, all paths merged. The one root stands for all of them; a
+    /// sample with several of them on its stack counts once, and its callers are those of the outermost.
+    pub fn callers(view: &View<'_>, function: &Pattern, options: TreeOptions) -> Self {
+        let costs = CostTree::of_all(view);
+        let grow = Grow { view, costs: &costs, direction: Direction::Callers, least: least(view, options) };
+        let outermost = outermost(view, &costs, &named(view, function));
+        around(&grow, outermost.clone(), outermost)
+    }
+
+    /// What the functions that `function` names call, all paths merged. A sample with several of them on its stack
+    /// counts once, under the outermost; calls from one directly to another are not shown as such.
+    pub fn callees(view: &View<'_>, function: &Pattern, options: TreeOptions) -> Self {
+        let costs = CostTree::of_all(view);
+        let grow = Grow { view, costs: &costs, direction: Direction::Callees, least: least(view, options) };
+        let named = named(view, function);
+        let outermost = outermost(view, &costs, &named);
+        let mut inner: Vec<Item> = outermost.clone();
+        let mut at = 0;
+        while let Some(&(node, _)) = inner.get(at) {
+            let again = costs.callees(node).filter(|&callee| named[costs.frame(callee).0 as usize]);
+            inner.extend(again.map(|callee| (callee, Cost::default())));
+            at += 1;
+        }
+        let mut tree = around(&grow, outermost, Vec::new());
+        let Some(&root) = tree.roots.first() else { return tree };
+        let called = inner
+            .iter()
+            .flat_map(|&(node, _)| costs.callees(node))
+            .filter(|&callee| !named[costs.frame(callee).0 as usize])
+            .map(|callee| (callee, costs.total(callee)));
+        grow.under(&mut tree, Some(root), called.collect());
+        tree.nodes[root].own = inner.iter().map(|&(node, _)| costs.own(node)).sum();
+        tree
+    }
+
+    fn push(&mut self, call: Call, total: Cost) -> usize {
+        let (own, below) = Default::default();
+        self.nodes.push(TreeNode { call, total, own, children: Vec::new(), below });
+        self.nodes.len() - 1
+    }
+}
+
+/// A tree with one root that stands for `anchor`, grown from `items`.
+fn around(grow: &Grow<'_, '_>, anchor: Vec<Item>, items: Vec<Item>) -> Tree {
+    let mut tree = Tree::default();
+    if let Some(&(first, _)) = anchor.first() {
+        let total = anchor.iter().map(|&(_, cost)| cost).sum();
+        let inlined = anchor.iter().all(|&(node, _)| grow.view.frame(grow.costs.frame(node)).inlined);
+        let root = tree.push(Call::Frame { frame: grow.costs.frame(first), inlined }, total);
+        tree.roots.push(root);
+        grow.follow(&mut tree, root, items);
+    }
+    tree
+}
+
+/// Per visible frame, whether `function` names it.
+fn named(view: &View<'_>, function: &Pattern) -> Vec<bool> {
+    view.frames().map(|(_, frame)| function.matches_function(&frame.name)).collect()
+}
+
+/// The nodes of named functions that have no such node above them.
+fn outermost(view: &View<'_>, costs: &CostTree, named: &[bool]) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut open = [0; 2];
+    costs.outermost(
+        &mut open,
+        |frame| usize::from(named[frame.0 as usize]),
+        |node, is_named| {
+            if is_named == 1 {
+                items.push((node, costs.total(node)));
+            }
+        },
+    );
+    // The most expensive function gives the root its name.
+    let mut by_symbol: HashMap<SymbolId, Cost> = HashMap::new();
+    for &(node, cost) in &items {
+        *by_symbol.entry(view.frame(costs.frame(node)).symbol).or_default() += cost;
+    }
+    items.sort_by_cached_key(|&(node, _)| {
+        let frame = view.frame(costs.frame(node));
+        (Reverse(by_symbol[&frame.symbol].weight), frame.name.to_string(), frame.inlined, node)
+    });
+    items
+}
+
+fn comm<'v>(view: &'v View<'_>, thread: ThreadId) -> &'v str {
+    let profile = view.profile();
+    profile.strings.get(profile.threads[thread].comm)
+}
+
+fn least(view: &View<'_>, options: TreeOptions) -> f64 {
+    view.whole().weight as f64 * options.min_percent / 100.0
+}
+
+/// A name of threads, one of them, and what their stacks cost.
+type CommGroup = (StringId, ThreadId, Vec<(NodeId, Cost)>);
+
+fn by_comm(view: &View<'_>) -> Vec<CommGroup> {
+    let mut groups: Vec<CommGroup> = Vec::new();
+    let mut seen: HashMap<StringId, usize> = HashMap::new();
+    for (thread, node, cost) in view.costs() {
+        let name = view.profile().threads[thread].comm;
+        let at = *seen.entry(name).or_insert(groups.len());
+        if at == groups.len() {
+            groups.push((name, thread, Vec::new()));
+        }
+        groups[at].2.push((node, cost));
+    }
+    groups
+}
+
+impl CostTree {
+    fn of_all(view: &View<'_>) -> Self {
+        let costs = view.costs();
+        TreeBuilder::new(view).build(view, costs.iter().map(|&(_, node, cost)| (node, cost)))
+    }
+}
+
+/// Grows a tree in one direction.
+struct Grow<'a, 'p> {
+    view: &'a View<'p>,
+    costs: &'a CostTree,
+    direction: Direction,
+    least: f64,
+}
+
+/// Items of one function, which become one node.
+struct Group {
+    frame: FrameIndex,
+    inlined: bool,
+    total: Cost,
+    items: Vec<Item>,
+}
+
+impl Grow<'_, '_> {
+    fn is_small(&self, cost: Cost) -> bool {
+        (cost.weight as f64) < self.least
+    }
+
+    /// Adds the functions of `items` as children of `parent`, or as roots, and whatever follows them.
+    fn under(&self, tree: &mut Tree, parent: Option<usize>, items: Vec<Item>) {
+        let mut work = vec![(parent, items)];
+        while let Some((parent, items)) = work.pop() {
+            for group in self.group(items) {
+                let below = parent.map_or(&mut tree.below, |parent| &mut tree.nodes[parent].below);
+                if self.is_small(group.total) {
+                    below.rows += 1;
+                    below.own += group.total;
+                    continue;
+                }
+                let node = tree.push(Call::Frame { frame: group.frame, inlined: group.inlined }, group.total);
+                match parent {
+                    Some(parent) => tree.nodes[parent].children.push(node),
+                    None => tree.roots.push(node),
+                }
+                let next = self.next(tree, node, &group.items);
+                work.push((Some(node), next));
+            }
+        }
+    }
+
+    /// Grows on from `items`, which make up `node`.
+    fn follow(&self, tree: &mut Tree, node: usize, items: Vec<Item>) {
+        let next = self.next(tree, node, &items);
+        self.under(tree, Some(node), next);
+    }
+
+    /// One step from `items` of `node`; what goes no further is the node's own.
+    fn next(&self, tree: &mut Tree, node: usize, items: &[Item]) -> Vec<Item> {
+        let mut next = Vec::new();
+        for &(at, cost) in items {
+            match self.direction {
+                Direction::Callees => {
+                    next.extend(self.costs.callees(at).map(|callee| (callee, self.costs.total(callee))));
+                    tree.nodes[node].own += self.costs.own(at);
+                }
+                Direction::Callers => match self.costs.caller(at) {
+                    Some(caller) => next.push((caller, cost)),
+                    None => tree.nodes[node].own += cost,
+                },
+            }
+        }
+        // Callees meet at their callers: going on with one item each keeps later steps short.
+        next.sort_unstable_by_key(|&(at, _)| at);
+        next.dedup_by(|again, first| {
+            let same = again.0 == first.0;
+            if same {
+                first.1 += again.1;
+            }
+            same
+        });
+        next
+    }
+
+    /// Merges items of the same function; most expensive first, then by name.
+    fn group(&self, items: Vec<Item>) -> Vec<Group> {
+        let mut numbers: HashMap<SymbolId, usize> = HashMap::new();
+        let mut groups: Vec<Group> = Vec::new();
+        for (at, cost) in items {
+            let frame = self.costs.frame(at);
+            let shown = self.view.frame(frame);
+            let number = *numbers.entry(shown.symbol).or_insert(groups.len());
+            if number == groups.len() {
+                groups.push(Group { frame, inlined: true, total: Cost::default(), items: Vec::new() });
+            }
+            let group = &mut groups[number];
+            group.frame = group.frame.min(frame);
+            group.inlined &= shown.inlined;
+            group.total += cost;
+            group.items.push((at, cost));
+        }
+        groups.sort_by(|a, b| {
+            let name = |group: &Group| {
+                let frame = self.view.frame(group.frame);
+                (frame.name.clone(), frame.dso_path, frame.symbol)
+            };
+            (b.total.weight).cmp(&a.total.weight).then_with(|| name(a).cmp(&name(b)))
+        });
+        groups
+    }
+}
