@@ -8,19 +8,45 @@
 
 #![forbid(unsafe_code)]
 
+mod demangle;
+mod elf;
+mod file;
+mod headers;
+mod job;
 mod options;
 mod summary;
+mod symtab;
+mod table;
+mod work;
 
 pub use options::{Options, Progress};
 pub use summary::{DsoSummary, Missing, Summary};
 
-use plumb_profile::Profile;
+use std::time::Instant;
+
+use plumb_profile::{DsoKind, Profile};
+
+use crate::job::{Answer, Job};
 
 /// Finds for each frame that has no lines yet what it stands for.
 ///
 /// Never fails: what could not be found is said in the summary, file by file, and the frame stays without lines.
 /// `progress` is called on this thread, from time to time.
-pub fn symbolize(profile: &mut Profile, _options: &Options, _progress: &mut dyn FnMut(Progress)) -> Summary {
+pub fn symbolize(profile: &mut Profile, options: &Options, progress: &mut dyn FnMut(Progress)) -> Summary {
+    let start = Instant::now();
+    let jobs = job::jobs(profile);
+    let mut answers = work::run(jobs, options, progress, |job, _| solve(job, options));
+    answers.sort_by_key(|answer| answer.summary.dso);
+    let dsos = answers.into_iter().map(|answer| answer.store(profile)).collect();
     profile.meta.symbolized = true;
-    Summary::default()
+    Summary { dsos, seconds: start.elapsed().as_secs_f64() }
+}
+
+fn solve(job: &Job, options: &Options) -> Answer {
+    match job.kind {
+        DsoKind::File => file::solve(job, options),
+        DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule | DsoKind::Anonymous { .. } => {
+            Answer::new(job)
+        }
+    }
 }

@@ -39,6 +39,23 @@ pub struct DsoSummary {
     pub seconds: f64,
 }
 
+impl DsoSummary {
+    pub(crate) fn new(dso: DsoId, path: &str, frames: usize) -> Self {
+        Self {
+            dso,
+            path: path.to_owned(),
+            sources: Vec::new(),
+            frames,
+            named: 0,
+            lined: 0,
+            inlined: 0,
+            functions: 0,
+            missing: Vec::new(),
+            seconds: 0.0,
+        }
+    }
+}
+
 /// Why names or lines of a file are missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {

@@ -1,0 +1,188 @@
+//! One file's share of the work: the addresses to look up, and the answer in a form that threads can hand over.
+//!
+//! Strings and functions are interned within the answer; the profile's own tables are touched by one thread only.
+
+use std::collections::HashMap;
+
+use plumb_profile::{
+    Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, FrameId, FrameKind, Function, FunctionId, Line,
+    Profile,
+};
+
+use crate::summary::{DsoSummary, Missing};
+
+/// The addresses of one file.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// The file.
+    pub dso: DsoId,
+    /// Its path.
+    pub path: String,
+    /// Its build id as recorded.
+    pub build_id: Option<BuildId>,
+    /// What it is.
+    pub kind: DsoKind,
+    /// What its addresses count from.
+    pub addresses: AddressSpace,
+    /// Pids of processes that had it mapped, to reach its path in their mount namespace.
+    pub pids: Vec<u32>,
+    /// Frames and the addresses to look up, in the order of the addresses.
+    pub frames: Vec<(FrameId, u64)>,
+}
+
+/// The files of `profile` that have frames without lines.
+pub(crate) fn jobs(profile: &Profile) -> Vec<Job> {
+    let mut frames: HashMap<DsoId, Vec<(FrameId, u64)>> = HashMap::new();
+    for (id, frame) in profile.frames.iter() {
+        let Some(dso) = frame.dso else { continue };
+        if matches!(frame.kind, FrameKind::Cut(_)) || !profile.symbols.of(id).is_empty() {
+            continue;
+        }
+        frames.entry(dso).or_default().push((id, frame.lookup().0));
+    }
+    let mut pids: HashMap<DsoId, Vec<u32>> = HashMap::new();
+    for mapping in &profile.mappings {
+        let pids = pids.entry(mapping.dso).or_default();
+        let pid = profile.processes[mapping.process].pid;
+        if !pids.contains(&pid) && pids.len() < 8 {
+            pids.push(pid);
+        }
+    }
+    let jobs = profile.dsos.iter().filter_map(|(id, dso)| {
+        let mut frames = frames.remove(&id)?;
+        frames.sort_unstable_by_key(|&(frame, address)| (address, frame));
+        let Dso { path, build_id, kind, addresses } = dso.clone();
+        let path = profile.strings.get(path).to_owned();
+        let pids = pids.remove(&id).unwrap_or_default();
+        Some(Job { dso: id, path, build_id, kind, addresses, pids, frames })
+    });
+    jobs.collect()
+}
+
+/// What was found for a job.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// What is told about it.
+    pub summary: DsoSummary,
+    dso: DsoId,
+    functions: Vec<FoundFunction>,
+    function_ids: HashMap<FoundFunction, u32>,
+    files: Vec<String>,
+    file_ids: HashMap<String, u32>,
+    places: Vec<Place>,
+    frames: Vec<(FrameId, u32, u32)>,
+}
+
+/// A function that was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct FoundFunction {
+    /// Name for people.
+    pub name: String,
+    /// Name as the linker sees it, empty if there is none.
+    pub linkage_name: String,
+    /// First address, `None` for an inlined function.
+    pub start: Option<u64>,
+    /// Source file of its definition, empty if not known.
+    pub source_file: String,
+}
+
+/// A place in a function, by the answer's own numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Number from [`Answer::function`].
+    pub function: u32,
+    /// Number from [`Answer::file`].
+    pub file: u32,
+    /// Line counted from 1, 0 if not known.
+    pub line: u32,
+    /// Whether this function was inlined into the next place's.
+    pub inlined: bool,
+}
+
+impl Answer {
+    /// An answer to `job` that says nothing yet.
+    pub fn new(job: &Job) -> Self {
+        let summary = DsoSummary::new(job.dso, &job.path, job.frames.len());
+        Self {
+            summary,
+            dso: job.dso,
+            functions: Vec::new(),
+            function_ids: HashMap::new(),
+            files: vec![String::new()],
+            file_ids: HashMap::from([(String::new(), 0)]),
+            places: Vec::new(),
+            frames: Vec::new(),
+        }
+    }
+
+    /// Notes that something is missing, once.
+    pub fn miss(&mut self, missing: Missing) {
+        if !self.summary.missing.contains(&missing) {
+            self.summary.missing.push(missing);
+        }
+    }
+
+    /// The number of a function.
+    pub fn function(&mut self, function: FoundFunction) -> u32 {
+        if let Some(&id) = self.function_ids.get(&function) {
+            return id;
+        }
+        let id = self.functions.len() as u32;
+        self.functions.push(function.clone());
+        self.function_ids.insert(function, id);
+        id
+    }
+
+    /// The number of a source file. 0 is the file that is not known.
+    pub fn file(&mut self, file: &str) -> u32 {
+        if let Some(&id) = self.file_ids.get(file) {
+            return id;
+        }
+        let id = self.files.len() as u32;
+        self.files.push(file.to_owned());
+        self.file_ids.insert(file.to_owned(), id);
+        id
+    }
+
+    /// What a frame stands for, innermost inlined call first. Nothing is noted for an empty slice.
+    pub fn set(&mut self, frame: FrameId, places: &[Place]) {
+        let Some(innermost) = places.first() else { return };
+        let start = self.places.len() as u32;
+        self.places.extend_from_slice(places);
+        self.frames.push((frame, start, self.places.len() as u32));
+        self.summary.named += 1;
+        self.summary.lined += usize::from(innermost.line > 0);
+        self.summary.inlined += places.len() - 1;
+    }
+
+    /// Writes the answer into the profile.
+    pub fn store(self, profile: &mut Profile) -> DsoSummary {
+        let functions: Vec<FunctionId> = self
+            .functions
+            .iter()
+            .map(|function| {
+                let function = Function {
+                    name: profile.strings.add(&function.name),
+                    linkage_name: profile.strings.add(&function.linkage_name),
+                    dso: Some(self.dso),
+                    start: function.start.map(Address),
+                    source_file: profile.strings.add(&function.source_file),
+                };
+                profile.symbols.functions.add(function)
+            })
+            .collect();
+        let files: Vec<_> = self.files.iter().map(|file| profile.strings.add(file)).collect();
+        let mut lines = Vec::new();
+        for (frame, start, end) in self.frames {
+            lines.clear();
+            lines.extend(self.places[start as usize..end as usize].iter().map(|place| Line {
+                function: functions[place.function as usize],
+                file: files[place.file as usize],
+                line: place.line,
+                inlined: place.inlined,
+            }));
+            profile.symbols.set(frame, &lines);
+        }
+        self.summary
+    }
+}

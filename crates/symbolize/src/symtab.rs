@@ -1,0 +1,113 @@
+//! The functions in an ELF file's `.symtab` or `.dynsym`.
+//!
+//! Of a table with 100,000 symbols a profile needs a hundred: rows are taken without their names, and a name is read
+//! when its row is chosen.
+
+use object::elf::{self, Sym32, Sym64};
+use object::read::elf::Sym;
+use object::{Endianness, pod};
+
+use crate::elf::Image;
+use crate::headers::Section;
+use crate::summary::Missing;
+use crate::table::{Bind, Symbol, SymbolTable};
+
+/// Longest linkage name that is read.
+const MAX_NAME: usize = 1 << 20;
+
+/// A file's functions.
+#[derive(Debug, Default)]
+pub(crate) struct Symtab {
+    table: SymbolTable,
+    strings: Vec<u8>,
+}
+
+/// A function as the linker knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// Name as the linker sees it.
+    pub linkage_name: String,
+    /// First address.
+    pub start: u64,
+}
+
+impl Symtab {
+    /// The functions in the table of type `kind` (`SHT_SYMTAB`, `SHT_DYNSYM`); `None` if there is no such table.
+    pub fn read(image: &Image, kind: elf::SectionType) -> Result<Option<Self>, Missing> {
+        let Some(section) = image.section_of(kind).filter(|section| section.size > 0) else {
+            return Ok(None);
+        };
+        let rows = image.read(section)?;
+        let strings = image.sections.get(section.link).filter(|strings| strings.kind == elf::SHT_STRTAB);
+        let strings = strings.ok_or_else(|| image.malformed(format!("{} has no strings", section.name)))?;
+        let strings = image.read(strings)?;
+        let symbols = if image.form.is_64 {
+            functions::<Sym64<Endianness>>(&rows, image)
+        } else {
+            functions::<Sym32<Endianness>>(&rows, image)
+        };
+        let symbols = symbols.ok_or_else(|| {
+            image.malformed(format!("{} at offset {:#x} has half a row", section.name, section.offset))
+        })?;
+        Ok(Some(Self { table: SymbolTable::new(symbols), strings }))
+    }
+
+    /// Number of functions.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The function that `address` belongs to.
+    pub fn find(&self, address: u64) -> Option<Named> {
+        let symbol = self.table.find(address, |symbol| self.name(symbol))?;
+        Some(Named { linkage_name: self.name(&symbol), start: symbol.start })
+    }
+
+    fn name(&self, symbol: &Symbol) -> String {
+        string_at(&self.strings, symbol.name as usize)
+    }
+}
+
+/// The text at an offset of a string table.
+pub(crate) fn string_at(strings: &[u8], offset: usize) -> String {
+    let rest = strings.get(offset..).unwrap_or_default();
+    let rest = &rest[..rest.len().min(MAX_NAME)];
+    let end = rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len());
+    String::from_utf8_lossy(&rest[..end]).into_owned()
+}
+
+/// The rows that are functions; `None` if the table is no whole number of rows.
+fn functions<S: Sym<Endian = Endianness> + pod::Pod>(rows: &[u8], image: &Image) -> Option<Vec<Symbol>> {
+    let endian = image.form.endian;
+    let rows: &[S] = pod::slice_from_all_bytes(rows).ok()?;
+    let functions = rows.iter().filter_map(|row| {
+        let section = image.sections.get(usize::from(row.st_shndx(endian).0))?;
+        let is_function = match row.st_type() {
+            elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
+            // A label in assembly without a type. Those of Arm and RISC-V that begin with $ mark data in code.
+            elf::STT_NOTYPE => section.executable && row.st_name(endian) != 0,
+            _ => false,
+        };
+        if !is_function || row.st_shndx(endian) == elf::SHN_UNDEF {
+            return None;
+        }
+        Some(Symbol {
+            // Bit 0 says "Thumb code" on 32-bit Arm.
+            start: row.st_value(endian).into() & if image.machine == elf::EM_ARM { !1 } else { !0 },
+            size: row.st_size(endian).into(),
+            limit: limit(section),
+            name: row.st_name(endian),
+            bind: match row.st_bind() {
+                elf::STB_LOCAL => Bind::Local,
+                elf::STB_WEAK => Bind::Weak,
+                _ => Bind::Global,
+            },
+        })
+    });
+    Some(functions.collect())
+}
+
+/// One past the last address of a section.
+fn limit(section: &Section) -> u64 {
+    section.address.saturating_add(section.size)
+}
