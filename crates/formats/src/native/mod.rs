@@ -1,7 +1,39 @@
 //! The recording, `.plumb`: one zip archive of Parquet tables, readable without plumb.
+//!
+//! The archive's entries are stored, not compressed again: the tables' columns are compressed inside. `meta.json`
+//! comes first and holds the format's version and [`plumb_profile::Meta`]. Every other entry is a table; a row's
+//! number, counted from 0, is its id, and a column named after a table (`dso`, `thread`, ...) holds such numbers,
+//! null for none. `strings.parquet` holds all text, its row 0 the empty string, which stands for "not known".
+//!
+//! | table     | columns |
+//! |-----------|---------|
+//! | strings   | text |
+//! | events    | name¹, unit¹ |
+//! | dsos      | path¹, build_id (bytes), kind (`file` `vdso` `kernel` `kernel-module` `anonymous`), pid (of anonymous memory), addresses (`svma` `file-offset` `avma`) |
+//! | processes | pid, ppid, exe¹ |
+//! | threads   | process, tid, comm¹ |
+//! | mappings  | process, dso, start, end, bias |
+//! | frames    | kind (`user` `kernel` `cut`), cut (reason, see [`plumb_profile::Cut::name`]), dso, address, is_return, found (`sampled` `cfi` `frame-pointer` `stitched` `scan`) |
+//! | functions | name¹, linkage_name¹, dso, start, source_file¹ |
+//! | lines     | frame, function, file¹, line, inlined: a frame's lines are consecutive, innermost inlined call first |
+//! | stacks    | caller (row of stacks, always a smaller one), frame |
+//! | samples   | time_ns, thread, cpu, event, stack, weight |
+//!
+//! ¹ a row of strings.
+//!
+//! Readers take any minor version (unknown entries and columns are passed over) and refuse a newer major version.
+//! Not here: renaming into place. A recording cut off while it was written has no archive directory and can't be
+//! read, so write to a temporary file first.
 
+mod column;
+mod meta;
+mod names;
 mod read;
+mod table;
 mod write;
 
 pub use read::{ReadError, read};
 pub use write::{WriteError, write};
+
+/// Version of the format that is written: major, minor.
+const VERSION: (u32, u32) = (1, 0);

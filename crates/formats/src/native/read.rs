@@ -1,25 +1,32 @@
-//! Reads a recording.
+//! Reads a recording: nothing in the file is believed before it has been checked against what is there.
+
+mod archive;
+mod error;
+mod tables;
+mod values;
 
 use std::io::{Read, Seek};
 
 use plumb_profile::Profile;
 
-/// Why a recording could not be read. Says where in the archive; the caller knows the file's name.
-#[derive(Debug)]
-pub enum ReadError {
-    /// Not built yet.
-    Unfinished,
-}
+pub use error::ReadError;
 
-impl std::fmt::Display for ReadError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("reading recordings is not built yet")
-    }
-}
-
-impl std::error::Error for ReadError {}
-
-/// Reads a recording that [`write`](super::write) wrote.
-pub fn read<R: Read + Seek>(_input: R) -> Result<Profile, ReadError> {
-    Err(ReadError::Unfinished)
+/// Reads a recording that [`write`](super::write) wrote, of this format version or an older one.
+///
+/// Memory is bounded by the size of the input: see [`archive::Archive::open`].
+pub fn read<R: Read + Seek>(input: R) -> Result<Profile, ReadError> {
+    let mut archive = archive::Archive::open(input)?;
+    let mut profile = Profile { meta: archive.meta()?, ..Profile::default() };
+    tables::strings(&archive.table("strings")?, &mut profile)?;
+    tables::events(&archive.table("events")?, &mut profile)?;
+    tables::dsos(&archive.table("dsos")?, &mut profile)?;
+    tables::processes(&archive.table("processes")?, &mut profile)?;
+    tables::threads(&archive.table("threads")?, &mut profile)?;
+    tables::mappings(&archive.table("mappings")?, &mut profile)?;
+    tables::frames(&archive.table("frames")?, &mut profile)?;
+    tables::functions(&archive.table("functions")?, &mut profile)?;
+    tables::lines(&archive.table("lines")?, &mut profile)?;
+    tables::stacks(&archive.table("stacks")?, &mut profile)?;
+    tables::samples(&archive.table("samples")?, &mut profile)?;
+    Ok(profile)
 }

@@ -1,0 +1,108 @@
+//! `meta.json`: the format's version and [`Meta`].
+
+use plumb_profile::{Meta, Scope};
+use serde::{Deserialize, Serialize};
+
+/// What the `format` field holds.
+pub(super) const FORMAT: &str = "plumb recording";
+
+/// The part that every version of the format keeps: read first, to decide whether the rest can be read.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Envelope {
+    pub format: String,
+    pub version: Version,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Version {
+    pub major: u32,
+    pub minor: u32,
+}
+
+/// The whole file. Fields that are missing have the value that means "not known".
+#[derive(Serialize, Deserialize)]
+pub(super) struct MetaFile {
+    #[serde(flatten)]
+    pub envelope: Envelope,
+    #[serde(flatten)]
+    meta: MetaFields,
+}
+
+/// [`Meta`], field by field.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct MetaFields {
+    recorder: String,
+    command: Vec<String>,
+    host: String,
+    kernel: String,
+    arch: String,
+    cpus: u32,
+    start_unix_ns: u64,
+    start_ns: u64,
+    duration_ns: u64,
+    frequency_hz: Option<u32>,
+    scope: String,
+    target_cpu_ns: Option<u64>,
+    recorder_cpu_ns: Option<u64>,
+    lost_samples: u64,
+    damaged_records: u64,
+    stack_copy_bytes: u32,
+    symbolized: bool,
+    warnings: Vec<String>,
+}
+
+impl MetaFile {
+    pub(super) fn new(meta: &Meta) -> Self {
+        let (major, minor) = super::VERSION;
+        let meta = meta.clone();
+        MetaFile {
+            envelope: Envelope { format: FORMAT.into(), version: Version { major, minor } },
+            meta: MetaFields {
+                recorder: meta.recorder,
+                command: meta.command,
+                host: meta.host,
+                kernel: meta.kernel,
+                arch: meta.arch,
+                cpus: meta.cpus,
+                start_unix_ns: meta.start_unix_ns,
+                start_ns: meta.start_ns,
+                duration_ns: meta.duration_ns,
+                frequency_hz: meta.frequency_hz,
+                scope: meta.scope.name().into(),
+                target_cpu_ns: meta.target_cpu_ns,
+                recorder_cpu_ns: meta.recorder_cpu_ns,
+                lost_samples: meta.lost_samples,
+                damaged_records: meta.damaged_records,
+                stack_copy_bytes: meta.stack_copy_bytes,
+                symbolized: meta.symbolized,
+                warnings: meta.warnings,
+            },
+        }
+    }
+
+    /// The model's facts. A scope that this version does not know is [`Scope::Unknown`].
+    pub(super) fn into_meta(self) -> Meta {
+        let meta = self.meta;
+        Meta {
+            recorder: meta.recorder,
+            command: meta.command,
+            host: meta.host,
+            kernel: meta.kernel,
+            arch: meta.arch,
+            cpus: meta.cpus,
+            start_unix_ns: meta.start_unix_ns,
+            start_ns: meta.start_ns,
+            duration_ns: meta.duration_ns,
+            frequency_hz: meta.frequency_hz,
+            scope: Scope::from_name(&meta.scope).unwrap_or_default(),
+            target_cpu_ns: meta.target_cpu_ns,
+            recorder_cpu_ns: meta.recorder_cpu_ns,
+            lost_samples: meta.lost_samples,
+            damaged_records: meta.damaged_records,
+            stack_copy_bytes: meta.stack_copy_bytes,
+            symbolized: meta.symbolized,
+            warnings: meta.warnings,
+        }
+    }
+}

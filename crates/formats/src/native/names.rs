@@ -1,0 +1,81 @@
+//! Stable names of enum variants whose model type has none of its own.
+
+use plumb_profile::{AddressSpace, Cut, DsoKind, Found, FrameKind};
+
+pub(super) fn of_dso_kind(kind: DsoKind) -> &'static str {
+    match kind {
+        DsoKind::File => "file",
+        DsoKind::Vdso => "vdso",
+        DsoKind::Kernel => "kernel",
+        DsoKind::KernelModule => "kernel-module",
+        DsoKind::Anonymous { .. } => "anonymous",
+    }
+}
+
+/// The kind called `name`; `pid` is what the table's column of that name holds.
+pub(super) fn dso_kind(name: &str, pid: Option<u32>) -> Option<DsoKind> {
+    Some(match name {
+        "file" => DsoKind::File,
+        "vdso" => DsoKind::Vdso,
+        "kernel" => DsoKind::Kernel,
+        "kernel-module" => DsoKind::KernelModule,
+        "anonymous" => DsoKind::Anonymous { pid: pid? },
+        _ => return None,
+    })
+}
+
+pub(super) fn of_address_space(space: AddressSpace) -> &'static str {
+    match space {
+        AddressSpace::Svma => "svma",
+        AddressSpace::FileOffset => "file-offset",
+        AddressSpace::Avma => "avma",
+    }
+}
+
+pub(super) fn address_space(name: &str) -> Option<AddressSpace> {
+    Some(match name {
+        "svma" => AddressSpace::Svma,
+        "file-offset" => AddressSpace::FileOffset,
+        "avma" => AddressSpace::Avma,
+        _ => return None,
+    })
+}
+
+pub(super) fn of_frame_kind(kind: FrameKind) -> &'static str {
+    match kind {
+        FrameKind::User => "user",
+        FrameKind::Kernel => "kernel",
+        FrameKind::Cut(_) => "cut",
+    }
+}
+
+/// The kind called `name`; `cut` is what the table's column of that name holds.
+pub(super) fn frame_kind(name: &str, cut: Option<&str>) -> Option<FrameKind> {
+    Some(match name {
+        "user" => FrameKind::User,
+        "kernel" => FrameKind::Kernel,
+        "cut" => FrameKind::Cut(Cut::from_name(cut?)?),
+        _ => return None,
+    })
+}
+
+pub(super) fn of_found(found: Found) -> &'static str {
+    match found {
+        Found::Sampled => "sampled",
+        Found::Cfi => "cfi",
+        Found::FramePointer => "frame-pointer",
+        Found::Stitched => "stitched",
+        Found::Scan => "scan",
+    }
+}
+
+pub(super) fn found(name: &str) -> Option<Found> {
+    Some(match name {
+        "sampled" => Found::Sampled,
+        "cfi" => Found::Cfi,
+        "frame-pointer" => Found::FramePointer,
+        "stitched" => Found::Stitched,
+        "scan" => Found::Scan,
+        _ => return None,
+    })
+}

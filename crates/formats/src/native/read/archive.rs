@@ -1,0 +1,96 @@
+//! The zip archive around the tables: its directory, entries as bytes, and the limit on what they unpack to.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use bytes::Bytes;
+use plumb_profile::Meta;
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use super::error::ReadError;
+use super::values::{Budget, TableReader};
+use crate::native::VERSION;
+use crate::native::meta::{Envelope, FORMAT, MetaFile};
+
+/// Bytes that any recording may unpack to, however small it is.
+const FLOOR: u64 = 64 << 20;
+
+/// What a recording may unpack to for each byte of its size. Samples, the densest table, take a byte each even when
+/// everything but their time repeats, and 36 unpacked.
+const EXPANSION: u64 = 256;
+
+/// An opened archive.
+pub(super) struct Archive<R> {
+    zip: ZipArchive<R>,
+    budget: Budget,
+}
+
+impl<R: Read + Seek> Archive<R> {
+    /// Reads the directory. From here on the tables may take [`FLOOR`] plus [`EXPANSION`] times the input's size in
+    /// memory, and not more.
+    pub(super) fn open(mut input: R) -> Result<Self, ReadError> {
+        let size = input.seek(SeekFrom::End(0)).map_err(|error| ReadError::Input { error })?;
+        let zip = ZipArchive::new(input).map_err(|error| match error {
+            ZipError::Io(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
+                ReadError::Input { error }
+            }
+            error => ReadError::NoDirectory { size, message: error.to_string() },
+        })?;
+        Ok(Archive { zip, budget: Budget::new(FLOOR.saturating_add(size.saturating_mul(EXPANSION))) })
+    }
+
+    /// Checks the format's version and reads the facts.
+    pub(super) fn meta(&mut self) -> Result<Meta, ReadError> {
+        let entry = "meta.json";
+        let (bytes, offset) = self
+            .entry(entry)?
+            .ok_or_else(|| ReadError::NotARecording { message: format!("the archive has no {entry}") })?;
+        let damaged = |error: serde_json::Error| ReadError::Entry {
+            entry: entry.into(),
+            offset: Some(offset),
+            message: error.to_string(),
+        };
+        let Envelope { format, version } = serde_json::from_slice(&bytes).map_err(damaged)?;
+        if format != FORMAT {
+            return Err(ReadError::NotARecording { message: format!("{entry} says it is a {format:?}") });
+        }
+        if version.major > VERSION.0 {
+            return Err(ReadError::Newer { found: (version.major, version.minor), known: VERSION });
+        }
+        let file: MetaFile = serde_json::from_slice(&bytes).map_err(damaged)?;
+        Ok(file.into_meta())
+    }
+
+    /// Opens the table called `name`.
+    pub(super) fn table(&mut self, name: &'static str) -> Result<TableReader<'_>, ReadError> {
+        let entry = format!("{name}.parquet");
+        match self.entry(&entry)? {
+            Some((bytes, offset)) => TableReader::open(name, bytes, offset, &self.budget),
+            None => Err(ReadError::Entry { entry, offset: None, message: "it is missing".into() }),
+        }
+    }
+
+    /// The bytes of an entry and where they begin in the file; `None` if there is no such entry. The archive's
+    /// checksum over them has been verified.
+    fn entry(&mut self, name: &str) -> Result<Option<(Bytes, u64)>, ReadError> {
+        let damaged = |offset, message| ReadError::Entry { entry: name.into(), offset, message };
+        let mut file = match self.zip.by_name(name) {
+            Ok(file) => file,
+            Err(ZipError::FileNotFound) => return Ok(None),
+            Err(error) => return Err(damaged(None, error.to_string())),
+        };
+        let offset = file.data_start();
+        let size = file.size();
+        if size > self.budget.left() {
+            return Err(damaged(offset, format!("it claims {size} bytes")));
+        }
+        // Nothing is reserved for a size that is only claimed.
+        let mut bytes = Vec::new();
+        file.by_ref()
+            .take(size)
+            .read_to_end(&mut bytes)
+            .and_then(|_| file.read(&mut [0]))
+            .map_err(|error| damaged(offset, error.to_string()))?;
+        Ok(Some((bytes.into(), offset.unwrap_or(0))))
+    }
+}

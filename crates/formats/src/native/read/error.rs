@@ -1,0 +1,100 @@
+//! Why a recording could not be read, and where.
+
+use std::fmt;
+
+/// Why a recording could not be read. Says where in the archive; the caller knows the file's name.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The input could not be read.
+    Input {
+        /// What the input said.
+        error: std::io::Error,
+    },
+    /// The archive has no usable directory at its end: it is cut off, or no archive.
+    NoDirectory {
+        /// Size of the input in bytes.
+        size: u64,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// An archive, but not a recording of plumb's.
+    NotARecording {
+        /// What is missing or strange.
+        message: String,
+    },
+    /// Written by a newer plumb in a format that this one does not know.
+    Newer {
+        /// The file's format version: major, minor.
+        found: (u32, u32),
+        /// The newest that is understood.
+        known: (u32, u32),
+    },
+    /// An entry of the archive is damaged.
+    Entry {
+        /// The entry, such as `samples.parquet`.
+        entry: String,
+        /// Where the entry's data begin in the file, if that is known.
+        offset: Option<u64>,
+        /// What is wrong.
+        message: String,
+    },
+    /// A table holds something that can't be.
+    Row {
+        /// The table, such as `samples`.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+        /// The row, counted from 0.
+        row: u64,
+        /// What is wrong.
+        message: String,
+    },
+    /// The tables would take more memory than a recording of this size can need.
+    TooLarge {
+        /// The table that went over.
+        table: &'static str,
+        /// The limit in bytes.
+        limit: u64,
+    },
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Input { error } => error.fmt(f),
+            ReadError::NoDirectory { size, message } => write!(
+                f,
+                "the archive's directory, which should end at offset {size}, is missing or damaged ({message}): \
+                 the recording was cut off"
+            ),
+            ReadError::NotARecording { message } => write!(f, "not a plumb recording: {message}"),
+            ReadError::Newer { found, known } => write!(
+                f,
+                "written by a newer plumb, in format {}.{}; this plumb reads up to {}.x: please update plumb",
+                found.0, found.1, known.0
+            ),
+            ReadError::Entry { entry, offset: Some(offset), message } => {
+                write!(f, "{entry} (at offset {offset}) is damaged: {message}")
+            }
+            ReadError::Entry { entry, offset: None, message } => write!(f, "{entry} is damaged: {message}"),
+            ReadError::Row { table, column, row, message } => {
+                write!(f, "{table}.parquet is damaged: row {row}, column {column}: {message}")
+            }
+            ReadError::TooLarge { table, limit } => {
+                write!(
+                    f,
+                    "{table}.parquet unpacks to more than {limit} bytes, which no recording of this size needs"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ReadError::Input { error } => Some(error),
+            _ => None,
+        }
+    }
+}

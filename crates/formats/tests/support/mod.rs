@@ -1,0 +1,207 @@
+//! Profiles made up for tests: every variant of every enum, all optional values there and missing.
+
+#![allow(dead_code)]
+
+use plumb_profile::*;
+
+/// A small reproducible source of numbers (SplitMix64).
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    pub fn coin(&mut self) -> bool {
+        self.next() & 1 == 1
+    }
+
+    /// Often a number from the edges, where encodings differ.
+    pub fn number(&mut self) -> u64 {
+        match self.below(5) {
+            0 => 0,
+            1 => u64::MAX,
+            2 => 1 << 63,
+            3 => self.next() % 1000,
+            _ => self.next(),
+        }
+    }
+
+    fn text(&mut self) -> String {
+        let pieces =
+            ["", "a", "std::vector<int, std::allocator<int> >", "ä€😀", "\u{0}\n;", "[kernel.kallsyms]"];
+        (0..self.below(4)).map(|_| pieces[self.below(pieces.len())]).collect::<String>()
+            + &self.next().to_string()
+    }
+}
+
+fn string(profile: &mut Profile, dice: &mut Dice) -> StringId {
+    match dice.below(4) {
+        0 => profile.strings.empty(),
+        1 => {
+            let count = profile.strings.len() as u64;
+            profile.strings.check(dice.next() % count).unwrap()
+        }
+        _ => profile.strings.add(&dice.text()),
+    }
+}
+
+fn any<I: Id>(count: usize, dice: &mut Dice) -> Option<I> {
+    (count > 0).then(|| I::from_index(dice.below(count)))
+}
+
+fn maybe<I: Id>(count: usize, dice: &mut Dice) -> Option<I> {
+    if dice.coin() { any(count, dice) } else { None }
+}
+
+/// A profile with about `size` rows a table (0: empty).
+pub fn profile(seed: u64, size: usize) -> Profile {
+    let dice = &mut Dice(seed);
+    let mut profile = Profile { meta: meta(dice), ..Profile::default() };
+    for _ in 0..size.min(5) {
+        let (name, unit) = (string(&mut profile, dice), string(&mut profile, dice));
+        profile.events.push(Event { name, unit });
+    }
+    for row in 0..size {
+        let dso = dso(&mut profile, dice, row);
+        profile.dsos.add(dso);
+        let exe = string(&mut profile, dice);
+        profile.processes.push(Process { pid: dice.number() as u32, ppid: dice.number() as u32, exe });
+        let (process, comm) = (any(profile.processes.len(), dice).unwrap(), string(&mut profile, dice));
+        profile.threads.push(Thread { process, tid: dice.number() as u32, comm });
+        let (one, other) = (dice.number(), dice.number());
+        profile.mappings.push(Mapping {
+            process,
+            dso: any(profile.dsos.len(), dice).unwrap(),
+            start: one.min(other),
+            end: one.max(other),
+            bias: dice.number(),
+        });
+    }
+    symbols(&mut profile, dice, size);
+    for row in 0..size {
+        let caller = maybe(profile.stacks.len(), dice);
+        let frame = any(profile.frames.len(), dice).unwrap();
+        profile.stacks.add(caller, frame);
+        let sample = Sample {
+            time_ns: if row == 0 { u64::MAX } else { dice.number() },
+            thread: any(profile.threads.len(), dice).unwrap(),
+            cpu: dice.number() as u32,
+            event: any(profile.events.len(), dice).unwrap(),
+            stack: maybe(profile.stacks.len(), dice),
+            weight: dice.number(),
+        };
+        profile.samples.push(sample);
+    }
+    profile
+}
+
+fn symbols(profile: &mut Profile, dice: &mut Dice, size: usize) {
+    for _ in 0..size {
+        let function = Function {
+            name: string(profile, dice),
+            linkage_name: string(profile, dice),
+            dso: maybe(profile.dsos.len(), dice),
+            start: dice.coin().then(|| Address(dice.number())),
+            source_file: string(profile, dice),
+        };
+        profile.symbols.functions.add(function);
+    }
+    for row in 0..size {
+        let frame = frame(profile, dice, row);
+        let id = profile.frames.add(frame);
+        let lines: Vec<Line> = (0..dice.below(4))
+            .map(|_| Line {
+                function: any(profile.symbols.functions.len(), dice).unwrap(),
+                file: string(profile, dice),
+                line: dice.number() as u32,
+                inlined: dice.coin(),
+            })
+            .collect();
+        profile.symbols.set(id, &lines);
+    }
+}
+
+fn dso(profile: &mut Profile, dice: &mut Dice, row: usize) -> Dso {
+    let kinds = [
+        DsoKind::File,
+        DsoKind::Vdso,
+        DsoKind::Kernel,
+        DsoKind::KernelModule,
+        DsoKind::Anonymous { pid: dice.number() as u32 },
+    ];
+    let spaces = [AddressSpace::Svma, AddressSpace::FileOffset, AddressSpace::Avma];
+    let bytes: Vec<u8> = (0..dice.below(65)).map(|_| dice.next() as u8).collect();
+    Dso {
+        path: string(profile, dice),
+        build_id: BuildId::new(&bytes),
+        kind: kinds[row % kinds.len()],
+        addresses: spaces[row % spaces.len()],
+    }
+}
+
+fn frame(profile: &Profile, dice: &mut Dice, row: usize) -> Frame {
+    let founds = [Found::Sampled, Found::Cfi, Found::FramePointer, Found::Stitched, Found::Scan];
+    let dso = maybe(profile.dsos.len(), dice);
+    let kind = match row % 3 {
+        0 => FrameKind::User,
+        1 => FrameKind::Kernel,
+        _ => return Frame::marker(Cut::ALL[row / 3 % Cut::ALL.len()], dso),
+    };
+    Frame {
+        kind,
+        dso,
+        address: Address(dice.number()),
+        is_return: dice.coin(),
+        found: founds[row % founds.len()],
+    }
+}
+
+fn meta(dice: &mut Dice) -> Meta {
+    Meta {
+        recorder: dice.text(),
+        command: (0..dice.below(4)).map(|_| dice.text()).collect(),
+        host: dice.text(),
+        kernel: dice.text(),
+        arch: dice.text(),
+        cpus: dice.number() as u32,
+        start_unix_ns: dice.number(),
+        start_ns: dice.number(),
+        duration_ns: dice.number(),
+        frequency_hz: dice.coin().then(|| dice.number() as u32),
+        scope: Scope::ALL[dice.below(Scope::ALL.len())],
+        target_cpu_ns: dice.coin().then(|| dice.number()),
+        recorder_cpu_ns: dice.coin().then(|| dice.number()),
+        lost_samples: dice.number(),
+        damaged_records: dice.number(),
+        stack_copy_bytes: dice.number() as u32,
+        symbolized: dice.coin(),
+        warnings: (0..dice.below(4)).map(|_| dice.text()).collect(),
+    }
+}
+
+/// Fails unless both hold the same rows under the same ids.
+pub fn assert_equal(one: &Profile, other: &Profile) {
+    assert_eq!(one.meta, other.meta);
+    assert!(one.strings.iter().eq(other.strings.iter()), "strings differ");
+    assert_eq!(one.events, other.events);
+    assert_eq!(one.dsos.rows(), other.dsos.rows());
+    assert_eq!(one.processes, other.processes);
+    assert_eq!(one.threads, other.threads);
+    assert_eq!(one.mappings, other.mappings);
+    assert_eq!(one.frames.rows(), other.frames.rows());
+    assert_eq!(one.symbols.functions.rows(), other.symbols.functions.rows());
+    for (frame, _) in one.frames.iter() {
+        assert_eq!(one.symbols.of(frame), other.symbols.of(frame));
+    }
+    assert!(one.stacks.iter().eq(other.stacks.iter()), "stacks differ");
+    assert_eq!(one.samples, other.samples);
+}
