@@ -10,17 +10,25 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod apply;
 mod cache;
+mod cfi;
 mod code;
+mod expression;
+mod fallback;
 mod memory;
 mod module;
+mod row;
+mod rule;
 mod walk;
 pub mod x86_64;
 
 pub use address::{Avma, Svma};
 pub use cache::Cache;
+pub use cfi::{CfiError, CfiErrorKind, SectionKind};
 pub use code::{CodeMap, Located};
 pub use memory::{Memory, ReadError};
 pub use module::{Module, Section, Sections};
+pub use row::{CfaRule, Expression, RegisterRule, Row};
 pub use walk::{End, Method, Walked, walk};
 pub use x86_64::Registers;

@@ -1,8 +1,17 @@
 //! The unwind sections of one ELF file.
 //!
-//! A module is made without looking at its sections. Whatever is needed of them is decoded on the first question.
+//! A module is made without looking at its sections. Whatever is needed of them is decoded on the first question; an
+//! index is only built for a section that comes without one.
+
+use std::sync::OnceLock;
 
 use crate::address::Svma;
+use crate::cfi::{self, Bases, CfiError, Fde, Frames, Header, Index, Scratch, SectionKind};
+use crate::row::{Expression, Row};
+
+/// How many functions before the nearest one are tried where that does not hold the address: linkers keep entries of
+/// length 0.
+const NEIGHBOURS: usize = 4;
 
 /// The bytes of a section and where the file says that they are loaded.
 #[derive(Clone, Debug)]
@@ -16,7 +25,7 @@ pub struct Section<B> {
 /// The sections of a file that matter for unwinding; all may be absent.
 #[derive(Clone, Debug)]
 pub struct Sections<B> {
-    /// `.eh_frame`
+    /// `.eh_frame`. Where only the program header `PT_GNU_EH_FRAME` is known it may run on beyond the section's end.
     pub eh_frame: Option<Section<B>>,
     /// `.eh_frame_hdr`, or what `PT_GNU_EH_FRAME` points at.
     pub eh_frame_hdr: Option<Section<B>>,
@@ -38,16 +47,108 @@ impl<B> Default for Sections<B> {
 #[derive(Debug)]
 pub struct Module<B> {
     sections: Sections<B>,
+    header: OnceLock<Option<Header>>,
+    eh_index: OnceLock<Index>,
+    debug_index: OnceLock<Index>,
 }
 
 impl<B: AsRef<[u8]>> Module<B> {
     /// Takes the sections without looking into them, so this never fails.
     pub fn new(sections: Sections<B>) -> Self {
-        Module { sections }
+        Module { sections, header: OnceLock::new(), eh_index: OnceLock::new(), debug_index: OnceLock::new() }
     }
 
     /// The sections that the module was made of.
     pub fn sections(&self) -> &Sections<B> {
         &self.sections
     }
+
+    /// The full row of rules for the instruction at `pc`, `None` if the file has none for it. For a return address ask
+    /// for the byte before: the call may be the last instruction of its function.
+    pub fn row(&self, pc: Svma) -> Result<Option<Row>, CfiError> {
+        self.row_with(pc, &mut Scratch::default())
+    }
+
+    /// The bytes of an expression of one of this module's rows.
+    pub fn expression(&self, row: &Row, expression: Expression) -> &[u8] {
+        expression.bytes(self.text(row.section))
+    }
+
+    /// Whether the file has unwind information for any code.
+    pub(crate) fn has_info(&self) -> bool {
+        self.sections.eh_frame.is_some() || self.sections.debug_frame.is_some()
+    }
+
+    /// The bytes that expressions of rows of that section are in.
+    pub(crate) fn text(&self, kind: SectionKind) -> &[u8] {
+        let section = match kind {
+            SectionKind::EhFrame => &self.sections.eh_frame,
+            SectionKind::EhFrameHdr => &self.sections.eh_frame_hdr,
+            SectionKind::DebugFrame => &self.sections.debug_frame,
+        };
+        section.as_ref().map_or(&[], |section| section.bytes.as_ref())
+    }
+
+    /// As [`Module::row`], with memory to work in.
+    pub(crate) fn row_with(&self, pc: Svma, scratch: &mut Scratch) -> Result<Option<Row>, CfiError> {
+        if let Some(section) = &self.sections.eh_frame {
+            let frames = self.frames(section, SectionKind::EhFrame);
+            if let Some(fde) = self.eh_fde(&frames, pc.0)? {
+                return cfi::row_at(&frames, &fde, pc.0, scratch).map(Some);
+            }
+        }
+        if let Some(section) = &self.sections.debug_frame {
+            let frames = self.frames(section, SectionKind::DebugFrame);
+            let index = self.debug_index.get_or_init(|| Index::build(&frames));
+            if let Some(fde) = nearest(&frames, pc.0, index.search(pc.0), |i| Ok(index.fde(i)))? {
+                return cfi::row_at(&frames, &fde, pc.0, scratch).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn eh_fde(&self, frames: &Frames<'_>, pc: u64) -> Result<Option<Fde>, CfiError> {
+        if let Some(section) = &self.sections.eh_frame_hdr {
+            let bytes = section.bytes.as_ref();
+            let bases = Bases { section: section.address.0, data: Some(section.address.0), ..frames.bases };
+            let parse = || Header::parse(bytes, &bases).ok().filter(|header| header.len() > 0);
+            if let Some(header) = self.header.get_or_init(parse) {
+                let count = header.search(bytes, &bases, pc)?;
+                return nearest(frames, pc, count, |index| {
+                    let address = header.fde(bytes, &bases, index)?;
+                    Ok(usize::try_from(address.wrapping_sub(frames.bases.section)).ok())
+                });
+            }
+        }
+        let index = self.eh_index.get_or_init(|| Index::build(frames));
+        nearest(frames, pc, index.search(pc), |i| Ok(index.fde(i)))
+    }
+
+    fn frames<'a>(&self, section: &'a Section<B>, kind: SectionKind) -> Frames<'a> {
+        let bases = Bases {
+            section: section.address.0,
+            text: self.sections.text.map(|address| address.0),
+            data: self.sections.got.map(|address| address.0),
+            function: None,
+        };
+        Frames { bytes: section.bytes.as_ref(), kind, bases }
+    }
+}
+
+/// The FDE that holds `pc`, among the last few of the `count` that begin at or before it.
+fn nearest(
+    frames: &Frames<'_>,
+    pc: u64,
+    count: usize,
+    offset: impl Fn(usize) -> Result<Option<usize>, CfiError>,
+) -> Result<Option<Fde>, CfiError> {
+    for index in (count.saturating_sub(NEIGHBOURS)..count).rev() {
+        let Some(offset) = offset(index)? else { continue };
+        if let Some(fde) = frames.fde(offset)?
+            && fde.range.contains(&pc)
+        {
+            return Ok(Some(fde));
+        }
+    }
+    Ok(None)
 }

@@ -1,10 +1,12 @@
 //! From registers and stack memory to the list of frames.
 
 use crate::address::Avma;
-use crate::cache::Cache;
-use crate::code::CodeMap;
+use crate::apply::{Caller, Source, apply};
+use crate::cache::{Cache, Key};
+use crate::code::{CodeMap, Located};
 use crate::memory::Memory;
-use crate::x86_64::Registers;
+use crate::rule::{Kind, Rule};
+use crate::x86_64::{RBP, RIP, RSP, Registers};
 
 /// A frame that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,8 @@ pub enum Method {
     Sampled,
     /// By call-frame information.
     Cfi,
-    /// By the frame-pointer convention, because call-frame information is missing.
+    /// By convention, because call-frame information is missing: through the frame pointer, or, for code that a
+    /// sample or a signal struck before it touched the stack, from the top of the stack.
     FramePointer,
 }
 
@@ -56,6 +59,12 @@ pub enum End {
     TooManyFrames,
 }
 
+/// How often a walk may start again because a register turned out to be needed. Each time it gets further.
+const MAX_RESTARTS: usize = 4;
+/// How often a stack may go back to lower addresses: signal handlers on stacks of their own and code that switches
+/// stacks do that, and damaged stacks.
+const MAX_JUMPS: u32 = 16;
+
 /// Finds the callers of `start`, innermost first. `frames` is cleared first and gets at most `limit` frames, the first
 /// of which is `start` itself. The last frame is the one that the returned reason is about.
 pub fn walk<C: CodeMap, M: Memory>(
@@ -66,11 +75,206 @@ pub fn walk<C: CodeMap, M: Memory>(
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
-    let _ = (code, memory, cache);
-    frames.clear();
-    if limit == 0 {
-        return End::TooManyFrames;
+    let mut walker = Walker {
+        code,
+        memory,
+        cache,
+        registers: *start,
+        saved_rbp: None,
+        full_until: 0,
+        jumps: 0,
+        lost: false,
+    };
+    for restart in 0..=MAX_RESTARTS {
+        walker.registers = *start;
+        walker.saved_rbp = None;
+        walker.jumps = 0;
+        walker.lost = false;
+        let end = walker.run(limit, frames);
+        if end != End::RegisterUnknown || !walker.lost {
+            return end;
+        }
+        // Compact rules had dropped the register; follow all registers up to the frame that needs it.
+        walker.full_until = if restart + 1 < MAX_RESTARTS { frames.len() } else { usize::MAX };
     }
-    frames.push(Walked { pc: Avma(start.ip()), is_return: false, found: Method::Sampled, slot: Avma(0) });
-    End::NoUnwindInfo
+    End::RegisterUnknown
+}
+
+/// A walk under way.
+pub(crate) struct Walker<'w, C, M> {
+    pub(crate) code: &'w C,
+    pub(crate) memory: &'w mut M,
+    pub(crate) cache: &'w mut Cache,
+    /// Of the frame that was found last.
+    pub(crate) registers: Registers,
+    /// Where the value of `rbp` is, if it was not needed so far.
+    saved_rbp: Option<Avma>,
+    /// So many frames are walked by full rows, because a later one needs a register that compact rules drop.
+    full_until: usize,
+    /// How often the stack pointer did not grow.
+    jumps: u32,
+    /// Registers were dropped since the start.
+    lost: bool,
+}
+
+impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
+    /// Walks from `registers` to the end.
+    fn run(&mut self, limit: usize, frames: &mut Vec<Walked>) -> End {
+        frames.clear();
+        let pc = Avma(self.registers.ip());
+        let mut frame = Walked { pc, is_return: false, found: Method::Sampled, slot: Avma(0) };
+        loop {
+            if frames.len() >= limit {
+                return End::TooManyFrames;
+            }
+            frames.push(frame);
+            let full = frames.len() <= self.full_until;
+            frame = match self.caller(frame.pc, frame.is_return, full) {
+                Ok(Walked { pc: Avma(0), .. }) => return End::Root,
+                Ok(caller) => caller,
+                Err(end) => return end,
+            };
+        }
+    }
+
+    #[inline]
+    fn caller(&mut self, pc: Avma, is_return: bool, full: bool) -> Result<Walked, End> {
+        if pc.0 >> 63 != 0 {
+            return Err(End::NotMapped);
+        }
+        if full {
+            return self.by_row(pc, is_return);
+        }
+        let key = Key::new(pc, is_return);
+        let rule = match self.cache.get(key) {
+            Some(rule) => rule,
+            None => match self.find(pc, is_return) {
+                Ok(rule) => {
+                    self.cache.insert(key, rule);
+                    rule
+                }
+                Err(End::NotMapped) if !is_return => return self.after_bad_jump(),
+                Err(end) => return Err(end),
+            },
+        };
+        match rule.kind {
+            Kind::Rsp => self.compact(self.registers.sp(), rule),
+            Kind::Rbp => {
+                let base = self.rbp()?;
+                self.compact(base, rule)
+            }
+            Kind::Odd => self.odd(rule),
+            Kind::Root => Err(End::Root),
+            Kind::Missing | Kind::MissingHere => {
+                let _ = self.rbp();
+                self.without_info(is_return, rule.kind == Kind::MissingHere)
+            }
+            Kind::Bad => Err(End::BadUnwindInfo),
+        }
+    }
+
+    /// Applies a compact rule.
+    #[inline]
+    fn compact(&mut self, base: u64, rule: Rule) -> Result<Walked, End> {
+        let cfa = base.wrapping_add_signed(rule.value.into());
+        self.advance_to(cfa, false)?;
+        let slot = Avma(cfa).offset(-8);
+        let pc = self.memory.read_u64(slot)?;
+        if rule.rbp != 0 {
+            self.saved_rbp = Some(Avma(cfa).offset(i64::from(rule.rbp) * 8));
+        }
+        self.registers.set(RIP, pc);
+        self.registers.set(RSP, cfa);
+        self.registers.forget_others();
+        self.lost = true;
+        Ok(Walked { pc: Avma(pc), is_return: true, found: Method::Cfi, slot })
+    }
+
+    /// Applies a row from the side table.
+    fn odd(&mut self, rule: Rule) -> Result<Walked, End> {
+        let _ = self.rbp();
+        let odd = self.cache.odd(rule).ok_or(End::BadUnwindInfo)?;
+        let source = Source { row: &odd.row, text: &odd.text, bias: odd.bias };
+        let caller = apply(&source, &self.registers, self.memory)?;
+        let is_signal = odd.row.is_signal;
+        self.enter(caller, is_signal)
+    }
+
+    /// Finds and applies a full row.
+    fn by_row(&mut self, pc: Avma, is_return: bool) -> Result<Walked, End> {
+        let lookup = pc.offset(-i64::from(is_return));
+        let (caller, is_signal) = match self.code.locate(lookup) {
+            Located::Unmapped if !is_return => return self.after_bad_jump(),
+            Located::Unmapped => return Err(End::NotMapped),
+            Located::Unreadable => return Err(End::FileUnreadable),
+            Located::NoInfo => return self.without_info(is_return, false),
+            Located::Module { module, bias } => {
+                match module.row_with(lookup.to_svma(bias), &mut self.cache.scratch) {
+                    Err(_) => return Err(End::BadUnwindInfo),
+                    Ok(None) => return self.without_info(is_return, module.has_info()),
+                    Ok(Some(row)) => {
+                        let source = Source { row: &row, text: module.text(row.section), bias };
+                        (apply(&source, &self.registers, self.memory)?, row.is_signal)
+                    }
+                }
+            }
+        };
+        self.enter(caller, is_signal)
+    }
+
+    /// Makes the caller the current frame.
+    fn enter(&mut self, caller: Caller, is_signal: bool) -> Result<Walked, End> {
+        // A frame that keeps its return address in a register may have an empty stack frame.
+        let may_stay = caller.slot == Avma(0) && caller.registers.ip() != self.registers.ip();
+        self.advance_to(caller.registers.sp(), may_stay)?;
+        self.registers = caller.registers;
+        self.saved_rbp = None;
+        let pc = Avma(self.registers.ip());
+        Ok(Walked { pc, is_return: !is_signal, found: Method::Cfi, slot: caller.slot })
+    }
+
+    /// Checks that the stack pointer moves on to `sp`. It may go back, or stay, a few times.
+    #[inline]
+    pub(crate) fn advance_to(&mut self, sp: u64, may_stay: bool) -> Result<(), End> {
+        let old = self.registers.sp();
+        if sp > old || (may_stay && sp == old) {
+            return Ok(());
+        }
+        self.jumps += 1;
+        if sp == old || self.jumps > MAX_JUMPS { Err(End::NotAdvancing) } else { Ok(()) }
+    }
+
+    /// The value of `rbp`, read now if it was saved.
+    pub(crate) fn rbp(&mut self) -> Result<u64, End> {
+        if let Some(slot) = self.saved_rbp.take() {
+            match self.memory.read_u64(slot) {
+                Ok(value) => self.registers.set(RBP, value),
+                Err(error) => {
+                    self.registers.forget(RBP);
+                    return Err(error.into());
+                }
+            }
+        }
+        self.registers.get(RBP).ok_or(End::RegisterUnknown)
+    }
+
+    /// The rule for an address that is not in the cache.
+    fn find(&mut self, pc: Avma, is_return: bool) -> Result<Rule, End> {
+        let lookup = pc.offset(-i64::from(is_return));
+        match self.code.locate(lookup) {
+            Located::Unmapped => Err(End::NotMapped),
+            Located::Unreadable => Err(End::FileUnreadable),
+            Located::NoInfo => Ok(Rule::only(Kind::Missing)),
+            Located::Module { module, bias } => {
+                let row = module.row_with(lookup.to_svma(bias), &mut self.cache.scratch);
+                Ok(match row {
+                    Err(_) => Rule::only(Kind::Bad),
+                    Ok(None) if module.has_info() => Rule::only(Kind::MissingHere),
+                    Ok(None) => Rule::only(Kind::Missing),
+                    Ok(Some(row)) => Rule::compact(&row)
+                        .unwrap_or_else(|| self.cache.add_odd(&row, module.text(row.section), bias)),
+                })
+            }
+        }
+    }
 }

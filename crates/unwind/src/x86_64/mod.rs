@@ -17,3 +17,8 @@ pub const RSP: u16 = 7;
 pub const RIP: u16 = 16;
 /// Registers 0..COUNT are tracked; vector registers are not, no rule about frames needs them.
 pub const COUNT: u16 = 17;
+
+/// Whether calls preserve a register (System V ABI, AMD64 supplement, §3.2.1): `rbx`, `rbp`, `rsp`, `r12`..`r15`.
+pub(crate) const fn is_preserved(register: u16) -> bool {
+    matches!(register, RBX | RBP | RSP | 12..=15)
+}

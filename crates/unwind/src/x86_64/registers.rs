@@ -1,6 +1,6 @@
 //! The registers of one frame, each known or not.
 
-use super::{COUNT, RIP, RSP};
+use super::{COUNT, RBP, RIP, RSP};
 
 /// Integer registers by DWARF number (0..=15, 16 = `rip`). A register without a known value reads as `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,11 @@ impl Registers {
         if register < COUNT {
             self.valid &= !(1 << register);
         }
+    }
+
+    /// Makes all but `rip`, `rsp` and `rbp` unknown.
+    pub(crate) fn forget_others(&mut self) {
+        self.valid &= 1 << RIP | 1 << RSP | 1 << RBP;
     }
 
     /// The value of `register`, if it is known.

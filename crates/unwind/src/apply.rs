@@ -1,0 +1,129 @@
+//! Applies a full row to all registers of a frame, which yields those of its caller.
+
+use crate::address::Avma;
+use crate::expression::{self, Context, Fault};
+use crate::memory::{Memory, ReadError};
+use crate::row::{CfaRule, Expression, RegisterRule, Row};
+use crate::walk::End;
+use crate::x86_64::{COUNT, RIP, RSP, Registers, is_preserved};
+
+/// The caller of a frame.
+pub(crate) struct Caller {
+    pub(crate) registers: Registers,
+    /// Where the return address was read from; 0 if it was not in memory.
+    pub(crate) slot: Avma,
+}
+
+/// Where the parts of a row come from.
+pub(crate) struct Source<'a> {
+    pub(crate) row: &'a Row,
+    /// What the row's expressions are positions in.
+    pub(crate) text: &'a [u8],
+    pub(crate) bias: u64,
+}
+
+/// The caller's registers, by the rules of a row.
+pub(crate) fn apply<M: Memory>(
+    source: &Source<'_>,
+    registers: &Registers,
+    memory: &mut M,
+) -> Result<Caller, End> {
+    let row = source.row;
+    if row.register(RIP) == RegisterRule::Undefined {
+        return Err(End::Root);
+    }
+    let cfa = match row.cfa {
+        CfaRule::Undefined => return Err(End::BadUnwindInfo),
+        CfaRule::Register { register, offset } => {
+            registers.get(register).ok_or(End::RegisterUnknown)?.wrapping_add_signed(offset)
+        }
+        CfaRule::Expression(expression) => {
+            let mut context = Context { registers, memory, bias: source.bias };
+            expression::evaluate(expression.bytes(source.text), None, &mut context).map_err(end)?
+        }
+    };
+    let mut caller = Caller { registers: *registers, slot: Avma(0) };
+    caller.registers.set(RSP, cfa);
+    for register in 0..COUNT {
+        let rule = row.register(register);
+        match value(source, rule, cfa, registers, memory) {
+            Ok(Found::Unsaid | Found::Same) if register == RIP => return Err(End::BadUnwindInfo),
+            // The caller's registers began as a copy, but for the stack pointer.
+            Ok(Found::Same) if register == RSP => caller.registers.set(RSP, registers.sp()),
+            Ok(Found::Same) => {}
+            // The stack pointer is the CFA unless said otherwise; what calls don't preserve is lost.
+            Ok(Found::Unsaid) if register == RSP || is_preserved(register) => {}
+            Ok(Found::Unsaid | Found::Lost) => caller.registers.forget(register),
+            Ok(Found::Value { value, slot }) => {
+                caller.registers.set(register, value);
+                if register == RIP {
+                    caller.slot = slot;
+                }
+            }
+            Err(fault) if register == RIP || register == RSP => return Err(end(fault)),
+            // Whether this one matters will be seen when it is needed.
+            Err(_) => caller.registers.forget(register),
+        }
+    }
+    Ok(caller)
+}
+
+/// What a rule yields.
+enum Found {
+    /// The rule leaves it to the ABI.
+    Unsaid,
+    /// The value is what it was.
+    Same,
+    /// The value is gone.
+    Lost,
+    /// The value, and where it was read, or 0.
+    Value { value: u64, slot: Avma },
+}
+
+fn value<M: Memory>(
+    source: &Source<'_>,
+    rule: RegisterRule,
+    cfa: u64,
+    registers: &Registers,
+    memory: &mut M,
+) -> Result<Found, Fault> {
+    let computed = |value| Found::Value { value, slot: Avma(0) };
+    let evaluate = |expression: Expression, memory: &mut M| {
+        let mut context = Context { registers, memory, bias: source.bias };
+        expression::evaluate(expression.bytes(source.text), Some(cfa), &mut context)
+    };
+    let load = |slot: Avma, memory: &mut M| {
+        let value = memory.read_u64(slot).map_err(Fault::Memory)?;
+        Ok(Found::Value { value, slot })
+    };
+    match rule {
+        RegisterRule::Unspecified => Ok(Found::Unsaid),
+        RegisterRule::Undefined => Ok(Found::Lost),
+        RegisterRule::SameValue => Ok(Found::Same),
+        RegisterRule::Offset(offset) => load(Avma(cfa).offset(offset), memory),
+        RegisterRule::ValOffset(offset) => Ok(computed(cfa.wrapping_add_signed(offset))),
+        RegisterRule::Register(other) => Ok(computed(registers.get(other).ok_or(Fault::Register)?)),
+        RegisterRule::Expression(expression) => {
+            let slot = Avma(evaluate(expression, memory)?);
+            load(slot, memory)
+        }
+        RegisterRule::ValExpression(expression) => Ok(computed(evaluate(expression, memory)?)),
+    }
+}
+
+fn end(fault: Fault) -> End {
+    match fault {
+        Fault::Bad => End::BadUnwindInfo,
+        Fault::Register => End::RegisterUnknown,
+        Fault::Memory(error) => error.into(),
+    }
+}
+
+impl From<ReadError> for End {
+    fn from(error: ReadError) -> End {
+        match error {
+            ReadError::BeyondCopy => End::BeyondCopy,
+            ReadError::Unreadable => End::StackUnreadable,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Runs call-frame instructions up to one address and yields the row that holds there.
+
+use super::entry::{Fde, Frames};
+use super::error::{CfiError, CfiErrorKind};
+use super::ops;
+use super::reader::Reader;
+use crate::address::Svma;
+use crate::row::{CfaRule, Expression, RegisterRule, Row};
+use crate::x86_64::{COUNT, RIP};
+
+/// How many states may be remembered at a time. Compilers use one or two.
+const MAX_REMEMBERED: usize = 32;
+
+/// Memory that is kept from one row to the next, so that decoding does not allocate.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    remembered: Vec<Row>,
+}
+
+/// The state while instructions run.
+pub(super) struct Machine<'a, 's> {
+    pub(super) reader: Reader<'a>,
+    pub(super) fde: &'a Fde,
+    pub(super) frames: &'a Frames<'a>,
+    pub(super) row: Row,
+    /// What the CIE said, for `DW_CFA_restore`.
+    initial: Option<[RegisterRule; COUNT as usize]>,
+    remembered: &'s mut Vec<Row>,
+    pub(super) location: u64,
+}
+
+/// The row of `fde` that holds at `pc`, which must be in its range.
+pub(crate) fn row_at(
+    frames: &Frames<'_>,
+    fde: &Fde,
+    pc: u64,
+    scratch: &mut Scratch,
+) -> Result<Row, CfiError> {
+    scratch.remembered.clear();
+    let section = |range: &core::ops::Range<usize>| {
+        Reader::new(frames.bytes, range.start, frames.kind).up_to(range.end)
+    };
+    let mut machine = Machine {
+        reader: section(&fde.cie.instructions),
+        fde,
+        frames,
+        row: Row::empty(frames.kind, fde.cie.is_signal),
+        initial: None,
+        remembered: &mut scratch.remembered,
+        location: fde.range.start,
+    };
+    while !machine.reader.at_end() {
+        ops::step(&mut machine)?;
+    }
+    machine.location = fde.range.start;
+    machine.initial = Some(machine.row.registers);
+    machine.reader = section(&fde.instructions);
+    let mut start = fde.range.start;
+    let mut end = fde.range.end;
+    while !machine.reader.at_end() {
+        // An instruction moves the location or changes the row, never both: the row is still that of `start` below.
+        ops::step(&mut machine)?;
+        if machine.location > pc {
+            end = end.min(machine.location);
+            break;
+        }
+        start = machine.location;
+    }
+    machine.row.range = Svma(start)..Svma(end);
+    Ok(machine.row)
+}
+
+impl Machine<'_, '_> {
+    /// Moves on by `delta` units of code alignment.
+    pub(super) fn advance(&mut self, delta: u64) -> Result<(), CfiError> {
+        let bytes = delta.checked_mul(self.fde.cie.code_alignment);
+        let location = bytes.and_then(|bytes| self.location.checked_add(bytes));
+        self.location = location.ok_or_else(|| self.reader.error(CfiErrorKind::TooLarge))?;
+        Ok(())
+    }
+
+    /// Moves to an address, never back.
+    pub(super) fn move_to(&mut self, location: u64, op: u8) -> Result<(), CfiError> {
+        if location < self.location {
+            return Err(self.reader.error(CfiErrorKind::MisplacedInstruction(op)));
+        }
+        self.location = location;
+        Ok(())
+    }
+
+    /// `offset` units of data alignment.
+    pub(super) fn factored(&self, offset: i64) -> i64 {
+        offset.wrapping_mul(self.fde.cie.data_alignment)
+    }
+
+    /// The column of a register; the return address may be any column, but is kept as `rip`.
+    pub(super) fn set(&mut self, register: u64, rule: RegisterRule) {
+        if let Some(slot) = self.column(register).and_then(|column| self.row.registers.get_mut(column)) {
+            *slot = rule;
+        }
+    }
+
+    fn column(&self, register: u64) -> Option<usize> {
+        if register == self.fde.cie.return_register {
+            return Some(RIP.into());
+        }
+        usize::try_from(register).ok().filter(|&column| column < usize::from(COUNT))
+    }
+
+    pub(super) fn restore(&mut self, register: u64, op: u8) -> Result<(), CfiError> {
+        let initial =
+            self.initial.ok_or_else(|| self.reader.error(CfiErrorKind::MisplacedInstruction(op)))?;
+        if let Some(rule) = self.column(register).and_then(|column| initial.get(column)) {
+            self.set(register, *rule);
+        }
+        Ok(())
+    }
+
+    pub(super) fn remember(&mut self) -> Result<(), CfiError> {
+        if self.remembered.len() >= MAX_REMEMBERED {
+            return Err(self.reader.error(CfiErrorKind::UnbalancedState));
+        }
+        self.remembered.push(self.row.clone());
+        Ok(())
+    }
+
+    pub(super) fn restore_state(&mut self) -> Result<(), CfiError> {
+        self.row = self.remembered.pop().ok_or_else(|| self.reader.error(CfiErrorKind::UnbalancedState))?;
+        Ok(())
+    }
+
+    pub(super) fn set_cfa_register(&mut self, new: u64, op: u8) -> Result<(), CfiError> {
+        match self.row.cfa {
+            CfaRule::Register { offset, .. } => self.set_cfa(new, offset),
+            _ => Err(self.reader.error(CfiErrorKind::MisplacedInstruction(op))),
+        }
+    }
+
+    pub(super) fn set_cfa_offset(&mut self, offset: i64, op: u8) -> Result<(), CfiError> {
+        match &mut self.row.cfa {
+            CfaRule::Register { offset: old, .. } => {
+                *old = offset;
+                Ok(())
+            }
+            _ => Err(self.reader.error(CfiErrorKind::MisplacedInstruction(op))),
+        }
+    }
+
+    pub(super) fn set_cfa(&mut self, register: u64, offset: i64) -> Result<(), CfiError> {
+        let register = u16::try_from(register).map_err(|_| self.reader.error(CfiErrorKind::TooLarge))?;
+        self.row.cfa = CfaRule::Register { register, offset };
+        Ok(())
+    }
+
+    /// The expression that follows.
+    pub(super) fn expression(&mut self) -> Result<Expression, CfiError> {
+        let length = self.reader.uleb()?;
+        let offset = self.reader.position();
+        self.reader.skip(length)?;
+        Ok(Expression { offset, length: self.reader.position() - offset })
+    }
+}

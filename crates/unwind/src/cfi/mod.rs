@@ -1,0 +1,23 @@
+//! Call-frame information as compilers write it: `.eh_frame`, `.eh_frame_hdr` and `.debug_frame`.
+//!
+//! References: DWARF 5 §6.4 and §7.24; Linux Standard Base 5.0 core, §10.6 for `.eh_frame` and `.eh_frame_hdr`. All of
+//! it is decoded in place, for one address at a time. Not here: what rules mean for a frame (see `apply`).
+
+mod cie;
+mod entry;
+mod error;
+mod hdr;
+mod index;
+mod machine;
+mod ops;
+mod pointer;
+mod reader;
+
+pub use error::{CfiError, CfiErrorKind, SectionKind};
+
+pub(crate) use entry::{Fde, Frames};
+pub(crate) use hdr::Header;
+pub(crate) use index::Index;
+pub(crate) use machine::{Scratch, row_at};
+pub(crate) use pointer::Bases;
+pub(crate) use reader::Reader;

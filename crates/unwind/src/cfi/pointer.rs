@@ -1,0 +1,94 @@
+//! Encoded pointers (`DW_EH_PE_*`, LSB 5.0 core §10.5).
+
+use super::error::{CfiError, CfiErrorKind};
+use super::reader::Reader;
+
+/// How a pointer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Encoding(pub(crate) u8);
+
+/// What encoded pointers may be relative to: stated addresses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bases {
+    /// Of the section that holds the pointer.
+    pub(crate) section: u64,
+    pub(crate) text: Option<u64>,
+    pub(crate) data: Option<u64>,
+    /// Of the function that the FDE describes.
+    pub(crate) function: Option<u64>,
+}
+
+impl Encoding {
+    /// Eight bytes, absolute.
+    pub(crate) const ABSOLUTE: Encoding = Encoding(0);
+    /// There is no pointer.
+    pub(crate) const OMIT: Encoding = Encoding(0xff);
+    /// Four signed bytes relative to the section's base: what linkers write into `.eh_frame_hdr`.
+    pub(crate) const DATA_REL_SDATA4: Encoding = Encoding(0x3b);
+
+    /// The same format, not relative to anything: how the length of an FDE's range is written.
+    pub(crate) fn format_only(self) -> Encoding {
+        Encoding(self.0 & 0x0f)
+    }
+
+    /// The size of a pointer in bytes; `None` if it varies or the format is unknown.
+    pub(crate) fn fixed_size(self) -> Option<usize> {
+        match self.0 & 0x0f {
+            0x00 | 0x04 | 0x08 | 0x0c => Some(8),
+            0x02 | 0x0a => Some(2),
+            0x03 | 0x0b => Some(4),
+            _ => None,
+        }
+    }
+
+    /// Reads a pointer. Wraps around as addresses do. Indirect pointers are refused: their value is in memory.
+    pub(crate) fn read(self, reader: &mut Reader<'_>, bases: &Bases) -> Result<u64, CfiError> {
+        let unknown = reader.error(CfiErrorKind::UnknownPointerEncoding(self.0));
+        if self == Encoding::OMIT || self.0 & 0x80 != 0 {
+            return Err(unknown);
+        }
+        if self.0 == 0x50 {
+            self.align(reader, bases)?;
+            return reader.u64();
+        }
+        let base = match self.0 & 0x70 {
+            0x00 => 0,
+            0x10 => bases.section.wrapping_add(reader.position() as u64),
+            0x20 => bases.text.ok_or(unknown)?,
+            0x30 => bases.data.ok_or(unknown)?,
+            0x40 => bases.function.ok_or(unknown)?,
+            _ => return Err(unknown),
+        };
+        Ok(base.wrapping_add(self.read_format(reader)?))
+    }
+
+    /// Passes over a pointer whose value does not matter (personality, language-specific data).
+    pub(crate) fn skip(self, reader: &mut Reader<'_>, bases: &Bases) -> Result<(), CfiError> {
+        if self == Encoding::OMIT {
+            return Ok(());
+        }
+        if self.0 & 0x7f == 0x50 {
+            self.align(reader, bases)?;
+            return reader.skip(8);
+        }
+        self.read_format(reader).map(|_| ())
+    }
+
+    fn align(self, reader: &mut Reader<'_>, bases: &Bases) -> Result<(), CfiError> {
+        let address = bases.section.wrapping_add(reader.position() as u64);
+        reader.skip(address.wrapping_neg() & 7)
+    }
+
+    fn read_format(self, reader: &mut Reader<'_>) -> Result<u64, CfiError> {
+        Ok(match self.0 & 0x0f {
+            0x00 | 0x04 | 0x08 | 0x0c => reader.u64()?,
+            0x01 => reader.uleb()?,
+            0x02 => u64::from(reader.u16()?),
+            0x03 => u64::from(reader.u32()?),
+            0x09 => reader.sleb()? as u64,
+            0x0a => i64::from(reader.u16()? as i16) as u64,
+            0x0b => i64::from(reader.u32()? as i32) as u64,
+            _ => return Err(reader.error(CfiErrorKind::UnknownPointerEncoding(self.0))),
+        })
+    }
+}

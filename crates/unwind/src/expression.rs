@@ -1,0 +1,223 @@
+//! Evaluates DWARF expressions (DWARF 5 §2.5) as they appear in call-frame information.
+//!
+//! Bounded: at most [`MAX_STEPS`] operations on a stack of [`STACK`] values. Operations that need more than registers
+//! and memory (types, threads, other frames) are refused.
+
+use crate::address::Avma;
+use crate::cfi::{CfiError, Reader, SectionKind};
+use crate::memory::{Memory, ReadError};
+use crate::x86_64::Registers;
+
+/// The deepest stack. Real expressions need four or five.
+const STACK: usize = 32;
+/// The most operations. Real expressions have about ten.
+const MAX_STEPS: usize = 512;
+
+/// Why an expression has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The expression is damaged or asks for something unknown.
+    Bad,
+    /// It needs a register that is not known.
+    Register,
+    /// It reads memory that can't be read.
+    Memory(ReadError),
+}
+
+impl From<CfiError> for Fault {
+    fn from(_: CfiError) -> Fault {
+        Fault::Bad
+    }
+}
+
+/// What expressions may look at.
+pub(crate) struct Context<'a, M> {
+    pub(crate) registers: &'a Registers,
+    pub(crate) memory: &'a mut M,
+    /// What `DW_OP_addr` is relative to.
+    pub(crate) bias: u64,
+}
+
+struct Stack {
+    values: [u64; STACK],
+    depth: usize,
+}
+
+impl Stack {
+    fn push(&mut self, value: u64) -> Result<(), Fault> {
+        *self.values.get_mut(self.depth).ok_or(Fault::Bad)? = value;
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Result<u64, Fault> {
+        self.depth = self.depth.checked_sub(1).ok_or(Fault::Bad)?;
+        self.values.get(self.depth).copied().ok_or(Fault::Bad)
+    }
+
+    /// The value `index` below the top.
+    fn pick(&self, index: usize) -> Result<u64, Fault> {
+        let at = self.depth.checked_sub(index + 1).ok_or(Fault::Bad)?;
+        self.values.get(at).copied().ok_or(Fault::Bad)
+    }
+}
+
+/// The value of the expression `text`, which begins with `initial` (the CFA, for register rules) on its stack.
+pub(crate) fn evaluate<M: Memory>(
+    text: &[u8],
+    initial: Option<u64>,
+    context: &mut Context<'_, M>,
+) -> Result<u64, Fault> {
+    let mut reader = Reader::new(text, 0, SectionKind::EhFrame);
+    let mut stack = Stack { values: [0; STACK], depth: 0 };
+    if let Some(initial) = initial {
+        stack.push(initial)?;
+    }
+    for _ in 0..MAX_STEPS {
+        if reader.at_end() {
+            return stack.pop();
+        }
+        let op = reader.u8()?;
+        match op {
+            // bra, skip
+            0x28 | 0x2f => {
+                let offset = reader.u16()? as i16;
+                if op == 0x2f || stack.pop()? != 0 {
+                    let target = reader.position().checked_add_signed(offset.into());
+                    let target = target.filter(|&target| target <= text.len()).ok_or(Fault::Bad)?;
+                    reader = Reader::new(text, target, SectionKind::EhFrame);
+                }
+            }
+            0x03 | 0x08..=0x11 | 0x30..=0x4f => {
+                let value = constant(op, &mut reader, context.bias)?;
+                stack.push(value)?;
+            }
+            0x50..=0x8f | 0x90 | 0x92 => {
+                let value = register(op, &mut reader, context.registers)?;
+                stack.push(value)?;
+            }
+            0x06 | 0x94 => {
+                let size = if op == 0x06 { 8 } else { reader.u8()? };
+                let value = read(context.memory, stack.pop()?, size)?;
+                stack.push(value)?;
+            }
+            0x12..=0x17 => shuffle(op, &mut reader, &mut stack)?,
+            0x19 | 0x1f | 0x20 | 0x23 => unary(op, &mut reader, &mut stack)?,
+            0x1a..=0x27 | 0x29..=0x2e => binary(op, &mut stack)?,
+            // nop
+            0x96 => {}
+            _ => return Err(Fault::Bad),
+        }
+    }
+    Err(Fault::Bad)
+}
+
+/// addr, const1u..consts, lit0..lit31.
+fn constant(op: u8, reader: &mut Reader<'_>, bias: u64) -> Result<u64, Fault> {
+    Ok(match op {
+        0x03 => reader.u64()?.wrapping_add(bias),
+        0x08 => reader.u8()?.into(),
+        0x09 => i64::from(reader.u8()? as i8) as u64,
+        0x0a => reader.u16()?.into(),
+        0x0b => i64::from(reader.u16()? as i16) as u64,
+        0x0c => reader.u32()?.into(),
+        0x0d => i64::from(reader.u32()? as i32) as u64,
+        0x0e | 0x0f => reader.u64()?,
+        0x10 => reader.uleb()?,
+        0x11 => reader.sleb()? as u64,
+        _ => u64::from(op - 0x30),
+    })
+}
+
+/// reg0..reg31 (as GCC means them in call-frame information: the register's value), breg0..breg31, regx, bregx.
+fn register(op: u8, reader: &mut Reader<'_>, registers: &Registers) -> Result<u64, Fault> {
+    let number = match op {
+        0x50..=0x6f => u64::from(op - 0x50),
+        0x70..=0x8f => u64::from(op - 0x70),
+        _ => reader.uleb()?,
+    };
+    let offset = if matches!(op, 0x70..=0x8f | 0x92) { reader.sleb()? } else { 0 };
+    let number = u16::try_from(number).map_err(|_| Fault::Register)?;
+    Ok(registers.get(number).ok_or(Fault::Register)?.wrapping_add_signed(offset))
+}
+
+/// dup, drop, over, pick, swap, rot.
+fn shuffle(op: u8, reader: &mut Reader<'_>, stack: &mut Stack) -> Result<(), Fault> {
+    match op {
+        0x12 => stack.push(stack.pick(0)?),
+        0x13 => stack.pop().map(|_| ()),
+        0x14 => stack.push(stack.pick(1)?),
+        0x15 => {
+            let index = reader.u8()?;
+            stack.push(stack.pick(index.into())?)
+        }
+        0x16 => {
+            let (top, second) = (stack.pop()?, stack.pop()?);
+            stack.push(top)?;
+            stack.push(second)
+        }
+        _ => {
+            let (top, second, third) = (stack.pop()?, stack.pop()?, stack.pop()?);
+            stack.push(top)?;
+            stack.push(third)?;
+            stack.push(second)
+        }
+    }
+}
+
+/// abs, neg, not, plus_uconst.
+fn unary(op: u8, reader: &mut Reader<'_>, stack: &mut Stack) -> Result<(), Fault> {
+    let value = stack.pop()?;
+    stack.push(match op {
+        0x19 => (value as i64).unsigned_abs(),
+        0x1f => value.wrapping_neg(),
+        0x20 => !value,
+        _ => value.wrapping_add(reader.uleb()?),
+    })
+}
+
+/// Arithmetic, logic and comparisons; the top of the stack is the second operand.
+fn binary(op: u8, stack: &mut Stack) -> Result<(), Fault> {
+    let right = stack.pop()?;
+    let left = stack.pop()?;
+    let (signed_left, signed_right) = (left as i64, right as i64);
+    stack.push(match op {
+        0x1a => left & right,
+        0x1b if right == 0 => return Err(Fault::Bad),
+        0x1b => signed_left.wrapping_div(signed_right) as u64,
+        0x1c => left.wrapping_sub(right),
+        0x1d => left.checked_rem(right).ok_or(Fault::Bad)?,
+        0x1e => left.wrapping_mul(right),
+        0x21 => left | right,
+        0x22 => left.wrapping_add(right),
+        0x24 => u32::try_from(right).ok().and_then(|by| left.checked_shl(by)).unwrap_or(0),
+        0x25 => u32::try_from(right).ok().and_then(|by| left.checked_shr(by)).unwrap_or(0),
+        0x26 => (signed_left >> right.min(63)) as u64,
+        0x27 => left ^ right,
+        0x29 => u64::from(left == right),
+        0x2a => u64::from(signed_left >= signed_right),
+        0x2b => u64::from(signed_left > signed_right),
+        0x2c => u64::from(signed_left <= signed_right),
+        0x2d => u64::from(signed_left < signed_right),
+        0x2e => u64::from(left != right),
+        _ => return Err(Fault::Bad),
+    })
+}
+
+/// Reads `size` bytes with reads of eight that are aligned where that avoids touching what was not asked for.
+fn read<M: Memory>(memory: &mut M, at: u64, size: u8) -> Result<u64, Fault> {
+    let mut word = |at: u64| memory.read_u64(Avma(at)).map_err(Fault::Memory);
+    if size == 8 {
+        return word(at);
+    }
+    if !matches!(size, 1..=7) {
+        return Err(Fault::Bad);
+    }
+    let shift = 8 * (at % 8) as u32;
+    let aligned = at - at % 8;
+    let mut value = word(aligned)? >> shift;
+    if at % 8 + u64::from(size) > 8 {
+        value |= word(aligned.wrapping_add(8))? << (64 - shift);
+    }
+    Ok(value & ((1 << (8 * u32::from(size))) - 1))
+}
