@@ -1,4 +1,6 @@
-//! Names of functions, as demanglers write them.
+//! Names of functions, as demanglers write them, and how to make them short.
+
+use std::borrow::Cow;
 
 /// The name without its parameter list and what follows it: `walk(Node const*)` is `walk`,
 /// `f<g(int)>::h() const [clone .cold]` is `f<g(int)>::h`. Names without a parameter list stay as they are.
@@ -34,9 +36,75 @@ pub fn without_parameters(name: &str) -> &str {
     }
 }
 
+/// The name in at most `width` characters: first with its template arguments as `<…>`, then without its middle.
+pub fn shorten(name: &str, width: usize) -> Cow<'_, str> {
+    if name.chars().count() <= width {
+        return name.into();
+    }
+    let collapsed = collapse_templates(name);
+    if collapsed.chars().count() <= width {
+        return collapsed.into();
+    }
+    cut_middle(&collapsed, width).into()
+}
+
+/// The text in at most `width` characters, `…` in the place of its middle.
+pub fn cut_middle(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.into();
+    }
+    let Some(kept) = width.checked_sub(1) else { return String::new() };
+    // The end tells more than the beginning: there is the function's own name.
+    let head = kept / 2;
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - (kept - head)).collect();
+    format!("{start}…{end}")
+}
+
+/// What stands between outermost angle brackets, as `…`. Operators keep their angles.
+fn collapse_templates(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut depth = 0_usize;
+    for (at, char) in name.char_indices() {
+        let operator = name[..at].trim_end_matches(['<', '>', '-', '=']).ends_with("operator");
+        match char {
+            '<' if !operator => {
+                if depth == 0 {
+                    out.push_str("<…");
+                }
+                depth += 1;
+            }
+            '>' if depth > 0 && !operator && !name[..at].ends_with('-') => {
+                depth -= 1;
+                if depth == 0 {
+                    out.push('>');
+                }
+            }
+            _ if depth == 0 => out.push(char),
+            _ => {}
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
-    use super::without_parameters;
+    use super::{cut_middle, shorten, without_parameters};
+
+    #[test]
+    fn long_names_lose_templates_first_and_then_their_middle() {
+        let name = "std::vector<std::pair<int, char> >::push_back(std::pair<int, char> const&)";
+        assert_eq!(shorten(name, 200), name);
+        assert_eq!(shorten(name, 50), "std::vector<…>::push_back(std::pair<…> const&)");
+        let short = shorten(name, 30);
+        assert_eq!(short.chars().count(), 30);
+        assert!(short.starts_with("std::vector<…>") && short.ends_with("pair<…> const&)"), "{short}");
+        assert_eq!(shorten("A::operator<<(B<int, long> const&)", 30), "A::operator<<(B<…> const&)");
+        assert_eq!(cut_middle("abcdef", 0), "");
+        assert_eq!(cut_middle("abcdef", 1), "…");
+        assert_eq!(cut_middle("äöüßx", 4), "ä…ßx");
+    }
 
     #[test]
     fn parameters_are_cut_from_what_demanglers_write() {

@@ -52,8 +52,9 @@ pub struct View<'p> {
     symbols: usize,
     /// Index of the sample in the profile, and its innermost visible frame.
     kept: Vec<(usize, NodeId)>,
-    whole: Cost,
+    recorded: Cost,
     part: Cost,
+    relative: bool,
 }
 
 impl<'p> View<'p> {
@@ -66,8 +67,9 @@ impl<'p> View<'p> {
             profile,
             symbols: 0,
             kept: Vec::new(),
-            whole: Cost::default(),
+            recorded: Cost::default(),
             part: Cost::default(),
+            relative: false,
             nodes: std::mem::take(&mut stacks.nodes),
             frames: visible.frames,
         };
@@ -97,7 +99,7 @@ impl<'p> View<'p> {
                 continue;
             }
             let cost = Cost::of_sample(sample.weight);
-            self.whole += cost;
+            self.recorded += cost;
             let marks = stacks.marks_of(sample.stack);
             if keep
                 && marks & IGNORED == 0
@@ -115,9 +117,19 @@ impl<'p> View<'p> {
         self.profile
     }
 
-    /// What percentages refer to: the samples of the chosen event, time and processors, idle or not.
+    /// What percentages refer to.
     pub fn whole(&self) -> Cost {
-        self.whole
+        if self.relative { self.part } else { self.recorded }
+    }
+
+    /// Makes percentages refer to what the filter keeps, not to what was recorded.
+    pub fn refer_to_part(&mut self) {
+        self.relative = true;
+    }
+
+    /// What was recorded of the chosen event, time and processors, with or without idle.
+    pub fn recorded(&self) -> Cost {
+        self.recorded
     }
 
     /// What was kept of it.

@@ -3,7 +3,9 @@
 //! Not here: anything that a library could do. The edges live here: terminal, files, exit codes.
 
 mod cmd;
+mod filters;
 mod load;
+mod terminal;
 
 use std::process::ExitCode;
 

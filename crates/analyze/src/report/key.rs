@@ -147,6 +147,7 @@ impl<K: Eq + Hash, T> Numbers<K, T> {
 pub(super) struct FrameKeys {
     numbers: Vec<u32>,
     first: Vec<FrameIndex>,
+    inlined: Vec<bool>,
 }
 
 impl FrameKeys {
@@ -160,7 +161,11 @@ impl FrameKeys {
             let dso = (has(Key::Dso) || has(Key::Symbol)).then(|| dso_text(frame));
             numbers.push((dso, symbol, line), index);
         }
-        Self { numbers: numbers.numbers, first: numbers.first }
+        let mut inlined = vec![true; numbers.first.len()];
+        for ((_, frame), &number) in view.frames().zip(&numbers.numbers) {
+            inlined[number as usize] &= frame.inlined;
+        }
+        Self { numbers: numbers.numbers, first: numbers.first, inlined }
     }
 
     pub fn len(&self) -> usize {
@@ -173,6 +178,10 @@ impl FrameKeys {
 
     pub fn representative(&self, key: usize) -> FrameIndex {
         self.first[key]
+    }
+
+    pub fn is_inlined(&self, key: usize) -> bool {
+        self.inlined[key]
     }
 }
 

@@ -39,6 +39,8 @@ impl Default for ReportOptions {
 pub struct Row {
     /// What it is about.
     pub key: RowKey,
+    /// Whether all frames that the row may be about are inlined calls.
+    pub inlined: bool,
     /// Cost of the samples taken right there.
     pub own: Cost,
     /// Cost of the samples with it anywhere on their stack.
@@ -131,6 +133,7 @@ fn all_rows(view: &View<'_>, keys: &[Key]) -> Vec<Row> {
         let thread = threads.representative(thread);
         rows.extend(sums.take().map(|(key, own, total)| Row {
             key: RowKey { thread, frame: frames.representative(key) },
+            inlined: frames.is_inlined(key),
             own,
             total,
         }));

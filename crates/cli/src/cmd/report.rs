@@ -1,14 +1,186 @@
-//! `plumb report`.
+//! `plumb report`: where the time went, as a table or a tree, for people or for programs.
 
+mod flat;
+mod header;
+mod machine;
+mod table;
+mod tree;
+
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use plumb_analyze::{Filter, Key, Pattern, Report, ReportOptions, Tree, TreeOptions, View};
+use plumb_profile::Profile;
+
+use crate::filters::FilterArgs;
+use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb report`.
-#[derive(clap::Args)]
-pub struct Args {}
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The recording, or a perf.data file
+    #[arg(default_value = "profile.plumb")]
+    file: PathBuf,
+    /// What makes rows distinct: comm, pid, tid, exe, dso, sym, srcline
+    #[arg(short, long, value_name = "KEY,...", value_delimiter = ',', default_value = "comm,dso,sym")]
+    sort: Vec<Key>,
+    /// Only what was spent in a row itself, without what it called
+    #[arg(long)]
+    no_children: bool,
+    /// The call tree from its roots down
+    #[arg(long, conflicts_with_all = ["bottom_up", "callers", "callees"])]
+    tree: bool,
+    /// The call tree from the innermost functions up
+    #[arg(long, conflicts_with_all = ["callers", "callees"])]
+    bottom_up: bool,
+    /// Who calls this function (TEXT or /REGEX/), all paths merged
+    #[arg(long, value_name = "FUNCTION")]
+    callers: Option<String>,
+    /// What this function (TEXT or /REGEX/) calls, all paths merged
+    #[arg(long, value_name = "FUNCTION")]
+    callees: Option<String>,
+    /// Sum up what is below this share, in percent [default: 0; 0.5 in trees and on a terminal]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    min: Option<f64>,
+    /// What percentages refer to: everything recorded, or what filters keep of it
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "absolute")]
+    percentage: Percentage,
+    /// Show numbers of samples too
+    #[arg(short = 'n', long)]
+    show_nr_samples: bool,
+    /// Full paths, and names that are longer than the terminal is wide
+    #[arg(long)]
+    full_names: bool,
+    /// Print JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print CSV
+    #[arg(long)]
+    csv: bool,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+/// What percentages refer to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Percentage {
+    /// Everything recorded.
+    Absolute,
+    /// What filters keep.
+    Relative,
+}
 
 /// Runs `plumb report`.
-pub fn run(_args: Args) -> Result<ExitCode> {
-    anyhow::bail!("not built yet")
+pub fn run(args: Args) -> Result<ExitCode> {
+    let profile = crate::load::load(&args.file)?;
+    let mut out = Output::stdout();
+    finish(write(&profile, &args, &mut out))
+}
+
+/// What is shown of one event.
+struct Shown<'p> {
+    view: View<'p>,
+    filter: Filter,
+    body: Body,
+}
+
+/// A table, or named trees.
+enum Body {
+    Rows(Report),
+    Trees(Vec<(TreeKind, Tree)>),
+}
+
+/// Which way a tree grows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum TreeKind {
+    TopDown,
+    BottomUp,
+    Callers(String),
+    Callees(String),
+}
+
+fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    let mut shown = Vec::new();
+    for filter in args.filters.filter_per_event(profile)? {
+        let mut view = View::new(profile, &filter);
+        if args.percentage == Percentage::Relative {
+            view.refer_to_part();
+        }
+        let body = body(&view, &filter, args, out.width.is_some())?;
+        shown.push(Shown { view, filter, body });
+    }
+    if args.json {
+        machine::json(&shown, args, out)?;
+    } else if args.csv {
+        machine::csv(&shown, args, out)?;
+    } else {
+        for (index, shown) in shown.iter().enumerate() {
+            if index > 0 {
+                writeln!(out)?;
+            }
+            header::write(shown, out)?;
+            match &shown.body {
+                Body::Rows(report) => flat::write(&shown.view, report, args, out)?,
+                Body::Trees(trees) => tree::write(&shown.view, trees, args, out)?,
+            }
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn body(view: &View<'_>, filter: &Filter, args: &Args, on_terminal: bool) -> Result<Body> {
+    let machine = args.json || args.csv;
+    let tree = TreeOptions { min_percent: args.min.unwrap_or(0.5) };
+    if args.tree {
+        return Ok(Body::Trees(vec![(TreeKind::TopDown, Tree::top_down(view, tree))]));
+    }
+    if args.bottom_up {
+        return Ok(Body::Trees(vec![(TreeKind::BottomUp, Tree::bottom_up(view, tree))]));
+    }
+    let mut trees = Vec::new();
+    if let Some(function) = &args.callers {
+        let callers = Tree::callers(view, &function_pattern(view, function)?, tree);
+        trees.push((TreeKind::Callers(function.clone()), callers));
+    }
+    if let Some(function) = &args.callees {
+        let callees = Tree::callees(view, &function_pattern(view, function)?, tree);
+        trees.push((TreeKind::Callees(function.clone()), callees));
+    }
+    if !trees.is_empty() {
+        return Ok(Body::Trees(trees));
+    }
+    let min_percent = args.min.unwrap_or(if on_terminal && !machine { 0.5 } else { 0.0 });
+    let options = ReportOptions { keys: args.sort.clone(), children: !args.no_children, min_percent };
+    Ok(Body::Rows(Report::new(view, filter, &options)))
+}
+
+/// The pattern, if any function is called so; otherwise an error that names similar ones.
+fn function_pattern(view: &View<'_>, text: &str) -> Result<Pattern> {
+    let pattern = Pattern::parse(text)?;
+    if view.frames().any(|(_, frame)| pattern.matches_function(&frame.name)) {
+        return Ok(pattern);
+    }
+    let part = text.trim_matches('/').to_lowercase();
+    let mut similar: Vec<&str> = view
+        .frames()
+        .map(|(_, frame)| &*frame.name)
+        .filter(|name| name.to_lowercase().contains(&part))
+        .collect();
+    similar.sort_unstable_by_key(|name| (name.len(), *name));
+    similar.dedup();
+    similar.truncate(5);
+    if similar.is_empty() {
+        bail!("no function in the profile is called `{text}`");
+    }
+    bail!("no function in the profile is called `{text}`; similar are:\n  {}", similar.join("\n  "))
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("expected a percentage from 0 to 100".into()),
+    }
 }

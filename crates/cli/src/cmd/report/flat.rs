@@ -1,0 +1,159 @@
+//! The table of functions (or of whatever `--sort` asks for).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use plumb_analyze::{Cost, Key, Kind, Report, Rest, Row, View, hundredths};
+
+use super::Args;
+use super::table::{self, Column, Layout, Line};
+use crate::terminal::Output;
+
+/// Writes the table.
+pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
+    let shares = Shares::new(report, view.whole());
+    let names = FileNames::new(view, report, args);
+    let lines: Vec<Line> = report
+        .rows
+        .iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let (total, own) = shares.of(index, row);
+            let mut cells = Vec::new();
+            if !args.no_children {
+                cells.push(percent(total));
+            }
+            cells.push(percent(own));
+            if args.show_nr_samples {
+                cells.push(row.own.samples.to_string());
+            }
+            cells.extend(args.sort.iter().map(|&key| names.text(row, key)));
+            Line { cells, percent: f64::from(if args.no_children { own } else { total }) / 100.0 }
+        })
+        .collect();
+    table::write(&columns(args), &lines, args.full_names, out)?;
+    let (below, unnamed) = (percent(shares.below), percent(shares.unnamed));
+    write_rest(out, report.below, below.trim(), &format!("below {} %", shown_minimum(args)))?;
+    write_rest(out, report.unnamed, unnamed.trim(), "not named by --dso or --symbol")
+}
+
+/// The limit that was in force if rows were cut by it.
+fn shown_minimum(args: &Args) -> f64 {
+    args.min.unwrap_or(0.5)
+}
+
+fn write_rest(out: &mut Output<'_>, rest: Rest, share: &str, why: &str) -> io::Result<()> {
+    if rest.rows == 0 {
+        return Ok(());
+    }
+    let rows = if rest.rows == 1 { "row" } else { "rows" };
+    writeln!(out, "# {} {rows} {why}: {share} in themselves", rest.rows)
+}
+
+fn columns(args: &Args) -> Vec<Column> {
+    let number = |title| Column { title, layout: Layout::Number };
+    let mut columns = Vec::new();
+    if args.no_children {
+        columns.push(number("Overhead"));
+    } else {
+        columns.extend([number("Children"), number("    Self")]);
+    }
+    if args.show_nr_samples {
+        columns.push(number("Samples"));
+    }
+    columns.extend(args.sort.iter().map(|&key| {
+        let (title, layout) = match key {
+            Key::Comm => ("Command", Layout::Word),
+            Key::Pid => ("Pid", Layout::Number),
+            Key::Tid => ("Tid", Layout::Number),
+            Key::Exe => ("Executable", Layout::Path),
+            Key::Dso => ("Shared Object", Layout::Path),
+            Key::Symbol => ("Symbol", Layout::Function),
+            Key::SrcLine => ("Source:Line", Layout::Path),
+        };
+        Column { title, layout }
+    }));
+    columns
+}
+
+/// Shares in hundredths of a percent. Those of Self add up over all rows, shown or not.
+struct Shares {
+    own: Vec<u32>,
+    below: u32,
+    unnamed: u32,
+    whole: Cost,
+}
+
+impl Shares {
+    fn new(report: &Report, whole: Cost) -> Self {
+        let mut parts: Vec<u64> = report.rows.iter().map(|row| row.own.weight).collect();
+        parts.extend([report.below.own.weight, report.unnamed.own.weight]);
+        let mut own = hundredths(&parts, whole.weight);
+        let unnamed = own.pop().unwrap_or_default();
+        let below = own.pop().unwrap_or_default();
+        Self { own, below, unnamed, whole }
+    }
+
+    /// The row's total and own share.
+    fn of(&self, index: usize, row: &Row) -> (u32, u32) {
+        let own = self.own[index];
+        let total = (row.total.percent_of(self.whole) * 100.0).round() as u32;
+        (total.max(own), own)
+    }
+}
+
+fn percent(hundredths: u32) -> String {
+    format!("{:>5}.{:02}%", hundredths / 100, hundredths % 100)
+}
+
+/// Files by their last component, as perf shows them, except where that would make two files look like one.
+struct FileNames<'v, 'p> {
+    view: &'v View<'p>,
+    full: bool,
+    ambiguous: BTreeSet<String>,
+}
+
+impl<'v, 'p> FileNames<'v, 'p> {
+    fn new(view: &'v View<'p>, report: &Report, args: &Args) -> Self {
+        let mut paths: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for row in &report.rows {
+            for &key in args.sort.iter().filter(|&&key| is_path(key)) {
+                let path = row.key.text(view, key).into_owned();
+                paths.entry(last_part(&path).to_owned()).or_default().insert(path);
+            }
+        }
+        let ambiguous =
+            paths.into_iter().filter(|(_, paths)| paths.len() > 1).map(|(name, _)| name).collect();
+        Self { view, full: args.full_names, ambiguous }
+    }
+
+    fn text(&self, row: &Row, key: Key) -> String {
+        let text = row.key.text(self.view, key);
+        match key {
+            Key::Symbol => symbol(self.view, row, &text),
+            _ if is_path(key) && !self.full && !self.ambiguous.contains(last_part(&text)) => {
+                last_part(&text).to_owned()
+            }
+            _ => text.into_owned(),
+        }
+    }
+}
+
+fn is_path(key: Key) -> bool {
+    matches!(key, Key::Dso | Key::Exe | Key::SrcLine)
+}
+
+/// The last component of a path. Names that only contain a slash (functions without a line) stay whole.
+fn last_part(text: &str) -> &str {
+    if text.starts_with('/') { text.rsplit('/').next().unwrap_or(text) } else { text }
+}
+
+fn symbol(view: &View<'_>, row: &Row, name: &str) -> String {
+    let mode = match view.frame(row.key.frame).kind {
+        Kind::Kernel => "[k] ",
+        Kind::User => "[.] ",
+        Kind::Marker => "[-] ",
+    };
+    let inlined = if row.inlined { " (inlined)" } else { "" };
+    format!("{mode}{name}{inlined}")
+}

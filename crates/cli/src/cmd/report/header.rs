@@ -1,0 +1,138 @@
+//! What stands above the table: what was recorded, how well, and how much of it the filters keep.
+
+use std::io::{self, Write};
+
+use plumb_analyze::{Summary, View};
+use plumb_profile::{Meta, Profile, Scope};
+
+use super::Shown;
+use crate::terminal::Output;
+
+/// Writes the header, each line behind a `#`.
+pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
+    let view = &shown.view;
+    let profile = view.profile();
+    let meta = &profile.meta;
+    if !meta.command.is_empty() {
+        writeln!(out, "# Command:  {}", meta.command.join(" "))?;
+    }
+    let recorded = recorded(meta);
+    if !recorded.is_empty() {
+        writeln!(out, "# Recorded: {}", recorded.join(", "))?;
+    }
+    writeln!(out, "# Samples:  {}", samples(view, shown).join(", "))?;
+    writeln!(out, "# Stacks:   {}", stacks(profile, &Summary::new(view)))?;
+    if shown.filter.takes_a_part() {
+        let (part, whole) = (view.part(), view.recorded());
+        writeln!(
+            out,
+            "# Kept:     {} samples, {:.2} % of the event's, by filters",
+            part.samples,
+            part.percent_of(whole)
+        )?;
+    }
+    for warning in &meta.warnings {
+        writeln!(out, "# Warning:  {warning}")?;
+    }
+    writeln!(out, "#")
+}
+
+fn recorded(meta: &Meta) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut machine = Vec::new();
+    for text in [&meta.host, &meta.kernel, &meta.arch] {
+        if !text.is_empty() {
+            machine.push(text.clone());
+        }
+    }
+    if !machine.is_empty() {
+        parts.push(machine.join(" "));
+    }
+    if meta.cpus > 0 {
+        parts.push(format!("{} CPUs", meta.cpus));
+    }
+    if meta.duration_ns > 0 {
+        parts.push(format!("{:.3} s", meta.duration_ns as f64 / 1e9));
+    }
+    if !meta.recorder.is_empty() {
+        parts.push(format!("by {}", meta.recorder));
+    }
+    parts
+}
+
+/// Name of the event that is shown.
+pub fn event_name<'p>(shown: &Shown<'p>) -> (&'p str, &'p str) {
+    let profile = shown.view.profile();
+    let event = match shown.filter.event {
+        Some(event) => Some(&profile.events[event]),
+        None => profile.events.rows().first(),
+    };
+    event.map_or(("", ""), |event| (profile.strings.get(event.name), profile.strings.get(event.unit)))
+}
+
+fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
+    let meta = &view.profile().meta;
+    let whole = view.recorded();
+    let (name, unit) = event_name(shown);
+    let mut first = whole.samples.to_string();
+    if !name.is_empty() {
+        first.push_str(&format!(" of {name}"));
+    }
+    if let Some(frequency) = meta.frequency_hz {
+        first.push_str(&format!(" at {frequency} Hz"));
+    }
+    let mut parts = vec![first];
+    parts.push(match unit {
+        "ns" => format!("{:.3} s", whole.weight as f64 / 1e9),
+        "" => format!("{} counted", whole.weight),
+        unit => format!("{} {unit}", whole.weight),
+    });
+    if let Some(coverage) = coverage(view) {
+        parts.push(format!("{coverage:.1} % of the target's CPU time"));
+    }
+    if meta.scope == Scope::Inherited {
+        parts.push("events inherited: short-lived processes are missed".into());
+    }
+    parts.push(format!("{} lost", meta.lost_samples));
+    if meta.damaged_records > 0 {
+        parts.push(format!("{} damaged records", meta.damaged_records));
+    }
+    parts
+}
+
+/// Samples taken of those that the target's processor time should have given, in percent.
+pub fn coverage(view: &View<'_>) -> Option<f64> {
+    let meta = &view.profile().meta;
+    let expected = meta.target_cpu_ns? as f64 / 1e9 * f64::from(meta.frequency_hz?);
+    (expected > 0.0).then(|| view.profile().samples.len() as f64 * 100.0 / expected)
+}
+
+fn stacks(profile: &Profile, summary: &Summary) -> String {
+    let Some(complete) = summary.complete_percent() else { return "no samples".into() };
+    let mut text = format!("{} % complete", two_places_down(complete));
+    let mut causes: Vec<String> = summary
+        .causes
+        .iter()
+        .take(5)
+        .map(|cause| {
+            let file = cause.dso.map_or("", |dso| profile.strings.get(profile.dsos[dso].path));
+            let blamed = if file.is_empty() { String::new() } else { format!(" ({file})") };
+            format!("{} {}{blamed}", cause.cost.samples, cause.cut.text())
+        })
+        .collect();
+    if summary.without_stack > 0 {
+        causes.push(format!("{} no stack recorded", summary.without_stack));
+    }
+    if !causes.is_empty() {
+        text.push_str(&format!("; cut: {}", causes.join(", ")));
+    }
+    if summary.causes.len() > 5 {
+        text.push_str(&format!(", and {} more causes", summary.causes.len() - 5));
+    }
+    text
+}
+
+/// Rounded down, so that 99.999 does not claim to be everything.
+fn two_places_down(percent: f64) -> String {
+    if percent >= 100.0 { "100".into() } else { format!("{:.2}", (percent * 100.0).floor() / 100.0) }
+}

@@ -1,0 +1,151 @@
+//! Call trees as text. A call that is the only one worth showing stands right under its caller, without another
+//! step to the right, so that deep stacks stay readable.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use plumb_analyze::{Call, Cost, Rest, Tree, TreeNode, View, shorten};
+
+use super::table::heat;
+use super::{Args, TreeKind};
+use crate::terminal::Output;
+
+/// Writes the trees.
+pub fn write(
+    view: &View<'_>,
+    trees: &[(TreeKind, Tree)],
+    args: &Args,
+    out: &mut Output<'_>,
+) -> io::Result<()> {
+    let min = args.min.unwrap_or(0.5);
+    for (index, (kind, tree)) in trees.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        let has_own = matches!(kind, TreeKind::TopDown | TreeKind::Callees(_));
+        let title = match kind {
+            TreeKind::TopDown => "Call, and what it calls".into(),
+            TreeKind::BottomUp => "Function, and who calls it".into(),
+            TreeKind::Callers(function) => format!("{function}, and who calls it"),
+            TreeKind::Callees(function) => format!("{function}, and what it calls"),
+        };
+        match has_own {
+            true => {
+                writeln!(out, "# Children      Self  {title}\n# ........  ........  {}\n#", dots(&title))?
+            }
+            false => writeln!(out, "#    Share  {title}\n# ........  {}\n#", dots(&title))?,
+        }
+        Writer { view, tree, has_own, min, full: args.full_names, paths: dso_count(view) > 1 }.write(out)?;
+    }
+    Ok(())
+}
+
+fn dots(title: &str) -> String {
+    ".".repeat(title.len())
+}
+
+/// How many files there are: one need not be named.
+fn dso_count(view: &View<'_>) -> usize {
+    view.frames().map(|(_, frame)| frame.dso).collect::<BTreeSet<_>>().len()
+}
+
+struct Writer<'a, 'p> {
+    view: &'a View<'p>,
+    tree: &'a Tree,
+    has_own: bool,
+    min: f64,
+    full: bool,
+    paths: bool,
+}
+
+/// A node that is still to be written: what stands before it, and before whatever is under it.
+struct Pending {
+    node: usize,
+    lead: String,
+    below: String,
+}
+
+impl Writer<'_, '_> {
+    fn write(&self, out: &mut Output<'_>) -> io::Result<()> {
+        for &root in &self.tree.roots {
+            let mut pending = vec![Pending { node: root, lead: String::new(), below: String::new() }];
+            while let Some(next) = pending.pop() {
+                self.write_node(next, &mut pending, out)?;
+            }
+        }
+        self.write_rest(self.tree.below, "", out)
+    }
+
+    fn write_node(&self, next: Pending, pending: &mut Vec<Pending>, out: &mut Output<'_>) -> io::Result<()> {
+        let node = &self.tree.nodes[next.node];
+        let numbers = self.numbers(node.total, node.own);
+        let share = node.total.percent_of(self.view.whole());
+        let used = numbers.chars().count() + next.lead.chars().count();
+        let name = self.name(node, out.width.map(|width| width.saturating_sub(used + 1).max(20)));
+        writeln!(out, "{}{}{name}", out.styled(heat(share), &numbers), next.lead)?;
+        if let &[only] = &*node.children {
+            self.write_rest(node.below, &next.below, out)?;
+            pending.push(Pending { node: only, lead: next.below.clone(), below: next.below });
+            return Ok(());
+        }
+        if node.children.is_empty() {
+            return self.write_rest(node.below, &next.below, out);
+        }
+        self.write_rest(node.below, &format!("{}├─ ", next.below), out)?;
+        for (index, &child) in node.children.iter().enumerate().rev() {
+            let last = index + 1 == node.children.len();
+            let (corner, line) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            pending.push(Pending {
+                node: child,
+                lead: format!("{}{corner}", next.below),
+                below: format!("{}{line}", next.below),
+            });
+        }
+        Ok(())
+    }
+
+    fn numbers(&self, total: Cost, own: Cost) -> String {
+        let whole = self.view.whole();
+        match self.has_own {
+            true => format!("{:>9.2}% {:>8.2}%  ", total.percent_of(whole), own.percent_of(whole)),
+            false => format!("{:>9.2}%  ", total.percent_of(whole)),
+        }
+    }
+
+    fn write_rest(&self, rest: Rest, lead: &str, out: &mut Output<'_>) -> io::Result<()> {
+        if rest.rows == 0 {
+            return Ok(());
+        }
+        let numbers = match self.has_own {
+            true => format!("{:>9.2}% {:>8} ", rest.own.percent_of(self.view.whole()), ""),
+            false => format!("{:>9.2}% ", rest.own.percent_of(self.view.whole())),
+        };
+        let rows = if rest.rows == 1 { "row" } else { "rows" };
+        writeln!(out, "{numbers} {lead}({} {rows} below {} %)", rest.rows, self.min)
+    }
+
+    fn name(&self, node: &TreeNode, width: Option<usize>) -> String {
+        let (frame, inlined) = match node.call {
+            Call::Comm(thread) => {
+                let profile = self.view.profile();
+                return profile.strings.get(profile.threads[thread].comm).to_owned();
+            }
+            Call::Frame { frame, inlined } => (self.view.frame(frame), inlined),
+        };
+        let path = if self.full { frame.dso_path } else { frame.dso_name() };
+        let mut after = String::new();
+        if inlined {
+            after.push_str(" (inlined)");
+        } else if self.paths && !path.is_empty() {
+            let brackets = if path.starts_with('[') { ("", "") } else { ("[", "]") };
+            after = format!("  {}{path}{}", brackets.0, brackets.1);
+        }
+        match width.filter(|_| !self.full) {
+            Some(width) => {
+                let room = width.saturating_sub(after.chars().count()).max(12);
+                format!("{}{after}", shorten(&frame.name, room))
+            }
+            None => format!("{}{after}", frame.name),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Standard output: how wide it is, whether it shows colours, and what happens when nobody reads on.
+
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::Style;
+use anyhow::Result;
+
+/// Where a command writes its result.
+pub struct Output<'a> {
+    to: Box<dyn Write + 'a>,
+    /// Characters in a line, if a person looks at it.
+    pub width: Option<usize>,
+    colours: bool,
+}
+
+impl<'a> Output<'a> {
+    /// Standard output. Colours only on a terminal, and as NO_COLOR, CLICOLOR and CLICOLOR_FORCE want it.
+    pub fn stdout() -> Self {
+        let stdout = io::stdout();
+        let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
+        let width = stdout.is_terminal().then(terminal_width);
+        Self { to: Box::new(BufWriter::new(stdout.lock())), width, colours }
+    }
+
+    /// Anything else: no width, no colours.
+    #[cfg(test)]
+    pub fn plain(to: impl Write + 'a) -> Self {
+        Self { to: Box::new(to), width: None, colours: false }
+    }
+
+    /// The text in a style, if colours are shown.
+    pub fn styled(&self, style: Style, text: &str) -> String {
+        if self.colours && style != Style::new() { format!("{style}{text}{style:#}") } else { text.into() }
+    }
+}
+
+impl Write for Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+fn terminal_width() -> usize {
+    terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).max(40))
+}
+
+/// Ends a command: a reader that has gone away, as `head` does, has seen what it wanted.
+pub fn finish(result: Result<()>) -> Result<ExitCode> {
+    match result {
+        Err(error) if is_closed_pipe(&error) => Ok(ExitCode::SUCCESS),
+        other => other.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        let csv = cause.downcast_ref::<csv::Error>().and_then(|error| match error.kind() {
+            csv::ErrorKind::Io(error) => Some(error.kind()),
+            _ => None,
+        });
+        io.or(json).or(csv) == Some(ErrorKind::BrokenPipe)
+    })
+}
