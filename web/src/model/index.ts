@@ -1,0 +1,12 @@
+// Everything pure, in one place for the tests.
+
+export * from "./decode";
+export * from "./format";
+export * from "./layout";
+export * from "./names";
+export * from "./navigate";
+export * from "./pivot";
+export * from "./scene";
+export * from "./search";
+export * from "./state";
+export * from "./tree";

@@ -1,0 +1,359 @@
+// Holds what is shown, and takes every event to a new state. Views never talk to each other, only to this.
+
+import type { Frames, Profile } from "../model/decode";
+import { percent } from "../model/format";
+import { isVisible, move, type Arrow } from "../model/navigate";
+import { pivot } from "../model/pivot";
+import { same, treeOf, type Place, type Scene } from "../model/scene";
+import { find, matching, type Found, type Query } from "../model/search";
+import { boxOfHash, frameOfHash, fromHash, hashOfBox, hashOfFrame, toHash } from "../model/state";
+import { pathTo, type Tree } from "../model/tree";
+import { byId } from "../widgets/dom";
+import { openMenu } from "../widgets/menu";
+import { paletteFor, type Palette } from "../widgets/palette";
+import { Themes } from "../widgets/theme";
+import { Tooltip } from "../widgets/tooltip";
+import { Crumb } from "./crumb";
+import { Details } from "./details";
+import { Graph } from "./graph";
+import { showHeadline } from "./headline";
+import { Help } from "./help";
+import { showLegend } from "./legend";
+import { Toolbar } from "./toolbar";
+
+const ROOT: Place = { callers: false, box: 0 };
+const TAP_TWICE_MS = 450;
+
+export class App {
+  private readonly frames: Frames;
+  private readonly tree: Tree;
+  private readonly icicleByDefault: boolean;
+  private readonly graph: Graph;
+  private readonly toolbar: Toolbar;
+  private readonly details: Details;
+  private readonly crumb: Crumb;
+  private readonly help: Help;
+  private readonly tooltip = new Tooltip();
+  private readonly themes: Themes;
+  private palette: Palette;
+
+  private scene: Scene;
+  /** The function whose calls are put together, -1 if none. */
+  private calls = -1;
+  private query: Query | undefined;
+  private found: Found | undefined;
+  private selected: Place | undefined;
+  private lastTap = { time: 0, place: ROOT };
+
+  constructor(profile: Profile) {
+    this.frames = profile.frames;
+    this.tree = profile.tree;
+    this.icicleByDefault = profile.facts.icicle === true;
+    this.scene = { tree: this.tree, icicle: this.icicleByDefault, zoom: ROOT };
+    this.themes = new Themes(() => this.recolour());
+    this.palette = paletteFor(this.themes.current, this.frames);
+    showHeadline(byId("headline"), profile.facts, this.tree.total[0]);
+    this.help = new Help(profile.facts.recorder);
+    this.details = new Details(byId("details"), this.frames, profile.facts.unit, this.tree.total[0], {
+      zoom: (place) => this.zoom(place),
+      calls: (place) => this.pivot(place),
+      copy: (text) => void navigator.clipboard?.writeText(text),
+    });
+    this.crumb = new Crumb(byId("crumb"), () => this.leavePivot());
+    this.toolbar = new Toolbar(byId("toolbar"), {
+      search: (query) => this.search(query),
+      step: (forward) => this.step(forward),
+      leave: () => this.graph.focus(),
+      reset: () => this.reset(),
+      invert: () => this.invert(),
+      theme: () => this.themes.toggle(),
+      help: () => this.help.toggle(),
+    });
+    this.graph = new Graph(byId("graph"), {
+      hover: (place, event) => this.hover(place, event),
+      press: (place, isTouch) => this.press(place, isTouch),
+      menu: (place, x, y) => this.menu(place, x, y),
+      key: (event) => this.graphKey(event),
+    });
+    showLegend(byId("legend"), this.frames, this.tree, this.themes.current);
+    this.restore();
+    addEventListener("popstate", () => this.restore());
+    addEventListener("keydown", (event) => this.key(event));
+    addEventListener("beforeprint", () => this.print(true));
+    addEventListener("afterprint", () => this.print(false));
+  }
+
+  // --- state and address ---
+
+  /** Takes the state from the page's address. */
+  private restore(): void {
+    const state = fromHash(location.hash, this.icicleByDefault);
+    const frame = state.calls === undefined ? -1 : frameOfHash(this.frames, state.calls);
+    this.enter(frame, state.icicle);
+    if (state.zoom !== undefined) {
+      const callers = state.callers && this.scene.callers !== undefined;
+      const box = boxOfHash(this.frames, treeOf(this.scene, callers), state.zoom);
+      if (box > 0) this.scene = { ...this.scene, zoom: { callers, box } };
+    }
+    this.query = state.find === undefined ? undefined : { text: state.find, regex: state.regex };
+    this.toolbar.set(this.query);
+    this.selected = this.scene.zoom.box > 0 ? this.scene.zoom : undefined;
+    this.look();
+    this.show(true);
+  }
+
+  /** Writes the state to the page's address; `isStep`: as a step that Back undoes. */
+  private remember(isStep: boolean): void {
+    const { zoom, icicle } = this.scene;
+    const hash = toHash(
+      {
+        ...(zoom.box > 0 ? { zoom: hashOfBox(this.frames, treeOf(this.scene, zoom.callers), zoom.box) } : {}),
+        ...(this.query ? { find: this.query.text } : {}),
+        ...(this.calls >= 0 ? { calls: hashOfFrame(this.frames, this.calls) } : {}),
+        regex: this.query?.regex === true,
+        icicle,
+        callers: zoom.callers,
+      },
+      this.icicleByDefault,
+    );
+    if (hash === location.hash.slice(1)) return;
+    const url = hash === "" ? location.pathname + location.search : `#${hash}`;
+    if (isStep) history.pushState(null, "", url);
+    else history.replaceState(null, "", url);
+  }
+
+  /** Puts up the scene of one function's calls, or of everything. */
+  private enter(frame: number, icicle: boolean): void {
+    if (frame === this.calls && frame >= 0) {
+      this.scene = { ...this.scene, icicle, zoom: ROOT };
+      return;
+    }
+    this.calls = frame;
+    if (frame < 0) {
+      this.scene = { tree: this.tree, icicle, zoom: ROOT };
+      return;
+    }
+    const { callees, callers } = pivot(this.tree, frame);
+    this.scene = { tree: callees, callers, icicle, zoom: ROOT };
+  }
+
+  private show(follow: boolean): void {
+    const { frames, palette, scene, found, selected } = this;
+    this.graph.show({ frames, palette, scene, found, selected }, follow);
+    this.crumb.show(this.calls < 0 ? undefined : this.frames.name[this.calls], percent(scene.tree.total[0], this.tree.total[0]));
+    const isReset = scene.zoom.box === 0 && this.calls < 0 && !this.query;
+    this.toolbar.state(isReset, scene.icicle);
+    this.describe(selected, true);
+  }
+
+  // --- actions ---
+
+  private zoom(place: Place): void {
+    const target = place.box === 0 ? ROOT : place;
+    this.selected = place;
+    if (!same(target, this.scene.zoom)) this.scene = { ...this.scene, zoom: target };
+    this.look();
+    this.show(true);
+    this.remember(true);
+  }
+
+  private pivot(place: Place): void {
+    const frame = treeOf(this.scene, place.callers).frame[place.box];
+    if (this.frames.kind[frame] === "root") return;
+    this.enter(frame, this.scene.icicle);
+    this.selected = ROOT;
+    this.look();
+    this.show(true);
+    this.remember(true);
+  }
+
+  private leavePivot(): void {
+    this.enter(-1, this.scene.icicle);
+    this.selected = undefined;
+    this.look();
+    this.show(true);
+    this.remember(true);
+  }
+
+  private reset(): void {
+    this.enter(-1, this.scene.icicle);
+    this.query = undefined;
+    this.selected = undefined;
+    this.toolbar.set(undefined);
+    this.look();
+    this.show(true);
+    this.remember(true);
+  }
+
+  private invert(): void {
+    this.scene = { ...this.scene, icicle: !this.scene.icicle };
+    this.show(true);
+    this.remember(true);
+  }
+
+  private search(query: Query | undefined): void {
+    this.query = query;
+    if (this.look()) this.remember(false);
+    this.show(false);
+  }
+
+  /** Finds what is searched for. False if it is no regular expression. */
+  private look(): boolean {
+    this.found = undefined;
+    if (!this.query) {
+      this.toolbar.matched(undefined);
+      return true;
+    }
+    try {
+      this.found = find(this.tree, matching(this.frames, this.query));
+    } catch {
+      this.toolbar.wrong("not a regular expression");
+      return false;
+    }
+    const whole = this.tree.total[0];
+    const { zoom } = this.scene;
+    const tree = treeOf(this.scene, zoom.callers);
+    const zoomed = { weight: find(tree, this.found.frames, zoom.box).weight, whole: tree.total[zoom.box] };
+    const isZoomed = zoomed.whole !== whole;
+    this.toolbar.matched({ weight: this.found.weight, whole, ...(isZoomed ? { zoomed } : {}) });
+    return true;
+  }
+
+  /** Selects the next match that can be seen, from left to right and round again. */
+  private step(forward: boolean): void {
+    if (!this.found) return;
+    const { zoom } = this.scene;
+    const boxes = find(treeOf(this.scene, zoom.callers), this.found.frames, zoom.box).outermost;
+    const seen = boxes.filter((box) => isVisible(this.scene, zoom.callers, box, this.graph.width));
+    if (seen.length === 0) return;
+    const at = this.selected?.callers === zoom.callers ? this.selected.box : -1;
+    if (!forward) seen.reverse();
+    const next = seen.find((box) => (forward ? box > at : at >= 0 && box < at));
+    this.select({ callers: zoom.callers, box: next ?? seen[0] });
+  }
+
+  private select(place: Place): void {
+    this.selected = place;
+    this.show(false);
+    this.graph.reveal(place);
+  }
+
+  // --- events ---
+
+  private press(place: Place, isTouch: boolean): void {
+    if (!isTouch) {
+      this.zoom(place);
+      return;
+    }
+    const now = performance.now();
+    const isSecond = now - this.lastTap.time < TAP_TWICE_MS && same(place, this.lastTap.place);
+    this.lastTap = { time: now, place };
+    if (isSecond) this.zoom(place);
+    else this.select(place);
+  }
+
+  private hover(place: Place | undefined, event: PointerEvent): void {
+    if (!place) {
+      this.tooltip.hide();
+      this.describe(this.selected, true);
+      return;
+    }
+    this.describe(place, same(place, this.selected));
+    const tree = treeOf(this.scene, place.callers);
+    const share = percent(tree.total[place.box], this.tree.total[0]);
+    const self = tree.self[place.box] > 0 ? `, self ${percent(tree.self[place.box], this.tree.total[0])}` : "";
+    this.tooltip.show(event.clientX, event.clientY, this.frames.name[tree.frame[place.box]], `${share} of all${self}`);
+  }
+
+  private describe(place: Place | undefined, isChosen: boolean): void {
+    if (place) this.details.show(this.scene, place, isChosen);
+    else this.details.clear();
+  }
+
+  private menu(place: Place, x: number, y: number): void {
+    this.tooltip.hide();
+    this.select(place);
+    const name = this.frames.name[treeOf(this.scene, place.callers).frame[place.box]];
+    openMenu(x, y, [
+      { label: "Zoom to this box", run: () => this.zoom(place) },
+      { label: "All calls of this function", run: () => this.pivot(place) },
+      { label: "Search for this name", run: () => this.searchFor(name) },
+      { label: "Copy name", run: () => void navigator.clipboard?.writeText(name) },
+    ]);
+  }
+
+  private searchFor(name: string): void {
+    this.query = { text: name, regex: false };
+    this.toolbar.set(this.query);
+    this.search(this.query);
+  }
+
+  /** Keys while the graph has the focus. */
+  private graphKey(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const arrow = /^Arrow(Up|Down|Left|Right)$/.exec(event.key)?.[1]?.toLowerCase();
+    if (arrow !== undefined) {
+      this.select(this.selected ? move(this.scene, this.selected, arrow as Arrow, this.graph.width) : this.scene.zoom);
+    } else if (event.key === "Enter" && this.selected) {
+      this.zoom(this.selected);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  /** Keys anywhere but in a text. */
+  private key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.target instanceof HTMLInputElement || document.querySelector("dialog[open]")) return;
+    const run = this.shortcut(event.key);
+    if (!run) return;
+    run();
+    event.preventDefault();
+  }
+
+  private shortcut(key: string): (() => void) | undefined {
+    switch (key) {
+      case "/":
+        return () => this.toolbar.focus();
+      case "n":
+        return () => this.step(true);
+      case "N":
+        return () => this.step(false);
+      case "i":
+        return () => this.invert();
+      case "d":
+        return () => this.themes.toggle();
+      case "c":
+        return () => this.pivot(this.selected ?? ROOT);
+      case "Backspace":
+        return () => this.zoomOut();
+      case "Escape":
+      case "0":
+        return () => this.reset();
+      case "?":
+        return () => this.help.toggle();
+      default:
+        return undefined;
+    }
+  }
+
+  private zoomOut(): void {
+    const { zoom } = this.scene;
+    const path = pathTo(treeOf(this.scene, zoom.callers), zoom.box);
+    this.zoom({ callers: zoom.callers, box: path[Math.max(0, path.length - 2)] });
+  }
+
+  private recolour(): void {
+    this.palette = paletteFor(this.themes.current, this.frames);
+    showLegend(byId("legend"), this.frames, this.tree, this.themes.current);
+    this.show(false);
+  }
+
+  /** Paper is white. */
+  private print(on: boolean): void {
+    this.palette = paletteFor(on ? "light" : this.themes.current, this.frames);
+    this.show(false);
+    this.graph.print(on);
+  }
+}

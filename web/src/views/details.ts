@@ -1,0 +1,82 @@
+// All that is known of one box: its whole name, where it is, what it costs; and what can be done with it.
+
+import type { Frames } from "../model/decode";
+import { count, percent, weight } from "../model/format";
+import type { Place, Scene } from "../model/scene";
+import { treeOf } from "../model/scene";
+import { button, el } from "../widgets/dom";
+import { KIND_NAMES } from "../widgets/palette";
+
+export interface DetailsEvents {
+  zoom(place: Place): void;
+  calls(place: Place): void;
+  copy(text: string): void;
+}
+
+export class Details {
+  private readonly name = el("div", { class: "name" });
+  private readonly where = el("div", { class: "where" });
+  private readonly numbers = el("dl", { class: "numbers" });
+  private readonly actions = el("div", { class: "actions" });
+  private readonly spoken = el("div", { class: "spoken", role: "status", "aria-live": "polite" });
+  private place: Place | undefined;
+
+  constructor(
+    host: HTMLElement,
+    private readonly frames: Frames,
+    private readonly unit: string,
+    /** Weight of the whole picture. */
+    private readonly whole: number,
+    events: DetailsEvents,
+  ) {
+    const act = (run: (place: Place) => void) => () => {
+      if (this.place) run(this.place);
+    };
+    this.actions.append(
+      button("Zoom", "Zoom to this box (Enter)", act((place) => events.zoom(place))),
+      button("All calls", "Put all calls of this function together (C)", act((place) => events.calls(place))),
+      button("Copy name", "Copy the function's name", () => events.copy(this.name.textContent ?? "")),
+    );
+    host.append(el("div", { class: "what" }, this.name, this.where), this.numbers, this.actions, this.spoken);
+    this.clear();
+  }
+
+  clear(): void {
+    this.place = undefined;
+    this.name.textContent = "";
+    const touch = matchMedia("(pointer: coarse)").matches;
+    this.where.textContent = touch
+      ? "Tap a box for its details, tap twice to zoom."
+      : "Point at a box for its details, click to zoom, press ? for all keys.";
+    this.numbers.replaceChildren();
+    this.actions.hidden = true;
+  }
+
+  /** `isChosen`: the box was selected rather than passed over, so it is read out and can be acted on. */
+  show(scene: Scene, place: Place, isChosen: boolean): void {
+    const tree = treeOf(scene, place.callers);
+    const { box } = place;
+    const frame = tree.frame[box];
+    const { name, dso, file, kind } = this.frames;
+    this.place = place;
+    this.name.textContent = name[frame];
+    const line = tree.line[box] > 0 ? `${file[frame]}:${tree.line[box]}` : file[frame];
+    this.where.textContent = [KIND_NAMES[kind[frame]], dso[frame], line].filter((part) => part !== "").join(" · ");
+    const rows: [string, string][] = [
+      [tree.samples[box] === 1 ? "sample" : "samples", count(tree.samples[box])],
+      ["of all", percent(tree.total[box], this.whole)],
+    ];
+    if (this.unit === "ns") rows.splice(1, 0, ["CPU time", weight(tree.total[box], this.unit)]);
+    const zoomed = treeOf(scene, scene.zoom.callers).total[scene.zoom.box];
+    if (zoomed !== this.whole) rows.push([scene.zoom.box === 0 ? "of its calls" : "of zoomed", percent(tree.total[box], zoomed)]);
+    rows.push(["self", percent(tree.self[box], this.whole)]);
+    this.numbers.replaceChildren(
+      ...rows.map(([label, value]) => el("div", {}, el("dt", {}, label), el("dd", {}, value))),
+    );
+    this.actions.hidden = !isChosen;
+    if (isChosen) {
+      const numbers = rows.map(([label, value]) => `${value} ${label}`).join(", ");
+      this.spoken.textContent = `${name[frame]}, ${KIND_NAMES[kind[frame]]}, ${numbers}`;
+    }
+  }
+}

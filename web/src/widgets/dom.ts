@@ -1,0 +1,30 @@
+// Making elements. Text only ever goes in as text: names of symbols are hostile.
+
+type Attributes = Readonly<Record<string, string | boolean>>;
+
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: readonly (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === true) element.setAttribute(name, "");
+    else if (value !== false) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** A button with an accessible name that may say more than its label. */
+export function button(label: string, title: string, onClick: () => void, kind = ""): HTMLButtonElement {
+  const element = el("button", { type: "button", class: kind, title, "aria-label": title }, label);
+  element.addEventListener("click", onClick);
+  return element;
+}
+
+export function byId(id: string): HTMLElement {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the page has no #${id}`);
+  return element;
+}

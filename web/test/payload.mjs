@@ -1,0 +1,109 @@
+// Makes pages without the command: the payload that crates/cli/src/cmd/flame/payload.rs writes, and made-up profiles.
+
+import { readFile } from "node:fs/promises";
+import { deflateRawSync } from "node:zlib";
+
+const KINDS = ["root", "group", "program", "inlined", "library", "jit", "kernel", "missing"];
+
+/**
+ * Bytes of a payload. `stacks` are `[frames from the root, samples]`, a frame being `kind:name` or
+ * `kind:name:dso:file:line`.
+ */
+export function payload(stacks, facts = {}) {
+  const keys = new Map();
+  const root = { children: new Map(), self: 0, line: 0 };
+  for (const [frames, samples] of stacks) {
+    let at = root;
+    for (const text of frames) {
+      const [kind, name, dso = "", file = "", line = "0"] = text.split("|");
+      const key = [name, KINDS.indexOf(kind), dso, file].join("\0");
+      keys.set(key, { name, kind: KINDS.indexOf(kind), dso, file });
+      let child = at.children.get(key);
+      if (!child) at.children.set(key, (child = { children: new Map(), self: 0, line: Number(line) }));
+      at = child;
+    }
+    at.self += samples;
+  }
+  const order = [...keys.keys()].sort((a, b) => (a < b ? -1 : 1));
+  const number = new Map(order.map((key, i) => [key, i + 1]));
+  const frames = [{ name: "all", kind: 0, dso: "", file: "" }, ...order.map((key) => keys.get(key))];
+  const boxes = [];
+  const walk = (node, depth, frame) => {
+    boxes.push({ depth, frame, self: node.self, line: node.line });
+    for (const [key, child] of [...node.children].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      walk(child, depth + 1, number.get(key));
+    }
+  };
+  walk(root, 0, 0);
+  return encode(frames, boxes, facts);
+}
+
+function encode(frames, boxes, facts) {
+  const strings = [...new Set(["", ...frames.flatMap(({ name, dso, file }) => [name, dso, file])])];
+  const index = new Map(strings.map((text, i) => [text, i]));
+  const samples = boxes.reduce((sum, box) => sum + box.self, 0);
+  const header = {
+    format: 1,
+    title: "test",
+    samples,
+    recorded: samples,
+    complete: samples,
+    lost: 0,
+    unit: "ns",
+    each: 1001001,
+    frames: frames.length,
+    boxes: boxes.length,
+    ...facts,
+    strings,
+  };
+  const bytes = [...new TextEncoder().encode(JSON.stringify(header)), 10];
+  const column = (values) => {
+    for (let value of values) {
+      for (; value >= 128; value = Math.floor(value / 128)) bytes.push((value % 128) + 128);
+      bytes.push(value);
+    }
+  };
+  for (const part of ["name", "dso", "file"]) column(frames.map((frame) => index.get(frame[part])));
+  column(frames.map((frame) => frame.kind));
+  column(boxes.map((box, i) => (i === 0 ? 0 : boxes[i - 1].depth + 1 - box.depth)));
+  column(boxes.map((box) => box.frame));
+  column(boxes.map((box) => box.self));
+  column(boxes.map((box) => box.line));
+  return Uint8Array.from(bytes);
+}
+
+/** The committed page with this payload in it. */
+export async function page(bytes, title = "test") {
+  const template = await readFile(new URL("../dist/flame.html", import.meta.url), "utf8");
+  const data = deflateRawSync(bytes).toString("base64");
+  return template.replace("{{title}}", () => title).replace("{{data}}", () => data);
+}
+
+/** Numbers that look random and are the same in every run. */
+export function random(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** A made-up profile of about `boxes` boxes, `functions` functions and stacks up to 60 deep. */
+export function large(boxes, functions = 4000) {
+  const next = random(1);
+  const kinds = ["program", "program", "program", "inlined", "library", "kernel"];
+  const pick = () => {
+    const i = Math.floor(next() ** 2 * functions);
+    const kind = kinds[i % kinds.length];
+    return `${kind}|ns${i % 37}::Class${i % 211}<int, std::allocator<T${i % 13}> >::method_${i}(char const*, unsigned long)|/usr/lib/lib${i % 23}.so|src/file${i % 97}.cpp|${i % 900}`;
+  };
+  const stacks = [];
+  let path = ["program|main", "program|run"];
+  for (let made = 0; made < boxes; ) {
+    path = path.slice(0, 2 + Math.floor(next() ** 0.5 * (path.length - 2)));
+    const grow = 1 + Math.floor(next() * 14);
+    for (let i = 0; i < grow && path.length < 60; i++, made++) path.push(pick());
+    stacks.push([[...path], 1 + Math.floor(1 / (next() + 0.001))]);
+  }
+  return stacks;
+}
