@@ -1,1 +1,29 @@
-//! process
+//! What a Linux process is made of: its mappings over time, the files behind them, its name, its parent.
+//!
+//! Everything here is plain file reading: `/proc` as text, ELF files by `pread`. Nothing is memory-mapped, because
+//! a file that shrinks under a mapping kills its reader, and recorded programs are replaced while they run.
+//! Whatever is read may be hostile or vanish halfway: that is an error value or a missing piece, never a panic.
+//!
+//! Not here: what the addresses are called, how stacks are unwound, any event from the kernel.
+
+#![forbid(unsafe_code)]
+
+pub mod elf;
+mod files;
+mod identity;
+mod maps;
+mod open;
+mod pid;
+mod space;
+mod tree;
+mod vdso;
+
+pub use elf::{Elf, ElfError, FileOffset, Section, UnwindSections};
+pub use files::{FileId, Files, MappedFile};
+pub use identity::{Device, FileKey};
+pub use maps::{MapLine, parse_maps};
+pub use open::{OpenError, Place};
+pub use pid::{comm, executable, mappings, parent, pids, threads};
+pub use space::{AddressSpace, Backing, Mapping};
+pub use tree::Tree;
+pub use vdso::vdso;

@@ -1,0 +1,279 @@
+//! What is needed of an ELF file: how file offsets relate to stated addresses, its build id, its unwind sections.
+//!
+//! Headers are parsed by `object`, through small `pread`s; sections are read when asked for. Sizes that the file
+//! states are held against limits before anything is allocated.
+//!
+//! Not here: symbols, DWARF other than raw bytes.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::fs::FileExt;
+
+use object::Endianness;
+use object::elf;
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::read::{ReadCache, ReadRef};
+
+/// Largest number of program or section headers that is looked at. Real files have below 100, with
+/// `-ffunction-sections` in unlinked objects some 10,000.
+const MAX_HEADERS: u32 = 100_000;
+/// Largest unwind section that is read; the largest seen are below 20 MiB.
+const MAX_SECTION: u64 = 512 << 20;
+
+/// A byte offset in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileOffset(pub u64);
+
+/// Bytes of the file and the stated address that they are loaded at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Stated address of the first byte.
+    pub address: u64,
+    /// The content.
+    pub bytes: Vec<u8>,
+}
+
+/// What a stack unwinder wants of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnwindSections {
+    /// `.eh_frame`
+    pub eh_frame: Option<Section>,
+    /// `.eh_frame_hdr`, or what `PT_GNU_EH_FRAME` points at.
+    pub eh_frame_hdr: Option<Section>,
+    /// `.debug_frame`, if it is there and not compressed.
+    pub debug_frame: Option<Section>,
+    /// Stated address of `.text`.
+    pub text: Option<u64>,
+    /// Stated address of `.got`.
+    pub got: Option<u64>,
+}
+
+/// Why a file is of no use as an ELF file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ElfError {
+    /// It is something else.
+    NotElf,
+    /// The headers are damaged: which part.
+    Damaged(&'static str),
+    /// The headers ask for more than any real file has: which part.
+    TooLarge(&'static str),
+}
+
+impl fmt::Display for ElfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ElfError::NotElf => f.write_str("not an ELF file"),
+            ElfError::Damaged(part) => write!(f, "damaged ELF {part}"),
+            ElfError::TooLarge(part) => write!(f, "unreasonably large ELF {part}"),
+        }
+    }
+}
+
+impl std::error::Error for ElfError {}
+
+/// Where a section's bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    address: u64,
+    offset: u64,
+    size: u64,
+}
+
+/// A part of the file that is loaded into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Segment {
+    place: Place,
+    executable: bool,
+}
+
+/// The headers of an ELF file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Elf {
+    /// Whether it is a 64-bit file.
+    pub is_64: bool,
+    /// `e_machine`: 62 is x86_64.
+    pub machine: u16,
+    /// GNU build id, from the program headers' notes or else the sections'.
+    pub build_id: Option<Box<[u8]>>,
+    segments: Vec<Segment>,
+    eh_frame: Option<Place>,
+    eh_frame_hdr: Option<Place>,
+    debug_frame: Option<Place>,
+    text: Option<u64>,
+    got: Option<u64>,
+}
+
+impl Elf {
+    /// Reads the headers of a file.
+    pub fn read(file: impl Read + Seek) -> Result<Self, ElfError> {
+        let cache = ReadCache::new(file);
+        let ident = cache.read_bytes_at(0, 5).map_err(|()| ElfError::NotElf)?;
+        match ident {
+            [0x7f, b'E', b'L', b'F', 1] => parse::<elf::FileHeader32<Endianness>, _>(&cache, false),
+            [0x7f, b'E', b'L', b'F', 2] => parse::<elf::FileHeader64<Endianness>, _>(&cache, true),
+            _ => Err(ElfError::NotElf),
+        }
+    }
+
+    /// The stated address of the byte at `offset`. Where segments share a page, one with code is preferred, because
+    /// it is code that is asked for.
+    pub fn stated(&self, offset: FileOffset) -> Option<u64> {
+        let page_start = |segment: &Segment| segment.place.offset & !0xfff;
+        let holds = |segment: &&Segment| {
+            offset.0 >= page_start(segment)
+                && offset.0 - segment.place.offset.min(offset.0) < segment.place.size
+                && segment.place.size > 0
+        };
+        let mut holding = self.segments.iter().filter(holds);
+        let first = holding.next()?;
+        let segment = if first.executable { first } else { holding.find(|s| s.executable).unwrap_or(first) };
+        Some(segment.place.address.wrapping_add(offset.0).wrapping_sub(segment.place.offset))
+    }
+
+    /// Reads the sections that unwinding needs, by `read(offset, size)`. Missing and unreadable ones are `None`.
+    fn sections_by(&self, read: impl Fn(u64, u64) -> Option<Vec<u8>>) -> UnwindSections {
+        let section = |place: Option<Place>| {
+            let place = place.filter(|place| place.size <= MAX_SECTION)?;
+            Some(Section { address: place.address, bytes: read(place.offset, place.size)? })
+        };
+        let eh_frame_hdr = section(self.eh_frame_hdr);
+        let eh_frame = section(self.eh_frame.or_else(|| self.behind_header(eh_frame_hdr.as_ref()?)));
+        let debug_frame = section(self.debug_frame);
+        UnwindSections { eh_frame, eh_frame_hdr, debug_frame, text: self.text, got: self.got }
+    }
+
+    /// Reads the sections that unwinding needs from the file that the headers came from.
+    pub fn unwind_sections(&self, file: &File) -> UnwindSections {
+        let length = file.metadata().map_or(0, |meta| meta.len());
+        self.sections_by(|offset, size| {
+            // A file may state anything: never allocate more than it has.
+            let end = offset.checked_add(size)?;
+            let mut bytes = vec![0; usize::try_from(size).ok().filter(|_| end <= length)?];
+            file.read_exact_at(&mut bytes, offset).ok()?;
+            Some(bytes)
+        })
+    }
+
+    /// Takes the sections that unwinding needs out of an image in memory, such as the vdso.
+    pub fn unwind_sections_in(&self, image: &[u8]) -> UnwindSections {
+        self.sections_by(|offset, size| {
+            let start = usize::try_from(offset).ok()?;
+            let end = start.checked_add(usize::try_from(size).ok()?)?;
+            image.get(start..end).map(<[u8]>::to_vec)
+        })
+    }
+
+    /// Where `.eh_frame` is according to `.eh_frame_hdr` (LSB core, "The .eh_frame_hdr section"), for files without
+    /// section headers. Its size is not told: it ends with a terminator, at the latest with its segment.
+    fn behind_header(&self, header: &Section) -> Option<Place> {
+        let bytes = &header.bytes;
+        let encoding = *bytes.get(1)?;
+        let pointer = bytes.get(4..)?;
+        let value = match encoding & 0x0f {
+            0x03 => u64::from(u32::from_le_bytes(*pointer.first_chunk()?)),
+            0x0b => i64::from(i32::from_le_bytes(*pointer.first_chunk()?)) as u64,
+            0x00 | 0x04 | 0x0c => u64::from_le_bytes(*pointer.first_chunk()?),
+            _ => return None,
+        };
+        let address = match encoding & 0x70 {
+            0x00 => value,
+            0x10 => header.address.wrapping_add(4).wrapping_add(value),
+            0x30 => header.address.wrapping_add(value),
+            _ => return None,
+        };
+        let inside = |place: &Place| address >= place.address && address - place.address < place.size;
+        let place = self.segments.iter().map(|segment| segment.place).find(inside)?;
+        let skipped = address - place.address;
+        Some(Place { address, offset: place.offset.checked_add(skipped)?, size: place.size - skipped })
+    }
+}
+
+fn parse<'data, H, R>(data: R, is_64: bool) -> Result<Elf, ElfError>
+where
+    H: FileHeader<Endian = Endianness>,
+    R: ReadRef<'data>,
+{
+    let header = H::parse(data).map_err(|_| ElfError::Damaged("header"))?;
+    let endian = header.endian().map_err(|_| ElfError::Damaged("header"))?;
+    let mut found = Elf { is_64, machine: header.e_machine(endian).0, ..Elf::default() };
+    if header.phnum(endian, data).map_err(|_| ElfError::Damaged("program headers"))? > MAX_HEADERS {
+        return Err(ElfError::TooLarge("program header table"));
+    }
+    let segments = header.program_headers(endian, data).map_err(|_| ElfError::Damaged("program headers"))?;
+    for segment in segments {
+        found.take_segment::<H, R>(segment, endian, data);
+    }
+    // A file may do without section headers; then the program headers have to be enough.
+    if header.shnum(endian, data).unwrap_or(0) <= MAX_HEADERS {
+        found.take_sections::<H, R>(header, endian, data);
+    }
+    Ok(found)
+}
+
+impl Elf {
+    fn take_segment<'data, H, R>(&mut self, segment: &H::ProgramHeader, endian: Endianness, data: R)
+    where
+        H: FileHeader<Endian = Endianness>,
+        R: ReadRef<'data>,
+    {
+        let (offset, size) = segment.file_range(endian);
+        let place = Place { address: segment.p_vaddr(endian).into(), offset, size };
+        match segment.p_type(endian) {
+            elf::PT_LOAD => {
+                let executable = segment.p_flags(endian).0 & elf::PF_X.0 != 0;
+                self.segments.push(Segment { place, executable });
+            }
+            elf::PT_GNU_EH_FRAME => self.eh_frame_hdr = Some(place),
+            elf::PT_NOTE if self.build_id.is_none() && size <= 1 << 20 => {
+                if let Ok(Some(notes)) = segment.notes(endian, data) {
+                    self.take_notes::<H>(notes, endian);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn take_notes<H: FileHeader<Endian = Endianness>>(
+        &mut self,
+        mut notes: object::read::elf::NoteIterator<'_, H>,
+        endian: Endianness,
+    ) {
+        while let Ok(Some(note)) = notes.next() {
+            let is_build_id = note.name() == b"GNU" && note.n_type(endian).0 == elf::NT_GNU_BUILD_ID.0;
+            if is_build_id && (1..=64).contains(&note.desc().len()) {
+                self.build_id = Some(note.desc().into());
+            }
+        }
+    }
+
+    fn take_sections<'data, H, R>(&mut self, header: &'data H, endian: Endianness, data: R)
+    where
+        H: FileHeader<Endian = Endianness>,
+        R: ReadRef<'data>,
+    {
+        let Ok(sections) = header.sections(endian, data) else { return };
+        for section in sections.iter() {
+            let Some((offset, size)) = section.file_range(endian) else { continue };
+            let place = Place { address: section.sh_addr(endian).into(), offset, size };
+            let compressed = section.sh_flags(endian).0 & elf::SHF_COMPRESSED.0 != 0;
+            match sections.section_name(endian, section).unwrap_or_default() {
+                b".eh_frame" => self.eh_frame = Some(place),
+                b".eh_frame_hdr" => self.eh_frame_hdr = Some(place),
+                b".debug_frame" if !compressed => self.debug_frame = Some(place),
+                b".text" => self.text = Some(place.address),
+                b".got" => self.got = Some(place.address),
+                b".note.gnu.build-id" if self.build_id.is_none() && size <= 1 << 20 => {
+                    if let Ok(Some(notes)) = section.notes(endian, data) {
+                        self.take_notes::<H>(notes, endian);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "elf_tests.rs"]
+mod tests;

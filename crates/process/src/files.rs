@@ -1,0 +1,175 @@
+//! Every file that was seen mapped, opened once.
+//!
+//! A file is recognised by what its mappings say, so that the thousandth process of a program opens nothing, and
+//! again by what is found when it is opened, so that two ways to say the same file meet. Files are opened when they
+//! are first seen, because short-lived processes and replaced programs vanish; their sections are read when asked
+//! for.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+
+use crate::elf::{Elf, ElfError, FileOffset, UnwindSections};
+use crate::identity::FileKey;
+use crate::open::{OpenError, Place, open};
+
+/// Descriptors that are kept open. Beyond that, sections are read at once and the file is closed.
+const MAX_OPEN: usize = 400;
+/// How often a file that can't be opened is tried again when another process maps it.
+const MAX_ATTEMPTS: u8 = 4;
+
+/// A file of a [`Files`] table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(u32);
+
+impl FileId {
+    #[cfg(test)]
+    pub(crate) const TEST: FileId = FileId(0);
+
+    /// The row number, for tables beside this one.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A file that was seen mapped.
+#[derive(Debug)]
+pub struct MappedFile {
+    key: FileKey,
+    content: Result<Content, OpenError>,
+    attempts: u8,
+}
+
+#[derive(Debug)]
+struct Content {
+    elf: Result<Elf, ElfError>,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Open(File),
+    Read(UnwindSections),
+    Taken,
+}
+
+impl MappedFile {
+    /// What its mappings say of it.
+    pub fn key(&self) -> &FileKey {
+        &self.key
+    }
+
+    /// Why it can't be read, if it can't.
+    pub fn unreadable(&self) -> Option<OpenError> {
+        self.content.as_ref().err().copied()
+    }
+
+    /// Its headers, if it could be opened and is an ELF file.
+    pub fn elf(&self) -> Option<&Elf> {
+        self.content.as_ref().ok()?.elf.as_ref().ok()
+    }
+
+    /// The stated address of the byte at `offset`.
+    pub fn stated(&self, offset: FileOffset) -> Option<u64> {
+        self.elf()?.stated(offset)
+    }
+
+    /// GNU build id, from the file or from what the mapping says.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.elf().and_then(|elf| elf.build_id.as_deref()).or(self.key.build_id.as_deref())
+    }
+}
+
+/// What an opened file is recognised by: device, inode, size, and time of its last change. Not the inode's time of
+/// change, which moves when the file is deleted.
+type Opened = (u64, u64, u64, i64, i64);
+
+/// The table of files.
+#[derive(Debug, Default)]
+pub struct Files {
+    rows: Vec<MappedFile>,
+    by_key: HashMap<FileKey, FileId>,
+    by_opened: HashMap<Opened, FileId>,
+    open: usize,
+}
+
+impl Files {
+    /// The file that `key` stands for, which is opened if it was not seen before.
+    pub fn add(&mut self, key: FileKey, place: &Place) -> FileId {
+        if let Some(&id) = self.by_key.get(&key) {
+            let file = &mut self.rows[id.index()];
+            if file.content.is_err() && file.attempts < MAX_ATTEMPTS {
+                file.attempts += 1;
+                let opened = open(&key, place);
+                self.rows[id.index()].content = opened.map(|file| self.content(file));
+            }
+            return id;
+        }
+        let opened = open(&key, place);
+        let identity = opened.as_ref().ok().and_then(|file| {
+            let meta = file.metadata().ok()?;
+            Some((meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
+        });
+        // The same file under another path stays a row of its own: the path is part of what is shown.
+        if let Some(&id) = identity.as_ref().and_then(|identity| self.by_opened.get(identity))
+            && self.rows[id.index()].key.path == key.path
+        {
+            self.by_key.insert(key, id);
+            return id;
+        }
+        let id = FileId(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
+        let content = opened.map(|file| self.content(file));
+        self.rows.push(MappedFile { key: key.clone(), content, attempts: 1 });
+        self.by_key.insert(key, id);
+        if let Some(identity) = identity {
+            self.by_opened.entry(identity).or_insert(id);
+        }
+        id
+    }
+
+    fn content(&mut self, file: File) -> Content {
+        let elf = Elf::read(&file);
+        let bytes = match &elf {
+            Err(_) => Bytes::Taken,
+            Ok(elf) if self.open >= MAX_OPEN => Bytes::Read(elf.unwind_sections(&file)),
+            Ok(_) => {
+                self.open += 1;
+                Bytes::Open(file)
+            }
+        };
+        Content { elf, bytes }
+    }
+
+    /// The file.
+    pub fn get(&self, id: FileId) -> &MappedFile {
+        &self.rows[id.index()]
+    }
+
+    /// Takes out the sections that unwinding needs; `None` the second time, and for what is no readable ELF file.
+    pub fn take_unwind_sections(&mut self, id: FileId) -> Option<UnwindSections> {
+        let content = self.rows[id.index()].content.as_mut().ok()?;
+        let elf = content.elf.as_ref().ok()?;
+        match std::mem::replace(&mut content.bytes, Bytes::Taken) {
+            Bytes::Open(file) => {
+                self.open = self.open.saturating_sub(1);
+                Some(elf.unwind_sections(&file))
+            }
+            Bytes::Read(sections) => Some(sections),
+            Bytes::Taken => None,
+        }
+    }
+
+    /// Number of files.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no file was seen.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;

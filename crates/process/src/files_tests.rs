@@ -1,0 +1,136 @@
+//! Files that stay, vanish and are replaced, with a real process that has them mapped.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use super::*;
+use crate::{Device, parse_maps};
+
+/// A program of our own that sleeps, in a folder of its own.
+struct Sleeper {
+    child: Child,
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+impl Sleeper {
+    fn start(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("plumb-files-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let program = folder.join("sleeper");
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        // A child that another test forks just now has our writing end open until its exec: ETXTBSY.
+        let child = loop {
+            match Command::new(&program).arg("60").spawn() {
+                Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
+                other => break other.unwrap(),
+            }
+        };
+        let this = Self { child, program, folder };
+        while crate::executable(this.child.id()).as_deref() != Some(this.program.as_os_str().as_bytes()) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        this
+    }
+
+    fn mapping(&self) -> (FileKey, Place) {
+        for _ in 0..1000 {
+            let text = crate::mappings(self.child.id()).unwrap();
+            let path = self.program.as_os_str().as_bytes();
+            if let Some(line) = parse_maps(&text).find(|line| line.executable && line.path.starts_with(path))
+            {
+                let key =
+                    FileKey { device: Some(line.device), inode: line.inode, ..FileKey::of_path(line.path) };
+                return (key, Place::Process(self.child.id(), line.start..line.end));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        panic!("the program never showed up in its own maps");
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn build_id(path: &Path) -> Option<Box<[u8]>> {
+    Elf::read(File::open(path).unwrap()).unwrap().build_id
+}
+
+#[test]
+fn second_mapping_opens_nothing() {
+    let sleeper = Sleeper::start("twice");
+    let (key, place) = sleeper.mapping();
+    let mut files = Files::default();
+    let first = files.add(key.clone(), &place);
+    assert!(files.get(first).elf().is_some());
+    // If it were opened, it would fail: there is no such process and the program is gone.
+    std::fs::remove_file(&sleeper.program).unwrap();
+    assert_eq!(files.add(key.clone(), &Place::Process(u32::MAX, 0..1)), first);
+    // The same file told differently is still the same file.
+    let other = FileKey { generation: 7, ..key };
+    assert_eq!(files.add(other, &place), first);
+    assert_eq!(files.len(), 1);
+}
+
+#[test]
+fn replaced_program_is_read_through_its_process() {
+    let sleeper = Sleeper::start("replaced");
+    let original = build_id(&sleeper.program);
+    let (key, place) = sleeper.mapping();
+    std::fs::remove_file(&sleeper.program).unwrap();
+    std::fs::copy(std::env::current_exe().unwrap(), &sleeper.program).unwrap();
+    assert_ne!(build_id(&sleeper.program), original);
+    let mut files = Files::default();
+    let id = files.add(key.clone(), &place);
+    assert_eq!(files.get(id).unreadable(), None, "map_files needs root or ptrace rights; run as root");
+    assert_eq!(files.get(id).elf().unwrap().build_id, original);
+    // Without the process, what is at the path must not be taken for it.
+    let gone = Place::Process(u32::MAX, 0..1);
+    let mut fresh = Files::default();
+    let id = fresh.add(key, &gone);
+    assert_eq!(fresh.get(id).unreadable(), Some(OpenError::Replaced));
+}
+
+#[test]
+fn deleted_program_is_read_while_it_lives_and_missing_afterwards() {
+    let sleeper = Sleeper::start("deleted");
+    let original = build_id(&sleeper.program);
+    std::fs::remove_file(&sleeper.program).unwrap();
+    let (key, place) = sleeper.mapping();
+    assert!(!key.path.ends_with(b" (deleted)"));
+    let mut files = Files::default();
+    let id = files.add(key.clone(), &place);
+    assert_eq!(files.get(id).build_id(), original.as_deref());
+    drop(sleeper);
+    let mut fresh = Files::default();
+    let id = fresh.add(key, &place);
+    assert_eq!(fresh.get(id).unreadable(), Some(OpenError::NotFound));
+    // Headers and descriptor of the file that was opened in time still serve.
+    assert!(files.take_unwind_sections(FileId(0)).unwrap().eh_frame.is_some());
+    assert!(files.take_unwind_sections(FileId(0)).is_none(), "taken once");
+}
+
+#[test]
+fn recorded_file_must_have_the_recorded_build_id() {
+    let path = std::env::current_exe().unwrap();
+    let key = FileKey::of_path(path.as_os_str().as_bytes());
+    let mut files = Files::default();
+    let right = files.add(FileKey { build_id: build_id(&path), ..key.clone() }, &Place::Recorded);
+    let wrong = files.add(FileKey { build_id: Some([1; 20].into()), ..key }, &Place::Recorded);
+    assert_eq!(files.get(right).unreadable(), None);
+    assert_eq!(files.get(wrong).unreadable(), Some(OpenError::Replaced));
+}
+
+#[test]
+fn devices_are_not_opened() {
+    let mut files = Files::default();
+    let key = FileKey { device: Some(Device { major: 1, minor: 5 }), ..FileKey::of_path(b"/dev/zero") };
+    let id = files.add(key, &Place::Recorded);
+    assert_eq!(files.get(id).unreadable(), Some(OpenError::NotRegular));
+}

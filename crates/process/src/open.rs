@@ -1,0 +1,150 @@
+//! Opening the very file that is mapped, while programs are deleted and replaced as they run.
+//!
+//! Tried in turn: the mapping's own link in `/proc/PID/map_files`, which is the mapped file by definition; the path
+//! as the process sees it; the path as we see it. The last two only count if the inode is the mapped one.
+
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::elf::Elf;
+use crate::identity::FileKey;
+
+/// Where a file was seen mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In this running process, at these addresses.
+    Process(u32, Range<u64>),
+    /// In a process of some recording: only path and build id can lead to the file.
+    Recorded,
+}
+
+/// Why a mapped file can't be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// There is no such file any more, and its process is gone.
+    NotFound,
+    /// Permission denied.
+    Denied,
+    /// What is at the path now is another file than the one that was mapped.
+    Replaced,
+    /// It is a device, a pipe or the like.
+    NotRegular,
+    /// Reading failed: the error number.
+    Io(i32),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::NotFound => f.write_str("the file is gone"),
+            OpenError::Denied => f.write_str("permission denied"),
+            OpenError::Replaced => f.write_str("the file was replaced by another one"),
+            OpenError::NotRegular => f.write_str("not a regular file"),
+            OpenError::Io(number) => io::Error::from_raw_os_error(*number).fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => OpenError::NotFound,
+            io::ErrorKind::PermissionDenied => OpenError::Denied,
+            _ => OpenError::Io(error.raw_os_error().unwrap_or(0)),
+        }
+    }
+}
+
+/// Opens the file that `key` stands for, as mapped at `place`.
+pub(crate) fn open(key: &FileKey, place: &Place) -> Result<File, OpenError> {
+    let path = Path::new(std::ffi::OsStr::from_bytes(&key.path));
+    if !path.is_absolute() {
+        return Err(OpenError::NotFound);
+    }
+    let mut outcome = Err(OpenError::NotFound);
+    if let Place::Process(pid, range) = place {
+        let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
+        outcome = open_regular(Path::new(&link)).and_then(|file| check_link(key, file));
+        if outcome.is_err() {
+            let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
+            inside.push(path.strip_prefix("/").unwrap_or(path));
+            outcome = better(outcome, open_checked(key, &inside));
+        }
+    }
+    if outcome.is_err() {
+        outcome = better(outcome, open_checked(key, path));
+    }
+    if outcome.is_err()
+        && let Some(id) = &key.build_id
+    {
+        outcome = better(outcome, open_by_build_id(id));
+    }
+    outcome
+}
+
+/// The second try if it worked or tells more than that nothing is there.
+fn better(first: Result<File, OpenError>, second: Result<File, OpenError>) -> Result<File, OpenError> {
+    match (&first, &second) {
+        (_, Ok(_)) | (Err(OpenError::NotFound), _) => second,
+        (_, Err(OpenError::Replaced)) => second,
+        _ => first,
+    }
+}
+
+/// Opens a regular file. Looks before it opens, because opening a device or a pipe can do things.
+fn open_regular(path: &Path) -> Result<File, OpenError> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(OpenError::NotRegular);
+    }
+    Ok(File::open(path)?)
+}
+
+/// By the time that the link is followed something else may be mapped there, or, after an exec, another program.
+/// The device is left out: overlayfs and btrfs tell another one in a mapping than in stat(2), and map_files leads to
+/// an overlay's lower file.
+fn check_link(key: &FileKey, file: File) -> Result<File, OpenError> {
+    let inode = file.metadata()?.ino();
+    if key.inode != 0 && key.inode != inode { Err(OpenError::Replaced) } else { check_build_id(key, file) }
+}
+
+fn open_checked(key: &FileKey, path: &Path) -> Result<File, OpenError> {
+    let file = open_regular(path)?;
+    if !is_inode_of(key, &file.metadata()?) {
+        return Err(OpenError::Replaced);
+    }
+    check_build_id(key, file)
+}
+
+/// Compares inodes. Devices are not compared, for the reason above: two different files with the same path and
+/// inode number on different devices would have to follow each other for that to be wrong.
+fn is_inode_of(key: &FileKey, meta: &Metadata) -> bool {
+    key.inode == 0 || key.inode == meta.ino()
+}
+
+fn check_build_id(key: &FileKey, file: File) -> Result<File, OpenError> {
+    match &key.build_id {
+        Some(expected) if Elf::read(&file).ok().and_then(|elf| elf.build_id).as_ref() != Some(expected) => {
+            Err(OpenError::Replaced)
+        }
+        _ => Ok(file),
+    }
+}
+
+/// The places where perf and distributions keep whole files by build id.
+fn open_by_build_id(id: &[u8]) -> Result<File, OpenError> {
+    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (first, rest) = hex.split_at_checked(2).ok_or(OpenError::NotFound)?;
+    let mut places = vec![PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}"))];
+    if let Some(home) = std::env::var_os("HOME") {
+        places.push(Path::new(&home).join(format!(".debug/.build-id/{first}/{rest}/elf")));
+    }
+    let key = FileKey { build_id: Some(id.into()), ..FileKey::of_path(b"") };
+    places.iter().map(|path| open_checked(&key, path)).find(Result::is_ok).unwrap_or(Err(OpenError::NotFound))
+}

@@ -1,0 +1,149 @@
+//! The executable mappings of one address space, as they change over time.
+//!
+//! Invariant: ranges are in order and do not overlap. A new mapping wins over what was there, cutting it short,
+//! cutting it in two or burying it: the kernel reports mappings, but no unmappings, so what lay there before must
+//! have been unmapped. A clone shares its content until one of the two changes, because forks are frequent and
+//! seldom change anything before they exec.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::elf::FileOffset;
+use crate::files::FileId;
+
+/// What is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// A file.
+    File(FileId),
+    /// The vdso.
+    Vdso,
+    /// Memory without a file: the heap, a stack, what a JIT compiler writes.
+    Anonymous,
+}
+
+/// A stretch of address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// One past the last address.
+    pub end: u64,
+    /// Where in the file the mapping begins; 0 without a file.
+    pub offset: FileOffset,
+    /// What is mapped.
+    pub backing: Backing,
+}
+
+impl Mapping {
+    /// The place in the file of a run-time address in this mapping.
+    pub fn file_offset(&self, address: u64) -> FileOffset {
+        FileOffset(self.offset.0.wrapping_add(address.wrapping_sub(self.start)))
+    }
+
+    fn part(&self, range: Range<u64>) -> Mapping {
+        Mapping { start: range.start, end: range.end, offset: self.file_offset(range.start), ..*self }
+    }
+}
+
+/// What is mapped executable where.
+#[derive(Clone, Debug, Default)]
+pub struct AddressSpace {
+    mappings: Arc<Vec<Mapping>>,
+}
+
+impl AddressSpace {
+    /// Adds a mapping over whatever was there. Returns `false`, and changes nothing, if it was known already or is
+    /// empty.
+    pub fn map(&mut self, new: Mapping) -> bool {
+        if new.start >= new.end {
+            return false;
+        }
+        let first = self.mappings.partition_point(|old| old.end <= new.start);
+        let after = self.mappings.partition_point(|old| old.start < new.end);
+        if self.mappings[first..after] == [new] {
+            return false;
+        }
+        let mut middle = Vec::with_capacity(3);
+        if let Some(old) = self.mappings[first..after].first()
+            && old.start < new.start
+        {
+            middle.push(old.part(old.start..new.start));
+        }
+        middle.push(new);
+        if let Some(old) = self.mappings[first..after].last()
+            && new.end < old.end
+        {
+            middle.push(old.part(new.end..old.end));
+        }
+        Arc::make_mut(&mut self.mappings).splice(first..after, middle);
+        true
+    }
+
+    /// The mapping that an address is in.
+    pub fn find(&self, address: u64) -> Option<&Mapping> {
+        let index = self.mappings.partition_point(|mapping| mapping.end <= address);
+        self.mappings.get(index).filter(|mapping| mapping.start <= address)
+    }
+
+    /// All mappings in the order of their addresses.
+    pub fn mappings(&self) -> &[Mapping] {
+        &self.mappings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(range: Range<u64>, offset: u64, backing: Backing) -> Mapping {
+        Mapping { start: range.start, end: range.end, offset: FileOffset(offset), backing }
+    }
+    const FILE: Backing = Backing::File(FileId::TEST);
+
+    fn ranges(space: &AddressSpace) -> Vec<(u64, u64, u64)> {
+        space.mappings().iter().map(|m| (m.start, m.end, m.offset.0)).collect()
+    }
+
+    #[test]
+    fn new_mapping_splits_old_one_and_keeps_file_offsets() {
+        let mut space = AddressSpace::default();
+        assert!(space.map(mapping(0x1000..0x9000, 0x100, FILE)));
+        assert!(space.map(mapping(0x3000..0x4000, 0, Backing::Anonymous)));
+        assert_eq!(ranges(&space), [(0x1000, 0x3000, 0x100), (0x3000, 0x4000, 0), (0x4000, 0x9000, 0x3100)]);
+        assert_eq!(space.find(0x3fff).unwrap().backing, Backing::Anonymous);
+        assert_eq!(space.find(0x4000).unwrap().file_offset(0x4010), FileOffset(0x3110));
+    }
+
+    #[test]
+    fn new_mapping_buries_and_trims() {
+        let mut space = AddressSpace::default();
+        for start in [0x1000, 0x3000, 0x5000, 0x7000] {
+            space.map(mapping(start..start + 0x1000, start, FILE));
+        }
+        assert!(space.map(mapping(0x1800..0x7800, 0, Backing::Anonymous)));
+        assert_eq!(ranges(&space), [(0x1000, 0x1800, 0x1000), (0x1800, 0x7800, 0), (0x7800, 0x8000, 0x7800)]);
+    }
+
+    #[test]
+    fn touching_mappings_do_not_disturb_each_other() {
+        let mut space = AddressSpace::default();
+        space.map(mapping(0x2000..0x3000, 0, FILE));
+        space.map(mapping(0x1000..0x2000, 0, Backing::Anonymous));
+        space.map(mapping(0x3000..0x4000, 0, Backing::Anonymous));
+        assert_eq!(ranges(&space).len(), 3);
+        assert!(space.find(0xfff).is_none() && space.find(0x4000).is_none());
+        assert!(!space.map(mapping(0x2000..0x3000, 0, FILE)), "known already");
+        assert!(!space.map(mapping(0x5000..0x5000, 0, FILE)), "empty");
+    }
+
+    #[test]
+    fn clone_is_independent() {
+        let mut parent = AddressSpace::default();
+        parent.map(mapping(0x1000..0x2000, 0, FILE));
+        let mut child = parent.clone();
+        child.map(mapping(0x1000..0x2000, 0, Backing::Anonymous));
+        assert_eq!(parent.find(0x1000).unwrap().backing, FILE);
+        assert_eq!(child.find(0x1000).unwrap().backing, Backing::Anonymous);
+    }
+}

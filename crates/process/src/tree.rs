@@ -1,0 +1,48 @@
+//! Who descends from whom, and whom a recording follows.
+
+use std::collections::HashSet;
+
+/// The processes that are followed: some roots and all that they fork.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    followed: HashSet<u32>,
+}
+
+impl Tree {
+    /// Follows a process from now on.
+    pub fn follow(&mut self, pid: u32) {
+        self.followed.insert(pid);
+    }
+
+    /// Records a fork: the child is followed if its parent is.
+    pub fn fork(&mut self, parent: u32, child: u32) {
+        if self.followed.contains(&parent) {
+            self.followed.insert(child);
+        } else {
+            // The number may have belonged to a followed process before.
+            self.followed.remove(&child);
+        }
+    }
+
+    /// Whether a process is followed. It stays so after its exit, until its number is used again.
+    pub fn follows(&self, pid: u32) -> bool {
+        self.followed.contains(&pid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn follows_descendants_only() {
+        let mut tree = Tree::default();
+        tree.follow(10);
+        tree.fork(10, 11);
+        tree.fork(11, 12);
+        tree.fork(1, 20);
+        assert!(tree.follows(10) && tree.follows(11) && tree.follows(12) && !tree.follows(20));
+        tree.fork(1, 12);
+        assert!(!tree.follows(12), "the number belongs to a stranger now");
+    }
+}
