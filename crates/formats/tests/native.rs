@@ -1,5 +1,7 @@
 //! Recordings: what is written is read again; what is damaged is refused with a place and a reason.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 mod support;
 
 use std::io::Cursor;

@@ -1,100 +1,221 @@
-//! Opens a perf.data file and hands out its records.
+//! Opens a perf.data file and hands out the kernel's records in the order of their time.
 
-use std::io::{Read, Seek};
+use std::collections::HashMap;
+use std::io::{Read, Seek, SeekFrom};
 
-use linux_perf_event_reader::{PerfEventAttr, RawEventRecord};
-use plumb_profile::BuildId;
+use byteorder::{BigEndian, LittleEndian};
+use linux_perf_event_reader::{
+    AttrFlags, Endianness, RawData, RawEventRecord, RecordType, SampleFormat, get_record_id,
+    get_record_identifier, get_record_timestamp,
+};
 
-/// Why nothing of a perf.data file could be read. What goes wrong later is counted in [`Loss`] instead.
-#[derive(Debug)]
-pub enum ReadError {
-    /// Not built yet.
-    Unfinished,
-}
-
-impl std::fmt::Display for ReadError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("reading perf.data is not built yet")
-    }
-}
-
-impl std::error::Error for ReadError {}
-
-/// One event of the recording.
-#[derive(Clone, Debug)]
-pub struct EventDesc {
-    /// Name as `perf` prints it, such as `cpu-clock:u`.
-    pub name: String,
-    /// What was asked of the kernel.
-    pub attr: PerfEventAttr,
-}
-
-/// What the file says about its making. Anything unknown is empty, 0 or `None`.
-#[derive(Clone, Debug, Default)]
-pub struct Header {
-    /// Version of perf, such as `6.1.187`.
-    pub perf_version: String,
-    /// Command line of `perf record`, one string an argument.
-    pub command: Vec<String>,
-    /// Host name.
-    pub host: String,
-    /// Kernel release.
-    pub kernel: String,
-    /// Machine architecture.
-    pub arch: String,
-    /// Number of processors online.
-    pub cpus: u32,
-    /// Start of the recording in nanoseconds since 1970-01-01 UTC, and the sample clock's time then.
-    pub clock: Option<(u64, u64)>,
-    /// The events. Never empty.
-    pub events: Vec<EventDesc>,
-    /// Build ids by path, as far as perf stored them.
-    pub build_ids: Vec<(String, BuildId)>,
-}
-
-/// What could not be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Loss {
-    /// Records that were left out because they are damaged or cut off.
-    pub damaged_records: u64,
-    /// What was wrong, with offsets, one sentence each.
-    pub warnings: Vec<String>,
-}
+use super::error::{Loss, ReadError};
+use super::features::Header;
+use super::header::{self, Magic, Section};
+use super::layout::Layout;
+use super::pipe::{self, FINISHED_ROUND, FIRST_OWN, Told};
+use super::rounds::Rounds;
+use super::stream::{Head, Stream};
 
 /// A record of the kernel.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
     /// Number of its event in [`Header::events`].
     pub event: usize,
-    /// The record.
+    /// The record. Parsing it may fail but not panic.
     pub raw: RawEventRecord<'a>,
+}
+
+/// How to find out which event a record belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum IdPlace {
+    /// There is only one.
+    OnlyOne,
+    /// All events put the id in the same place: that of the first.
+    Same,
+    /// Samples begin with it; other records end with it if `all` says so.
+    Identifier { all: bool },
+    /// There is no telling: everything belongs to the first.
+    None,
 }
 
 /// An opened perf.data file.
 pub struct PerfData<R> {
     header: Header,
     loss: Loss,
-    _input: R,
+    stream: Stream<R>,
+    layouts: Vec<Layout>,
+    id_place: IdPlace,
+    event_of: HashMap<u64, usize>,
+    rounds: Rounds<(RecordType, u16, usize)>,
+    at_end: bool,
+    current: Vec<u8>,
 }
 
 impl<R: Read + Seek> PerfData<R> {
     /// Opens a perf.data file, in file mode or in pipe mode (`perf record -o -`).
-    pub fn open(_input: R) -> Result<Self, ReadError> {
-        Err(ReadError::Unfinished)
+    ///
+    /// Memory stays bounded by the rings that perf drained at once, not by the file.
+    pub fn open(mut input: R) -> Result<Self, ReadError> {
+        let failed = |error| ReadError::Input { offset: 0, error };
+        let size = input.seek(SeekFrom::End(0)).map_err(failed)?;
+        let start = header::section(&mut input, Section { offset: 0, size: Magic::BYTES }).map_err(failed)?;
+        let magic = Magic::parse(&start).ok_or(ReadError::NotPerfData)?;
+        let mut loss = Loss::default();
+        let (header, data) = if magic.size == Magic::BYTES {
+            // The recorder can't know where the data of a pipe end.
+            (Header::default(), Section { offset: Magic::BYTES, size: size.saturating_sub(Magic::BYTES) })
+        } else {
+            header::read(&mut input, magic.endian, size, &mut loss)?
+        };
+        input.seek(SeekFrom::Start(data.offset)).map_err(failed)?;
+        let mut perf_data = PerfData {
+            header,
+            loss,
+            stream: Stream::new(input, magic.endian, data.offset, data.end()),
+            layouts: Vec::new(),
+            id_place: IdPlace::OnlyOne,
+            event_of: HashMap::new(),
+            rounds: Rounds::new(),
+            at_end: false,
+            current: Vec::new(),
+        };
+        perf_data.events_changed();
+        // In pipe mode the first records say what the events are.
+        perf_data.fill();
+        if perf_data.header.events.is_empty() {
+            return Err(ReadError::Header { offset: Magic::BYTES, message: "it describes no events".into() });
+        }
+        Ok(perf_data)
     }
 
-    /// What the file says about its making. In pipe mode build ids come last, so ask again at the end.
+    /// What the file says about its making. In pipe mode facts come as late as at the end, so ask again then.
     pub fn header(&self) -> &Header {
         &self.header
-    }
-
-    /// The next record in the order of time; `None` at the end. Damage ends or skips and is counted.
-    pub fn next_record(&mut self) -> Option<Record<'_>> {
-        None
     }
 
     /// What could not be read so far.
     pub fn loss(&self) -> &Loss {
         &self.loss
+    }
+
+    /// The next record in the order of time; `None` at the end. Damage ends or skips and is counted in
+    /// [`PerfData::loss`].
+    pub fn next_record(&mut self) -> Option<Record<'_>> {
+        let mut next = self.rounds.next();
+        while next.is_none() && !self.at_end {
+            self.fill();
+            next = self.rounds.next();
+        }
+        let ((record_type, misc, event), body) = next?;
+        self.rounds.recycle(std::mem::replace(&mut self.current, body));
+        let parse_info = self.layouts.get(event)?.info_for(record_type);
+        let data = RawData::from(self.current.as_slice());
+        Some(Record { event, raw: RawEventRecord { record_type, misc, data, parse_info } })
+    }
+
+    /// Reads until the end of a round or of the data.
+    fn fill(&mut self) {
+        loop {
+            let mut body = self.rounds.buffer();
+            let Some(head) = self.stream.next(&mut body, &mut self.loss) else {
+                self.rounds.finish();
+                self.at_end = true;
+                return;
+            };
+            if head.kind == FINISHED_ROUND {
+                self.rounds.recycle(body);
+                self.rounds.finish_round();
+                return;
+            }
+            if head.kind >= FIRST_OWN {
+                self.own_record(head, &body);
+                self.rounds.recycle(body);
+            } else {
+                self.kernel_record(head, body);
+            }
+        }
+    }
+
+    fn own_record(&mut self, head: Head, body: &[u8]) {
+        let endian = self.stream.endian();
+        match pipe::record(&mut self.header, head.kind, head.misc, body, endian) {
+            Some(Told::Event) => self.events_changed(),
+            Some(Told::Fact | Told::Nothing) => {}
+            None => self.loss.damaged(head.offset, &format!("a damaged record of type {}", head.kind)),
+        }
+    }
+
+    fn kernel_record(&mut self, head: Head, mut body: Vec<u8>) {
+        let kind = RecordType(head.kind);
+        let event = self.event_of(kind, &body);
+        let Some((event, layout)) = event.and_then(|event| Some((event, self.layouts.get(event)?))) else {
+            self.loss.damaged(head.offset, "a record of an event that the file does not describe");
+            return self.rounds.recycle(body);
+        };
+        let data = RawData::from(body.as_slice());
+        let time = match self.stream.endian() {
+            Endianness::LittleEndian => get_record_timestamp::<LittleEndian>(kind, data, &layout.info),
+            Endianness::BigEndian => get_record_timestamp::<BigEndian>(kind, data, &layout.info),
+        };
+        match layout.normalise(kind, head.misc, &mut body) {
+            Ok(()) => self.rounds.add(time, (kind, head.misc, event), body),
+            Err(message) => {
+                self.loss.damaged(head.offset, message);
+                self.rounds.recycle(body);
+            }
+        }
+    }
+
+    /// The number of the event that a record belongs to.
+    fn event_of(&self, kind: RecordType, body: &[u8]) -> Option<usize> {
+        let data = RawData::from(body);
+        let id = match (self.id_place, self.stream.endian()) {
+            (IdPlace::OnlyOne | IdPlace::None, _) => return Some(0),
+            (IdPlace::Same, Endianness::LittleEndian) => {
+                get_record_id::<LittleEndian>(kind, data, &self.layouts.first()?.info.id_parse_info)
+            }
+            (IdPlace::Same, Endianness::BigEndian) => {
+                get_record_id::<BigEndian>(kind, data, &self.layouts.first()?.info.id_parse_info)
+            }
+            (IdPlace::Identifier { all }, Endianness::LittleEndian) => {
+                get_record_identifier::<LittleEndian>(kind, data, all)
+            }
+            (IdPlace::Identifier { all }, Endianness::BigEndian) => {
+                get_record_identifier::<BigEndian>(kind, data, all)
+            }
+        };
+        match id.map(|id| self.event_of.get(&id).copied()) {
+            Some(Some(event)) => Some(event),
+            // What perf makes up itself, such as the mappings that were there before, has no id.
+            _ if kind != RecordType::SAMPLE => Some(0),
+            Some(None) if id != Some(0) => None,
+            _ => Some(0),
+        }
+    }
+
+    /// Brings everything that depends on the events up to date.
+    fn events_changed(&mut self) {
+        let endian = self.stream.endian();
+        let events = &self.header.events;
+        for event in events.iter().skip(self.layouts.len()) {
+            let number = self.layouts.len();
+            self.layouts.push(Layout::new(&event.raw, endian));
+            self.event_of.extend(event.ids.iter().map(|&id| (id, number)));
+        }
+        let mut places = self.layouts.iter().map(|layout| layout.info.id_parse_info);
+        let first = places.next();
+        self.id_place = if events.len() <= 1 {
+            IdPlace::OnlyOne
+        } else if first.is_some_and(|first| {
+            first.sample_record_id_offset_from_start.is_some() && places.all(|place| place == first)
+        }) {
+            IdPlace::Same
+        } else if events.iter().all(|event| event.attr.sample_format.contains(SampleFormat::IDENTIFIER)) {
+            let all = events.iter().all(|event| event.attr.flags.contains(AttrFlags::SAMPLE_ID_ALL));
+            IdPlace::Identifier { all }
+        } else {
+            IdPlace::None
+        };
     }
 }

@@ -1,0 +1,93 @@
+//! Brings records into the order of their time.
+//!
+//! perf writes what it finds in its rings ring by ring, and a FINISHED_ROUND after each time around. Whatever a ring
+//! gets after that is newer than everything that was read in the round *before*. So at the end of a round all
+//! records up to the latest of the previous round are in their final order
+//! (tools/perf/util/ordered-events.c).
+
+use std::collections::VecDeque;
+
+/// Records that wait may take this much memory; then they are put in order as if a round had ended.
+const LIMIT: usize = 256 << 20;
+/// Buffers kept for use again.
+const SPARE: usize = 4096;
+
+/// A record that waits.
+pub(super) struct Pending<T> {
+    time: u64,
+    body: Vec<u8>,
+    record: T,
+}
+
+/// Sorts records round by round.
+pub(super) struct Rounds<T> {
+    waiting: Vec<Pending<T>>,
+    waiting_bytes: usize,
+    ready: VecDeque<Pending<T>>,
+    spare: Vec<Vec<u8>>,
+    /// Latest time seen, and what it was at the end of the last round.
+    latest: u64,
+    safe_until: u64,
+}
+
+impl<T> Rounds<T> {
+    pub(super) fn new() -> Self {
+        Rounds {
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            ready: VecDeque::new(),
+            spare: Vec::new(),
+            latest: 0,
+            safe_until: 0,
+        }
+    }
+
+    /// A buffer for a body.
+    pub(super) fn buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes back a buffer.
+    pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
+        if self.spare.len() < SPARE {
+            self.spare.push(buffer);
+        }
+    }
+
+    /// Adds a record. One without a time comes before all that wait.
+    pub(super) fn add(&mut self, time: Option<u64>, record: T, body: Vec<u8>) {
+        // perf treats both ends of the scale as "no time".
+        let time = time.filter(|&time| time != u64::MAX).unwrap_or(0);
+        self.latest = self.latest.max(time);
+        self.waiting_bytes += body.capacity() + size_of::<Pending<T>>();
+        self.waiting.push(Pending { time, body, record });
+        if self.waiting_bytes > LIMIT {
+            self.release(u64::MAX);
+        }
+    }
+
+    /// Ends a round.
+    pub(super) fn finish_round(&mut self) {
+        self.release(self.safe_until);
+        self.safe_until = self.latest;
+    }
+
+    /// Ends the last round.
+    pub(super) fn finish(&mut self) {
+        self.release(u64::MAX);
+    }
+
+    /// The next record whose place is certain.
+    pub(super) fn next(&mut self) -> Option<(T, Vec<u8>)> {
+        self.ready.pop_front().map(|pending| (pending.record, pending.body))
+    }
+
+    fn release(&mut self, until: u64) {
+        // Stable: records of the same time stay in the order of the file.
+        self.waiting.sort_by_key(|pending| pending.time);
+        let count = self.waiting.partition_point(|pending| pending.time <= until);
+        self.ready.extend(self.waiting.drain(..count));
+        self.waiting_bytes =
+            self.waiting.iter().map(|pending| pending.body.capacity() + size_of::<Pending<T>>()).sum();
+    }
+}
