@@ -1,0 +1,34 @@
+//! Takes the unwind sections out of ELF files, for tests.
+
+use object::{Object, ObjectSection, ObjectSegment};
+use plumb_unwind::{Section, Sections, Svma};
+
+/// The sections of the ELF image `data` that matter for unwinding.
+pub fn sections(data: &[u8]) -> Option<Sections<Vec<u8>>> {
+    let file = object::File::parse(data).ok()?;
+    let take = |name: &str| {
+        let section = file.section_by_name(name)?;
+        let bytes = section.data().ok()?.to_vec();
+        (!bytes.is_empty()).then(|| Section { address: Svma(section.address()), bytes })
+    };
+    Some(Sections {
+        eh_frame: take(".eh_frame"),
+        eh_frame_hdr: take(".eh_frame_hdr"),
+        debug_frame: take(".debug_frame"),
+        text: file.section_by_name(".text").map(|section| Svma(section.address())),
+        got: file.section_by_name(".got").map(|section| Svma(section.address())),
+    })
+}
+
+/// What to subtract from a mapping's start minus its file offset to get the bias: stated address minus file offset of
+/// the segment that holds `offset`.
+#[allow(dead_code, reason = "each test binary uses what it needs")]
+pub fn stated_minus_offset(data: &[u8], offset: u64) -> Option<u64> {
+    let file = object::File::parse(data).ok()?;
+    let held = |at: u64, size: u64| offset & !0xfff >= at & !0xfff && offset < at.saturating_add(size.max(1));
+    let segment = file.segments().find(|segment| {
+        let (at, size) = segment.file_range();
+        held(at, size)
+    })?;
+    Some(segment.address().wrapping_sub(segment.file_range().0))
+}

@@ -1,0 +1,84 @@
+//! What gimli says about a row, in the words of this crate, for tests.
+
+use gimli::{EndianSlice, LittleEndian, UnwindSection, UnwindTableRow};
+use plumb_unwind::{CfaRule, Expression, RegisterRule};
+
+/// gimli's reader.
+pub type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// The bases that a module's sections have.
+pub fn bases<B>(sections: &plumb_unwind::Sections<B>) -> gimli::BaseAddresses {
+    let mut bases = gimli::BaseAddresses::default();
+    if let Some(section) = &sections.eh_frame {
+        bases = bases.set_eh_frame(section.address.0);
+    }
+    if let Some(section) = &sections.eh_frame_hdr {
+        bases = bases.set_eh_frame_hdr(section.address.0);
+    }
+    if let Some(text) = sections.text {
+        bases = bases.set_text(text.0);
+    }
+    if let Some(got) = sections.got {
+        bases = bases.set_got(got.0);
+    }
+    bases
+}
+
+fn expression(expression: gimli::UnwindExpression<usize>) -> Expression {
+    Expression { offset: expression.offset, length: expression.length }
+}
+
+/// The rule for the CFA.
+pub fn cfa(row: &UnwindTableRow<usize>) -> CfaRule {
+    match *row.cfa() {
+        gimli::CfaRule::RegisterAndOffset { register: gimli::Register(0), offset: 0 } => CfaRule::Undefined,
+        gimli::CfaRule::RegisterAndOffset { register, offset } => {
+            CfaRule::Register { register: register.0, offset }
+        }
+        gimli::CfaRule::Expression(e) => CfaRule::Expression(expression(e)),
+    }
+}
+
+/// The rule for a register.
+pub fn register(row: &UnwindTableRow<usize>, register: u16) -> RegisterRule {
+    match row.register(gimli::Register(register)) {
+        None => RegisterRule::Unspecified,
+        Some(gimli::RegisterRule::Undefined) => RegisterRule::Undefined,
+        Some(gimli::RegisterRule::SameValue) => RegisterRule::SameValue,
+        Some(gimli::RegisterRule::Offset(offset)) => RegisterRule::Offset(offset),
+        Some(gimli::RegisterRule::ValOffset(offset)) => RegisterRule::ValOffset(offset),
+        Some(gimli::RegisterRule::Register(other)) => RegisterRule::Register(other.0),
+        Some(gimli::RegisterRule::Expression(e)) => RegisterRule::Expression(expression(e)),
+        Some(gimli::RegisterRule::ValExpression(e)) => RegisterRule::ValExpression(expression(e)),
+        Some(other) => panic!("gimli knows a rule that x86_64 does not have: {other:?}"),
+    }
+}
+
+/// Calls `visit` for the FDEs of a section.
+#[allow(dead_code, reason = "each test binary uses what it needs")]
+pub fn each_fde<'a, S: UnwindSection<Slice<'a>>>(
+    section: &S,
+    bases: &gimli::BaseAddresses,
+    mut visit: impl FnMut(&gimli::FrameDescriptionEntry<Slice<'a>>),
+) where
+    S::Offset: gimli::UnwindOffset<usize>,
+{
+    let mut entries = section.entries(bases);
+    let mut cies = std::collections::HashMap::new();
+    while let Some(entry) = entries.next().expect("gimli reads the section") {
+        if let gimli::CieOrFde::Fde(partial) = entry {
+            let fde = partial
+                .parse(|section, bases, offset| {
+                    let key = gimli::UnwindOffset::into(offset);
+                    if let Some(cie) = cies.get(&key) {
+                        return Ok(Clone::clone(cie));
+                    }
+                    let cie = section.cie_from_offset(bases, offset)?;
+                    cies.insert(key, cie.clone());
+                    Ok(cie)
+                })
+                .expect("gimli reads the FDE");
+            visit(&fde);
+        }
+    }
+}
