@@ -11,6 +11,7 @@
 mod cost;
 mod cost_tree;
 mod filter;
+mod flame;
 mod frame;
 mod names;
 mod pattern;
@@ -22,6 +23,7 @@ mod view;
 
 pub use cost::Cost;
 pub use filter::{Filter, Mode, ThreadPattern, TimeRange};
+pub use flame::{BoxKind, Flame, FlameBox, Grouping, Label};
 pub use frame::{FrameIndex, Kind, SymbolId, ViewFrame};
 pub use names::{cut_middle, shorten, without_parameters};
 pub use pattern::{BadPattern, Pattern};

@@ -1,0 +1,220 @@
+//! The boxes of a flame graph: the tree of merged stacks, with children in the order of their names, so that the same
+//! code is in the same place in every picture.
+//!
+//! Invariant: a box comes right after its caller or after the last box that the caller's earlier callees have below
+//! them (pre-order), and the boxes' own costs add up to the view's part.
+//!
+//! Not here: widths, colours, file formats.
+
+mod label;
+
+use std::collections::HashMap;
+
+use plumb_profile::ThreadId;
+
+pub use label::{BoxKind, Label};
+
+use crate::cost::Cost;
+use crate::flame::label::Labels;
+use crate::frame::FrameIndex;
+use crate::view::{NodeId, View};
+
+/// What stacks are put together under, at the root of the picture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// Nothing: the same stack in two threads is one.
+    #[default]
+    None,
+    /// Each thread.
+    Thread,
+    /// All threads of one name.
+    Comm,
+    /// Each process.
+    Process,
+}
+
+/// A function called on one path from the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlameBox {
+    /// Distance from the root, which has 0. At most one more than that of the box before.
+    pub depth: u32,
+    /// Index of its label.
+    pub label: u32,
+    /// Source line that most of its cost passed through, in the label's file; 0 if not known.
+    pub line: u32,
+    /// What was spent in it, not in what it called.
+    pub own: Cost,
+}
+
+/// A flame graph.
+#[derive(Clone, Debug)]
+pub struct Flame<'p> {
+    /// What boxes show, in the order of names; the root's label is first.
+    pub labels: Vec<Label<'p>>,
+    /// The boxes, the root first.
+    pub boxes: Vec<FlameBox>,
+}
+
+impl<'p> Flame<'p> {
+    /// Merges the stacks of `view`.
+    pub fn new(view: &View<'p>, grouping: Grouping) -> Self {
+        let labels = Labels::new(view, grouping);
+        let mut merger = Merger::new(view, &labels);
+        for (thread, node, cost) in view.costs() {
+            merger.add(thread, node, cost);
+        }
+        let lines = merger.lines();
+        in_order(labels, &merger.boxes, &lines)
+    }
+
+    /// Cost of all boxes together.
+    pub fn total(&self) -> Cost {
+        self.boxes.iter().map(|one| one.own).sum()
+    }
+
+    /// The weight of a sample, if all samples in the picture weigh the same.
+    pub fn weight_of_each(&self) -> Option<u64> {
+        let total = self.total();
+        let each = total.weight.checked_div(total.samples)?;
+        let same = |own: Cost| own.samples.checked_mul(each) == Some(own.weight);
+        self.boxes.iter().all(|one| same(one.own)).then_some(each)
+    }
+
+    /// Calls `each` for every box with something of its own, with the labels from below the root to the box.
+    pub fn for_each_stack(&self, mut each: impl FnMut(&[&Label<'p>], Cost)) {
+        let mut path: Vec<&Label<'p>> = Vec::new();
+        for one in self.boxes.iter().skip(1) {
+            path.truncate((one.depth as usize).saturating_sub(1));
+            path.push(&self.labels[one.label as usize]);
+            if one.own.samples > 0 {
+                each(&path, one.own);
+            }
+        }
+    }
+}
+
+/// A box before its place is known.
+struct Draft {
+    label: u32,
+    own: Cost,
+    /// In the order of their making.
+    callees: Vec<u32>,
+}
+
+/// A node of the view's tree within one group.
+struct Passage {
+    caller: Option<u32>,
+    at: u32,
+    frame: FrameIndex,
+    through: Cost,
+}
+
+/// Maps nodes of the view, of which a function has one for each address, to boxes.
+struct Merger<'v, 'p> {
+    view: &'v View<'p>,
+    labels: &'v Labels<'p>,
+    boxes: Vec<Draft>,
+    /// The callee of a box with a label.
+    callees: HashMap<(u32, u32), u32>,
+    /// Callers come before what they call.
+    passages: Vec<Passage>,
+    /// The passage of a node in a group's box.
+    known: HashMap<(u32, NodeId), u32>,
+}
+
+impl<'v, 'p> Merger<'v, 'p> {
+    fn new(view: &'v View<'p>, labels: &'v Labels<'p>) -> Self {
+        let root = Draft { label: label::ROOT, own: Cost::default(), callees: Vec::new() };
+        Self {
+            view,
+            labels,
+            boxes: vec![root],
+            callees: HashMap::new(),
+            passages: Vec::new(),
+            known: HashMap::new(),
+        }
+    }
+
+    fn add(&mut self, thread: ThreadId, node: NodeId, cost: Cost) {
+        let group = match self.labels.of_thread(thread) {
+            Some(label) => self.callee(0, label),
+            None => 0,
+        };
+        let passage = self.passage(group, node);
+        let Passage { at, through, .. } = &mut self.passages[passage as usize];
+        *through += cost;
+        self.boxes[*at as usize].own += cost;
+    }
+
+    /// The passage of `node`, made with those of its callers where they are missing.
+    fn passage(&mut self, group: u32, node: NodeId) -> u32 {
+        let mut missing = Vec::new();
+        let mut next = Some(node);
+        let mut caller = None;
+        while let Some(id) = next {
+            caller = self.known.get(&(group, id)).copied();
+            if caller.is_some() {
+                break;
+            }
+            missing.push(id);
+            next = self.view.node(id).caller;
+        }
+        while let Some(id) = missing.pop() {
+            let frame = self.view.node(id).frame;
+            let below = caller.map_or(group, |passage: u32| self.passages[passage as usize].at);
+            let at = self.callee(below, self.labels.of_frame(frame));
+            self.passages.push(Passage { caller, at, frame, through: Cost::default() });
+            let index = self.passages.len() as u32 - 1;
+            self.known.insert((group, id), index);
+            caller = Some(index);
+        }
+        // The loop above leaves a passage: `node` was either known or missing.
+        caller.unwrap_or_default()
+    }
+
+    fn callee(&mut self, of: u32, label: u32) -> u32 {
+        let next = self.boxes.len() as u32;
+        let index = *self.callees.entry((of, label)).or_insert(next);
+        if index == next {
+            self.boxes.push(Draft { label, own: Cost::default(), callees: Vec::new() });
+            self.boxes[of as usize].callees.push(index);
+        }
+        index
+    }
+
+    /// The line of each box that most of its cost passed through; of equals the first in the file.
+    fn lines(&mut self) -> Vec<u32> {
+        for index in (0..self.passages.len()).rev() {
+            let Passage { caller, through, .. } = self.passages[index];
+            if let Some(caller) = caller {
+                self.passages[caller as usize].through += through;
+            }
+        }
+        let mut best = vec![(Cost::default(), 0); self.boxes.len()];
+        for passage in &self.passages {
+            let line = self.labels.line_of(self.view.frame(passage.frame), self.boxes[passage.at as usize].label);
+            let (cost, known) = &mut best[passage.at as usize];
+            let better = passage.through > *cost || (passage.through == *cost && line < *known);
+            if line != 0 && (*known == 0 || better) {
+                (*cost, *known) = (passage.through, line);
+            }
+        }
+        best.into_iter().map(|(_, line)| line).collect()
+    }
+}
+
+/// Numbers labels by name and puts boxes in pre-order.
+fn in_order<'p>(labels: Labels<'p>, drafts: &[Draft], lines: &[u32]) -> Flame<'p> {
+    let (labels, ranks) = labels.sorted();
+    let mut boxes = Vec::with_capacity(drafts.len());
+    let mut open = vec![(0_u32, 0_u32)];
+    while let Some((index, depth)) = open.pop() {
+        let draft = &drafts[index as usize];
+        let label = ranks[draft.label as usize];
+        boxes.push(FlameBox { depth, label, line: lines[index as usize], own: draft.own });
+        let mut callees: Vec<u32> = draft.callees.clone();
+        callees.sort_unstable_by_key(|&callee| std::cmp::Reverse(ranks[drafts[callee as usize].label as usize]));
+        open.extend(callees.into_iter().map(|callee| (callee, depth + 1)));
+    }
+    Flame { labels, boxes }
+}

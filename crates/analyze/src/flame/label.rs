@@ -1,0 +1,166 @@
+//! What a box shows, and which frames share one: those of the same function in the same file and of the same kind.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use plumb_profile::{DsoKind, Id, Profile, Thread, ThreadId};
+
+use crate::flame::Grouping;
+use crate::frame::{FrameIndex, Kind, ViewFrame};
+use crate::view::View;
+
+/// The root's label.
+pub const ROOT: u32 = 0;
+
+/// What a box stands for: what its colour says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BoxKind {
+    /// All samples.
+    Root,
+    /// A thread or a process.
+    Group,
+    /// Code of the program's own file.
+    Program,
+    /// A call that the compiler inlined into its caller.
+    Inlined,
+    /// Code of a shared library.
+    Library,
+    /// Code in memory that belongs to no file.
+    Jit,
+    /// Code of the kernel.
+    Kernel,
+    /// No code: says what is missing here.
+    Missing,
+}
+
+/// What a box shows.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label<'p> {
+    /// Function name; `file+address` where no symbol is known; for what is missing its reason in brackets.
+    pub name: Cow<'p, str>,
+    /// Kind of box.
+    pub kind: BoxKind,
+    /// Path of the file that the code is in, empty if there is none.
+    pub dso: &'p str,
+    /// Source file, empty if not known.
+    pub file: &'p str,
+}
+
+/// The labels of a view's frames and threads.
+pub struct Labels<'p> {
+    labels: Vec<Label<'p>>,
+    frames: Vec<u32>,
+    /// Empty without grouping.
+    threads: Vec<u32>,
+}
+
+impl<'p> Labels<'p> {
+    pub fn new(view: &View<'p>, grouping: Grouping) -> Self {
+        let profile = view.profile();
+        let root = Label { name: "all".into(), kind: BoxKind::Root, dso: "", file: "" };
+        let mut interner = Interner { labels: vec![root], known: HashMap::new() };
+        let programs: HashSet<&str> =
+            profile.processes.rows().iter().map(|process| profile.strings.get(process.exe)).collect();
+        let frames = view
+            .frames()
+            .map(|(_, frame)| interner.add(name_of(frame), kind_of(profile, frame, &programs), frame.dso_path, frame.file))
+            .collect();
+        let threads = match grouping {
+            Grouping::None => Vec::new(),
+            _ => {
+                let threads = profile.threads.rows().iter();
+                threads
+                    .map(|thread| interner.add(group_name(profile, thread, grouping).into(), BoxKind::Group, "", ""))
+                    .collect()
+            }
+        };
+        Self { labels: interner.labels, frames, threads }
+    }
+
+    pub fn of_frame(&self, frame: FrameIndex) -> u32 {
+        self.frames[frame.0 as usize]
+    }
+
+    /// The label of the thread's group, if there are groups.
+    pub fn of_thread(&self, thread: ThreadId) -> Option<u32> {
+        self.threads.get(thread.index()).copied()
+    }
+
+    /// The frame's line, if it is in the label's file: inlined code may come from several.
+    pub fn line_of(&self, frame: &ViewFrame<'_>, label: u32) -> u32 {
+        if frame.file == self.labels[label as usize].file { frame.line } else { 0 }
+    }
+
+    /// The labels by name, the root first, and where each went.
+    pub fn sorted(self) -> (Vec<Label<'p>>, Vec<u32>) {
+        let mut order: Vec<usize> = (0..self.labels.len()).collect();
+        order.sort_by_key(|&i| (i != ROOT as usize, &self.labels[i]));
+        let mut ranks = vec![0; order.len()];
+        for (rank, &i) in order.iter().enumerate() {
+            ranks[i] = rank as u32;
+        }
+        let mut labels: Vec<Option<Label<'p>>> = self.labels.into_iter().map(Some).collect();
+        (order.into_iter().filter_map(|i| labels[i].take()).collect(), ranks)
+    }
+}
+
+struct Interner<'p> {
+    labels: Vec<Label<'p>>,
+    known: HashMap<(Cow<'p, str>, BoxKind, &'p str), u32>,
+}
+
+impl<'p> Interner<'p> {
+    /// Labels are the same whatever their source file, of which the first that is known is kept.
+    fn add(&mut self, name: Cow<'p, str>, kind: BoxKind, dso: &'p str, file: &'p str) -> u32 {
+        let next = self.labels.len() as u32;
+        let index = *self.known.entry((name.clone(), kind, dso)).or_insert(next);
+        if index == next {
+            self.labels.push(Label { name, kind, dso, file });
+        }
+        let label = &mut self.labels[index as usize];
+        if label.file.is_empty() {
+            label.file = file;
+        }
+        index
+    }
+}
+
+fn name_of<'p>(frame: &ViewFrame<'p>) -> Cow<'p, str> {
+    if frame.named || frame.kind == Kind::Marker {
+        return frame.name.clone();
+    }
+    match frame.dso_name() {
+        "" => format!("{:#x}", frame.address.0).into(),
+        file => format!("{file}+{:#x}", frame.address.0).into(),
+    }
+}
+
+fn kind_of(profile: &Profile, frame: &ViewFrame<'_>, programs: &HashSet<&str>) -> BoxKind {
+    match frame.kind {
+        Kind::Marker => BoxKind::Missing,
+        Kind::Kernel => BoxKind::Kernel,
+        Kind::User if frame.inlined => BoxKind::Inlined,
+        Kind::User => match frame.dso.map(|dso| profile.dsos[dso].kind) {
+            Some(DsoKind::File) => {
+                // Recordings of other tools don't say which file was executed; but libraries are named as such.
+                let is_library = frame.dso_name().contains(".so");
+                if programs.contains(frame.dso_path) || !is_library { BoxKind::Program } else { BoxKind::Library }
+            }
+            Some(DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule) => BoxKind::Library,
+            Some(DsoKind::Anonymous { .. }) | None => BoxKind::Jit,
+        },
+    }
+}
+
+fn group_name(profile: &Profile, thread: &Thread, grouping: Grouping) -> String {
+    let comm = profile.strings.get(thread.comm);
+    let process = &profile.processes[thread.process];
+    match grouping {
+        Grouping::None | Grouping::Comm => comm.to_owned(),
+        Grouping::Thread => format!("{comm} ({})", thread.tid),
+        Grouping::Process => {
+            let exe = profile.strings.get(process.exe).rsplit('/').next().unwrap_or_default();
+            format!("{} ({})", if exe.is_empty() { comm } else { exe }, process.pid)
+        }
+    }
+}
