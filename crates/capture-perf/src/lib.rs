@@ -1,7 +1,36 @@
 //! Sampling through `perf_event_open`, unwound while recording.
 //!
-//! `ingest` turns records into a profile, wherever they come from.
+//! A [`Recorder`] opens events for a [`Target`], reads their records from the kernel's rings in the order of time
+//! and hands them to [`Ingest`], which turns records into a profile, wherever they come from (a perf.data file too).
+//! User stacks are copied by the kernel into the ring, unwound there, and never copied or written again.
+//!
+//! Not here: symbols, files that are written, anything that is shown.
 
+mod account;
+mod attr;
+mod cgroup;
+mod error;
+mod events;
+mod growth;
+mod host;
 mod ingest;
+mod merge;
+mod probe;
+mod procfs;
+mod recorder;
+mod records;
+mod ring;
+mod setup;
+mod steer;
+mod sys;
+mod target;
 
+pub use attr::{Code, Counter, MAX_STACK_COPY};
+pub use error::Error;
+pub use host::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 pub use ingest::{Filter, Ingest, Source, Statistics};
+pub use probe::Abilities;
+pub use recorder::{Recorded, Recorder, Running};
+pub use setup::Setup;
+pub use sys::usage::{CpuTime, own_cpu_time};
+pub use target::{End, Launch, Options, Target};

@@ -1,0 +1,204 @@
+//! What is asked of the kernel: the sampled event, and what each record is to hold.
+//!
+//! Field by field as in `struct perf_event_attr` (include/uapi/linux/perf_event.h, perf_event_open(2)).
+
+use linux_perf_event_reader::{
+    BranchSampleFormat, Endianness, ReadFormat, RecordIdParseInfo, RecordParseInfo, SampleFormat,
+};
+use perf_event_open_sys::bindings::{
+    PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_FORMAT_LOST,
+    PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
+};
+
+/// The largest stack copy: `sample_stack_user` has to be below 64 KiB and a multiple of 8.
+pub const MAX_STACK_COPY: u32 = 65528;
+
+/// Registers of user code that come with a sample, as bits of the architecture's `perf_regs.h`.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const USER_REGISTERS: u64 = 0x00ff_01ff; // ax bx cx dx si di bp sp ip, r8 to r15
+#[cfg(target_arch = "aarch64")]
+pub(crate) const USER_REGISTERS: u64 = (1 << 33) - 1; // x0 to x30, sp, pc
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("plumb can't unwind on this architecture");
+
+const SAMPLE: SampleFormat = SampleFormat::IP
+    .union(SampleFormat::TID)
+    .union(SampleFormat::TIME)
+    .union(SampleFormat::CALLCHAIN)
+    .union(SampleFormat::CPU)
+    .union(SampleFormat::PERIOD)
+    .union(SampleFormat::REGS_USER)
+    .union(SampleFormat::STACK_USER);
+
+/// What is counted to take samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// Cycles of the processor, from its performance counters.
+    Cycles,
+    /// A timer of the kernel that runs while the target does: where there are no performance counters.
+    CpuClock,
+}
+
+impl Counter {
+    /// Name as perf prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Counter::Cycles => "cycles",
+            Counter::CpuClock => "cpu-clock",
+        }
+    }
+
+    /// Unit of a sample's period.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Counter::Cycles => "cycles",
+            Counter::CpuClock => "ns",
+        }
+    }
+}
+
+/// Which code is sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Code {
+    /// User code and the kernel.
+    #[default]
+    All,
+    /// User code only.
+    User,
+    /// The kernel only.
+    Kernel,
+}
+
+/// A sampling event to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sampling {
+    pub counter: Counter,
+    pub code: Code,
+    /// Samples per second of processor time.
+    pub frequency_hz: u32,
+    /// Bytes of user stack with each sample.
+    pub stack_copy: u32,
+    /// Whether children and new threads are counted too.
+    pub inherit: bool,
+    /// Whether the event itself counts what was lost (kernel 6.0 and newer).
+    pub count_lost: bool,
+}
+
+impl Sampling {
+    /// The event, not yet enabled.
+    pub fn attr(&self) -> perf_event_attr {
+        let mut attr = base(self.count_lost);
+        match self.counter {
+            Counter::Cycles => {
+                attr.type_ = PERF_TYPE_HARDWARE;
+                attr.config = PERF_COUNT_HW_CPU_CYCLES.into();
+                attr.set_freq(1);
+                attr.sample_freq = self.frequency_hz.into();
+            }
+            Counter::CpuClock => {
+                attr.type_ = PERF_TYPE_SOFTWARE;
+                attr.config = PERF_COUNT_SW_CPU_CLOCK.into();
+                attr.sample_period = period_ns(self.frequency_hz);
+            }
+        }
+        attr.sample_type = SAMPLE.bits();
+        attr.set_inherit(self.inherit.into());
+        attr.set_exclude_kernel((self.code == Code::User).into());
+        attr.set_exclude_user((self.code == Code::Kernel).into());
+        attr.set_exclude_hv(1);
+        attr.set_exclude_guest(1);
+        attr.set_exclude_idle(1);
+        // The kernel would follow frame pointers that are not there: user stacks come from the copy.
+        attr.set_exclude_callchain_user(1);
+        attr.sample_regs_user = USER_REGISTERS;
+        attr.sample_stack_user = self.stack_copy.min(MAX_STACK_COPY) & !7;
+        // Mappings of code only: those of data would be nine times as many in a tree of short processes.
+        attr.set_mmap(1);
+        attr.set_mmap2(1);
+        attr.set_comm(1);
+        attr.set_comm_exec(1);
+        attr.set_task(1);
+        attr.set_sample_id_all(1);
+        attr
+    }
+}
+
+/// Time between two samples of [`Counter::CpuClock`].
+pub(crate) fn period_ns(frequency_hz: u32) -> u64 {
+    1_000_000_000 / u64::from(frequency_hz.max(1))
+}
+
+/// An event that never fires: it stands for a ring, which so doesn't depend on the events that write to it.
+pub(crate) fn ring_owner(watermark: usize) -> perf_event_attr {
+    let mut attr = base(false);
+    attr.type_ = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_DUMMY.into();
+    // Without this it would need the right to look into the kernel.
+    attr.set_exclude_kernel(1);
+    attr.set_exclude_hv(1);
+    attr.set_watermark(1);
+    attr.wakeup_watermark = u32::try_from(watermark).unwrap_or(u32::MAX);
+    attr
+}
+
+fn base(count_lost: bool) -> perf_event_attr {
+    let mut attr = perf_event_attr { size: size_of::<perf_event_attr>() as u32, ..Default::default() };
+    attr.set_disabled(1);
+    attr.set_use_clockid(1);
+    attr.clockid = libc::CLOCK_MONOTONIC;
+    if count_lost {
+        attr.read_format = PERF_FORMAT_LOST.into();
+    }
+    attr
+}
+
+/// How records of [`Sampling::attr`] are laid out. The same for all stack sizes and counters.
+pub(crate) fn parse_info() -> RecordParseInfo {
+    // The sample id at the end of every other record: tid, time, cpu, 8 bytes each.
+    let (id_bytes, id_bytes_from_time) = (24, 16);
+    // Before a sample's time: ip, tid.
+    let before_time = 16;
+    RecordParseInfo {
+        endian: if cfg!(target_endian = "little") { Endianness::LittleEndian } else { Endianness::BigEndian },
+        sample_format: SAMPLE,
+        branch_sample_format: BranchSampleFormat::empty(),
+        read_format: ReadFormat::empty(),
+        common_data_offset_from_end: Some(id_bytes),
+        sample_regs_user: USER_REGISTERS,
+        user_regs_count: USER_REGISTERS.count_ones() as u8,
+        sample_regs_intr: 0,
+        intr_regs_count: 0,
+        id_parse_info: RecordIdParseInfo {
+            nonsample_record_id_offset_from_end: None,
+            sample_record_id_offset_from_start: None,
+        },
+        nonsample_record_time_offset_from_end: Some(id_bytes_from_time),
+        sample_record_time_offset_from_start: Some(before_time),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    pub(crate) use super::parse_info;
+    use super::*;
+
+    #[test]
+    fn a_period_is_what_the_frequency_asks_for() {
+        assert_eq!(period_ns(999), 1_001_001);
+        assert_eq!(period_ns(0), 1_000_000_000);
+    }
+
+    #[test]
+    fn stack_copies_are_what_the_kernel_takes() {
+        let sampling = Sampling {
+            counter: Counter::CpuClock,
+            code: Code::All,
+            frequency_hz: 999,
+            stack_copy: u32::MAX,
+            inherit: false,
+            count_lost: true,
+        };
+        assert_eq!(sampling.attr().sample_stack_user, MAX_STACK_COPY);
+        assert_eq!(Sampling { stack_copy: 1001, ..sampling }.attr().sample_stack_user, 1000);
+    }
+}

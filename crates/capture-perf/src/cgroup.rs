@@ -1,0 +1,257 @@
+//! A cgroup made for the target: events scoped to it count all that the target forks, and its accounting says how
+//! much processor time that took.
+//!
+//! The cgroup is a child of the recorder's own, so that the target keeps its limits. It lives as long as its
+//! [`Cgroup`]; one whose recorder was killed is removed by the next recorder: the recorder holds a lock on the
+//! directory, which ends with it however it ends, and works across pid namespaces.
+//!
+//! Documentation: cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::sys::usage::CpuTime;
+
+/// Directories of ours are called this and the recorder's pid.
+const PREFIX: &str = "plumb-";
+
+/// A cgroup that the kernel scopes events to.
+#[derive(Debug)]
+pub(crate) struct Cgroup {
+    directory: PathBuf,
+    parent: PathBuf,
+    /// The open directory: handed to perf_event_open, and locked.
+    handle: File,
+}
+
+impl Cgroup {
+    /// Makes one below the recorder's own cgroup, and removes those of recorders that are gone.
+    pub fn create() -> io::Result<Self> {
+        let parent = own()?;
+        remove_stale(&parent);
+        let mut error = io::Error::from(io::ErrorKind::AlreadyExists);
+        // Another recorder may take the directory for a stale one before it is locked: then the next try.
+        for attempt in 0..8 {
+            let directory = parent.join(format!("{PREFIX}{}-{attempt}", std::process::id()));
+            match fs::create_dir(&directory).and_then(|()| locked(&directory)) {
+                Ok(Some(handle)) => return Ok(Self { directory, parent, handle }),
+                Ok(None) => {}
+                Err(other) if other.kind() == io::ErrorKind::PermissionDenied => return Err(other),
+                Err(other) => error = other,
+            }
+        }
+        Err(error)
+    }
+
+    /// Moves a process in, with all its threads.
+    pub fn add(&self, pid: u32) -> io::Result<()> {
+        add(&self.directory, pid)
+    }
+
+    /// What everything that ever was in it used; `None` under cgroup v1, which keeps no such account here.
+    pub fn cpu_time(&self) -> Option<CpuTime> {
+        parse_cpu_stat(&fs::read_to_string(self.directory.join("cpu.stat")).ok()?)
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.directory
+    }
+}
+
+impl AsFd for Cgroup {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // Should it fail, the next recorder tries again.
+        let _ = remove(&self.directory, &self.parent);
+    }
+}
+
+/// The recorder's own cgroup in the hierarchy that perf events go by.
+pub(crate) fn own() -> io::Result<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let member = fs::read_to_string("/proc/self/cgroup")?;
+    find(&mounts, &member).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::NotFound, "no cgroup hierarchy for perf events is mounted")
+    })
+}
+
+/// The directory of the cgroup of a process, from its /proc/PID/mountinfo and /proc/PID/cgroup (both proc(5)): in
+/// the perf_event hierarchy of cgroup v1 if that is mounted, as the controller is bound to it then, else in v2.
+fn find(mountinfo: &str, member: &str) -> Option<PathBuf> {
+    let v1 = |mount: &Mount| mount.kind == "cgroup" && mount.options.split(',').any(|o| o == "perf_event");
+    let v2 = |mount: &Mount| mount.kind == "cgroup2";
+    let member_of = |wanted: &str| {
+        member.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (controllers, path) = rest.split_once(':')?;
+            controllers.split(',').any(|name| name == wanted).then_some(path)
+        })
+    };
+    let mounts: Vec<Mount> = mountinfo.lines().filter_map(Mount::parse).collect();
+    // cgroup v2 is the line without controllers.
+    if let Some(mount) = mounts.iter().find(|m| v1(m)) {
+        return mount.directory(member_of("perf_event")?);
+    }
+    let path = member_of("")?;
+    mounts.iter().filter(|m| v2(m)).find_map(|mount| mount.directory(path))
+}
+
+/// A line of mountinfo.
+struct Mount<'a> {
+    /// What of the file system is mounted.
+    root: &'a str,
+    point: &'a str,
+    kind: &'a str,
+    options: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (head, tail) = line.split_once(" - ")?;
+        let mut head = head.split(' ').skip(3);
+        let (root, point) = (head.next()?, head.next()?);
+        let mut tail = tail.split(' ');
+        let (kind, _source, options) = (tail.next()?, tail.next()?, tail.next().unwrap_or(""));
+        Some(Self { root, point, kind, options })
+    }
+
+    /// Where the cgroup called `path` is under this mount; `None` if it is outside of what is mounted.
+    fn directory(&self, path: &str) -> Option<PathBuf> {
+        let below = Path::new(path).strip_prefix(self.root).ok()?;
+        // A cgroup outside of the cgroup namespace shows as /../x.
+        let inside = below.components().all(|c| matches!(c, std::path::Component::Normal(_)));
+        inside.then(|| Path::new(&unescape(self.point)).join(below))
+    }
+}
+
+/// Undoes the octal escapes (`\040`) of blanks in mountinfo.
+fn unescape(text: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+fn parse_cpu_stat(text: &str) -> Option<CpuTime> {
+    let field = |name: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())?;
+        Some(Duration::from_micros(value))
+    };
+    Some(CpuTime { user: field("user_usec ")?, system: field("system_usec ")? })
+}
+
+/// Opens and locks a directory; `None` if another has the lock, or it was removed before we had it.
+fn locked(directory: &Path) -> io::Result<Option<File>> {
+    let handle = File::open(directory)?;
+    match handle.try_lock() {
+        Ok(()) => Ok(directory.exists().then_some(handle)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn add(directory: &Path, pid: u32) -> io::Result<()> {
+    // One write: the kernel takes one process a write.
+    fs::OpenOptions::new()
+        .write(true)
+        .open(directory.join("cgroup.procs"))?
+        .write_all(pid.to_string().as_bytes())
+}
+
+fn remove_stale(parent: &Path) {
+    for directory in ours_in(parent) {
+        if let Ok(Some(_lock)) = locked(&directory) {
+            let _ = remove(&directory, parent);
+        }
+    }
+}
+
+fn ours_in(parent: &Path) -> Vec<PathBuf> {
+    let is_ours = |name: &std::ffi::OsStr| name.to_str().is_some_and(|name| name.starts_with(PREFIX));
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    entries.filter(|entry| is_ours(&entry.file_name())).map(|entry| entry.path()).collect()
+}
+
+/// Moves what is left in a cgroup to its parent, and removes it with those of recorders that ran inside it.
+fn remove(directory: &Path, parent: &Path) -> io::Result<()> {
+    let mut result = Ok(());
+    // A process may fork between being listed and being moved, and a dying one keeps the cgroup for a moment.
+    for attempt in 0..50 {
+        if attempt > 0 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        for inner in ours_in(directory) {
+            let _ = remove(&inner, directory);
+        }
+        let left = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+        for pid in left.lines().filter_map(|line| line.parse().ok()) {
+            let _ = add(parent, pid);
+        }
+        result = fs::remove_dir(directory);
+        match &result {
+            Ok(()) => break,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(_) => {}
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYSTEMD: &str = "\
+25 30 0:23 / /sys rw,nosuid,nodev,noexec,relatime shared:7 - sysfs sysfs rw
+29 25 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot
+";
+    const HYBRID: &str = "\
+31 25 0:27 / /sys/fs/cgroup ro,nosuid shared:9 - tmpfs tmpfs ro,mode=755
+32 31 0:28 / /sys/fs/cgroup/unified rw,nosuid shared:10 - cgroup2 cgroup2 rw
+33 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:11 - cgroup cgroup rw,cpu,cpuacct
+";
+    const V1_PERF: &str =
+        "34 31 0:30 / /sys/fs/cgroup/perf_event rw shared:12 - cgroup cgroup rw,perf_event\n";
+
+    #[test]
+    fn cgroup_v2_is_found_wherever_it_is_mounted() {
+        let member = "0::/user.slice/user-0.slice/session-1.scope\n";
+        assert_eq!(
+            find(SYSTEMD, member),
+            Some("/sys/fs/cgroup/user.slice/user-0.slice/session-1.scope".into())
+        );
+        assert_eq!(find(HYBRID, "3:cpu,cpuacct:/\n0::/\n"), Some("/sys/fs/cgroup/unified".into()));
+    }
+
+    #[test]
+    fn perf_event_of_cgroup_v1_goes_first() {
+        let mounts = [HYBRID, V1_PERF].concat();
+        let member = "5:perf_event:/job\n3:cpu,cpuacct:/\n0::/elsewhere\n";
+        assert_eq!(find(&mounts, member), Some("/sys/fs/cgroup/perf_event/job".into()));
+    }
+
+    #[test]
+    fn a_part_of_the_hierarchy_may_be_mounted_at_a_path_with_blanks() {
+        let mounts = "40 1 0:26 /docker/abc /my\\040cgroup rw - cgroup2 cgroup rw\n";
+        assert_eq!(find(mounts, "0::/docker/abc/x\n"), Some("/my cgroup/x".into()));
+        assert_eq!(find(mounts, "0::/other\n"), None, "not under what is mounted");
+        assert_eq!(find(SYSTEMD, "0::/../outside\n"), None, "outside of the cgroup namespace");
+        assert_eq!(find("", "0::/\n"), None);
+    }
+
+    #[test]
+    fn accounting_is_read() {
+        let stat = "usage_usec 1500\nuser_usec 1000\nsystem_usec 500\nnice_usec 0\n";
+        let time = parse_cpu_stat(stat).expect("all fields are there");
+        assert_eq!((time.user.as_micros(), time.system.as_micros()), (1000, 500));
+        assert_eq!(parse_cpu_stat("nr_periods 0\n"), None);
+    }
+}

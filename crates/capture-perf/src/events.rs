@@ -1,0 +1,207 @@
+//! The open events of a recording, one ring for each processor, and their exchange when stacks are to be copied
+//! deeper.
+//!
+//! A ring belongs to an event that never fires ([`crate::attr::ring_owner`]), so that the events that write to it
+//! can come and go.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use crate::attr::{Sampling, ring_owner};
+use crate::cgroup::Cgroup;
+use crate::error::Error;
+use crate::procfs;
+use crate::ring::Ring;
+use crate::sys::perf::{Event, Whom};
+use crate::sys::usage::page_size;
+
+/// All rings together take no more than this.
+const ALL_RINGS: usize = 256 << 20;
+/// Largest and smallest ring. At 64 KiB a sample and 1000 samples a second the largest is full after a quarter of a
+/// second.
+const RING: (usize, usize) = (64 << 10, 16 << 20);
+
+/// Whom the events are to count.
+#[derive(Debug)]
+pub(crate) enum Attachment {
+    /// What runs in the cgroup.
+    Cgroup(Cgroup),
+    /// Whatever runs.
+    Everyone,
+    /// These processes and what they start, by inheritance.
+    Processes(Vec<u32>),
+}
+
+/// Rings of all processors, and who owns them.
+pub(crate) struct Rings {
+    owners: Vec<(u32, Event)>,
+    /// Bytes of each ring.
+    pub bytes: usize,
+}
+
+impl Rings {
+    /// Maps a ring for each processor that is online: as large as this user may.
+    pub fn map(cpus: &[u32]) -> Result<(Self, Vec<Ring>), Error> {
+        let page = page_size();
+        let fair = ALL_RINGS / cpus.len().max(1);
+        let mut bytes = (fair.max(1) + 1).next_power_of_two() / 2;
+        bytes = bytes.clamp(RING.0.max(page), RING.1);
+        loop {
+            match Self::map_of(cpus, bytes, page) {
+                Err(Error::NoRing(_)) if bytes / 2 >= RING.0.max(page) => bytes /= 2,
+                result => return result,
+            }
+        }
+    }
+
+    fn map_of(cpus: &[u32], bytes: usize, page: usize) -> Result<(Self, Vec<Ring>), Error> {
+        let attr = ring_owner(bytes / 4);
+        let mut owners = Vec::new();
+        let mut rings = Vec::new();
+        for &cpu in cpus {
+            let owner = match Event::open(&attr, Whom::Thread(0), cpu) {
+                Ok(owner) => owner,
+                // It went offline since it was listed.
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
+                Err(error) => return Err(classify(error, "own threads")),
+            };
+            rings.push(Ring::map(owner.file(), bytes, page).map_err(Error::NoRing)?);
+            owners.push((cpu, owner));
+        }
+        Ok((Self { owners, bytes }, rings))
+    }
+
+    /// What to poll.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        use std::os::fd::AsFd;
+        self.owners.iter().map(|(_, owner)| owner.file().as_fd())
+    }
+}
+
+/// The events of a recording.
+pub(crate) struct Events {
+    rings: Rings,
+    attachment: Attachment,
+    sampling: Sampling,
+    open: Vec<Event>,
+    /// Records lost by events that are closed.
+    lost_before: u64,
+}
+
+impl Events {
+    /// Opens events, and starts them.
+    pub fn start(rings: Rings, attachment: Attachment, sampling: Sampling) -> Result<Self, Error> {
+        let mut events = Self { rings, attachment, sampling, open: Vec::new(), lost_before: 0 };
+        events.open = events.open_all(sampling)?;
+        events.open.iter().try_for_each(Event::enable).map_err(Error::system("starting the events"))?;
+        Ok(events)
+    }
+
+    /// What they count.
+    pub fn attachment(&self) -> &Attachment {
+        &self.attachment
+    }
+
+    /// What they are.
+    pub fn sampling(&self) -> Sampling {
+        self.sampling
+    }
+
+    /// The rings that they write to.
+    pub fn rings(&self) -> &Rings {
+        &self.rings
+    }
+
+    /// Exchanges them for events that copy `bytes` of the stack. Should that fail, those that are there go on.
+    pub fn grow(&mut self, bytes: u32) -> Result<(), Error> {
+        let sampling = Sampling { stack_copy: bytes, ..self.sampling };
+        let new = self.open_all(sampling)?;
+        // One after the other for each processor, so that it is without an event, or has two, for microseconds.
+        let mut old = self.open.iter();
+        for event in &new {
+            event.enable().map_err(Error::system("starting larger events"))?;
+            if let Some(event) = old.next() {
+                let _ = event.disable();
+            }
+        }
+        self.stop();
+        self.lost_before += self.open.iter().filter_map(Event::lost).sum::<u64>();
+        self.open = new;
+        self.sampling = sampling;
+        Ok(())
+    }
+
+    /// Stops them all.
+    pub fn stop(&self) {
+        for event in &self.open {
+            let _ = event.disable();
+        }
+    }
+
+    /// Records that found no room, as far as the kernel counts them for each event.
+    pub fn lost(&self) -> u64 {
+        self.lost_before + self.open.iter().filter_map(Event::lost).sum::<u64>()
+    }
+
+    fn open_all(&self, sampling: Sampling) -> Result<Vec<Event>, Error> {
+        match &self.attachment {
+            Attachment::Cgroup(cgroup) => {
+                use std::os::fd::AsFd;
+                self.open_on_each(sampling, Whom::Cgroup(cgroup.as_fd()), "a cgroup")
+            }
+            Attachment::Everyone => self.open_on_each(sampling, Whom::Everyone, crate::error::MACHINE),
+            Attachment::Processes(pids) => self.open_for_tree(sampling, pids),
+        }
+    }
+
+    fn open_on_each(&self, sampling: Sampling, whom: Whom<'_>, what: &str) -> Result<Vec<Event>, Error> {
+        let attr = sampling.attr();
+        let mut events = Vec::new();
+        for (cpu, owner) in &self.rings.owners {
+            let event = match Event::open(&attr, whom, *cpu) {
+                Ok(event) => event,
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
+                Err(error) => return Err(classify(error, what)),
+            };
+            event.output_to(owner).map_err(Error::system("joining an event to its ring"))?;
+            events.push(event);
+        }
+        Ok(events)
+    }
+
+    /// Opens inherited events for every thread of the processes and of what they have started so far.
+    fn open_for_tree(&self, sampling: Sampling, pids: &[u32]) -> Result<Vec<Event>, Error> {
+        let mut events = Vec::new();
+        let mut known = HashSet::new();
+        // A thread that is made while the threads are listed inherits nothing if its maker had no event yet: list
+        // until there is none that is new.
+        loop {
+            let new: Vec<u32> =
+                procfs::tree_threads(pids).into_iter().filter(|&tid| known.insert(tid)).collect();
+            if new.is_empty() {
+                return Ok(events);
+            }
+            for tid in new {
+                match self.open_on_each(sampling, Whom::Thread(tid), "this process") {
+                    Ok(more) => events.extend(more),
+                    Err(Error::System { error, .. }) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    // Of the tree, one that changed its user (setuid) can't be sampled; the others can.
+                    Err(Error::NotPermitted { .. }) if !pids.contains(&tid) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+}
+
+/// Says what an error of perf_event_open means.
+pub(crate) fn classify(error: io::Error, what: &str) -> Error {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            Error::NotPermitted { what: what.into(), paranoid: crate::host::Host::read().paranoid }
+        }
+        Some(libc::ENOSYS) => Error::Unsupported(error),
+        _ => Error::System { what: "perf_event_open", error },
+    }
+}

@@ -1,0 +1,162 @@
+//! The records of all rings in the order of their time, handed out in place.
+//!
+//! Each ring is in order by itself, but for a few microseconds. Between rings this holds: a record that says that
+//! something came to be (a mapping, a process) is complete in its ring before anything that follows from it
+//! happens. So whoever takes the time first, looks at all rings then, and hands out no record that is newer than
+//! that time, has the cause before the effect even when they are in different rings.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use linux_perf_event_reader::{RawEventRecord, RecordParseInfo};
+
+use crate::records::Found;
+use crate::ring::Ring;
+
+/// Bytes that are read before they are given back to the kernel.
+const RELEASE_AT: usize = 64 << 10;
+
+/// Where bytes come from: a ring, or in tests a plain buffer.
+pub(crate) trait Feed {
+    /// Fixes what [`Feed::unread`] shows.
+    fn look(&mut self);
+    /// The bytes that are there, in two pieces.
+    fn unread(&self) -> [&[u8]; 2];
+    /// Gives the first `bytes` of them back.
+    fn release(&mut self, bytes: usize);
+}
+
+impl Feed for Ring {
+    fn look(&mut self) {
+        Ring::look(self);
+    }
+    fn unread(&self) -> [&[u8]; 2] {
+        Ring::unread(self)
+    }
+    fn release(&mut self, bytes: usize) {
+        Ring::release(self, bytes);
+    }
+}
+
+/// Joins rings.
+#[derive(Debug)]
+pub(crate) struct Merge<F> {
+    feeds: Vec<F>,
+    info: RecordParseInfo,
+    scratch: Vec<u8>,
+}
+
+impl<F: Feed> Merge<F> {
+    /// A join of `feeds`, whose records are all described by `info`.
+    pub fn new(feeds: Vec<F>, info: RecordParseInfo) -> Self {
+        Self { feeds, info, scratch: Vec::new() }
+    }
+
+    /// Hands out every record that was there when this was called and is no newer than `until`.
+    pub fn drain(&mut self, until: u64, mut each: impl FnMut(&RawEventRecord<'_>)) {
+        let mut consumed = vec![0; self.feeds.len()];
+        let mut next = BinaryHeap::with_capacity(self.feeds.len());
+        for (index, feed) in self.feeds.iter_mut().enumerate() {
+            feed.look();
+            if let Some(found) = Found::at(feed.unread(), 0) {
+                next.push(Reverse((found.time(&self.info), index)));
+            }
+        }
+        while let Some(Reverse((time, index))) = next.pop() {
+            if time > until {
+                break;
+            }
+            let feed = &mut self.feeds[index];
+            let at = &mut consumed[index];
+            if let Some(found) = Found::at(feed.unread(), *at) {
+                *at += found.len();
+                each(&found.whole(&self.info, &mut self.scratch));
+            }
+            if *at >= RELEASE_AT {
+                feed.release(std::mem::take(at));
+            }
+            if let Some(found) = Found::at(feed.unread(), *at) {
+                // A record that an interrupt overtook is handed out right after what overtook it.
+                next.push(Reverse((found.time(&self.info).max(time), index)));
+            }
+        }
+        for (feed, bytes) in self.feeds.iter_mut().zip(consumed) {
+            if bytes > 0 {
+                feed.release(bytes);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attr::tests::parse_info;
+    use crate::records::tests::exit_record;
+
+    /// A ring of plain memory, written by the test.
+    struct Memory {
+        bytes: Vec<u8>,
+        written: usize,
+        head: usize,
+        tail: usize,
+    }
+
+    impl Memory {
+        fn with(times: &[u64]) -> Self {
+            let bytes: Vec<u8> = times.iter().flat_map(|&time| exit_record(time)).collect();
+            Self { written: bytes.len(), bytes, head: 0, tail: 0 }
+        }
+    }
+
+    impl Feed for Memory {
+        fn look(&mut self) {
+            self.head = self.written;
+        }
+        fn unread(&self) -> [&[u8]; 2] {
+            // Cut somewhere in the middle, as a ring's end would.
+            let all = &self.bytes[self.tail..self.head];
+            let (first, second) = all.split_at(all.len() / 3);
+            [first, second]
+        }
+        fn release(&mut self, bytes: usize) {
+            self.tail += bytes;
+        }
+    }
+
+    fn times(merge: &mut Merge<Memory>, until: u64) -> Vec<u64> {
+        let mut times = Vec::new();
+        merge.drain(until, |record| times.push(record.timestamp().expect("records have a time")));
+        times
+    }
+
+    #[test]
+    fn rings_are_joined_in_time_order() {
+        let feeds = vec![Memory::with(&[1, 4, 9]), Memory::with(&[]), Memory::with(&[2, 3, 10, 11])];
+        let mut merge = Merge::new(feeds, parse_info());
+        assert_eq!(times(&mut merge, u64::MAX), [1, 2, 3, 4, 9, 10, 11]);
+        assert_eq!(times(&mut merge, u64::MAX), [0; 0], "nothing comes twice");
+    }
+
+    #[test]
+    fn what_is_newer_than_the_limit_waits() {
+        let mut merge = Merge::new(vec![Memory::with(&[1, 7]), Memory::with(&[2, 6, 8])], parse_info());
+        assert_eq!(times(&mut merge, 6), [1, 2, 6]);
+        assert_eq!(times(&mut merge, 6), [0; 0]);
+        assert_eq!(times(&mut merge, u64::MAX), [7, 8]);
+    }
+
+    #[test]
+    fn an_overtaken_record_is_not_lost() {
+        let mut merge = Merge::new(vec![Memory::with(&[5, 4, 9]), Memory::with(&[6])], parse_info());
+        assert_eq!(times(&mut merge, u64::MAX), [5, 4, 6, 9]);
+    }
+
+    #[test]
+    fn room_is_given_back_while_reading() {
+        let count = 10 * RELEASE_AT as u64 / 56;
+        let mut merge = Merge::new(vec![Memory::with(&(1..=count).collect::<Vec<_>>())], parse_info());
+        assert_eq!(times(&mut merge, u64::MAX).len() as u64, count);
+        assert_eq!(merge.feeds[0].tail, merge.feeds[0].bytes.len());
+    }
+}

@@ -1,0 +1,106 @@
+//! Threads, children and processor time of running processes, from /proc (proc(5)).
+//!
+//! Processes come and go while this reads: what is gone is left out. Not here: mappings and names.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::sys::usage::{CpuTime, ticks_per_second};
+
+/// Whether a process of this id runs.
+pub(crate) fn exists(pid: u32) -> bool {
+    PathBuf::from(format!("/proc/{pid}/stat")).exists()
+}
+
+/// The threads of these processes and of all their descendants that live now.
+pub(crate) fn tree_threads(pids: &[u32]) -> Vec<u32> {
+    tree(pids).into_iter().flat_map(threads).collect()
+}
+
+/// These processes and all their descendants that live now.
+pub(crate) fn tree(pids: &[u32]) -> Vec<u32> {
+    let mut seen: HashSet<u32> = pids.iter().copied().collect();
+    let mut all: Vec<u32> = pids.to_vec();
+    let mut next = 0;
+    while let Some(&pid) = all.get(next) {
+        next += 1;
+        let children = threads(pid).into_iter().flat_map(|tid| children(pid, tid));
+        all.extend(children.filter(|&child| seen.insert(child)));
+    }
+    all
+}
+
+fn threads(pid: u32) -> Vec<u32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn children(pid: u32, tid: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
+/// What a process used so far: itself, and the children that it has waited for.
+pub(crate) fn cpu_time(pid: u32) -> Option<(CpuTime, CpuTime)> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, ticks_per_second())
+}
+
+/// Reads utime, stime, cutime and cstime (fields 14 to 17).
+fn parse_stat(stat: &str, ticks: u64) -> Option<(CpuTime, CpuTime)> {
+    // The name (field 2) is in brackets and may hold anything, blanks and brackets included.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());
+    let mut next = || Some(of_ticks(fields.next()??, ticks));
+    let own = CpuTime { user: next()?, system: next()? };
+    let children = CpuTime { user: next()?, system: next()? };
+    Some((own, children))
+}
+
+/// What the whole machine used so far, idle time left out.
+pub(crate) fn machine_cpu_time() -> Option<CpuTime> {
+    parse_machine_stat(&fs::read_to_string("/proc/stat").ok()?, ticks_per_second())
+}
+
+/// Reads the line `cpu`: user nice system idle iowait irq softirq steal guest guest_nice.
+fn parse_machine_stat(stat: &str, ticks: u64) -> Option<CpuTime> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let fields: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    let [user, nice, system, _idle, _iowait, irq, softirq, ..] = fields[..] else { return None };
+    Some(CpuTime { user: of_ticks(user + nice, ticks), system: of_ticks(system + irq + softirq, ticks) })
+}
+
+fn of_ticks(count: u64, ticks: u64) -> Duration {
+    Duration::from_nanos(count.saturating_mul(1_000_000_000 / ticks.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let stat = "42 (a) b) S 1 42 42 0 -1 4194560 1 2 3 4 150 50 30 20 20 0 1 0 5 6 7";
+        let (own, children) = parse_stat(stat, 100).expect("all fields are there");
+        assert_eq!((own.user.as_millis(), own.system.as_millis()), (1500, 500));
+        assert_eq!((children.user.as_millis(), children.system.as_millis()), (300, 200));
+        assert_eq!(parse_stat("42 (a) S 1", 100), None);
+    }
+
+    #[test]
+    fn idle_time_is_not_used() {
+        let stat = "cpu  100 10 50 9999 99 5 5 7 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
+        let time = parse_machine_stat(stat, 100).expect("the line is there");
+        assert_eq!((time.user.as_millis(), time.system.as_millis()), (1100, 600));
+        assert_eq!(parse_machine_stat("intr 0\n", 100), None);
+    }
+
+    #[test]
+    fn this_test_is_in_its_own_tree() {
+        let own = std::process::id();
+        assert!(exists(own));
+        assert!(tree(&[own]).contains(&own));
+        assert!(tree_threads(&[own]).contains(&own));
+    }
+}

@@ -1,0 +1,318 @@
+//! A recording from beginning to end: the target is started or found, events count, records become a profile.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant, SystemTime};
+
+use plumb_profile::{EventId, Profile};
+
+use crate::account::Account;
+use crate::attr::{self, Sampling};
+use crate::error::Error;
+use crate::events::{Attachment, Events, Rings};
+use crate::growth::Growth;
+use crate::host::Host;
+use crate::ingest::{Filter, Ingest, Source, Statistics};
+use crate::merge::Merge;
+use crate::probe::Abilities;
+use crate::procfs;
+use crate::ring::Ring;
+use crate::setup::{self, Setup};
+use crate::steer::{Action, Steering};
+use crate::sys::process::{Child, Held, pidfd};
+use crate::sys::signals::{self, Signals};
+use crate::sys::usage::{CpuTime, monotonic_ns, own_cpu_time, raise_file_limit};
+use crate::target::{End, Launch, Options, Target};
+
+/// A ring holds at least this many samples, so that the recorder may sleep a while.
+const SAMPLES_IN_RING: usize = 64;
+
+/// A recording that is going on.
+pub struct Recorder {
+    host: Host,
+    setup: Setup,
+    signals: Signals,
+    steering: Steering,
+    child: Option<Child>,
+    exited: Option<(ExitStatus, CpuTime)>,
+    /// Become readable when the processes to be recorded end.
+    ends: Vec<OwnedFd>,
+    pids: Vec<u32>,
+    events: Events,
+    rings: Merge<Ring>,
+    growth: Growth,
+    ingest: Ingest,
+    event: EventId,
+    account: Account,
+    began: Began,
+}
+
+/// When a recording began.
+struct Began {
+    monotonic_ns: u64,
+    unix_ns: u64,
+    own: CpuTime,
+}
+
+/// A finished recording.
+pub struct Recorded {
+    /// What was recorded: addresses, not names. Its `meta` is filled in but for what only the caller knows.
+    pub profile: Profile,
+    /// What became of the samples.
+    pub statistics: Statistics,
+    /// How it was recorded.
+    pub setup: Setup,
+    /// Processor time of the target, user and kernel apart, if it is known.
+    pub target_cpu: Option<CpuTime>,
+    /// A command that outlives its recording.
+    pub running: Option<Running>,
+}
+
+/// A command that still runs.
+#[derive(Debug)]
+pub struct Running(Child);
+
+impl Running {
+    /// Waits for its end.
+    pub fn wait(self) -> std::io::Result<Option<ExitStatus>> {
+        Ok(self.0.wait()?.map(|(status, _)| status))
+    }
+}
+
+impl Recorder {
+    /// Begins to record. A command has begun its program when this returns.
+    pub fn start(target: &Target, options: &Options) -> Result<Self, Error> {
+        let own = own_cpu_time();
+        let host = Host::read();
+        raise_file_limit();
+        if let Target::Processes(pids) = target
+            && let Some(&pid) = pids.iter().find(|&&pid| !procfs::exists(pid))
+        {
+            return Err(Error::NoSuchProcess(pid));
+        }
+        let mut abilities = Abilities::find(&host, false);
+        let machine = std::mem::replace(&mut abilities.machine, Ok(()));
+        let (sampling, mut limits) = setup::choose(&host, abilities, options)?;
+        let (rings, mapped) = Rings::map(&host.cpus)?;
+        let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
+        let held = match target {
+            Target::Command(launch) => Some(hold(launch, &signals)?),
+            _ => None,
+        };
+        let pids = match (&held, target) {
+            (Some(held), _) => vec![held.pid()],
+            (None, Target::Processes(pids)) => pids.clone(),
+            (None, _) => Vec::new(),
+        };
+        let attachment = setup::attach(&host, machine, target, &pids, &mut limits)?;
+        let growth = Growth::new(sampling.stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
+        let inherit = matches!(attachment, Attachment::Processes(_));
+        let sampling = Sampling { stack_copy: growth.bytes(), inherit, ..sampling };
+        let ends = pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect();
+        let account = match &attachment {
+            Attachment::Cgroup(_) => Account::Cgroup,
+            _ if held.is_some() => Account::Command(pids.first().copied().unwrap_or(0)),
+            _ if pids.is_empty() => Account::of_machine(),
+            _ => Account::of_processes(&pids),
+        };
+        let scope = setup::scope(&attachment, target);
+        let began = Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own };
+        let events = Events::start(rings, attachment, sampling)?;
+        let mut ingest = ingest_for(target, &events, &pids);
+        let event = ingest.add_event(sampling.counter.name(), sampling.counter.unit());
+        let Sampling { counter, code, frequency_hz, .. } = sampling;
+        let mut recorder = Self {
+            host,
+            setup: Setup { counter, code, frequency_hz, scope, limits },
+            signals,
+            steering: Steering::default(),
+            child: None,
+            exited: None,
+            ends,
+            pids,
+            events,
+            rings: Merge::new(mapped, attr::parse_info()),
+            growth,
+            ingest,
+            event,
+            account,
+            began,
+        };
+        if let (Some(held), Target::Command(launch)) = (held, target) {
+            recorder.child = Some(release(held, launch)?);
+        }
+        Ok(recorder)
+    }
+
+    /// What is recorded, and where that is less than what was asked for.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// What became of the samples so far.
+    pub fn statistics(&self) -> &Statistics {
+        self.ingest.statistics()
+    }
+
+    /// Time since the beginning.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(monotonic_ns().saturating_sub(self.began.monotonic_ns))
+    }
+
+    /// Sleeps until there are records to read, the target ends or `timeout` has passed, and reads the records.
+    /// `Some` once the recording is to be finished.
+    pub fn step(&mut self, timeout: Duration) -> Result<Option<End>, Error> {
+        let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        let mut files = vec![self.signals.as_fd()];
+        files.extend(self.ends.iter().map(AsFd::as_fd));
+        files.extend(self.events.rings().descriptors());
+        let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
+        let gone: Vec<bool> = ready.iter().skip(1).take(self.ends.len()).copied().collect();
+        if let Some(end) = self.heed_signals().or_else(|| self.heed_ends(&gone)) {
+            // No sample after the end: what others do in the meantime is not the target's.
+            self.events.stop();
+            return Ok(Some(end));
+        }
+        self.read(monotonic_ns());
+        self.account.look();
+        self.grow();
+        Ok(None)
+    }
+
+    /// Ends the recording.
+    pub fn finish(mut self) -> Recorded {
+        self.events.stop();
+        let ended = monotonic_ns();
+        let target_cpu = self.target_cpu();
+        self.read(u64::MAX);
+        let counted = self.ingest.statistics().lost_samples + self.ingest.statistics().lost_records;
+        // The last loss has no record that tells of it.
+        self.ingest.lost(self.events.lost().saturating_sub(counted));
+        let sampling = self.events.sampling();
+        let running = if self.exited.is_none() { self.child.map(Running) } else { None };
+        let (mut profile, statistics) = self.ingest.finish();
+        let meta = &mut profile.meta;
+        meta.host = self.host.name;
+        meta.kernel = self.host.kernel;
+        meta.arch = std::env::consts::ARCH.into();
+        meta.cpus = u32::try_from(self.host.cpus.len()).unwrap_or(u32::MAX);
+        meta.start_unix_ns = self.began.unix_ns;
+        meta.start_ns = self.began.monotonic_ns;
+        meta.duration_ns = ended.saturating_sub(self.began.monotonic_ns);
+        meta.frequency_hz = Some(self.setup.frequency_hz);
+        meta.scope = self.setup.scope;
+        meta.target_cpu_ns = target_cpu.map(|time| nanoseconds(time.total()));
+        meta.recorder_cpu_ns = Some(nanoseconds(own_cpu_time().since(self.began.own).total()));
+        meta.lost_samples = statistics.lost_samples;
+        meta.damaged_records = statistics.damaged_records;
+        meta.stack_copy_bytes = sampling.stack_copy;
+        meta.warnings.extend(self.setup.limits.iter().cloned());
+        Recorded { profile, statistics, setup: self.setup, target_cpu, running }
+    }
+
+    fn heed_signals(&mut self) -> Option<End> {
+        while let Some(signal) = self.signals.next() {
+            let running = self.child.filter(|_| self.exited.is_none());
+            match self.steering.on(signal, running.is_some(), Instant::now()) {
+                Action::Ignore => {}
+                Action::Reap => {
+                    if let Some(end) = self.reap() {
+                        return Some(end);
+                    }
+                }
+                Action::PassOn(number) => {
+                    if let Some(child) = running {
+                        let _ = signals::send(child.pid(), number);
+                    }
+                }
+                Action::End(number) => return self.reap().or(Some(End::Signal(number))),
+            }
+        }
+        self.steering.overdue(Instant::now()).map(End::Signal)
+    }
+
+    fn reap(&mut self) -> Option<End> {
+        let exited = self.child?.try_wait().ok()??;
+        self.exited = Some(exited);
+        Some(End::Exited(exited.0))
+    }
+
+    /// Forgets processes that have ended; an end if there is none left.
+    fn heed_ends(&mut self, gone: &[bool]) -> Option<End> {
+        if self.child.is_some() || self.pids.is_empty() {
+            return None;
+        }
+        if gone.contains(&true) {
+            let mut gone = gone.iter();
+            self.ends.retain(|_| !gone.next().copied().unwrap_or(false));
+            // A process that has ended shows as a zombie until its parent takes notice.
+            return self.ends.is_empty().then_some(End::Gone);
+        }
+        // Without pidfds (before kernel 5.3) the look at /proc does.
+        let all_gone = self.ends.is_empty() && !self.pids.iter().any(|&pid| procfs::exists(pid));
+        all_gone.then_some(End::Gone)
+    }
+
+    fn read(&mut self, until_ns: u64) {
+        let (ingest, event) = (&mut self.ingest, self.event);
+        self.rings.drain(until_ns, |record| ingest.record(event, record));
+    }
+
+    fn grow(&mut self) {
+        let statistics = self.ingest.statistics();
+        let Some(bytes) = self.growth.wanted(statistics.samples, statistics.beyond_copy) else { return };
+        if self.events.grow(bytes).is_err() {
+            // Out of descriptors, say: what is there goes on, and isn't asked to grow again.
+            self.growth = Growth::new(self.growth.bytes(), self.growth.bytes());
+            return;
+        }
+        // What is in the rings still has the smaller copies.
+        self.read(monotonic_ns());
+        let statistics = self.ingest.statistics();
+        self.growth.grown(bytes, statistics.samples, statistics.beyond_copy);
+    }
+
+    fn target_cpu(&mut self) -> Option<CpuTime> {
+        self.account.look();
+        match (self.events.attachment(), self.exited) {
+            (Attachment::Cgroup(cgroup), exited) => cgroup.cpu_time().or(exited.map(|(_, time)| time)),
+            (_, Some((_, time))) => Some(time),
+            (_, None) => self.account.used(),
+        }
+    }
+}
+
+fn hold(launch: &Launch, signals: &Signals) -> Result<Held, Error> {
+    Held::fork(launch.command(), &launch.name(), signals.before()).map_err(|error| failed(launch, error))
+}
+
+fn release(held: Held, launch: &Launch) -> Result<Child, Error> {
+    held.release().map_err(|error| failed(launch, error))
+}
+
+fn failed(launch: &Launch, error: std::io::Error) -> Error {
+    Error::Command { name: launch.program.to_string_lossy().into_owned(), error }
+}
+
+fn ingest_for(target: &Target, events: &Events, pids: &[u32]) -> Ingest {
+    let tree = procfs::tree(pids);
+    let filter = match (events.attachment(), target) {
+        (Attachment::Everyone, Target::Command(_) | Target::Processes(_)) => Filter::Tree(tree.clone()),
+        _ => Filter::All,
+    };
+    let mut ingest = Ingest::new(Source::Live, filter);
+    // After the events have started: what happens from then on comes as records.
+    if let Target::Machine = target {
+        ingest.read_all_processes();
+    }
+    tree.into_iter().for_each(|pid| ingest.read_process(pid));
+    ingest
+}
+
+fn unix_ns() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanoseconds)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

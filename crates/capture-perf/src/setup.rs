@@ -1,0 +1,123 @@
+//! From what is wanted to what can be had: counter, frequency, code, and whom the events are attached to.
+//!
+//! The order of preference: events on each processor scoped to a cgroup of the target; else on each processor, sorted
+//! out while recording; else inherited by the target's threads, which loses much of short-lived processes, as the
+//! kernel moves the counters of equal contexts between tasks instead of switching them.
+
+use plumb_profile::Scope;
+
+use crate::attr::{Code, Counter, Sampling};
+use crate::cgroup::Cgroup;
+use crate::error::{Error, MACHINE};
+use crate::events::{Attachment, classify};
+use crate::host::Host;
+use crate::probe::Abilities;
+use crate::target::{Options, Target};
+
+/// What is recorded, after what this machine and user allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// What samples are taken by.
+    pub counter: Counter,
+    /// Which code is sampled.
+    pub code: Code,
+    /// Samples per second of processor time.
+    pub frequency_hz: u32,
+    /// Whom the events are attached to.
+    pub scope: Scope,
+    /// Where this is less than what was asked for: one sentence each, with what would allow more.
+    pub limits: Vec<String>,
+}
+
+/// What the counter, code and frequency can be.
+pub(crate) fn choose(
+    host: &Host,
+    abilities: Abilities,
+    options: &Options,
+) -> Result<(Sampling, Vec<String>), Error> {
+    let mut limits = Vec::new();
+    abilities.own.map_err(|error| classify(error, "your own processes"))?;
+    let mut code = options.code;
+    if let (Code::All | Code::Kernel, Err(error)) = (code, abilities.kernel) {
+        if code == Code::Kernel {
+            return Err(classify(error, "the kernel"));
+        }
+        code = Code::User;
+        limits.push(format!(
+            "user code only: the kernel is hidden ({}); to see it: sudo sysctl kernel.perf_event_paranoid=1",
+            paranoid(host)
+        ));
+    }
+    let mut frequency_hz = options.frequency_hz.max(1);
+    if let Some(most) = host.max_sample_rate.filter(|&most| most > 0 && most < frequency_hz) {
+        frequency_hz = most;
+        limits.push(format!(
+            "{most} samples a second, not {}: the kernel allows no more; to change it: \
+             sudo sysctl kernel.perf_event_max_sample_rate={}",
+            options.frequency_hz, options.frequency_hz
+        ));
+    }
+    let sampling = Sampling {
+        counter: abilities.counter,
+        code,
+        frequency_hz,
+        stack_copy: options.stack_copy,
+        inherit: false,
+        count_lost: abilities.count_lost,
+    };
+    Ok((sampling, limits))
+}
+
+/// Whom to attach events to. `pids`: the command's, or the processes to record.
+pub(crate) fn attach(
+    host: &Host,
+    machine: std::io::Result<()>,
+    target: &Target,
+    pids: &[u32],
+    limits: &mut Vec<String>,
+) -> Result<Attachment, Error> {
+    if let Err(error) = machine {
+        if matches!(target, Target::Machine) {
+            return Err(classify(error, MACHINE));
+        }
+        limits.push(format!(
+            "events are inherited from thread to thread, which misses much of short-lived processes ({}); \
+             for all of them: sudo sysctl kernel.perf_event_paranoid=0, or run as root",
+            paranoid(host)
+        ));
+        return Ok(Attachment::Processes(pids.to_vec()));
+    }
+    let Target::Command(_) = target else { return Ok(Attachment::Everyone) };
+    match cgroup_of(pids) {
+        Ok(cgroup) => Ok(Attachment::Cgroup(cgroup)),
+        Err(error) => {
+            limits.push(format!(
+                "the whole machine is sampled and sorted out while recording, as no cgroup could be made: {error}"
+            ));
+            Ok(Attachment::Everyone)
+        }
+    }
+}
+
+fn cgroup_of(pids: &[u32]) -> std::io::Result<Cgroup> {
+    let cgroup = Cgroup::create()?;
+    pids.iter().try_for_each(|&pid| cgroup.add(pid))?;
+    Ok(cgroup)
+}
+
+fn paranoid(host: &Host) -> String {
+    match host.paranoid {
+        Some(level) => format!("kernel.perf_event_paranoid is {level}"),
+        None => "kernel.perf_event_paranoid is not readable".into(),
+    }
+}
+
+/// What the attachment is called in a profile.
+pub(crate) fn scope(attachment: &Attachment, target: &Target) -> Scope {
+    match (attachment, target) {
+        (Attachment::Cgroup(_), _) => Scope::Cgroup,
+        (Attachment::Everyone, Target::Machine) => Scope::System,
+        (Attachment::Everyone, _) => Scope::FilteredSystem,
+        (Attachment::Processes(_), _) => Scope::Inherited,
+    }
+}

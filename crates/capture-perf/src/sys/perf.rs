@@ -1,0 +1,92 @@
+//! `perf_event_open(2)` and the ioctls of its descriptors.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+
+use perf_event_open_sys::bindings::{
+    PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, PERF_FORMAT_LOST, perf_event_attr,
+};
+use perf_event_open_sys::ioctls;
+
+/// Whom an event counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whom<'a> {
+    /// The thread of this id, 0 for the calling one.
+    Thread(u32),
+    /// Every thread on the processor.
+    Everyone,
+    /// The threads in the cgroup whose directory this is, and below it.
+    Cgroup(BorrowedFd<'a>),
+}
+
+/// An open event. Closing it ends the event; what it wrote to a ring stays there.
+#[derive(Debug)]
+pub(crate) struct Event {
+    file: File,
+    counts_lost: bool,
+}
+
+impl Event {
+    /// Opens an event on processor `cpu`.
+    pub fn open(attr: &perf_event_attr, whom: Whom<'_>, cpu: u32) -> io::Result<Self> {
+        let mut attr = *attr;
+        let cpu = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let (pid, flag) = match whom {
+            Whom::Thread(tid) => (i32::try_from(tid).map_err(|_| io::ErrorKind::InvalidInput)?, 0),
+            Whom::Everyone => (-1, 0),
+            Whom::Cgroup(directory) => (directory.as_raw_fd(), PERF_FLAG_PID_CGROUP),
+        };
+        let flags = (PERF_FLAG_FD_CLOEXEC | flag).into();
+        // SAFETY: `attr` is a live, initialised perf_event_attr whose size field says its size; the kernel reads it
+        // and writes no more than its size field. No group leader (-1).
+        let fd = unsafe { perf_event_open_sys::perf_event_open(&mut attr, pid, cpu, -1, flags) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
+        let file = unsafe { File::from_raw_fd(fd) };
+        Ok(Self { file, counts_lost: attr.read_format == u64::from(PERF_FORMAT_LOST) })
+    }
+
+    /// Starts counting.
+    pub fn enable(&self) -> io::Result<()> {
+        // SAFETY: takes no pointer.
+        check(unsafe { ioctls::ENABLE(self.file.as_raw_fd(), 0) })
+    }
+
+    /// Stops counting. Events that children inherited stop as well.
+    pub fn disable(&self) -> io::Result<()> {
+        // SAFETY: takes no pointer.
+        check(unsafe { ioctls::DISABLE(self.file.as_raw_fd(), 0) })
+    }
+
+    /// Sends this event's records to the ring of `owner`, which must be an event of the same processor and clock.
+    pub fn output_to(&self, owner: &Event) -> io::Result<()> {
+        // SAFETY: takes a descriptor, no pointer.
+        check(unsafe { ioctls::SET_OUTPUT(self.file.as_raw_fd(), owner.file.as_raw_fd()) })
+    }
+
+    /// How many records of this event found no room in the ring, if the kernel counts that (6.0 and newer).
+    pub fn lost(&self) -> Option<u64> {
+        if !self.counts_lost {
+            return None;
+        }
+        // With PERF_FORMAT_LOST alone: the counter's value, then the number of lost records.
+        let mut words = [0; 16];
+        (&self.file).read_exact(&mut words).ok()?;
+        let (_, lost) = words.split_at(8);
+        Some(u64::from_ne_bytes(lost.try_into().ok()?))
+    }
+
+    /// The descriptor, for mapping and polling.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+fn check(result: i32) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

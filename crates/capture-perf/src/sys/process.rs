@@ -1,0 +1,130 @@
+//! Starting a child that waits before its exec, and learning of the end of processes.
+
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
+use std::thread::JoinHandle;
+
+use super::signals::Mask;
+use super::usage::{CpuTime, of_rusage};
+
+/// A forked child that has not begun its program yet.
+pub(crate) struct Held {
+    pid: u32,
+    go: PipeWriter,
+    /// `Command::spawn` returns only after the exec, so it has a thread of its own.
+    spawn: JoinHandle<io::Result<()>>,
+}
+
+impl Held {
+    /// Forks. The child calls itself `name` and waits for [`Held::release`]; should the recorder die first, it
+    /// exits. It runs its program with the signals in `mask` blocked.
+    pub fn fork(mut command: Command, name: &str, mask: Mask) -> io::Result<Self> {
+        let (mut pid_reader, pid_writer) = io::pipe()?;
+        let (go_reader, go) = io::pipe()?;
+        let go_in_child = go.as_raw_fd();
+        let name = CString::new(name.as_bytes()).unwrap_or_default();
+        let wait = move || wait_before_exec(&pid_writer, &go_reader, go_in_child, &name, mask);
+        // SAFETY: the closure only makes async-signal-safe system calls and allocates nothing.
+        unsafe { command.pre_exec(wait) };
+        let spawn =
+            std::thread::Builder::new().name("launch".into()).spawn(move || command.spawn().map(drop))?;
+        let mut pid = [0; 4];
+        if pid_reader.read_exact(&mut pid).is_err() {
+            // The pipe ended: there was no fork, and spawn says why.
+            drop(go);
+            return Err(joined(spawn).err().unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into()));
+        }
+        Ok(Self { pid: u32::from_ne_bytes(pid), go, spawn })
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Lets it go on to its exec. An error is the exec's, and the child is gone.
+    pub fn release(mut self) -> io::Result<Child> {
+        self.go.write_all(&[1])?;
+        joined(self.spawn).map(|()| Child { pid: self.pid })
+    }
+}
+
+fn joined(thread: JoinHandle<io::Result<()>>) -> io::Result<()> {
+    thread.join().unwrap_or_else(|_| Err(io::Error::other("the launching thread panicked")))
+}
+
+/// Runs in the child between fork and exec: async-signal-safe calls only.
+fn wait_before_exec(
+    pid: &PipeWriter,
+    go_reader: &PipeReader,
+    go_writer: i32,
+    name: &CString,
+    mask: Mask,
+) -> io::Result<()> {
+    mask.restore();
+    // SAFETY: `name` is a live, terminated string. The child's copy of the pipe's writing end is closed once, and
+    // nobody uses it here; while it is open, the end of the recorder could not be noticed.
+    let own = unsafe {
+        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+        libc::close(go_writer);
+        libc::getpid()
+    };
+    (&mut &*pid).write_all(&own.to_ne_bytes())?;
+    (&mut &*go_reader).read_exact(&mut [0])
+}
+
+/// A child that has begun its program. Not waited for when dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Child {
+    pid: u32,
+}
+
+impl Child {
+    /// Its process id.
+    pub fn pid(self) -> u32 {
+        self.pid
+    }
+
+    /// How it ended, and what it and the descendants that it waited for used; `None` while it runs.
+    pub fn try_wait(self) -> io::Result<Option<(ExitStatus, CpuTime)>> {
+        self.wait4(libc::WNOHANG)
+    }
+
+    /// Waits for its end.
+    pub fn wait(self) -> io::Result<Option<(ExitStatus, CpuTime)>> {
+        self.wait4(0)
+    }
+
+    fn wait4(self, options: i32) -> io::Result<Option<(ExitStatus, CpuTime)>> {
+        let mut status = 0;
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        let pid = i32::try_from(self.pid).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: both pointers are to live values; zeroed is a valid rusage.
+        let (result, usage) =
+            unsafe { (libc::wait4(pid, &mut status, options, usage.as_mut_ptr()), usage.assume_init()) };
+        match result {
+            0 => Ok(None),
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(Some((ExitStatus::from_raw(status), of_rusage(&usage)))),
+        }
+    }
+}
+
+/// A descriptor that becomes readable when the process ends (kernel 5.3 and newer).
+pub(crate) fn pidfd(pid: u32) -> io::Result<OwnedFd> {
+    let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: takes no pointer.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let fd = i32::try_from(fd).map_err(|_| io::ErrorKind::InvalidData)?;
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor (close-on-exec) for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

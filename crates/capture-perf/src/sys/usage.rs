@@ -1,0 +1,96 @@
+//! Clocks and accounting: what time it is, who used how much processor time, and limits.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
+/// CLOCK_MONOTONIC in nanoseconds: the clock of all records.
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut time = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the pointer is to a live timespec; zeroed is valid should the call fail, which it can't for this clock.
+    let time = unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+        time.assume_init()
+    };
+    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
+}
+
+/// Processor time in user code and in the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// In user code.
+    pub user: Duration,
+    /// In the kernel.
+    pub system: Duration,
+}
+
+impl CpuTime {
+    /// Both.
+    pub fn total(self) -> Duration {
+        self.user + self.system
+    }
+
+    /// What was used since `before`.
+    pub fn since(self, before: CpuTime) -> CpuTime {
+        CpuTime {
+            user: self.user.saturating_sub(before.user),
+            system: self.system.saturating_sub(before.system),
+        }
+    }
+}
+
+impl std::ops::AddAssign for CpuTime {
+    fn add_assign(&mut self, other: CpuTime) {
+        self.user += other.user;
+        self.system += other.system;
+    }
+}
+
+/// What all threads of this process have used so far.
+pub fn own_cpu_time() -> CpuTime {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a live rusage; zeroed is valid should the call fail.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    of_rusage(&usage)
+}
+
+pub(super) fn of_rusage(usage: &libc::rusage) -> CpuTime {
+    let time =
+        |t: libc::timeval| Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64);
+    CpuTime { user: time(usage.ru_utime), system: time(usage.ru_stime) }
+}
+
+/// Ticks of /proc/PID/stat in a second.
+pub(crate) fn ticks_per_second() -> u64 {
+    // SAFETY: takes no pointer.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
+}
+
+/// Allows as many open files as the hard limit does: an event for each thread and processor takes many.
+pub(crate) fn raise_file_limit() {
+    if let Ok(mut files) = limit(libc::RLIMIT_NOFILE) {
+        files.rlim_cur = files.rlim_max;
+        // SAFETY: the pointer is to a live, initialised rlimit.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &files) };
+    }
+}
+
+fn limit(which: libc::__rlimit_resource_t) -> io::Result<libc::rlimit> {
+    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: the pointer is to a live rlimit, which is filled in or stays zero.
+    let (result, limit) = unsafe { (libc::getrlimit(which, limit.as_mut_ptr()), limit.assume_init()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(limit) }
+}
+
+/// Size of a memory page in bytes.
+pub(crate) fn page_size() -> usize {
+    // SAFETY: takes no pointer.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)
+}
