@@ -1,14 +1,214 @@
-//! `plumb record`.
+//! `plumb record`: samples a command, processes or the machine, and writes a recording.
+//!
+//! Not here: sampling itself (capture-perf), names (symbolize), the file's format (formats).
 
-use std::process::ExitCode;
+pub(crate) mod causes;
+mod headline;
+mod live;
+mod output;
 
-use anyhow::Result;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use plumb_capture_perf::{Code, End, Launch, Options, Recorded, Recorder, Target};
+
+use live::Live;
+use output::Output;
+
+/// How often the recorder looks around when nothing wakes it: files that the target deletes are opened before.
+const STEP: Duration = Duration::from_millis(100);
 
 /// Arguments of `plumb record`.
 #[derive(clap::Args)]
-pub struct Args {}
+#[command(override_usage = "plumb record [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
+                            plumb record [OPTIONS] -p PID[,PID]...\n       plumb record [OPTIONS] -a")]
+pub struct Args {
+    /// Samples per second of processor time
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 999,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frequency: u32,
+
+    /// Record these running processes, with their threads and children, until Ctrl-C or --duration
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["all", "command"])]
+    pid: Vec<u32>,
+
+    /// Record everything that runs, until Ctrl-C or --duration
+    #[arg(short, long, conflicts_with = "command")]
+    all: bool,
+
+    /// End the recording after this many seconds; a command goes on without it
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    duration: Option<Duration>,
+
+    /// Where to write the recording; one that is there is kept as FILE.old
+    #[arg(short, long, value_name = "FILE", default_value = "profile.plumb")]
+    output: PathBuf,
+
+    /// Sample user code only
+    #[arg(long, conflicts_with = "kernel_only")]
+    user_only: bool,
+
+    /// Sample the kernel only
+    #[arg(long)]
+    kernel_only: bool,
+
+    /// Ask debuginfod servers for symbols that are missing here
+    #[arg(long)]
+    debuginfod: bool,
+
+    /// No live line and no summary
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// The command to record, after any VAR=VALUE for its environment
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
 
 /// Runs `plumb record`.
-pub fn run(_args: Args) -> Result<ExitCode> {
-    anyhow::bail!("not built yet")
+pub fn run(args: Args) -> Result<ExitCode> {
+    let target = target(&args)?;
+    let output = Output::check(&args.output)?;
+    let code = match (args.user_only, args.kernel_only) {
+        (true, _) => Code::User,
+        (_, true) => Code::Kernel,
+        _ => Code::All,
+    };
+    let options = Options { frequency_hz: args.frequency, code, ..Options::default() };
+    let mut recorder = match Recorder::start(&target, &options) {
+        Ok(recorder) => recorder,
+        Err(error) => {
+            eprintln!("plumb: {error}");
+            return Ok(ExitCode::from(error.exit_code()));
+        }
+    };
+    let mut live = Live::new(args.quiet);
+    if !matches!(target, Target::Command(_)) && args.duration.is_none() {
+        live.note("recording; Ctrl-C ends it");
+    }
+    let end = record(&mut recorder, args.duration, &mut live);
+    let recorded = recorder.finish();
+    live.clear();
+    let written = write(&args, recorded, &output, &mut live);
+    let (running, written) = match written {
+        Ok(running) => (running, true),
+        Err(error) => {
+            eprintln!("plumb: {error:#}");
+            (None, false)
+        }
+    };
+    let code = match end? {
+        // The time is up, and the command goes on: it has the terminal, so stay until it has ended.
+        None => running.and_then(|running| running.wait().ok()?).map_or(0, exit_code),
+        Some(End::Exited(status)) => exit_code(status),
+        Some(End::Signal(number)) if matches!(target, Target::Command(_)) => 128 + number as u8,
+        Some(End::Signal(_) | End::Gone) => 0,
+    };
+    Ok(ExitCode::from(if written || code != 0 { code } else { 1 }))
+}
+
+/// Records until an end, `None`: until the time is up.
+fn record(recorder: &mut Recorder, duration: Option<Duration>, live: &mut Live) -> Result<Option<End>> {
+    loop {
+        let left = duration.map(|duration| duration.saturating_sub(recorder.elapsed()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(None);
+        }
+        let end = recorder.step(left.map_or(STEP, |left| left.min(STEP)))?;
+        if end.is_some() {
+            return Ok(end);
+        }
+        live.show(recorder.elapsed(), recorder.statistics());
+    }
+}
+
+/// Finds names, writes the recording and says what was recorded. Gives back a command that still runs.
+fn write(
+    args: &Args,
+    recorded: Recorded,
+    output: &Output,
+    live: &mut Live,
+) -> Result<Option<plumb_capture_perf::Running>> {
+    let Recorded { mut profile, target_cpu, setup, running, .. } = recorded;
+    profile.meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
+    profile.meta.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    // First without names: should finding them be interrupted, or need more disk than there is, this one stays.
+    let mut written = output.write(&profile)?;
+    let options = plumb_symbolize::Options { debuginfod: args.debuginfod, ..Default::default() };
+    plumb_symbolize::symbolize(&mut profile, &options, &mut |progress| live.progress(&progress));
+    live.clear();
+    let own = plumb_capture_perf::own_cpu_time().total();
+    profile.meta.recorder_cpu_ns = u64::try_from(own.as_nanos()).ok();
+    match written.replace(&profile) {
+        Ok(()) => {}
+        Err(error) => eprintln!("plumb: {error:#}\nplumb: the recording is there, but without symbols"),
+    }
+    if !args.quiet {
+        headline::print(&profile, &setup, target_cpu, &written);
+    }
+    Ok(running)
+}
+
+fn target(args: &Args) -> Result<Target> {
+    if args.all {
+        return Ok(Target::Machine);
+    }
+    if !args.pid.is_empty() {
+        return Ok(Target::Processes(args.pid.clone()));
+    }
+    let variables = args.command.iter().map_while(|word| variable(word));
+    let environment: Vec<(OsString, OsString)> = variables.collect();
+    let mut words = args.command.iter().skip(environment.len()).cloned();
+    let Some(program) = words.next() else {
+        bail!("nothing to record: name a command, or processes (-p PID), or everything (-a)");
+    };
+    Ok(Target::Command(Launch { program, arguments: words.collect(), environment }))
+}
+
+/// The name and value of a word like `VAR=x`.
+fn variable(word: &OsStr) -> Option<(OsString, OsString)> {
+    let bytes = word.as_bytes();
+    let equals = bytes.iter().position(|&byte| byte == b'=')?;
+    let (name, value) = (&bytes[..equals], &bytes[equals + 1..]);
+    let is_name = !name.first()?.is_ascii_digit()
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    is_name.then(|| (OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// The exit status as a shell gives it.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
+    u8::try_from(code).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_look_like_a_shells() {
+        let variable = |word: &str| variable(OsStr::new(word));
+        assert_eq!(variable("A_1=x=y"), Some(("A_1".into(), "x=y".into())));
+        assert_eq!(variable("A="), Some(("A".into(), "".into())));
+        assert_eq!(variable("./x=y"), None);
+        assert_eq!(variable("1A=x"), None);
+        assert_eq!(variable("=x"), None);
+        assert_eq!(variable("make"), None);
+    }
+
+    #[test]
+    fn exit_statuses_are_those_of_a_shell() {
+        assert_eq!(exit_code(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(exit_code(ExitStatus::from_raw(15)), 143);
+    }
 }

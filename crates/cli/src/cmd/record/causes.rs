@@ -1,0 +1,166 @@
+//! How many stacks of a profile are complete, and why the others are not: by reason and by the file to blame.
+
+use std::collections::{BTreeMap, HashMap};
+
+use plumb_profile::{Cut, DsoId, DsoKind, Found, Profile, StackId};
+
+/// What became of the stacks of a profile, counted in samples.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stacks {
+    /// All samples.
+    pub samples: u64,
+    /// With a stack that reaches its root.
+    pub complete: u64,
+    /// Of the complete ones, those with frames taken from earlier samples.
+    pub stitched: u64,
+    /// Why the others don't, most frequent first.
+    pub causes: Vec<Cause>,
+}
+
+/// A reason for incomplete stacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cause {
+    /// The reason.
+    pub cut: Cut,
+    /// The file that is to blame, if one is.
+    pub file: Option<String>,
+    /// Samples.
+    pub samples: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Outcome {
+    Complete { stitched: bool },
+    Cut(Cut, Option<DsoId>),
+}
+
+impl Stacks {
+    /// Counts.
+    pub fn of(profile: &Profile) -> Self {
+        let mut outcomes: HashMap<StackId, Outcome> = HashMap::new();
+        let mut causes: BTreeMap<(Cut, Option<DsoId>), u64> = BTreeMap::new();
+        let mut stacks = Self::default();
+        for sample in profile.samples.iter() {
+            stacks.samples += 1;
+            let outcome = match sample.stack {
+                Some(stack) => *outcomes.entry(stack).or_insert_with(|| outcome(profile, stack)),
+                None => Outcome::Cut(Cut::NoUserStack, None),
+            };
+            match outcome {
+                Outcome::Complete { stitched } => {
+                    stacks.complete += 1;
+                    stacks.stitched += u64::from(stitched);
+                }
+                Outcome::Cut(cut, dso) => *causes.entry((cut, dso)).or_default() += 1,
+            }
+        }
+        stacks.causes = by_file(profile, causes);
+        stacks
+    }
+}
+
+fn outcome(profile: &Profile, stack: StackId) -> Outcome {
+    let root = &profile.frames[profile.stacks.root(stack)];
+    match root.cut() {
+        Some(cut) => Outcome::Cut(cut, root.dso),
+        None => Outcome::Complete {
+            stitched: profile
+                .frames_of(Some(stack))
+                .any(|frame| profile.frames[frame].found == Found::Stitched),
+        },
+    }
+}
+
+fn by_file(profile: &Profile, counts: BTreeMap<(Cut, Option<DsoId>), u64>) -> Vec<Cause> {
+    let mut merged: BTreeMap<(Cut, Option<String>), u64> = BTreeMap::new();
+    for ((cut, dso), samples) in counts {
+        let file = dso.map(|dso| name(profile, dso));
+        *merged.entry((cut, file)).or_default() += samples;
+    }
+    let mut causes: Vec<Cause> =
+        merged.into_iter().map(|((cut, file), samples)| Cause { cut, file, samples }).collect();
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.samples));
+    causes
+}
+
+fn name(profile: &Profile, dso: DsoId) -> String {
+    let dso = &profile.dsos[dso];
+    let path = profile.strings.get(dso.path);
+    match dso.kind {
+        DsoKind::Anonymous { pid } => format!("{path} of process {pid}"),
+        _ => path.to_owned(),
+    }
+}
+
+impl Cause {
+    /// What it is, for people.
+    pub fn text(&self) -> String {
+        match &self.file {
+            Some(file) => format!("{}: {file}", self.cut.text()),
+            None => self.cut.text().to_owned(),
+        }
+    }
+
+    /// What the user can do about it; empty if nothing.
+    pub fn remedy(&self) -> &'static str {
+        match self.cut {
+            Cut::CopyTooShort => "none: the kernel copies no more than 64 KiB of a stack",
+            Cut::NoUnwindInfo => "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer",
+            Cut::BadUnwindInfo => "build it anew, or with -fno-omit-frame-pointer",
+            Cut::JitCode => {
+                "keep frame pointers: node --perf-basic-prof --interpreted-frames-native-stack, \
+                 java -XX:+PreserveFramePointer, python -X perf"
+            }
+            Cut::FileUnreadable => "record as a user who may read it, and keep it in place while recording",
+            Cut::NoUserStack => "record it with plumb, or with perf record --call-graph dwarf",
+            Cut::NotMapped
+            | Cut::StackUnreadable
+            | Cut::RegisterUnknown
+            | Cut::NotAdvancing
+            | Cut::TooManyFrames => "",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_profile::{Address, Event, Frame, FrameKind, Process, Sample, Thread};
+
+    #[test]
+    fn causes_are_counted_by_file_and_the_sum_is_all_samples() {
+        let mut profile = Profile::default();
+        let empty = profile.strings.empty();
+        let path = profile.strings.add("/usr/lib/libx.so");
+        let dso = profile.dsos.add(plumb_profile::Dso {
+            path,
+            build_id: None,
+            kind: DsoKind::File,
+            addresses: plumb_profile::AddressSpace::Svma,
+        });
+        let event = profile.events.push(Event { name: empty, unit: empty });
+        let process = profile.processes.push(Process { pid: 1, ppid: 0, exe: empty });
+        let thread = profile.threads.push(Thread { process, tid: 1, comm: empty });
+        let code = |found, address| Frame {
+            kind: FrameKind::User,
+            dso: Some(dso),
+            address: Address(address),
+            is_return: false,
+            found,
+        };
+        let sampled = profile.frames.add(code(Found::Sampled, 1));
+        let stitched = profile.frames.add(code(Found::Stitched, 2));
+        let cut = profile.frames.add(Frame::marker(Cut::NoUnwindInfo, Some(dso)));
+        let jit = profile.frames.add(Frame::marker(Cut::JitCode, None));
+        for frames in [&[sampled][..], &[sampled, stitched], &[sampled, cut], &[cut], &[sampled, jit], &[]] {
+            let stack = profile.add_stack(frames);
+            profile.samples.push(Sample { time_ns: 0, thread, cpu: 0, event, stack, weight: 1 });
+        }
+        let stacks = Stacks::of(&profile);
+        assert_eq!((stacks.samples, stacks.complete, stacks.stitched), (6, 2, 1));
+        assert_eq!(stacks.causes[0].file.as_deref(), Some("/usr/lib/libx.so"));
+        assert_eq!(stacks.causes[0].samples, 2);
+        let cut: u64 = stacks.causes.iter().map(|cause| cause.samples).sum();
+        assert_eq!(stacks.complete + cut, stacks.samples);
+    }
+}

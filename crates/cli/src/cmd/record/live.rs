@@ -1,0 +1,101 @@
+//! The one line on the terminal while a recording goes on. Nothing at all where stderr is no terminal.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::time::{Duration, Instant};
+
+use plumb_capture_perf::Statistics;
+use plumb_symbolize::Progress;
+
+/// Time between two changes of the line.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// The line.
+pub(super) struct Live {
+    enabled: bool,
+    shown: Option<Instant>,
+}
+
+impl Live {
+    /// A line, unless nobody would see it or it isn't wanted.
+    pub fn new(quiet: bool) -> Self {
+        Self { enabled: !quiet && stderr().is_terminal(), shown: None }
+    }
+
+    /// Prints a sentence that stays.
+    pub fn note(&self, text: &str) {
+        if self.enabled {
+            eprintln!("plumb: {text}");
+        }
+    }
+
+    /// Shows how the recording goes.
+    pub fn show(&mut self, elapsed: Duration, statistics: &Statistics) {
+        if !self.due() {
+            return;
+        }
+        let Statistics { samples, complete, .. } = statistics;
+        let lost = statistics.lost_samples;
+        let share = percent(*complete, *samples);
+        self.line(&format!(
+            "plumb: {:.1} s  {samples} samples  {lost} lost  {share} complete stacks",
+            elapsed.as_secs_f64()
+        ));
+    }
+
+    /// Shows how finding names goes.
+    pub fn progress(&mut self, progress: &Progress) {
+        if !self.due() {
+            return;
+        }
+        self.line(&match progress {
+            Progress::File { path, done, total } => format!("plumb: symbols: file {done} of {total}: {path}"),
+            Progress::Download { url, bytes, total: Some(total) } => {
+                format!("plumb: {url}: {} of {} KiB", bytes >> 10, total >> 10)
+            }
+            Progress::Download { url, bytes, total: None } => format!("plumb: {url}: {} KiB", bytes >> 10),
+        });
+    }
+
+    /// Takes the line away.
+    pub fn clear(&mut self) {
+        if self.shown.take().is_some() {
+            let _ = write!(stderr(), "\r\x1b[K");
+        }
+    }
+
+    fn due(&self) -> bool {
+        self.enabled && self.shown.is_none_or(|shown| shown.elapsed() >= INTERVAL)
+    }
+
+    fn line(&mut self, text: &str) {
+        self.shown = Some(Instant::now());
+        // A line that wraps can't be taken back: 79 characters fit almost everywhere.
+        let text: String = text.chars().take(79).collect();
+        // Writing to a terminal that has gone away is no reason to end a recording.
+        let _ = write!(stderr(), "\r{text}\x1b[K");
+    }
+}
+
+/// `part` of `whole`, such as `99.3%`; never rounded up to all or down to none.
+pub(super) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".into();
+    }
+    let percent = part as f64 / whole as f64 * 100.0;
+    let shown = if part < whole { percent.min(99.9) } else { percent };
+    if part > 0 && shown < 0.05 { "<0.1%".into() } else { format!("{shown:.1}%") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_not_rounded_to_all_or_nothing() {
+        assert_eq!(percent(99_999, 100_000), "99.9%");
+        assert_eq!(percent(1, 100_000), "<0.1%");
+        assert_eq!(percent(0, 100_000), "0.0%");
+        assert_eq!(percent(5, 5), "100.0%");
+        assert_eq!(percent(0, 0), "-");
+    }
+}

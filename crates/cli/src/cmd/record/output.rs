@@ -1,0 +1,146 @@
+//! Puts a recording in place: whole or not at all, an older one kept, and somewhere else when the disk is full.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use plumb_profile::Profile;
+
+/// Where a recording is to go.
+pub(super) struct Output {
+    path: PathBuf,
+}
+
+impl Output {
+    /// Makes sure, before anything is recorded, that a file can be written there.
+    pub fn check(path: &Path) -> Result<Self> {
+        let output = Self { path: path.to_owned() };
+        if !output.in_place() {
+            Temporary::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(output)
+    }
+
+    /// Writes a recording, and keeps an older one as `FILE.old`. If the place doesn't take it, the folder for
+    /// temporary files is tried.
+    pub fn write(&self, profile: &Profile) -> Result<Written> {
+        let error = match self.write_to(&self.path, profile) {
+            Ok(()) => return Written::at(&self.path, None),
+            Err(error) => error,
+        };
+        let name = format!("profile-{}.plumb", std::process::id());
+        let elsewhere = std::env::temp_dir().join(name);
+        match self.write_to(&elsewhere, profile) {
+            Ok(()) => Written::at(&elsewhere, Some(format!("{}: {error:#}", self.path.display()))),
+            Err(second) => Err(error
+                .context(format!("{}: {second:#}", elsewhere.display()))
+                .context("the recording could not be written")),
+        }
+    }
+
+    fn write_to(&self, path: &Path, profile: &Profile) -> Result<()> {
+        if path == self.path && self.in_place() {
+            let file = OpenOptions::new().write(true).truncate(true).open(path)?;
+            return write(profile, file);
+        }
+        let temporary = Temporary::create(path)?;
+        write(profile, temporary.file.try_clone()?)?;
+        if path.exists() {
+            fs::rename(path, old(path)).context("keeping the older recording")?;
+        }
+        temporary.rename(path)
+    }
+
+    /// Whether this is a device or a pipe, which nothing can be renamed to.
+    fn in_place(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+    }
+}
+
+/// A recording that is in place.
+pub(super) struct Written {
+    path: PathBuf,
+    bytes: u64,
+    /// Why it isn't where it was to be.
+    elsewhere: Option<String>,
+}
+
+impl Written {
+    fn at(path: &Path, elsewhere: Option<String>) -> Result<Self> {
+        let bytes = fs::metadata(path).map_or(0, |meta| meta.len());
+        Ok(Self { path: path.to_owned(), bytes, elsewhere })
+    }
+
+    /// Puts a newer version of the recording in its place.
+    pub fn replace(&mut self, profile: &Profile) -> Result<()> {
+        let output = Output { path: self.path.clone() };
+        if output.in_place() {
+            output.write_to(&self.path, profile)?;
+        } else {
+            let temporary = Temporary::create(&self.path)?;
+            write(profile, temporary.file.try_clone()?)?;
+            temporary.rename(&self.path)?;
+        }
+        self.bytes = fs::metadata(&self.path).map_or(0, |meta| meta.len());
+        Ok(())
+    }
+
+    /// Where it is, how large, and how to look at it.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        if let Some(reason) = &self.elsewhere {
+            text += &format!("{reason}; the recording is in {} instead\nplumb: ", self.path.display());
+        }
+        let command = if self.path == Path::new("profile.plumb") {
+            "plumb report".to_owned()
+        } else {
+            format!("plumb report {}", self.path.display())
+        };
+        text + &format!(
+            "{} ({:.2} MB) written; see it with: {command}",
+            self.path.display(),
+            self.bytes as f64 / 1e6
+        )
+    }
+}
+
+fn write(profile: &Profile, file: File) -> Result<()> {
+    plumb_formats::native::write(profile, BufWriter::new(file))?;
+    Ok(())
+}
+
+fn old(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".old");
+    name.into()
+}
+
+/// A file beside the one to be, removed unless it is renamed.
+struct Temporary {
+    path: PathBuf,
+    file: File,
+}
+
+impl Temporary {
+    fn create(beside: &Path) -> Result<Self> {
+        let mut name = std::ffi::OsString::from(".");
+        name.push(beside.file_name().context("not the name of a file")?);
+        name.push(format!(".{}.tmp", std::process::id()));
+        let path = beside.with_file_name(name);
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
+        Ok(Self { path, file })
+    }
+
+    fn rename(self, to: &Path) -> Result<()> {
+        fs::rename(&self.path, to)?;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After a rename there is nothing of this name.
+        let _ = fs::remove_file(&self.path);
+    }
+}
