@@ -20,18 +20,9 @@ import tempfile
 import time
 from pathlib import Path
 
-HZ = 999
-ROOT = Path(__file__).resolve().parents[2]
-BIN = ROOT / "bench" / "bin"
-PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
-WORKLOADS = {
-    "recur": [str(BIN / "recur")],
-    "gcc": ["gcc", "-O2", "-c", str(BIN / "big.ii"), "-o", "/dev/null"],
-    "spawn": [str(BIN / "spawn.sh"), "3000"],
-    "script": [PYTHON, str(BIN / "script.py")],
-    "deep": [str(BIN / "deep")],
-    "bigdbg": [str(BIN / "bigdbg")],
-}
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from workloads import BIN, HZ, ROOT, WORKLOADS
+
 # What a stack that is complete ends in: entry points of a process and of a thread.
 ENTRY = re.compile(r"^(_start|__libc_start_.*|start_thread|(__)?clone3?|_dl_start_user|_dl_start)$")
 
@@ -111,7 +102,7 @@ class Plumb:
 
     def lost(self, file):
         report = json.loads(subprocess.run([self.program, "report", "--json", file], capture_output=True, check=True).stdout)
-        return report["lost"]
+        return report["lost_samples"]
 
 
 class Perf:
