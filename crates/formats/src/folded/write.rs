@@ -1,15 +1,18 @@
 //! Writes folded stacks as stackcollapse-perf.pl prints them.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use plumb_profile::Profile;
+use plumb_profile::{DsoKind, Frame, FrameId, FrameKind, Profile, StackId, ThreadId};
 
 /// What goes into the lines.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Whether inlined calls are frames of their own.
     pub inlined: bool,
-    /// Whether frames carry `_[k]` (kernel), `_[i]` (inlined) and `_[j]` (JIT) behind their names.
+    /// Whether names end in `_[k]` for kernel frames, `_[i]` for inlined calls and `_[j]` for JIT code, which is
+    /// what flamegraph.pl colours by.
     pub annotate: bool,
     /// Whether samples count by their weight (nanoseconds, events) instead of as one each.
     pub weights: bool,
@@ -21,7 +24,114 @@ impl Default for Options {
     }
 }
 
-/// Writes one line a distinct stack, sorted by text.
-pub fn write<W: Write>(_profile: &Profile, _options: &Options, _out: W) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+/// Writes one line a distinct stack, `comm;outermost;...;innermost count`, sorted by text.
+///
+/// Names are made fit for the format: `;` becomes `:`, line breaks become spaces, and a thread's name has `_` for
+/// spaces, as stackcollapse-perf.pl writes it. A stack that is cut short begins
+/// with a frame in brackets that says why; a frame without a name is its address and file in brackets.
+pub fn write<W: Write>(profile: &Profile, options: &Options, out: W) -> io::Result<()> {
+    let mut counts: BTreeMap<(ThreadId, Option<StackId>), u64> = BTreeMap::new();
+    for sample in profile.samples.iter() {
+        let count = counts.entry((sample.thread, sample.stack)).or_default();
+        *count = count.saturating_add(if options.weights { sample.weight } else { 1 });
+    }
+    let mut names = Names { profile, options, of_frame: vec![None; profile.frames.len()] };
+    // Stacks that differ only in addresses or threads become one line.
+    let mut lines: BTreeMap<String, u64> = BTreeMap::new();
+    for ((thread, stack), count) in counts {
+        let line = lines.entry(names.line(thread, stack)).or_default();
+        *line = line.saturating_add(count);
+    }
+    let mut out = io::BufWriter::new(out);
+    for (line, count) in lines {
+        writeln!(out, "{line} {count}")?;
+    }
+    out.flush()
+}
+
+/// The text of frames, each made once.
+struct Names<'a> {
+    profile: &'a Profile,
+    options: &'a Options,
+    of_frame: Vec<Option<Box<str>>>,
+}
+
+impl Names<'_> {
+    fn line(&mut self, thread: ThreadId, stack: Option<StackId>) -> String {
+        let profile = self.profile;
+        let mut frames: Vec<FrameId> = profile.frames_of(stack).collect();
+        frames.reverse();
+        let mut line = clean(profile.strings.get(profile.threads[thread].comm)).replace(' ', "_");
+        for id in frames {
+            use plumb_profile::Id;
+            let text = match self.of_frame[id.index()].take() {
+                Some(text) => text,
+                None => self.frame(id).into(),
+            };
+            line.push(';');
+            line.push_str(&text);
+            self.of_frame[id.index()] = Some(text);
+        }
+        line
+    }
+
+    /// A frame with the calls inlined into it, outermost first.
+    fn frame(&self, id: FrameId) -> String {
+        let profile = self.profile;
+        let frame = &profile.frames[id];
+        if let Some(cut) = frame.cut() {
+            return format!("[{}]", cut.text());
+        }
+        let lines = profile.symbols.of(id);
+        let suffix = self.suffix(frame);
+        if lines.is_empty() {
+            return format!("{}{suffix}", self.nameless(frame));
+        }
+        let mut text = String::new();
+        for line in lines.iter().rev().filter(|line| self.options.inlined || !line.inlined) {
+            if !text.is_empty() {
+                text.push(';');
+            }
+            text.push_str(&clean(profile.strings.get(profile.symbols.functions[line.function].name)));
+            text.push_str(if line.inlined && self.options.annotate { "_[i]" } else { suffix });
+        }
+        text
+    }
+
+    fn suffix(&self, frame: &Frame) -> &'static str {
+        let jit = || {
+            let dso = frame.dso.map(|dso| self.profile.dsos[dso].kind);
+            matches!(dso, Some(DsoKind::Anonymous { .. }))
+        };
+        match frame.kind {
+            _ if !self.options.annotate => "",
+            FrameKind::Kernel => "_[k]",
+            FrameKind::User if jit() => "_[j]",
+            FrameKind::User | FrameKind::Cut(_) => "",
+        }
+    }
+
+    /// What stands for a frame without a name: `[0x1234 libfoo.so]`.
+    fn nameless(&self, frame: &Frame) -> String {
+        let mut text = format!("[{:#x}", frame.address.0);
+        if let Some(dso) = frame.dso {
+            let path = self.profile.strings.get(self.profile.dsos[dso].path);
+            let file = path.rsplit('/').next().unwrap_or(path);
+            // Writing to a string can't fail.
+            let _ = write!(text, " {}", clean(file));
+        }
+        text.push(']');
+        text
+    }
+}
+
+/// The name without what separates frames and lines. Spaces may stay: only the last one of a line separates.
+fn clean(name: &str) -> String {
+    name.chars()
+        .map(|character| match character {
+            ';' => ':',
+            '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
+            other => other,
+        })
+        .collect()
 }
