@@ -13,6 +13,7 @@ mod event;
 mod features;
 mod header;
 mod layout;
+mod meta;
 mod pipe;
 mod read;
 mod rounds;

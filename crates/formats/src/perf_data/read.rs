@@ -10,6 +10,7 @@ use linux_perf_event_reader::{
 };
 
 use super::error::{Loss, ReadError};
+use super::event::EventDesc;
 use super::features::Header;
 use super::header::{self, Magic, Section};
 use super::layout::Layout;
@@ -20,8 +21,10 @@ use super::stream::{Head, Stream};
 /// A record of the kernel.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
-    /// Number of its event in [`Header::events`].
+    /// Number of its event in `events`.
     pub event: usize,
+    /// All events known by now, as in [`Header::events`]: in pipe mode more may follow.
+    pub events: &'a [EventDesc],
     /// The record. Parsing it may fail but not panic.
     pub raw: RawEventRecord<'a>,
 }
@@ -111,7 +114,11 @@ impl<R: Read + Seek> PerfData<R> {
         self.rounds.recycle(std::mem::replace(&mut self.current, body));
         let parse_info = self.layouts.get(event)?.info_for(record_type);
         let data = RawData::from(self.current.as_slice());
-        Some(Record { event, raw: RawEventRecord { record_type, misc, data, parse_info } })
+        Some(Record {
+            event,
+            events: &self.header.events,
+            raw: RawEventRecord { record_type, misc, data, parse_info },
+        })
     }
 
     /// Reads until the end of a round or of the data.
