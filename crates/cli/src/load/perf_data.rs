@@ -1,0 +1,60 @@
+//! perf.data into a profile: `formats` hands out the records, `capture-perf` makes a profile of them.
+
+use std::io::{Read, Seek};
+
+use anyhow::{Context, Result};
+use plumb_capture_perf::{Filter, Ingest, Source};
+use plumb_formats::perf_data::{Header, Loss, PerfData};
+use plumb_profile::{EventId, Profile};
+
+/// Reads the perf.data file `input`, called `name` in messages.
+pub fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
+    let mut input = PerfData::open(input).with_context(|| name.to_string())?;
+    let mut ingest = Ingest::new(Source::File, Filter::All);
+    for (path, id) in &input.header().build_ids {
+        ingest.build_id(path.as_bytes(), id.bytes());
+    }
+    let mut events: Vec<EventId> = Vec::new();
+    while let Some(record) = input.next_record() {
+        for event in &record.events[events.len()..] {
+            events.push(ingest.add_event(&event.name, &event.unit));
+        }
+        ingest.record(events[record.event], &record.raw);
+    }
+    let (mut profile, statistics) = ingest.finish();
+    warn(name, input.loss());
+    tell(&mut profile, input.header());
+    profile.meta.lost_samples = statistics.lost_samples;
+    profile.meta.damaged_records = input.loss().damaged_records + statistics.damaged_records;
+    if statistics.lost_records > 0 {
+        profile.meta.warnings.push(format!(
+            "{} records of mappings or processes were lost while recording: some frames may be without a file",
+            statistics.lost_records
+        ));
+    }
+    Ok(profile)
+}
+
+/// Fills in the facts, and the times from the samples.
+fn tell(profile: &mut Profile, header: &Header) {
+    let times = || profile.samples.iter().map(|sample| sample.time_ns);
+    let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
+    let warnings = std::mem::take(&mut profile.meta.warnings);
+    profile.meta = header.meta();
+    profile.meta.warnings = warnings;
+    profile.meta.start_ns = first;
+    profile.meta.duration_ns = last - first;
+    profile.meta.start_unix_ns = header.unix_ns(first).unwrap_or(0);
+}
+
+fn warn(name: &str, loss: &Loss) {
+    for warning in &loss.warnings {
+        eprintln!("plumb: {name}: {warning}");
+    }
+    if loss.more_warnings > 0 {
+        eprintln!("plumb: {name}: {} more of this kind", loss.more_warnings);
+    }
+    if loss.damaged_records > 0 {
+        eprintln!("plumb: {name}: {} damaged records were left out", loss.damaged_records);
+    }
+}
