@@ -61,6 +61,8 @@ pub struct ViewFrame<'p> {
     pub function: Option<FunctionId>,
     /// The frame of the profile that it comes from; `None` for what only exists in the view.
     pub frame: Option<FrameId>,
+    /// Which of that frame's lines it is, 0 being the innermost inlined call; 0 without lines.
+    pub line_index: usize,
     /// The reason, for a marker that comes from the profile.
     pub cut: Option<Cut>,
 }
@@ -116,13 +118,13 @@ impl<'p> Expander<'p> {
     /// Appends the visible frames of `id`, innermost inlined call first.
     pub fn expand(&mut self, id: FrameId, no_inline: bool, out: &mut Vec<ViewFrame<'p>>) {
         let lines = self.profile.symbols.of(id);
-        let lines = if no_inline { &lines[lines.len().saturating_sub(1)..] } else { lines };
+        let first = if no_inline { lines.len().saturating_sub(1) } else { 0 };
         if lines.is_empty() || self.profile.frames[id].cut().is_some() {
             out.push(self.nameless(id));
         } else {
-            for line in lines {
+            for (line_index, line) in lines.iter().enumerate().skip(first) {
                 let frame = self.named(id, line);
-                out.push(frame);
+                out.push(ViewFrame { line_index, ..frame });
             }
         }
     }
@@ -143,6 +145,7 @@ impl<'p> Expander<'p> {
             found: Found::Sampled,
             function: None,
             frame: None,
+            line_index: 0,
             cut: None,
         }
     }
@@ -172,6 +175,7 @@ impl<'p> Expander<'p> {
             found: frame.found,
             function: Some(line.function),
             frame: Some(id),
+            line_index: 0,
             cut: None,
         }
     }
@@ -205,6 +209,7 @@ impl<'p> Expander<'p> {
             found: frame.found,
             function: None,
             frame: Some(id),
+            line_index: 0,
             cut,
         }
     }

@@ -13,6 +13,7 @@ mod cost_tree;
 mod filter;
 mod flame;
 mod frame;
+mod keep;
 mod names;
 mod pattern;
 mod percent;

@@ -322,3 +322,22 @@ fn any_filter_over_any_profile_adds_up() {
         assert_eq!(totals, naive(&View::new(&profile, &all)));
     }
 }
+
+#[test]
+fn a_view_can_be_a_profile_of_its_own() {
+    let mut dice = Dice(2);
+    for _ in 0..200 {
+        let profile = random_profile(&mut dice);
+        let filter = random_filter(&mut dice);
+        let view = View::new(&profile, &filter);
+        let alone = view.to_profile();
+        let again = View::new(&alone, &Filter::default());
+        let stacks = |view: &View<'_>| -> Vec<Vec<String>> {
+            let names =
+                |node| view.stack(node).map(|frame| frame.name.replace("no stack recorded", "hidden"));
+            view.samples().map(|sample| names(sample.node).collect()).collect()
+        };
+        assert_eq!(stacks(&again), stacks(&view));
+        assert_eq!(again.part(), view.part());
+    }
+}
