@@ -64,7 +64,8 @@ impl<'p> Flame<'p> {
             merger.add(thread, node, cost);
         }
         let lines = merger.lines();
-        in_order(labels, &merger.boxes, &lines)
+        let boxes = merger.boxes;
+        in_order(labels, &boxes, &lines)
     }
 
     /// Cost of all boxes together.
@@ -192,7 +193,8 @@ impl<'v, 'p> Merger<'v, 'p> {
         }
         let mut best = vec![(Cost::default(), 0); self.boxes.len()];
         for passage in &self.passages {
-            let line = self.labels.line_of(self.view.frame(passage.frame), self.boxes[passage.at as usize].label);
+            let line =
+                self.labels.line_of(self.view.frame(passage.frame), self.boxes[passage.at as usize].label);
             let (cost, known) = &mut best[passage.at as usize];
             let better = passage.through > *cost || (passage.through == *cost && line < *known);
             if line != 0 && (*known == 0 || better) {
@@ -205,7 +207,7 @@ impl<'v, 'p> Merger<'v, 'p> {
 
 /// Numbers labels by name and puts boxes in pre-order.
 fn in_order<'p>(labels: Labels<'p>, drafts: &[Draft], lines: &[u32]) -> Flame<'p> {
-    let (labels, ranks) = labels.sorted();
+    let (labels, ranks) = labels.sorted(drafts.iter().map(|draft| draft.label));
     let mut boxes = Vec::with_capacity(drafts.len());
     let mut open = vec![(0_u32, 0_u32)];
     while let Some((index, depth)) = open.pop() {
@@ -213,7 +215,8 @@ fn in_order<'p>(labels: Labels<'p>, drafts: &[Draft], lines: &[u32]) -> Flame<'p
         let label = ranks[draft.label as usize];
         boxes.push(FlameBox { depth, label, line: lines[index as usize], own: draft.own });
         let mut callees: Vec<u32> = draft.callees.clone();
-        callees.sort_unstable_by_key(|&callee| std::cmp::Reverse(ranks[drafts[callee as usize].label as usize]));
+        callees
+            .sort_unstable_by_key(|&callee| std::cmp::Reverse(ranks[drafts[callee as usize].label as usize]));
         open.extend(callees.into_iter().map(|callee| (callee, depth + 1)));
     }
     Flame { labels, boxes }

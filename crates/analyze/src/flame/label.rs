@@ -63,14 +63,18 @@ impl<'p> Labels<'p> {
             profile.processes.rows().iter().map(|process| profile.strings.get(process.exe)).collect();
         let frames = view
             .frames()
-            .map(|(_, frame)| interner.add(name_of(frame), kind_of(profile, frame, &programs), frame.dso_path, frame.file))
+            .map(|(_, frame)| {
+                interner.add(name_of(frame), kind_of(profile, frame, &programs), frame.dso_path, frame.file)
+            })
             .collect();
         let threads = match grouping {
             Grouping::None => Vec::new(),
             _ => {
                 let threads = profile.threads.rows().iter();
                 threads
-                    .map(|thread| interner.add(group_name(profile, thread, grouping).into(), BoxKind::Group, "", ""))
+                    .map(|thread| {
+                        interner.add(group_name(profile, thread, grouping).into(), BoxKind::Group, "", "")
+                    })
                     .collect()
             }
         };
@@ -91,16 +95,17 @@ impl<'p> Labels<'p> {
         if frame.file == self.labels[label as usize].file { frame.line } else { 0 }
     }
 
-    /// The labels by name, the root first, and where each went.
-    pub fn sorted(self) -> (Vec<Label<'p>>, Vec<u32>) {
-        let mut order: Vec<usize> = (0..self.labels.len()).collect();
-        order.sort_by_key(|&i| (i != ROOT as usize, &self.labels[i]));
-        let mut ranks = vec![0; order.len()];
+    /// The labels that are in use by name, the root first, and where each went.
+    pub fn sorted(self, used: impl Iterator<Item = u32>) -> (Vec<Label<'p>>, Vec<u32>) {
+        let mut order: Vec<u32> = used.collect();
+        order.sort_unstable();
+        order.dedup();
+        order.sort_by_key(|&i| (i != ROOT, &self.labels[i as usize]));
+        let mut ranks = vec![0; self.labels.len()];
         for (rank, &i) in order.iter().enumerate() {
-            ranks[i] = rank as u32;
+            ranks[i as usize] = rank as u32;
         }
-        let mut labels: Vec<Option<Label<'p>>> = self.labels.into_iter().map(Some).collect();
-        (order.into_iter().filter_map(|i| labels[i].take()).collect(), ranks)
+        (order.into_iter().map(|i| self.labels[i as usize].clone()).collect(), ranks)
     }
 }
 
@@ -144,7 +149,11 @@ fn kind_of(profile: &Profile, frame: &ViewFrame<'_>, programs: &HashSet<&str>) -
             Some(DsoKind::File) => {
                 // Recordings of other tools don't say which file was executed; but libraries are named as such.
                 let is_library = frame.dso_name().contains(".so");
-                if programs.contains(frame.dso_path) || !is_library { BoxKind::Program } else { BoxKind::Library }
+                if programs.contains(frame.dso_path) || !is_library {
+                    BoxKind::Program
+                } else {
+                    BoxKind::Library
+                }
             }
             Some(DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule) => BoxKind::Library,
             Some(DsoKind::Anonymous { .. }) | None => BoxKind::Jit,

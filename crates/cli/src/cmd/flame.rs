@@ -1,14 +1,129 @@
-//! `plumb flame`.
+//! `plumb flame`: a flame graph as one file, a page or an SVG.
 
-use std::process::ExitCode;
+mod facts;
+mod html;
+mod payload;
+mod svg;
 
-use anyhow::Result;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, bail};
+use plumb_analyze::{Filter, Flame, Grouping, View};
+use plumb_profile::Profile;
+
+use self::facts::Facts;
+use crate::filters::FilterArgs;
 
 /// Arguments of `plumb flame`.
-#[derive(clap::Args)]
-pub struct Args {}
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The recording, or a perf.data file
+    #[arg(default_value = "profile.plumb")]
+    file: PathBuf,
+    /// Where to write; the name's end says what: .html or .svg
+    #[arg(short, long, value_name = "FILE", default_value = "flame.html")]
+    output: PathBuf,
+    /// Let stacks hang from the top
+    #[arg(long)]
+    icicle: bool,
+    /// Keep stacks apart by what they belong to
+    #[arg(long, value_name = "WHAT", value_enum)]
+    by: Option<By>,
+    /// What stands above the picture [default: the recorded command]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Show the file when it is written
+    #[arg(long)]
+    open: bool,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+/// What stacks can be kept apart by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum By {
+    /// Each thread for itself.
+    Thread,
+    /// Threads of one name together.
+    Comm,
+    /// Each process for itself.
+    Process,
+}
+
+impl From<By> for Grouping {
+    fn from(by: By) -> Self {
+        match by {
+            By::Thread => Grouping::Thread,
+            By::Comm => Grouping::Comm,
+            By::Process => Grouping::Process,
+        }
+    }
+}
+
+/// What kind of file is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Format {
+    Html,
+    Svg,
+}
 
 /// Runs `plumb flame`.
-pub fn run(_args: Args) -> Result<ExitCode> {
-    anyhow::bail!("not built yet")
+pub fn run(args: Args) -> Result<ExitCode> {
+    // Before the work: a name that says nothing is known at once.
+    let format = format_of(&args.output)?;
+    let profile = crate::load::load(&args.file)?;
+    let filter = filter_of(&profile, &args.filters)?;
+    let bytes = draw(&profile, &filter, &args, format)?;
+    let name = args.output.display();
+    fs::write(&args.output, bytes).with_context(|| format!("{name}: can't be written"))?;
+    eprintln!("plumb: wrote {name}");
+    if args.open {
+        open(&args.output)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
+
+fn format_of(output: &Path) -> Result<Format> {
+    match output.extension().and_then(|extension| extension.to_str()) {
+        Some(end) if end.eq_ignore_ascii_case("html") || end.eq_ignore_ascii_case("htm") => Ok(Format::Html),
+        Some(end) if end.eq_ignore_ascii_case("svg") => Ok(Format::Svg),
+        _ => bail!("{}: the name has to end in .html or .svg", output.display()),
+    }
+}
+
+/// The filter for one event: a picture can't add nanoseconds to page faults.
+fn filter_of(profile: &Profile, filters: &FilterArgs) -> Result<Filter> {
+    let mut per_event = filters.filter_per_event(profile)?;
+    if per_event.len() > 1 {
+        let names: Vec<&str> =
+            per_event.iter().filter_map(|f| f.event).map(|id| profile.strings.get(profile.events[id].name)).collect();
+        eprintln!("plumb: drawing {}; --event chooses among {}", names[0], names.join(", "));
+    }
+    Ok(per_event.swap_remove(0))
+}
+
+fn draw(profile: &Profile, filter: &Filter, args: &Args, format: Format) -> Result<Vec<u8>> {
+    let view = View::new(profile, filter);
+    let flame = Flame::new(&view, args.by.map_or(Grouping::None, Grouping::from));
+    if flame.total().samples == 0 {
+        let why = if profile.samples.is_empty() { "the recording has no samples" } else { "no sample passes the filters" };
+        bail!("{}: nothing to draw, {why}", args.file.display());
+    }
+    let facts = Facts::new(&view, filter, args);
+    match format {
+        Format::Html => Ok(html::page(&flame, &facts)?.into_bytes()),
+        Format::Svg => svg::picture(&flame, &facts),
+    }
+}
+
+/// Hands the file to the desktop's viewer, which lives on by itself.
+fn open(path: &Path) -> Result<()> {
+    let viewer = Command::new("xdg-open").arg(path).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    viewer.with_context(|| format!("--open: xdg-open can't be started; open {} by hand", path.display()))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! What the page says above the picture.
+
+use plumb_analyze::{Filter, Summary, View};
+use serde::Serialize;
+
+use super::Args;
+
+/// Facts about the recording, with the names that the page reads them by. What is not known is left out.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Facts {
+    /// Heading.
+    pub title: String,
+    /// The command that was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Samples in the picture.
+    pub samples: u64,
+    /// Samples in the recording.
+    pub recorded: u64,
+    /// Samples in the picture whose stack reaches its root.
+    pub complete: u64,
+    /// Samples that the kernel dropped.
+    pub lost: u64,
+    /// Name of the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    /// Unit of weights.
+    pub unit: String,
+    /// Samples asked for per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hz: Option<u32>,
+    /// How long was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ns: Option<u64>,
+    /// When, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<u64>,
+    /// Where.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// What wrote the recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorder: Option<String>,
+    /// The filters, as they were typed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filters: Option<String>,
+    /// Whether the page opens as an icicle.
+    pub icicle: bool,
+    /// What a reader should be told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl Facts {
+    /// What is known of a view's recording.
+    pub fn new(view: &View<'_>, filter: &Filter, args: &Args) -> Self {
+        let profile = view.profile();
+        let meta = &profile.meta;
+        let summary = Summary::new(view);
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let command = some(&meta.command.join(" "));
+        let shown = filter.event.map(|id| &profile.events[id]).or(profile.events.rows().first());
+        let title = args.title.clone().or_else(|| command.clone());
+        Facts {
+            title: title.unwrap_or_else(|| args.file.display().to_string()),
+            command,
+            samples: summary.samples,
+            recorded: profile.samples.len() as u64,
+            complete: summary.complete,
+            lost: meta.lost_samples,
+            event: shown.and_then(|event| some(profile.strings.get(event.name))),
+            unit: shown.map_or("samples", |event| profile.strings.get(event.unit)).to_owned(),
+            hz: meta.frequency_hz,
+            duration_ns: (meta.duration_ns > 0).then_some(meta.duration_ns),
+            start_ms: (meta.start_unix_ns > 0).then_some(meta.start_unix_ns / 1_000_000),
+            host: some(&meta.host),
+            recorder: some(&meta.recorder),
+            filters: some(&typed(args)),
+            icicle: args.icicle,
+            warnings: meta.warnings.clone(),
+        }
+    }
+
+    /// The same in one line, for where there is no page.
+    pub fn line(&self) -> String {
+        let percent = self.complete as f64 * 100.0 / self.samples.max(1) as f64;
+        let mut parts = vec![
+            format!("{} samples", self.samples),
+            format!("{percent:.1} % complete stacks"),
+            format!("{} lost", self.lost),
+        ];
+        parts.extend(self.event.clone());
+        parts.extend(self.duration_ns.map(|ns| format!("{:.2} s", ns as f64 / 1e9)));
+        parts.extend(self.filters.as_ref().map(|filters| format!("filtered: {filters}")));
+        parts.join(", ")
+    }
+}
+
+/// The filter options as they were typed.
+fn typed(args: &Args) -> String {
+    let filters = &args.filters;
+    let mut parts = Vec::new();
+    let mut texts = |name: &str, values: &[String]| {
+        parts.extend(values.iter().map(|value| format!("--{name} {value}")));
+    };
+    texts("comm", &filters.comm);
+    texts("dso", &filters.dso);
+    texts("symbol", &filters.symbol);
+    texts("thread", &filters.thread);
+    texts("pid", &filters.pid.iter().map(u32::to_string).collect::<Vec<_>>());
+    texts("cpu", filters.cpu.as_slice());
+    texts("event", filters.event.as_slice());
+    texts("time", filters.time.as_slice());
+    texts("focus", &filters.focus);
+    texts("ignore", &filters.ignore);
+    texts("hide", &filters.hide);
+    for (name, set) in [
+        ("--kernel", filters.kernel),
+        ("--user", filters.user),
+        ("--no-idle", filters.no_idle),
+        ("--no-inline", filters.no_inline),
+    ] {
+        if set {
+            parts.push(name.to_owned());
+        }
+    }
+    parts.join(" ")
+}

@@ -1,0 +1,35 @@
+//! The page: the built one from web/ with the data put in.
+//!
+//! Invariant: nothing that comes from a profile can end the element that it is in. The data is base64, the title is
+//! escaped; the page's own policy forbids any script but its own.
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use plumb_analyze::Flame;
+
+use super::facts::Facts;
+use super::payload;
+
+/// Built by `npm run build` in web/, and committed: a machine that builds plumb may have no node.
+const PAGE: &str = include_str!("../../../../../web/dist/flame.html");
+
+/// The whole page.
+pub fn page(flame: &Flame<'_>, facts: &Facts) -> Result<String> {
+    let mut deflate = DeflateEncoder::new(Vec::new(), Compression::best());
+    deflate.write_all(&payload::encode(flame, facts)?)?;
+    let data = STANDARD.encode(deflate.finish()?);
+    let (head, rest) = PAGE.split_once("{{title}}").context("the built page has no place for a title")?;
+    let (middle, tail) = rest.split_once("{{data}}").context("the built page has no place for data")?;
+    let title = escape(&format!("{} · plumb flame", facts.title));
+    Ok([head, &title, middle, &data, tail].concat())
+}
+
+/// Text as it may stand in an element.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

@@ -1,0 +1,115 @@
+//! A flame graph as the bytes that the page reads: one line of JSON with facts and texts, then columns of varints.
+//!
+//! The other half of this format is web/src/model/decode.ts; web/testdata/small.payload holds them together. Boxes
+//! are one number a column: how many levels are closed before it, its frame, its own samples, their weight (left out
+//! where all samples weigh the same) and its line. Such columns compress to two or three bytes a box.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use plumb_analyze::{BoxKind, Flame, FlameBox};
+use serde::Serialize;
+
+use super::facts::Facts;
+
+/// Number of this format. The page refuses others.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize)]
+struct Header<'a> {
+    format: u32,
+    #[serde(flatten)]
+    facts: &'a Facts,
+    frames: usize,
+    boxes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    each: Option<u64>,
+    strings: Vec<&'a str>,
+}
+
+/// Encodes the picture.
+pub fn encode(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
+    let mut texts = Texts::default();
+    texts.add("");
+    let labels = &flame.labels;
+    let names: Vec<u64> = labels.iter().map(|label| texts.add(&label.name)).collect();
+    let dsos: Vec<u64> = labels.iter().map(|label| texts.add(label.dso)).collect();
+    let files: Vec<u64> = labels.iter().map(|label| texts.add(label.file)).collect();
+    let each = flame.weight_of_each();
+    let header = Header {
+        format: FORMAT,
+        facts,
+        frames: labels.len(),
+        boxes: flame.boxes.len(),
+        each,
+        strings: texts.rows,
+    };
+    // JSON escapes line ends, so the first line end is the header's.
+    let mut out = serde_json::to_vec(&header)?;
+    out.push(b'\n');
+    for column in [names, dsos, files] {
+        write_column(&mut out, column.into_iter());
+    }
+    write_column(&mut out, labels.iter().map(|label| number_of(label.kind)));
+    write_boxes(&mut out, &flame.boxes, each.is_none());
+    Ok(out)
+}
+
+fn write_boxes(out: &mut Vec<u8>, boxes: &[FlameBox], with_weights: bool) {
+    // The box before the first one is above the root, so to say.
+    let depths = boxes.iter().scan(None, |before, one| {
+        let closed = before.map_or(0, |depth: u32| u64::from((depth + 1).saturating_sub(one.depth)));
+        *before = Some(one.depth);
+        Some(closed)
+    });
+    write_column(out, depths);
+    write_column(out, boxes.iter().map(|one| one.label.into()));
+    write_column(out, boxes.iter().map(|one| one.own.samples));
+    if with_weights {
+        write_column(out, boxes.iter().map(|one| one.own.weight));
+    }
+    write_column(out, boxes.iter().map(|one| one.line.into()));
+}
+
+/// The page's number of a kind: its place in the list that decode.ts has.
+fn number_of(kind: BoxKind) -> u64 {
+    match kind {
+        BoxKind::Root => 0,
+        BoxKind::Group => 1,
+        BoxKind::Program => 2,
+        BoxKind::Inlined => 3,
+        BoxKind::Library => 4,
+        BoxKind::Jit => 5,
+        BoxKind::Kernel => 6,
+        BoxKind::Missing => 7,
+    }
+}
+
+/// LEB128: seven bits a byte, the lowest first.
+fn write_column(out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
+    for mut value in values {
+        while value >= 0x80 {
+            out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        out.push(value as u8);
+    }
+}
+
+/// Each text once.
+#[derive(Default)]
+struct Texts<'a> {
+    rows: Vec<&'a str>,
+    known: HashMap<&'a str, u64>,
+}
+
+impl<'a> Texts<'a> {
+    fn add(&mut self, text: &'a str) -> u64 {
+        let next = self.rows.len() as u64;
+        let index = *self.known.entry(text).or_insert(next);
+        if index == next {
+            self.rows.push(text);
+        }
+        index
+    }
+}

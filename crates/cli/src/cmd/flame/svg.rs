@@ -1,0 +1,93 @@
+//! The picture as an SVG, drawn by `inferno`: every viewer of flame graphs knows its looks, its search and its zoom.
+
+use anyhow::{Context, Result};
+use inferno::flamegraph::color::{Color, PaletteMap};
+use inferno::flamegraph::{Direction, Options, from_lines};
+use plumb_analyze::{BoxKind, Flame, Label};
+
+use super::facts::Facts;
+
+/// The SVG file.
+pub fn picture(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
+    let mut colours = PaletteMap::default();
+    for label in &flame.labels {
+        colours.insert(frame_name(label), colour(label));
+    }
+    let each = flame.weight_of_each();
+    let lines = folded(flame, each.is_some());
+    let mut options = Options::default();
+    options.title = facts.title.clone();
+    options.subtitle = Some(facts.line());
+    options.notes = legend(flame);
+    options.palette_map = Some(&mut colours);
+    options.direction = if facts.icicle { Direction::Inverted } else { Direction::Straight };
+    options.count_name = if each.is_some() { "samples".to_owned() } else { facts.unit.clone() };
+    options.name_type = "Function:".to_owned();
+    let mut out = Vec::new();
+    from_lines(&mut options, lines.iter().map(String::as_str), &mut out).context("drawing the SVG")?;
+    Ok(out)
+}
+
+/// Folded stacks, sorted as inferno wants them.
+fn folded(flame: &Flame<'_>, count_samples: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    flame.for_each_stack(|path, own| {
+        let names: Vec<String> = path.iter().map(|label| frame_name(label)).collect();
+        let cost = if count_samples { own.samples } else { own.weight };
+        lines.push(format!("{} {cost}", names.join(";")));
+    });
+    lines.sort_unstable();
+    lines
+}
+
+/// The name with inferno's mark for its kind, which is not shown but makes names of different kinds different. A
+/// semicolon would end the frame, a control character the line.
+fn frame_name(label: &Label<'_>) -> String {
+    let mark = match label.kind {
+        BoxKind::Kernel => "_[k]",
+        BoxKind::Inlined => "_[i]",
+        BoxKind::Jit => "_[j]",
+        BoxKind::Library => "_[w]",
+        BoxKind::Root | BoxKind::Group | BoxKind::Program | BoxKind::Missing => "",
+    };
+    let clean: String =
+        label.name.chars().map(|c| if c == ';' { ':' } else if c.is_control() { ' ' } else { c }).collect();
+    format!("{}{mark}", clean.trim())
+}
+
+/// Colour of a kind as the page has it: base, and how far names may differ from it.
+fn colour(label: &Label<'_>) -> Color {
+    let (r, g, b) = match label.kind {
+        BoxKind::Root | BoxKind::Group => (214, 218, 226),
+        BoxKind::Program => (244, 184, 133),
+        BoxKind::Inlined => (243, 223, 143),
+        BoxKind::Library => (154, 208, 188),
+        BoxKind::Jit => (219, 190, 227),
+        BoxKind::Kernel => (172, 201, 236),
+        BoxKind::Missing => (212, 212, 212),
+    };
+    let plain = matches!(label.kind, BoxKind::Root | BoxKind::Missing);
+    let lift = if plain { 0 } else { i16::from((hash(&label.name) % 25) as u8) - 12 };
+    let shade = |channel: u8| (i16::from(channel) + lift).clamp(0, 255) as u8;
+    Color { r: shade(r), g: shade(g), b: shade(b) }
+}
+
+/// FNV-1a: the same name has the same shade in every picture.
+fn hash(text: &str) -> u32 {
+    text.bytes().fold(2_166_136_261, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619))
+}
+
+/// Which colour is what, for the kinds that are there. inferno keeps notes as text in the file.
+fn legend(flame: &Flame<'_>) -> String {
+    let names = [
+        (BoxKind::Program, "orange: program"),
+        (BoxKind::Inlined, "yellow: inlined call"),
+        (BoxKind::Library, "green: library"),
+        (BoxKind::Jit, "violet: JIT code"),
+        (BoxKind::Kernel, "blue: kernel"),
+        (BoxKind::Missing, "grey: callers missing"),
+    ];
+    let present = |kind| flame.labels.iter().any(|label| label.kind == kind);
+    let shown: Vec<&str> = names.iter().filter(|&&(kind, _)| present(kind)).map(|&(_, text)| text).collect();
+    shown.join(", ")
+}
