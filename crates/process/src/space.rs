@@ -86,6 +86,12 @@ impl AddressSpace {
         self.mappings.get(index).filter(|mapping| mapping.start <= address)
     }
 
+    /// Whether anything is mapped in `range`.
+    pub fn overlaps(&self, range: Range<u64>) -> bool {
+        let index = self.mappings.partition_point(|mapping| mapping.end <= range.start);
+        self.mappings.get(index).is_some_and(|mapping| mapping.start < range.end)
+    }
+
     /// All mappings in the order of their addresses.
     pub fn mappings(&self) -> &[Mapping] {
         &self.mappings

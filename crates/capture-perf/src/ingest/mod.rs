@@ -3,14 +3,36 @@
 //! Records come in the order of their time, whether from a ring or from a perf.data file. The profile that comes
 //! out holds addresses only. Not here: reading rings, sorting records, parsing file headers, symbols.
 
+mod code;
+mod exec;
+mod frames;
+mod intern;
+mod kernel;
 mod options;
+mod sample;
+mod spaces;
 mod statistics;
+mod stitch;
+mod tasks;
+mod track;
+mod user;
+mod wire;
 
 pub use options::{Filter, Source};
 pub use statistics::Statistics;
 
-use linux_perf_event_reader::RawEventRecord;
-use plumb_profile::{EventId, Profile};
+use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, constants as perf};
+use plumb_process::Tree;
+use plumb_profile::{Event, EventId, FrameId, ProcessId, Profile, Sample};
+use plumb_unwind::Walked;
+use rustc_hash::FxHashMap;
+
+use code::Code;
+use kernel::Kernel;
+use spaces::Spaces;
+use tasks::Tasks;
+use track::BuildIds;
+use wire::{Damaged, Reader};
 
 /// Builds a profile from records.
 #[derive(Debug)]
@@ -19,46 +41,124 @@ pub struct Ingest {
     filter: Filter,
     profile: Profile,
     statistics: Statistics,
+    tree: Tree,
+    tasks: Tasks,
+    spaces: Spaces,
+    code: Code,
+    kernel: Kernel,
+    build_ids: BuildIds,
+    samples: Vec<Sample>,
+    /// Per processor the process and thread that exited there last.
+    last_exit: FxHashMap<u32, (u32, u32)>,
+    /// How many of the used mappings of its space a process row has in the profile already.
+    noted: FxHashMap<ProcessId, usize>,
+    /// For each frame the same one marked as stitched.
+    stitched_frames: Vec<Option<FrameId>>,
+    // Buffers that are kept from sample to sample.
+    walked: Vec<Walked>,
+    leaf_first: Vec<FrameId>,
+    stitched: Vec<FrameId>,
+    joined: Vec<u8>,
 }
 
 impl Ingest {
     /// An ingest of records from `source` that keeps the samples that `filter` lets through.
     pub fn new(source: Source, filter: Filter) -> Self {
-        Self { source, filter, profile: Profile::default(), statistics: Statistics::default() }
+        let mut tree = Tree::default();
+        if let Filter::Tree(pids) = &filter {
+            pids.iter().for_each(|&pid| tree.follow(pid));
+        }
+        let kernel = match source {
+            Source::Live => Kernel::of_this_machine(),
+            Source::File => Kernel::default(),
+        };
+        let mut ingest = Self {
+            source,
+            filter,
+            profile: Profile::default(),
+            statistics: Statistics::default(),
+            tree,
+            tasks: Tasks::default(),
+            spaces: Spaces::default(),
+            code: Code::default(),
+            kernel,
+            build_ids: BuildIds::default(),
+            samples: Vec::new(),
+            last_exit: FxHashMap::default(),
+            noted: FxHashMap::default(),
+            stitched_frames: Vec::new(),
+            walked: Vec::new(),
+            leaf_first: Vec::new(),
+            stitched: Vec::new(),
+            joined: Vec::new(),
+        };
+        ingest.tasks.rename(0, 0, tasks::Name::new(b"swapper"));
+        ingest
     }
 
     /// Declares an event that samples may belong to: its name (`cpu-clock`) and the unit of its period (`ns`).
     pub fn add_event(&mut self, name: &str, unit: &str) -> EventId {
         let (name, unit) = (self.profile.strings.add(name), self.profile.strings.add(unit));
-        self.profile.events.push(plumb_profile::Event { name, unit })
+        self.profile.events.push(Event { name, unit })
     }
 
     /// Follows `pid` and whatever it forks from now on. Without effect under [`Filter::All`].
     pub fn follow(&mut self, pid: u32) {
-        if let Filter::Tree(pids) = &mut self.filter {
-            pids.push(pid);
-        }
+        self.tree.follow(pid);
     }
 
-    /// Learns names, parents and mappings of a running process and its threads from /proc
-    /// ([`Source::Live`] only): for processes that started before the recording.
-    pub fn read_process(&mut self, pid: u32) {
-        let _ = (pid, self.source);
-    }
-
-    /// [`Ingest::read_process`] for all that run.
-    pub fn read_all_processes(&mut self) {}
-
-    /// Tells the build id of the file that records call `path`, as a perf.data file's own table does. For the
-    /// kernel `path` is `[kernel.kallsyms]`.
+    /// Tells the build id of the file that records call `path`, as a perf.data file's own table does, before the
+    /// records that use it. For the kernel `path` is `[kernel.kallsyms]`.
     pub fn build_id(&mut self, path: &[u8], id: &[u8]) {
-        let _ = (path, id);
+        match path {
+            b"[vdso]" => self.code.set_vdso_build_id(id),
+            _ if path.starts_with(b"[kernel.kallsyms]") => self.kernel.set_build_id(id),
+            _ => {
+                self.build_ids.insert(path.into(), id.into());
+            }
+        }
     }
 
     /// Takes the next record. `event` is the one that it belongs to (by sample id or by ring).
     /// A record that can't be read is counted in [`Statistics::damaged_records`].
     pub fn record(&mut self, event: EventId, record: &RawEventRecord<'_>) {
-        let _ = (event, record);
+        let mut joined = std::mem::take(&mut self.joined);
+        let bytes = match record.data {
+            RawData::Single(bytes) => bytes,
+            RawData::Split(first, second) => {
+                joined.clear();
+                joined.extend_from_slice(first);
+                joined.extend_from_slice(second);
+                &joined
+            }
+        };
+        if self.dispatch(event, record, bytes).is_err() {
+            self.statistics.damaged_records += 1;
+        }
+        self.joined = joined;
+    }
+
+    fn dispatch(&mut self, event: EventId, record: &RawEventRecord<'_>, bytes: &[u8]) -> Result<(), Damaged> {
+        let reader = Reader::new(bytes, &record.parse_info);
+        let misc = record.misc;
+        match record.record_type {
+            RecordType::SAMPLE => self.sample(event, &wire::Sample::decode(bytes, misc, &record.parse_info)?),
+            RecordType::MMAP2 => self.mmap(&wire::Mmap::decode2(reader, misc)?, misc),
+            RecordType::MMAP => self.mmap(&wire::Mmap::decode(reader, misc)?, misc),
+            RecordType::COMM => {
+                self.comm(&wire::Comm::decode(reader)?, misc & perf::PERF_RECORD_MISC_COMM_EXEC != 0)
+            }
+            RecordType::FORK => {
+                self.fork(&wire::Task::decode(reader)?, misc & perf::PERF_RECORD_MISC_FORK_EXEC != 0)
+            }
+            RecordType::EXIT => {
+                self.exit(&wire::Task::decode(reader)?, record.common_data().ok().and_then(|data| data.cpu))
+            }
+            RecordType::LOST => self.statistics.lost_records += wire::lost(reader)?,
+            RecordType::LOST_SAMPLES => self.statistics.lost_samples += wire::lost_samples(reader)?,
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Counts samples that the kernel dropped, where the caller learns of them by other means than records.
@@ -71,13 +171,21 @@ impl Ingest {
         &self.statistics
     }
 
-    /// The profile so far, for the caller to fill in what it knows (`meta`).
+    /// The profile so far, for the caller to fill in what it knows. With [`Source::File`], set `meta.arch` before
+    /// the first record: stacks of other architectures than x86_64 are not unwound.
     pub fn profile_mut(&mut self) -> &mut Profile {
         &mut self.profile
     }
 
+    /// Whether the records' machine is one whose stacks can be unwound.
+    fn can_unwind(&self) -> bool {
+        matches!(self.profile.meta.arch.as_str(), "" | "x86_64")
+    }
+
     /// The finished profile: samples sorted by time, mappings that frames fall into.
-    pub fn finish(self) -> (Profile, Statistics) {
+    pub fn finish(mut self) -> (Profile, Statistics) {
+        self.samples.sort_by_key(|sample| sample.time_ns);
+        self.samples.drain(..).for_each(|sample| self.profile.samples.push(sample));
         (self.profile, self.statistics)
     }
 }

@@ -1,0 +1,174 @@
+//! The files that hold user code: what the unwinder reads of them, and the DSOs that frames point at.
+
+use std::cell::{OnceCell, RefCell};
+use std::io::Cursor;
+
+use plumb_process::{
+    AddressSpace as Mappings, Backing, Elf, FileId, FileKey, Files, Mapping, Place, UnwindSections, vdso,
+};
+use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
+use plumb_unwind::{Avma, CodeMap, Located, Module, Section, Sections, Svma};
+
+type Unwind = Module<Vec<u8>>;
+
+/// All files, each with its unwind information once that was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    files: RefCell<Files>,
+    modules: Vec<OnceCell<Option<Unwind>>>,
+    dsos: Vec<Option<DsoId>>,
+    vdso: OnceCell<Option<Vdso>>,
+    vdso_dso: Option<DsoId>,
+    /// Build id of the vdso of the recorded machine, if it may differ from ours.
+    vdso_build_id: Option<Box<[u8]>>,
+}
+
+#[derive(Debug)]
+struct Vdso {
+    elf: Elf,
+    module: Unwind,
+}
+
+impl Code {
+    /// The file of a mapping.
+    pub(super) fn add(&mut self, key: FileKey, place: &Place) -> FileId {
+        let id = self.files.get_mut().add(key, place);
+        if self.modules.len() <= id.index() {
+            self.modules.resize_with(id.index() + 1, OnceCell::new);
+            self.dsos.resize(id.index() + 1, None);
+        }
+        id
+    }
+
+    /// Tells which vdso the recorded machine had.
+    pub(super) fn set_vdso_build_id(&mut self, id: &[u8]) {
+        self.vdso_build_id = Some(id.into());
+    }
+
+    fn module(&self, id: FileId) -> Option<&Unwind> {
+        let load = || self.files.borrow_mut().take_unwind_sections(id).map(module_of);
+        self.modules.get(id.index())?.get_or_init(load).as_ref()
+    }
+
+    fn vdso(&self) -> Option<&Vdso> {
+        let load = || {
+            let image = vdso()?;
+            let elf = Elf::read(Cursor::new(&image)).ok()?;
+            if self.vdso_build_id.is_some() && self.vdso_build_id != elf.build_id {
+                return None;
+            }
+            let module = module_of(elf.unwind_sections_in(&image));
+            Some(Vdso { elf, module })
+        };
+        self.vdso.get_or_init(load).as_ref()
+    }
+
+    /// Whether a file can't be opened.
+    pub(super) fn is_unreadable(&self, id: FileId) -> bool {
+        self.files.borrow().get(id).unreadable().is_some()
+    }
+
+    fn located(&self, mapping: &Mapping, pc: Avma) -> Located<'_, Vec<u8>> {
+        let (module, stated) = match mapping.backing {
+            Backing::Anonymous => return Located::NoInfo,
+            Backing::Vdso => match self.vdso() {
+                Some(vdso) => (Some(&vdso.module), vdso.elf.stated(mapping.file_offset(pc.0))),
+                None => return Located::Unreadable,
+            },
+            Backing::File(id) if self.is_unreadable(id) => return Located::Unreadable,
+            Backing::File(id) => {
+                let stated = self.files.borrow().get(id).stated(mapping.file_offset(pc.0));
+                (self.module(id), stated)
+            }
+        };
+        match (module, stated) {
+            (Some(module), Some(stated)) => Located::Module { module, bias: pc.0.wrapping_sub(stated) },
+            _ => Located::NoInfo,
+        }
+    }
+
+    /// The DSO of a mapping and the address in it of run-time address `at`. `owner` is the process that anonymous
+    /// memory belongs to.
+    pub(super) fn resolve(
+        &mut self,
+        profile: &mut Profile,
+        mapping: &Mapping,
+        at: u64,
+        owner: u32,
+    ) -> (DsoId, Address) {
+        let offset = mapping.file_offset(at);
+        match mapping.backing {
+            Backing::Anonymous => (anonymous(profile, owner), Address(at)),
+            Backing::Vdso => {
+                let stated = self.vdso().and_then(|vdso| vdso.elf.stated(offset)).unwrap_or(offset.0);
+                (self.vdso_dso(profile), Address(stated))
+            }
+            Backing::File(id) => {
+                let stated = self.files.get_mut().get(id).stated(offset);
+                (self.file_dso(profile, id), Address(stated.unwrap_or(offset.0)))
+            }
+        }
+    }
+
+    fn vdso_dso(&mut self, profile: &mut Profile) -> DsoId {
+        if let Some(id) = self.vdso_dso {
+            return id;
+        }
+        let ours = self.vdso().and_then(|vdso| vdso.elf.build_id.clone());
+        let build_id = ours.or(self.vdso_build_id.clone()).and_then(|id| BuildId::new(&id));
+        let path = profile.strings.add("[vdso]");
+        let dso = Dso { path, build_id, kind: DsoKind::Vdso, addresses: AddressSpace::Svma };
+        *self.vdso_dso.insert(profile.dsos.add(dso))
+    }
+
+    fn file_dso(&mut self, profile: &mut Profile, id: FileId) -> DsoId {
+        if let Some(dso) = self.dsos.get(id.index()).copied().flatten() {
+            return dso;
+        }
+        let file = self.files.get_mut().get(id);
+        let path = profile.strings.add(&String::from_utf8_lossy(&file.key().path));
+        let build_id = file.build_id().and_then(BuildId::new);
+        let addresses = if file.elf().is_some() { AddressSpace::Svma } else { AddressSpace::FileOffset };
+        let dso = profile.dsos.add(Dso { path, build_id, kind: DsoKind::File, addresses });
+        if let Some(slot) = self.dsos.get_mut(id.index()) {
+            *slot = Some(dso);
+        }
+        dso
+    }
+}
+
+/// The DSO of anonymous memory of a process.
+fn anonymous(profile: &mut Profile, pid: u32) -> DsoId {
+    let path = profile.strings.add("[anon]");
+    let kind = DsoKind::Anonymous { pid };
+    profile.dsos.add(Dso { path, build_id: None, kind, addresses: AddressSpace::Avma })
+}
+
+fn module_of(sections: UnwindSections) -> Unwind {
+    let section =
+        |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
+    Module::new(Sections {
+        eh_frame: sections.eh_frame.map(section),
+        eh_frame_hdr: sections.eh_frame_hdr.map(section),
+        debug_frame: sections.debug_frame.map(section),
+        text: sections.text.map(Svma),
+        got: sections.got.map(Svma),
+    })
+}
+
+/// One address space as the unwinder asks about it.
+pub(super) struct View<'a> {
+    pub(super) code: &'a Code,
+    pub(super) mappings: &'a Mappings,
+}
+
+impl CodeMap for View<'_> {
+    type Bytes = Vec<u8>;
+
+    fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
+        match self.mappings.find(pc.0) {
+            Some(mapping) => self.code.located(mapping, pc),
+            None => Located::Unmapped,
+        }
+    }
+}

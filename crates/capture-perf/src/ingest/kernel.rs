@@ -1,0 +1,183 @@
+//! Kernel frames: which module an address is in, and what a callchain says.
+
+use std::ops::Range;
+
+use linux_perf_event_reader::constants::PERF_CONTEXT_MAX;
+use linux_perf_event_reader::constants::{PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER};
+use plumb_profile::{
+    Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Found, Frame, FrameId, FrameKind, Profile,
+};
+use rustc_hash::FxHashMap;
+
+use super::wire::Words;
+
+/// Name of the kernel proper, as perf has it.
+pub(super) const KERNEL: &str = "[kernel.kallsyms]";
+
+/// What is known of the kernel's own memory.
+#[derive(Debug, Default)]
+pub(super) struct Kernel {
+    /// Modules in the order of their addresses.
+    modules: Vec<(Range<u64>, String)>,
+    build_id: Option<BuildId>,
+    dso: Option<DsoId>,
+    frames: FxHashMap<u64, FrameId>,
+}
+
+impl Kernel {
+    /// What this machine says of its kernel, as far as we may know.
+    pub(super) fn of_this_machine() -> Self {
+        let mut kernel = Kernel::default();
+        let modules = std::fs::read_to_string("/proc/modules").unwrap_or_default();
+        for line in modules.lines() {
+            let mut words = line.split(' ');
+            let (Some(name), Some(size), Some(start)) = (words.next(), words.next(), words.nth(3)) else {
+                continue;
+            };
+            let start = start.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+            // Addresses are zero for those who may not see them.
+            if let (Some(start @ 1..), Ok(size)) = (start, size.parse::<u64>()) {
+                kernel.add_module(start..start.saturating_add(size), name);
+            }
+        }
+        kernel.build_id = std::fs::read("/sys/kernel/notes").ok().and_then(|notes| build_id_in(&notes));
+        kernel
+    }
+
+    /// A mapping of the kernel's, as perf.data files tell it: the kernel itself, or a module by path or name.
+    pub(super) fn map(&mut self, range: Range<u64>, path: &str) {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        // The kernel's own mapping needs no range: what is in no module is in the kernel.
+        if file.starts_with("[kernel") || file.starts_with("[guest") || file.starts_with("vmlinux") {
+            return;
+        }
+        let stem = file.split(".ko").next().unwrap_or(file);
+        let name = stem.trim_matches(['[', ']']).replace('-', "_");
+        self.add_module(range, &name);
+    }
+
+    fn add_module(&mut self, range: Range<u64>, name: &str) {
+        let at = self.modules.partition_point(|(other, _)| other.start < range.start);
+        self.modules.insert(at, (range, format!("[{name}]")));
+    }
+
+    /// Tells the kernel's build id.
+    pub(super) fn set_build_id(&mut self, id: &[u8]) {
+        self.build_id = BuildId::new(id);
+    }
+
+    fn dso_of(&mut self, profile: &mut Profile, address: u64) -> DsoId {
+        let after = self.modules.partition_point(|(range, _)| range.start <= address);
+        if let Some((range, name)) = after.checked_sub(1).and_then(|index| self.modules.get(index))
+            && range.contains(&address)
+        {
+            let path = profile.strings.add(name);
+            let kind = DsoKind::KernelModule;
+            return profile.dsos.add(Dso { path, build_id: None, kind, addresses: AddressSpace::Avma });
+        }
+        *self.dso.get_or_insert_with(|| {
+            let path = profile.strings.add(KERNEL);
+            let build_id = self.build_id.clone();
+            profile.dsos.add(Dso { path, build_id, kind: DsoKind::Kernel, addresses: AddressSpace::Avma })
+        })
+    }
+
+    /// The frame of a kernel address.
+    pub(super) fn frame(&mut self, profile: &mut Profile, address: u64, is_return: bool) -> FrameId {
+        // Kernel addresses have their highest bits set, so shifting one out loses nothing.
+        let key = address << 1 | u64::from(is_return);
+        if let Some(&id) = self.frames.get(&key) {
+            return id;
+        }
+        let dso = Some(self.dso_of(profile, address));
+        let (kind, found) = (FrameKind::Kernel, Found::Sampled);
+        let frame = Frame { kind, dso, address: Address(address), is_return, found };
+        let id = profile.frames.add(frame);
+        self.frames.insert(key, id);
+        id
+    }
+}
+
+/// One address of a callchain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) in_kernel: bool,
+    pub(super) address: u64,
+    pub(super) is_return: bool,
+}
+
+/// The addresses of a callchain, innermost first. The first of the kernel's and the first of the user's are program
+/// counters, the others return addresses. Other contexts (guests, hypervisors) are left out.
+pub(super) fn links(callchain: Words<'_>) -> impl Iterator<Item = Link> {
+    let mut context = None;
+    let mut is_return = false;
+    callchain.iter().filter_map(move |address| {
+        if address >= PERF_CONTEXT_MAX {
+            is_return = false;
+            context = match address {
+                PERF_CONTEXT_KERNEL => Some(true),
+                PERF_CONTEXT_USER => Some(false),
+                _ => None,
+            };
+            return None;
+        }
+        let link = Link { in_kernel: context?, address, is_return };
+        is_return = true;
+        Some(link)
+    })
+}
+
+/// The GNU build id among ELF notes (gABI, "Note Section"), each padded to four bytes.
+fn build_id_in(mut notes: &[u8]) -> Option<BuildId> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    loop {
+        let (header, rest) = notes.split_first_chunk::<12>()?;
+        let word = |at: usize| Some(u32::from_ne_bytes(*header.get(at..)?.first_chunk()?));
+        let (name_size, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let (name, rest) = rest.split_at_checked(name_size.next_multiple_of(4))?;
+        let (description, rest) = rest.split_at_checked(size.next_multiple_of(4))?;
+        if kind == NT_GNU_BUILD_ID && name == b"GNU\0" {
+            return BuildId::new(description.get(..size)?);
+        }
+        notes = rest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_find_their_module() {
+        let (mut kernel, mut profile) = (Kernel::default(), Profile::default());
+        kernel.map(
+            0xffff_ffff_c040_0000..0xffff_ffff_c041_0000,
+            "/lib/modules/6.1/kernel/fs/ext4/nf-tables.ko.xz",
+        );
+        kernel.map(0xffff_ffff_c010_0000..0xffff_ffff_c011_0000, "[bpf]");
+        kernel.map(0xffff_ffff_8100_0000..0xffff_ffff_ffff_ffff, "[kernel.kallsyms]_text");
+        let mut name = |address| {
+            let id = kernel.frame(&mut profile, address, false);
+            let dso = profile.frames[id].dso.unwrap();
+            profile.strings.get(profile.dsos[dso].path).to_owned()
+        };
+        assert_eq!(name(0xffff_ffff_c040_0010), "[nf_tables]");
+        assert_eq!(name(0xffff_ffff_c010_ffff), "[bpf]");
+        assert_eq!(name(0xffff_ffff_c011_0000), KERNEL);
+        assert_eq!(name(0xffff_ffff_8100_0010), KERNEL);
+    }
+
+    #[test]
+    fn kernel_build_id_is_the_one_file_says() {
+        let Ok(notes) = std::fs::read("/sys/kernel/notes") else {
+            eprintln!("skipped: /sys/kernel/notes is not readable");
+            return;
+        };
+        let id = build_id_in(&notes).unwrap().to_string();
+        let hex: String = notes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(
+            id.len() == 40
+                && hex.contains(&format!("14000000030000004744e5500{id}").replace("4744e5500", "474e5500"))
+        );
+    }
+}

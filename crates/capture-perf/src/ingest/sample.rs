@@ -1,0 +1,136 @@
+//! One sample: whose it is, its stack, what it counts as.
+
+use plumb_profile::{Cut, DsoId, EventId, Frame, ProcessId, Sample, StackId};
+
+use super::exec::Pending;
+use super::user::Ending;
+use super::{Filter, Ingest, Source, kernel, wire};
+
+/// What perf gives as pid and tid of a task that has been reaped already.
+const REAPED: u32 = u32::MAX;
+
+impl Ingest {
+    pub(super) fn sample(&mut self, event: EventId, sample: &wire::Sample<'_>) {
+        let Some((pid, tid)) = self.task_of(sample) else {
+            self.statistics.filtered += 1;
+            return;
+        };
+        self.leaf_first.clear();
+        self.kernel_part(sample);
+        let kernel_frames = self.leaf_first.len();
+        let mut ending = if pid == 0 { Ending::Absent } else { self.user_part(sample, tid) };
+        if self.is_old_image(pid, sample, ending) {
+            self.leaf_first.truncate(kernel_frames);
+            ending = Ending::Absent;
+        }
+        // Nothing at all to show: say so.
+        if self.leaf_first.is_empty() && ending == Ending::Absent {
+            ending = Ending::Cut(Cut::NoUserStack, None);
+        }
+        let stack = self.finish_stack(tid, sample, kernel_frames, ending);
+        let (thread, process) = self.tasks.rows(&mut self.profile, tid);
+        self.note_space(pid, process);
+        let &wire::Sample { time: time_ns, cpu, period: weight, .. } = sample;
+        self.samples.push(Sample { time_ns, thread, cpu, event, stack, weight });
+    }
+
+    /// Counts how a stack ended and puts it into the profile.
+    fn finish_stack(
+        &mut self,
+        tid: u32,
+        sample: &wire::Sample<'_>,
+        kernel_frames: usize,
+        ending: Ending,
+    ) -> Option<StackId> {
+        self.statistics.samples += 1;
+        let thread = self.tasks.threads.entry(tid).or_default();
+        let Ending::Cut(cut, blamed) = ending else {
+            self.statistics.complete += 1;
+            if ending == Ending::Root {
+                thread.pending.clear();
+            }
+            return thread.last.intern(&mut self.profile, &self.leaf_first);
+        };
+        *self.statistics.cut.entry((cut, blamed)).or_default() += 1;
+        let marker = self.profile.frames.add(Frame::marker(cut, blamed));
+        if Self::may_be_in_exec(sample) {
+            let kernel_only = self.profile.add_stack(&self.leaf_first[..kernel_frames]);
+            thread.pending.push(Pending { sample: self.samples.len(), kernel_only, cut: (cut, blamed) });
+        } else {
+            thread.pending.clear();
+        }
+        self.leaf_first.push(marker);
+        thread.last.intern(&mut self.profile, &self.leaf_first)
+    }
+
+    /// Process and thread of a sample; `None` if the filter keeps it out.
+    fn task_of(&mut self, sample: &wire::Sample<'_>) -> Option<(u32, u32)> {
+        let (mut pid, mut tid) = (sample.pid, sample.tid);
+        if pid == REAPED {
+            // The end of an exit, after the task has lost its number: it is the last that exited on this processor.
+            (pid, tid) = *self.last_exit.get(&sample.cpu)?;
+        }
+        if !self.tasks.processes.contains_key(&pid) {
+            self.meet_process(pid);
+        }
+        if let Filter::Tree(_) = self.filter
+            && !self.tree.follows(pid)
+        {
+            return None;
+        }
+        if self.tasks.threads.get(&tid).is_none_or(|thread| thread.pid != pid) {
+            self.meet_thread(pid, tid);
+        }
+        Some((pid, tid))
+    }
+
+    /// Learns of a process that no record told of.
+    fn meet_process(&mut self, pid: u32) {
+        if self.source == Source::Live && pid != 0 {
+            if let Filter::Tree(_) = self.filter
+                && let Some(parent) = plumb_process::parent(pid)
+                && self.tree.follows(parent)
+            {
+                self.tree.follow(pid);
+            }
+            self.read_process(pid);
+        }
+        self.tasks.processes.entry(pid).or_default();
+    }
+
+    fn kernel_part(&mut self, sample: &wire::Sample<'_>) {
+        if let Some(callchain) = sample.callchain {
+            for link in kernel::links(callchain).filter(|link| link.in_kernel) {
+                let frame = self.kernel.frame(&mut self.profile, link.address, link.is_return);
+                self.leaf_first.push(frame);
+            }
+        }
+        if let (true, true, Some(ip)) = (self.leaf_first.is_empty(), sample.in_kernel, sample.ip) {
+            let frame = self.kernel.frame(&mut self.profile, ip, false);
+            self.leaf_first.push(frame);
+        }
+    }
+
+    /// Remembers which memory a process row had, for the profile's mappings.
+    fn note_space(&mut self, pid: u32, process: ProcessId) {
+        let Some(space) = self.tasks.processes.get(&pid).and_then(|process| process.space) else { return };
+        let used = &self.spaces.get(space).used;
+        let noted = self.noted.entry(process).or_default();
+        if *noted == used.len() {
+            return;
+        }
+        self.profile.mappings.extend(used.iter().skip(*noted).map(|used| plumb_profile::Mapping {
+            process,
+            dso: used.dso,
+            start: used.start,
+            end: used.end,
+            bias: used.bias,
+        }));
+        *noted = used.len();
+    }
+
+    /// The file that is to blame for a cut stack, as text, for people.
+    pub fn blamed(&self, dso: Option<DsoId>) -> &str {
+        dso.map_or("", |dso| self.profile.strings.get(self.profile.dsos[dso].path))
+    }
+}

@@ -1,0 +1,123 @@
+//! Address spaces with what was learnt about their addresses.
+//!
+//! A forked child shares its parent's space until one of the two maps something or execs: of 3,000 shells that a
+//! shell forks, hardly one does the former. Sharing covers vfork too, where memory really is shared.
+
+use plumb_process::{AddressSpace, Mapping};
+use plumb_profile::FrameId;
+use plumb_unwind::{Avma, Cache};
+use rustc_hash::FxHashMap;
+
+/// An address space that processes share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SpaceId(u32);
+
+/// One address space.
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    /// What is mapped.
+    pub(super) mappings: AddressSpace,
+    /// The unwinder's memory of it.
+    pub(super) cache: Cache,
+    /// Frames by program counter and the way they were found, see [`frame_key`].
+    pub(super) frames: FxHashMap<u64, FrameId>,
+    /// Mappings that frames fell into.
+    pub(super) used: Vec<Used>,
+    /// The process that the memory belongs to.
+    pub(super) owner: u32,
+    users: u32,
+}
+
+/// A mapping that a frame fell into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Used {
+    pub(super) dso: plumb_profile::DsoId,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) bias: u64,
+}
+
+/// All address spaces.
+#[derive(Debug, Default)]
+pub(super) struct Spaces {
+    spaces: Vec<Space>,
+    free: Vec<u32>,
+}
+
+impl Spaces {
+    /// A new, empty one, with one user.
+    pub(super) fn create(&mut self, owner: u32) -> SpaceId {
+        self.insert(Space { owner, ..Space::default() })
+    }
+
+    fn insert(&mut self, space: Space) -> SpaceId {
+        if let Some(index) = self.free.pop() {
+            // Caches keep their memory for the next process: clearing is cheaper than growing again.
+            let old = &mut self.spaces[index as usize];
+            old.cache.clear();
+            old.frames.clear();
+            old.used = space.used;
+            old.mappings = space.mappings;
+            old.owner = space.owner;
+            old.users = 1;
+            return SpaceId(index);
+        }
+        self.spaces.push(Space { users: 1, ..space });
+        SpaceId(u32::try_from(self.spaces.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// One more process uses `id`.
+    pub(super) fn share(&mut self, id: SpaceId) -> SpaceId {
+        self.get_mut(id).users += 1;
+        id
+    }
+
+    /// One process less uses `id`.
+    pub(super) fn release(&mut self, id: SpaceId) {
+        let space = self.get_mut(id);
+        space.users = space.users.saturating_sub(1);
+        if space.users == 0 {
+            space.mappings = AddressSpace::default();
+            self.free.push(id.0);
+        }
+    }
+
+    /// The space.
+    pub(super) fn get(&self, id: SpaceId) -> &Space {
+        &self.spaces[id.0 as usize]
+    }
+
+    /// The space, to be changed for all that share it.
+    pub(super) fn get_mut(&mut self, id: SpaceId) -> &mut Space {
+        &mut self.spaces[id.0 as usize]
+    }
+
+    /// Maps something in `id` for process `pid` alone. Returns the space that the process has from now on.
+    pub(super) fn map(&mut self, id: SpaceId, pid: u32, mapping: Mapping) -> SpaceId {
+        let shared = self.get(id).users > 1;
+        let id = if shared { self.copy(id, pid) } else { id };
+        let space = self.get_mut(id);
+        let buries = space.mappings.overlaps(mapping.start..mapping.end);
+        if space.mappings.map(mapping) {
+            // Even where nothing was: that there was nothing is remembered too.
+            space.cache.invalidate(Avma(mapping.start)..Avma(mapping.end));
+            if buries {
+                space.frames.clear();
+            }
+        }
+        id
+    }
+
+    /// A space of its own for one of those that share `id`.
+    fn copy(&mut self, id: SpaceId, pid: u32) -> SpaceId {
+        let old = self.get(id);
+        let (mappings, used) = (old.mappings.clone(), old.used.clone());
+        self.release(id);
+        self.insert(Space { owner: pid, mappings, used, ..Space::default() })
+    }
+}
+
+/// The key of a frame in [`Space::frames`]: `pc` is below 2^57, so that its bits and three more fit.
+pub(super) fn frame_key(pc: u64, is_return: bool, found: u8) -> u64 {
+    pc << 3 | u64::from(found & 3) << 1 | u64::from(is_return)
+}

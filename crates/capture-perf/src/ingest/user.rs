@@ -1,0 +1,266 @@
+//! The user part of a sample: from registers and copied stack to frames and the reason where they end.
+
+use linux_perf_event_reader::constants as perf;
+use plumb_profile::{Cut, DsoId, DsoKind, Found, Frame, FrameId, Id};
+use plumb_unwind::{Avma, End, Memory, Method, ReadError, Registers, Walked, walk};
+
+use super::code::View;
+use super::spaces::{SpaceId, frame_key};
+use super::stitch::Border;
+use super::wire::{self, Stack};
+use super::{Ingest, kernel};
+
+/// More frames than any sensible stack of 64 KiB has; a stack that is longer is cut, and says so.
+const MAX_FRAMES: usize = 4096;
+
+/// How the user part of a stack ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// At its root.
+    Root,
+    /// There is no user part, by nature: a kernel thread, or a task that has no memory any more.
+    Absent,
+    /// Before its root.
+    Cut(Cut, Option<DsoId>),
+}
+
+/// What a copy of a stack can tell.
+struct Copy<'a> {
+    base: u64,
+    bytes: &'a [u8],
+    full: bool,
+}
+
+impl Memory for Copy<'_> {
+    #[inline]
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        let offset = at.0.wrapping_sub(self.base);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        match self.bytes.get(start..).and_then(<[u8]>::first_chunk) {
+            Some(word) => Ok(u64::from_le_bytes(*word)),
+            // Only if all was copied that was asked for can there be more above.
+            None if at.0 >= self.base && self.full => Err(ReadError::BeyondCopy),
+            None => Err(ReadError::Unreadable),
+        }
+    }
+}
+
+/// The registers of a sample by DWARF number; `None` if the program counter or the stack pointer is missing.
+fn registers(sampled: &wire::Registers<'_>) -> Option<Registers> {
+    /// DWARF numbers in the order of perf's (asm/perf_regs.h): ax bx cx dx si di bp sp, and r8..r15 from 16.
+    const LOW: [u16; 8] = [0, 3, 2, 1, 4, 5, 6, 7];
+    let mut values = [(0, 0); 17];
+    let mut count = 0;
+    let (mut ip, mut sp) = (None, None);
+    let mut mask = sampled.mask;
+    for value in sampled.values.iter() {
+        let number = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        let dwarf = match number {
+            8 => {
+                ip = Some(value);
+                continue;
+            }
+            0..8 => LOW[number as usize],
+            16..24 => number as u16 - 8,
+            _ => continue,
+        };
+        if dwarf == 7 {
+            sp = Some(value);
+        }
+        if let Some(slot) = values.get_mut(count) {
+            *slot = (dwarf, value);
+            count += 1;
+        }
+    }
+    let mut registers = Registers::new(ip?, sp?);
+    values[..count].iter().for_each(|&(number, value)| registers.set(number, value));
+    Some(registers)
+}
+
+fn cut_of(end: End) -> Option<Cut> {
+    Some(match end {
+        End::Root => return None,
+        End::BeyondCopy => Cut::CopyTooShort,
+        End::StackUnreadable => Cut::StackUnreadable,
+        End::NoUnwindInfo => Cut::NoUnwindInfo,
+        End::BadUnwindInfo => Cut::BadUnwindInfo,
+        End::NotMapped => Cut::NotMapped,
+        End::FileUnreadable => Cut::FileUnreadable,
+        End::RegisterUnknown => Cut::RegisterUnknown,
+        End::NotAdvancing => Cut::NotAdvancing,
+        End::TooManyFrames => Cut::TooManyFrames,
+    })
+}
+
+fn found_of(method: Method) -> Found {
+    match method {
+        Method::Sampled => Found::Sampled,
+        Method::Cfi => Found::Cfi,
+        Method::FramePointer => Found::FramePointer,
+    }
+}
+
+impl Ingest {
+    /// Appends the user frames of a sample to `self.leaf_first`, innermost first, and says how they end.
+    pub(super) fn user_part(&mut self, sample: &wire::Sample<'_>, tid: u32) -> Ending {
+        if !sample.asked_registers {
+            return self.user_callchain(sample);
+        }
+        let Some(sampled) = sample.registers else { return Ending::Absent };
+        let space = self
+            .tasks
+            .threads
+            .get(&tid)
+            .map(|thread| thread.pid)
+            .and_then(|pid| self.tasks.processes.get(&pid)?.space);
+        let Some(space) = space else {
+            return if matches!(sample.stack, Stack::None) {
+                Ending::Absent
+            } else {
+                Ending::Cut(Cut::NotMapped, None)
+            };
+        };
+        if sampled.abi == perf::PERF_SAMPLE_REGS_ABI_32 || !self.can_unwind() {
+            return self.only_pc(&sampled, space);
+        }
+        let (bytes, full) = match sample.stack {
+            Stack::Copied { bytes, full } => (bytes, full),
+            // The kernel copies nothing for a task without memory: it is exiting.
+            Stack::None if sample.in_kernel => return Ending::Absent,
+            Stack::None => (&[][..], false),
+            Stack::NotAsked => return self.user_callchain(sample),
+        };
+        let Some(registers) = registers(&sampled) else { return Ending::Cut(Cut::NoUserStack, None) };
+        let mut memory = Copy { base: registers.sp(), bytes, full };
+        let end = self.walk(space, &registers, &mut memory);
+        self.translate(space, tid, end)
+    }
+
+    fn walk(&mut self, space: SpaceId, registers: &Registers, memory: &mut Copy<'_>) -> End {
+        let space = self.spaces.get_mut(space);
+        let view = View { code: &self.code, mappings: &space.mappings };
+        walk(&view, memory, &mut space.cache, registers, MAX_FRAMES, &mut self.walked)
+    }
+
+    /// Turns walked frames into frames of the profile, with what is remembered beyond them if they were cut.
+    fn translate(&mut self, space: SpaceId, tid: u32, end: End) -> Ending {
+        let user_starts = self.leaf_first.len();
+        let walked = std::mem::take(&mut self.walked);
+        for frame in &walked {
+            let id = self.user_frame(space, frame.pc.0, frame.is_return, found_of(frame.found));
+            self.leaf_first.push(id);
+        }
+        let ending = match cut_of(end) {
+            None => Ending::Root,
+            Some(cut) => self.blame(space, cut, walked.last()),
+        };
+        let ending = self.stitch(tid, &walked, user_starts, end, ending);
+        self.walked = walked;
+        ending
+    }
+
+    /// The reason and the file that is to blame: the one of the outermost frame that was found.
+    fn blame(&mut self, space: SpaceId, cut: Cut, outermost: Option<&Walked>) -> Ending {
+        let Some(outermost) = outermost else { return Ending::Cut(cut, None) };
+        let id = self.user_frame(space, outermost.pc.0, outermost.is_return, found_of(outermost.found));
+        let dso = self.profile.frames[id].dso;
+        let is_anonymous =
+            dso.is_some_and(|dso| matches!(self.profile.dsos[dso].kind, DsoKind::Anonymous { .. }));
+        match cut {
+            Cut::NoUnwindInfo if is_anonymous => Ending::Cut(Cut::JitCode, dso),
+            cut => Ending::Cut(cut, dso),
+        }
+    }
+
+    fn stitch(
+        &mut self,
+        tid: u32,
+        walked: &[Walked],
+        user_starts: usize,
+        end: End,
+        ending: Ending,
+    ) -> Ending {
+        let border = match end {
+            End::Root => Border::Root,
+            End::BeyondCopy => Border::Copy,
+            _ => return ending,
+        };
+        let Some(thread) = self.tasks.threads.get_mut(&tid) else { return ending };
+        if border == Border::Copy {
+            self.statistics.beyond_copy += 1;
+        } else if thread.stitcher.is_none() {
+            return ending;
+        }
+        let stitcher = thread.stitcher.get_or_insert_default();
+        let frames = &self.leaf_first[user_starts..];
+        self.stitched.clear();
+        if !stitcher.sample(walked, frames, border, &mut self.stitched) {
+            return ending;
+        }
+        for index in 0..self.stitched.len() {
+            let stitched = self.stitched_frame(self.stitched[index]);
+            self.leaf_first.push(stitched);
+        }
+        self.statistics.stitched += 1;
+        Ending::Root
+    }
+
+    /// The same frame, marked as taken from earlier samples.
+    fn stitched_frame(&mut self, frame: FrameId) -> FrameId {
+        let index = frame.index();
+        if let Some(&Some(id)) = self.stitched_frames.get(index) {
+            return id;
+        }
+        let stitched = Frame { found: Found::Stitched, ..self.profile.frames[frame] };
+        let id = self.profile.frames.add(stitched);
+        if self.stitched_frames.len() <= index {
+            self.stitched_frames.resize(index + 1, None);
+        }
+        self.stitched_frames[index] = Some(id);
+        id
+    }
+
+    /// A sample that can't be unwound here, because of its architecture: its program counter is all that is known.
+    fn only_pc(&mut self, sampled: &wire::Registers<'_>, space: SpaceId) -> Ending {
+        const IP: u32 = 8;
+        let before = (sampled.mask & ((1 << IP) - 1)).count_ones() as usize;
+        let ip = sampled.values.iter().nth(before).filter(|_| sampled.mask & (1 << IP) != 0);
+        let Some(ip) = ip else { return Ending::Cut(Cut::NoUserStack, None) };
+        let id = self.user_frame(space, ip, false, Found::Sampled);
+        self.leaf_first.push(id);
+        Ending::Cut(Cut::NoUserStack, self.profile.frames[id].dso)
+    }
+
+    /// The user part of the kernel's own callchain (frame pointers), for recordings without registers. Whether it
+    /// reaches the root can't be told; it is taken as it is.
+    fn user_callchain(&mut self, sample: &wire::Sample<'_>) -> Ending {
+        let thread = self.tasks.threads.get(&sample.tid).map(|thread| thread.pid).unwrap_or(sample.pid);
+        let Some(space) = self.tasks.processes.get(&thread).and_then(|process| process.space) else {
+            return if sample.in_kernel { Ending::Absent } else { Ending::Cut(Cut::NotMapped, None) };
+        };
+        let before = self.leaf_first.len();
+        for link in sample.callchain.into_iter().flat_map(kernel::links).filter(|link| !link.in_kernel) {
+            let id = self.user_frame(space, link.address, link.is_return, Found::Sampled);
+            self.leaf_first.push(id);
+        }
+        match (self.leaf_first.len() - before, sample.in_kernel, sample.ip) {
+            (1.., ..) => Ending::Root,
+            (0, false, Some(ip)) => {
+                let id = self.user_frame(space, ip, false, Found::Sampled);
+                self.leaf_first.push(id);
+                Ending::Cut(Cut::NoUserStack, self.profile.frames[id].dso)
+            }
+            _ => Ending::Cut(Cut::NoUserStack, None),
+        }
+    }
+
+    /// The frame of a user address. Cached by address: this is on the path of every frame of every sample.
+    fn user_frame(&mut self, space: SpaceId, pc: u64, is_return: bool, found: Found) -> FrameId {
+        let key = frame_key(pc, is_return, found as u8);
+        if let Some(&id) = self.spaces.get(space).frames.get(&key) {
+            return id;
+        }
+        self.new_user_frame(space, key, pc, is_return, found)
+    }
+}

@@ -1,0 +1,301 @@
+//! The bytes of records, decoded: perf_event_open(2), "MMAP layout".
+//!
+//! `linux-perf-event-reader` carries records here and says how they were asked for, but its own decoding is not
+//! used: it drops the register ABI, which tells 32-bit processes, takes group reads for single ones, and panics on
+//! some damaged records. All lengths are checked here, and what does not fit is `None`.
+
+use linux_perf_event_reader::{Endianness, RecordParseInfo, constants as perf};
+
+/// A damaged record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Damaged;
+
+type Result<T> = std::result::Result<T, Damaged>;
+
+/// Reads from the front of a slice.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+    big: bool,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8], info: &RecordParseInfo) -> Self {
+        Self { rest: bytes, big: info.endian == Endianness::BigEndian }
+    }
+
+    fn take(&mut self, size: u64) -> Result<&'a [u8]> {
+        let size = usize::try_from(size).map_err(|_| Damaged)?;
+        let (taken, rest) = self.rest.split_at_checked(size).ok_or(Damaged)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or(Damaged)?;
+        self.rest = rest;
+        Ok(if self.big { u32::from_be_bytes(*bytes) } else { u32::from_le_bytes(*bytes) })
+    }
+
+    fn u64(&mut self) -> Result<u64> {
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or(Damaged)?;
+        self.rest = rest;
+        Ok(if self.big { u64::from_be_bytes(*bytes) } else { u64::from_le_bytes(*bytes) })
+    }
+
+    fn words(&mut self, count: u64) -> Result<Words<'a>> {
+        let bytes = self.take(count.checked_mul(8).ok_or(Damaged)?)?;
+        Ok(Words { bytes, big: self.big })
+    }
+
+    /// Text up to a zero byte, or all that is left.
+    fn text(&mut self) -> &'a [u8] {
+        let end = self.rest.iter().position(|&b| b == 0).unwrap_or(self.rest.len());
+        &self.rest[..end]
+    }
+}
+
+/// A list of words in the byte order of the record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Words<'a> {
+    bytes: &'a [u8],
+    big: bool,
+}
+
+impl Words<'_> {
+    pub(super) fn iter(self) -> impl Iterator<Item = u64> {
+        let word = move |bytes: &[u8; 8]| {
+            if self.big { u64::from_be_bytes(*bytes) } else { u64::from_le_bytes(*bytes) }
+        };
+        self.bytes.as_chunks().0.iter().map(word)
+    }
+}
+
+/// User registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Registers<'a> {
+    /// `PERF_SAMPLE_REGS_ABI_*`: 1 for a 32-bit, 2 for a 64-bit process.
+    pub(super) abi: u64,
+    /// Which registers, by perf's numbers.
+    pub(super) mask: u64,
+    /// Their values in the order of those numbers.
+    pub(super) values: Words<'a>,
+}
+
+/// User stack memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stack<'a> {
+    /// It was not asked for.
+    NotAsked,
+    /// The kernel did not even try, since the task has no memory any more, or none of user space.
+    None,
+    /// What could be copied, from the stack pointer upwards.
+    Copied {
+        bytes: &'a [u8],
+        /// All that was asked for could be copied: there may be more.
+        full: bool,
+    },
+}
+
+/// A sample.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample<'a> {
+    pub(super) ip: Option<u64>,
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) time: u64,
+    pub(super) cpu: u32,
+    pub(super) period: u64,
+    pub(super) callchain: Option<Words<'a>>,
+    /// Whether user registers were asked for.
+    pub(super) asked_registers: bool,
+    pub(super) registers: Option<Registers<'a>>,
+    pub(super) stack: Stack<'a>,
+    /// Sampled in kernel mode.
+    pub(super) in_kernel: bool,
+}
+
+impl<'a> Sample<'a> {
+    pub(super) fn decode(bytes: &'a [u8], misc: u16, info: &RecordParseInfo) -> Result<Self> {
+        let mut r = Reader::new(bytes, info);
+        let has = |bit: u64| info.sample_format.bits() & bit != 0;
+        let optional = |bit: u64, r: &mut Reader<'a>| if has(bit) { r.u64().map(Some) } else { Ok(None) };
+        optional(perf::PERF_SAMPLE_IDENTIFIER, &mut r)?;
+        let ip = optional(perf::PERF_SAMPLE_IP, &mut r)?;
+        let (pid, tid) = if has(perf::PERF_SAMPLE_TID) { (r.u32()?, r.u32()?) } else { (0, 0) };
+        let time = optional(perf::PERF_SAMPLE_TIME, &mut r)?.unwrap_or(0);
+        optional(perf::PERF_SAMPLE_ADDR, &mut r)?;
+        optional(perf::PERF_SAMPLE_ID, &mut r)?;
+        optional(perf::PERF_SAMPLE_STREAM_ID, &mut r)?;
+        let cpu = if has(perf::PERF_SAMPLE_CPU) { (r.u32()?, r.u32()?).0 } else { 0 };
+        let period = optional(perf::PERF_SAMPLE_PERIOD, &mut r)?.unwrap_or(1);
+        if has(perf::PERF_SAMPLE_READ) {
+            skip_read(&mut r, info)?;
+        }
+        let mut callchain = None;
+        if has(perf::PERF_SAMPLE_CALLCHAIN) {
+            let count = r.u64()?;
+            callchain = Some(r.words(count)?);
+        }
+        if has(perf::PERF_SAMPLE_RAW) {
+            let size = r.u32()?;
+            r.take(size.into())?;
+        }
+        if has(perf::PERF_SAMPLE_BRANCH_STACK) {
+            skip_branches(&mut r, info)?;
+        }
+        let asked_registers = has(perf::PERF_SAMPLE_REGS_USER);
+        let registers = if asked_registers { read_registers(&mut r, info)? } else { None };
+        let stack = if has(perf::PERF_SAMPLE_STACK_USER) { read_stack(&mut r)? } else { Stack::NotAsked };
+        let in_kernel = misc & perf::PERF_RECORD_MISC_CPUMODE_MASK == perf::PERF_RECORD_MISC_KERNEL;
+        Ok(Self { ip, pid, tid, time, cpu, period, callchain, asked_registers, registers, stack, in_kernel })
+    }
+}
+
+/// `struct read_format`.
+fn skip_read(r: &mut Reader<'_>, info: &RecordParseInfo) -> Result<()> {
+    const TIMES: u64 = 1 | 2;
+    const ID_AND_LOST: u64 = 4 | 16;
+    const GROUP: u64 = 8;
+    let format = info.read_format.bits();
+    let times = u64::from((format & TIMES).count_ones());
+    let each = 1 + u64::from((format & ID_AND_LOST).count_ones());
+    if format & GROUP != 0 {
+        let count = r.u64()?;
+        r.words(count.checked_mul(each).and_then(|words| words.checked_add(times)).ok_or(Damaged)?)?;
+    } else {
+        r.words(times + each)?;
+    }
+    Ok(())
+}
+
+/// `struct perf_branch_stack`.
+fn skip_branches(r: &mut Reader<'_>, info: &RecordParseInfo) -> Result<()> {
+    const HW_INDEX: u64 = 1 << 17;
+    let count = r.u64()?;
+    let index = u64::from(info.branch_sample_format.bits() & HW_INDEX != 0);
+    r.words(count.checked_mul(3).and_then(|words| words.checked_add(index)).ok_or(Damaged)?)?;
+    Ok(())
+}
+
+fn read_registers<'a>(r: &mut Reader<'a>, info: &RecordParseInfo) -> Result<Option<Registers<'a>>> {
+    let abi = r.u64()?;
+    if abi == 0 {
+        return Ok(None);
+    }
+    let values = r.words(info.sample_regs_user.count_ones().into())?;
+    Ok(Some(Registers { abi, mask: info.sample_regs_user, values }))
+}
+
+fn read_stack<'a>(r: &mut Reader<'a>) -> Result<Stack<'a>> {
+    let size = r.u64()?;
+    if size == 0 {
+        return Ok(Stack::None);
+    }
+    let bytes = r.take(size)?;
+    let copied = usize::try_from(r.u64()?).map_err(|_| Damaged)?;
+    let full = copied >= bytes.len();
+    Ok(Stack::Copied { bytes: &bytes[..copied.min(bytes.len())], full })
+}
+
+/// A COMM record: a thread has a new name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Comm<'a> {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) name: &'a [u8],
+}
+
+impl<'a> Comm<'a> {
+    pub(super) fn decode(mut r: Reader<'a>) -> Result<Self> {
+        Ok(Self { pid: r.u32()?, tid: r.u32()?, name: r.text() })
+    }
+}
+
+/// A FORK or EXIT record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task {
+    pub(super) pid: u32,
+    pub(super) ppid: u32,
+    pub(super) tid: u32,
+    pub(super) ptid: u32,
+}
+
+impl Task {
+    pub(super) fn decode(mut r: Reader<'_>) -> Result<Self> {
+        Ok(Self { pid: r.u32()?, ppid: r.u32()?, tid: r.u32()?, ptid: r.u32()? })
+    }
+}
+
+/// What tells files apart in an MMAP2 record.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum FileMark<'a> {
+    /// Nothing does (an MMAP record).
+    Absent,
+    Inode {
+        major: u32,
+        minor: u32,
+        inode: u64,
+        generation: u64,
+    },
+    BuildId(&'a [u8]),
+}
+
+/// An MMAP or MMAP2 record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mmap<'a> {
+    /// `u32::MAX` for the kernel's own.
+    pub(super) pid: u32,
+    pub(super) start: u64,
+    pub(super) length: u64,
+    pub(super) offset: u64,
+    pub(super) executable: bool,
+    pub(super) mark: FileMark<'a>,
+    pub(super) path: &'a [u8],
+}
+
+impl<'a> Mmap<'a> {
+    /// An MMAP record.
+    pub(super) fn decode(mut r: Reader<'a>, misc: u16) -> Result<Self> {
+        let executable = misc & perf::PERF_RECORD_MISC_MMAP_DATA == 0;
+        let mut mmap = Self::begin(&mut r)?;
+        mmap.executable = executable;
+        mmap.path = r.text();
+        Ok(mmap)
+    }
+
+    /// An MMAP2 record.
+    pub(super) fn decode2(mut r: Reader<'a>, misc: u16) -> Result<Self> {
+        const PROT_EXEC: u32 = 4;
+        let mut mmap = Self::begin(&mut r)?;
+        if misc & perf::PERF_RECORD_MISC_MMAP_BUILD_ID != 0 {
+            let field = r.take(24)?;
+            let size = usize::from(field[0]);
+            mmap.mark = FileMark::BuildId(field.get(4..4 + size).ok_or(Damaged)?);
+        } else {
+            let (major, minor) = (r.u32()?, r.u32()?);
+            mmap.mark = FileMark::Inode { major, minor, inode: r.u64()?, generation: r.u64()? };
+        }
+        mmap.executable = r.u32()? & PROT_EXEC != 0;
+        r.u32()?;
+        mmap.path = r.text();
+        Ok(mmap)
+    }
+
+    fn begin(r: &mut Reader<'a>) -> Result<Self> {
+        let (pid, _tid) = (r.u32()?, r.u32()?);
+        let (start, length, offset) = (r.u64()?, r.u64()?, r.u64()?);
+        Ok(Self { pid, start, length, offset, executable: true, mark: FileMark::Absent, path: &[] })
+    }
+}
+
+/// Of a LOST record: how many records are missing.
+pub(super) fn lost(mut r: Reader<'_>) -> Result<u64> {
+    r.u64()?;
+    r.u64()
+}
+
+/// Of a LOST_SAMPLES record: how many samples are missing.
+pub(super) fn lost_samples(mut r: Reader<'_>) -> Result<u64> {
+    r.u64()
+}
