@@ -8,8 +8,8 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use object::elf::{self, Machine, NT_GNU_BUILD_ID};
 use object::read::{CompressedData, ReadCache};
@@ -38,8 +38,8 @@ pub(crate) struct Image {
     pub form: Form,
     /// Processor.
     pub machine: Machine,
-    /// Time of last change in seconds since 1970, 0 for an image that is no file.
-    pub modified: i64,
+    /// When it was last written; `None` for an image that is no file.
+    pub modified: Option<SystemTime>,
     bytes: Bytes,
 }
 
@@ -63,7 +63,7 @@ impl Image {
         // The path may have come to mean another file meanwhile.
         let meta = file.metadata().map_err(unreadable)?;
         let mut image = Self::parse(path, Bytes::File(file, meta.len()))?;
-        image.modified = meta.mtime();
+        image.modified = meta.modified().ok();
         Ok(image)
     }
 
@@ -85,8 +85,16 @@ impl Image {
             Bytes::Memory(memory) => Headers::read(&**memory),
         };
         let Headers { sections, segments, form, machine } = headers.map_err(malformed)?;
-        let mut image =
-            Self { path: path.into(), sections, segments, build_id: None, form, machine, modified: 0, bytes };
+        let mut image = Self {
+            path: path.into(),
+            sections,
+            segments,
+            build_id: None,
+            form,
+            machine,
+            modified: None,
+            bytes,
+        };
         image.build_id = image.read_build_id();
         Ok(image)
     }

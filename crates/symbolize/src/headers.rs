@@ -43,6 +43,8 @@ pub(crate) struct Section {
     pub offset: u64,
     /// Number of a section that belongs to it: of a symbol table its strings.
     pub link: usize,
+    /// Bytes of an entry, if it is a table.
+    pub entry_size: u64,
     /// Whether it holds code.
     pub executable: bool,
     /// How it is stored.
@@ -107,6 +109,7 @@ impl Headers {
                 size: section.sh_size(endian).into(),
                 offset: section.sh_offset(endian).into(),
                 link: section.sh_link(endian) as usize,
+                entry_size: section.sh_entsize(endian).into(),
                 executable: section.sh_flags(endian).0 & elf::SHF_EXECINSTR.0 != 0,
                 compression,
             }

@@ -8,13 +8,18 @@
 
 #![forbid(unsafe_code)]
 
+mod debug_file;
 mod demangle;
+mod dwarf;
 mod elf;
 mod file;
 mod headers;
 mod job;
+mod mini;
 mod options;
+mod plt;
 mod summary;
+mod symbols;
 mod symtab;
 mod table;
 mod work;
@@ -44,7 +49,7 @@ pub fn symbolize(profile: &mut Profile, options: &Options, progress: &mut dyn Fn
 
 fn solve(job: &Job, options: &Options) -> Answer {
     match job.kind {
-        DsoKind::File => file::solve(job, options),
+        DsoKind::File => file::solve(job, options, &|_| None),
         DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule | DsoKind::Anonymous { .. } => {
             Answer::new(job)
         }

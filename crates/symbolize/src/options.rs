@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use plumb_profile::DsoId;
 
@@ -14,6 +14,9 @@ pub struct Options {
     /// Places where the recorded file may be found besides its own path, tried first: `/proc/self/fd/7` for a
     /// file that the recorder holds open, `/proc/1234/map_files/5581e000-5582a000` for one that was deleted.
     pub images: HashMap<DsoId, Vec<PathBuf>>,
+    /// When the recording ended: a file without build id that was written later is another one. `None`: taken from
+    /// the profile if it says so.
+    pub recorded_until: Option<SystemTime>,
     /// Folders with separate debug files: `.build-id/xx/yyyy.debug` and copies of the file tree.
     pub debug_roots: Vec<PathBuf>,
     /// Folder under which the paths of files are looked up, `/` if the profile is of this machine.
@@ -43,6 +46,7 @@ impl Default for Options {
         Self {
             lines: true,
             images: HashMap::new(),
+            recorded_until: None,
             debug_roots: vec![PathBuf::from("/usr/lib/debug")],
             root: PathBuf::from("/"),
             kernel: true,

@@ -1,0 +1,205 @@
+//! Functions, inlined calls and source lines from DWARF, for many addresses of a file at once.
+//!
+//! Built on gimli rather than on addr2line (see the crate's README for figures): addresses are known beforehand, so
+//! that each unit is passed over once and nothing is kept of what is not asked for; and addr2line follows nested
+//! inlined calls by recursion, which a hostile file could use to exhaust the stack.
+//!
+//! Not here: opening files, symbol tables, demangling.
+
+pub(crate) mod budget;
+mod functions;
+mod lines;
+mod names;
+mod ranges;
+pub(crate) mod side;
+mod split;
+pub(crate) mod store;
+mod units;
+
+use std::path::Path;
+use std::rc::Rc;
+
+use gimli::{DwoId, UnitRef};
+
+use crate::dwarf::budget::Budget;
+use crate::dwarf::functions::Hit;
+pub(crate) use crate::dwarf::names::Name;
+use crate::dwarf::names::Names;
+use crate::dwarf::side::{Side, Unit};
+use crate::dwarf::split::Package;
+use crate::dwarf::store::Store;
+use crate::elf::Image;
+use crate::summary::Missing;
+
+/// What DWARF says about an address.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    /// The innermost inlined call first, the outlined function last. Never empty; without a name where only the
+    /// line is known.
+    pub frames: Vec<Place>,
+    /// First address of the outlined function.
+    pub start: Option<u64>,
+}
+
+/// A place in a function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    /// The function.
+    pub name: Option<Rc<Name>>,
+    /// Source file, empty if not known.
+    pub file: Rc<str>,
+    /// Line counted from 1, 0 if not known.
+    pub line: u32,
+}
+
+/// A file's DWARF and what goes with it.
+pub(crate) struct Resolver<'a> {
+    side: Side<'a>,
+    package: Option<Package>,
+    /// Lowest address of code in the file.
+    lowest: u64,
+    budget: Budget,
+    /// What could not be read.
+    pub missing: Vec<Missing>,
+}
+
+impl<'a> Resolver<'a> {
+    /// Reads from `store`, which holds the DWARF of `image`; `shared` is its supplementary file.
+    pub fn new(image: &Image, store: &'a Store<'a>, shared: Option<&'a Side<'a>>) -> Self {
+        let code = image.sections.iter().filter(|section| section.executable);
+        let lowest = code.map(|section| section.address).min().unwrap_or(0);
+        let (package, missing) = package(&image.path);
+        Self { side: Side::new(store, shared), package, lowest, budget: Budget::default(), missing }
+    }
+
+    /// What is known about each of the `wanted` addresses, which are in order without duplicates.
+    pub fn resolve(&mut self, wanted: &[u64]) -> Vec<Option<Found>> {
+        let mut found = vec![None; wanted.len()];
+        let mut names = Names::default();
+        for (offset, indices) in units::units(&self.side, wanted, &self.budget) {
+            // Several units may claim an address; the first that knows it holds.
+            let indices: Vec<usize> = indices.into_iter().filter(|&index| found[index].is_none()).collect();
+            let addresses: Vec<u64> = indices.iter().map(|&index| wanted[index]).collect();
+            let Some(unit) = self.side.unit_at(gimli::DebugInfoOffset(offset)) else { continue };
+            if addresses.is_empty() {
+                continue;
+            }
+            let answers = self.unit(&unit, &addresses, &mut names);
+            for (index, answer) in indices.into_iter().zip(answers) {
+                found[index] = answer;
+            }
+        }
+        if self.budget.is_spent() {
+            self.missing.push(Missing::Skipped { what: "its DWARF asks for too much work".into() });
+        }
+        found
+    }
+
+    fn unit(&mut self, unit: &Rc<Unit<'a>>, wanted: &[u64], names: &mut Names) -> Vec<Option<Found>> {
+        let rows = lines::rows(UnitRef::new(&self.side.dwarf, unit), wanted, self.lowest, &self.budget);
+        let rows = rows
+            .into_iter()
+            .map(|row| row.map(|row| (names.path(&self.side, unit, row.file, false), row.line)));
+        let rows: Vec<Option<(Rc<str>, u32)>> = rows.collect();
+        if let Some(id) = unit.dwo_id {
+            match self.split_unit(unit, id, wanted, &rows) {
+                Ok(answers) => return answers,
+                Err(missing) => self.missing.push(missing),
+            }
+        }
+        chains(&self.side, unit, names, wanted, &rows, &self.budget)
+    }
+
+    /// The same for a unit whose entries are in a `.dwo` file or a package.
+    fn split_unit(
+        &self,
+        skeleton: &Unit<'a>,
+        id: DwoId,
+        wanted: &[u64],
+        rows: &[Option<(Rc<str>, u32)>],
+    ) -> Result<Vec<Option<Found>>, Missing> {
+        if let Some(dwarf) = self.package.as_ref().and_then(|package| package.find(id, &self.side.dwarf)) {
+            return split_chains(&Side::whole(dwarf), id, skeleton, wanted, rows, &self.budget)
+                .ok_or_else(|| Missing::Skipped { what: "its .dwp package is damaged".into() });
+        }
+        let path = split::path(&self.side, skeleton);
+        let path =
+            path.ok_or_else(|| Missing::Skipped { what: "a unit does not name its .dwo file".into() })?;
+        let image = Image::open(&path)?;
+        let store = Store::read(&image, true)?;
+        let side = Side::with(&store, split::view(&store, &self.side.dwarf), None);
+        split_chains(&side, id, skeleton, wanted, rows, &self.budget).ok_or(Missing::Replaced { path })
+    }
+}
+
+fn split_chains<'a>(
+    side: &Side<'a>,
+    id: DwoId,
+    skeleton: &Unit<'a>,
+    wanted: &[u64],
+    rows: &[Option<(Rc<str>, u32)>],
+    budget: &Budget,
+) -> Option<Vec<Option<Found>>> {
+    let unit = Rc::new(split::unit(&side.dwarf, id, skeleton)?);
+    Some(chains(side, &unit, &mut Names::default(), wanted, rows, budget))
+}
+
+/// For each wanted address the functions around it. `rows` says its own file and line.
+fn chains<'a>(
+    side: &Side<'a>,
+    unit: &Rc<Unit<'a>>,
+    names: &mut Names,
+    wanted: &[u64],
+    rows: &[Option<(Rc<str>, u32)>],
+    budget: &Budget,
+) -> Vec<Option<Found>> {
+    let hits = functions::functions(UnitRef::new(&side.dwarf, unit), wanted, budget);
+    let both = hits.into_iter().zip(rows);
+    both.map(|(hit, row)| {
+        let (file, line) = row.clone().unwrap_or_default();
+        match hit {
+            Some(hit) => Some(chain(side, unit, names, &hit, file, line)),
+            None if row.is_some() => {
+                Some(Found { frames: vec![Place { name: None, file, line }], start: None })
+            }
+            None => None,
+        }
+    })
+    .collect()
+}
+
+/// The inlined calls of a hit from the innermost to the function itself. Each is at the place where the next inner
+/// one was called.
+fn chain<'a>(
+    side: &Side<'a>,
+    unit: &Rc<Unit<'a>>,
+    names: &mut Names,
+    hit: &Hit,
+    mut file: Rc<str>,
+    mut line: u32,
+) -> Found {
+    let mut frames = Vec::new();
+    let mut inlined = hit.inlined.as_ref();
+    while let Some(call) = inlined {
+        frames.push(Place { name: Some(names.of(side, unit, call.entry)), file, line });
+        file = call.call_file.map(|index| names.path(side, unit, index, false)).unwrap_or_default();
+        line = call.call_line;
+        inlined = call.outer.as_ref();
+    }
+    frames.push(Place { name: Some(names.of(side, unit, hit.entry)), file, line });
+    Found { frames, start: Some(hit.start) }
+}
+
+/// The package beside a binary, if there is one.
+fn package(path: &Path) -> (Option<Package>, Vec<Missing>) {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".dwp");
+    let path = Path::new(&name);
+    if !path.is_file() {
+        return (None, Vec::new());
+    }
+    match Image::open(path).and_then(|image| Package::read(&image)) {
+        Ok(package) => (Some(package), Vec::new()),
+        Err(missing) => (None, vec![missing]),
+    }
+}

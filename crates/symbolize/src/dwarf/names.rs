@@ -1,0 +1,130 @@
+//! Names of functions from their entries, and the source files of their definitions.
+//!
+//! An entry of an inlined call or of a clone refers to the abstract function, and that to its declaration: the names
+//! are somewhere along that path.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use gimli::{AttributeValue, UnitOffset, UnitSectionOffset};
+
+use crate::dwarf::side::{Side, Unit, Value};
+
+/// Longest path of references; compilers need three.
+const MAX_REFERENCES: usize = 16;
+
+/// What DWARF calls a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// Name as the linker sees it, empty if DWARF has none.
+    pub linkage_name: String,
+    /// Name in the source, without what it is in.
+    pub name: String,
+    /// Source file of the definition, empty if not known.
+    pub source_file: String,
+}
+
+/// Names that were looked up, and paths.
+#[derive(Default)]
+pub(crate) struct Names {
+    names: HashMap<(bool, usize), Rc<Name>>,
+    folders: HashMap<(bool, usize), Rc<str>>,
+    paths: HashMap<(bool, usize, u64), Rc<str>>,
+}
+
+impl Names {
+    /// The name of the function whose entry is at `entry` of `unit`.
+    pub fn of<'a>(&mut self, side: &Side<'a>, unit: &Rc<Unit<'a>>, entry: UnitOffset) -> Rc<Name> {
+        let offset = start(unit).saturating_add(entry.0);
+        if let Some(name) = self.names.get(&(false, offset)) {
+            return Rc::clone(name);
+        }
+        let name = Rc::new(self.follow(side, unit, entry));
+        self.names.insert((false, offset), Rc::clone(&name));
+        name
+    }
+
+    /// The path of a file of a unit's line table; empty if not known.
+    pub fn path<'a>(&mut self, side: &Side<'a>, unit: &Unit<'a>, index: u64, shared: bool) -> Rc<str> {
+        let key = (shared, start(unit), index);
+        if let Some(path) = self.paths.get(&key) {
+            return Rc::clone(path);
+        }
+        let folder = self.folders.entry((key.0, key.1)).or_insert_with(|| side.folder(unit).into());
+        let program = unit.line_program.as_ref();
+        let path = program.and_then(|program| side.path(unit, folder, program.header(), index));
+        let path: Rc<str> = path.unwrap_or_default().into();
+        self.paths.insert(key, Rc::clone(&path));
+        path
+    }
+
+    fn follow<'a>(&mut self, side: &Side<'a>, unit: &Rc<Unit<'a>>, entry: UnitOffset) -> Name {
+        let mut name = Name::default();
+        let (mut side, mut unit, mut entry, mut shared) = (side, Rc::clone(unit), entry, false);
+        for _ in 0..MAX_REFERENCES {
+            let next = self.read(side, &unit, entry, shared, &mut name);
+            if !name.linkage_name.is_empty() && !name.source_file.is_empty() {
+                break;
+            }
+            match next {
+                Some(AttributeValue::UnitRef(offset)) => entry = offset,
+                Some(AttributeValue::DebugInfoRef(offset)) => {
+                    let Some((other, inside)) = side.unit_of(offset) else { break };
+                    (unit, entry) = (other, inside);
+                }
+                Some(AttributeValue::DebugInfoRefSup(offset)) => {
+                    let Some(other) = side.shared else { break };
+                    let Some((in_unit, inside)) = other.unit_of(offset) else { break };
+                    (side, unit, entry, shared) = (other, in_unit, inside, true);
+                }
+                _ => break,
+            }
+        }
+        name
+    }
+
+    /// Takes what the entry itself says, where nothing was said before; returns what it refers to.
+    fn read<'a>(
+        &mut self,
+        side: &Side<'a>,
+        unit: &Rc<Unit<'a>>,
+        entry: UnitOffset,
+        shared: bool,
+        name: &mut Name,
+    ) -> Option<Value<'a>> {
+        let mut entries = unit.entries_raw(Some(entry)).ok()?;
+        let abbreviation = entries.read_abbreviation().ok()??;
+        let mut next = None;
+        for &spec in abbreviation.attributes() {
+            let attribute = entries.read_attribute(spec).ok()?;
+            match attribute.name() {
+                gimli::DW_AT_linkage_name | gimli::DW_AT_MIPS_linkage_name
+                    if name.linkage_name.is_empty() =>
+                {
+                    name.linkage_name = side.string(unit, attribute.value()).unwrap_or_default();
+                }
+                gimli::DW_AT_name if name.name.is_empty() => {
+                    name.name = side.string(unit, attribute.value()).unwrap_or_default();
+                }
+                gimli::DW_AT_decl_file if name.source_file.is_empty() => {
+                    let index = match attribute.value() {
+                        AttributeValue::FileIndex(index) => Some(index),
+                        value => value.udata_value(),
+                    };
+                    if let Some(index) = index {
+                        name.source_file = self.path(side, unit, index, shared).as_ref().to_owned();
+                    }
+                }
+                gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => next = Some(attribute.value()),
+                _ => {}
+            }
+        }
+        next
+    }
+}
+
+/// Where a unit begins in its section.
+fn start(unit: &Unit<'_>) -> usize {
+    let UnitSectionOffset(offset) = unit.header.offset();
+    offset
+}

@@ -1,0 +1,157 @@
+//! One DWARF file in use: its units by offset, its strings, and the paths in its line tables.
+//!
+//! A lookup touches up to three: the file itself, a supplementary file that several share (`dwz`), and the `.dwo`
+//! of a unit.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use gimli::{
+    AttributeValue, DebugInfoOffset, Dwarf, LineProgramHeader, UnitHeader, UnitOffset, UnitSectionOffset,
+};
+
+use crate::dwarf::store::{Bytes, Store};
+
+/// A parsed unit.
+pub(crate) type Unit<'a> = gimli::Unit<Bytes<'a>>;
+/// The value of an attribute.
+pub(crate) type Value<'a> = AttributeValue<Bytes<'a>>;
+
+/// One file's DWARF.
+pub(crate) struct Side<'a> {
+    /// What gimli reads.
+    pub dwarf: Dwarf<Bytes<'a>>,
+    /// Where its strings are; `None` if they are in [`Side::dwarf`].
+    store: Option<&'a Store<'a>>,
+    /// The supplementary file.
+    pub shared: Option<&'a Side<'a>>,
+    headers: OnceCell<Vec<UnitHeader<Bytes<'a>>>>,
+    units: RefCell<HashMap<usize, Option<Rc<Unit<'a>>>>>,
+}
+
+impl<'a> Side<'a> {
+    /// The DWARF in `store`.
+    pub fn new(store: &'a Store<'a>, shared: Option<&'a Side<'a>>) -> Self {
+        Self::with(store, store.view(), shared)
+    }
+
+    /// `dwarf`, whose strings are in `store`.
+    pub fn with(store: &'a Store<'a>, dwarf: Dwarf<Bytes<'a>>, shared: Option<&'a Side<'a>>) -> Self {
+        Self { dwarf, store: Some(store), shared, headers: OnceCell::new(), units: RefCell::default() }
+    }
+
+    /// `dwarf`, which has its strings with it.
+    pub fn whole(dwarf: Dwarf<Bytes<'a>>) -> Self {
+        Self { dwarf, store: None, shared: None, headers: OnceCell::new(), units: RefCell::default() }
+    }
+
+    /// The headers of all units, in the order of their offsets.
+    pub fn headers(&self) -> &[UnitHeader<Bytes<'a>>] {
+        self.headers.get_or_init(|| {
+            let mut headers = Vec::new();
+            let mut iter = self.dwarf.units();
+            // Damage ends the list; what comes before is used.
+            while let Ok(Some(header)) = iter.next() {
+                headers.push(header);
+            }
+            headers
+        })
+    }
+
+    /// The unit whose header is at `offset`.
+    pub fn unit_at(&self, offset: DebugInfoOffset) -> Option<Rc<Unit<'a>>> {
+        if let Some(unit) = self.units.borrow().get(&offset.0) {
+            return unit.clone();
+        }
+        let header = self.dwarf.debug_info.header_from_offset(offset);
+        let unit = header.and_then(|header| self.dwarf.unit(header)).ok().map(Rc::new);
+        self.units.borrow_mut().insert(offset.0, unit.clone());
+        unit
+    }
+
+    /// The unit that an entry's offset lies in, and the entry's offset there.
+    pub fn unit_of(&self, entry: DebugInfoOffset) -> Option<(Rc<Unit<'a>>, UnitOffset)> {
+        let start = |header: &UnitHeader<Bytes<'a>>| match header.offset() {
+            UnitSectionOffset(offset) => offset,
+        };
+        let headers = self.headers();
+        let index = headers.partition_point(|header| start(header) <= entry.0).checked_sub(1)?;
+        let unit = self.unit_at(DebugInfoOffset(start(&headers[index])))?;
+        let inside = entry.to_unit_offset(&unit.header)?;
+        Some((unit, inside))
+    }
+
+    /// The text of an attribute's value.
+    pub fn string(&self, unit: &Unit<'a>, value: Value<'a>) -> Option<String> {
+        let offset = match value {
+            AttributeValue::DebugStrRef(offset) => offset,
+            AttributeValue::DebugStrRefSup(offset) => return self.shared?.debug_str(offset.0),
+            AttributeValue::DebugStrOffsetsIndex(index) => {
+                let (format, base) = (unit.header.format(), unit.str_offsets_base);
+                self.dwarf.debug_str_offsets.get_str_offset(format, base, index).ok()?
+            }
+            value => {
+                let bytes = self.dwarf.attr_string(unit, value).ok()?;
+                return Some(bytes.to_string_lossy().into_owned());
+            }
+        };
+        self.debug_str(offset.0)
+    }
+
+    fn debug_str(&self, offset: usize) -> Option<String> {
+        match self.store {
+            Some(store) => Some(store.string(offset)),
+            None => {
+                let bytes = self.dwarf.debug_str.get_str(gimli::DebugStrOffset(offset)).ok()?;
+                Some(bytes.to_string_lossy().into_owned())
+            }
+        }
+    }
+
+    /// The folder in which the compiler ran.
+    pub fn folder(&self, unit: &Unit<'a>) -> String {
+        let find = || {
+            let mut entries = unit.entries_raw(None).ok()?;
+            let abbreviation = entries.read_abbreviation().ok()??;
+            for &spec in abbreviation.attributes() {
+                let attribute = entries.read_attribute(spec).ok()?;
+                if attribute.name() == gimli::DW_AT_comp_dir {
+                    return self.string(unit, attribute.value());
+                }
+            }
+            None
+        };
+        find().unwrap_or_default()
+    }
+
+    /// The path of a file of a line table, absolute where the compiler said enough. `folder` is the unit's.
+    pub fn path(
+        &self,
+        unit: &Unit<'a>,
+        folder: &str,
+        header: &LineProgramHeader<Bytes<'a>>,
+        index: u64,
+    ) -> Option<String> {
+        // Before version 5 file 0 stood for "none"; LLVM and GCC use 0 for the unit's own file since.
+        if index == 0 && header.version() < 5 {
+            return None;
+        }
+        let file = header.file(index)?;
+        let name = self.string(unit, file.path_name())?;
+        let below = match file.directory_index() {
+            0 => None,
+            index => header.directory(index).and_then(|value| self.string(unit, value)),
+        };
+        Some(join(folder, &join(below.as_deref().unwrap_or_default(), &name)))
+    }
+}
+
+/// `path` as seen from `folder`.
+fn join(folder: &str, path: &str) -> String {
+    if folder.is_empty() || path.starts_with('/') {
+        return path.to_owned();
+    }
+    let path = path.strip_prefix("./").unwrap_or(path);
+    format!("{}/{path}", folder.strip_suffix('/').unwrap_or(folder))
+}

@@ -1,0 +1,25 @@
+//! MiniDebugInfo: an ELF file within the ELF file, in `.gnu_debugdata`, compressed with xz, that has the symbols of
+//! local functions. Fedora and its relatives put it into every binary.
+
+use std::io::Read;
+
+use crate::elf::Image;
+use crate::summary::Missing;
+
+/// Largest inner file. The largest in practice have a few megabytes.
+const MAX_SIZE: u64 = 256 << 20;
+/// Most memory that decompressing may take, in KiB: xz's strongest preset needs 65 MiB.
+const MAX_MEMORY_KIB: u32 = 128 << 10;
+
+/// The inner file, if there is one.
+pub(crate) fn read(image: &Image) -> Result<Option<Image>, Missing> {
+    let Some(section) = image.section(".gnu_debugdata") else { return Ok(None) };
+    let compressed = image.read(section)?;
+    let mut bytes = Vec::new();
+    let reader = lzma_rust2::XzReader::new_mem_limit(&*compressed, false, MAX_MEMORY_KIB);
+    let read = reader.take(MAX_SIZE).read_to_end(&mut bytes);
+    read.map_err(|error| {
+        image.malformed(format!(".gnu_debugdata at offset {:#x}: {error}", section.offset))
+    })?;
+    Image::from_memory(&image.path, bytes).map(Some)
+}

@@ -1,0 +1,110 @@
+//! Names for the stubs of the procedure linkage table: `memcpy@plt`, as perf and objdump call them.
+//!
+//! A stub jumps through a slot of the global offset table, and a relocation says which function the slot is for. The
+//! jump itself is read, which holds for every layout of the table that linkers produce for x86-64 (psABI, "Procedure
+//! Linkage Table"; with and without `endbr64`; `.plt.sec`; `.plt.got`). Stubs of other processors get no name.
+
+use std::collections::{BTreeMap, HashMap};
+
+use object::elf::{self, Rela64, SHT_DYNSYM, Sym64};
+use object::{Endianness, pod};
+
+use crate::elf::Image;
+use crate::headers::Section;
+use crate::symtab::{Named, string_at};
+
+/// Stubs that were asked for, by their first address.
+#[derive(Debug, Default)]
+pub(crate) struct Plt {
+    stubs: BTreeMap<u64, (u64, String)>,
+}
+
+impl Plt {
+    /// The stub that `address` is in.
+    pub fn find(&self, address: u64) -> Option<Named> {
+        let (&start, (end, name)) = self.stubs.range(..=address).next_back()?;
+        (address < *end).then(|| Named { linkage_name: name.clone(), start })
+    }
+}
+
+/// The stubs of `image` that hold one of the `addresses`.
+pub(crate) fn read(image: &Image, addresses: &[u64]) -> Plt {
+    let mut plt = Plt::default();
+    if image.machine != elf::EM_X86_64 || !image.form.is_64 {
+        return plt;
+    }
+    let mut slots = None;
+    for section in [".plt", ".plt.sec", ".plt.got"].iter().filter_map(|name| image.section(name)) {
+        let size = if section.name == ".plt.got" && section.entry_size == 8 { 8 } else { 16 };
+        let end = section.address.saturating_add(section.size);
+        for &address in addresses.iter().filter(|&&address| (section.address..end).contains(&address)) {
+            let start = address - (address - section.address) % size;
+            let slots = slots.get_or_insert_with(|| Slots::read(image));
+            let name = slots.name(start, &image.read_address(start, size));
+            let name = match name {
+                Some(name) => format!("{name}@plt"),
+                // The first stub calls the dynamic linker for the others.
+                None if start == section.address && section.name == ".plt" => ".plt".to_owned(),
+                None => continue,
+            };
+            plt.stubs.insert(start, (start.saturating_add(size), name));
+        }
+    }
+    plt
+}
+
+/// Which function each slot of the global offset table is for.
+struct Slots {
+    by_address: HashMap<u64, String>,
+    /// Those of `.rela.plt` in its order.
+    in_order: Vec<String>,
+}
+
+impl Slots {
+    fn read(image: &Image) -> Self {
+        let mut slots = Self { by_address: HashMap::new(), in_order: Vec::new() };
+        let symbols = image.section_of(SHT_DYNSYM);
+        let strings = symbols.and_then(|symbols| image.sections.get(symbols.link));
+        let read = |section: Option<&Section>| section.and_then(|section| image.read(section).ok());
+        let (Some(symbols), Some(strings)) = (read(symbols), read(strings)) else { return slots };
+        let symbols: &[Sym64<Endianness>] = pod::slice_from_all_bytes(&symbols).unwrap_or_default();
+        let endian = image.form.endian;
+        for table in [".rela.plt", ".rela.dyn"] {
+            let Some(rows) = read(image.section(table)) else { continue };
+            let rows: &[Rela64<Endianness>] = pod::slice_from_all_bytes(&rows).unwrap_or_default();
+            for row in rows {
+                let symbol = symbols.get(row.r_sym(endian, false) as usize);
+                let name = symbol.map(|symbol| string_at(&strings, symbol.st_name.get(endian) as usize));
+                let name = name.unwrap_or_default();
+                if !name.is_empty() {
+                    slots.by_address.insert(row.r_offset.get(endian), name.clone());
+                }
+                if table == ".rela.plt" {
+                    slots.in_order.push(name);
+                }
+            }
+        }
+        slots
+    }
+
+    /// The function that the stub at `start` jumps to.
+    fn name(&self, start: u64, stub: &[u8]) -> Option<&str> {
+        const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
+        let body = stub.strip_prefix(ENDBR64).unwrap_or(stub);
+        // `push index`, which sends it on to the first stub.
+        if let Some(index) = body.strip_prefix(&[0x68]).and_then(word) {
+            let name = self.in_order.get(usize::try_from(index).ok()?)?;
+            return (!name.is_empty()).then_some(name);
+        }
+        // `jmp *slot(%rip)`, perhaps with a `bnd` prefix.
+        let jump = body.strip_prefix(&[0xf2]).unwrap_or(body);
+        let offset = i64::from(word(jump.strip_prefix(&[0xff, 0x25])?)?);
+        let length = (stub.len() - jump.len()) as u64 + 6;
+        let slot = start.wrapping_add(length).wrapping_add_signed(offset);
+        self.by_address.get(&slot).map(String::as_str)
+    }
+}
+
+fn word(bytes: &[u8]) -> Option<i32> {
+    bytes.first_chunk().map(|word| i32::from_le_bytes(*word))
+}
