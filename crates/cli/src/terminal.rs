@@ -1,5 +1,6 @@
 //! Standard output: how wide it is, whether it shows colours, and what happens when nobody reads on.
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -68,4 +69,13 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
         });
         io.or(json).or(csv) == Some(ErrorKind::BrokenPipe)
     })
+}
+
+/// The text without characters that would move a terminal's cursor or break a line: names come from files.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if text.chars().any(char::is_control) {
+        text.replace(char::is_control, "\u{fffd}").into()
+    } else {
+        text.into()
+    }
 }

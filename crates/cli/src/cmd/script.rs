@@ -1,14 +1,110 @@
-//! `plumb script`.
+//! `plumb script`: every sample as `perf script` prints it, so that tools which read that read plumb.
 
+mod field;
+mod place;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use plumb_analyze::{View, ViewSample};
+use plumb_profile::{Process, Profile, Thread};
+
+use crate::filters::FilterArgs;
+use crate::terminal::{Output, finish, printable};
+use field::{Field, Fields};
+use place::Places;
 
 /// Arguments of `plumb script`.
-#[derive(clap::Args)]
-pub struct Args {}
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The recording, or a perf.data file
+    #[arg(default_value = "profile.plumb")]
+    file: PathBuf,
+    /// What to print: comm,tid,pid,time,cpu,event,ip,sym,symoff,dso,srcline,period; with + or - before each to
+    /// change the default, which is all but pid and srcline
+    #[arg(short = 'F', long, value_name = "FIELD,...", allow_hyphen_values = true, default_value_t)]
+    fields: Fields,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
 
 /// Runs `plumb script`.
-pub fn run(_args: Args) -> Result<ExitCode> {
-    anyhow::bail!("not built yet")
+pub fn run(args: Args) -> Result<ExitCode> {
+    let profile = crate::load::load(&args.file)?;
+    let mut out = Output::stdout();
+    finish(write(&profile, &args, &mut out))
+}
+
+fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    let view = View::new(profile, &args.filters.filter(profile)?);
+    let names = profile.events.rows().iter().map(|event| profile.strings.get(event.name).chars().count());
+    let writer = Writer { fields: args.fields, event_width: names.max().unwrap_or(0) };
+    let mut places = Places::new(&view, args.fields);
+    for sample in view.samples() {
+        let thread = &profile.threads[sample.sample.thread];
+        writer.head(profile, thread, &sample, out)?;
+        if args.fields.has_stack() {
+            writeln!(out)?;
+            let mut next = Some(sample.node);
+            while let Some(node) = next {
+                let node = view.node(node);
+                out.write_all(places.line(thread.process, node.frame).as_bytes())?;
+                next = node.caller;
+            }
+        }
+        writeln!(out)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+struct Writer {
+    fields: Fields,
+    event_width: usize,
+}
+
+impl Writer {
+    /// The line above the stack, without its end.
+    fn head(
+        &self,
+        profile: &Profile,
+        thread: &Thread,
+        sample: &ViewSample,
+        out: &mut Output<'_>,
+    ) -> io::Result<()> {
+        let Process { pid, .. } = profile.processes[thread.process];
+        let sample = &sample.sample;
+        let has = |field| self.fields.has(field);
+        if has(Field::Comm) {
+            let comm = match profile.strings.get(thread.comm) {
+                // As perf names a thread whose name was not seen. Readers expect a word here.
+                "" => format!(":{}", thread.tid),
+                comm => printable(comm).into_owned(),
+            };
+            if self.fields.has_stack() { write!(out, "{comm} ")? } else { write!(out, "{comm:>16} ")? }
+        }
+        match (has(Field::Pid), has(Field::Tid)) {
+            (true, true) => write!(out, "{pid:>5}/{:<5} ", thread.tid)?,
+            (true, false) => write!(out, "{pid:>5} ")?,
+            (false, true) => write!(out, "{:>5} ", thread.tid)?,
+            (false, false) => {}
+        }
+        if has(Field::Cpu) {
+            write!(out, "[{:03}] ", sample.cpu)?;
+        }
+        if has(Field::Time) {
+            let (seconds, rest) = (sample.time_ns / 1_000_000_000, sample.time_ns % 1_000_000_000);
+            write!(out, "{seconds:>5}.{:06}: ", rest / 1000)?;
+        }
+        if has(Field::Period) {
+            write!(out, "{:>10} ", sample.weight)?;
+        }
+        if has(Field::Event) {
+            let event = printable(profile.strings.get(profile.events[sample.event].name));
+            write!(out, "{event:>width$}: ", width = self.event_width)?;
+        }
+        Ok(())
+    }
 }

@@ -7,7 +7,7 @@ use plumb_analyze::{Cost, Key, Kind, Report, Rest, Row, View, hundredths};
 
 use super::Args;
 use super::table::{self, Column, Layout, Line};
-use crate::terminal::Output;
+use crate::terminal::{Output, printable};
 
 /// Writes the table.
 pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
@@ -27,7 +27,7 @@ pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>
             if args.show_nr_samples {
                 cells.push(row.own.samples.to_string());
             }
-            cells.extend(args.sort.iter().map(|&key| names.text(row, key)));
+            cells.extend(args.sort.iter().map(|&key| printable(&names.text(row, key)).into_owned()));
             Line { cells, percent: f64::from(if args.no_children { own } else { total }) / 100.0 }
         })
         .collect();

@@ -6,7 +6,7 @@ use plumb_analyze::{Summary, View};
 use plumb_profile::{Meta, Profile, Scope};
 
 use super::Shown;
-use crate::terminal::Output;
+use crate::terminal::{Output, printable};
 
 /// Writes the header, each line behind a `#`.
 pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
@@ -14,14 +14,14 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     let profile = view.profile();
     let meta = &profile.meta;
     if !meta.command.is_empty() {
-        writeln!(out, "# Command:  {}", meta.command.join(" "))?;
+        writeln!(out, "# Command:  {}", printable(&meta.command.join(" ")))?;
     }
     let recorded = recorded(meta);
     if !recorded.is_empty() {
-        writeln!(out, "# Recorded: {}", recorded.join(", "))?;
+        writeln!(out, "# Recorded: {}", printable(&recorded.join(", ")))?;
     }
-    writeln!(out, "# Samples:  {}", samples(view, shown).join(", "))?;
-    writeln!(out, "# Stacks:   {}", stacks(profile, &Summary::new(view)))?;
+    writeln!(out, "# Samples:  {}", printable(&samples(view, shown).join(", ")))?;
+    writeln!(out, "# Stacks:   {}", printable(&stacks(profile, &Summary::new(view))))?;
     if shown.filter.takes_a_part() {
         let (part, whole) = (view.part(), view.recorded());
         writeln!(
@@ -32,7 +32,7 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
         )?;
     }
     for warning in &meta.warnings {
-        writeln!(out, "# Warning:  {warning}")?;
+        writeln!(out, "# Warning:  {}", printable(warning))?;
     }
     writeln!(out, "#")
 }

@@ -8,7 +8,7 @@ use plumb_analyze::{Call, Cost, Rest, Tree, TreeNode, View, shorten};
 
 use super::table::heat;
 use super::{Args, TreeKind};
-use crate::terminal::Output;
+use crate::terminal::{Output, printable};
 
 /// Writes the trees.
 pub fn write(
@@ -82,7 +82,7 @@ impl Writer<'_, '_> {
         let share = node.total.percent_of(self.view.whole());
         let used = numbers.chars().count() + next.lead.chars().count();
         let name = self.name(node, out.width.map(|width| width.saturating_sub(used + 1).max(20)));
-        writeln!(out, "{}{}{name}", out.styled(heat(share), &numbers), next.lead)?;
+        writeln!(out, "{}{}{}", out.styled(heat(share), &numbers), next.lead, printable(&name))?;
         if let &[only] = &*node.children {
             self.write_rest(node.below, &next.below, out)?;
             pending.push(Pending { node: only, lead: next.below.clone(), below: next.below });
