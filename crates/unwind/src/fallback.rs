@@ -6,24 +6,34 @@ use crate::memory::{Memory, ReadError};
 use crate::walk::{End, Method, Walked, Walker};
 use crate::x86_64::{RBP, RIP, RSP};
 
+/// More bytes than arguments and environment may have: a quarter of the largest usual stack limit (execve(2)).
+const MAX_ARGUMENTS: u64 = 16 << 20;
+
 impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
-    /// The caller of a frame without rules. `here`: the file has rules for other code, so this is a stub or
-    /// hand-written assembly, which rarely makes a frame; else it is JIT code or a program built without rules, which
-    /// has frame pointers if anything.
-    pub(crate) fn without_info(&mut self, is_return: bool, here: bool) -> Result<Walked, End> {
-        // A caller has touched the stack: it has pushed the return address of its call at the least.
-        if here && !is_return {
-            self.by_stack_top().or_else(|_| self.by_frame_pointer())
-        } else {
+    /// The caller of a frame without rules at `pc`. `here`: the file has rules for other code, so this is a stub or
+    /// hand-written assembly, which makes a frame of a word at most; else it is JIT code or a program built without
+    /// rules, which has frame pointers if anything.
+    pub(crate) fn without_info(&mut self, pc: Avma, is_return: bool, here: bool) -> Result<Walked, End> {
+        // What was just pushed is the caller's `rbp`: a frame is being made, or is as small as can be.
+        let is_framed = self.registers.get(RBP) == Some(self.registers.sp());
+        let found = if here && !is_framed {
+            self.by_stack_top(is_return).or_else(|_| self.by_frame_pointer())
+        } else if is_return {
             self.by_frame_pointer()
-                .or_else(|end| if is_return { Err(end) } else { self.by_stack_top().or(Err(end)) })
+        } else {
+            self.by_frame_pointer().or_else(|end| self.by_stack_top(false).or(Err(end)))
+        };
+        match found {
+            Ok(caller) if caller.pc == pc && caller.is_return == is_return => Err(End::NotAdvancing),
+            Err(_) if self.at_process_entry() => Err(End::Root),
+            found => found,
         }
     }
 
     /// The caller of a frame whose program counter is nowhere: a call through a bad pointer has just pushed its
     /// return address.
     pub(crate) fn after_bad_jump(&mut self) -> Result<Walked, End> {
-        self.by_stack_top().or(Err(End::NotMapped))
+        self.by_stack_top(false).or(Err(End::NotMapped))
     }
 
     /// `rbp` points at the saved `rbp`, above which is the return address. Believed if it points into the rest of the
@@ -54,20 +64,40 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
         Ok(Walked { pc: Avma(pc), is_return: true, found: Method::FramePointer, slot })
     }
 
-    /// The return address is on top of the stack. Believed if that is aligned as after a call, and the word is an
-    /// address in code with rules, so that the guess is tested by the next frame.
-    fn by_stack_top(&mut self) -> Result<Walked, End> {
-        let slot = Avma(self.registers.sp());
-        if slot.0 % 16 != 8 {
-            return Err(End::NoUnwindInfo);
-        }
+    /// The return address is on top of the stack, or a word below it (a pushed register, or what keeps the stack
+    /// aligned for a call): in the first place that is aligned as return addresses are. Believed if it is in code with
+    /// rules, so that the guess is tested by the next frame.
+    fn by_stack_top(&mut self, is_return: bool) -> Result<Walked, End> {
+        let sp = self.registers.sp();
+        let slot = match sp % 16 {
+            // A caller has a word of its own, or the stack was not aligned at its call.
+            8 if !is_return => Avma(sp),
+            0 => Avma(sp).offset(8),
+            _ => return Err(End::NoUnwindInfo),
+        };
         let pc = Avma(self.memory.read_u64(slot)?);
-        if !self.has_rules(pc) {
+        let believed = self.has_rules(pc) || (slot.0 == sp && self.is_code(pc));
+        if !believed {
             return Err(End::NoUnwindInfo);
         }
         self.registers.set(RIP, pc.0);
         self.registers.set(RSP, slot.offset(8).0);
         Ok(Walked { pc, is_return: true, found: Method::FramePointer, slot })
+    }
+
+    /// Whether the stack is as the kernel hands it to a new program (System V ABI, AMD64 supplement, §3.4.1): the
+    /// number of arguments, pointers to them further up, a zero, the environment. Then this is the program's or the
+    /// loader's first function, which has no caller and often no rules.
+    fn at_process_entry(&mut self) -> bool {
+        let sp = self.registers.sp();
+        let mut word = |index: u64| self.memory.read_u64(Avma(sp.wrapping_add(8 * index))).ok();
+        let is_above = |word: Option<u64>| word.is_some_and(|word| word > sp && word - sp < MAX_ARGUMENTS);
+        let Some(count) = word(0).filter(|&count| sp % 16 == 0 && count < MAX_ARGUMENTS / 8) else {
+            return false;
+        };
+        let arguments = count == 0 || (is_above(word(1)) && is_above(word(count)));
+        let environment = word(count + 2);
+        arguments && word(count + 1) == Some(0) && (environment == Some(0) || is_above(environment))
     }
 
     fn is_code(&self, return_address: Avma) -> bool {

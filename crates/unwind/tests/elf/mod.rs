@@ -1,6 +1,8 @@
 //! Takes the unwind sections out of ELF files, for tests.
 
-use object::{Object, ObjectSection, ObjectSegment};
+#![allow(dead_code, reason = "each test binary uses what it needs")]
+
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use plumb_unwind::{Section, Sections, Svma};
 
 /// The sections of the ELF image `data` that matter for unwinding.
@@ -22,7 +24,6 @@ pub fn sections(data: &[u8]) -> Option<Sections<Vec<u8>>> {
 
 /// What to subtract from a mapping's start minus its file offset to get the bias: stated address minus file offset of
 /// the segment that holds `offset`.
-#[allow(dead_code, reason = "each test binary uses what it needs")]
 pub fn stated_minus_offset(data: &[u8], offset: u64) -> Option<u64> {
     let file = object::File::parse(data).ok()?;
     let held = |at: u64, size: u64| offset & !0xfff >= at & !0xfff && offset < at.saturating_add(size.max(1));
@@ -31,4 +32,27 @@ pub fn stated_minus_offset(data: &[u8], offset: u64) -> Option<u64> {
         held(at, size)
     })?;
     Some(segment.address().wrapping_sub(segment.file_range().0))
+}
+
+/// The nearest symbol at or before `address`.
+pub fn symbol(data: &[u8], address: u64) -> String {
+    let Ok(file) = object::File::parse(data) else { return "no symbols".to_owned() };
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    let nearest = symbols
+        .filter(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.address() <= address)
+        .max_by_key(|symbol| symbol.address());
+    let section = file.sections().find(|section| {
+        address
+            .checked_sub(section.address())
+            .is_some_and(|offset| offset < section.size() && section.address() != 0)
+    });
+    let section = section.and_then(|section| section.name().ok().map(str::to_owned)).unwrap_or_default();
+    match nearest {
+        Some(symbol) => {
+            let name = symbol.name().unwrap_or_default();
+            let beyond = if address - symbol.address() >= symbol.size().max(1) { "after " } else { "" };
+            format!("{section}, {beyond}{name}+{:#x}", address - symbol.address())
+        }
+        None => section,
+    }
 }

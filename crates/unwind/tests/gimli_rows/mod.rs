@@ -1,5 +1,7 @@
 //! What gimli says about a row, in the words of this crate, for tests.
 
+#![allow(dead_code, reason = "each test binary uses what it needs")]
+
 use gimli::{EndianSlice, LittleEndian, UnwindSection, UnwindTableRow};
 use plumb_unwind::{CfaRule, Expression, RegisterRule};
 
@@ -55,7 +57,6 @@ pub fn register(row: &UnwindTableRow<usize>, register: u16) -> RegisterRule {
 }
 
 /// Calls `visit` for the FDEs of a section.
-#[allow(dead_code, reason = "each test binary uses what it needs")]
 pub fn each_fde<'a, S: UnwindSection<Slice<'a>>>(
     section: &S,
     bases: &gimli::BaseAddresses,

@@ -1,0 +1,122 @@
+//! The single-step oracle: at every instruction of real programs the unwinder finds exactly the calls under way.
+//!
+//! A program runs under ptrace, one instruction at a time. A shadow stack, kept by watching calls and the stack
+//! pointer, is the truth. At every instruction the whole chain of callers, up to the program's entry, is compared with
+//! what the unwinder finds from registers and memory. Where they differ, gimli evaluates all registers of all frames;
+//! only where it is wrong in the same place does the test accept that the file's information is wrong, and names it.
+//!
+//! `PLUMB_ORACLE_FULL=1` steps programs to their end that are otherwise left after a number of instructions.
+
+mod elf;
+mod gimli_rows;
+mod oracle {
+    pub mod instruction;
+    pub mod maps;
+    pub mod programs;
+    #[allow(unsafe_code, reason = "ptrace and process_vm_readv")]
+    pub mod ptrace;
+    pub mod reference;
+    pub mod run;
+    pub mod shadow;
+}
+
+use std::process::{Command, Stdio};
+
+use oracle::programs;
+use oracle::run::{Fault, Report, run};
+
+/// Steps a program and checks the outcome. Returns `None` where that can't be done here.
+fn check(name: &str, command: &mut Command, cap: u64) -> Option<Report> {
+    let full = std::env::var_os("PLUMB_ORACLE_FULL").is_some();
+    let cap = if full { u64::MAX } else { cap };
+    command.stdin(Stdio::null()).stdout(Stdio::null()).env("LC_ALL", "C.UTF-8").env_remove("LD_LIBRARY_PATH");
+    let began = std::time::Instant::now();
+    let report = match run(command, 0, cap) {
+        Ok(report) => report,
+        Err(error) => {
+            println!("{name}: skipped, can't be traced here: {error}");
+            return None;
+        }
+    };
+    let share = 100.0 * report.exact as f64 / report.instructions as f64;
+    println!(
+        "{name}: {} of {} instructions exact ({share:.4}%), {:.1} frames each, {} signals, {}, {:.1} s",
+        report.exact,
+        report.instructions,
+        report.frames as f64 / report.instructions as f64,
+        report.signals,
+        report.end,
+        began.elapsed().as_secs_f64()
+    );
+    for ((fault, place), (count, example)) in &report.misses {
+        let what = match fault {
+            Fault::WrongInfo => "wrong CFI in",
+            Fault::NoInfo => "no CFI in",
+            Fault::Unwinder => "MISSED in",
+        };
+        println!("  {what} {place}: {count} instructions");
+        if *fault == Fault::Unwinder || std::env::var_os("PLUMB_ORACLE_EXAMPLES").is_some() {
+            println!("    {example}");
+        }
+    }
+    let missed = report.misses.iter().filter(|((fault, _), _)| *fault == Fault::Unwinder).count();
+    assert_eq!(missed, 0, "{name}: the unwinder missed where gimli did not");
+    assert!(report.instructions > 1000, "{name}: only {} instructions", report.instructions);
+    assert!(share > 99.9, "{name}: {share}%");
+    Some(report)
+}
+
+#[test]
+fn ls() {
+    check("ls", Command::new("/bin/ls").arg("-l").arg("/"), 1_000_000);
+}
+
+#[test]
+fn bash() {
+    let script =
+        "f() { if [ $1 -gt 0 ]; then f $(($1 - 1)); fi; }; f 5; for i in a b; do echo $i; done; x=$(echo y)";
+    check("bash -c", Command::new("/bin/bash").arg("-c").arg(script), 400_000);
+}
+
+#[test]
+fn python() {
+    let script = "print(sum(len(str(i)) for i in range(100)), sorted({'b': 1, 'a': 2}))";
+    check("python3 -c", Command::new("/usr/bin/python3").arg("-S").arg("-c").arg(script), 600_000);
+}
+
+#[test]
+fn exceptions() {
+    let Some(program) = programs::build("exceptions.cpp", &[]) else { return };
+    check("C++ exceptions", &mut Command::new(&program.path), 600_000);
+}
+
+#[test]
+fn signals() {
+    let Some(program) = programs::build("signals.c", &[]) else { return };
+    let report = check("signals", &mut Command::new(&program.path), u64::MAX);
+    assert!(report.is_none_or(|report| report.signals >= 4), "handlers ran");
+}
+
+#[test]
+fn realigned_stacks() {
+    let Some(program) = programs::build("realigned.c", &["-mavx2"]) else { return };
+    check("alloca + AVX2", &mut Command::new(&program.path), u64::MAX);
+}
+
+#[test]
+fn plt_lazy() {
+    let Some(program) = programs::build("plt.c", &["-Wl,-z,lazy"]) else { return };
+    check("PLT, lazy", &mut Command::new(&program.path), u64::MAX);
+}
+
+#[test]
+fn plt_now() {
+    let Some(program) = programs::build("plt.c", &["-Wl,-z,now"]) else { return };
+    check("PLT, -z now", &mut Command::new(&program.path), u64::MAX);
+}
+
+#[test]
+fn jumps() {
+    let Some(program) = programs::build("jumps.c", &[]) else { return };
+    check("longjmp, vfork, vdso", &mut Command::new(&program.path), u64::MAX);
+}

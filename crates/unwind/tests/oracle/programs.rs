@@ -1,0 +1,54 @@
+//! Builds the programs that are stepped, from tests/programs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A built program; its folder is removed when dropped.
+pub struct Program {
+    directory: PathBuf,
+    pub path: PathBuf,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Compiles `source` with optimisation and without frame pointers. `None`, with the reason printed, where there is no
+/// compiler.
+pub fn build(source: &str, flags: &[&str]) -> Option<Program> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let stem = format!("{source}{}", flags.join("").replace([',', '/'], "_"));
+    let directory = std::env::temp_dir().join(format!("plumb-oracle-{}-{stem}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("the temporary folder is writable");
+    let program = Program { path: directory.join("program"), directory };
+    let compiler = if source.ends_with(".cpp") { "g++" } else { "gcc" };
+    let library = program.directory.join("libexternal.so");
+    let common = ["-O2", "-fomit-frame-pointer", "-w"];
+    let built = run(Command::new(compiler)
+        .args(common)
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(sources.join("external.c")))?
+        && run(Command::new(compiler)
+            .args(common)
+            .args(flags)
+            .arg("-o")
+            .arg(&program.path)
+            .arg(sources.join(source))
+            .arg(format!("-Wl,-rpath,{}", program.directory.display()))
+            .arg(&library))?;
+    assert!(built, "{source} does not compile");
+    Some(program)
+}
+
+fn run(command: &mut Command) -> Option<bool> {
+    match command.status() {
+        Ok(status) => Some(status.success()),
+        Err(error) => {
+            println!("skipped, {command:?} can't be run: {error}");
+            None
+        }
+    }
+}

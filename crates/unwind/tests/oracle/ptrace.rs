@@ -1,0 +1,205 @@
+//! A process under ptrace, stepped by instruction: all the `unsafe` of the oracle.
+//!
+//! ptrace belongs to the thread that started the process, so a [`Tracee`] must stay on its thread (it is not `Send`).
+
+use std::io;
+use std::marker::PhantomData;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+use plumb_unwind::{Avma, Memory, ReadError, Registers};
+
+/// A traced process; killed when dropped.
+pub struct Tracee {
+    child: Child,
+    pid: libc::pid_t,
+    not_send: PhantomData<*const ()>,
+}
+
+/// What happened at a step.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// One instruction ran, or a signal handler was entered.
+    Step,
+    /// A signal is about to be delivered: pass it to the next step.
+    Signal(i32),
+    /// Another program was loaded.
+    Exec,
+    /// The process is gone; how, in words.
+    Ended(String),
+}
+
+impl Tracee {
+    /// Starts `command` and stops it at its first instruction. Addresses are not randomised.
+    pub fn start(command: &mut Command) -> io::Result<Tracee> {
+        stay_on_one_cpu();
+        let trace_me = || {
+            // SAFETY: both calls only change attributes of the calling process and take no pointers that are read.
+            let traced = unsafe {
+                libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+                libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0)
+            };
+            if traced == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        };
+        // SAFETY: the closure runs between fork and exec and only makes system calls.
+        let child = unsafe { command.pre_exec(trace_me) }.spawn()?;
+        let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+        let mut tracee = Tracee { child, pid, not_send: PhantomData };
+        match tracee.wait()? {
+            Stop::Step => {}
+            other => return Err(io::Error::other(format!("the process did not stop at exec: {other:?}"))),
+        }
+        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACEEXEC;
+        // SAFETY: SETOPTIONS takes its options by value.
+        check(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, libc::c_long::from(options)) })?;
+        Ok(tracee)
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Runs one instruction, after delivering `signal` unless that is 0.
+    pub fn step(&mut self, signal: i32) -> io::Result<Stop> {
+        // SAFETY: SINGLESTEP takes the signal by value.
+        check(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.pid, 0, libc::c_long::from(signal)) })?;
+        self.wait()
+    }
+
+    fn wait(&mut self) -> io::Result<Stop> {
+        let mut status = 0;
+        // SAFETY: `status` is a valid place for the result.
+        if unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(if libc::WIFEXITED(status) {
+            Stop::Ended(format!("exit status {}", libc::WEXITSTATUS(status)))
+        } else if libc::WIFSIGNALED(status) {
+            Stop::Ended(format!("killed by signal {}", libc::WTERMSIG(status)))
+        } else if status >> 8 == libc::SIGTRAP | libc::PTRACE_EVENT_EXEC << 8 {
+            Stop::Exec
+        } else {
+            match libc::WSTOPSIG(status) {
+                libc::SIGTRAP => Stop::Step,
+                signal => Stop::Signal(signal),
+            }
+        })
+    }
+
+    /// All integer registers.
+    pub fn registers(&self) -> io::Result<libc::user_regs_struct> {
+        let mut registers = std::mem::MaybeUninit::<libc::user_regs_struct>::uninit();
+        // SAFETY: GETREGS writes a whole `user_regs_struct`; it is only assumed to be there after success.
+        unsafe {
+            check(libc::ptrace(libc::PTRACE_GETREGS, self.pid, 0, registers.as_mut_ptr()))?;
+            Ok(registers.assume_init())
+        }
+    }
+
+    /// Reads memory; returns how many bytes could be read.
+    pub fn read(&self, at: u64, buffer: &mut [u8]) -> usize {
+        let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        let remote = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: buffer.len() };
+        // SAFETY: `local` describes `buffer`, which outlives the call; `remote` is only looked at by the kernel in the
+        // other process, which reports addresses that are not there.
+        let count = unsafe { libc::process_vm_readv(self.pid, &local, 1, &remote, 1, 0) };
+        usize::try_from(count).unwrap_or(0)
+    }
+
+    /// The eight bytes at `at`.
+    pub fn read_u64(&self, at: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        (self.read(at, &mut word) == 8).then(|| u64::from_le_bytes(word))
+    }
+}
+
+impl Drop for Tracee {
+    fn drop(&mut self) {
+        // Gone already after its end; then there is nothing to kill.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Keeps this thread, and what it starts, on the CPU that it is on: handing over between tracer and process then needs
+/// no other CPU to wake up, which in a virtual machine takes longer than everything else here.
+fn stay_on_one_cpu() {
+    // SAFETY: a CPU set is plain bits, for which zeros are valid; the kernel only reads it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if let Ok(cpu) = usize::try_from(libc::sched_getcpu()) {
+            libc::CPU_SET(cpu, &mut set);
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+        }
+    }
+}
+
+fn check(result: libc::c_long) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The registers by DWARF number.
+pub fn by_dwarf_number(registers: &libc::user_regs_struct) -> Registers {
+    let r = registers;
+    let values = [
+        r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13,
+        r.r14, r.r15, r.rip,
+    ];
+    let mut registers = Registers::new(r.rip, r.rsp);
+    for (number, value) in (0..).zip(values) {
+        registers.set(number, value);
+    }
+    registers
+}
+
+const PAGE: usize = 4096;
+
+/// The stopped process' memory, page by page. To be forgotten with every step.
+pub struct Pages<'a> {
+    tracee: &'a Tracee,
+    pages: &'a mut PageStore,
+}
+
+/// Room for pages, kept from step to step.
+#[derive(Default)]
+pub struct PageStore {
+    pages: Vec<(u64, [u8; PAGE], usize)>,
+    used: usize,
+}
+
+impl<'a> Pages<'a> {
+    pub fn new(tracee: &'a Tracee, pages: &'a mut PageStore) -> Self {
+        pages.used = 0;
+        Pages { tracee, pages }
+    }
+
+    /// The bytes of a page that are readable.
+    fn page(&mut self, page: u64) -> &[u8] {
+        let store = &mut *self.pages;
+        let known = store.pages[..store.used].iter().position(|(at, ..)| *at == page);
+        let index = known.unwrap_or_else(|| {
+            if store.used == store.pages.len() {
+                store.pages.push((0, [0; PAGE], 0));
+            }
+            let (at, bytes, length) = &mut store.pages[store.used];
+            *at = page;
+            *length = self.tracee.read(page, bytes);
+            store.used += 1;
+            store.used - 1
+        });
+        let (_, bytes, length) = &store.pages[index];
+        &bytes[..*length]
+    }
+}
+
+impl Memory for Pages<'_> {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        let offset = at.0 as usize % PAGE;
+        if offset <= PAGE - 8 {
+            let page = self.page(at.0 - offset as u64);
+            let word = page.get(offset..).and_then(|rest| rest.first_chunk()).ok_or(ReadError::Unreadable)?;
+            return Ok(u64::from_le_bytes(*word));
+        }
+        self.tracee.read_u64(at.0).ok_or(ReadError::Unreadable)
+    }
+}

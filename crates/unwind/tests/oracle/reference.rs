@@ -1,0 +1,158 @@
+//! The reference walker: gimli finds the row and evaluates it for all registers, in every frame.
+//!
+//! Slow and simple. It has no fallback: where there is no call-frame information it ends.
+
+use gimli::{EvaluationResult, LittleEndian, Register, RegisterRule, UnwindSection, Value};
+use plumb_unwind::{Avma, Memory, Registers};
+
+use super::maps::Maps;
+use crate::gimli_rows::{self, Slice};
+
+/// Why the reference walker ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The return address is undefined or 0.
+    Root,
+    /// There is no row for the last frame.
+    NoRow,
+    /// The row could not be evaluated.
+    Failed,
+    /// Many frames.
+    Limit,
+}
+
+/// The program counters of the callers of `start`.
+pub fn walk<M: Memory>(maps: &Maps, memory: &mut M, start: &Registers, limit: usize) -> (Vec<u64>, End) {
+    let mut callers = Vec::new();
+    let mut registers = *start;
+    let mut is_return = false;
+    while callers.len() < limit {
+        let lookup = registers.ip() - u64::from(is_return);
+        match step(maps, memory, &registers, lookup) {
+            Ok((caller, is_signal)) => {
+                if caller.ip() == 0 {
+                    return (callers, End::Root);
+                }
+                registers = caller;
+                is_return = !is_signal;
+            }
+            Err(end) => return (callers, end),
+        }
+        callers.push(registers.ip());
+    }
+    (callers, End::Limit)
+}
+
+fn step<M: Memory>(
+    maps: &Maps,
+    memory: &mut M,
+    registers: &Registers,
+    lookup: u64,
+) -> Result<(Registers, bool), End> {
+    let mapping = maps.at(lookup).ok_or(End::NoRow)?;
+    let image = mapping.image.as_ref().ok_or(End::NoRow)?;
+    let sections = image.module.sections();
+    let bases = gimli_rows::bases(sections);
+    let stated = lookup.wrapping_sub(mapping.bias);
+    if let Some(section) = &sections.eh_frame {
+        let section = gimli::EhFrame::new(&section.bytes, LittleEndian);
+        if let Ok(caller) = in_section(&section, &bases, stated, memory, registers) {
+            return caller;
+        }
+    }
+    if let Some(section) = &sections.debug_frame {
+        let section = gimli::DebugFrame::new(&section.bytes, LittleEndian);
+        if let Ok(caller) = in_section(&section, &bases, stated, memory, registers) {
+            return caller;
+        }
+    }
+    Err(End::NoRow)
+}
+
+type Stepped = Result<(Registers, bool), End>;
+
+fn in_section<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
+    section: &S,
+    bases: &gimli::BaseAddresses,
+    stated: u64,
+    memory: &mut M,
+    registers: &Registers,
+) -> gimli::Result<Stepped> {
+    let fde = section.fde_for_address(bases, stated, S::cie_from_offset)?;
+    let mut context = gimli::UnwindContext::new();
+    let row = fde.unwind_info_for_address(section, bases, &mut context, stated)?;
+    Ok(apply(section, row, memory, registers).map(|caller| (caller, fde.is_signal_trampoline())))
+}
+
+fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
+    section: &S,
+    row: &gimli::UnwindTableRow<usize>,
+    memory: &mut M,
+    registers: &Registers,
+) -> Result<Registers, End> {
+    let cfa = match row.cfa() {
+        gimli::CfaRule::RegisterAndOffset { register, offset } => {
+            registers.get(register.0).ok_or(End::Failed)?.wrapping_add_signed(*offset)
+        }
+        gimli::CfaRule::Expression(e) => {
+            evaluate(e.get(section), None, memory, registers).ok_or(End::Failed)?
+        }
+    };
+    let mut caller = *registers;
+    caller.set(7, cfa);
+    for number in 0..17 {
+        let mut load = |at: u64| memory.read_u64(Avma(at)).ok();
+        let value = match row.register(Register(number)) {
+            None if matches!(number, 3 | 6 | 7 | 12..=15) => continue,
+            None => None,
+            Some(RegisterRule::Undefined) if number == 16 => return Err(End::Root),
+            Some(RegisterRule::Undefined) => None,
+            Some(RegisterRule::SameValue) => registers.get(number),
+            Some(RegisterRule::Offset(offset)) => load(cfa.wrapping_add_signed(offset)),
+            Some(RegisterRule::ValOffset(offset)) => Some(cfa.wrapping_add_signed(offset)),
+            Some(RegisterRule::Register(other)) => registers.get(other.0),
+            Some(RegisterRule::Expression(e)) => evaluate(e.get(section), Some(cfa), memory, registers)
+                .and_then(|at| memory.read_u64(Avma(at)).ok()),
+            Some(RegisterRule::ValExpression(e)) => evaluate(e.get(section), Some(cfa), memory, registers),
+            Some(_) => return Err(End::Failed),
+        };
+        match value {
+            Some(value) => caller.set(number, value),
+            None if number == 16 => return Err(End::Failed),
+            None => caller.forget(number),
+        }
+    }
+    Ok(caller)
+}
+
+fn evaluate<M: Memory>(
+    expression: gimli::Result<gimli::Expression<Slice<'_>>>,
+    initial: Option<u64>,
+    memory: &mut M,
+    registers: &Registers,
+) -> Option<u64> {
+    let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 5 };
+    let mut evaluation = expression.ok()?.evaluation(encoding);
+    if let Some(initial) = initial {
+        evaluation.set_initial_value(initial);
+    }
+    let mut state = evaluation.evaluate().ok()?;
+    loop {
+        state = match state {
+            EvaluationResult::Complete => break,
+            EvaluationResult::RequiresMemory { address, size: 8, .. } => {
+                let value = memory.read_u64(Avma(address)).ok()?;
+                evaluation.resume_with_memory(Value::Generic(value)).ok()?
+            }
+            EvaluationResult::RequiresRegister { register, .. } => {
+                let value = registers.get(register.0)?;
+                evaluation.resume_with_register(Value::Generic(value)).ok()?
+            }
+            _ => return None,
+        };
+    }
+    match evaluation.as_result().first()?.location {
+        gimli::Location::Address { address } => Some(address),
+        _ => None,
+    }
+}

@@ -1,0 +1,251 @@
+//! Steps a program to its end and compares the unwinder with the shadow stack at every instruction.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::process::Command;
+
+use plumb_unwind::{Avma, Cache, End, Walked, walk};
+
+use super::instruction::{self, Kind};
+use super::maps::Maps;
+use super::ptrace::{PageStore, Pages, Stop, Tracee, by_dwarf_number};
+use super::reference;
+use super::shadow::{At, Shadow};
+
+/// No program that is stepped here goes deeper.
+const LIMIT: usize = 10_000;
+/// So often a fault at the same place is examined every time.
+const EXAMINED: u64 = 50;
+
+/// Why an instruction's stack was not exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// gimli, which evaluates all registers, is wrong in the same way: the file's information is wrong.
+    WrongInfo,
+    /// The file has no information for the frame.
+    NoInfo,
+    /// The unwinder's.
+    Unwinder,
+}
+
+/// What came of a program.
+#[derive(Default)]
+pub struct Report {
+    /// Instructions compared.
+    pub instructions: u64,
+    /// Those where all callers and the end were right.
+    pub exact: u64,
+    /// Frames compared.
+    pub frames: u64,
+    /// Signal handlers entered.
+    pub signals: u64,
+    /// Places to blame, with the number of instructions and an example.
+    pub misses: BTreeMap<(Fault, String), (u64, String)>,
+    /// How the program ended, or that it was left.
+    pub end: String,
+}
+
+struct Runner {
+    tracee: Tracee,
+    maps: Maps,
+    cache: Cache,
+    shadow: Shadow,
+    kinds: HashMap<u64, Kind>,
+    pages: PageStore,
+    frames: Vec<Walked>,
+    report: Report,
+    /// By blamed and current program counter: how often, and the verdict.
+    verdicts: HashMap<(u64, u64), (u64, Option<(Fault, String)>)>,
+}
+
+/// Runs `command`, comparing at most `cap` instructions after the first `skip`.
+pub fn run(command: &mut Command, skip: u64, cap: u64) -> io::Result<Report> {
+    let tracee = Tracee::start(command)?;
+    let mut runner = Runner {
+        tracee,
+        maps: Maps::default(),
+        cache: Cache::default(),
+        shadow: Shadow::default(),
+        kinds: HashMap::new(),
+        pages: PageStore::default(),
+        frames: Vec::new(),
+        report: Report::default(),
+        verdicts: HashMap::new(),
+    };
+    runner.refresh();
+    runner.steps(skip, cap)?;
+    Ok(runner.report)
+}
+
+impl Runner {
+    fn steps(&mut self, skip: u64, cap: u64) -> io::Result<()> {
+        let mut old = self.tracee.registers()?;
+        let mut pending = 0;
+        let mut steps = 0u64;
+        self.compare(&old);
+        loop {
+            if self.report.instructions >= cap {
+                self.report.end = "left at the cap".to_owned();
+                return Ok(());
+            }
+            let kind = self.kind(old.rip);
+            let stop = self.tracee.step(pending)?;
+            let delivered = std::mem::take(&mut pending);
+            match stop {
+                Stop::Ended(how) => {
+                    self.report.end = how;
+                    return Ok(());
+                }
+                Stop::Signal(signal) => {
+                    pending = signal;
+                    // The instruction before may have run: a system call that was interrupted has.
+                    if self.tracee.registers()?.rip == old.rip {
+                        continue;
+                    }
+                }
+                Stop::Exec => {
+                    self.shadow.clear();
+                    self.cache.clear();
+                    self.refresh();
+                    old = self.tracee.registers()?;
+                    continue;
+                }
+                Stop::Step => {}
+            }
+            let new = self.tracee.registers()?;
+            steps += 1;
+            let repeats = new.rip == old.rip && new.rsp == old.rsp && kind == Kind::Other;
+            self.follow(kind, &old, &new, delivered);
+            if steps > skip && !repeats && pending == 0 {
+                self.compare(&new);
+            }
+            old = new;
+        }
+    }
+
+    /// Brings the shadow stack and the mappings up to date.
+    fn follow(
+        &mut self,
+        kind: Kind,
+        old: &libc::user_regs_struct,
+        new: &libc::user_regs_struct,
+        delivered: i32,
+    ) {
+        let tracee = &self.tracee;
+        let read = |at| tracee.read_u64(at);
+        let (from, to) = (At { ip: old.rip, sp: old.rsp }, At { ip: new.rip, sp: new.rsp });
+        // A handler is entered with the signal's number and a pointer to the context above its return address.
+        if delivered != 0 && new.rdi == delivered as u64 && new.rdx == new.rsp + 8 {
+            self.report.signals += 1;
+            self.shadow.signalled(from, to, read);
+        } else if kind == Kind::Syscall && old.rax == libc::SYS_rt_sigreturn as u64 {
+            self.shadow.signal_returned();
+        } else {
+            self.shadow.stepped(kind, from, to, read);
+        }
+        let maps_change = [libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_mremap];
+        if kind == Kind::Syscall && maps_change.contains(&(old.rax as i64)) {
+            self.refresh();
+        }
+    }
+
+    fn refresh(&mut self) {
+        for range in self.maps.refresh(&self.tracee) {
+            self.cache.invalidate(range);
+            self.kinds.clear();
+        }
+    }
+
+    fn kind(&mut self, ip: u64) -> Kind {
+        let tracee = &self.tracee;
+        *self.kinds.entry(ip).or_insert_with(|| {
+            let mut code = [0; 15];
+            let length = tracee.read(ip, &mut code);
+            instruction::kind(&code[..length])
+        })
+    }
+
+    fn compare(&mut self, registers: &libc::user_regs_struct) {
+        let start = by_dwarf_number(registers);
+        let mut memory = Pages::new(&self.tracee, &mut self.pages);
+        let end = walk(&self.maps, &mut memory, &mut self.cache, &start, LIMIT, &mut self.frames);
+        self.report.instructions += 1;
+        self.report.frames += self.frames.len() as u64;
+        let mut callers = self.shadow.callers();
+        let mut found = self.frames.iter().skip(1);
+        let right = loop {
+            match (callers.next(), found.next()) {
+                (None, None) => break end == End::Root,
+                (Some(true_caller), Some(frame)) => {
+                    let slot = frame.slot == Avma(0) || frame.slot.0 == true_caller.slot;
+                    if frame.pc.0 != true_caller.address || frame.is_return == true_caller.is_signal || !slot
+                    {
+                        break false;
+                    }
+                }
+                _ => break false,
+            }
+        };
+        if right {
+            self.report.exact += 1;
+        } else {
+            drop(callers);
+            self.blame(&start, end);
+        }
+    }
+
+    /// Finds out whose fault it is. A place that was examined often is from then on only examined now and then.
+    fn blame(&mut self, start: &plumb_unwind::Registers, end: End) {
+        let truth: Vec<u64> = self.shadow.callers().map(|entry| entry.address).collect();
+        let ours: Vec<u64> = self.frames.iter().skip(1).map(|frame| frame.pc.0).collect();
+        // The last frame that was still right had the wrong rule.
+        let blamed = match right(&ours, &truth) {
+            0 => start.ip(),
+            count => truth[count - 1] - 1,
+        };
+        let (times, known) = self.verdicts.entry((blamed, start.ip())).or_default();
+        *times += 1;
+        if *times > EXAMINED
+            && *times % EXAMINED != 0
+            && let Some(key) = known
+        {
+            if let Some(miss) = self.report.misses.get_mut(key) {
+                miss.0 += 1;
+            }
+            return;
+        }
+        let mut memory = Pages::new(&self.tracee, &mut self.pages);
+        let (reference, reference_end) = reference::walk(&self.maps, &mut memory, start, LIMIT);
+        let fault = if reference == truth && reference_end == reference::End::Root {
+            Fault::Unwinder
+        } else if reference_end == reference::End::NoRow && truth.starts_with(&reference) {
+            Fault::NoInfo
+        } else if right(&reference, &truth) == right(&ours, &truth) {
+            Fault::WrongInfo
+        } else {
+            Fault::Unwinder
+        };
+        let key = (fault, self.maps.describe(blamed));
+        let maps = &self.maps;
+        let miss = self.report.misses.entry(key.clone()).or_insert_with(|| {
+            let names = |chain: &[u64]| -> Vec<String> {
+                chain.iter().take(right(chain, &truth) + 2).map(|&pc| maps.describe(pc)).collect()
+            };
+            let example = format!(
+                "at {}: found {:#?} then {end:?}, gimli {:#?} then {reference_end:?}, in truth {:#?}",
+                maps.describe(start.ip()),
+                names(&ours),
+                names(&reference),
+                truth.iter().take(right(&ours, &truth) + 2).map(|&pc| maps.describe(pc)).collect::<Vec<_>>()
+            );
+            (0, example)
+        });
+        miss.0 += 1;
+        *known = Some(key);
+    }
+}
+
+/// How many callers of a chain are right.
+fn right(chain: &[u64], truth: &[u64]) -> usize {
+    chain.iter().zip(truth).take_while(|(a, b)| a == b).count()
+}

@@ -1,0 +1,107 @@
+//! The shadow stack: which calls are under way, from watching every instruction.
+//!
+//! An entry is a return address and the stack slot that holds it. A call adds one. One is gone when the stack pointer
+//! has passed its slot, whatever moved it: return, longjmp, exception, sigreturn. So jumps through `ret`, tail calls
+//! and lazy binding need no special care.
+
+use super::instruction::Kind;
+
+/// A call under way, or code that a signal interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where the address is in memory.
+    pub slot: u64,
+    /// The return address, or the interrupted program counter.
+    pub address: u64,
+    /// It was interrupted: it did not call.
+    pub is_signal: bool,
+    /// On which stack: signal handlers may have one of their own.
+    stack: usize,
+}
+
+/// Program counter and stack pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    pub ip: u64,
+    pub sp: u64,
+}
+
+/// The calls under way, outermost first.
+#[derive(Default)]
+pub struct Shadow {
+    pub entries: Vec<Entry>,
+    /// An entry whose address was popped into a register: still the caller (vfork does that).
+    pub in_register: Option<Entry>,
+    stack: usize,
+}
+
+/// Where the kernel puts the interrupted `rip` in a signal frame, from its start: the return address, then
+/// `uc_flags`, `uc_link`, `uc_stack`, and `rip` after 16 other registers (linux, arch/x86/include/uapi/asm/
+/// sigcontext.h).
+const RIP_IN_SIGNAL_FRAME: u64 = 8 + 40 + 16 * 8;
+/// A handler's frame that is further from the stack pointer than this is on a stack of its own.
+const SAME_STACK: u64 = 1 << 16;
+
+impl Shadow {
+    /// An instruction of this kind ran.
+    pub fn stepped(&mut self, kind: Kind, old: At, new: At, read: impl Fn(u64) -> Option<u64>) {
+        if kind == Kind::Call && new.sp == old.sp.wrapping_sub(8) {
+            let address = read(new.sp).unwrap_or(0);
+            self.entries.push(Entry { slot: new.sp, address, is_signal: false, stack: self.stack });
+        }
+        self.return_from_register(old, new, &read);
+        while let Some(&top) = self.entries.last() {
+            if top.stack == self.stack && top.slot >= new.sp {
+                break;
+            }
+            if top.stack != self.stack {
+                break;
+            }
+            self.entries.pop();
+            if kind == Kind::Pop && top.slot == old.sp {
+                self.in_register = Some(top);
+            }
+        }
+    }
+
+    /// `rt_sigreturn` ran.
+    pub fn signal_returned(&mut self) {
+        while let Some(entry) = self.entries.pop() {
+            if entry.is_signal {
+                break;
+            }
+        }
+        self.stack = self.entries.last().map_or(0, |entry| entry.stack);
+    }
+
+    /// A signal handler was entered.
+    pub fn signalled(&mut self, old: At, new: At, read: impl Fn(u64) -> Option<u64>) {
+        if old.sp.abs_diff(new.sp) > SAME_STACK {
+            self.stack += 1;
+        }
+        let slot = new.sp + RIP_IN_SIGNAL_FRAME;
+        for (slot, is_signal) in [(slot, true), (new.sp, false)] {
+            self.entries.push(Entry { slot, address: read(slot).unwrap_or(0), is_signal, stack: self.stack });
+        }
+    }
+
+    /// Another program was loaded.
+    pub fn clear(&mut self) {
+        *self = Shadow::default();
+    }
+
+    fn return_from_register(&mut self, old: At, new: At, read: &impl Fn(u64) -> Option<u64>) {
+        let Some(entry) = self.in_register else { return };
+        if new.sp == entry.slot && old.sp != new.sp && read(entry.slot) == Some(entry.address) {
+            self.entries.push(entry);
+            self.in_register = None;
+        } else if new.sp > entry.slot + 8 || new.ip == entry.address || new.sp <= entry.slot {
+            self.in_register = None;
+        }
+    }
+
+    /// All callers, innermost first.
+    pub fn callers(&self) -> impl Iterator<Item = &Entry> {
+        self.in_register.iter().chain(self.entries.iter().rev())
+    }
+}
