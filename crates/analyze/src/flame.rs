@@ -191,14 +191,20 @@ impl<'v, 'p> Merger<'v, 'p> {
                 self.passages[caller as usize].through += through;
             }
         }
+        let mut seen: Vec<(u32, u32, Cost)> = Vec::new();
+        for &Passage { at, frame, through, .. } in &self.passages {
+            match self.labels.line_of(self.view.frame(frame), self.boxes[at as usize].label) {
+                0 => {}
+                line => seen.push((at, line, through)),
+            }
+        }
+        seen.sort_unstable_by_key(|&(at, line, _)| (at, line));
         let mut best = vec![(Cost::default(), 0); self.boxes.len()];
-        for passage in &self.passages {
-            let line =
-                self.labels.line_of(self.view.frame(passage.frame), self.boxes[passage.at as usize].label);
-            let (cost, known) = &mut best[passage.at as usize];
-            let better = passage.through > *cost || (passage.through == *cost && line < *known);
-            if line != 0 && (*known == 0 || better) {
-                (*cost, *known) = (passage.through, line);
+        for of_one in seen.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let (at, line, _) = of_one[0];
+            let cost = of_one.iter().map(|&(_, _, cost)| cost).sum();
+            if cost > best[at as usize].0 {
+                best[at as usize] = (cost, line);
             }
         }
         best.into_iter().map(|(_, line)| line).collect()

@@ -97,8 +97,11 @@ fn format_of(output: &Path) -> Result<Format> {
 fn filter_of(profile: &Profile, filters: &FilterArgs) -> Result<Filter> {
     let mut per_event = filters.filter_per_event(profile)?;
     if per_event.len() > 1 {
-        let names: Vec<&str> =
-            per_event.iter().filter_map(|f| f.event).map(|id| profile.strings.get(profile.events[id].name)).collect();
+        let names: Vec<&str> = per_event
+            .iter()
+            .filter_map(|f| f.event)
+            .map(|id| profile.strings.get(profile.events[id].name))
+            .collect();
         eprintln!("plumb: drawing {}; --event chooses among {}", names[0], names.join(", "));
     }
     Ok(per_event.swap_remove(0))
@@ -108,7 +111,11 @@ fn draw(profile: &Profile, filter: &Filter, args: &Args, format: Format) -> Resu
     let view = View::new(profile, filter);
     let flame = Flame::new(&view, args.by.map_or(Grouping::None, Grouping::from));
     if flame.total().samples == 0 {
-        let why = if profile.samples.is_empty() { "the recording has no samples" } else { "no sample passes the filters" };
+        let why = if profile.samples.is_empty() {
+            "the recording has no samples"
+        } else {
+            "no sample passes the filters"
+        };
         bail!("{}: nothing to draw, {why}", args.file.display());
     }
     let facts = Facts::new(&view, filter, args);

@@ -11,7 +11,9 @@ use super::facts::Facts;
 pub fn picture(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
     let mut colours = PaletteMap::default();
     for label in &flame.labels {
-        colours.insert(frame_name(label), colour(label));
+        // inferno's own root has no name.
+        let name = if label.kind == BoxKind::Root { String::new() } else { frame_name(label) };
+        colours.insert(name, colour(label));
     }
     let each = flame.weight_of_each();
     let lines = folded(flame, each.is_some());
@@ -50,8 +52,19 @@ fn frame_name(label: &Label<'_>) -> String {
         BoxKind::Library => "_[w]",
         BoxKind::Root | BoxKind::Group | BoxKind::Program | BoxKind::Missing => "",
     };
-    let clean: String =
-        label.name.chars().map(|c| if c == ';' { ':' } else if c.is_control() { ' ' } else { c }).collect();
+    let clean: String = label
+        .name
+        .chars()
+        .map(|c| {
+            if c == ';' {
+                ':'
+            } else if c.is_control() {
+                ' '
+            } else {
+                c
+            }
+        })
+        .collect();
     format!("{}{mark}", clean.trim())
 }
 

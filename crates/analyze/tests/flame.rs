@@ -1,0 +1,143 @@
+//! Flame graphs of hand-made profiles.
+
+mod made;
+
+use made::Made;
+use plumb_analyze::{BoxKind, Cost, Filter, Flame, Grouping, View};
+use plumb_profile::Profile;
+
+/// The boxes as an indented list: name, samples of its own, line if there is one.
+fn text(profile: &Profile, filter: &Filter, grouping: Grouping) -> String {
+    let view = View::new(profile, filter);
+    let flame = Flame::new(&view, grouping);
+    assert_eq!(flame.total(), view.part(), "every sample is in the picture once");
+    let mut text = String::new();
+    for one in &flame.boxes {
+        let label = &flame.labels[one.label as usize];
+        let line = if one.line > 0 { format!(" {}:{}", label.file, one.line) } else { String::new() };
+        text += &format!("{}{} {}{line}\n", "  ".repeat(one.depth as usize), label.name, one.own.samples);
+    }
+    text
+}
+
+fn check(profile: &Profile, grouping: Grouping, expected: &str) {
+    let lines: Vec<&str> =
+        expected.lines().map(|line| line.strip_prefix("        ").unwrap_or(line)).collect();
+    assert_eq!(text(profile, &Filter::default(), grouping).trim_end(), lines.join("\n").trim());
+}
+
+#[test]
+fn addresses_of_one_function_are_one_box_and_names_give_the_order() {
+    let mut made = Made::new();
+    made.sample("app/1", "main:3@app;zeta@app", 10);
+    made.sample("app/1", "main:5@app;alpha@app", 10);
+    made.sample("app/1", "main:5@app;alpha@app;vfs_read@k", 10);
+    made.sample("app/1", "main:3@app;zeta@app;zeta@app", 10);
+    made.sample("app/1", "main:5@app", 10);
+    check(
+        &made.profile,
+        Grouping::None,
+        "all 0
+          main 1 /src/main.c:5
+            alpha 1
+              vfs_read 1
+            zeta 1
+              zeta 1",
+    );
+}
+
+#[test]
+fn stacks_can_be_kept_apart_by_what_they_belong_to() {
+    let mut made = Made::new();
+    made.sample("work/1/1", "main@app", 10);
+    made.sample("work/1/2", "main@app", 10);
+    made.sample("io/1/3", "main@app;read@libc.so.6", 10);
+    check(&made.profile, Grouping::None, "all 0\n  main 2\n    read 1");
+    check(&made.profile, Grouping::Comm, "all 0\n  io 0\n    main 0\n      read 1\n  work 0\n    main 2");
+    let by_thread =
+        "all 0\n  io (3) 0\n    main 0\n      read 1\n  work (1) 0\n    main 1\n  work (2) 0\n    main 1";
+    check(&made.profile, Grouping::Thread, by_thread);
+    assert!(text(&made.profile, &Filter::default(), Grouping::Process).contains("(1) 0\n"));
+}
+
+#[test]
+fn kinds_follow_from_where_code_is() {
+    let mut made = Made::new();
+    let exe = made.profile.strings.add("/opt/plugin.so");
+    made.sample("app/1", "!;main@app;puts@libc.so.6;outer+inner@app;vfs_read@k", 10);
+    made.sample("app/1", "start@plugin.so", 10);
+    made.sample("app/1", "0x1234@app", 10);
+    let process = made.profile.threads.rows()[0].process;
+    made.profile.processes.get_mut(process).exe = exe;
+    let view = View::new(&made.profile, &Filter::default());
+    let flame = Flame::new(&view, Grouping::None);
+    let kind = |name: &str| flame.labels.iter().find(|label| label.name == name).map(|label| label.kind);
+    for (name, expected) in [
+        ("all", BoxKind::Root),
+        ("[stack deeper than its copy]", BoxKind::Missing),
+        ("main", BoxKind::Program),
+        ("puts", BoxKind::Library),
+        ("outer", BoxKind::Program),
+        ("inner", BoxKind::Inlined),
+        ("vfs_read", BoxKind::Kernel),
+        // It was executed, whatever its name looks like.
+        ("start", BoxKind::Program),
+        // Without a symbol the file says where the address belongs.
+        ("app+0x1234", BoxKind::Program),
+    ] {
+        assert_eq!(kind(name), Some(expected), "{name}");
+    }
+}
+
+#[test]
+fn only_what_filters_keep_is_there() {
+    let mut made = Made::new();
+    made.sample("a/1", "main@app;f@app", 10);
+    made.sample("b/2", "main@app;g@libg.so", 10);
+    let filter = Filter { pids: vec![2], ..Filter::default() };
+    assert_eq!(text(&made.profile, &filter, Grouping::None), "all 0\n  main 0\n    g 1\n");
+    let view = View::new(&made.profile, &filter);
+    let names: Vec<_> =
+        Flame::new(&view, Grouping::None).labels.into_iter().map(|label| label.name).collect();
+    assert_eq!(names, ["all", "g", "main"], "labels that no box has are not carried along");
+    let nothing = Filter { pids: vec![3], ..Filter::default() };
+    assert_eq!(text(&made.profile, &nothing, Grouping::None), "all 0\n");
+}
+
+#[test]
+fn equal_weights_are_noticed() {
+    let each = |weights: &[u64]| {
+        let mut made = Made::new();
+        for (i, &weight) in weights.iter().enumerate() {
+            made.sample("app/1", if i % 2 == 0 { "main@app" } else { "main@app;f@app" }, weight);
+        }
+        Flame::new(&View::new(&made.profile, &Filter::default()), Grouping::None).weight_of_each()
+    };
+    assert_eq!(each(&[7, 7, 7]), Some(7));
+    assert_eq!(each(&[7, 8, 7]), None);
+    assert_eq!(each(&[]), None);
+}
+
+#[test]
+fn stacks_are_told_from_below_the_root() {
+    let mut made = Made::new();
+    made.sample("app/1", "main@app;f@app;g@app", 10);
+    made.sample("app/1", "main@app;b@app", 20);
+    made.sample("app/1", "main@app", 30);
+    let flame = Flame::new(&View::new(&made.profile, &Filter::default()), Grouping::None);
+    let mut stacks = Vec::new();
+    flame.for_each_stack(|path, own: Cost| {
+        let names: Vec<&str> = path.iter().map(|label| &*label.name).collect();
+        stacks.push(format!("{} {}", names.join(";"), own.weight));
+    });
+    assert_eq!(stacks, ["main 30", "main;b 20", "main;f;g 10"]);
+}
+
+#[test]
+fn a_stack_of_any_depth_is_drawn() {
+    let mut made = Made::new();
+    let deep = "f@app;".repeat(20_000);
+    made.sample("app/1", &deep, 10);
+    let flame = Flame::new(&View::new(&made.profile, &Filter::default()), Grouping::None);
+    assert_eq!(flame.boxes.last().map(|one| one.depth), Some(20_000));
+}
