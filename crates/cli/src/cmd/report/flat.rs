@@ -103,7 +103,7 @@ impl Shares {
 }
 
 fn percent(hundredths: u32) -> String {
-    format!("{:>5}.{:02}%", hundredths / 100, hundredths % 100)
+    format!("{:>4}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
 /// Files by their last component, as perf shows them, except where that would make two files look like one.

@@ -116,13 +116,16 @@ struct PlaceJson {
 struct TreeJson {
     kind: &'static str,
     function: Option<String>,
-    /// In depth-first order is not promised; `parent` is an index in this list.
+    /// Parents come before their children; `parent` is an index in this list.
     nodes: Vec<NodeJson>,
 }
 
 #[derive(Serialize)]
 struct NodeJson {
     parent: Option<usize>,
+    /// Branches from here that were below the limit.
+    cut_branches: usize,
+    cut_weight: u64,
     #[serde(flatten)]
     cost: CostJson,
     #[serde(flatten)]
@@ -198,6 +201,8 @@ impl TreeJson {
             .iter()
             .map(|node| NodeJson {
                 parent: None,
+                cut_branches: node.below.rows,
+                cut_weight: node.below.own.weight,
                 cost: CostJson::new(view, node.own, node.total),
                 place: call(view, node),
             })

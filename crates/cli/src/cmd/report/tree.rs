@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use plumb_analyze::{Call, Cost, Rest, Tree, TreeNode, View, shorten};
+use plumb_analyze::{Call, Cost, Tree, TreeNode, View, shorten};
 
 use super::table::heat;
 use super::{Args, TreeKind};
@@ -73,7 +73,7 @@ impl Writer<'_, '_> {
                 self.write_node(next, &mut pending, out)?;
             }
         }
-        self.write_rest(self.tree.below, "", out)
+        self.write_rest(out)
     }
 
     fn write_node(&self, next: Pending, pending: &mut Vec<Pending>, out: &mut Output<'_>) -> io::Result<()> {
@@ -84,14 +84,9 @@ impl Writer<'_, '_> {
         let name = self.name(node, out.width.map(|width| width.saturating_sub(used + 1).max(20)));
         writeln!(out, "{}{}{}", out.styled(heat(share), &numbers), next.lead, printable(&name))?;
         if let &[only] = &*node.children {
-            self.write_rest(node.below, &next.below, out)?;
             pending.push(Pending { node: only, lead: next.below.clone(), below: next.below });
             return Ok(());
         }
-        if node.children.is_empty() {
-            return self.write_rest(node.below, &next.below, out);
-        }
-        self.write_rest(node.below, &format!("{}├─ ", next.below), out)?;
         for (index, &child) in node.children.iter().enumerate().rev() {
             let last = index + 1 == node.children.len();
             let (corner, line) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
@@ -112,16 +107,19 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn write_rest(&self, rest: Rest, lead: &str, out: &mut Output<'_>) -> io::Result<()> {
+    /// What was cut, in one line: no sample is in two branches that were cut.
+    fn write_rest(&self, out: &mut Output<'_>) -> io::Result<()> {
+        let mut rest = self.tree.below;
+        for node in &self.tree.nodes {
+            rest.rows += node.below.rows;
+            rest.own += node.below.own;
+        }
         if rest.rows == 0 {
             return Ok(());
         }
-        let numbers = match self.has_own {
-            true => format!("{:>9.2}% {:>8} ", rest.own.percent_of(self.view.whole()), ""),
-            false => format!("{:>9.2}% ", rest.own.percent_of(self.view.whole())),
-        };
-        let rows = if rest.rows == 1 { "row" } else { "rows" };
-        writeln!(out, "{numbers} {lead}({} {rows} below {} %)", rest.rows, self.min)
+        let rows = if rest.rows == 1 { "branch" } else { "branches" };
+        let share = rest.own.percent_of(self.view.whole());
+        writeln!(out, "# {} {rows} below {} %: {share:.2}% in all", rest.rows, self.min)
     }
 
     fn name(&self, node: &TreeNode, width: Option<usize>) -> String {
