@@ -143,6 +143,7 @@ test("a label is cut so that it fits, or left out", () => {
   assert.equal(model.fit("abcdef", 60, measure), "abcdef");
   assert.equal(model.fit("abcdef", 50, measure), "abcd…");
   assert.equal(model.fit("abcdef", 30, measure), "");
+  assert.equal(model.fit("abc<…>::def", 60, measure), "abc…");
 });
 
 test("numbers read well and never round up to all", () => {

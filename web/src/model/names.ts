@@ -91,7 +91,8 @@ export function fit(text: string, width: number, measure: (character: string) =>
   for (let i = 0; i < text.length; i++) {
     used += measure(text[i]);
     if (used + dots <= width) cut = i + 1;
-    if (used > width) return cut < 3 ? "" : `${text.slice(0, cut)}…`;
+    // What is cut inside of a `<…>` needs no second ellipsis.
+    if (used > width) return cut < 3 ? "" : `${text.slice(0, cut).replace(/<?…?$/, "")}…`;
   }
   return text;
 }

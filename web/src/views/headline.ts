@@ -9,12 +9,14 @@ interface Fact {
   readonly value: string;
   readonly isBad?: boolean;
   readonly title?: string;
+  /** Left out on a narrow screen. */
+  readonly isMore?: boolean;
 }
 
 export function showHeadline(host: HTMLElement, facts: Facts, total: number): void {
   const list = el("dl", { class: "facts" });
   for (const fact of factsOf(facts, total)) {
-    const attributes = { class: fact.isBad ? "fact bad" : "fact", title: fact.title ?? "" };
+    const attributes = { class: `fact${fact.isBad ? " bad" : ""}${fact.isMore ? " more" : ""}`, title: fact.title ?? "" };
     list.append(el("div", attributes, el("dt", {}, fact.label), el("dd", {}, fact.value)));
   }
   host.append(el("h1", { title: facts.command ?? facts.title }, facts.title), list);
@@ -44,9 +46,10 @@ function factsOf(facts: Facts, total: number): Fact[] {
   if (facts.unit === "ns") list.push({ label: "CPU time", value: weight(total, facts.unit) });
   if (facts.durationNs !== undefined) list.push({ label: "duration", value: duration(facts.durationNs) });
   if (facts.event !== undefined) {
-    list.push({ label: "event", value: facts.hz === undefined ? facts.event : `${facts.event}, ${count(facts.hz)} Hz` });
+    const value = facts.hz === undefined ? facts.event : `${facts.event}, ${count(facts.hz)} Hz`;
+    list.push({ label: "event", value, isMore: true });
   }
-  if (facts.startMs !== undefined) list.push({ label: "recorded", value: date(facts.startMs) });
-  if (facts.host !== undefined) list.push({ label: "host", value: facts.host });
+  if (facts.startMs !== undefined) list.push({ label: "recorded", value: date(facts.startMs), isMore: true });
+  if (facts.host !== undefined) list.push({ label: "host", value: facts.host, isMore: true });
   return list;
 }

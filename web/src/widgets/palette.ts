@@ -26,11 +26,11 @@ const TONES: Readonly<Record<Theme, Readonly<Record<Kind, Tone>>>> = {
   dark: {
     root: tone(220, 9, 25),
     group: tone(220, 10, 30),
-    program: tone(24, 56, 37),
-    inlined: tone(44, 52, 31),
+    program: tone(24, 56, 35),
+    inlined: tone(44, 52, 29),
     library: tone(162, 34, 29),
-    jit: tone(290, 26, 40),
-    kernel: tone(214, 42, 39),
+    jit: tone(290, 26, 37),
+    kernel: tone(214, 42, 37),
     missing: tone(0, 0, 30),
   },
 };

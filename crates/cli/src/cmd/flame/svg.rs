@@ -19,8 +19,7 @@ pub fn picture(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
     let lines = folded(flame, each.is_some());
     let mut options = Options::default();
     options.title = facts.title.clone();
-    options.subtitle = Some(facts.line());
-    options.notes = legend(flame);
+    options.subtitle = Some(format!("{} — {}", facts.line(), legend(flame)));
     options.palette_map = Some(&mut colours);
     options.direction = if facts.icicle { Direction::Inverted } else { Direction::Straight };
     options.count_name = if each.is_some() { "samples".to_owned() } else { facts.unit.clone() };
@@ -90,7 +89,7 @@ fn hash(text: &str) -> u32 {
     text.bytes().fold(2_166_136_261, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619))
 }
 
-/// Which colour is what, for the kinds that are there. inferno keeps notes as text in the file.
+/// Which colour is what, for the kinds that are there.
 fn legend(flame: &Flame<'_>) -> String {
     let names = [
         (BoxKind::Program, "orange: program"),

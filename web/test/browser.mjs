@@ -1,0 +1,341 @@
+// Uses the built page in a real browser as a reader would: mouse, keyboard, finger. Needs Chromium; says so and
+// leaves without failing where there is none. `--shots DIR` keeps pictures, `--measure` prints how long things take.
+
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { large, page, payload } from "./payload.mjs";
+
+const CANDIDATES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const executablePath = CANDIDATES.find((path) => path && existsSync(path));
+if (!executablePath) {
+  console.log("skipped: no Chromium here (looked at $CHROMIUM, /usr/bin/chromium, /usr/bin/google-chrome)");
+  process.exit(0);
+}
+const { chromium } = await import("playwright-core").catch(() => {
+  console.log("skipped: playwright-core is not installed (run `npm ci` in web/)");
+  process.exit(0);
+});
+
+const shots = process.argv.includes("--shots") ? process.argv[process.argv.indexOf("--shots") + 1] : undefined;
+if (shots) await mkdir(shots, { recursive: true });
+const directory = await mkdtemp(join(tmpdir(), "plumb-flame-"));
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+
+const p = (text) => text.split(" ").map((name) => `program|${name}|/opt/app|/src/app.c|7`);
+const STACKS = [
+  [p("main alpha leaf"), 10],
+  [p("main alpha"), 30],
+  [p("main beta leaf"), 20],
+  [p("main beta leaf").concat(["kernel|vfs_read|[kernel.kallsyms]"]), 20],
+  [p("main gamma"), 20],
+];
+const FACTS = { title: "app --fast", command: "app --fast", complete: 99, lost: 3, event: "cpu-clock", hz: 999 };
+
+/** Opens a page made of these stacks; any error in it or any request fails the test. */
+async function open(stacks, facts, options = {}, hash = "") {
+  const path = join(directory, `${Math.random().toString(36).slice(2)}.html`);
+  await writeFile(path, await page(payload(stacks, facts)));
+  const { context: given, ...rest } = options;
+  const context = given ?? (await browser.newContext({ viewport: { width: 1000, height: 700 }, ...rest }));
+  const tab = await context.newPage();
+  const wrong = [];
+  tab.on("pageerror", (error) => wrong.push(error.message));
+  tab.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
+  tab.on("request", (request) => !/^(file|data|blob):/.test(request.url()) && wrong.push(request.url()));
+  await tab.goto(`file://${path}${hash}`);
+  await tab.waitForSelector(".facts");
+  const at = async (fraction, row) => {
+    const box = await tab.locator("canvas").boundingBox();
+    return [box.x + fraction * box.width, box.y + box.height - (row + 0.5) * (options.hasTouch ? 27 : 20)];
+  };
+  return {
+    tab,
+    path,
+    /** Clicks the box at a fraction of the width in a row counted from the floor. */
+    click: async (fraction, row) => tab.mouse.click(...(await at(fraction, row))),
+    point: async (fraction, row) => tab.mouse.move(...(await at(fraction, row))),
+    tap: async (fraction, row) => tab.touchscreen.tap(...(await at(fraction, row))),
+    name: () => tab.locator("#details .name").textContent(),
+    numbers: async () => (await tab.locator("#details .numbers > div").allTextContents()).join(", "),
+    matched: () => tab.locator(".matched").textContent(),
+    hash: () => tab.evaluate(() => decodeURIComponent(location.hash)),
+    settle: () => tab.waitForTimeout(250),
+    shot: async (name) => shots && (await tab.screenshot({ path: join(shots, `${name}.png`) })),
+    close: async () => {
+      assert.deepEqual(wrong, []);
+      await tab.close();
+    },
+  };
+}
+
+const tests = {
+  "the headline says what was recorded and how far it may be trusted": async () => {
+    const it = await open(STACKS, FACTS);
+    const facts = (await it.tab.locator(".fact").allTextContents()).join(", ");
+    assert.match(facts, /samples100, complete stacks99.0%, lost3/);
+    assert.equal(await it.tab.locator(".fact.bad").count(), 1);
+    assert.equal(await it.tab.locator("h1").textContent(), "app --fast");
+    await it.close();
+  },
+
+  "pointing at a box tells all about it, clicking zooms, Back goes back": async () => {
+    const it = await open(STACKS, FACTS);
+    await it.point(0.1, 2);
+    assert.equal(await it.name(), "alpha");
+    assert.match(await it.numbers(), /samples40, CPU time40.0 ms, of all40.0%, self30.0%/);
+    assert.match(await it.tab.locator(".where").textContent(), /program · \/opt\/app · \/src\/app.c:7/);
+    assert.match(await it.tab.locator(".tip").textContent(), /alpha.*40.0%/);
+    await it.click(0.5, 2);
+    await it.settle();
+    assert.equal(await it.name(), "beta");
+    assert.match(await it.hash(), /^#zoom=/);
+    // Zoomed: the caller below fills the width, what is above is inside.
+    await it.point(0.01, 1);
+    assert.equal(await it.name(), "main");
+    await it.point(0.01, 3);
+    assert.equal(await it.name(), "leaf");
+    assert.match(await it.numbers(), /of zoomed100%/);
+    await it.shot("zoomed");
+    await it.tab.goBack();
+    await it.settle();
+    assert.equal(await it.hash(), "");
+    await it.point(0.9, 2);
+    assert.equal(await it.name(), "gamma");
+    await it.tab.goForward();
+    await it.settle();
+    await it.point(0.9, 2);
+    assert.equal(await it.name(), "beta");
+    await it.close();
+  },
+
+  "a link shows the same again": async () => {
+    const first = await open(STACKS, FACTS);
+    await first.click(0.5, 2);
+    await first.tab.keyboard.press("i");
+    await first.tab.keyboard.press("/");
+    await first.tab.keyboard.type("vfs");
+    await first.settle();
+    const hash = await first.tab.evaluate(() => location.hash);
+    assert.match(hash, /view=icicle/);
+    const second = await open(STACKS, FACTS, {}, hash);
+    assert.equal(await second.tab.locator("input").inputValue(), "vfs");
+    assert.equal(await second.matched(), "20.0% matched, 50.0% of zoomed");
+    assert.equal(await second.name(), "beta");
+    assert.equal(await second.tab.getByText("Flame", { exact: true }).count(), 1);
+    await first.close();
+    await second.close();
+  },
+
+  "a search counts nothing twice, and goes from match to match": async () => {
+    const it = await open(STACKS, FACTS);
+    await it.tab.keyboard.press("/");
+    await it.tab.keyboard.type("LEAF");
+    await it.settle();
+    assert.equal(await it.matched(), "50.0% matched");
+    await it.shot("search");
+    await it.tab.keyboard.press("Enter");
+    assert.match(await it.numbers(), /samples10/);
+    await it.tab.keyboard.press("Enter");
+    assert.match(await it.numbers(), /samples40/);
+    await it.tab.keyboard.press("Shift+Enter");
+    assert.match(await it.numbers(), /samples10/);
+    await it.tab.locator("input").fill("");
+    await it.tab.locator("input").fill("^(main|leaf)$");
+    await it.settle();
+    assert.equal(await it.matched(), "0% matched");
+    await it.tab.getByLabel("Regular expression").click();
+    await it.settle();
+    assert.equal(await it.matched(), "100% matched");
+    await it.tab.locator("input").fill("(");
+    await it.settle();
+    assert.equal(await it.matched(), "not a regular expression");
+    await it.close();
+  },
+
+  "everything can be done with keys": async () => {
+    const it = await open(STACKS, FACTS);
+    await it.tab.locator("canvas").focus();
+    for (const key of ["ArrowUp", "ArrowUp", "ArrowUp"]) await it.tab.keyboard.press(key);
+    assert.equal(await it.name(), "alpha");
+    await it.tab.keyboard.press("ArrowRight");
+    assert.equal(await it.name(), "beta");
+    assert.match(await it.tab.locator(".spoken").textContent(), /^beta, program, 40 samples/);
+    await it.tab.keyboard.press("Enter");
+    await it.settle();
+    assert.match(await it.hash(), /zoom/);
+    await it.tab.keyboard.press("Backspace");
+    await it.settle();
+    assert.equal(await it.name(), "main");
+    await it.tab.keyboard.press("Escape");
+    assert.equal(await it.hash(), "");
+    await it.tab.keyboard.press("?");
+    assert.equal(await it.tab.locator("dialog[open]").count(), 1);
+    await it.shot("help");
+    await it.tab.keyboard.press("Escape");
+    assert.equal(await it.tab.locator("dialog[open]").count(), 0);
+    const theme = () => it.tab.evaluate(() => document.documentElement.dataset.theme);
+    assert.equal(await theme(), "light");
+    await it.tab.keyboard.press("d");
+    assert.equal(await theme(), "dark");
+    await it.close();
+  },
+
+  "all calls of a function come together, callers on the other side": async () => {
+    const it = await open(STACKS, FACTS);
+    await it.tab.mouse.click(0, 0);
+    await it.point(0.05, 3);
+    assert.equal(await it.name(), "leaf");
+    const box = await it.tab.locator("canvas").boundingBox();
+    await it.tab.mouse.click(box.x + 20, box.y + box.height - 70, { button: "right" });
+    await it.tab.getByRole("menuitem", { name: "All calls" }).click();
+    await it.settle();
+    assert.match(await it.tab.locator("#crumb").textContent(), /All calls of leaf \(50.0% of all\)/);
+    assert.equal(await it.name(), "leaf");
+    // From the floor: main, alpha and beta, leaf, vfs_read.
+    await it.point(0.1, 1);
+    assert.equal(await it.name(), "alpha");
+    await it.point(0.1, 3);
+    assert.equal(await it.name(), "vfs_read");
+    assert.match(await it.numbers(), /of all20.0%, of its calls40.0%/);
+    await it.shot("calls");
+    const hash = await it.tab.evaluate(() => location.hash);
+    const again = await open(STACKS, FACTS, {}, hash);
+    assert.match(await again.tab.locator("#crumb").textContent(), /All calls of leaf/);
+    await again.close();
+    await it.tab.getByRole("button", { name: "Back to the whole picture" }).click();
+    assert.equal(await it.tab.locator("#crumb").isVisible(), false);
+    await it.close();
+  },
+
+  "on a phone a tap selects, two taps zoom, nothing sticks out": async () => {
+    const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
+    const long = [...p("main"), "program|std::map<std::string, std::vector<std::pair<int, double> > >::emplace_hint|/opt/app"];
+    const it = await open([...STACKS, [long, 10]], FACTS, phone);
+    await it.tap(0.5, 2);
+    assert.equal(await it.name(), "beta");
+    assert.equal(await it.hash(), "");
+    assert.equal(await it.tab.getByRole("button", { name: "Zoom to this box" }).isVisible(), true);
+    await it.tab.waitForTimeout(500);
+    await it.tap(0.95, 2);
+    await it.shot("phone");
+    await it.tap(0.95, 2);
+    await it.settle();
+    assert.match(await it.hash(), /zoom/);
+    const wide = await it.tab.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 360, `${wide} pixels wide`);
+    const small = await it.tab.evaluate(() =>
+      [...document.querySelectorAll("body *")].filter((e) => e.textContent && parseFloat(getComputedStyle(e).fontSize) < 12).length,
+    );
+    assert.equal(small, 0, "no letters below 12 pixels");
+    const bottom = await it.tab.evaluate(() => document.querySelector("#legend").getBoundingClientRect().bottom);
+    assert.ok(bottom <= 740, `the legend ends at ${bottom}`);
+    await it.close();
+  },
+
+  "names from a hostile file are text": async () => {
+    const evil = "</script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>";
+    const it = await open([[[`program|${evil}`], 1]], { ...FACTS, title: evil, command: evil, warnings: [evil], filters: evil });
+    await it.point(0.5, 1);
+    assert.equal(await it.name(), evil);
+    assert.equal(await it.tab.evaluate(() => document.querySelectorAll("img").length), 0);
+    assert.equal(await it.tab.title(), "test");
+    await it.close();
+  },
+
+  "dark when the system is": async () => {
+    const it = await open(STACKS, FACTS, { colorScheme: "dark" });
+    assert.equal(await it.tab.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(23, 25, 29)");
+    await it.shot("dark");
+    await it.close();
+  },
+
+  "texts have contrast in both themes": async () => {
+    for (const colorScheme of ["light", "dark"]) {
+      const kinds = ["group", "program", "inlined", "library", "jit", "kernel", "missing"];
+      const stacks = kinds.flatMap((kind) => Array.from({ length: 12 }, (_, i) => [[`${kind}|WWWWWWWWWW${i}`], 1]));
+      const it = await open(stacks, FACTS, { colorScheme, viewport: { width: 12000, height: 400 } });
+      const worst = await it.tab.evaluate(() => {
+        const canvas = document.querySelector("canvas");
+        const context = canvas.getContext("2d");
+        const light = (r, g, b) => {
+          const [x, y, z] = [r, g, b].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+          return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+        };
+        let least = 99;
+        const dark = document.documentElement.dataset.theme === "dark";
+        const text = dark ? light(0xf3, 0xf1, 0xed) : light(0x1b, 0x1d, 0x21);
+        for (let i = 0; i < 84; i++) {
+          // The right end of a box, where no letter is.
+          const [r, g, b] = context.getImageData(((i + 1) * canvas.width) / 84 - 8, canvas.height - 30, 1, 1).data;
+          const fill = light(r, g, b);
+          least = Math.min(least, (Math.max(fill, text) + 0.05) / (Math.min(fill, text) + 0.05));
+        }
+        return least;
+      });
+      assert.ok(worst >= 4.5, `${colorScheme}: ${worst.toFixed(2)}`);
+      await it.close();
+    }
+  },
+
+  "a page without data says so": async () => {
+    const path = join(directory, "empty.html");
+    await writeFile(path, (await page(new Uint8Array())).replace(/(id="profile">)[^<]*/, "$1"));
+    const tab = await browser.newPage();
+    await tab.goto(`file://${path}`);
+    await tab.waitForSelector(".note.bad");
+    assert.match(await tab.locator("#graph").textContent(), /can't show its data/);
+    await tab.close();
+  },
+
+  "100,000 boxes open and zoom quickly": async () => {
+    const it = await open(large(100_000), FACTS, { viewport: { width: 1400, height: 900 } });
+    const times = await it.tab.evaluate(async () => {
+      const mark = (name) => performance.getEntriesByName(name).at(-1)?.startTime ?? 0;
+      await new Promise((done) => setTimeout(done, 300));
+      const decoded = mark("plumb-decoded");
+      const drawn = performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? mark("plumb-drawn");
+      const canvas = document.querySelector("canvas");
+      canvas.focus();
+      const press = (key) => canvas.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+      const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      for (let i = 0; i < 4; i++) press("ArrowUp");
+      await frame();
+      const start = performance.now();
+      press("Enter");
+      const handled = performance.now() - start;
+      await frame();
+      const zoomed = performance.now() - start;
+      let longest = 0;
+      for (let i = 0, before = performance.now(); i < 12; i++) {
+        await new Promise((done) => requestAnimationFrame(done));
+        longest = Math.max(longest, performance.now() - before);
+        before = performance.now();
+      }
+      return { decoded, drawn, handled, zoomed, longest };
+    });
+    if (process.argv.includes("--measure")) {
+      for (const [name, ms] of Object.entries(times)) console.log(`  ${name.padEnd(8)} ${ms.toFixed(0)} ms`);
+    }
+    await it.shot("large");
+    assert.ok(times.drawn < 2500, `first picture after ${times.drawn} ms`);
+    assert.ok(times.zoomed < 500, `zoomed after ${times.zoomed} ms`);
+    await it.close();
+  },
+};
+
+let failed = 0;
+for (const [name, run] of Object.entries(tests)) {
+  try {
+    await run();
+    console.log(`ok   ${name}`);
+  } catch (error) {
+    failed++;
+    console.log(`FAIL ${name}\n     ${error.stack?.split("\n").slice(0, 12).join("\n     ")}`);
+  }
+}
+await browser.close();
+await rm(directory, { recursive: true });
+process.exit(failed === 0 ? 0 : 1);
