@@ -1,0 +1,146 @@
+//! What a recording lacks: losses, stacks that end early and the file to blame, names and lines that are missing.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use plumb_profile::{DsoId, DsoKind, FrameId, FrameKind, Profile, Scope, StackId};
+use plumb_symbolize::Missing as MissingSymbols;
+
+use super::State::{Good, Limited, Missing};
+use super::{Finding, State};
+use crate::cmd::record::causes::{Cause, Stacks};
+
+/// Files that are named one by one.
+const FILES: usize = 20;
+
+/// Looks at a recording.
+pub(super) fn findings(profile: &Profile) -> Vec<Finding> {
+    let stacks = Stacks::of(profile);
+    let mut findings = vec![samples(profile, stacks.samples), losses(profile)];
+    findings.extend(coverage(profile, stacks.samples));
+    findings.push(completeness(&stacks));
+    findings.extend(stacks.causes.iter().take(FILES).map(|cause| cut(cause, stacks.samples)));
+    findings.extend(names(profile));
+    findings.extend(profile.meta.warnings.iter().map(|text| Finding::new(Limited, "warning", text)));
+    findings
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
+}
+
+fn samples(profile: &Profile, samples: u64) -> Finding {
+    let meta = &profile.meta;
+    let command =
+        if meta.command.is_empty() { String::new() } else { format!(" of {}", meta.command.join(" ")) };
+    let state = if samples == 0 { Missing } else { Good };
+    Finding::new(state, "samples", format!("{samples}{command}"))
+}
+
+fn losses(profile: &Profile) -> Finding {
+    let meta = &profile.meta;
+    let text = format!("{} samples lost, {} records damaged", meta.lost_samples, meta.damaged_records);
+    if meta.lost_samples == 0 && meta.damaged_records == 0 {
+        return Finding::new(Good, "losses", text);
+    }
+    let finding = Finding::new(Limited, "losses", text);
+    if meta.lost_samples == 0 {
+        finding
+    } else {
+        finding.remedy("record at a lower frequency, or as root with larger rings")
+    }
+}
+
+/// How much of the processor time samples account for; not known of a foreign profile.
+fn coverage(profile: &Profile, samples: u64) -> Option<Finding> {
+    let meta = &profile.meta;
+    let asked = meta.target_cpu_ns? as f64 / 1e9 * f64::from(meta.frequency_hz?);
+    if asked < 100.0 {
+        return None;
+    }
+    let percent = samples as f64 / asked * 100.0;
+    let text = format!("{percent:.1}% of processor time x frequency");
+    let state = if (95.0..=105.0).contains(&percent) { Good } else { Limited };
+    let finding = Finding::new(state, "coverage", text);
+    Some(if state == Limited && meta.scope == Scope::Inherited {
+        finding.remedy("record as root: short-lived processes are missed by inherited events")
+    } else {
+        finding
+    })
+}
+
+fn completeness(stacks: &Stacks) -> Finding {
+    let percent = share(stacks.complete, stacks.samples);
+    let state = if stacks.complete == stacks.samples { Good } else { Limited };
+    let mut text = format!("{percent:.2}% complete");
+    if stacks.stitched > 0 {
+        text += &format!(", {:.2}% by frames of earlier samples", share(stacks.stitched, stacks.samples));
+    }
+    Finding::new(state, "stacks", text)
+}
+
+fn cut(cause: &Cause, samples: u64) -> Finding {
+    let text = format!("{:.2}% of stacks end: {}", share(cause.samples, samples), cause.cut.text());
+    Finding::new(Limited, cause.file.as_deref().unwrap_or("stacks"), text).remedy(cause.remedy())
+}
+
+/// What is missing of a file, and in how many samples it shows.
+#[derive(Default)]
+struct Lacks {
+    names: u64,
+    lines: u64,
+    samples: u64,
+}
+
+fn names(profile: &Profile) -> Vec<Finding> {
+    let mut stacks: HashMap<StackId, u64> = HashMap::new();
+    for stack in profile.samples.iter().filter_map(|sample| sample.stack) {
+        *stacks.entry(stack).or_default() += 1;
+    }
+    let mut files: BTreeMap<DsoId, Lacks> = BTreeMap::new();
+    for (stack, samples) in stacks {
+        // A file counts once a stack, however often it is in there.
+        let frames: BTreeSet<FrameId> = profile.frames_of(Some(stack)).collect();
+        let mut seen: BTreeMap<DsoId, (bool, bool)> = BTreeMap::new();
+        for frame in frames {
+            if let (Some(dso), FrameKind::User | FrameKind::Kernel) =
+                (profile.frames[frame].dso, profile.frames[frame].kind)
+            {
+                let lines = profile.symbols.of(frame);
+                let (nameless, lineless) = seen.entry(dso).or_default();
+                *nameless |= lines.is_empty();
+                *lineless |= !lines.is_empty() && lines.iter().all(|line| line.line == 0);
+            }
+        }
+        for (dso, (nameless, lineless)) in seen {
+            let lacks = files.entry(dso).or_default();
+            lacks.samples += samples;
+            lacks.names += samples * u64::from(nameless);
+            lacks.lines += samples * u64::from(lineless);
+        }
+    }
+    let mut files: Vec<(DsoId, Lacks)> = files.into_iter().collect();
+    files.sort_by_key(|(_, lacks)| std::cmp::Reverse((lacks.names, lacks.lines)));
+    files.iter().take(FILES).filter_map(|(dso, lacks)| file(profile, *dso, lacks)).collect()
+}
+
+fn file(profile: &Profile, dso: DsoId, lacks: &Lacks) -> Option<Finding> {
+    let dso = &profile.dsos[dso];
+    let path = profile.strings.get(dso.path);
+    if lacks.names > 0 {
+        let text = format!("functions without names in {} of its {} samples", lacks.names, lacks.samples);
+        let remedy = match dso.kind {
+            DsoKind::Anonymous { pid } => {
+                MissingSymbols::NoPerfMap { path: format!("/tmp/perf-{pid}.map").into() }.remedy()
+            }
+            kind if kind.is_kernel() => MissingSymbols::KernelHidden.remedy(),
+            _ => MissingSymbols::NoSymbols.remedy(),
+        };
+        return Some(Finding::new(Limited, path, text).remedy(remedy));
+    }
+    // The kernel's lines are rarely there, and rarely missed.
+    if lacks.lines > 0 && dso.kind == DsoKind::File {
+        let text = "no debug information: no lines, no inlined calls";
+        return Some(Finding::new(Limited, path, text).remedy(MissingSymbols::NoDebugInfo.remedy()));
+    }
+    Some(Finding::new(Good, path, "names are there"))
+}
