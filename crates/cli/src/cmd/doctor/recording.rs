@@ -6,7 +6,7 @@ use plumb_profile::{DsoId, DsoKind, FrameId, FrameKind, Profile, Scope, StackId}
 use plumb_symbolize::Missing as MissingSymbols;
 
 use super::State::{Good, Limited, Missing};
-use super::{Finding, State};
+use super::Finding;
 use crate::cmd::record::causes::{Cause, Stacks};
 
 /// Files that are named one by one.
