@@ -22,8 +22,8 @@ fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
 
 #[test]
 fn any_profile_survives_writing_and_reading() {
-    for seed in 0..200 {
-        let original = profile(seed, (seed as usize * seed as usize) % 401);
+    for seed in 0..40 {
+        let original = profile(seed, (seed as usize * seed as usize) % 211);
         let back = read(&written(&original)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert_equal(&original, &back);
     }
@@ -34,16 +34,17 @@ fn an_empty_profile_survives() {
     let original = Profile::default();
     assert_equal(&original, &read(&written(&original)).unwrap());
 }
+
 #[test]
 fn more_rows_than_a_page_or_a_step_survive() {
-    let original = profile(7, 150_000);
+    let original = profile(7, 70_000);
     assert_equal(&original, &read(&written(&original)).unwrap());
 }
 
 #[test]
 fn every_cut_off_recording_is_refused_with_its_size() {
     let bytes = written(&profile(1, 20));
-    for length in 0..bytes.len() {
+    for length in (0..bytes.len()).step_by(7).chain([bytes.len() - 1]) {
         let error = read(&bytes[..length]).unwrap_err();
         assert!(
             matches!(error, ReadError::NoDirectory { size, .. } if size == length as u64),
@@ -106,7 +107,7 @@ fn rebuild(bytes: &[u8], mut edit: impl FnMut(&str, Vec<u8>) -> Vec<u8>) -> Vec<
 fn damaged_recordings_never_panic() {
     let bytes = written(&profile(3, 30));
     let dice = &mut Dice(1);
-    for _ in 0..3000 {
+    for _ in 0..500 {
         let mut damaged = bytes.clone();
         for _ in 0..=dice.below(3) {
             let at = dice.below(damaged.len());
@@ -123,7 +124,7 @@ fn damaged_recordings_never_panic() {
 fn hostile_recordings_never_panic() {
     let bytes = written(&profile(3, 30));
     let dice = &mut Dice(2);
-    for _ in 0..3000 {
+    for _ in 0..500 {
         let target = dice.below(12);
         let mut number = 0;
         let hostile = rebuild(&bytes, |_, mut content| {

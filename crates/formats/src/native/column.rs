@@ -11,7 +11,7 @@ use parquet::schema::types::{Type, TypePtr};
 pub(super) enum Packing {
     /// Few distinct values.
     Dictionary,
-    /// Differences between neighbours, or between lengths for text, in as few bits as they need.
+    /// Differences between neighbours in as few bits as they need.
     Delta,
     /// As they are.
     Plain,
@@ -20,10 +20,9 @@ pub(super) enum Packing {
 }
 
 impl Packing {
-    pub(super) fn encoding(self, physical: Physical) -> Option<Encoding> {
+    pub(super) fn encoding(self) -> Option<Encoding> {
         match self {
             Packing::Dictionary => None,
-            Packing::Delta if physical == Physical::BYTE_ARRAY => Some(Encoding::DELTA_LENGTH_BYTE_ARRAY),
             Packing::Delta => Some(Encoding::DELTA_BINARY_PACKED),
             Packing::Plain => Some(Encoding::PLAIN),
             Packing::Split => Some(Encoding::BYTE_STREAM_SPLIT),

@@ -2,7 +2,10 @@
 
 mod archive;
 mod error;
+mod guard;
+mod pages;
 mod tables;
+mod thrift;
 mod values;
 
 use std::io::{Read, Seek};

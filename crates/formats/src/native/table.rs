@@ -133,7 +133,7 @@ impl TableWriter {
             .set_data_page_size_limit(PAGE_BYTES);
         for column in &self.columns {
             let path = ColumnPath::from(column.name);
-            let encoding = column.packing.encoding(column.physical());
+            let encoding = column.packing.encoding();
             properties = properties.set_column_dictionary_enabled(path.clone(), encoding.is_none());
             if let Some(encoding) = encoding {
                 properties = properties.set_column_encoding(path, encoding);

@@ -106,7 +106,7 @@ fn row(id: impl Id) -> u32 {
 }
 
 fn strings(profile: &Profile) -> TableWriter {
-    TableWriter::default().texts("text", Delta, profile.strings.iter())
+    TableWriter::default().texts("text", Plain, profile.strings.iter())
 }
 
 fn events(profile: &Profile) -> TableWriter {

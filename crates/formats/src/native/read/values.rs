@@ -1,15 +1,17 @@
 //! A table on its way in: whole columns as vectors, each with as many values as the table has rows.
 
 use std::cell::Cell;
+use std::fmt::Display;
 
 use bytes::Bytes;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
-use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::error::ReadError;
+use super::guard::guarded;
+use super::pages::{footer_fits, unpacked_bytes};
 
 /// Values are decoded in steps of this many, so that memory is charged for before it is taken.
 const STEP: usize = 1 << 16;
@@ -45,6 +47,7 @@ impl Budget {
 pub(super) struct TableReader<'a> {
     name: &'static str,
     offset: u64,
+    bytes: Bytes,
     file: SerializedFileReader<Bytes>,
     rows: u64,
     budget: &'a Budget,
@@ -59,7 +62,14 @@ impl<'a> TableReader<'a> {
         budget: &'a Budget,
     ) -> Result<Self, ReadError> {
         let damaged = |message: String| entry_error(name, offset, message);
-        let file = SerializedFileReader::new(bytes).map_err(|error| damaged(error.to_string()))?;
+        if !footer_fits(&bytes) {
+            return Err(damaged("its footer can't be".into()));
+        }
+        // Reading the footer keeps what it holds, at most some hundred bytes for each of its own.
+        budget.charge(name, bytes.len() as u64, 1)?;
+        let file = guarded(|| SerializedFileReader::new(bytes.clone()))
+            .map_err(damaged)?
+            .map_err(|error| damaged(error.to_string()))?;
         let mut rows = 0_u64;
         for group in file.metadata().row_groups() {
             let more = u64::try_from(group.num_rows())
@@ -70,7 +80,7 @@ impl<'a> TableReader<'a> {
         if rows >= u32::MAX.into() {
             return Err(damaged(format!("it claims {rows} rows")));
         }
-        Ok(TableReader { name, offset, file, rows, budget })
+        Ok(TableReader { name, offset, bytes, file, rows, budget })
     }
 
     /// What is wrong with a value.
@@ -151,10 +161,17 @@ impl<'a> TableReader<'a> {
         let (mut values, mut levels) = (Vec::new(), Vec::new());
         for number in 0..self.file.num_row_groups() {
             let group = self.file.get_row_group(number).map_err(|error| self.damaged(column, &error))?;
-            let rows = group.metadata().num_rows() as u64;
-            let reader = group.get_column_reader(index).map_err(|error| self.damaged(column, &error))?;
-            let mut reader = get_typed_column_reader::<T>(reader);
-            let found = self.read_group(column, &mut reader, rows, &mut values, &mut levels)?;
+            let chunk = group.metadata().columns().get(index);
+            let chunk = chunk.ok_or_else(|| self.damaged(column, &"it is missing in a row group"))?;
+            let unpacked = unpacked_bytes(&self.bytes, chunk).map_err(|what| self.damaged(column, &what))?;
+            self.budget.charge(self.name, unpacked, 1)?;
+            let rows = group.metadata().num_rows().cast_unsigned();
+            let found = guarded(|| {
+                let reader = group.get_column_reader(index).map_err(|error| self.damaged(column, &error))?;
+                let mut reader = get_typed_column_reader::<T>(reader);
+                self.read_group(column, &mut reader, rows, &mut values, &mut levels)
+            })
+            .map_err(|what| self.damaged(column, &what))??;
             if found != rows {
                 return Err(self.bad(column, values.len(), format!("{found} of {rows} rows are there")));
             }
@@ -202,7 +219,7 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    fn damaged(&self, column: &str, error: &ParquetError) -> ReadError {
+    fn damaged(&self, column: &str, error: &dyn Display) -> ReadError {
         entry_error(self.name, self.offset, format!("column {column}: {error}"))
     }
 }

@@ -1,0 +1,82 @@
+//! Checks what a table's footer and page headers claim before the parquet crate acts on it.
+
+use bytes::Bytes;
+use parquet::file::metadata::ColumnChunkMetaData;
+
+use super::thrift::Walker;
+
+/// Page types and encodings of parquet.thrift.
+const DICTIONARY_PAGE: i64 = 2;
+const PLAIN: i64 = 0;
+/// PLAIN, PLAIN_DICTIONARY, RLE, DELTA_BINARY_PACKED, RLE_DICTIONARY, BYTE_STREAM_SPLIT.
+const ENCODINGS: [i64; 6] = [PLAIN, 2, 3, 5, 8, 9];
+
+/// What a page header says; -1 where it says nothing.
+struct PageHeader {
+    kind: i64,
+    unpacked: i64,
+    packed: i64,
+    values: i64,
+    encoding: i64,
+}
+
+impl PageHeader {
+    fn walk(walker: &mut Walker<'_>) -> Option<Self> {
+        let mut header = PageHeader { kind: -1, unpacked: -1, packed: -1, values: -1, encoding: -1 };
+        walker.structure(&mut |outer, field, value| match (outer, field) {
+            (0, 1) => header.kind = value,
+            (0, 2) => header.unpacked = value,
+            (0, 3) => header.packed = value,
+            // Data page, dictionary page, data page of version 2.
+            (5 | 7 | 8, 1) => header.values = value,
+            (5 | 7, 2) | (8, 4) => header.encoding = value,
+            _ => {}
+        })?;
+        Some(header)
+    }
+}
+
+/// Whether the footer, which the last 8 bytes measure, is whole and its lists fit into it.
+pub(super) fn footer_fits(table: &[u8]) -> bool {
+    let Some((rest, end)) = table.split_last_chunk::<8>() else { return false };
+    let [a, b, c, d, magic @ ..] = *end;
+    let length = u32::from_le_bytes([a, b, c, d]) as usize;
+    magic == *b"PAR1"
+        && rest
+            .len()
+            .checked_sub(length)
+            .and_then(|start| Walker { rest: &rest[start..] }.structure(&mut |_, _, _| {}))
+            .is_some()
+}
+
+/// What the pages of a column chunk claim to unpack to. An error says what can't be.
+pub(super) fn unpacked_bytes(table: &Bytes, chunk: &ColumnChunkMetaData) -> Result<u64, &'static str> {
+    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+    let place = usize::try_from(start).ok().zip(usize::try_from(chunk.compressed_size()).ok());
+    let pages = place.and_then(|(start, size)| table.get(start..)?.get(..size));
+    let mut walker = Walker { rest: pages.ok_or("it lies outside of the table")? };
+    let rows = chunk.num_values();
+    let (mut unpacked, mut values) = (0_u64, 0_i64);
+    while !walker.rest.is_empty() {
+        let header = PageHeader::walk(&mut walker).ok_or("a page header that can't be")?;
+        let packed = usize::try_from(header.packed).map_err(|_| "a page of negative size")?;
+        walker.rest = walker.rest.get(packed..).ok_or("a page that is cut off")?;
+        let size = u64::try_from(header.unpacked).map_err(|_| "a page of negative size")?;
+        unpacked = unpacked.saturating_add(size);
+        if !ENCODINGS.contains(&header.encoding) {
+            return Err("an encoding that recordings do not use");
+        }
+        if header.kind == DICTIONARY_PAGE {
+            // An entry takes 4 bytes at least.
+            if header.encoding == PLAIN && header.values.cast_unsigned() > size / 4 {
+                return Err("a dictionary with more entries than bytes for them");
+            }
+        } else {
+            values = values.saturating_add(header.values.max(0));
+        }
+    }
+    match values == rows {
+        true => Ok(unpacked),
+        false => Err("pages that hold another number of values than the column"),
+    }
+}

@@ -1,0 +1,116 @@
+//! Walks Thrift's compact protocol, in which Parquet writes footers and page headers, without keeping anything.
+//!
+//! The parquet crate takes memory for as many list elements, values and bytes as these structures claim. So they
+//! are walked first, and what claims more than the file can hold is refused.
+
+/// Structures nest less deep than this in any Parquet file.
+const DEPTH: u8 = 16;
+
+/// Types of the compact protocol.
+const BOOL_TRUE: u8 = 1;
+const BOOL_FALSE: u8 = 2;
+const I8: u8 = 3;
+const I16: u8 = 4;
+const I64: u8 = 6;
+const DOUBLE: u8 = 7;
+const BINARY: u8 = 8;
+const LIST: u8 = 9;
+const SET: u8 = 10;
+const MAP: u8 = 11;
+const STRUCT: u8 = 12;
+
+/// Bytes that are walked over from their front.
+pub(super) struct Walker<'a> {
+    pub rest: &'a [u8],
+}
+
+impl Walker<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (&byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(byte)
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f).checked_shl(shift)?;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn integer(&mut self) -> Option<i64> {
+        let value = self.varint()?;
+        Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+    }
+
+    fn skip(&mut self, count: u64) -> Option<()> {
+        self.rest = self.rest.get(usize::try_from(count).ok()?..)?;
+        Some(())
+    }
+
+    /// Walks over a structure. `seen` gets each integer in it: the field of the outer structure that it is in (0 for
+    /// the outermost), its own field, its value. `None` if the structure is not whole or claims too much.
+    pub(super) fn structure(&mut self, seen: &mut dyn FnMut(i64, i64, i64)) -> Option<()> {
+        self.fields(0, DEPTH, seen)
+    }
+
+    fn fields(&mut self, outer: i64, depth: u8, seen: &mut dyn FnMut(i64, i64, i64)) -> Option<()> {
+        let mut field = 0_i64;
+        loop {
+            let head = self.byte()?;
+            if head == 0 {
+                return Some(());
+            }
+            field = match head >> 4 {
+                0 => self.integer()?,
+                step => field.checked_add(step.into())?,
+            };
+            match head & 15 {
+                BOOL_TRUE | BOOL_FALSE => {}
+                I16..=I64 => seen(outer, field, self.integer()?),
+                STRUCT => self.fields(field, depth.checked_sub(1)?, seen)?,
+                kind => self.value(kind, depth)?,
+            }
+        }
+    }
+
+    fn value(&mut self, kind: u8, depth: u8) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        match kind {
+            BOOL_TRUE | BOOL_FALSE | I8 => self.skip(1),
+            I16..=I64 => self.varint().map(|_| ()),
+            DOUBLE => self.skip(8),
+            BINARY => {
+                let length = self.varint()?;
+                self.skip(length)
+            }
+            LIST | SET => {
+                let head = self.byte()?;
+                let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+                (0..self.elements(count)?).try_for_each(|_| self.value(head & 15, depth))
+            }
+            MAP => match self.varint()? {
+                0 => Some(()),
+                count => {
+                    let kinds = self.byte()?;
+                    (0..self.elements(count)?).try_for_each(|_| {
+                        self.value(kinds >> 4, depth)?;
+                        self.value(kinds & 15, depth)
+                    })
+                }
+            },
+            STRUCT => self.fields(0, depth, &mut |_, _, _| {}),
+            _ => None,
+        }
+    }
+
+    /// Accepts a number of elements if the bytes that are left can hold them: each takes at least one.
+    fn elements(&self, count: u64) -> Option<u64> {
+        (count <= self.rest.len() as u64).then_some(count)
+    }
+}
