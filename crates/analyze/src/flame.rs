@@ -73,6 +73,21 @@ impl<'p> Flame<'p> {
         self.boxes.iter().map(|one| one.own).sum()
     }
 
+    /// Cost of each box together with all that it called, in the order of the boxes.
+    pub fn totals(&self) -> Vec<Cost> {
+        let mut totals = vec![Cost::default(); self.boxes.len()];
+        // Costs of the boxes seen so far that wait for their caller, by depth.
+        let mut waiting: Vec<Cost> = Vec::new();
+        for (one, total) in self.boxes.iter().zip(&mut totals).rev() {
+            let depth = one.depth as usize;
+            waiting.resize((depth + 2).max(waiting.len()), Cost::default());
+            *total = one.own;
+            *total += std::mem::take(&mut waiting[depth + 1]);
+            waiting[depth] += *total;
+        }
+        totals
+    }
+
     /// The weight of a sample, if all samples in the picture weigh the same.
     pub fn weight_of_each(&self) -> Option<u64> {
         let total = self.total();

@@ -119,6 +119,20 @@ fn equal_weights_are_noticed() {
 }
 
 #[test]
+fn a_box_holds_what_it_called() {
+    let mut made = Made::new();
+    made.sample("app/1", "main@app;b@app;c@app", 1);
+    made.sample("app/1", "main@app;b@app", 2);
+    made.sample("app/1", "main@app;a@app;c@app;d@app", 4);
+    made.sample("app/1", "other@app", 8);
+    let flame = Flame::new(&View::new(&made.profile, &Filter::default()), Grouping::None);
+    let names = flame.boxes.iter().map(|one| &*flame.labels[one.label as usize].name);
+    let shown: Vec<(&str, u64)> = names.zip(flame.totals().iter().map(|total| total.weight)).collect();
+    let expected = [("all", 15), ("main", 7), ("a", 4), ("c", 4), ("d", 4), ("b", 3), ("c", 1), ("other", 8)];
+    assert_eq!(shown, expected);
+}
+
+#[test]
 fn stacks_are_told_from_below_the_root() {
     let mut made = Made::new();
     made.sample("app/1", "main@app;f@app;g@app", 10);

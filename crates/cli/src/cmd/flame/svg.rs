@@ -19,7 +19,9 @@ pub fn picture(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
     let lines = folded(flame, each.is_some());
     let mut options = Options::default();
     options.title = facts.title.clone();
-    options.subtitle = Some(format!("{} — {}", facts.line(), legend(flame)));
+    let narrowest = narrowest(flame);
+    options.min_width = narrowest;
+    options.subtitle = Some(subtitle(flame, facts, narrowest));
     options.palette_map = Some(&mut colours);
     options.direction = if facts.icicle { Direction::Inverted } else { Direction::Straight };
     options.count_name = if each.is_some() { "samples".to_owned() } else { facts.unit.clone() };
@@ -27,6 +29,28 @@ pub fn picture(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     from_lines(&mut options, lines.iter().map(String::as_str), &mut out).context("drawing the SVG")?;
     Ok(out)
+}
+
+/// Boxes that an SVG may have: viewers slow down with every one.
+const MOST_BOXES: usize = 10_000;
+
+/// Widths, in percent of the picture, below which boxes may be left out.
+const WIDTHS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
+
+/// The smallest width that leaves no more boxes than an SVG can bear.
+fn narrowest(flame: &Flame<'_>) -> f64 {
+    let totals = flame.totals();
+    let whole = flame.total();
+    let wide = |least: f64| totals.iter().filter(|total| total.percent_of(whole) >= least).count();
+    WIDTHS.into_iter().find(|&least| wide(least) <= MOST_BOXES).unwrap_or(WIDTHS[WIDTHS.len() - 1])
+}
+
+fn subtitle(flame: &Flame<'_>, facts: &Facts, narrowest: f64) -> String {
+    let mut text = format!("{} — {}", facts.line(), legend(flame));
+    if narrowest > WIDTHS[0] {
+        text += &format!(" — without boxes below {narrowest} %");
+    }
+    text
 }
 
 /// Folded stacks, sorted as inferno wants them.

@@ -5,7 +5,7 @@ use std::io::Read;
 use plumb_analyze::{Filter, Flame, Grouping, View};
 use plumb_profile::{
     Address, AddressSpace, Cut, Dso, DsoKind, Event, Found, Frame, FrameId, FrameKind, Function, Line,
-    Process, Profile, Sample,
+    Process, Profile, Sample, Samples,
 };
 
 use super::facts::Facts;
@@ -169,6 +169,27 @@ fn the_svg_names_every_box_with_its_share_and_tells_kinds_apart_by_colour() {
     assert_ne!(colour("sum"), colour("add"));
     assert!(text.contains("app &lt;/script&gt; --fast"));
     assert!(text.contains("83.3 % complete stacks"));
+}
+
+#[test]
+fn an_svg_of_a_huge_profile_leaves_out_the_narrowest_boxes_and_says_so() {
+    let mut profile = example();
+    let first = profile.samples.get(0).unwrap();
+    profile.samples = Samples::default();
+    for index in 0..5_600 {
+        // Two boxes, both a little wider than 0.01 %.
+        let names = [("inner", 0), (&*format!("leaf{index}"), 0)];
+        let leaf = frame(&mut profile, DsoKind::File, "/opt/app", &names);
+        let stack = profile.add_stack(&[leaf]);
+        let weight = if index < 10 { 100 } else { 10 };
+        let sample = Sample { stack, weight, ..first };
+        profile.samples.push(sample);
+    }
+    let bytes = with_flame(&profile, |flame| svg::picture(flame, &facts())).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(text.contains("without boxes below 0.02 %"));
+    assert!(text.contains("<title>leaf7 ("));
+    assert!(!text.contains("<title>leaf77 ("));
 }
 
 #[test]
