@@ -21,6 +21,8 @@ mod wire;
 pub use options::{Filter, Source};
 pub use statistics::Statistics;
 
+use std::collections::VecDeque;
+
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, constants as perf};
 use plumb_process::Tree;
 use plumb_profile::{Event, EventId, FrameId, ProcessId, Profile, Sample};
@@ -50,6 +52,8 @@ pub struct Ingest {
     samples: Vec<Sample>,
     /// Per processor the process and thread that exited there last.
     last_exit: FxHashMap<u32, (u32, u32)>,
+    /// Processes that exited lately.
+    exited: VecDeque<u32>,
     /// How many of the used mappings of its space a process row has in the profile already.
     noted: FxHashMap<ProcessId, usize>,
     /// For each frame the same one marked as stitched.
@@ -85,6 +89,7 @@ impl Ingest {
             build_ids: BuildIds::default(),
             samples: Vec::new(),
             last_exit: FxHashMap::default(),
+            exited: VecDeque::new(),
             noted: FxHashMap::default(),
             stitched_frames: Vec::new(),
             walked: Vec::new(),

@@ -13,6 +13,9 @@ use super::{Filter, Ingest, Source};
 /// Build ids by path, as a recording lists them.
 pub(super) type BuildIds = HashMap<Box<[u8]>, Box<[u8]>>;
 
+/// How many exited processes keep their mappings.
+const REMEMBERED_EXITS: usize = 64;
+
 impl Ingest {
     pub(super) fn comm(&mut self, comm: &wire::Comm<'_>, is_exec: bool) {
         if is_exec {
@@ -65,7 +68,13 @@ impl Ingest {
             self.last_exit.insert(cpu, (exit.pid, exit.tid));
         }
         self.tasks.exit(exit.tid);
-        if let Some(process) = self.tasks.processes.get_mut(&exit.pid)
+        if self.tasks.processes.get(&exit.pid).is_some_and(|process| process.threads == 0) {
+            self.exited.push_back(exit.pid);
+        }
+        // Since Linux 6.16 the record comes before the memory goes: it may still be sampled for a while.
+        if self.exited.len() > REMEMBERED_EXITS
+            && let Some(pid) = self.exited.pop_front()
+            && let Some(process) = self.tasks.processes.get_mut(&pid)
             && process.threads == 0
             && let Some(space) = process.space.take()
         {

@@ -78,6 +78,16 @@ fn registers(sampled: &wire::Registers<'_>) -> Option<Registers> {
     Some(registers)
 }
 
+fn at_ip(registers: &Registers, ip: u64) -> Registers {
+    let mut moved = Registers::new(ip, registers.sp());
+    (0..16).for_each(|number| {
+        if let Some(value) = registers.get(number) {
+            moved.set(number, value);
+        }
+    });
+    moved
+}
+
 fn cut_of(end: End) -> Option<Cut> {
     Some(match end {
         End::Root => return None,
@@ -133,7 +143,13 @@ impl Ingest {
         };
         let Some(registers) = registers(&sampled) else { return Ending::Cut(Cut::NoUserStack, None) };
         let mut memory = Copy { base: registers.sp(), bytes, full };
-        let end = self.walk(space, &registers, &mut memory);
+        let mut end = self.walk(space, &registers, &mut memory);
+        if sample.in_kernel && self.walked.len() == 1 && matches!(end, End::NoUnwindInfo | End::NotMapped) {
+            // In a system call the program counter is past the `syscall`, which may end its function, as it does in
+            // glibc's `__restore_rt`. Nothing is known of that place, so nothing is lost by looking before it.
+            let registers = at_ip(&registers, registers.ip().wrapping_sub(1));
+            end = self.walk(space, &registers, &mut memory);
+        }
         self.translate(space, tid, end)
     }
 

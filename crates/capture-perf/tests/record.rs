@@ -1,0 +1,156 @@
+//! Records real programs and holds what comes out against what the kernel accounted.
+//!
+//! Needs perf_event_open and a C compiler: where one is missing a test says so and does nothing.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use plumb_capture_perf::{Abilities, End, Error, Host, Launch, Options, Recorded, Recorder, Target};
+use plumb_profile::Scope;
+
+/// The test program, unless this machine can't run these tests.
+fn burn() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PROGRAM
+        .get_or_init(|| {
+            if let Err(error) = Abilities::find(&Host::read(), false).own {
+                eprintln!("skipped: perf_event_open: {error}");
+                return None;
+            }
+            let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("burn");
+            let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/burn.c");
+            let compiled = Command::new("cc").args(["-O2", "-o"]).arg(&program).arg(source).status();
+            match compiled {
+                Ok(status) if status.success() => Some(program),
+                other => {
+                    eprintln!("skipped: no C compiler: {other:?}");
+                    None
+                }
+            }
+        })
+        .as_deref()
+}
+
+fn command(program: impl Into<OsString>, arguments: &[&str]) -> Target {
+    let arguments = arguments.iter().map(Into::into).collect();
+    Target::Command(Launch { program: program.into(), arguments, environment: Vec::new() })
+}
+
+fn record(target: &Target) -> (End, Recorded) {
+    let mut recorder = Recorder::start(target, &Options::default()).expect("it can be recorded");
+    let end = loop {
+        if let Some(end) = recorder.step(Duration::from_millis(100)).expect("recording goes on") {
+            break end;
+        }
+    };
+    (end, recorder.finish())
+}
+
+/// Samples as a share of what the processor time of the target asks for.
+fn coverage(recorded: &Recorded) -> f64 {
+    let asked = recorded.target_cpu.expect("the kernel accounts it").total().as_secs_f64()
+        * f64::from(recorded.setup.frequency_hz);
+    recorded.statistics.samples as f64 / asked
+}
+
+#[test]
+fn samples_account_for_the_processor_time() {
+    let Some(burn) = burn() else { return };
+    let (end, recorded) = record(&command(burn, &["600"]));
+    assert!(matches!(end, End::Exited(status) if status.code() == Some(7)), "{end:?}");
+    let coverage = coverage(&recorded);
+    assert!((0.95..=1.05).contains(&coverage), "coverage {coverage}");
+    assert_eq!(recorded.statistics.lost_samples, 0);
+    assert_eq!(recorded.statistics.damaged_records, 0);
+    let meta = &recorded.profile.meta;
+    assert_eq!(meta.frequency_hz, Some(999));
+    assert_eq!(meta.target_cpu_ns.map(|ns| ns / 1_000_000 >= 600), Some(true));
+    assert_eq!(recorded.profile.samples.len() as u64, recorded.statistics.samples);
+}
+
+#[test]
+fn short_lived_processes_are_covered_as_well() {
+    let Some(burn) = burn() else { return };
+    let (_, recorded) = record(&command(burn, &["500", "400"]));
+    if recorded.setup.scope == Scope::Inherited {
+        eprintln!("skipped: this user's events are inherited, which misses short-lived processes");
+        return;
+    }
+    let coverage = coverage(&recorded);
+    assert!((0.95..=1.05).contains(&coverage), "coverage {coverage}");
+    let pids: std::collections::BTreeSet<u32> =
+        recorded.profile.processes.rows().iter().map(|p| p.pid).collect();
+    assert!(pids.len() > 200, "only {} of 400 processes were seen", pids.len());
+}
+
+#[test]
+fn stacks_reach_the_entry_point() {
+    let Some(burn) = burn() else { return };
+    let (_, recorded) = record(&command(burn, &["300"]));
+    let statistics = &recorded.statistics;
+    let complete = statistics.complete as f64 / statistics.samples as f64;
+    assert!(complete > 0.97, "{complete} complete, cut: {:?}", statistics.cut);
+}
+
+#[test]
+fn a_command_that_cannot_start_is_named() {
+    if burn().is_none() {
+        return;
+    }
+    let missing = Recorder::start(&command("no-such-command-anywhere", &[]), &Options::default()).err();
+    let missing = missing.expect("there is no such command");
+    assert!(matches!(missing, Error::Command { .. }));
+    assert_eq!((missing.exit_code(), missing.to_string().contains("no-such-command-anywhere")), (127, true));
+    let refused = Recorder::start(&command("/etc/hostname", &[]), &Options::default()).err();
+    assert_eq!(refused.map(|error| error.exit_code()), Some(126));
+}
+
+#[test]
+fn a_background_process_does_not_hold_the_recorder() {
+    if burn().is_none() {
+        return;
+    }
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("background.pid");
+    let script = format!("sleep 300 & echo $! > '{}'; exit 3", file.display());
+    let (end, recorded) = record(&command("sh", &["-c", &script]));
+    assert!(matches!(end, End::Exited(status) if status.code() == Some(3)), "{end:?}");
+    let pid: u32 =
+        std::fs::read_to_string(&file).expect("the script wrote it").trim().parse().expect("a pid");
+    let cgroup = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).expect("it outlives the recording");
+    assert!(!cgroup.contains("plumb-"), "it was left in the recording's cgroup: {cgroup}");
+    let _ = Command::new("kill").arg(pid.to_string()).status();
+    drop(recorded);
+}
+
+#[test]
+fn a_running_process_is_recorded_until_its_end() {
+    let Some(burn) = burn() else { return };
+    let mut child = Command::new(burn).arg("1500").spawn().expect("it runs");
+    // Wait for it here meanwhile: it isn't the recorder's child.
+    let pid = child.id();
+    let waiter = std::thread::spawn(move || child.wait());
+    let (end, recorded) = record(&Target::Processes(vec![pid]));
+    assert_eq!(end, End::Gone);
+    assert!(recorded.statistics.samples > 0);
+    let pids: std::collections::BTreeSet<u32> =
+        recorded.profile.processes.rows().iter().map(|p| p.pid).collect();
+    assert!(pids.contains(&pid));
+    waiter.join().expect("no panic").expect("it was waited for");
+    let gone = Recorder::start(&Target::Processes(vec![pid]), &Options::default()).err();
+    assert!(matches!(gone, Some(Error::NoSuchProcess(p)) if p == pid));
+}
+
+#[test]
+fn deep_stacks_make_the_copies_grow() {
+    let Some(burn) = burn() else { return };
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deep");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/deep.c");
+    let compiled = Command::new("cc").args(["-O1", "-o"]).arg(&program).arg(source).status();
+    assert!(compiled.is_ok_and(|status| status.success()), "what compiled {burn:?} compiles this");
+    let (_, recorded) = record(&command(&program, &[]));
+    assert!(recorded.profile.meta.stack_copy_bytes > Options::default().stack_copy);
+    assert_eq!(recorded.statistics.lost_samples, 0);
+}
