@@ -14,6 +14,7 @@ const NONE: u32 = u32::MAX;
 /// One node.
 #[derive(Clone, Copy, Debug)]
 struct Node {
+    in_view: NodeId,
     frame: FrameIndex,
     caller: u32,
     first_callee: u32,
@@ -31,13 +32,14 @@ pub(crate) struct CostTree {
 
 /// Builds cost trees one after the other, reusing its memory.
 pub(crate) struct TreeBuilder {
+    touched: Touched,
     /// Per node of the view its number in the tree being built.
     number: Vec<u32>,
 }
 
 impl TreeBuilder {
     pub fn new(view: &View<'_>) -> Self {
-        Self { number: vec![NONE; view.node_count()] }
+        Self { touched: Touched::new(view), number: vec![NONE; view.node_count()] }
     }
 
     /// The tree of stacks and their costs.
@@ -46,36 +48,71 @@ impl TreeBuilder {
         view: &View<'_>,
         costs: impl Iterator<Item = (NodeId, Cost)> + Clone,
     ) -> CostTree {
-        let mut touched = Vec::new();
-        for (node, _) in costs.clone() {
-            let mut next = Some(node);
-            while let Some(id) = next.filter(|id| self.number[id.index()] == NONE) {
-                self.number[id.index()] = 0;
-                touched.push(id);
-                next = view.node(id).caller;
-            }
-        }
-        touched.sort_unstable();
+        costs.clone().for_each(|(node, _)| self.touched.add(view, node));
+        let touched = self.touched.take_in_order();
         let mut tree = CostTree { nodes: Vec::with_capacity(touched.len()), roots: Vec::new() };
         for (number, &id) in touched.iter().enumerate() {
             self.number[id.index()] = number as u32;
             let node = view.node(id);
             let caller = node.caller.map_or(NONE, |caller| self.number[caller.index()]);
-            tree.push(node.frame, caller);
+            tree.push(id, node.frame, caller);
         }
         for (node, cost) in costs {
             tree.nodes[self.number[node.index()] as usize].own += cost;
-        }
-        for id in touched {
-            self.number[id.index()] = NONE;
         }
         tree.sum_up();
         tree
     }
 }
 
+/// A set of nodes with all their callers.
+pub(crate) struct Touched {
+    bits: Vec<u64>,
+    nodes: Vec<NodeId>,
+}
+
+impl Touched {
+    pub fn new(view: &View<'_>) -> Self {
+        Self { bits: vec![0; view.node_count().div_ceil(64)], nodes: Vec::new() }
+    }
+
+    /// Adds a node and its callers.
+    pub fn add(&mut self, view: &View<'_>, node: NodeId) {
+        let mut next = Some(node);
+        while let Some(id) = next {
+            let (word, bit) = (id.index() / 64, 1 << (id.index() % 64));
+            if self.bits[word] & bit != 0 {
+                return;
+            }
+            self.bits[word] |= bit;
+            self.nodes.push(id);
+            next = view.node(id).caller;
+        }
+    }
+
+    /// The nodes, callers before callees. The set is empty then.
+    pub fn take_in_order(&mut self) -> Vec<NodeId> {
+        let mut nodes = std::mem::take(&mut self.nodes);
+        // Sorting a few is quicker than going through all bits.
+        if nodes.len() < self.bits.len() / 16 {
+            nodes.sort_unstable();
+            nodes.iter().for_each(|id| self.bits[id.index() / 64] = 0);
+            return nodes;
+        }
+        nodes.clear();
+        for (index, word) in self.bits.iter_mut().enumerate() {
+            let mut left = std::mem::take(word);
+            while left != 0 {
+                nodes.push(NodeId::from_index(index * 64 + left.trailing_zeros() as usize));
+                left &= left - 1;
+            }
+        }
+        nodes
+    }
+}
+
 impl CostTree {
-    fn push(&mut self, frame: FrameIndex, caller: u32) {
+    fn push(&mut self, in_view: NodeId, frame: FrameIndex, caller: u32) {
         let number = self.nodes.len() as u32;
         let mut next_sibling = NONE;
         match self.nodes.get_mut(caller as usize) {
@@ -83,7 +120,7 @@ impl CostTree {
             None => self.roots.push(number),
         }
         let (own, total) = Default::default();
-        self.nodes.push(Node { frame, caller, first_callee: NONE, next_sibling, own, total });
+        self.nodes.push(Node { in_view, frame, caller, first_callee: NONE, next_sibling, own, total });
     }
 
     fn sum_up(&mut self) {
@@ -106,6 +143,11 @@ impl CostTree {
     /// The outermost frames.
     pub fn roots(&self) -> &[u32] {
         &self.roots
+    }
+
+    /// The node of the view.
+    pub fn in_view(&self, node: u32) -> NodeId {
+        self.nodes[node as usize].in_view
     }
 
     pub fn frame(&self, node: u32) -> FrameIndex {

@@ -26,7 +26,7 @@ pub use cost::Cost;
 pub use filter::{Filter, Mode, ThreadPattern, TimeRange};
 pub use flame::{BoxKind, Flame, FlameBox, Grouping, Label};
 pub use frame::{FrameIndex, Kind, SymbolId, ViewFrame};
-pub use names::{cut_middle, shorten, without_parameters};
+pub use names::{collapse_templates, cut_middle, shorten, without_parameters};
 pub use pattern::{BadPattern, Pattern};
 pub use percent::hundredths;
 pub use report::{BadKey, Key, Report, ReportOptions, Rest, Row, RowKey};

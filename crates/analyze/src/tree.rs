@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use plumb_profile::{StringId, ThreadId};
+use plumb_profile::{Id, ThreadId};
 
 use crate::cost::Cost;
 use crate::cost_tree::{CostTree, TreeBuilder};
@@ -79,11 +79,11 @@ impl Tree {
         let mut builder = TreeBuilder::new(view);
         let mut tree = Tree::default();
         let several = groups.len() > 1;
-        groups.sort_by_key(|(_, thread, costs)| {
+        groups.sort_by_cached_key(|(thread, costs)| {
             let total: Cost = costs.iter().map(|&(_, cost)| cost).sum();
             (Reverse(total.weight), comm(view, *thread).to_owned())
         });
-        for (_, thread, costs) in groups {
+        for (thread, costs) in groups {
             let costs = builder.build(view, costs.into_iter());
             let grow =
                 Grow { view, costs: &costs, direction: Direction::Callees, least: least(view, options) };
@@ -209,26 +209,24 @@ fn least(view: &View<'_>, options: TreeOptions) -> f64 {
     view.whole().weight as f64 * options.min_percent / 100.0
 }
 
-/// A name of threads, one of them, and what their stacks cost.
-type CommGroup = (StringId, ThreadId, Vec<(NodeId, Cost)>);
+/// One thread for all of its name, and what their stacks cost.
+type CommGroup = (ThreadId, Vec<(NodeId, Cost)>);
 
 fn by_comm(view: &View<'_>) -> Vec<CommGroup> {
     let mut groups: Vec<CommGroup> = Vec::new();
-    let mut seen: HashMap<StringId, usize> = HashMap::new();
-    for (thread, node, cost) in view.costs() {
-        let name = view.profile().threads[thread].comm;
-        let at = *seen.entry(name).or_insert(groups.len());
-        if at == groups.len() {
-            groups.push((name, thread, Vec::new()));
-        }
-        groups[at].2.push((node, cost));
+    let threads = &view.profile().threads;
+    let costs = view.costs_by(|thread| threads[thread].comm.index() as u32);
+    for group in costs.chunk_by(|a, b| a.0 == b.0) {
+        let is_it = |id: &ThreadId| group.first().is_some_and(|g| threads[*id].comm.index() as u32 == g.0);
+        let Some(thread) = threads.iter().map(|(id, _)| id).find(is_it) else { continue };
+        groups.push((thread, group.iter().map(|&(_, node, cost)| (node, cost)).collect()));
     }
     groups
 }
 
 impl CostTree {
     fn of_all(view: &View<'_>) -> Self {
-        let costs = view.costs();
+        let costs = view.costs_by(|_| 0);
         TreeBuilder::new(view).build(view, costs.iter().map(|&(_, node, cost)| (node, cost)))
     }
 }

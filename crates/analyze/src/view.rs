@@ -145,11 +145,11 @@ impl<'p> View<'p> {
         })
     }
 
-    /// What the kept samples of each thread and each distinct stack cost, in the order of their numbers.
-    pub fn costs(&self) -> Vec<(ThreadId, NodeId, Cost)> {
-        let mut costs: Vec<_> =
-            self.samples().map(|s| (s.sample.thread, s.node, Cost::of_sample(s.sample.weight))).collect();
-        costs.sort_unstable_by_key(|&(thread, node, _)| (thread, node));
+    /// What the kept samples of each group of threads and each distinct stack cost, ordered by group and node.
+    pub fn costs_by(&self, group: impl Fn(ThreadId) -> u32) -> Vec<(u32, NodeId, Cost)> {
+        let cost = |s: ViewSample| (group(s.sample.thread), s.node, Cost::of_sample(s.sample.weight));
+        let mut costs: Vec<_> = self.samples().map(cost).collect();
+        costs.sort_unstable_by_key(|&(group, node, _)| u64::from(group) << 32 | u64::from(node.0));
         costs.dedup_by(|next, first| {
             let same = (next.0, next.1) == (first.0, first.1);
             if same {
@@ -158,6 +158,15 @@ impl<'p> View<'p> {
             same
         });
         costs
+    }
+
+    /// What the kept samples of each thread and each distinct stack cost, in the order of their numbers.
+    pub fn costs(&self) -> Vec<(ThreadId, NodeId, Cost)> {
+        let costs = self.costs_by(|thread| thread.index() as u32);
+        costs
+            .into_iter()
+            .map(|(thread, node, cost)| (ThreadId::from_index(thread as usize), node, cost))
+            .collect()
     }
 
     /// The frame and its caller.

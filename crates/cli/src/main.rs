@@ -7,6 +7,10 @@ mod filters;
 mod load;
 mod terminal;
 
+#[cfg(test)]
+#[path = "../../analyze/tests/made/mod.rs"]
+mod made;
+
 use std::process::ExitCode;
 
 use clap::Parser;

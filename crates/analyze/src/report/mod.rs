@@ -5,17 +5,18 @@
 //! the row's function is on its stack.
 
 mod key;
+mod sums;
 
 use std::cmp::Reverse;
 
 pub use key::{BadKey, Key, RowKey};
 
 use crate::cost::Cost;
-use crate::cost_tree::{CostTree, TreeBuilder};
 use crate::filter::Filter;
 use crate::frame::{FrameIndex, Kind};
 use crate::view::View;
 use key::{FrameKeys, ThreadKeys};
+use sums::RowSums;
 
 /// What rows are made of, and which are shown.
 #[derive(Clone, Debug)]
@@ -120,17 +121,13 @@ fn is_named(view: &View<'_>, filter: &Filter, keys: &[Key], frame: FrameIndex) -
 fn all_rows(view: &View<'_>, keys: &[Key]) -> Vec<Row> {
     let frames = FrameKeys::new(view, keys);
     let threads = ThreadKeys::new(view.profile(), keys);
-    let mut costs: Vec<_> =
-        view.costs().into_iter().map(|(thread, node, cost)| (threads.of(thread), node, cost)).collect();
-    costs.sort_unstable_by_key(|&(group, node, _)| (group, node));
-    let mut builder = TreeBuilder::new(view);
-    let mut sums = RowSums::new(frames.len());
+    let costs = view.costs_by(|thread| threads.of(thread));
+    let mut sums = RowSums::new(view, &frames, costs.iter().map(|&(_, node, _)| node));
     let mut rows = Vec::new();
     for group in costs.chunk_by(|a, b| a.0 == b.0) {
         let Some(&(thread, ..)) = group.first() else { continue };
-        let tree = builder.build(view, group.iter().map(|&(_, node, cost)| (node, cost)));
-        sums.add(&tree, &frames);
         let thread = threads.representative(thread);
+        sums.add(group.iter().map(|&(_, node, cost)| (node, cost)));
         rows.extend(sums.take().map(|(key, own, total)| Row {
             key: RowKey { thread, frame: frames.representative(key) },
             inlined: frames.is_inlined(key),
@@ -139,43 +136,4 @@ fn all_rows(view: &View<'_>, keys: &[Key]) -> Vec<Row> {
         }));
     }
     rows
-}
-
-/// Sums by frame key, in arrays that serve one group of threads after the other.
-struct RowSums {
-    sums: Vec<(Cost, Cost)>,
-    touched: Vec<usize>,
-    open: Vec<u32>,
-}
-
-impl RowSums {
-    fn new(keys: usize) -> Self {
-        Self { sums: vec![Default::default(); keys], touched: Vec::new(), open: vec![0; keys] }
-    }
-
-    fn add(&mut self, tree: &CostTree, frames: &FrameKeys) {
-        let Self { sums, touched, open } = self;
-        tree.outermost(
-            open,
-            |frame| frames.of(frame),
-            |node, key| {
-                if sums[key] == Default::default() {
-                    touched.push(key);
-                }
-                sums[key].1 += tree.total(node);
-            },
-        );
-        for node in tree.nodes() {
-            sums[frames.of(tree.frame(node))].0 += tree.own(node);
-        }
-    }
-
-    /// The sums, which are then zero again: key, own, total.
-    fn take(&mut self) -> impl Iterator<Item = (usize, Cost, Cost)> {
-        let sums = &mut self.sums;
-        self.touched.drain(..).map(move |key| {
-            let (own, total) = std::mem::take(&mut sums[key]);
-            (key, own, total)
-        })
-    }
 }

@@ -4,6 +4,8 @@
 //! `outer+inlined+deeper@file` for inlined calls, `name:12@file` for line 12 of `name.c`, `vfs_read@k` for the
 //! kernel, `0x1234@file` without a symbol and `!` for a marker of a stack deeper than its copy.
 
+#![allow(clippy::unwrap_used, reason = "a bad stack text is a bad test")]
+
 use plumb_profile::*;
 
 /// A profile in the making.

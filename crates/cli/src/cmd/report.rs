@@ -6,6 +6,9 @@ mod machine;
 mod table;
 mod tree;
 
+#[cfg(test)]
+mod tests;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -3,6 +3,9 @@
 mod field;
 mod place;
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;

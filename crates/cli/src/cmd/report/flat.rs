@@ -110,6 +110,7 @@ fn percent(hundredths: u32) -> String {
 struct FileNames<'v, 'p> {
     view: &'v View<'p>,
     full: bool,
+    has_symbols: bool,
     ambiguous: BTreeSet<String>,
 }
 
@@ -124,12 +125,17 @@ impl<'v, 'p> FileNames<'v, 'p> {
         }
         let ambiguous =
             paths.into_iter().filter(|(_, paths)| paths.len() > 1).map(|(name, _)| name).collect();
-        Self { view, full: args.full_names, ambiguous }
+        Self { view, full: args.full_names, has_symbols: args.sort.contains(&Key::Symbol), ambiguous }
     }
 
     fn text(&self, row: &Row, key: Key) -> String {
         let text = row.key.text(self.view, key);
+        let frame = self.view.frame(row.key.frame);
         match key {
+            // The marker's text stands in the symbol column already.
+            Key::Dso if self.has_symbols && frame.dso_path.is_empty() && frame.kind == Kind::Marker => {
+                "-".into()
+            }
             Key::Symbol => symbol(self.view, row, &text),
             _ if is_path(key) && !self.full && !self.ambiguous.contains(last_part(&text)) => {
                 last_part(&text).to_owned()
@@ -154,6 +160,6 @@ fn symbol(view: &View<'_>, row: &Row, name: &str) -> String {
         Kind::User => "[.] ",
         Kind::Marker => "[-] ",
     };
-    let inlined = if row.inlined { " (inlined)" } else { "" };
+    let inlined = if row.inlined { table::INLINED } else { "" };
     format!("{mode}{name}{inlined}")
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use plumb_analyze::{cut_middle, shorten};
+use plumb_analyze::{collapse_templates, cut_middle, shorten};
 
 use crate::terminal::Output;
 
@@ -32,8 +32,11 @@ pub struct Line {
     pub percent: f64,
 }
 
-/// No column gets narrower than this to fit a terminal.
-const NARROWEST: usize = 12;
+/// No column gets narrower than this to fit a terminal; the kernel's name still has room.
+const NARROWEST: usize = 18;
+
+/// What stands behind the name of an inlined function.
+pub const INLINED: &str = " (inlined)";
 
 /// Writes the table; on a terminal no line is wider than it, unless `full` asks for all of every name.
 pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_>) -> io::Result<()> {
@@ -45,7 +48,7 @@ pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_
     }
     let cuts = out.width.is_some() && !full;
     if let Some(limit) = out.width.filter(|_| cuts) {
-        fit(columns, &mut widths, limit);
+        fit(columns, lines, &mut widths, limit);
     } else if let Some(last) = widths.last_mut() {
         // The dotted line under the last column need not be as long as the longest name.
         *last = (*last).min(60);
@@ -72,7 +75,7 @@ fn layout(columns: &[Column], widths: &[usize], line: &Line, cuts: bool, out: &O
         match column.layout {
             Layout::Number => text.push_str(&out.styled(heat(line.percent), &format!("{cell:>width$}"))),
             Layout::Path if cuts => text.push_str(&pad(&cut_middle(cell, width), width)),
-            Layout::Function if cuts => text.push_str(&pad(&shorten(cell, width), width)),
+            Layout::Function if cuts => text.push_str(&pad(&shorten_function(cell, width), width)),
             _ => text.push_str(&pad(cell, width)),
         }
     }
@@ -81,6 +84,14 @@ fn layout(columns: &[Column], widths: &[usize], line: &Line, cuts: bool, out: &O
 
 fn pad(text: &str, width: usize) -> String {
     format!("{text:<width$}")
+}
+
+/// Shortens a function's name, but not what stands before and behind it: `[.] name (inlined)`.
+fn shorten_function(cell: &str, width: usize) -> String {
+    let (name, after) = cell.strip_suffix(INLINED).map_or((cell, ""), |name| (name, INLINED));
+    let (before, name) =
+        if name.starts_with('[') { name.split_at_checked(4).unwrap_or(("", name)) } else { ("", name) };
+    format!("{before}{}{after}", shorten(name, width.saturating_sub(before.len() + after.len())))
 }
 
 /// The colours that perf gives to shares.
@@ -92,21 +103,27 @@ pub fn heat(percent: f64) -> Style {
     }
 }
 
-/// Takes from the widest columns that may be shortened until the line fits. Functions are worth three times the
-/// width of files.
-fn fit(columns: &[Column], widths: &mut [usize], limit: usize) {
-    let worth = |layout| match layout {
-        Layout::Number | Layout::Word => None,
-        Layout::Path => Some(3),
-        Layout::Function => Some(1),
-    };
+/// Makes columns narrower until a line fits: functions by their template arguments, then whichever is widest.
+/// Functions are worth three times the width of files.
+fn fit(columns: &[Column], lines: &[Line], widths: &mut [usize], limit: usize) {
     let mut excess = widths.iter().map(|width| width + 2).sum::<usize>().saturating_sub(limit);
+    for (index, _) in columns.iter().enumerate().filter(|(_, column)| column.layout == Layout::Function) {
+        let collapsed = lines.iter().map(|line| collapse_templates(&line.cells[index]).chars().count());
+        let enough = collapsed.max().unwrap_or(0).max(columns[index].title.len());
+        let spare = widths[index].saturating_sub(enough).min(excess);
+        widths[index] -= spare;
+        excess -= spare;
+    }
     while excess > 0 {
-        let widest = (0..widths.len())
-            .filter(|&i| widths[i] > NARROWEST)
-            .filter_map(|i| Some((worth(columns[i].layout)? * widths[i], i)))
-            .max();
-        let Some((_, widest)) = widest else { return };
+        let worth = |index: usize| match columns[index].layout {
+            Layout::Number | Layout::Word => None,
+            Layout::Path => Some(3 * widths[index]),
+            Layout::Function => Some(widths[index]),
+        };
+        let shrinkable = (0..widths.len()).filter(|&index| widths[index] > NARROWEST);
+        let Some((_, widest)) = shrinkable.filter_map(|index| Some((worth(index)?, index))).max() else {
+            return;
+        };
         widths[widest] -= 1;
         excess -= 1;
     }

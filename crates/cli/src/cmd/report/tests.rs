@@ -1,0 +1,234 @@
+//! What a user sees of a report.
+
+use clap::Parser;
+use serde_json::Value;
+
+use super::*;
+use crate::made::Made;
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    args: Args,
+}
+
+fn try_report(profile: &Profile, args: &[&str], width: Option<usize>) -> Result<String> {
+    let args = Command::try_parse_from([&["report"], args].concat())?.args;
+    let mut text = Vec::new();
+    let mut out = Output::plain(&mut text);
+    out.width = width;
+    write(profile, &args, &mut out)?;
+    drop(out);
+    Ok(String::from_utf8(text)?)
+}
+
+fn report(profile: &Profile, args: &[&str]) -> String {
+    try_report(profile, args, None).unwrap()
+}
+
+/// The lines below the head.
+fn body(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| !line.starts_with('#')).collect()
+}
+
+const LONG: &str = "std::map<std::string, std::vector<int> >::operator[](std::string const&) const";
+
+fn example() -> Made {
+    let mut made = Made::new();
+    made.sample("web/7/8", "main@app;send@libc.so;tcp_send@k", 40)
+        .sample("web/7/8", &format!("main@app;{LONG}@app"), 30)
+        .sample("swapper/0/0", "idle@k", 20)
+        .sample("web/7/9", "!;main+pick@app", 10);
+    made.profile.meta.command = vec!["app".into(), "--fast".into()];
+    made.profile.meta.lost_samples = 3;
+    made
+}
+
+#[test]
+fn the_table_has_perfs_columns() {
+    let text = report(&example().profile, &[]);
+    assert_eq!(
+        body(&text),
+        [
+            "    80.00%     0.00%  web      app                [.] main",
+            "    40.00%    40.00%  web      [kernel.kallsyms]  [k] tcp_send",
+            "    40.00%     0.00%  web      libc.so            [.] send",
+            &format!("    30.00%    30.00%  web      app                [.] {LONG}"),
+            "    20.00%    20.00%  swapper  [kernel.kallsyms]  [k] idle",
+            "    10.00%    10.00%  web      app                [.] pick (inlined)",
+            "    10.00%     0.00%  web      -                  [-] [stack deeper than its copy]",
+        ]
+    );
+}
+
+#[test]
+fn the_head_says_how_good_the_recording_is() {
+    let text = report(&example().profile, &[]);
+    assert!(text.contains("# Command:  app --fast\n"), "{text}");
+    assert!(text.contains("# Samples:  4 of cpu-clock, 0.000 s, 3 lost\n"), "{text}");
+    assert!(text.contains("# Stacks:   75.00 % complete; cut: 1 stack deeper than its copy\n"), "{text}");
+    assert!(!text.contains("# Kept"), "{text}");
+    let part = report(&example().profile, &["--thread", "8"]);
+    assert!(part.contains("# Kept:     2 samples, 70.00 % of the event's, by filters\n"), "{part}");
+}
+
+/// The printed Self shares of all rows, in hundredths.
+fn printed_self(text: &str) -> u64 {
+    let digits =
+        |line: &str| line[11..20].trim().trim_end_matches('%').replace('.', "").parse::<u64>().unwrap();
+    body(text).into_iter().map(digits).sum()
+}
+
+#[test]
+fn printed_shares_add_up_to_100() {
+    let mut made = Made::new();
+    for name in 0..7 {
+        made.sample("a", &format!("main@app;f{name}@app"), 1);
+    }
+    assert_eq!(printed_self(&report(&made.profile, &[])), 10_000);
+    assert_eq!(printed_self(&report(&example().profile, &["--sort", "comm"])), 10_000);
+    let relative = report(&example().profile, &["--comm", "web", "--percentage", "relative"]);
+    assert_eq!(printed_self(&relative), 10_000);
+    let absolute = report(&example().profile, &["--comm", "web"]);
+    assert_eq!(printed_self(&absolute), 8_000);
+    assert_eq!(printed_self(&report(&example().profile, &["--no-idle"])), 10_000, "idle is separable");
+}
+
+#[test]
+fn rows_that_are_cut_are_summed_up() {
+    let text = report(&example().profile, &["--no-children", "--min", "25"]);
+    assert_eq!(body(&text).len(), 2);
+    assert!(text.ends_with("# 2 rows below 25 %: 30.00% in themselves\n"), "{text}");
+}
+
+#[test]
+fn a_terminal_gets_lines_that_fit() {
+    let text = try_report(&example().profile, &[], Some(90)).unwrap();
+    for line in body(&text) {
+        assert!(line.chars().count() <= 90, "{line}");
+    }
+    assert!(text.contains("[.] std::map<…>::operator[]\n"), "{text}");
+    let full = try_report(&example().profile, &["--full-names"], Some(90)).unwrap();
+    assert!(full.contains(LONG) && full.contains("/opt/app"), "{full}");
+}
+
+#[test]
+fn files_of_one_name_are_told_apart() {
+    let mut made = Made::new();
+    made.sample("a", "f@one/lib.so", 1).sample("a", "f@two/lib.so", 2);
+    let text = report(&made.profile, &["--sort", "dso"]);
+    assert_eq!(
+        body(&text),
+        ["    66.67%    66.67%  /opt/two/lib.so", "    33.33%    33.33%  /opt/one/lib.so"]
+    );
+}
+
+#[test]
+fn trees_show_branches_and_what_was_cut() {
+    let mut made = Made::new();
+    made.sample("a", "main@app;load@app;parse@app;malloc@libc.so", 60)
+        .sample("a", "main@app;load@app;read@libc.so", 30)
+        .sample("a", "main@app;init@app", 8)
+        .sample("a", "main@app;exit@app", 2);
+    let text = report(&made.profile, &["--tree", "--min", "5"]);
+    assert_eq!(
+        body(&text),
+        [
+            "   100.00%     0.00%  main  [app]",
+            "    90.00%     0.00%  ├─ load  [app]",
+            "    60.00%     0.00%  │  ├─ parse  [app]",
+            "    60.00%    60.00%  │  │  malloc  [libc.so]",
+            "    30.00%    30.00%  │  └─ read  [libc.so]",
+            "     8.00%     8.00%  └─ init  [app]",
+        ]
+    );
+    assert!(text.ends_with("# 1 branch below 5 %: 2.00% in all\n"), "{text}");
+    let callers = report(&made.profile, &["--callers", "malloc"]);
+    assert_eq!(
+        body(&callers),
+        [
+            "    60.00%  malloc  [libc.so]",
+            "    60.00%  parse  [app]",
+            "    60.00%  load  [app]",
+            "    60.00%  main  [app]"
+        ]
+    );
+}
+
+#[test]
+fn a_function_that_is_not_there_is_an_error_with_help() {
+    let error = try_report(&example().profile, &["--callers", "SEND"], None).unwrap_err().to_string();
+    assert!(error.contains("`SEND`") && error.contains("\n  send\n  tcp_send"), "{error}");
+}
+
+#[test]
+fn json_has_the_same_figures() {
+    let json: Value = serde_json::from_str(&report(&example().profile, &["--json"])).unwrap();
+    let report = &json["reports"][0];
+    assert_eq!(report["samples"], 4);
+    assert_eq!(report["cut_causes"][0]["cause"], "copy-too-short");
+    let own: u64 =
+        report["rows"].as_array().unwrap().iter().map(|row| row["self_weight"].as_u64().unwrap()).sum();
+    assert_eq!(own, 100);
+    let main = report["rows"].as_array().unwrap().iter().find(|row| row["sym"] == "main").unwrap();
+    assert_eq!(main["children_percent"], 80.0);
+    assert_eq!(main["dso"], "/opt/app");
+    assert_eq!(main["kind"], "user");
+}
+
+#[test]
+fn csv_has_a_line_a_row() {
+    let text = report(&example().profile, &["--csv", "--sort", "pid,sym", "--comm", "swapper"]);
+    assert_eq!(
+        text,
+        "event,children_percent,self_percent,children_weight,self_weight,children_samples,self_samples,pid,sym\n\
+         cpu-clock,20.0000,20.0000,20,20,1,1,0,idle\n"
+    );
+    let tree = report(&example().profile, &["--csv", "--callers", "tcp_send"]);
+    assert_eq!(tree.lines().count(), 4, "{tree}");
+}
+
+#[test]
+fn events_are_reported_one_by_one() {
+    let mut made = Made::new();
+    made.sample("a", "f@app", 1).event("faults", "faults").sample("a", "g@app", 10);
+    let text = report(&made.profile, &[]);
+    assert_eq!(body(&text).iter().filter(|line| line.contains("100.00%")).count(), 2, "{text}");
+    let one = report(&made.profile, &["--event", "faults"]);
+    assert!(one.contains("1 of faults, 10 faults") && !one.contains("cpu-clock"), "{one}");
+    assert!(try_report(&made.profile, &["--event", "cycles"], None).is_err());
+}
+
+#[test]
+fn a_profile_without_samples_is_no_error() {
+    let text = report(&Made::new().profile, &[]);
+    assert!(text.contains("no samples"), "{text}");
+    for args in [["--tree"], ["--json"], ["--csv"], ["--bottom-up"]] {
+        report(&Made::new().profile, &args);
+    }
+}
+
+/// A reader that goes away, as `head` does.
+struct Gone;
+
+impl Write for Gone {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    for args in [vec!["report"], vec!["report", "--json"], vec!["report", "--csv"], vec!["report", "--tree"]]
+    {
+        let args = Command::parse_from(args).args;
+        let result = write(&example().profile, &args, &mut Output::plain(Gone));
+        assert!(result.is_err());
+        assert!(finish(result).is_ok());
+    }
+    assert!(finish(Err(anyhow::anyhow!("something else"))).is_err());
+}
