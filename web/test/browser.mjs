@@ -214,8 +214,10 @@ const tests = {
     const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
     const long = [...p("main"), "program|std::map<std::string, std::vector<std::pair<int, double> > >::emplace_hint|/opt/app"];
     const it = await open([...STACKS, [long, 10]], FACTS, phone);
+    const before = await it.tab.locator("canvas").boundingBox();
     await it.tap(0.5, 2);
     assert.equal(await it.name(), "beta");
+    assert.deepEqual(await it.tab.locator("canvas").boundingBox(), before, "the second tap meets the same box");
     assert.equal(await it.hash(), "");
     assert.equal(await it.tab.getByRole("button", { name: "Zoom to this box" }).isVisible(), true);
     await it.tab.waitForTimeout(500);
@@ -232,6 +234,37 @@ const tests = {
     assert.equal(small, 0, "no letters below 12 pixels");
     const bottom = await it.tab.evaluate(() => document.querySelector("#legend").getBoundingClientRect().bottom);
     assert.ok(bottom <= 740, `the legend ends at ${bottom}`);
+    await it.close();
+  },
+
+  "a high picture opens at its root, and a zoom keeps callers in view": async () => {
+    const deep = Array.from({ length: 300 }, (_, i) => `program|f${i}`);
+    const it = await open([[deep, 10], [deep.slice(0, 200).concat("kernel|other"), 5], [p("main"), 5]], FACTS);
+    for (const [press, row, name] of [
+      [undefined, 0, "all"],
+      [() => it.click(0.2, 5), 0, "all"],
+      ["i", 0, undefined],
+      ["i", 0, "all"],
+    ]) {
+      if (typeof press === "string") await it.tab.keyboard.press(press);
+      else await press?.();
+      await it.settle();
+      await it.point(0.4, row);
+      if (name) assert.equal(await it.name(), name);
+    }
+    // From the zoomed f4 up to a box far above, whose nearest callers stay.
+    await it.tab.locator("canvas").focus();
+    for (let i = 0; i < 150; i++) await it.tab.keyboard.press("ArrowUp");
+    assert.equal(await it.name(), "f154");
+    await it.tab.keyboard.press("Enter");
+    await it.settle();
+    const box = await it.tab.locator("canvas").boundingBox();
+    const seen = [];
+    for (let y = box.height - 5; y > 0; y -= 20) {
+      await it.tab.mouse.move(box.x + 9, box.y + y);
+      seen.push(await it.name());
+    }
+    assert.ok(seen.includes("f154") && seen.includes("f151") && seen.includes("f157"), seen.join(" "));
     await it.close();
   },
 

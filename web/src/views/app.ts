@@ -139,8 +139,9 @@ export class App {
 
   private show(follow: boolean): void {
     const { frames, palette, scene, found, selected } = this;
-    this.graph.show({ frames, palette, scene, found, selected }, follow);
+    // Before the graph, which looks at the place that is left for it.
     this.crumb.show(this.calls < 0 ? undefined : this.frames.name[this.calls], percent(scene.tree.total[0], this.tree.total[0]));
+    this.graph.show({ frames, palette, scene, found, selected }, follow);
     const isReset = scene.zoom.box === 0 && this.calls < 0 && !this.query;
     this.toolbar.state(isReset, scene.icicle);
     this.describe(selected, true);
@@ -241,6 +242,7 @@ export class App {
   // --- events ---
 
   private press(place: Place, isTouch: boolean): void {
+    this.tooltip.hide();
     if (!isTouch) {
       this.zoom(place);
       return;

@@ -1,5 +1,6 @@
 // Says that the picture is of all calls of one function, and leads back.
 
+import { shorter } from "../model/names";
 import { button, el } from "../widgets/dom";
 
 export class Crumb {
@@ -14,6 +15,8 @@ export class Crumb {
 
   show(name: string | undefined, share: string): void {
     this.host.hidden = name === undefined;
-    this.text.replaceChildren("All calls of ", el("b", {}, name ?? ""), ` (${share} of all), with callers and callees`);
+    if (name === undefined) return;
+    const short = shorter(name).at(-1) ?? name;
+    this.text.replaceChildren("All calls of ", el("b", { title: name }, short), ` (${share} of all), callers and callees merged`);
   }
 }

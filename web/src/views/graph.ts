@@ -43,6 +43,8 @@ export class Graph {
   private frame = 0;
   private glide: { from: Span; callers: boolean; start: number } | undefined;
   private printing = false;
+  /** Height of the view when it was last looked at. */
+  private height = 0;
 
   constructor(
     private readonly host: HTMLElement,
@@ -53,7 +55,12 @@ export class Graph {
     this.painter = new Painter(this.canvas, this.rowHeight, isCoarse ? 13 : 12);
     host.append(this.spacer);
     host.addEventListener("scroll", () => this.schedule());
-    new ResizeObserver(() => this.schedule()).observe(host);
+    new ResizeObserver(() => {
+      // What stands on the floor stays there.
+      if (this.picture && !this.picture.scene.icicle) host.scrollTop += this.height - host.clientHeight;
+      this.height = host.clientHeight;
+      this.schedule();
+    }).observe(host);
     this.listen();
   }
 
@@ -80,6 +87,7 @@ export class Graph {
     this.host.style.setProperty("--content", `${full * this.rowHeight}px`);
     this.spacer.style.height = `${rowCount(scene) * this.rowHeight}px`;
     if (follow) this.scrollToZoom(scene);
+    this.height = this.host.clientHeight;
     this.schedule();
   }
 
@@ -103,8 +111,8 @@ export class Graph {
     const depth = treeOf(scene, scene.zoom.callers).depth[scene.zoom.box];
     const row = rowOf(scene, scene.zoom.callers, depth);
     const growsUp = scene.icicle === scene.zoom.callers;
-    // A few callers stay in view.
-    const kept = 3 * this.rowHeight;
+    // Callers stay in view, if there are many those nearest.
+    const kept = Math.max(3, Math.floor((0.35 * this.host.clientHeight) / this.rowHeight)) * this.rowHeight;
     const top = row * this.rowHeight;
     this.host.scrollTop = growsUp ? top + this.rowHeight + kept - this.host.clientHeight : top - kept;
   }
