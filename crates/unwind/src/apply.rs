@@ -5,7 +5,7 @@ use crate::expression::{self, Context, Fault};
 use crate::memory::{Memory, ReadError};
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
 use crate::walk::End;
-use crate::x86_64::{COUNT, RIP, RSP, Registers, is_preserved};
+use crate::x86_64::{COUNT, RIP, RSP, Registers, is_preserved, realigned};
 
 /// The caller of a frame.
 pub(crate) struct Caller {
@@ -42,10 +42,14 @@ pub(crate) fn apply<M: Memory>(
             expression::evaluate(expression.bytes(source.text), None, &mut context).map_err(end)?
         }
     };
+    let restored = realigned::has_restored(row, source.text, cfa, registers, memory);
     let mut caller = Caller { registers: *registers, slot: Avma(0) };
     caller.registers.set(RSP, cfa);
     for register in 0..COUNT {
-        let rule = row.register(register);
+        let mut rule = row.register(register);
+        if restored && realigned::is_on_rbp(rule, source.text) {
+            rule = RegisterRule::SameValue;
+        }
         match value(source, rule, cfa, registers, memory) {
             Ok(Found::Unsaid | Found::Same) if register == RIP => return Err(End::BadUnwindInfo),
             // The caller's registers began as a copy, but for the stack pointer.

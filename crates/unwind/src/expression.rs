@@ -221,3 +221,6 @@ fn read<M: Memory>(memory: &mut M, at: u64, size: u8) -> Result<u64, Fault> {
     }
     Ok(value & ((1 << (8 * u32::from(size))) - 1))
 }
+
+#[cfg(test)]
+mod tests;

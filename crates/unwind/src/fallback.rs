@@ -86,16 +86,18 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
     }
 
     /// Whether the stack is as the kernel hands it to a new program (System V ABI, AMD64 supplement, §3.4.1): the
-    /// number of arguments, pointers to them further up, a zero, the environment. Then this is the program's or the
+    /// number of arguments (one at least), pointers to them further up, a zero, the environment. Then this is the program's or the
     /// loader's first function, which has no caller and often no rules.
     fn at_process_entry(&mut self) -> bool {
         let sp = self.registers.sp();
         let mut word = |index: u64| self.memory.read_u64(Avma(sp.wrapping_add(8 * index))).ok();
         let is_above = |word: Option<u64>| word.is_some_and(|word| word > sp && word - sp < MAX_ARGUMENTS);
-        let Some(count) = word(0).filter(|&count| sp % 16 == 0 && count < MAX_ARGUMENTS / 8) else {
+        let Some(count) =
+            word(0).filter(|&count| sp.is_multiple_of(16) && (1..MAX_ARGUMENTS / 8).contains(&count))
+        else {
             return false;
         };
-        let arguments = count == 0 || (is_above(word(1)) && is_above(word(count)));
+        let arguments = is_above(word(1)) && is_above(word(count));
         let environment = word(count + 2);
         arguments && word(count + 1) == Some(0) && (environment == Some(0) || is_above(environment))
     }

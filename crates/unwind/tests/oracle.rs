@@ -3,7 +3,8 @@
 //! A program runs under ptrace, one instruction at a time. A shadow stack, kept by watching calls and the stack
 //! pointer, is the truth. At every instruction the whole chain of callers, up to the program's entry, is compared with
 //! what the unwinder finds from registers and memory. Where they differ, gimli evaluates all registers of all frames;
-//! only where it is wrong in the same place does the test accept that the file's information is wrong, and names it.
+//! only where it is wrong in the same place does the test accept that the file's information does not say what the
+//! code does, and names the place.
 //!
 //! `PLUMB_ORACLE_FULL=1` steps programs to their end that are otherwise left after a number of instructions.
 
@@ -50,9 +51,9 @@ fn check(name: &str, command: &mut Command, cap: u64) -> Option<Report> {
     );
     for ((fault, place), (count, example)) in &report.misses {
         let what = match fault {
-            Fault::WrongInfo => "wrong CFI in",
-            Fault::NoInfo => "no CFI in",
-            Fault::Unwinder => "MISSED in",
+            Fault::WrongInfo => "CFI is wrong, gimli finds the same: in",
+            Fault::NoInfo => "no CFI, and no convention helps: in",
+            Fault::Unwinder => "MISSED: in",
         };
         println!("  {what} {place}: {count} instructions");
         if *fault == Fault::Unwinder || std::env::var_os("PLUMB_ORACLE_EXAMPLES").is_some() {
@@ -62,7 +63,8 @@ fn check(name: &str, command: &mut Command, cap: u64) -> Option<Report> {
     let missed = report.misses.iter().filter(|((fault, _), _)| *fault == Fault::Unwinder).count();
     assert_eq!(missed, 0, "{name}: the unwinder missed where gimli did not");
     assert!(report.instructions > 1000, "{name}: only {} instructions", report.instructions);
-    assert!(share > 99.9, "{name}: {share}%");
+    // What remains is code that rewrites its own frames: longjmp, and landing an exception.
+    assert!(share > 99.0, "{name}: {share}%");
     Some(report)
 }
 
@@ -75,31 +77,34 @@ fn ls() {
 fn bash() {
     let script =
         "f() { if [ $1 -gt 0 ]; then f $(($1 - 1)); fi; }; f 5; for i in a b; do echo $i; done; x=$(echo y)";
-    check("bash -c", Command::new("/bin/bash").arg("-c").arg(script), 400_000);
+    check("bash -c", Command::new("/bin/bash").arg("-c").arg(script), 300_000);
 }
 
 #[test]
 fn python() {
     let script = "print(sum(len(str(i)) for i in range(100)), sorted({'b': 1, 'a': 2}))";
-    check("python3 -c", Command::new("/usr/bin/python3").arg("-S").arg("-c").arg(script), 600_000);
+    check("python3 -c", Command::new("/usr/bin/python3").arg("-S").arg("-c").arg(script), 300_000);
 }
 
 #[test]
 fn exceptions() {
-    let Some(program) = programs::build("exceptions.cpp", &[]) else { return };
-    check("C++ exceptions", &mut Command::new(&program.path), 600_000);
+    let Some(program) = programs::build("exceptions.cpp", &["-static-libstdc++", "-static-libgcc"]) else {
+        return;
+    };
+    let report = check("C++ exceptions", &mut Command::new(&program.path), u64::MAX);
+    assert!(report.is_none_or(|report| report.end == "exit status 0"));
 }
 
 #[test]
 fn signals() {
-    let Some(program) = programs::build("signals.c", &[]) else { return };
+    let Some(program) = programs::build("signals.c", &["-static"]) else { return };
     let report = check("signals", &mut Command::new(&program.path), u64::MAX);
     assert!(report.is_none_or(|report| report.signals >= 4), "handlers ran");
 }
 
 #[test]
 fn realigned_stacks() {
-    let Some(program) = programs::build("realigned.c", &["-mavx2"]) else { return };
+    let Some(program) = programs::build("realigned.c", &["-mavx2", "-static"]) else { return };
     check("alloca + AVX2", &mut Command::new(&program.path), u64::MAX);
 }
 

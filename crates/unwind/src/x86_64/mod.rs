@@ -3,6 +3,7 @@
 //! Numbers are those of the System V ABI, AMD64 supplement, figure 3.36. Other architectures get modules of the same
 //! names.
 
+pub(crate) mod realigned;
 mod registers;
 
 pub use registers::Registers;

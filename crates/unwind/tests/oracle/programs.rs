@@ -26,19 +26,18 @@ pub fn build(source: &str, flags: &[&str]) -> Option<Program> {
     let compiler = if source.ends_with(".cpp") { "g++" } else { "gcc" };
     let library = program.directory.join("libexternal.so");
     let common = ["-O2", "-fomit-frame-pointer", "-w"];
-    let built = run(Command::new(compiler)
-        .args(common)
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(sources.join("external.c")))?
-        && run(Command::new(compiler)
+    let mut link = Command::new(compiler);
+    link.args(common).args(flags).arg("-o").arg(&program.path).arg(sources.join(source));
+    let mut built = true;
+    if source.starts_with("plt") {
+        built = run(Command::new("gcc")
             .args(common)
-            .args(flags)
-            .arg("-o")
-            .arg(&program.path)
-            .arg(sources.join(source))
-            .arg(format!("-Wl,-rpath,{}", program.directory.display()))
-            .arg(&library))?;
+            .args(["-shared", "-fPIC", "-o"])
+            .arg(&library)
+            .arg(sources.join("external.c")))?;
+        link.arg(format!("-Wl,-rpath,{}", program.directory.display())).arg(&library);
+    }
+    built &= run(&mut link)?;
     assert!(built, "{source} does not compile");
     Some(program)
 }

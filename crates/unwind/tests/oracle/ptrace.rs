@@ -6,6 +6,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::sync::{Mutex, PoisonError};
 
 use plumb_unwind::{Avma, Memory, ReadError, Registers};
 
@@ -13,6 +14,7 @@ use plumb_unwind::{Avma, Memory, ReadError, Registers};
 pub struct Tracee {
     child: Child,
     pid: libc::pid_t,
+    _cpu: OwnCpu,
     not_send: PhantomData<*const ()>,
 }
 
@@ -32,7 +34,7 @@ pub enum Stop {
 impl Tracee {
     /// Starts `command` and stops it at its first instruction. Addresses are not randomised.
     pub fn start(command: &mut Command) -> io::Result<Tracee> {
-        stay_on_one_cpu();
+        let cpu = OwnCpu::take();
         let trace_me = || {
             // SAFETY: both calls only change attributes of the calling process and take no pointers that are read.
             let traced = unsafe {
@@ -44,7 +46,7 @@ impl Tracee {
         // SAFETY: the closure runs between fork and exec and only makes system calls.
         let child = unsafe { command.pre_exec(trace_me) }.spawn()?;
         let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
-        let mut tracee = Tracee { child, pid, not_send: PhantomData };
+        let mut tracee = Tracee { child, pid, _cpu: cpu, not_send: PhantomData };
         match tracee.wait()? {
             Stop::Step => {}
             other => return Err(io::Error::other(format!("the process did not stop at exec: {other:?}"))),
@@ -121,16 +123,35 @@ impl Drop for Tracee {
     }
 }
 
-/// Keeps this thread, and what it starts, on the CPU that it is on: handing over between tracer and process then needs
-/// no other CPU to wake up, which in a virtual machine takes longer than everything else here.
-fn stay_on_one_cpu() {
-    // SAFETY: a CPU set is plain bits, for which zeros are valid; the kernel only reads it.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if let Ok(cpu) = usize::try_from(libc::sched_getcpu()) {
-            libc::CPU_SET(cpu, &mut set);
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+/// A CPU for one tracer and its process, while it lives. Handing over between the two then needs no other CPU to wake
+/// up, which in a virtual machine takes longer than everything else here.
+struct OwnCpu(Option<usize>);
+
+static TAKEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+impl OwnCpu {
+    /// Moves this thread, and what it starts, to a CPU that no other tracer has; anywhere, if there is none.
+    fn take() -> OwnCpu {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        let free = (0..count).find(|cpu| !taken.contains(cpu));
+        taken.extend(free);
+        if let Some(cpu) = free {
+            // SAFETY: a CPU set is plain bits, for which zeros are valid; the kernel only reads it.
+            unsafe {
+                let mut set: libc::cpu_set_t = std::mem::zeroed();
+                libc::CPU_SET(cpu, &mut set);
+                libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+            }
         }
+        OwnCpu(free)
+    }
+}
+
+impl Drop for OwnCpu {
+    fn drop(&mut self) {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.retain(|&cpu| Some(cpu) != self.0);
     }
 }
 

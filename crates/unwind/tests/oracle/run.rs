@@ -28,6 +28,9 @@ pub enum Fault {
     Unwinder,
 }
 
+/// Who is to blame, and where.
+type Place = (Fault, String);
+
 /// What came of a program.
 #[derive(Default)]
 pub struct Report {
@@ -40,7 +43,7 @@ pub struct Report {
     /// Signal handlers entered.
     pub signals: u64,
     /// Places to blame, with the number of instructions and an example.
-    pub misses: BTreeMap<(Fault, String), (u64, String)>,
+    pub misses: BTreeMap<Place, (u64, String)>,
     /// How the program ended, or that it was left.
     pub end: String,
 }
@@ -55,7 +58,7 @@ struct Runner {
     frames: Vec<Walked>,
     report: Report,
     /// By blamed and current program counter: how often, and the verdict.
-    verdicts: HashMap<(u64, u64), (u64, Option<(Fault, String)>)>,
+    verdicts: HashMap<(u64, u64), (u64, Option<Place>)>,
 }
 
 /// Runs `command`, comparing at most `cap` instructions after the first `skip`.

@@ -58,7 +58,8 @@ impl Shadow {
                 break;
             }
             self.entries.pop();
-            if kind == Kind::Pop && top.slot == old.sp {
+            // Not if something else was put there: landing an exception ends in such a pop.
+            if kind == Kind::Pop && top.slot == old.sp && read(top.slot) == Some(top.address) {
                 self.in_register = Some(top);
             }
         }

@@ -1,0 +1,291 @@
+//! Walks over stacks written by hand: how a walk ends, what it takes for granted and what not.
+
+mod bytes;
+
+use std::collections::HashMap;
+
+use bytes::{FUNCTION, Frames, LENGTH, USUAL, absolute, one_function};
+use plumb_unwind::{
+    Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, Registers, Walked, walk,
+};
+
+/// Where modules are loaded, beyond what they say.
+const BIAS: u64 = 0x7f00_0000_0000;
+const CODE: u64 = BIAS + FUNCTION;
+const JIT: u64 = 0x6000_0000;
+const SECRET: u64 = 0x5000_0000;
+const STACK: u64 = 0x7ffd_0000_0000;
+
+/// One module, some JIT code, a file that can't be opened.
+struct Process(Module<Vec<u8>>);
+
+impl CodeMap for Process {
+    type Bytes = Vec<u8>;
+
+    fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
+        match pc.0 {
+            pc if (CODE..CODE + 2 * LENGTH).contains(&pc) => Located::Module { module: &self.0, bias: BIAS },
+            JIT..0x6000_1000 => Located::NoInfo,
+            SECRET..0x5000_1000 => Located::Unreadable,
+            _ => Located::Unmapped,
+        }
+    }
+}
+
+/// A stack of 64 words from [`STACK`].
+#[derive(Clone)]
+struct Stack(HashMap<u64, u64>);
+
+impl Stack {
+    fn new(words: &[(u64, u64)]) -> Stack {
+        Stack(words.iter().map(|&(word, value)| (STACK + 8 * word, value)).collect())
+    }
+}
+
+impl Memory for Stack {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        match at.0 {
+            at if at >= STACK + 64 * 8 => Err(ReadError::BeyondCopy),
+            at if at < STACK || at % 8 != 0 => Err(ReadError::Unreadable),
+            at => Ok(self.0.get(&at).copied().unwrap_or(0)),
+        }
+    }
+}
+
+fn start(ip: u64) -> Registers {
+    let mut registers = Registers::new(ip, STACK);
+    for register in [3, 6, 10, 12] {
+        registers.set(register, 0);
+    }
+    registers
+}
+
+fn run(module: Module<Vec<u8>>, stack: &Stack, start: &Registers) -> (Vec<Walked>, End) {
+    let mut frames = Vec::new();
+    let process = Process(module);
+    let end = walk(&process, &mut stack.clone(), &mut Cache::default(), start, 100, &mut frames);
+    (frames, end)
+}
+
+fn pcs(frames: &[Walked]) -> Vec<u64> {
+    frames.iter().map(|frame| frame.pc.0).collect()
+}
+
+/// Frames of two words each.
+fn plain() -> Module<Vec<u8>> {
+    one_function("zR", USUAL, &[0x0e, 16])
+}
+
+#[test]
+fn callers_up_to_a_return_address_of_zero() {
+    let stack = Stack::new(&[(1, CODE + 0x10), (3, CODE + 0x20)]);
+    let (frames, end) = run(plain(), &stack, &start(CODE));
+    assert_eq!(end, End::Root);
+    let slot = |word: u64| Avma(STACK + 8 * word);
+    let frame = |pc, is_return, found, slot| Walked { pc: Avma(pc), is_return, found, slot };
+    assert_eq!(
+        frames,
+        [
+            frame(CODE, false, Method::Sampled, Avma(0)),
+            frame(CODE + 0x10, true, Method::Cfi, slot(1)),
+            frame(CODE + 0x20, true, Method::Cfi, slot(3)),
+        ]
+    );
+}
+
+#[test]
+fn an_undefined_return_address_is_the_root() {
+    let module = one_function("zR", USUAL, &[0x07, 16]);
+    let stack = Stack::new(&[(0, CODE + 1)]);
+    assert_eq!(run(module, &stack, &start(CODE)).1, End::Root);
+}
+
+#[test]
+fn a_return_address_after_its_function_belongs_to_the_call() {
+    // The call is the last instruction of the function: the next one has other rules.
+    let mut section = Frames::default();
+    let cie = section.cie("zR", &[0], USUAL);
+    section.fde(cie, &absolute(FUNCTION, LENGTH), Some(&[]), &[0x0e, 16]);
+    section.fde(cie, &absolute(FUNCTION + LENGTH, LENGTH), Some(&[]), &[0x07, 16]);
+    let stack = Stack::new(&[(1, CODE + LENGTH), (3, CODE + LENGTH + 1)]);
+    let (frames, end) = run(section.module(), &stack, &start(CODE));
+    assert_eq!(end, End::Root);
+    assert_eq!(pcs(&frames), [CODE, CODE + LENGTH, CODE + LENGTH + 1]);
+}
+
+#[test]
+fn memory_that_is_not_there_ends_the_walk() {
+    let deep = one_function("zR", USUAL, &[0x0e, 0x80, 8]);
+    assert_eq!(run(deep, &Stack::new(&[]), &start(CODE)).1, End::BeyondCopy);
+    let mut below = start(CODE);
+    below.set(7, STACK - 4096);
+    assert_eq!(run(plain(), &Stack::new(&[]), &below).1, End::StackUnreadable);
+}
+
+#[test]
+fn code_that_is_not_known_ends_the_walk() {
+    let ends = [
+        (0x1234, End::NotMapped),
+        (u64::MAX - 5, End::NotMapped),
+        (SECRET + 5, End::FileUnreadable),
+        (CODE + LENGTH + 5, End::NoUnwindInfo),
+        (JIT + 5, End::NoUnwindInfo),
+    ];
+    for (address, expected) in ends {
+        let (frames, end) = run(plain(), &Stack::new(&[(1, address), (2, 7)]), &start(CODE));
+        assert_eq!(end, expected, "{address:#x}");
+        assert_eq!(pcs(&frames), [CODE, address], "the frame itself is known");
+    }
+    let bad = one_function("zR", USUAL, &[0x3f]);
+    assert_eq!(run(bad, &Stack::new(&[]), &start(CODE)).1, End::BadUnwindInfo);
+}
+
+#[test]
+fn walks_are_bounded() {
+    // The CFA is found through rbp, which leads back to the same frame.
+    let module = one_function("zR", USUAL, &[0x0c, 6, 16, 0x80 | 6, 2]);
+    let mut registers = start(CODE);
+    registers.set(6, STACK);
+    let stack = Stack::new(&[(0, STACK), (1, CODE + 1)]);
+    let (frames, end) = run(module, &stack, &registers);
+    assert_eq!(end, End::NotAdvancing);
+    assert!(frames.len() < 50);
+    let mut frames = Vec::new();
+    let stack = Stack::new(&(0..64).map(|word| (word, CODE + 1)).collect::<Vec<_>>());
+    let end =
+        walk(&Process(plain()), &mut stack.clone(), &mut Cache::default(), &start(CODE), 5, &mut frames);
+    assert_eq!((end, frames.len()), (End::TooManyFrames, 5));
+    let end =
+        walk(&Process(plain()), &mut stack.clone(), &mut Cache::default(), &start(CODE), 0, &mut frames);
+    assert_eq!((end, frames.len()), (End::TooManyFrames, 0));
+}
+
+#[test]
+fn registers_that_compact_rules_drop_are_found_again() {
+    // Below 0x100 rbx is saved in the frame; from 0x100 on the CFA is 16 above rbx.
+    let module = one_function("zR", USUAL, &[0x0e, 24, 0x83, 3, 0x04, 0, 1, 0, 0, 0x0c, 3, 16]);
+    let stack = Stack::new(&[
+        (0, STACK + 8 * 10),
+        (2, CODE + 0x10),
+        (3, STACK + 8 * 20),
+        (5, CODE + 0x180),
+        (11, 0),
+        (21, CODE + 0x20),
+    ]);
+    let (frames, end) = run(module, &stack, &start(CODE));
+    // The frame at 0x180 was called by none of its own: rbx is what the second frame had saved.
+    assert_eq!(pcs(&frames), [CODE, CODE + 0x10, CODE + 0x180, CODE + 0x20]);
+    assert_eq!(end, End::Root);
+}
+
+#[test]
+fn registers_that_calls_do_not_preserve_are_unknown() {
+    let module = one_function("zR", USUAL, &[0x0e, 16, 0x04, 0, 1, 0, 0, 0x0c, 10, 16]);
+    let stack = Stack::new(&[(1, CODE + 0x180)]);
+    let mut registers = start(CODE);
+    registers.set(10, STACK + 64);
+    assert_eq!(run(module, &stack, &registers).1, End::RegisterUnknown);
+    // In the first frame it is known.
+    let module = one_function("zR", USUAL, &[0x0c, 10, 16]);
+    assert_eq!(run(module, &stack, &registers).1, End::Root);
+}
+
+#[test]
+fn a_signal_frame_yields_where_it_struck() {
+    // The trampoline's registers are in memory: rip at rsp+24, rsp at rsp+32. It struck the first instruction.
+    let mut section = Frames::default();
+    let signal = section.cie("zRS", &[0], &[]);
+    let restore = [0x0f, 3, 0x77, 32, 0x06, 0x10, 16, 2, 0x77, 24, 0x10, 7, 2, 0x77, 32];
+    let usual = section.cie("zR", &[0], USUAL);
+    section.fde(signal, &absolute(FUNCTION + 0x100, 0x100), Some(&[]), &restore);
+    section.fde(usual, &absolute(FUNCTION + 0x200, 0x100), Some(&[]), &[]);
+    section.fde(usual, &absolute(FUNCTION, 0x100), Some(&[]), &[]);
+    // Above the handler's return address is the trampoline's frame.
+    let frame = |offset: u64| 1 + offset / 8;
+    let registers = [(frame(24), CODE + 0x200), (frame(32), STACK + 80)];
+    let stack = Stack::new(&[&[(0, CODE + 0x101), (10, CODE + 0x280)], &registers[..]].concat());
+    let (frames, end) = run(section.module(), &stack, &start(CODE));
+    assert_eq!(pcs(&frames), [CODE, CODE + 0x101, CODE + 0x200, CODE + 0x280]);
+    assert_eq!(frames.iter().map(|frame| frame.is_return).collect::<Vec<_>>(), [false, true, false, true]);
+    assert_eq!(end, End::Root);
+}
+
+#[test]
+fn frame_pointers_where_rules_are_missing() {
+    let mut registers = start(JIT);
+    registers.set(6, STACK + 16);
+    // Two frames of JIT code, then code with rules.
+    let stack = Stack::new(&[(2, STACK + 48), (3, JIT + 9), (6, 0), (7, CODE + 1)]);
+    let (frames, end) = run(plain(), &stack, &registers);
+    assert_eq!(pcs(&frames), [JIT, JIT + 9, CODE + 1]);
+    assert!(frames[1..].iter().all(|frame| frame.found == Method::FramePointer));
+    assert_eq!(end, End::Root);
+    // A frame pointer that leads to what is no code is not believed.
+    let stack = Stack::new(&[(2, STACK + 48), (3, 0x4242), (4, 1)]);
+    assert_eq!(run(plain(), &stack, &registers).1, End::NoUnwindInfo);
+    // Nor one that leads down.
+    registers.set(6, STACK - 16);
+    assert_eq!(run(plain(), &stack, &registers).1, End::NoUnwindInfo);
+}
+
+#[test]
+fn a_stub_without_rules_has_its_return_address_on_top() {
+    let mut registers = start(CODE + LENGTH + 4);
+    registers.set(7, STACK + 8);
+    let stack = Stack::new(&[(1, CODE + 1)]);
+    let (frames, end) = run(plain(), &stack, &registers);
+    assert_eq!((pcs(&frames), end), (vec![CODE + LENGTH + 4, CODE + 1], End::Root));
+    // So has a call through a bad pointer.
+    registers.set(16, 0x10);
+    let (frames, end) = run(plain(), &stack, &registers);
+    assert_eq!((pcs(&frames), end), (vec![0x10, CODE + 1], End::Root));
+}
+
+#[test]
+fn a_process_begins_on_the_stack_that_the_kernel_made() {
+    // argc 2, argv, NULL, one variable, NULL.
+    let strings = STACK + 8 * 20;
+    let stack = Stack::new(&[(0, 2), (1, strings), (2, strings + 5), (4, strings + 9)]);
+    assert_eq!(run(plain(), &stack, &start(CODE + LENGTH + 4)).1, End::Root);
+    let stack = Stack::new(&[(0, 2), (1, strings), (2, 5), (4, strings + 9)]);
+    assert_eq!(run(plain(), &stack, &start(CODE + LENGTH + 4)).1, End::NoUnwindInfo);
+}
+
+#[test]
+fn the_cache_forgets_what_is_mapped_anew() {
+    let mut cache = Cache::default();
+    let mut frames = Vec::new();
+    let stack = Stack::new(&[(0, CODE + 0x30), (1, CODE + 0x20)]);
+    let mut go = |module: &Process, cache: &mut Cache| {
+        walk(module, &mut stack.clone(), cache, &start(CODE), 2, &mut frames);
+        frames[1].pc.0
+    };
+    let (old, new) = (Process(plain()), Process(one_function("zR", USUAL, &[])));
+    assert_eq!(go(&old, &mut cache), CODE + 0x20);
+    assert_eq!(go(&new, &mut cache), CODE + 0x20, "remembered");
+    cache.invalidate(Avma(CODE + 1)..Avma(CODE + 0x1000));
+    assert_eq!(go(&new, &mut cache), CODE + 0x20, "another range");
+    cache.invalidate(Avma(CODE)..Avma(CODE + 1));
+    assert_eq!(go(&new, &mut cache), CODE + 0x30);
+    cache.clear();
+    assert_eq!(go(&old, &mut cache), CODE + 0x20);
+}
+
+#[test]
+fn the_cache_grows_and_stays_right() {
+    // A row for every address, each with a CFA of its own.
+    let mut instructions = Vec::new();
+    for step in 0..2000u32 {
+        instructions.extend([0x0e, (8 + 8 * (step % 10)) as u8, 0x41]);
+    }
+    let process = Process(one_function("zR", USUAL, &instructions));
+    let stack = Stack::new(&(0..64).map(|word| (word, 0x100 + word)).collect::<Vec<_>>());
+    let mut cache = Cache::default();
+    let mut frames = Vec::new();
+    for _ in 0..2 {
+        for step in 0..2000 {
+            walk(&process, &mut stack.clone(), &mut cache, &start(CODE + step), 2, &mut frames);
+            assert_eq!(frames[1].pc.0, 0x100 + step % 10, "{step}");
+        }
+    }
+}
