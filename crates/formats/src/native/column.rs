@@ -6,7 +6,8 @@ use parquet::errors::Result;
 use parquet::file::writer::SerializedColumnWriter;
 use parquet::schema::types::{Type, TypePtr};
 
-/// How a column's values are laid out before compression.
+/// How a column's values are laid out before compression. Only what readers of Parquet have understood for long:
+/// BYTE_STREAM_SPLIT of integers would save 5% more, but is too new for many.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
     /// Few distinct values.
@@ -15,8 +16,6 @@ pub(super) enum Packing {
     Delta,
     /// As they are.
     Plain,
-    /// All first bytes, then all second bytes, and so on: compresses small numbers in wide columns well.
-    Split,
 }
 
 impl Packing {
@@ -25,7 +24,6 @@ impl Packing {
             Packing::Dictionary => None,
             Packing::Delta => Some(Encoding::DELTA_BINARY_PACKED),
             Packing::Plain => Some(Encoding::PLAIN),
-            Packing::Split => Some(Encoding::BYTE_STREAM_SPLIT),
         }
     }
 }

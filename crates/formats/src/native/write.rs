@@ -7,7 +7,7 @@ use plumb_profile::{DsoKind, FrameId, Id, Profile};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::column::Packing::{Delta, Dictionary, Plain, Split};
+use super::column::Packing::{Delta, Dictionary, Plain};
 use super::meta::MetaFile;
 use super::names;
 use super::table::TableWriter;
@@ -152,10 +152,10 @@ fn mappings(profile: &Profile) -> TableWriter {
     let mappings = &profile.mappings;
     TableWriter::default()
         .u32s("process", Delta, mappings.iter().map(|mapping| row(mapping.process)))
-        .u32s("dso", Split, mappings.iter().map(|mapping| row(mapping.dso)))
-        .u64s("start", Split, mappings.iter().map(|mapping| mapping.start))
-        .u64s("end", Split, mappings.iter().map(|mapping| mapping.end))
-        .u64s("bias", Split, mappings.iter().map(|mapping| mapping.bias))
+        .u32s("dso", Plain, mappings.iter().map(|mapping| row(mapping.dso)))
+        .u64s("start", Plain, mappings.iter().map(|mapping| mapping.start))
+        .u64s("end", Plain, mappings.iter().map(|mapping| mapping.end))
+        .u64s("bias", Plain, mappings.iter().map(|mapping| mapping.bias))
 }
 
 fn frames(profile: &Profile) -> TableWriter {
@@ -163,8 +163,8 @@ fn frames(profile: &Profile) -> TableWriter {
     TableWriter::default()
         .texts("kind", Dictionary, frames.iter().map(|frame| names::of_frame_kind(frame.kind)))
         .optional_texts("cut", frames.iter().map(|frame| frame.cut().map(|cut| cut.name())))
-        .optional_u32s("dso", Split, frames.iter().map(|frame| frame.dso.map(row)))
-        .u64s("address", Split, frames.iter().map(|frame| frame.address.0))
+        .optional_u32s("dso", Plain, frames.iter().map(|frame| frame.dso.map(row)))
+        .u64s("address", Plain, frames.iter().map(|frame| frame.address.0))
         .bools("is_return", frames.iter().map(|frame| frame.is_return))
         .texts("found", Dictionary, frames.iter().map(|frame| names::of_found(frame.found)))
 }
@@ -172,11 +172,11 @@ fn frames(profile: &Profile) -> TableWriter {
 fn functions(profile: &Profile) -> TableWriter {
     let functions = profile.symbols.functions.rows();
     TableWriter::default()
-        .u32s("name", Split, functions.iter().map(|function| row(function.name)))
-        .u32s("linkage_name", Split, functions.iter().map(|function| row(function.linkage_name)))
-        .optional_u32s("dso", Split, functions.iter().map(|function| function.dso.map(row)))
-        .optional_u64s("start", Split, functions.iter().map(|function| function.start.map(|start| start.0)))
-        .u32s("source_file", Split, functions.iter().map(|function| row(function.source_file)))
+        .u32s("name", Plain, functions.iter().map(|function| row(function.name)))
+        .u32s("linkage_name", Plain, functions.iter().map(|function| row(function.linkage_name)))
+        .optional_u32s("dso", Plain, functions.iter().map(|function| function.dso.map(row)))
+        .optional_u64s("start", Plain, functions.iter().map(|function| function.start.map(|start| start.0)))
+        .u32s("source_file", Plain, functions.iter().map(|function| row(function.source_file)))
 }
 
 fn lines(profile: &Profile) -> TableWriter {
@@ -189,16 +189,16 @@ fn lines(profile: &Profile) -> TableWriter {
             Delta,
             frames().flat_map(|(frame, lines)| std::iter::repeat_n(row(frame), lines.len())),
         )
-        .u32s("function", Split, lines().map(|line| row(line.function)))
-        .u32s("file", Split, lines().map(|line| row(line.file)))
-        .u32s("line", Split, lines().map(|line| line.line))
+        .u32s("function", Plain, lines().map(|line| row(line.function)))
+        .u32s("file", Plain, lines().map(|line| row(line.file)))
+        .u32s("line", Plain, lines().map(|line| line.line))
         .bools("inlined", lines().map(|line| line.inlined))
 }
 
 fn stacks(profile: &Profile) -> TableWriter {
     TableWriter::default()
         .optional_u32s("caller", Delta, profile.stacks.iter().map(|(_, node)| node.caller.map(row)))
-        .u32s("frame", Split, profile.stacks.iter().map(|(_, node)| row(node.frame)))
+        .u32s("frame", Plain, profile.stacks.iter().map(|(_, node)| row(node.frame)))
 }
 
 fn samples(profile: &Profile) -> TableWriter {
@@ -208,6 +208,6 @@ fn samples(profile: &Profile) -> TableWriter {
         .u32s("thread", Dictionary, samples().map(|sample| row(sample.thread)))
         .u32s("cpu", Dictionary, samples().map(|sample| sample.cpu))
         .u32s("event", Dictionary, samples().map(|sample| row(sample.event)))
-        .optional_u32s("stack", Split, samples().map(|sample| sample.stack.map(row)))
+        .optional_u32s("stack", Delta, samples().map(|sample| sample.stack.map(row)))
         .u64s("weight", Dictionary, samples().map(|sample| sample.weight))
 }
