@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use plumb_profile::{AddressSpace, Address, Dso, DsoKind, Found, Frame, FrameKind, Profile};
+use plumb_profile::{Address, AddressSpace, Dso, DsoKind, Found, Frame, FrameKind, Profile};
 use plumb_symbolize::{Options, symbolize};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,8 +20,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for line in std::fs::read_to_string(list)?.lines() {
         let address = u64::from_str_radix(line.trim().trim_start_matches("0x"), 16)?;
         let kind = FrameKind::User;
-        let frame =
-            Frame { kind, dso: Some(dso), address: Address(address), is_return: false, found: Found::Sampled };
+        let frame = Frame {
+            kind,
+            dso: Some(dso),
+            address: Address(address),
+            is_return: false,
+            found: Found::Sampled,
+        };
         profile.frames.add(frame);
     }
     let options = Options { lines: mode != "--names", ..Options::default() };

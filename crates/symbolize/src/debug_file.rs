@@ -15,6 +15,9 @@ use crate::summary::Missing;
 /// Largest file whose checksum is computed: about a second of work.
 const MAX_CHECKED: u64 = 2 << 30;
 
+/// Gets the debug file with a build id from elsewhere.
+pub(crate) type Fetch<'f> = dyn Fn(&BuildId, &mut Answer) -> Option<PathBuf> + 'f;
+
 /// The debug file of a binary, if it needs one and has one.
 #[derive(Debug, Default)]
 pub(crate) struct DebugFile {
@@ -29,12 +32,7 @@ impl DebugFile {
 }
 
 /// The debug file of `image`. None is looked for if the image itself has all.
-pub(crate) fn find(
-    image: &Image,
-    options: &Options,
-    fetch: &dyn Fn(&mut Answer) -> Option<PathBuf>,
-    answer: &mut Answer,
-) -> DebugFile {
+pub(crate) fn find(image: &Image, options: &Options, fetch: &Fetch, answer: &mut Answer) -> DebugFile {
     if image.has_dwarf() {
         return DebugFile::default();
     }
@@ -48,7 +46,7 @@ pub(crate) fn find(
 pub(crate) fn by_build_id(
     build_id: Option<&BuildId>,
     options: &Options,
-    fetch: &dyn Fn(&mut Answer) -> Option<PathBuf>,
+    fetch: &Fetch,
     answer: &mut Answer,
 ) -> Option<Image> {
     local_by_build_id(build_id, options, answer).or_else(|| fetched(build_id, fetch, answer))
@@ -91,13 +89,9 @@ fn build_id_path(root: &Path, build_id: &BuildId) -> PathBuf {
     root.join(".build-id").join(folder).join(format!("{name}.debug"))
 }
 
-fn fetched(
-    build_id: Option<&BuildId>,
-    fetch: &dyn Fn(&mut Answer) -> Option<PathBuf>,
-    answer: &mut Answer,
-) -> Option<Image> {
+fn fetched(build_id: Option<&BuildId>, fetch: &Fetch, answer: &mut Answer) -> Option<Image> {
     let build_id = build_id?;
-    let path = fetch(answer)?;
+    let path = fetch(build_id, answer)?;
     verified(&path, build_id, answer)
 }
 

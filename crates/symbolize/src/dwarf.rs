@@ -118,8 +118,9 @@ impl<'a> Resolver<'a> {
         wanted: &[u64],
         rows: &[Option<(Rc<str>, u32)>],
     ) -> Result<Vec<Option<Found>>, Missing> {
+        let folder = self.side.folder(skeleton);
         if let Some(dwarf) = self.package.as_ref().and_then(|package| package.find(id, &self.side.dwarf)) {
-            return split_chains(&Side::whole(dwarf), id, skeleton, wanted, rows, &self.budget)
+            return split_chains(&Side::whole(dwarf), id, (skeleton, &folder), wanted, rows, &self.budget)
                 .ok_or_else(|| Missing::Skipped { what: "its .dwp package is damaged".into() });
         }
         let path = split::path(&self.side, skeleton);
@@ -128,20 +129,23 @@ impl<'a> Resolver<'a> {
         let image = Image::open(&path)?;
         let store = Store::read(&image, true)?;
         let side = Side::with(&store, split::view(&store, &self.side.dwarf), None);
-        split_chains(&side, id, skeleton, wanted, rows, &self.budget).ok_or(Missing::Replaced { path })
+        split_chains(&side, id, (skeleton, &folder), wanted, rows, &self.budget)
+            .ok_or(Missing::Replaced { path })
     }
 }
 
 fn split_chains<'a>(
     side: &Side<'a>,
     id: DwoId,
-    skeleton: &Unit<'a>,
+    (skeleton, folder): (&Unit<'a>, &str),
     wanted: &[u64],
     rows: &[Option<(Rc<str>, u32)>],
     budget: &Budget,
 ) -> Option<Vec<Option<Found>>> {
     let unit = Rc::new(split::unit(&side.dwarf, id, skeleton)?);
-    Some(chains(side, &unit, &mut Names::default(), wanted, rows, budget))
+    let mut names = Names::default();
+    names.set_folder(&unit, folder);
+    Some(chains(side, &unit, &mut names, wanted, rows, budget))
 }
 
 /// For each wanted address the functions around it. `rows` says its own file and line.

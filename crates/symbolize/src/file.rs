@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use plumb_profile::{AddressSpace, FrameId};
 
-use crate::debug_file::{self, DebugFile};
+use crate::debug_file::{self, DebugFile, Fetch};
 use crate::demangle::demangle;
 use crate::dwarf::side::Side;
 use crate::dwarf::store::Store;
@@ -23,14 +23,14 @@ use crate::summary::Missing;
 use crate::symbols::FileSymbols;
 
 /// Resolves the frames of a file.
-pub(crate) fn solve(job: &Job, options: &Options, fetch: &dyn Fn(&mut Answer) -> Option<PathBuf>) -> Answer {
+pub(crate) fn solve(job: &Job, options: &Options, fetch: &Fetch) -> Answer {
     let mut answer = Answer::new(job);
     match open_recorded(job, options, &mut answer) {
         Some(image) => with_image(job, &image, options, fetch, &mut answer),
         // The file is gone, but its debug file may be had by its build id, and has all that is needed.
         None => {
             if let Some(found) = debug_file::by_build_id(job.build_id.as_ref(), options, fetch, &mut answer) {
-                with_image(job, &found, options, &|_| None, &mut answer);
+                with_image(job, &found, options, &|_, _| None, &mut answer);
             }
         }
     }
@@ -38,13 +38,7 @@ pub(crate) fn solve(job: &Job, options: &Options, fetch: &dyn Fn(&mut Answer) ->
 }
 
 /// Resolves the frames from an image that is known to be the right one.
-pub(crate) fn with_image(
-    job: &Job,
-    image: &Image,
-    options: &Options,
-    fetch: &dyn Fn(&mut Answer) -> Option<PathBuf>,
-    answer: &mut Answer,
-) {
+pub(crate) fn with_image(job: &Job, image: &Image, options: &Options, fetch: &Fetch, answer: &mut Answer) {
     let debug = debug_file::find(image, options, fetch, answer);
     let frames = stated(job, image);
     let mut addresses: Vec<u64> = frames.iter().map(|&(_, address)| address).collect();

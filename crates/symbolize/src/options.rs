@@ -33,7 +33,8 @@ pub struct Options {
     pub debuginfod: bool,
     /// URLs of debuginfod servers; if empty those in `DEBUGINFOD_URLS`.
     pub debuginfod_urls: Vec<String>,
-    /// Where downloads are kept; `None`: `$XDG_CACHE_HOME/debuginfod_client`, as debuginfod's own client does.
+    /// Where downloads are kept; `None`: where debuginfod's own client keeps them,
+    /// `$XDG_CACHE_HOME/debuginfod_client`.
     pub debuginfod_cache: Option<PathBuf>,
     /// Longest time that all downloads together may take.
     pub debuginfod_time: Duration,
@@ -80,7 +81,5 @@ pub enum Progress {
         url: String,
         /// Bytes so far.
         bytes: u64,
-        /// Bytes in all, if the server said so.
-        total: Option<u64>,
     },
 }

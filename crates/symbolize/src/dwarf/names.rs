@@ -58,6 +58,11 @@ impl Names {
         path
     }
 
+    /// Says in which folder the compiler ran for a unit that doesn't say so itself.
+    pub fn set_folder(&mut self, unit: &Unit<'_>, folder: &str) {
+        self.folders.insert((false, start(unit)), folder.into());
+    }
+
     fn follow<'a>(&mut self, side: &Side<'a>, unit: &Rc<Unit<'a>>, entry: UnitOffset) -> Name {
         let mut name = Name::default();
         let (mut side, mut unit, mut entry, mut shared) = (side, Rc::clone(unit), entry, false);

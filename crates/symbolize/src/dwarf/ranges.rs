@@ -68,15 +68,15 @@ impl<'a> Attributes<'a> {
     pub fn ranges(&self, unit: UnitRef<'_, Bytes<'a>>, budget: &Budget) -> Vec<Range<u64>> {
         let mut found = Vec::new();
         if let Some(ranges) = &self.ranges {
-            let Ok(Some(mut list)) = unit.attr_ranges(ranges.clone()) else { return found };
+            let Ok(Some(mut list)) = unit.attr_ranges(*ranges) else { return found };
             while let Ok(Some(range)) = list.next() {
                 if !budget.pay(1) || found.len() >= MAX_RANGES {
                     break;
                 }
                 found.push(range.begin..range.end);
             }
-        } else if let Some(low) = self.low.clone().and_then(|low| unit.attr_address(low).ok().flatten()) {
-            let high = match self.high.clone() {
+        } else if let Some(low) = self.low.and_then(|low| unit.attr_address(low).ok().flatten()) {
+            let high = match self.high {
                 Some(AttributeValue::Addr(high)) => Some(high),
                 Some(AttributeValue::DebugAddrIndex(index)) => unit.address(index).ok(),
                 Some(size) => size.udata_value().and_then(|size| low.checked_add(size)),
@@ -90,7 +90,7 @@ impl<'a> Attributes<'a> {
 
     /// The entry's first address as stated by itself: that of the function's hot part.
     pub fn entry(&self, unit: UnitRef<'_, Bytes<'a>>) -> Option<u64> {
-        unit.attr_address(self.low.clone()?).ok().flatten()
+        unit.attr_address(self.low?).ok().flatten()
     }
 }
 

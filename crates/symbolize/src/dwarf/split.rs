@@ -20,6 +20,8 @@ pub(crate) fn path<'a>(side: &Side<'a>, unit: &Unit<'a>) -> Option<PathBuf> {
 pub(crate) fn view<'a>(store: &'a Store<'_>, parent: &Dwarf<Bytes<'a>>) -> Dwarf<Bytes<'a>> {
     let mut dwarf = store.view();
     dwarf.make_dwo(parent);
+    // Entries of the .dwo refer to files by their numbers in the skeleton's line table.
+    dwarf.debug_line_str = parent.debug_line_str;
     dwarf
 }
 
@@ -30,6 +32,7 @@ pub(crate) fn unit<'a>(dwarf: &Dwarf<Bytes<'a>>, id: DwoId, skeleton: &Unit<'a>)
         let Ok(mut unit) = dwarf.unit(header) else { continue };
         if unit.dwo_id == Some(id) {
             unit.copy_relocated_attributes(skeleton);
+            unit.line_program = unit.line_program.or_else(|| skeleton.line_program.clone());
             return Some(unit);
         }
     }

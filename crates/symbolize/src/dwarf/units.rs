@@ -33,7 +33,7 @@ pub(crate) fn units(side: &Side<'_>, wanted: &[u64], budget: &Budget) -> BTreeMa
             continue;
         }
         // Not through the side's table: of thousands of units a few are needed again.
-        let Ok(unit) = side.dwarf.unit(header.clone()) else { continue };
+        let Ok(unit) = side.dwarf.unit(*header) else { continue };
         match root(side, &unit, budget) {
             Some(ranges) if !ranges.is_empty() => {
                 for index in ranges.iter().flat_map(|range| within(wanted, range)) {
