@@ -5,10 +5,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use plumb_capture_perf::{Abilities, End, Error, Host, Launch, Options, Recorded, Recorder, Target};
+use plumb_capture_perf::{Abilities, Code, End, Error, Host, Launch, Options, Recorded, Recorder, Target};
 use plumb_profile::Scope;
 
 /// The test program, unless this machine can't run these tests.
@@ -39,7 +39,11 @@ fn command(program: impl Into<OsString>, arguments: &[&str]) -> Target {
     Target::Command(Launch { program: program.into(), arguments, environment: Vec::new() })
 }
 
+/// One recording at a time: memory for rings is limited for each user.
+static ALONE: Mutex<()> = Mutex::new(());
+
 fn record(target: &Target) -> (End, Recorded) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut recorder = Recorder::start(target, &Options::default()).expect("it can be recorded");
     let end = loop {
         if let Some(end) = recorder.step(Duration::from_millis(100)).expect("recording goes on") {
@@ -51,9 +55,9 @@ fn record(target: &Target) -> (End, Recorded) {
 
 /// Samples as a share of what the processor time of the target asks for.
 fn coverage(recorded: &Recorded) -> f64 {
-    let asked = recorded.target_cpu.expect("the kernel accounts it").total().as_secs_f64()
-        * f64::from(recorded.setup.frequency_hz);
-    recorded.statistics.samples as f64 / asked
+    let time = recorded.target_cpu.expect("the kernel accounts it");
+    let time = if recorded.setup.code == Code::User { time.user } else { time.total() };
+    recorded.statistics.samples as f64 / time.as_secs_f64() / f64::from(recorded.setup.frequency_hz)
 }
 
 #[test]
@@ -100,11 +104,14 @@ fn a_command_that_cannot_start_is_named() {
     if burn().is_none() {
         return;
     }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let missing = Recorder::start(&command("no-such-command-anywhere", &[]), &Options::default()).err();
     let missing = missing.expect("there is no such command");
     assert!(matches!(missing, Error::Command { .. }));
     assert_eq!((missing.exit_code(), missing.to_string().contains("no-such-command-anywhere")), (127, true));
-    let refused = Recorder::start(&command("/etc/hostname", &[]), &Options::default()).err();
+    // A file without the permission to be executed.
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/burn.c");
+    let refused = Recorder::start(&command(source, &[]), &Options::default()).err();
     assert_eq!(refused.map(|error| error.exit_code()), Some(126));
 }
 

@@ -5,12 +5,24 @@ use plumb_profile::{FrameId, Profile, StackId};
 /// The stack of a thread's last sample, from the root, each frame with its node.
 #[derive(Debug, Default)]
 pub(super) struct LastStack {
+    /// What comes before the first of `nodes`.
+    base: Option<StackId>,
     nodes: Vec<(FrameId, StackId)>,
 }
 
 impl LastStack {
-    /// The node of a stack that is given from the innermost frame to the root. `None` if it is empty.
-    pub(super) fn intern(&mut self, profile: &mut Profile, leaf_first: &[FrameId]) -> Option<StackId> {
+    /// The node of a stack that is given from the innermost frame outwards to the one that `base` called; `None`
+    /// for a base: to the root. `None` if it is empty.
+    pub(super) fn intern(
+        &mut self,
+        profile: &mut Profile,
+        leaf_first: &[FrameId],
+        base: Option<StackId>,
+    ) -> Option<StackId> {
+        if self.base != base {
+            self.base = base;
+            self.nodes.clear();
+        }
         let same = self
             .nodes
             .iter()
@@ -18,7 +30,7 @@ impl LastStack {
             .take_while(|(node, frame)| node.0 == **frame)
             .count();
         self.nodes.truncate(same);
-        let mut caller = self.nodes.last().map(|node| node.1);
+        let mut caller = self.nodes.last().map(|node| node.1).or(base);
         for &frame in leaf_first.iter().rev().skip(same) {
             let node = profile.stacks.add(caller, frame);
             self.nodes.push((frame, node));
@@ -41,7 +53,10 @@ mod tests {
             Cut::ALL.iter().map(|&cut| profile.frames.add(Frame::marker(cut, None))).collect();
         let mut last = LastStack::default();
         for stack in [&frames[0..4], &frames[1..4], &frames[0..4], &frames[2..6], &[], &frames[0..1]] {
-            assert_eq!(last.intern(&mut profile, stack), profile.add_stack(stack));
+            assert_eq!(last.intern(&mut profile, stack, None), profile.add_stack(stack));
+            let base = profile.add_stack(&frames[5..7]);
+            let whole: Vec<_> = stack.iter().chain(&frames[5..7]).copied().collect();
+            assert_eq!(last.intern(&mut profile, stack, base), profile.add_stack(&whole));
         }
     }
 }

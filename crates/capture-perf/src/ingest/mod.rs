@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, constants as perf};
 use plumb_process::Tree;
-use plumb_profile::{Event, EventId, FrameId, ProcessId, Profile, Sample};
+use plumb_profile::{Event, EventId, FrameId, ProcessId, Profile, Sample, StackId};
 use plumb_unwind::Walked;
 use rustc_hash::FxHashMap;
 
@@ -56,12 +56,11 @@ pub struct Ingest {
     exited: VecDeque<u32>,
     /// How many of the used mappings of its space a process row has in the profile already.
     noted: FxHashMap<ProcessId, usize>,
-    /// For each frame the same one marked as stitched.
-    stitched_frames: Vec<Option<FrameId>>,
     // Buffers that are kept from sample to sample.
     walked: Vec<Walked>,
     leaf_first: Vec<FrameId>,
-    stitched: Vec<FrameId>,
+    /// The stack that the last of `leaf_first` was called from, if that is not the root.
+    base: Option<StackId>,
     joined: Vec<u8>,
 }
 
@@ -91,10 +90,9 @@ impl Ingest {
             last_exit: FxHashMap::default(),
             exited: VecDeque::new(),
             noted: FxHashMap::default(),
-            stitched_frames: Vec::new(),
             walked: Vec::new(),
             leaf_first: Vec::new(),
-            stitched: Vec::new(),
+            base: None,
             joined: Vec::new(),
         };
         ingest.tasks.rename(0, 0, tasks::Name::new(b"swapper"));

@@ -16,6 +16,7 @@ impl Ingest {
             return;
         };
         self.leaf_first.clear();
+        self.base = None;
         self.kernel_part(sample);
         let kernel_frames = self.leaf_first.len();
         let mut ending = if pid == 0 { Ending::Absent } else { self.user_part(sample, tid) };
@@ -49,7 +50,7 @@ impl Ingest {
             if ending == Ending::Root {
                 thread.pending.clear();
             }
-            return thread.last.intern(&mut self.profile, &self.leaf_first);
+            return thread.last.intern(&mut self.profile, &self.leaf_first, self.base);
         };
         *self.statistics.cut.entry((cut, blamed)).or_default() += 1;
         let marker = self.profile.frames.add(Frame::marker(cut, blamed));
@@ -60,7 +61,7 @@ impl Ingest {
             thread.pending.clear();
         }
         self.leaf_first.push(marker);
-        thread.last.intern(&mut self.profile, &self.leaf_first)
+        thread.last.intern(&mut self.profile, &self.leaf_first, self.base)
     }
 
     /// Process and thread of a sample; `None` if the filter keeps it out.

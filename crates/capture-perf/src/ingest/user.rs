@@ -1,7 +1,7 @@
 //! The user part of a sample: from registers and copied stack to frames and the reason where they end.
 
 use linux_perf_event_reader::constants as perf;
-use plumb_profile::{Cut, DsoId, DsoKind, Found, Frame, FrameId, Id};
+use plumb_profile::{Cut, DsoId, DsoKind, Found, FrameId};
 use plumb_unwind::{Avma, End, Memory, Method, ReadError, Registers, Walked, walk};
 
 use super::code::View;
@@ -189,6 +189,8 @@ impl Ingest {
         }
     }
 
+    /// Learns from a stack, and replaces what is missing of it if that is remembered: `self.base` is then the stack
+    /// that the outermost of `self.leaf_first` was called from.
     fn stitch(
         &mut self,
         tid: u32,
@@ -210,31 +212,11 @@ impl Ingest {
         }
         let stitcher = thread.stitcher.get_or_insert_default();
         let frames = &self.leaf_first[user_starts..];
-        self.stitched.clear();
-        if !stitcher.sample(walked, frames, border, &mut self.stitched) {
-            return ending;
-        }
-        for index in 0..self.stitched.len() {
-            let stitched = self.stitched_frame(self.stitched[index]);
-            self.leaf_first.push(stitched);
-        }
+        let Some(beyond) = stitcher.sample(&mut self.profile, walked, frames, border) else { return ending };
+        self.leaf_first.truncate(self.leaf_first.len().saturating_sub(beyond.included));
+        self.base = beyond.stack;
         self.statistics.stitched += 1;
         Ending::Root
-    }
-
-    /// The same frame, marked as taken from earlier samples.
-    fn stitched_frame(&mut self, frame: FrameId) -> FrameId {
-        let index = frame.index();
-        if let Some(&Some(id)) = self.stitched_frames.get(index) {
-            return id;
-        }
-        let stitched = Frame { found: Found::Stitched, ..self.profile.frames[frame] };
-        let id = self.profile.frames.add(stitched);
-        if self.stitched_frames.len() <= index {
-            self.stitched_frames.resize(index + 1, None);
-        }
-        self.stitched_frames[index] = Some(id);
-        id
     }
 
     /// A sample that can't be unwound here, because of its architecture: its program counter is all that is known.
