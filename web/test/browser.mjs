@@ -285,6 +285,25 @@ const tests = {
     await it.close();
   },
 
+  "on paper everything is there, dark on white": async () => {
+    const deep = Array.from({ length: 100 }, (_, i) => `program|f${i}`);
+    const it = await open([[deep, 10]], FACTS, { colorScheme: "dark", viewport: { width: 800, height: 500 } });
+    await it.tab.emulateMedia({ media: "print" });
+    const paper = await it.tab.evaluate(() => {
+      dispatchEvent(new Event("beforeprint"));
+      const canvas = document.querySelector("canvas");
+      const [r] = canvas.getContext("2d").getImageData(canvas.width - 1, 0, 1, 1).data;
+      return { height: canvas.height, r, body: getComputedStyle(document.body).backgroundColor };
+    });
+    assert.ok(paper.height >= 101 * 20, `${paper.height} pixels high`);
+    assert.ok(paper.r > 200 && paper.body === "rgb(255, 255, 255)", JSON.stringify(paper));
+    await it.tab.evaluate(() => dispatchEvent(new Event("afterprint")));
+    await it.tab.emulateMedia({ media: "screen" });
+    await it.settle();
+    assert.ok((await it.tab.evaluate(() => document.querySelector("canvas").height)) < 500);
+    await it.close();
+  },
+
   "texts have contrast in both themes": async () => {
     for (const colorScheme of ["light", "dark"]) {
       const kinds = ["group", "program", "inlined", "library", "jit", "kernel", "missing"];

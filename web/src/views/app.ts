@@ -354,7 +354,9 @@ export class App {
 
   /** Paper is white. */
   private print(on: boolean): void {
-    this.palette = paletteFor(on ? "light" : this.themes.current, this.frames);
+    const theme = on ? "light" : this.themes.current;
+    this.palette = { ...paletteFor(theme, this.frames), ...(on ? { background: "#ffffff" } : {}) };
+    showLegend(byId("legend"), this.frames, this.tree, theme);
     this.show(false);
     this.graph.print(on);
   }

@@ -22,7 +22,7 @@ export class Details {
   private place: Place | undefined;
 
   constructor(
-    host: HTMLElement,
+    private readonly host: HTMLElement,
     private readonly frames: Frames,
     private readonly unit: string,
     /** Weight of the whole picture. */
@@ -43,6 +43,7 @@ export class Details {
 
   clear(): void {
     this.place = undefined;
+    this.host.classList.add("empty");
     this.name.textContent = "";
     const touch = matchMedia("(pointer: coarse)").matches;
     this.where.textContent = touch
@@ -59,6 +60,7 @@ export class Details {
     const frame = tree.frame[box];
     const { name, dso, file, kind } = this.frames;
     this.place = place;
+    this.host.classList.remove("empty");
     this.name.textContent = name[frame];
     const line = tree.line[box] > 0 ? `${file[frame]}:${tree.line[box]}` : file[frame];
     this.where.textContent = [KIND_NAMES[kind[frame]], dso[frame], line].filter((part) => part !== "").join(" · ");
