@@ -73,8 +73,8 @@ pub fn build(folder: &Folder, name: &str, flags: &[&str]) -> PathBuf {
 /// The build id of a file, by readelf.
 pub fn build_id(file: &Path) -> Option<BuildId> {
     let notes = run("readelf", &["-nW", file.to_str().unwrap()]);
-    let hex = notes.lines().find_map(|line| line.trim().strip_prefix("Build ID: "))?.to_owned();
-    BuildId::from_hex(&hex)
+    let hex = notes.lines().find_map(|line| Some(line.split_once("Build ID: ")?.1))?;
+    BuildId::from_hex(hex.trim())
 }
 
 /// Every address of `.text`.

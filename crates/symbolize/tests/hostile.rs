@@ -1,0 +1,134 @@
+//! Damaged and hostile files: never a panic, an endless loop or unbounded memory.
+
+#![allow(clippy::unwrap_used)] // A test that can go no further fails.
+
+mod truth;
+
+use std::fs;
+use std::time::Instant;
+
+use plumb_symbolize::{Missing, Options};
+use truth::Folder;
+
+/// A small generator of numbers (xorshift), so that a failure can be seen again.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % below as u64) as usize
+    }
+}
+
+/// Symbolises the file; the parser's panics are caught by the crate, but count as failures here.
+fn survives(folder: &Folder, bytes: &[u8], what: &str) {
+    let file = folder.join("mutated");
+    fs::write(&file, bytes).unwrap();
+    let addresses: Vec<u64> = (0..0x6000).step_by(0x35).collect();
+    let (mut profile, _) = truth::profile(&file, None, &addresses);
+    let start = Instant::now();
+    let options = Options { debug_roots: Vec::new(), ..Options::default() };
+    let (_, summary) = truth::resolve(&mut profile, &options);
+    assert!(start.elapsed().as_secs() < 20, "{what} took {:?}", start.elapsed());
+    for missing in &summary.dsos[0].missing {
+        assert!(!missing.to_string().contains("parser failed"), "{what}: {missing}");
+    }
+}
+
+#[test]
+fn mutated_files_are_survived() {
+    if !truth::have(&["g++", "readelf"]) {
+        return;
+    }
+    let folder = Folder::new("hostile");
+    let mut numbers = Numbers(0x1234_5678_9abc_def1);
+    for flags in [&["-O2", "-g"][..], &["-O2", "-g", "-gdwarf-4", "-gz=zlib"]] {
+        let whole = fs::read(truth::build(&folder, "program", flags)).unwrap();
+        for round in 0..60 {
+            let mut bytes = whole.clone();
+            // Everywhere, or only in the second half, where DWARF and the symbol tables are.
+            let from = if round % 3 == 0 { 0 } else { bytes.len() / 3 };
+            for _ in 0..1 + numbers.next(40) {
+                let at = from + numbers.next(bytes.len() - from);
+                bytes[at] = [0, 0xff, 0x7f, 0x80, numbers.next(256) as u8][numbers.next(5)];
+            }
+            survives(&folder, &bytes, &format!("{flags:?}, round {round}"));
+        }
+        for round in 0..20 {
+            let length = numbers.next(whole.len());
+            survives(&folder, &whole[..length], &format!("{flags:?}, cut {round} to {length}"));
+        }
+    }
+}
+
+#[test]
+fn a_header_full_of_ones_is_survived() {
+    let folder = Folder::new("ones");
+    for length in [0, 4, 16, 52, 64, 4096] {
+        let mut bytes = vec![0xff; length];
+        let ident = [0x7f, b'E', b'L', b'F', 2, 1, 1, 0];
+        let length = bytes.len().min(ident.len());
+        bytes[..length].copy_from_slice(&ident[..length]);
+        survives(&folder, &bytes, "ones");
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_is_not_opened() {
+    let folder = Folder::new("special");
+    let fifo = folder.join("fifo");
+    truth::run("mkfifo", &[fifo.to_str().unwrap()]);
+    for path in [fifo.as_path(), folder.0.as_path(), std::path::Path::new("/dev/zero")] {
+        let (mut profile, _) = truth::profile(path, None, &[0x1000]);
+        let (_, summary) = truth::resolve(&mut profile, &Options::default());
+        assert!(matches!(summary.dsos[0].missing[..], [Missing::Malformed { .. }]), "{:?}", summary.dsos[0]);
+    }
+}
+
+/// Inlined calls nested a million deep, which a recursive reader would follow until its stack is full.
+#[test]
+fn deeply_nested_calls_are_survived() {
+    if !truth::have(&["gcc", "readelf"]) {
+        return;
+    }
+    let folder = Folder::new("nested");
+    let source = folder.join("nested.s");
+    let text = r#"
+        .text
+        .globl f
+        .type f, @function
+f:      .skip 64
+        .size f, .-f
+        .section .debug_abbrev
+        .uleb128 1; .uleb128 0x11; .byte 1; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .byte 0,0
+        .uleb128 2; .uleb128 0x2e; .byte 1; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 3; .uleb128 8; .byte 0,0
+        .uleb128 3; .uleb128 0x1d; .byte 1; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 3; .uleb128 8; .byte 0,0
+        .byte 0
+        .section .debug_info
+        .long 2f-1f
+1:      .value 4
+        .long 0
+        .byte 8
+        .uleb128 1; .quad f; .quad 64
+        .uleb128 2; .quad f; .quad 64; .asciz "f"
+        .rept 1000000
+        .uleb128 3; .quad f; .quad 64; .asciz "i"
+        .endr
+        .rept 1000002
+        .byte 0
+        .endr
+2:
+"#;
+    fs::write(&source, text).unwrap();
+    let file = folder.join("nested");
+    let arguments = ["-shared", "-nostdlib", "-o", file.to_str().unwrap(), source.to_str().unwrap()];
+    truth::run("gcc", &arguments);
+    let address = truth::functions(&file).first().unwrap().start + 5;
+    let (mut profile, _) = truth::profile(&file, None, &[address]);
+    let (found, _) = truth::resolve(&mut profile, &Options::default());
+    let chain = &found[&address];
+    assert_eq!(chain.last().unwrap().0, "f");
+    assert!((2..=1000).contains(&chain.len()), "{}", chain.len());
+}
