@@ -1,5 +1,7 @@
 //! The table: what rows cost, which rows there are, and that nothing gets lost.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod made;
 
 use made::Made;

@@ -1,5 +1,7 @@
 //! Call trees in both directions and around a function.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod made;
 
 use made::Made;

@@ -28,7 +28,7 @@ pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>
                 cells.push(row.own.samples.to_string());
             }
             cells.extend(args.sort.iter().map(|&key| printable(&names.text(row, key)).into_owned()));
-            Line { cells, percent: f64::from(if args.no_children { own } else { total }) / 100.0 }
+            cells
         })
         .collect();
     table::write(&columns(args), &lines, args.full_names, out)?;
@@ -118,9 +118,11 @@ impl<'v, 'p> FileNames<'v, 'p> {
     fn new(view: &'v View<'p>, report: &Report, args: &Args) -> Self {
         let mut paths: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for row in &report.rows {
-            for &key in args.sort.iter().filter(|&&key| is_path(key)) {
-                let path = row.key.text(view, key).into_owned();
-                paths.entry(last_part(&path).to_owned()).or_default().insert(path);
+            for &key in &args.sort {
+                let text = row.key.text(view, key);
+                if let Some(short) = file_name(view, row, key, &text) {
+                    paths.entry(short.to_owned()).or_default().insert(text.to_string());
+                }
             }
         }
         let ambiguous =
@@ -137,21 +139,22 @@ impl<'v, 'p> FileNames<'v, 'p> {
                 "-".into()
             }
             Key::Symbol => symbol(self.view, row, &text),
-            _ if is_path(key) && !self.full && !self.ambiguous.contains(last_part(&text)) => {
-                last_part(&text).to_owned()
-            }
-            _ => text.into_owned(),
+            _ => match file_name(self.view, row, key, &text) {
+                Some(short) if !self.full && !self.ambiguous.contains(short) => short.to_owned(),
+                _ => text.into_owned(),
+            },
         }
     }
 }
 
-fn is_path(key: Key) -> bool {
-    matches!(key, Key::Dso | Key::Exe | Key::SrcLine)
-}
-
-/// The last component of a path. Names that only contain a slash (functions without a line) stay whole.
-fn last_part(text: &str) -> &str {
-    if text.starts_with('/') { text.rsplit('/').next().unwrap_or(text) } else { text }
+/// The last part of the text if that is a path. Where no line is known a function's name stands in its place.
+fn file_name<'t>(view: &View<'_>, row: &Row, key: Key, text: &'t str) -> Option<&'t str> {
+    let is_path = match key {
+        Key::Dso | Key::Exe => text.starts_with('/'),
+        Key::SrcLine => view.frame(row.key.frame).line > 0,
+        _ => false,
+    };
+    text.rsplit('/').next().filter(|_| is_path)
 }
 
 fn symbol(view: &View<'_>, row: &Row, name: &str) -> String {

@@ -26,11 +26,8 @@ pub struct Column {
     pub layout: Layout,
 }
 
-/// A line: its cells, and the share in percent that gives the numbers their colour.
-pub struct Line {
-    pub cells: Vec<String>,
-    pub percent: f64,
-}
+/// A line's cells.
+pub type Line = Vec<String>;
 
 /// No column gets narrower than this to fit a terminal; the kernel's name still has room.
 const NARROWEST: usize = 18;
@@ -42,7 +39,7 @@ pub const INLINED: &str = " (inlined)";
 pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_>) -> io::Result<()> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.title.len()).collect();
     for line in lines {
-        for (width, cell) in widths.iter_mut().zip(&line.cells) {
+        for (width, cell) in widths.iter_mut().zip(line) {
             *width = (*width).max(cell.chars().count());
         }
     }
@@ -56,8 +53,7 @@ pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_
     let titles: Vec<String> = columns.iter().map(|column| column.title.to_owned()).collect();
     let dots: Vec<String> = widths.iter().map(|&width| ".".repeat(width)).collect();
     for head in [titles, dots] {
-        let line = Line { cells: head, percent: 0.0 };
-        let text = format!("# {}", layout(columns, &widths, &line, cuts, out).trim_start_matches("  "));
+        let text = format!("# {}", layout(columns, &widths, &head, cuts, out).trim_start_matches("  "));
         writeln!(out, "{}", text.trim_end())?;
     }
     writeln!(out, "#")?;
@@ -70,10 +66,10 @@ pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_
 
 fn layout(columns: &[Column], widths: &[usize], line: &Line, cuts: bool, out: &Output<'_>) -> String {
     let mut text = String::new();
-    for ((column, &width), cell) in columns.iter().zip(widths).zip(&line.cells) {
+    for ((column, &width), cell) in columns.iter().zip(widths).zip(line) {
         text.push_str("  ");
         match column.layout {
-            Layout::Number => text.push_str(&out.styled(heat(line.percent), &format!("{cell:>width$}"))),
+            Layout::Number => text.push_str(&out.styled(cell_heat(cell), &format!("{cell:>width$}"))),
             Layout::Path if cuts => text.push_str(&pad(&cut_middle(cell, width), width)),
             Layout::Function if cuts => text.push_str(&pad(&shorten_function(cell, width), width)),
             _ => text.push_str(&pad(cell, width)),
@@ -94,6 +90,11 @@ fn shorten_function(cell: &str, width: usize) -> String {
     format!("{before}{}{after}", shorten(name, width.saturating_sub(before.len() + after.len())))
 }
 
+/// The colour of a cell that holds a share.
+fn cell_heat(cell: &str) -> Style {
+    cell.strip_suffix('%').and_then(|share| share.trim().parse().ok()).map_or(Style::new(), heat)
+}
+
 /// The colours that perf gives to shares.
 pub fn heat(percent: f64) -> Style {
     match percent {
@@ -108,7 +109,7 @@ pub fn heat(percent: f64) -> Style {
 fn fit(columns: &[Column], lines: &[Line], widths: &mut [usize], limit: usize) {
     let mut excess = widths.iter().map(|width| width + 2).sum::<usize>().saturating_sub(limit);
     for (index, _) in columns.iter().enumerate().filter(|(_, column)| column.layout == Layout::Function) {
-        let collapsed = lines.iter().map(|line| collapse_templates(&line.cells[index]).chars().count());
+        let collapsed = lines.iter().map(|line| collapse_templates(&line[index]).chars().count());
         let enough = collapsed.max().unwrap_or(0).max(columns[index].title.len());
         let spare = widths[index].saturating_sub(enough).min(excess);
         widths[index] -= spare;

@@ -124,6 +124,14 @@ fn files_of_one_name_are_told_apart() {
 }
 
 #[test]
+fn lines_are_shown_with_their_file() {
+    let mut made = Made::new();
+    made.sample("a", "work:7@app", 3).sample("a", "operator/@app", 1);
+    let text = report(&made.profile, &["--sort", "srcline"]);
+    assert_eq!(body(&text), ["    75.00%    75.00%  work.c:7", "    25.00%    25.00%  operator/"]);
+}
+
+#[test]
 fn trees_show_branches_and_what_was_cut() {
     let mut made = Made::new();
     made.sample("a", "main@app;load@app;parse@app;malloc@libc.so", 60)
