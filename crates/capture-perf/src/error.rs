@@ -8,8 +8,8 @@ use std::io;
 pub enum Error {
     /// The kernel doesn't let this user sample what was asked for.
     NotPermitted {
-        /// What was asked for, such as `the whole machine`.
-        what: String,
+        /// What was asked for.
+        what: Asked,
         /// `/proc/sys/kernel/perf_event_paranoid`, if it could be read.
         paranoid: Option<i32>,
     },
@@ -54,7 +54,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NotPermitted { what, paranoid } => not_permitted(f, what, *paranoid),
+            Error::NotPermitted { what, paranoid } => not_permitted(f, *what, *paranoid),
             Error::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
             Error::Command { name, error } if error.kind() == io::ErrorKind::NotFound => {
                 write!(f, "{name}: command not found")
@@ -75,26 +75,62 @@ impl fmt::Display for Error {
     }
 }
 
-fn not_permitted(f: &mut fmt::Formatter<'_>, what: &str, paranoid: Option<i32>) -> fmt::Result {
+/// What the kernel may refuse to have sampled, each by a rule of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// User code of one's own processes.
+    Own,
+    /// The kernel, while it works for one's own processes.
+    Kernel,
+    /// Everything on a processor.
+    Machine,
+    /// A process that may be somebody else's.
+    Process(u32),
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Asked::Own => write!(f, "any process"),
+            Asked::Kernel => write!(f, "the kernel"),
+            Asked::Machine => write!(f, "the whole machine"),
+            Asked::Process(pid) => write!(f, "process {pid}"),
+        }
+    }
+}
+
+/// Says which setting it is, what to type, and what works without.
+fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>) -> fmt::Result {
     write!(f, "not allowed to sample {what}: ")?;
+    let level = match what {
+        Asked::Own => 2,
+        Asked::Kernel => 1,
+        Asked::Machine => 0,
+        Asked::Process(pid) => {
+            return write!(
+                f,
+                "it is another user's, or has privileges that this user lacks.\
+                 \n  do:       sudo plumb record -p {pid}\
+                 \n  or:       sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)\
+                 \n  without:  plumb record -p PID for your own processes, plumb record -- CMD"
+            );
+        }
+    };
     match paranoid {
         Some(level) => write!(f, "kernel.perf_event_paranoid is {level}, and this user lacks CAP_PERFMON.")?,
         None => write!(f, "this user lacks CAP_PERFMON.")?,
     }
-    let needed = if what == MACHINE { 0 } else { 2 };
     write!(
         f,
-        "\n  allow it:  run as root, or: sudo sysctl kernel.perf_event_paranoid={needed}\
-         \n  or:        sudo setcap cap_perfmon,cap_sys_ptrace=ep $(command -v plumb)"
+        "\n  do:       sudo sysctl kernel.perf_event_paranoid={level}, or run as root\
+         \n  or:       sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)"
     )?;
-    if what == MACHINE {
-        write!(f, "\n  without:   plumb record -- CMD, and plumb record -p PID for your own processes")?;
+    match what {
+        Asked::Kernel => write!(f, "\n  without:  plumb record samples user code"),
+        Asked::Machine => write!(f, "\n  without:  plumb record -- CMD, and -p PID for your own processes"),
+        Asked::Own | Asked::Process(_) => Ok(()),
     }
-    Ok(())
 }
-
-/// What [`Error::NotPermitted`] calls the whole machine.
-pub(crate) const MACHINE: &str = "the whole machine";
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
@@ -105,5 +141,30 @@ impl std::error::Error for Error {
             | Error::System { error, .. } => Some(error),
             Error::NotPermitted { .. } | Error::NoSuchProcess(_) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_setting_and_what_to_type() {
+        let text = |what| Error::NotPermitted { what, paranoid: Some(3) }.to_string();
+        assert!(text(Asked::Machine).contains("perf_event_paranoid is 3"));
+        assert!(text(Asked::Machine).contains("sysctl kernel.perf_event_paranoid=0"));
+        assert!(text(Asked::Machine).contains("without:"));
+        assert!(text(Asked::Kernel).contains("sysctl kernel.perf_event_paranoid=1"));
+        assert!(text(Asked::Own).contains("sysctl kernel.perf_event_paranoid=2"));
+        assert!(text(Asked::Process(7)).contains("sudo plumb record -p 7"));
+        assert!(!text(Asked::Process(7)).contains("paranoid"), "another user's process is no matter of that");
+    }
+
+    #[test]
+    fn a_command_that_cannot_start_exits_as_in_a_shell() {
+        let command = |kind: io::ErrorKind| Error::Command { name: "x".into(), error: kind.into() };
+        assert_eq!(command(io::ErrorKind::NotFound).exit_code(), 127);
+        assert_eq!(command(io::ErrorKind::PermissionDenied).exit_code(), 126);
+        assert_eq!(Error::NoSuchProcess(1).exit_code(), 1);
     }
 }

@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 
 use crate::attr::{Sampling, ring_owner};
 use crate::cgroup::Cgroup;
-use crate::error::Error;
+use crate::error::{Asked, Error};
 use crate::procfs;
 use crate::ring::Ring;
 use crate::sys::perf::{Event, Whom};
@@ -64,7 +64,7 @@ impl Rings {
                 Ok(owner) => owner,
                 // It went offline since it was listed.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
-                Err(error) => return Err(classify(error, "own threads")),
+                Err(error) => return Err(classify(error, Asked::Own)),
             };
             rings.push(Ring::map(owner.file(), bytes, page).map_err(Error::NoRing)?);
             owners.push((cpu, owner));
@@ -148,14 +148,14 @@ impl Events {
         match &self.attachment {
             Attachment::Cgroup(cgroup) => {
                 use std::os::fd::AsFd;
-                self.open_on_each(sampling, Whom::Cgroup(cgroup.as_fd()), "a cgroup")
+                self.open_on_each(sampling, Whom::Cgroup(cgroup.as_fd()), Asked::Machine)
             }
-            Attachment::Everyone => self.open_on_each(sampling, Whom::Everyone, crate::error::MACHINE),
+            Attachment::Everyone => self.open_on_each(sampling, Whom::Everyone, Asked::Machine),
             Attachment::Processes(pids) => self.open_for_tree(sampling, pids),
         }
     }
 
-    fn open_on_each(&self, sampling: Sampling, whom: Whom<'_>, what: &str) -> Result<Vec<Event>, Error> {
+    fn open_on_each(&self, sampling: Sampling, whom: Whom<'_>, what: Asked) -> Result<Vec<Event>, Error> {
         let attr = sampling.attr();
         let mut events = Vec::new();
         for (cpu, owner) in &self.rings.owners {
@@ -183,7 +183,7 @@ impl Events {
                 return Ok(events);
             }
             for tid in new {
-                match self.open_on_each(sampling, Whom::Thread(tid), "this process") {
+                match self.open_on_each(sampling, Whom::Thread(tid), Asked::Process(tid)) {
                     Ok(more) => events.extend(more),
                     Err(Error::System { error, .. }) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     // Of the tree, one that changed its user (setuid) can't be sampled; the others can.
@@ -196,10 +196,10 @@ impl Events {
 }
 
 /// Says what an error of perf_event_open means.
-pub(crate) fn classify(error: io::Error, what: &str) -> Error {
+pub(crate) fn classify(error: io::Error, what: Asked) -> Error {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
-            Error::NotPermitted { what: what.into(), paranoid: crate::host::Host::read().paranoid }
+            Error::NotPermitted { what, paranoid: crate::host::Host::read().paranoid }
         }
         Some(libc::ENOSYS) => Error::Unsupported(error),
         _ => Error::System { what: "perf_event_open", error },

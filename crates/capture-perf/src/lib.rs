@@ -26,7 +26,7 @@ mod sys;
 mod target;
 
 pub use attr::{Code, Counter, MAX_STACK_COPY};
-pub use error::Error;
+pub use error::{Asked, Error};
 pub use host::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 pub use ingest::{Filter, Ingest, Source, Statistics};
 pub use probe::Abilities;

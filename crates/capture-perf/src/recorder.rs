@@ -239,7 +239,11 @@ impl Recorder {
 
     /// Forgets processes that have ended; an end if there is none left.
     fn heed_ends(&mut self, gone: &[bool]) -> Option<End> {
-        if self.child.is_some() || self.pids.is_empty() {
+        if self.child.is_some() {
+            // SIGCHLD tells too, unless another thread of the program takes it.
+            return if gone.contains(&true) { self.reap() } else { None };
+        }
+        if self.pids.is_empty() {
             return None;
         }
         if gone.contains(&true) {
@@ -291,7 +295,7 @@ fn release(held: Held, launch: &Launch) -> Result<Child, Error> {
 }
 
 fn failed(launch: &Launch, error: std::io::Error) -> Error {
-    Error::Command { name: launch.program.to_string_lossy().into_owned(), error }
+    Error::Command { name: launch.program.to_string_lossy().into_owned(), error: launch.explain(error) }
 }
 
 fn ingest_for(target: &Target, events: &Events, pids: &[u32]) -> Ingest {

@@ -8,7 +8,7 @@ use plumb_profile::Scope;
 
 use crate::attr::{Code, Counter, Sampling};
 use crate::cgroup::Cgroup;
-use crate::error::{Error, MACHINE};
+use crate::error::{Asked, Error};
 use crate::events::{Attachment, classify};
 use crate::host::Host;
 use crate::probe::Abilities;
@@ -36,11 +36,11 @@ pub(crate) fn choose(
     options: &Options,
 ) -> Result<(Sampling, Vec<String>), Error> {
     let mut limits = Vec::new();
-    abilities.own.map_err(|error| classify(error, "your own processes"))?;
+    abilities.own.map_err(|error| classify(error, Asked::Own))?;
     let mut code = options.code;
     if let (Code::All | Code::Kernel, Err(error)) = (code, abilities.kernel) {
         if code == Code::Kernel {
-            return Err(classify(error, "the kernel"));
+            return Err(classify(error, Asked::Kernel));
         }
         code = Code::User;
         limits.push(format!(
@@ -78,7 +78,7 @@ pub(crate) fn attach(
 ) -> Result<Attachment, Error> {
     if let Err(error) = machine {
         if matches!(target, Target::Machine) {
-            return Err(classify(error, MACHINE));
+            return Err(classify(error, Asked::Machine));
         }
         limits.push(format!(
             "events are inherited from thread to thread, which misses much of short-lived processes ({}); \

@@ -1,6 +1,7 @@
 //! Who is to be recorded, and how.
 
 use std::ffi::OsString;
+use std::io;
 use std::process::Command;
 
 use crate::attr::Code;
@@ -32,6 +33,20 @@ impl Launch {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    /// What an exec's error means: a folder of PATH that may not be searched gives the same error as a program that
+    /// may not be run.
+    pub(crate) fn explain(&self, error: io::Error) -> io::Error {
+        let is_path = self.program.as_encoded_bytes().contains(&b'/');
+        if error.kind() != io::ErrorKind::PermissionDenied || is_path {
+            return error;
+        }
+        let set =
+            self.environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+        let path = set.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+        let found = std::env::split_paths(&path).any(|folder| folder.join(&self.program).is_file());
+        if found { error } else { io::ErrorKind::NotFound.into() }
     }
 
     /// The last part of the program's path, as the kernel will name the process.
