@@ -74,7 +74,8 @@ fn outcome(profile: &Profile, stack: StackId) -> Outcome {
 fn by_file(profile: &Profile, counts: BTreeMap<(Cut, Option<DsoId>), u64>) -> Vec<Cause> {
     let mut merged: BTreeMap<(Cut, Option<String>), u64> = BTreeMap::new();
     for ((cut, dso), samples) in counts {
-        let file = dso.map(|dso| name(profile, dso));
+        // A deep stack is no file's fault.
+        let file = dso.filter(|_| cut != Cut::CopyTooShort).map(|dso| name(profile, dso));
         *merged.entry((cut, file)).or_default() += samples;
     }
     let mut causes: Vec<Cause> =

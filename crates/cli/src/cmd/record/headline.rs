@@ -12,6 +12,10 @@ use super::output::Written;
 
 /// Causes that are named one by one.
 const CAUSES: usize = 5;
+/// With fewer samples than these a coverage says nothing.
+const ENOUGH_SAMPLES: f64 = 20.0;
+/// With less processor time than this a share of it says nothing.
+const ENOUGH_SECONDS: f64 = 0.1;
 
 /// Prints it.
 pub(super) fn print(profile: &Profile, setup: &Setup, target: Option<CpuTime>, written: &Written) {
@@ -35,17 +39,18 @@ fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>) -> Vec<Strin
 fn samples(profile: &Profile, setup: &Setup, target: Option<CpuTime>, samples: u64) -> String {
     let mut text = format!("{samples} samples");
     if let Some(target) = target {
-        // Only the code that is sampled can be covered.
-        let (time, whose) = match setup.code {
-            Code::All => (target.total(), "processor time"),
-            Code::User => (target.user, "user time"),
-            Code::Kernel => (target.system, "kernel time"),
+        // Only the code that is sampled can be covered. The kernel splits time into user and system by what its own
+        // tick finds, so that the parts are less exact than the sum.
+        let (time, whose, about) = match setup.code {
+            Code::All => (target.total(), "processor time", ""),
+            Code::User => (target.user, "user time", "about "),
+            Code::Kernel => (target.system, "kernel time", "about "),
         };
         let asked = time.as_secs_f64() * f64::from(setup.frequency_hz);
         text += &format!(" in {:.2} s of {whose}", time.as_secs_f64());
-        if asked >= 1.0 {
+        if asked >= ENOUGH_SAMPLES {
             let share = samples as f64 / asked * 100.0;
-            text += &format!(", coverage {share:.1}% at {} a second", setup.frequency_hz);
+            text += &format!(", coverage {about}{share:.1}% at {} a second", setup.frequency_hz);
         }
     }
     text + &format!(", {} lost", profile.meta.lost_samples)
@@ -61,10 +66,12 @@ fn stack_lines(stacks: &Stacks) -> Vec<String> {
         first += &format!(", {} cut:", percent(unknown, stacks.samples));
     }
     let mut lines = vec![first];
-    for cause in stacks.causes.iter().take(CAUSES) {
+    let mut causes = stacks.causes.iter().take(CAUSES).peekable();
+    while let Some(cause) = causes.next() {
         lines.push(format!("  {:>6}  {}", percent(cause.samples, stacks.samples), cause.text()));
-        if !cause.remedy().is_empty() {
-            lines.push(format!("          -> {}", cause.remedy()));
+        let remedy = cause.remedy();
+        if !remedy.is_empty() && causes.peek().is_none_or(|next| next.remedy() != remedy) {
+            lines.push(format!("          -> {remedy}"));
         }
     }
     let rest: u64 = stacks.causes.iter().skip(CAUSES).map(|cause| cause.samples).sum();
@@ -76,9 +83,9 @@ fn stack_lines(stacks: &Stacks) -> Vec<String> {
 
 fn own(profile: &Profile, target: Option<CpuTime>) -> Option<String> {
     let own = Duration::from_nanos(profile.meta.recorder_cpu_ns?).as_secs_f64();
-    let mut text = format!("plumb itself took {own:.2} s of processor time");
+    let mut text = format!("recording took {own:.2} s of processor time itself");
     let target = target.map_or(0.0, |target| target.total().as_secs_f64());
-    if target > 0.0 {
+    if target >= ENOUGH_SECONDS {
         text += &format!(", {:.1}% of the target's", own / target * 100.0);
     }
     Some(text)
