@@ -49,10 +49,7 @@ impl Live {
         }
         self.line(&match progress {
             Progress::File { path, done, total } => format!("plumb: symbols: file {done} of {total}: {path}"),
-            Progress::Download { url, bytes, total: Some(total) } => {
-                format!("plumb: {url}: {} of {} KiB", bytes >> 10, total >> 10)
-            }
-            Progress::Download { url, bytes, total: None } => format!("plumb: {url}: {} KiB", bytes >> 10),
+            Progress::Download { url, bytes } => format!("plumb: {url}: {} KiB", bytes >> 10),
         });
     }
 
