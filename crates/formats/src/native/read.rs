@@ -16,7 +16,7 @@ pub use error::ReadError;
 
 /// Reads a recording that [`write`](super::write) wrote, of this format version or an older one.
 ///
-/// Memory is bounded by the size of the input: see [`archive::Archive::open`].
+/// What is kept in memory is bounded by the size of the input: 64 MiB, and 256 bytes for each of its bytes.
 pub fn read<R: Read + Seek>(input: R) -> Result<Profile, ReadError> {
     let mut archive = archive::Archive::open(input)?;
     let mut profile = Profile { meta: archive.meta()?, ..Profile::default() };

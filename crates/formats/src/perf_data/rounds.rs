@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// Records that wait may take this much memory; then they are put in order as if a round had ended.
 const LIMIT: usize = 256 << 20;
 /// Buffers kept for use again.
-const SPARE: usize = 4096;
+const SPARE: usize = 512;
 
 /// A record that waits.
 pub(super) struct Pending<T> {
