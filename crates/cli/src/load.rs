@@ -55,3 +55,49 @@ fn read<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile> {
     }
     Ok(profile)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(name: &str, bytes: &[u8]) -> String {
+        let path = std::env::temp_dir().join(format!("plumb-load-{}-{name}", std::process::id()));
+        std::fs::write(&path, bytes).unwrap();
+        let error = load(&path).unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+        let message = format!("{error:#}");
+        assert!(message.starts_with(&path.display().to_string()), "{message}");
+        message
+    }
+
+    #[test]
+    fn errors_name_the_file_the_place_and_what_is_needed() {
+        let text = message("text", b"main;work 12\n");
+        assert!(text.contains("text") && text.contains("perf.data file is needed"), "{text}");
+        let mut recording = Cursor::new(Vec::new());
+        native::write(&Profile::default(), &mut recording).unwrap();
+        let cut = message("cut", &recording.into_inner()[..1000]);
+        assert!(cut.contains("offset 1000") && cut.contains("cut off"), "{cut}");
+        let header = message("header", b"PERFILE2\x68\0\0\0\0\0\0\0\x90");
+        assert!(header.contains("offset 17"), "{header}");
+    }
+
+    #[test]
+    fn without_a_recording_the_next_step_is_said() {
+        let error = load(Path::new(DEFAULT)).unwrap_err().to_string();
+        assert!(error.contains("plumb record -- CMD"), "{error}");
+        let error = format!("{:#}", load(Path::new("no/such/file")).unwrap_err());
+        assert!(error.starts_with("no/such/file: No such file"), "{error}");
+    }
+
+    #[test]
+    fn a_recording_comes_back() {
+        let mut profile = Profile::default();
+        profile.meta.host = "here".into();
+        let mut recording = Cursor::new(Vec::new());
+        native::write(&profile, &mut recording).unwrap();
+        let back = read(Cursor::new(recording.into_inner()), "made").unwrap();
+        assert_eq!(back.meta.host, "here");
+        assert!(back.meta.symbolized);
+    }
+}
