@@ -13,7 +13,9 @@ const MAX_NAME: usize = 1 << 16;
 /// Longest linkage name that is tried.
 const MAX_LINKAGE_NAME: usize = 1 << 16;
 /// Nested levels while parsing: at most a few hundred bytes of stack each.
-const MAX_DEPTH: u32 = 192;
+const MAX_DEPTH: u32 = 96;
+/// Shorter forms that are tried of a name that can't be parsed as a whole.
+const MAX_TRIES: usize = 32;
 
 /// The readable form of a linkage name; the name itself if it isn't mangled.
 pub(crate) fn demangle(linkage_name: &str) -> String {
@@ -50,12 +52,71 @@ fn cpp(name: &str) -> Option<String> {
     if !name.starts_with("_Z") && !name.starts_with("_GLOBAL_") {
         return None;
     }
+    // What compilers put behind the names of copies of a function (`.isra.0`, `.cold`) is left out as by perf.
+    let name = name.split('.').next()?;
+    cpp_whole(name).or_else(|| {
+        // The parser doesn't know all expressions in return types and parameters (`enable_if`), which are left out
+        // anyway: what comes before them will do. Each end of a list is a place where the name may be whole.
+        let ends = name.rmatch_indices('E').map(|(at, _)| at + 1).filter(|&end| end < name.len());
+        ends.take(MAX_TRIES).find_map(|end| cpp_whole(&name[..end]))
+    })
+}
+
+fn cpp_whole(name: &str) -> Option<String> {
     let parse = ParseOptions::default().recursion_limit(MAX_DEPTH);
     let symbol = Symbol::new_with_options(name, &parse).ok()?;
     let options = DemangleOptions::new().no_params().no_return_type().recursion_limit(MAX_DEPTH);
     let mut out = Bounded(String::new());
     symbol.structured_demangle(&mut out, &options).ok()?;
-    Some(out.0)
+    Some(with_suffixes(without_qualifiers(&out.0)))
+}
+
+/// A name with its numbers as binutils writes them: `get<0ul>`, not `get<(unsigned long)0>`.
+fn with_suffixes(name: &str) -> String {
+    const TYPES: [(&str, &str); 5] = [
+        ("(unsigned long long)", "ull"),
+        ("(unsigned long)", "ul"),
+        ("(unsigned int)", "u"),
+        ("(long long)", "ll"),
+        ("(long)", "l"),
+    ];
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find('(') {
+        let (before, behind) = rest.split_at(at);
+        out.push_str(before);
+        let found = TYPES.iter().find_map(|&(prefix, suffix)| {
+            let number = behind.strip_prefix(prefix)?;
+            let length = number.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'-').count();
+            (length > 0).then(|| (&number[..length], suffix, &number[length..]))
+        });
+        match found {
+            Some((number, suffix, after)) => {
+                out.push_str(number);
+                out.push_str(suffix);
+                rest = after;
+            }
+            None => {
+                out.push('(');
+                rest = &behind[1..];
+            }
+        }
+    }
+    out + rest
+}
+
+/// A name without the `const` and `&` that belong to the parameters left out (`List::size const`).
+fn without_qualifiers(mut name: &str) -> &str {
+    // What comes behind `operator ` is a type, whose qualifiers are its own.
+    while let Some(shorter) =
+        [" const", " volatile", " &&", " &"].iter().find_map(|end| name.strip_suffix(end))
+    {
+        if shorter.contains("operator ") {
+            break;
+        }
+        name = shorter;
+    }
+    name
 }
 
 /// A string that refuses to grow beyond [`MAX_NAME`].
@@ -68,5 +129,39 @@ impl Write for Bounded {
         }
         self.0.push_str(text);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::demangle;
+
+    #[test]
+    fn names_of_every_kind() {
+        assert_eq!(demangle("main"), "main");
+        assert_eq!(demangle("memcpy@@GLIBC_2.14"), "memcpy");
+        assert_eq!(demangle("_ZNK5Local5twiceEv.isra.0"), "Local::twice");
+        assert_eq!(demangle("_ZSt3getILm0EiEvv"), "std::get<0ul, int>");
+        assert_eq!(demangle("_ZNK3FoocvPKcEv"), "Foo::operator char const*");
+        assert_eq!(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
+        assert_eq!(demangle("_RNvCs1234_7mycrate3foo"), "mycrate::foo");
+    }
+
+    #[test]
+    fn names_made_to_blow_up_are_left_as_they_are() {
+        // On as much stack as the workers have.
+        let thread = std::thread::Builder::new().stack_size(crate::work::STACK);
+        thread.spawn(blow_up).unwrap().join().unwrap();
+    }
+
+    fn blow_up() {
+        let nested = format!("_Z1f{}i{}", "P".repeat(60_000), "");
+        assert_eq!(demangle(&nested), nested);
+        let templates = format!("_Z1f{}", "IX1gI".repeat(5000));
+        assert_eq!(demangle(&templates), templates);
+        // Each substitution doubles what the one before stands for.
+        let mut doubling = "_Z1fI1aS_IS_S_E".to_owned();
+        (0..36).for_each(|n| doubling += &format!("S_IS{n:X}_S{n:X}_E"));
+        assert!(demangle(&doubling).len() <= super::MAX_NAME);
     }
 }

@@ -12,6 +12,9 @@ use crate::job::{Answer, Job};
 use crate::options::{Options, Progress};
 use crate::summary::Missing;
 
+/// A worker's stack: deeper than usual, because demanglers are recursive.
+pub(crate) const STACK: usize = 8 << 20;
+
 /// What a worker says.
 pub(crate) enum Message {
     /// For the user.
@@ -40,7 +43,6 @@ pub(crate) fn run(
         let (sender, receiver) = mpsc::channel();
         for _ in 0..threads.min(total) {
             let (sender, queue, solve) = (sender.clone(), &queue, &solve);
-            // The stack is deeper than the default because demanglers and DWARF trees are recursive.
             let worker = move || {
                 while let Some(job) = next(queue) {
                     let answer = guarded(&job, &sender, solve);
@@ -49,7 +51,7 @@ pub(crate) fn run(
                     }
                 }
             };
-            let builder = thread::Builder::new().name("symbolize".into()).stack_size(8 << 20);
+            let builder = thread::Builder::new().name("symbolize".into()).stack_size(STACK);
             if builder.spawn_scoped(scope, worker).is_err() && answers.is_empty() {
                 // No thread to be had: this one does what is left, below.
                 break;
