@@ -1,8 +1,8 @@
 //! The picture as an SVG, drawn by `inferno`: every viewer of flame graphs knows its looks, its search and its zoom.
 
 use anyhow::{Context, Result};
-use inferno::flamegraph::color::{Color, PaletteMap};
-use inferno::flamegraph::{Direction, Options, from_lines};
+use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
+use inferno::flamegraph::{Direction, Options, TextTruncateDirection, from_lines};
 use plumb_analyze::{BoxKind, Flame, Label};
 
 use super::facts::Facts;
@@ -23,6 +23,9 @@ pub fn picture(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
     options.min_width = narrowest;
     options.subtitle = Some(subtitle(flame, facts, narrowest));
     options.palette_map = Some(&mut colours);
+    options.bgcolors = Some(BackgroundColor::Flat(GROUND));
+    // The end of a C++ name is its arguments; what tells functions apart is at its beginning.
+    options.text_truncate_direction = TextTruncateDirection::Right;
     options.direction = if facts.icicle { Direction::Inverted } else { Direction::Straight };
     options.count_name = if each.is_some() { "samples".to_owned() } else { facts.unit.clone() };
     options.name_type = "Function:".to_owned();
@@ -30,6 +33,9 @@ pub fn picture(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
     from_lines(&mut options, lines.iter().map(String::as_str), &mut out).context("drawing the SVG")?;
     Ok(out)
 }
+
+/// What the boxes stand on.
+const GROUND: Color = Color { r: 251, g: 250, b: 248 };
 
 /// Boxes that an SVG may have: viewers slow down with every one.
 const MOST_BOXES: usize = 10_000;
