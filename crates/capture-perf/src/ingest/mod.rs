@@ -52,8 +52,8 @@ pub struct Ingest {
     samples: Vec<Sample>,
     /// Per processor the process and thread that exited there last.
     last_exit: FxHashMap<u32, (u32, u32)>,
-    /// Processes that exited lately.
-    exited: VecDeque<u32>,
+    /// Processes and threads that exited lately, and whether the thread was the last of its process.
+    exited: VecDeque<(u32, u32, bool)>,
     /// How many of the used mappings of its space a process row has in the profile already.
     noted: FxHashMap<ProcessId, usize>,
     // Buffers that are kept from sample to sample.
@@ -192,3 +192,7 @@ impl Ingest {
         (self.profile, self.statistics)
     }
 }
+
+#[cfg(test)]
+#[path = "ingest_tests.rs"]
+mod tests;

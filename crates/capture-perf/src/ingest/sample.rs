@@ -19,7 +19,7 @@ impl Ingest {
         self.base = None;
         self.kernel_part(sample);
         let kernel_frames = self.leaf_first.len();
-        let mut ending = if pid == 0 { Ending::Absent } else { self.user_part(sample, tid) };
+        let mut ending = if pid == 0 { Ending::Absent } else { self.user_part(sample, pid, tid) };
         if self.is_old_image(pid, sample, ending) {
             self.leaf_first.truncate(kernel_frames);
             ending = Ending::Absent;

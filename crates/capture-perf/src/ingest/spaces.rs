@@ -82,6 +82,12 @@ impl Spaces {
         }
     }
 
+    /// How many there are at the most at one time.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.spaces.len()
+    }
+
     /// The space.
     pub(super) fn get(&self, id: SpaceId) -> &Space {
         &self.spaces[id.0 as usize]

@@ -24,6 +24,8 @@ pub(super) struct Process {
     pub(super) just_exec: bool,
     /// Threads known to run.
     pub(super) threads: u32,
+    /// How often its mappings were read again because one was missing.
+    pub(super) refreshed: u8,
     pub(super) row: Option<ProcessId>,
 }
 
@@ -38,6 +40,7 @@ pub(super) struct Thread {
     pub(super) stitcher: Option<Box<Stitcher>>,
     /// Samples since the last one with a readable stack that an exec may explain, see `exec`.
     pub(super) pending: Vec<Pending>,
+    pub(super) exited: bool,
     pub(super) row: Option<ThreadId>,
 }
 
@@ -118,13 +121,18 @@ impl Tasks {
         }
     }
 
-    /// A thread has gone: its memory is freed, its row stays for what the kernel still does on its behalf.
-    pub(super) fn exit(&mut self, tid: u32) {
-        let Some(thread) = self.threads.get_mut(&tid) else { return };
-        thread.last = LastStack::default();
-        thread.stitcher = None;
-        if let Some(process) = self.processes.get_mut(&thread.pid) {
-            process.threads = process.threads.saturating_sub(1);
+    /// A thread has gone: its memory is freed, its row stays for what the kernel still does on its behalf. Returns
+    /// whether its process has gone with it.
+    pub(super) fn exit(&mut self, pid: u32, tid: u32) -> bool {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.last = LastStack::default();
+            thread.stitcher = None;
+            thread.exited = true;
         }
+        let Some(process) = self.processes.get_mut(&pid) else { return false };
+        // Of processes that no record told of it is not known how many threads they have.
+        let was_known = process.threads > 0;
+        process.threads = process.threads.saturating_sub(1);
+        process.threads == 0 && (was_known || pid == tid)
     }
 }

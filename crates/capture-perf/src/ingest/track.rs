@@ -13,8 +13,10 @@ use super::{Filter, Ingest, Source};
 /// Build ids by path, as a recording lists them.
 pub(super) type BuildIds = HashMap<Box<[u8]>, Box<[u8]>>;
 
-/// How many exited processes keep their mappings.
+/// How many exited tasks are kept, for samples of their last moments.
 const REMEMBERED_EXITS: usize = 64;
+/// How often the mappings of a process are read again because some are missing.
+const MAX_REFRESHES: u8 = 8;
 
 impl Ingest {
     pub(super) fn comm(&mut self, comm: &wire::Comm<'_>, is_exec: bool) {
@@ -67,19 +69,38 @@ impl Ingest {
         if let Some(cpu) = cpu {
             self.last_exit.insert(cpu, (exit.pid, exit.tid));
         }
-        self.tasks.exit(exit.tid);
-        if self.tasks.processes.get(&exit.pid).is_some_and(|process| process.threads == 0) {
-            self.exited.push_back(exit.pid);
-        }
+        let process_gone = self.tasks.exit(exit.pid, exit.tid);
+        self.exited.push_back((exit.pid, exit.tid, process_gone));
         // Since Linux 6.16 the record comes before the memory goes: it may still be sampled for a while.
         if self.exited.len() > REMEMBERED_EXITS
-            && let Some(pid) = self.exited.pop_front()
-            && let Some(process) = self.tasks.processes.get_mut(&pid)
-            && process.threads == 0
-            && let Some(space) = process.space.take()
+            && let Some((pid, tid, process_gone)) = self.exited.pop_front()
+        {
+            self.forget(pid, tid, process_gone);
+        }
+    }
+
+    /// Frees what is kept of a task, unless its numbers were used again since.
+    fn forget(&mut self, pid: u32, tid: u32, process_gone: bool) {
+        if self.tasks.threads.get(&tid).is_some_and(|thread| thread.exited) {
+            self.tasks.threads.remove(&tid);
+        }
+        if process_gone
+            && self.tasks.processes.get(&pid).is_some_and(|process| process.threads == 0)
+            && let Some(space) = self.tasks.processes.remove(&pid).and_then(|process| process.space)
         {
             self.spaces.release(space);
         }
+    }
+
+    /// Reads the mappings of a running process again, because a sample has an address that is in none of them: a
+    /// record was lost. Returns whether that was done; it is not done often.
+    pub(super) fn refresh(&mut self, pid: u32) -> bool {
+        let Some(process) = self.tasks.processes.get_mut(&pid) else { return false };
+        if self.source != Source::Live || process.just_exec || process.refreshed >= MAX_REFRESHES {
+            return false;
+        }
+        process.refreshed += 1;
+        self.read_mappings(pid)
     }
 
     pub(super) fn mmap(&mut self, mmap: &wire::Mmap<'_>, misc: u16) {
@@ -170,10 +191,15 @@ impl Ingest {
         let threads = plumb_process::threads(pid);
         process.threads = u32::try_from(threads.len()).unwrap_or(u32::MAX);
         threads.into_iter().for_each(|tid| self.meet_thread(pid, tid));
-        let text = plumb_process::mappings(pid).unwrap_or_default();
+        self.read_mappings(pid);
+    }
+
+    fn read_mappings(&mut self, pid: u32) -> bool {
+        let Some(text) = plumb_process::mappings(pid) else { return false };
         for line in parse_maps(&text).filter(|line| line.executable) {
             self.map_line(pid, &line);
         }
+        true
     }
 
     fn map_line(&mut self, pid: u32, line: &MapLine<'_>) {

@@ -113,37 +113,31 @@ fn found_of(method: Method) -> Found {
 
 impl Ingest {
     /// Appends the user frames of a sample to `self.leaf_first`, innermost first, and says how they end.
-    pub(super) fn user_part(&mut self, sample: &wire::Sample<'_>, tid: u32) -> Ending {
+    pub(super) fn user_part(&mut self, sample: &wire::Sample<'_>, pid: u32, tid: u32) -> Ending {
+        let space = self.tasks.processes.get(&pid).and_then(|process| process.space);
         if !sample.asked_registers {
-            return self.user_callchain(sample);
+            return self.user_callchain(sample, space);
         }
         let Some(sampled) = sample.registers else { return Ending::Absent };
-        let space = self
-            .tasks
-            .threads
-            .get(&tid)
-            .map(|thread| thread.pid)
-            .and_then(|pid| self.tasks.processes.get(&pid)?.space);
-        let Some(space) = space else {
-            return if matches!(sample.stack, Stack::None) {
-                Ending::Absent
-            } else {
-                Ending::Cut(Cut::NotMapped, None)
-            };
-        };
-        if sampled.abi == perf::PERF_SAMPLE_REGS_ABI_32 || !self.can_unwind() {
-            return self.only_pc(&sampled, space);
-        }
         let (bytes, full) = match sample.stack {
             Stack::Copied { bytes, full } => (bytes, full),
             // The kernel copies nothing for a task without memory: it is exiting.
             Stack::None if sample.in_kernel => return Ending::Absent,
             Stack::None => (&[][..], false),
-            Stack::NotAsked => return self.user_callchain(sample),
+            Stack::NotAsked => return self.user_callchain(sample, space),
         };
+        let Some(space) = space else { return Ending::Cut(Cut::NotMapped, None) };
+        if sampled.abi == perf::PERF_SAMPLE_REGS_ABI_32 || !self.can_unwind() {
+            return self.only_pc(&sampled, space);
+        }
         let Some(registers) = registers(&sampled) else { return Ending::Cut(Cut::NoUserStack, None) };
         let mut memory = Copy { base: registers.sp(), bytes, full };
         let mut end = self.walk(space, &registers, &mut memory);
+        let mut space = space;
+        if end == End::NotMapped && self.refresh(pid) {
+            space = self.tasks.processes.get(&pid).and_then(|process| process.space).unwrap_or(space);
+            end = self.walk(space, &registers, &mut memory);
+        }
         if sample.in_kernel && self.walked.len() == 1 && matches!(end, End::NoUnwindInfo | End::NotMapped) {
             // In a system call the program counter is past the `syscall`, which may end its function, as it does in
             // glibc's `__restore_rt`. Nothing is known of that place, so nothing is lost by looking before it.
@@ -232,9 +226,8 @@ impl Ingest {
 
     /// The user part of the kernel's own callchain (frame pointers), for recordings without registers. Whether it
     /// reaches the root can't be told; it is taken as it is.
-    fn user_callchain(&mut self, sample: &wire::Sample<'_>) -> Ending {
-        let thread = self.tasks.threads.get(&sample.tid).map(|thread| thread.pid).unwrap_or(sample.pid);
-        let Some(space) = self.tasks.processes.get(&thread).and_then(|process| process.space) else {
+    fn user_callchain(&mut self, sample: &wire::Sample<'_>, space: Option<SpaceId>) -> Ending {
+        let Some(space) = space else {
             return if sample.in_kernel { Ending::Absent } else { Ending::Cut(Cut::NotMapped, None) };
         };
         let before = self.leaf_first.len();
