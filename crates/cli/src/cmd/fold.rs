@@ -17,7 +17,7 @@ pub struct Args {
     /// The recording, or a perf.data file
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
-    /// Mark kernel frames with _[k], inlined calls with _[i] and JIT code with _[j]
+    /// Mark kernel frames with `_[k]`, inlined calls with `_[i]` and JIT code with `_[j]`
     #[arg(long)]
     annotate: bool,
     /// Count in the event's unit (nanoseconds of cpu-clock) instead of samples

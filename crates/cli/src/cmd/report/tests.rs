@@ -164,6 +164,25 @@ fn trees_show_branches_and_what_was_cut() {
 }
 
 #[test]
+fn long_recursion_is_passed_over() {
+    let mut made = Made::new();
+    made.sample("a", &format!("main@app;{}leaf@app", "down@app;".repeat(100)), 1);
+    let text = report(&made.profile, &["--tree"]);
+    assert_eq!(
+        body(&text),
+        [
+            "   100.00%     0.00%  main  [app]",
+            "   100.00%     0.00%  down  [app]",
+            "                      ⋮ 98 more calls of itself",
+            "   100.00%     0.00%  down  [app]",
+            "   100.00%   100.00%  leaf  [app]",
+        ]
+    );
+    let all: Value = serde_json::from_str(&report(&made.profile, &["--tree", "--json"])).unwrap();
+    assert_eq!(all["reports"][0]["trees"][0]["nodes"].as_array().unwrap().len(), 102);
+}
+
+#[test]
 fn a_function_that_is_not_there_is_an_error_with_help() {
     let error = try_report(&example().profile, &["--callers", "SEND"], None).unwrap_err().to_string();
     assert!(error.contains("`SEND`") && error.contains("\n  send\n  tcp_send"), "{error}");

@@ -49,6 +49,9 @@ fn dso_count(view: &View<'_>) -> usize {
     view.frames().map(|(_, frame)| frame.dso).collect::<BTreeSet<_>>().len()
 }
 
+/// So many calls of a function by itself are all shown.
+const FEW_CALLS: usize = 4;
+
 struct Writer<'a, 'p> {
     view: &'a View<'p>,
     tree: &'a Tree,
@@ -84,6 +87,11 @@ impl Writer<'_, '_> {
         let name = self.name(node, out.width.map(|width| width.saturating_sub(used + 1).max(20)));
         writeln!(out, "{}{}{}", out.styled(heat(share), &numbers), next.lead, printable(&name))?;
         if let &[only] = &*node.children {
+            let (only, skipped) = self.skip_recursion(next.node, only);
+            if skipped > 0 {
+                let blank = " ".repeat(numbers.chars().count());
+                writeln!(out, "{blank}{}⋮ {skipped} more calls of itself", next.below)?;
+            }
             pending.push(Pending { node: only, lead: next.below.clone(), below: next.below });
             return Ok(());
         }
@@ -97,6 +105,24 @@ impl Writer<'_, '_> {
             });
         }
         Ok(())
+    }
+
+    /// Where a function calls itself and only itself many times over, the last of these calls and how many were
+    /// passed over; otherwise the next call.
+    fn skip_recursion(&self, node: usize, next: usize) -> (usize, usize) {
+        let symbol = |node: usize| match self.tree.nodes[node].call {
+            Call::Frame { frame, .. } => Some(self.view.frame(frame).symbol),
+            Call::Comm(_) => None,
+        };
+        let mut last = next;
+        let mut skipped = 0;
+        while let &[only] = &*self.tree.nodes[last].children
+            && [last, only].into_iter().all(|call| symbol(call) == symbol(node))
+        {
+            last = only;
+            skipped += 1;
+        }
+        if skipped >= FEW_CALLS { (last, skipped) } else { (next, 0) }
     }
 
     fn numbers(&self, total: Cost, own: Cost) -> String {
