@@ -8,6 +8,6 @@ step() { printf '\n== %s\n' "$*"; "$@"; }
 step cargo fmt --all --check
 step cargo run -q -p xtask -- tidy
 step cargo clippy --workspace --all-targets -- -D warnings
-RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps --document-private-items --quiet
+step env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --quiet
 step xtask/web.sh
 step make test
