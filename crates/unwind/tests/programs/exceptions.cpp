@@ -26,7 +26,7 @@ __attribute__((noinline)) long deeper(int depth) {
 
 int main() {
     std::map<int, std::string> caught;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 5; i++) {
         try {
             sum += deeper(i);
         } catch (const std::exception &e) {
