@@ -62,7 +62,7 @@ async function open(stacks, facts, options = {}, hash = "") {
     numbers: async () => (await tab.locator("#details .numbers > div").allTextContents()).join(", "),
     matched: () => tab.locator(".matched").textContent(),
     hash: () => tab.evaluate(() => decodeURIComponent(location.hash)),
-    settle: () => tab.waitForTimeout(250),
+    settle: () => tab.waitForTimeout(400),
     shot: async (name) => shots && (await tab.screenshot({ path: join(shots, `${name}.png`) })),
     close: async () => {
       assert.deepEqual(wrong, []);
@@ -372,8 +372,9 @@ const tests = {
       for (const [name, ms] of Object.entries(times)) console.log(`  ${name.padEnd(8)} ${ms.toFixed(0)} ms`);
     }
     await it.shot("large");
-    assert.ok(times.drawn < 2500, `first picture after ${times.drawn} ms`);
-    assert.ok(times.zoomed < 500, `zoomed after ${times.zoomed} ms`);
+    // Ten times what a free machine needs: a machine under test is rarely free.
+    assert.ok(times.drawn < 4000, `first picture after ${times.drawn} ms`);
+    assert.ok(times.zoomed < 1000, `zoomed after ${times.zoomed} ms`);
     await it.close();
   },
 };

@@ -118,8 +118,13 @@ export class App {
     );
     if (hash === location.hash.slice(1)) return;
     const url = hash === "" ? location.pathname + location.search : `#${hash}`;
-    if (isStep) history.pushState(null, "", url);
-    else history.replaceState(null, "", url);
+    try {
+      if (isStep) history.pushState(null, "", url);
+      else history.replaceState(null, "", url);
+    } catch {
+      // Some browsers let a page from a file change nothing but its hash.
+      location.hash = hash;
+    }
   }
 
   /** Puts up the scene of one function's calls, or of everything. */
