@@ -18,6 +18,7 @@ use crate::dwarf::store::Store;
 use crate::dwarf::{self, Found, Resolver};
 use crate::elf::Image;
 use crate::job::{Answer, FoundFunction, Job, Place};
+use crate::mini;
 use crate::options::Options;
 use crate::summary::Missing;
 use crate::symbols::FileSymbols;
@@ -40,10 +41,11 @@ pub(crate) fn solve(job: &Job, options: &Options, fetch: &Fetch) -> Answer {
 /// Resolves the frames from an image that is known to be the right one.
 pub(crate) fn with_image(job: &Job, image: &Image, options: &Options, fetch: &Fetch, answer: &mut Answer) {
     let debug = debug_file::find(image, options, fetch, answer);
+    let mini = mini::find(image, debug.image(), answer);
     let frames = stated(job, image);
     let mut addresses: Vec<u64> = frames.iter().map(|&(_, address)| address).collect();
     addresses.dedup();
-    let symbols = FileSymbols::read(image, debug.image(), &addresses, answer);
+    let symbols = FileSymbols::read(image, debug.image(), mini.as_ref(), &addresses, answer);
     let found =
         if options.lines { lines(image, &debug, options, &addresses, answer) } else { HashMap::new() };
     let mut writer = Writer { answer, symbols: &symbols, functions: HashMap::new(), inlined: HashMap::new() };
@@ -106,7 +108,7 @@ fn lines(
 /// Writes frames into an answer, each function's text once.
 struct Writer<'a> {
     answer: &'a mut Answer,
-    symbols: &'a FileSymbols,
+    symbols: &'a FileSymbols<'a>,
     /// By start address, functions that have a symbol.
     functions: HashMap<u64, u32>,
     /// By identity of its name, functions that DWARF named.

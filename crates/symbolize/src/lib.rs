@@ -21,6 +21,7 @@ mod mini;
 mod options;
 mod perf_map;
 mod plt;
+mod strings;
 mod summary;
 mod symbols;
 mod symtab;

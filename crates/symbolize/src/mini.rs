@@ -3,7 +3,10 @@
 
 use std::io::Read;
 
+use object::elf::SHT_SYMTAB;
+
 use crate::elf::Image;
+use crate::job::Answer;
 use crate::summary::Missing;
 
 /// Largest inner file. The largest in practice have a few megabytes.
@@ -11,8 +14,18 @@ const MAX_SIZE: u64 = 256 << 20;
 /// Most memory that decompressing may take, in KiB: xz's strongest preset needs 65 MiB.
 const MAX_MEMORY_KIB: u32 = 128 << 10;
 
-/// The inner file, if there is one.
-pub(crate) fn read(image: &Image) -> Result<Option<Image>, Missing> {
+/// The inner file of `image`, if it has one and neither it nor its debug file has all symbols.
+pub(crate) fn find(image: &Image, debug: Option<&Image>, answer: &mut Answer) -> Option<Image> {
+    if [Some(image), debug].into_iter().flatten().any(|image| image.section_of(SHT_SYMTAB).is_some()) {
+        return None;
+    }
+    read(image).unwrap_or_else(|missing| {
+        answer.miss(missing);
+        None
+    })
+}
+
+fn read(image: &Image) -> Result<Option<Image>, Missing> {
     let Some(section) = image.section(".gnu_debugdata") else { return Ok(None) };
     let compressed = image.read(section)?;
     let mut bytes = Vec::new();

@@ -11,7 +11,8 @@ use object::{Endianness, pod};
 
 use crate::elf::Image;
 use crate::headers::Section;
-use crate::symtab::{Named, string_at};
+use crate::strings::Strings;
+use crate::symtab::Named;
 
 /// Stubs that were asked for, by their first address.
 #[derive(Debug, Default)]
@@ -66,7 +67,8 @@ impl Slots {
         let symbols = image.section_of(SHT_DYNSYM);
         let strings = symbols.and_then(|symbols| image.sections.get(symbols.link));
         let read = |section: Option<&Section>| section.and_then(|section| image.read(section).ok());
-        let (Some(symbols), Some(strings)) = (read(symbols), read(strings)) else { return slots };
+        let strings = strings.and_then(|section| Strings::read(image, section).ok());
+        let (Some(symbols), Some(strings)) = (read(symbols), strings) else { return slots };
         let symbols: &[Sym64<Endianness>] = pod::slice_from_all_bytes(&symbols).unwrap_or_default();
         let endian = image.form.endian;
         for table in [".rela.plt", ".rela.dyn"] {
@@ -74,7 +76,7 @@ impl Slots {
             let rows: &[Rela64<Endianness>] = pod::slice_from_all_bytes(&rows).unwrap_or_default();
             for row in rows {
                 let symbol = symbols.get(row.r_sym(endian, false) as usize);
-                let name = symbol.map(|symbol| string_at(&strings, symbol.st_name.get(endian) as usize));
+                let name = symbol.map(|symbol| strings.get(symbol.st_name.get(endian).into()));
                 let name = name.unwrap_or_default();
                 if !name.is_empty() {
                     slots.by_address.insert(row.r_offset.get(endian), name.clone());

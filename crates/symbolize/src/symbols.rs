@@ -4,24 +4,29 @@ use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
 
 use crate::elf::Image;
 use crate::job::Answer;
-use crate::plt::Plt;
+use crate::plt::{self, Plt};
 use crate::summary::Missing;
 use crate::symtab::{Named, Symtab};
-use crate::{mini, plt};
 
 /// The functions of a file, from wherever they were found.
 #[derive(Debug, Default)]
-pub(crate) struct FileSymbols {
+pub(crate) struct FileSymbols<'i> {
     /// The tables, the best first.
-    tables: Vec<Symtab>,
+    tables: Vec<Symtab<'i>>,
     plt: Plt,
 }
 
-impl FileSymbols {
-    /// Reads the tables of `image`, and of `debug` where `image` was stripped.
-    pub fn read(image: &Image, debug: Option<&Image>, addresses: &[u64], answer: &mut Answer) -> Self {
+impl<'i> FileSymbols<'i> {
+    /// Reads the tables of `image`, and of `debug` or `mini` where `image` was stripped.
+    pub fn read(
+        image: &'i Image,
+        debug: Option<&'i Image>,
+        mini: Option<&'i Image>,
+        addresses: &[u64],
+        answer: &mut Answer,
+    ) -> Self {
         let mut tables = Vec::new();
-        let take = |found: Result<Option<Symtab>, Missing>, answer: &mut Answer| {
+        let take = |found: Result<Option<Symtab<'i>>, Missing>, answer: &mut Answer| {
             found.unwrap_or_else(|missing| {
                 answer.miss(missing);
                 None
@@ -35,11 +40,7 @@ impl FileSymbols {
         tables.extend(full);
         if is_stripped {
             tables.extend(take(Symtab::read(image, SHT_DYNSYM), answer));
-            let local = mini::read(image).unwrap_or_else(|missing| {
-                answer.miss(missing);
-                None
-            });
-            if let Some(local) = &local {
+            if let Some(local) = mini {
                 tables.extend(take(Symtab::read(local, SHT_SYMTAB), answer));
             } else {
                 answer.miss(Missing::NoSymbols);

@@ -9,17 +9,15 @@ use object::{Endianness, pod};
 
 use crate::elf::Image;
 use crate::headers::Section;
+use crate::strings::Strings;
 use crate::summary::Missing;
 use crate::table::{Bind, Symbol, SymbolTable};
 
-/// Longest linkage name that is read.
-const MAX_NAME: usize = 1 << 20;
-
 /// A file's functions.
 #[derive(Debug, Default)]
-pub(crate) struct Symtab {
+pub(crate) struct Symtab<'i> {
     table: SymbolTable,
-    strings: Vec<u8>,
+    strings: Strings<'i>,
 }
 
 /// A function as the linker knows it.
@@ -31,16 +29,16 @@ pub(crate) struct Named {
     pub start: u64,
 }
 
-impl Symtab {
+impl<'i> Symtab<'i> {
     /// The functions in the table of type `kind` (`SHT_SYMTAB`, `SHT_DYNSYM`); `None` if there is no such table.
-    pub fn read(image: &Image, kind: elf::SectionType) -> Result<Option<Self>, Missing> {
+    pub fn read(image: &'i Image, kind: elf::SectionType) -> Result<Option<Self>, Missing> {
         let Some(section) = image.section_of(kind).filter(|section| section.size > 0) else {
             return Ok(None);
         };
         let rows = image.read(section)?;
         let strings = image.sections.get(section.link).filter(|strings| strings.kind == elf::SHT_STRTAB);
         let strings = strings.ok_or_else(|| image.malformed(format!("{} has no strings", section.name)))?;
-        let strings = image.read(strings)?;
+        let strings = Strings::read(image, strings)?;
         let symbols = if image.form.is_64 {
             functions::<Sym64<Endianness>>(&rows, image)
         } else {
@@ -64,16 +62,8 @@ impl Symtab {
     }
 
     fn name(&self, symbol: &Symbol) -> String {
-        string_at(&self.strings, symbol.name as usize)
+        self.strings.get(symbol.name.into())
     }
-}
-
-/// The text at an offset of a string table.
-pub(crate) fn string_at(strings: &[u8], offset: usize) -> String {
-    let rest = strings.get(offset..).unwrap_or_default();
-    let rest = &rest[..rest.len().min(MAX_NAME)];
-    let end = rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len());
-    String::from_utf8_lossy(&rest[..end]).into_owned()
 }
 
 /// The rows that are functions; `None` if the table is no whole number of rows.
