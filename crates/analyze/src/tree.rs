@@ -213,15 +213,15 @@ fn least(view: &View<'_>, options: TreeOptions) -> f64 {
 type CommGroup = (ThreadId, Vec<(NodeId, Cost)>);
 
 fn by_comm(view: &View<'_>) -> Vec<CommGroup> {
-    let mut groups: Vec<CommGroup> = Vec::new();
     let threads = &view.profile().threads;
-    let costs = view.costs_by(|thread| threads[thread].comm.index() as u32);
-    for group in costs.chunk_by(|a, b| a.0 == b.0) {
-        let is_it = |id: &ThreadId| group.first().is_some_and(|g| threads[*id].comm.index() as u32 == g.0);
-        let Some(thread) = threads.iter().map(|(id, _)| id).find(is_it) else { continue };
-        groups.push((thread, group.iter().map(|&(_, node, cost)| (node, cost)).collect()));
-    }
-    groups
+    let comm = |thread: ThreadId| threads[thread].comm.index() as u32;
+    let any_of: HashMap<u32, ThreadId> = threads.iter().map(|(id, _)| (comm(id), id)).collect();
+    let costs = view.costs_by(comm);
+    let groups = costs.chunk_by(|a, b| a.0 == b.0).filter_map(|group| {
+        let thread = any_of.get(&group.first()?.0)?;
+        Some((*thread, group.iter().map(|&(_, node, cost)| (node, cost)).collect()))
+    });
+    groups.collect()
 }
 
 impl CostTree {
