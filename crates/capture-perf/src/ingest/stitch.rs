@@ -41,13 +41,21 @@ pub(super) enum Border {
     Copy,
 }
 
-/// What was found beyond a border.
+/// What is known of a stack, from the root inwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Beyond {
-    /// The stack of all frames outside. `None` if there are none: the copy ended at the root itself.
+    /// The stack of the frames that are known. `None` if there are none.
     pub(super) stack: Option<StackId>,
     /// How many of the outermost frames of the copy are part of `stack`.
     pub(super) included: usize,
+}
+
+/// Where frames are made.
+pub(super) trait Frames {
+    /// The frame of the profile for a frame that was walked.
+    fn frame(&mut self, walked: &Walked) -> FrameId;
+    /// The profile.
+    fn profile(&mut self) -> &mut Profile;
 }
 
 /// What comes outside of a run.
@@ -76,7 +84,14 @@ struct Run {
     epoch: u32,
     /// ... the stack of all frames outside was this.
     outside: Option<StackId>,
+    /// In this epoch, within a stack that begins with this one, ...
+    base: (u32, Option<StackId>),
+    /// ... the stack up to the run's innermost frame was this.
+    stack: Option<StackId>,
 }
+
+/// No epoch: nothing is known yet.
+const NEVER: u32 = u32::MAX;
 
 /// What is remembered of a thread's stack.
 #[derive(Debug, Default)]
@@ -86,19 +101,20 @@ pub(super) struct Stitcher {
     /// Runs of the stack at hand, the outermost first.
     hashes: Vec<u64>,
     mixes: Vec<u64>,
+    /// The same as numbers in `runs`.
+    at: Vec<u32>,
     path: Vec<(u32, FrameId)>,
     /// Counts changed minds: whatever was derived from remembered callers before is void.
     epoch: u32,
 }
 
 impl Stitcher {
-    /// Learns from a stack, `walked` and `frames` from the innermost frame outwards. If it was cut and what is
-    /// missing is remembered, says what it is.
+    /// Learns from a stack, given from the innermost frame outwards. Unless it was cut and what is missing is not
+    /// remembered, says what its callers are; only those that are new have to be made.
     pub(super) fn sample(
         &mut self,
-        profile: &mut Profile,
+        to: &mut impl Frames,
         walked: &[Walked],
-        frames: &[FrameId],
         border: Border,
     ) -> Option<Beyond> {
         if self.runs.len() + walked.len() > MAX_RUNS {
@@ -108,30 +124,74 @@ impl Stitcher {
         // The innermost frame is where the thread is just now, in no stack slot.
         let callers = walked.get(1..).unwrap_or_default();
         self.hash_runs(callers);
-        let outermost = self.find(*self.hashes.first()?);
+        self.learn(to, callers, border)?;
+        let base = match border {
+            Border::Root => Beyond { stack: None, included: 0 },
+            Border::Copy => self.beyond(to.profile(), callers)?,
+        };
+        Some(self.intern(to, callers, base))
+    }
+
+    /// Finds the runs of a stack, and which one is outside of which.
+    fn learn(&mut self, to: &mut impl Frames, callers: &[Walked], border: Border) -> Option<()> {
+        let mut run = self.find(*self.hashes.first()?);
         if border == Border::Root {
-            self.observe(outermost, Outer::Root);
+            self.observe(run, Outer::Root);
         }
-        let included = aligned_border(callers).filter(|&included| included < self.hashes.len());
-        let (mut run, mut aligned) = (outermost, None);
+        self.at.clear();
+        self.at.push(run);
         for index in 1..self.hashes.len() {
             let inner = self.find_inside(run, self.hashes[index]);
-            // Runs are numbered from the root: run 0 ends with the last frame, run `index` ends `index` before it.
-            if let Some(&frame) = frames.get(frames.len().wrapping_sub(index)) {
-                self.observe(inner, Outer::Caller(frame, run));
+            match &mut self.runs[inner as usize] {
+                Run { outer: Outer::Caller(_, outer), seen, .. } if *outer == run => {
+                    *seen = seen.saturating_add(1)
+                }
+                // Runs are numbered from the root: `index` frames are outside of this one.
+                _ => {
+                    let frame = to.frame(&callers[callers.len() - index]);
+                    self.observe(inner, Outer::Caller(frame, run));
+                }
             }
             run = inner;
-            if included == Some(index) {
-                aligned = Some(run);
+            self.at.push(run);
+        }
+        Some(())
+    }
+
+    /// What is remembered outside of a cut stack.
+    fn beyond(&mut self, profile: &mut Profile, callers: &[Walked]) -> Option<Beyond> {
+        if let Some(included) = aligned_border(callers)
+            && let Some(&run) = self.at.get(included)
+            && let Some(stack) = self.outside(profile, run)
+        {
+            return Some(Beyond { stack, included });
+        }
+        Some(Beyond { stack: self.outside(profile, *self.at.first()?)?, included: 0 })
+    }
+
+    /// The stack of all callers. Most of it was made before, in the innermost run that is known already.
+    fn intern(&mut self, to: &mut impl Frames, callers: &[Walked], base: Beyond) -> Beyond {
+        let key = (self.epoch, base.stack);
+        let known = self.at.iter().skip(base.included).rposition(|&run| self.runs[run as usize].base == key);
+        let mut done = base;
+        if let Some(index) = known.map(|index| index + base.included) {
+            done = Beyond { stack: self.runs[self.at[index] as usize].stack, included: index + WINDOW };
+        }
+        for caller in callers.iter().rev().skip(done.included) {
+            let frame = to.frame(caller);
+            done = Beyond {
+                stack: Some(to.profile().stacks.add(done.stack, frame)),
+                included: done.included + 1,
+            };
+            // The run whose innermost frame this is.
+            if let Some(&run) = done.included.checked_sub(WINDOW).and_then(|index| self.at.get(index))
+                && done.included - WINDOW >= base.included
+            {
+                let run = &mut self.runs[run as usize];
+                (run.base, run.stack) = (key, done.stack);
             }
         }
-        if border == Border::Root {
-            return None;
-        }
-        let at_aligned = included
-            .zip(aligned)
-            .and_then(|(included, run)| Some(Beyond { stack: self.outside(profile, run)?, included }));
-        at_aligned.or_else(|| Some(Beyond { stack: self.outside(profile, outermost)?, included: 0 }))
+        done
     }
 
     /// Hashes of all runs, the outermost first: a polynomial over the frames, carried along from run to run.
@@ -157,16 +217,9 @@ impl Stitcher {
 
     fn find(&mut self, hash: u64) -> u32 {
         *self.by_hash.entry(hash).or_insert_with(|| {
-            let outer = Outer::Unknown;
-            self.runs.push(Run {
-                hash,
-                outer,
-                inner: 0,
-                seen: 0,
-                changed: false,
-                epoch: u32::MAX,
-                outside: None,
-            });
+            let (outer, base) = (Outer::Unknown, (NEVER, None));
+            let (inner, seen, changed, epoch, outside, stack) = (0, 0, false, NEVER, None, None);
+            self.runs.push(Run { hash, outer, inner, seen, changed, epoch, outside, base, stack });
             (self.runs.len() - 1) as u32
         })
     }

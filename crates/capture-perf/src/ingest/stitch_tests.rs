@@ -29,29 +29,47 @@ struct Tried {
     profile: Profile,
 }
 
+impl Frames for Profile {
+    fn frame(&mut self, walked: &Walked) -> FrameId {
+        self.frames.add(frame(walked.pc.0, Found::Cfi))
+    }
+
+    fn profile(&mut self) -> &mut Profile {
+        self
+    }
+}
+
 impl Tried {
     fn sample(&mut self, walked: &[Walked], border: Border) -> Option<Beyond> {
-        let add = |walked: &Walked| self.profile.frames.add(frame(walked.pc.0, Found::Cfi));
-        let frames: Vec<FrameId> = walked.iter().map(add).collect();
-        self.stitcher.sample(&mut self.profile, walked, &frames, border)
+        self.stitcher.sample(&mut self.profile, walked, border)
+    }
+
+    /// The frames of a stack from the root inwards.
+    fn frames(&self, stack: Option<StackId>) -> Vec<Frame> {
+        let mut frames: Vec<Frame> =
+            self.profile.frames_of(stack).map(|id| self.profile.frames[id]).collect();
+        frames.reverse();
+        frames
     }
 
     fn whole(&mut self, root_first: &[u64]) {
-        assert_eq!(self.sample(&stack(root_first, usize::MAX), Border::Root), None);
+        if let Some(beyond) = self.sample(&stack(root_first, usize::MAX), Border::Root) {
+            let got = self.frames(beyond.stack);
+            assert!(got.iter().all(|frame| frame.found == Found::Cfi));
+            assert_eq!(got.iter().map(|frame| frame.address.0).collect::<Vec<_>>(), root_first);
+        }
     }
 
     /// The stack with what is stitched to its innermost `visible` frames, from the root inwards.
     fn cut(&mut self, root_first: &[u64], visible: usize) -> Option<Vec<u64>> {
         let walked = stack(root_first, visible);
         let beyond = self.sample(&walked, Border::Copy)?;
-        assert!(beyond.included <= visible - WINDOW);
-        let of_copy = walked[1..=visible - beyond.included].iter().map(|walked| walked.pc.0);
-        let outside: Vec<Frame> =
-            self.profile.frames_of(beyond.stack).map(|frame| self.profile.frames[frame]).collect();
-        assert!(outside.iter().all(|frame| frame.found == Found::Stitched));
-        let mut all: Vec<u64> = of_copy.chain(outside.iter().map(|frame| frame.address.0)).collect();
-        all.reverse();
-        Some(all)
+        assert_eq!(beyond.included, visible, "all callers are known");
+        let got = self.frames(beyond.stack);
+        let stitched = got.iter().take_while(|frame| frame.found == Found::Stitched).count();
+        assert!(got[stitched..].iter().all(|frame| frame.found == Found::Cfi));
+        assert!((root_first.len() - visible..=root_first.len() - WINDOW).contains(&stitched));
+        Some(got.iter().map(|frame| frame.address.0).collect())
     }
 }
 
@@ -134,11 +152,12 @@ fn borders_are_moved_to_few_places() {
     let mut tried = Tried::default();
     let deep = recursion(100, 2000);
     tried.whole(&deep);
-    let mut borders = std::collections::HashSet::new();
+    let before = tried.profile.stacks.len();
     for visible in 700..1400 {
-        borders.insert(tried.sample(&stack(&deep, visible), Border::Copy).unwrap().stack);
+        assert_eq!(tried.cut(&deep, visible).unwrap(), deep);
     }
-    assert!(borders.len() <= 700 * 32 / (1 << BORDER_BITS) + 2, "{}", borders.len());
+    let borders = 700 * 32 / (1 << BORDER_BITS) + 2;
+    assert!(tried.profile.stacks.len() - before <= (borders + 1) * deep.len());
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The user part of a sample: from registers and copied stack to frames and the reason where they end.
 
 use linux_perf_event_reader::constants as perf;
-use plumb_profile::{Cut, DsoId, DsoKind, Found, FrameId};
+use plumb_profile::{Cut, DsoId, DsoKind, Found, FrameId, Profile};
 use plumb_unwind::{Avma, End, Memory, Method, ReadError, Registers, Walked, walk};
 
 use super::code::View;
 use super::spaces::{SpaceId, frame_key};
-use super::stitch::Border;
+use super::stitch::{Beyond, Border, Frames};
 use super::wire::{self, Stack};
 use super::{Ingest, kernel};
 
@@ -155,19 +155,43 @@ impl Ingest {
 
     /// Turns walked frames into frames of the profile, with what is remembered beyond them if they were cut.
     fn translate(&mut self, space: SpaceId, tid: u32, end: End) -> Ending {
-        let user_starts = self.leaf_first.len();
         let walked = std::mem::take(&mut self.walked);
-        for frame in &walked {
+        let beyond = self.stitch(tid, space, &walked, end);
+        let (own, ending) = match (beyond, cut_of(end)) {
+            (Some(beyond), _) => {
+                self.base = beyond.stack;
+                (walked.len().saturating_sub(beyond.included), Ending::Root)
+            }
+            (None, None) => (walked.len(), Ending::Root),
+            (None, Some(cut)) => (walked.len(), self.blame(space, cut, walked.last())),
+        };
+        for frame in walked.iter().take(own) {
             let id = self.user_frame(space, frame.pc.0, frame.is_return, found_of(frame.found));
             self.leaf_first.push(id);
         }
-        let ending = match cut_of(end) {
-            None => Ending::Root,
-            Some(cut) => self.blame(space, cut, walked.last()),
-        };
-        let ending = self.stitch(tid, &walked, user_starts, end, ending);
         self.walked = walked;
         ending
+    }
+
+    /// Learns from the stack of a thread that was too deep for a copy once, and says what is known of its callers.
+    fn stitch(&mut self, tid: u32, space: SpaceId, walked: &[Walked], end: End) -> Option<Beyond> {
+        let border = match end {
+            End::Root => Border::Root,
+            End::BeyondCopy => Border::Copy,
+            _ => return None,
+        };
+        let thread = self.tasks.threads.get_mut(&tid)?;
+        if border == Border::Copy {
+            self.statistics.beyond_copy += 1;
+            thread.stitcher.get_or_insert_default();
+        }
+        let mut stitcher = thread.stitcher.take()?;
+        let beyond = stitcher.sample(&mut InSpace { ingest: self, space }, walked, border);
+        if let Some(thread) = self.tasks.threads.get_mut(&tid) {
+            thread.stitcher = Some(stitcher);
+        }
+        self.statistics.stitched += u64::from(border == Border::Copy && beyond.is_some());
+        beyond
     }
 
     /// The reason and the file that is to blame: the one of the outermost frame that was found.
@@ -181,36 +205,6 @@ impl Ingest {
             Cut::NoUnwindInfo if is_anonymous => Ending::Cut(Cut::JitCode, dso),
             cut => Ending::Cut(cut, dso),
         }
-    }
-
-    /// Learns from a stack, and replaces what is missing of it if that is remembered: `self.base` is then the stack
-    /// that the outermost of `self.leaf_first` was called from.
-    fn stitch(
-        &mut self,
-        tid: u32,
-        walked: &[Walked],
-        user_starts: usize,
-        end: End,
-        ending: Ending,
-    ) -> Ending {
-        let border = match end {
-            End::Root => Border::Root,
-            End::BeyondCopy => Border::Copy,
-            _ => return ending,
-        };
-        let Some(thread) = self.tasks.threads.get_mut(&tid) else { return ending };
-        if border == Border::Copy {
-            self.statistics.beyond_copy += 1;
-        } else if thread.stitcher.is_none() {
-            return ending;
-        }
-        let stitcher = thread.stitcher.get_or_insert_default();
-        let frames = &self.leaf_first[user_starts..];
-        let Some(beyond) = stitcher.sample(&mut self.profile, walked, frames, border) else { return ending };
-        self.leaf_first.truncate(self.leaf_first.len().saturating_sub(beyond.included));
-        self.base = beyond.stack;
-        self.statistics.stitched += 1;
-        Ending::Root
     }
 
     /// A sample that can't be unwound here, because of its architecture: its program counter is all that is known.
@@ -253,5 +247,21 @@ impl Ingest {
             return id;
         }
         self.new_user_frame(space, key, pc, is_return, found)
+    }
+}
+
+/// Makes frames of one address space.
+struct InSpace<'a> {
+    ingest: &'a mut Ingest,
+    space: SpaceId,
+}
+
+impl Frames for InSpace<'_> {
+    fn frame(&mut self, walked: &Walked) -> FrameId {
+        self.ingest.user_frame(self.space, walked.pc.0, walked.is_return, found_of(walked.found))
+    }
+
+    fn profile(&mut self) -> &mut Profile {
+        &mut self.ingest.profile
     }
 }
