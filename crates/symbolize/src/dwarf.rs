@@ -1,6 +1,6 @@
 //! Functions, inlined calls and source lines from DWARF, for many addresses of a file at once.
 //!
-//! Built on gimli rather than on addr2line (see the crate's README for figures): addresses are known beforehand, so
+//! Built on gimli rather than on addr2line (the crate's README has the figures): addresses are known beforehand, so
 //! that each unit is passed over once and nothing is kept of what is not asked for; and addr2line follows nested
 //! inlined calls by recursion, which a hostile file could use to exhaust the stack.
 //!
