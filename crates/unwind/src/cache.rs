@@ -20,9 +20,11 @@ const MAX_TEXT: usize = 1024;
 
 /// Rules by address. One for each address space; tell it when mappings change, new ones too: that there was nothing is
 /// remembered as well.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Cache {
     entries: Vec<Entry>,
+    /// 64 minus the number of bits of an index: how far a hash is shifted to become one.
+    shift: u32,
     /// Entries in use.
     used: usize,
     odd: Vec<OddRow>,
@@ -60,13 +62,21 @@ impl Key {
         Avma(self.0 >> 1)
     }
 
-    fn index(self, bits: u32) -> usize {
-        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
+    /// Multiplying by 2^64 over the golden ratio spreads neighbours over the whole table.
+    #[inline]
+    fn index(self, shift: u32) -> usize {
+        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (shift & 63)) as usize
     }
 }
 
 impl Entry {
     const EMPTY: Entry = Entry { key: Key::NONE, rule: Rule::only(Kind::Missing) };
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Cache { entries: Vec::new(), shift: 63, used: 0, odd: Vec::new(), scratch: Scratch::default() }
+    }
 }
 
 impl Cache {
@@ -87,13 +97,9 @@ impl Cache {
         self.odd.clear();
     }
 
-    fn bits(&self) -> u32 {
-        self.entries.len().trailing_zeros()
-    }
-
     #[inline]
     pub(crate) fn get(&self, key: Key) -> Option<Rule> {
-        let entry = self.entries.get(key.index(self.bits().min(LAST_BITS)))?;
+        let entry = self.entries.get(key.index(self.shift))?;
         (entry.key == key).then_some(entry.rule)
     }
 
@@ -103,10 +109,10 @@ impl Cache {
     }
 
     pub(crate) fn insert(&mut self, key: Key, rule: Rule) {
-        if 2 * self.used >= self.entries.len() && (self.entries.is_empty() || self.bits() < LAST_BITS) {
+        if 2 * self.used >= self.entries.len() && self.shift > 64 - LAST_BITS {
             self.grow();
         }
-        let index = key.index(self.bits());
+        let index = key.index(self.shift);
         if let Some(entry) = self.entries.get_mut(index) {
             self.used += usize::from(entry.key == Key::NONE);
             *entry = Entry { key, rule };
@@ -114,12 +120,13 @@ impl Cache {
     }
 
     fn grow(&mut self) {
-        let bits = if self.entries.is_empty() { FIRST_BITS } else { self.bits() + 2 }.min(LAST_BITS);
+        let bits = if self.entries.is_empty() { FIRST_BITS } else { 64 - self.shift + 2 }.min(LAST_BITS);
+        self.shift = 64 - bits;
         let old = core::mem::replace(&mut self.entries, vec![Entry::EMPTY; 1 << bits]);
         self.used = 0;
         for entry in old {
             if entry.key != Key::NONE
-                && let Some(slot) = self.entries.get_mut(entry.key.index(bits))
+                && let Some(slot) = self.entries.get_mut(entry.key.index(self.shift))
             {
                 self.used += usize::from(slot.key == Key::NONE);
                 *slot = entry;

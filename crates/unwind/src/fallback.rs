@@ -13,6 +13,7 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
     /// The caller of a frame without rules at `pc`. `here`: the file has rules for other code, so this is a stub or
     /// hand-written assembly, which makes a frame of a word at most; else it is JIT code or a program built without
     /// rules, which has frame pointers if anything.
+    #[inline(never)]
     pub(crate) fn without_info(&mut self, pc: Avma, is_return: bool, here: bool) -> Result<Walked, End> {
         // What was just pushed is the caller's `rbp`: a frame is being made, or is as small as can be.
         let is_framed = self.registers.get(RBP) == Some(self.registers.sp());
@@ -32,6 +33,7 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
 
     /// The caller of a frame whose program counter is nowhere: a call through a bad pointer has just pushed its
     /// return address.
+    #[inline(never)]
     pub(crate) fn after_bad_jump(&mut self) -> Result<Walked, End> {
         self.by_stack_top(false).or(Err(End::NotMapped))
     }

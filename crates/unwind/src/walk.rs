@@ -137,7 +137,7 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn caller(&mut self, pc: Avma, is_return: bool, full: bool) -> Result<Walked, End> {
         if pc.0 >> 63 != 0 {
             return Err(End::NotMapped);
@@ -148,11 +148,8 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
         let key = Key::new(pc, is_return);
         let rule = match self.cache.get(key) {
             Some(rule) => rule,
-            None => match self.find(pc, is_return) {
-                Ok(rule) => {
-                    self.cache.insert(key, rule);
-                    rule
-                }
+            None => match self.find(key, pc, is_return) {
+                Ok(rule) => rule,
                 Err(End::NotMapped) if !is_return => return self.after_bad_jump(),
                 Err(end) => return Err(end),
             },
@@ -174,7 +171,7 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
     }
 
     /// Applies a compact rule.
-    #[inline]
+    #[inline(always)]
     fn compact(&mut self, base: u64, rule: Rule) -> Result<Walked, End> {
         let cfa = base.wrapping_add_signed(rule.value.into());
         self.advance_to(cfa, false)?;
@@ -191,6 +188,7 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
     }
 
     /// Applies a row from the side table.
+    #[inline(never)]
     fn odd(&mut self, rule: Rule) -> Result<Walked, End> {
         let _ = self.rbp();
         let odd = self.cache.odd(rule).ok_or(End::BadUnwindInfo)?;
@@ -201,6 +199,7 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
     }
 
     /// Finds and applies a full row.
+    #[inline(never)]
     fn by_row(&mut self, pc: Avma, is_return: bool) -> Result<Walked, End> {
         let lookup = pc.offset(-i64::from(is_return));
         let (caller, is_signal) = match self.code.locate(lookup) {
@@ -258,23 +257,25 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
         self.registers.get(RBP).ok_or(End::RegisterUnknown)
     }
 
-    /// The rule for an address that is not in the cache.
-    fn find(&mut self, pc: Avma, is_return: bool) -> Result<Rule, End> {
+    /// The rule for an address that is not in the cache; it is from now on.
+    #[inline(never)]
+    fn find(&mut self, key: Key, pc: Avma, is_return: bool) -> Result<Rule, End> {
         let lookup = pc.offset(-i64::from(is_return));
-        match self.code.locate(lookup) {
-            Located::Unmapped => Err(End::NotMapped),
-            Located::Unreadable => Err(End::FileUnreadable),
-            Located::NoInfo => Ok(Rule::only(Kind::Missing)),
+        let rule = match self.code.locate(lookup) {
+            Located::Unmapped => return Err(End::NotMapped),
+            Located::Unreadable => return Err(End::FileUnreadable),
+            Located::NoInfo => Rule::only(Kind::Missing),
             Located::Module { module, bias } => {
-                let row = module.row_with(lookup.to_svma(bias), &mut self.cache.scratch);
-                Ok(match row {
+                match module.row_with(lookup.to_svma(bias), &mut self.cache.scratch) {
                     Err(_) => Rule::only(Kind::Bad),
                     Ok(None) if module.has_info() => Rule::only(Kind::MissingHere),
                     Ok(None) => Rule::only(Kind::Missing),
                     Ok(Some(row)) => Rule::compact(&row)
                         .unwrap_or_else(|| self.cache.add_odd(&row, module.text(row.section), bias)),
-                })
+                }
             }
-        }
+        };
+        self.cache.insert(key, rule);
+        Ok(rule)
     }
 }

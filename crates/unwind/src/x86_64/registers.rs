@@ -19,6 +19,7 @@ impl Registers {
     }
 
     /// Makes `value` the known value of `register`. A register that is not tracked is ignored.
+    #[inline]
     pub fn set(&mut self, register: u16, value: u64) {
         if let Some(slot) = self.values.get_mut(usize::from(register)) {
             *slot = value;
@@ -34,22 +35,26 @@ impl Registers {
     }
 
     /// Makes all but `rip`, `rsp` and `rbp` unknown.
+    #[inline]
     pub(crate) fn forget_others(&mut self) {
         self.valid &= 1 << RIP | 1 << RSP | 1 << RBP;
     }
 
     /// The value of `register`, if it is known.
+    #[inline]
     pub fn get(&self, register: u16) -> Option<u64> {
         let value = *self.values.get(usize::from(register))?;
         (self.valid & (1 << register) != 0).then_some(value)
     }
 
     /// The program counter, 0 if unknown.
+    #[inline]
     pub fn ip(&self) -> u64 {
         self.get(RIP).unwrap_or(0)
     }
 
     /// The stack pointer, 0 if unknown.
+    #[inline]
     pub fn sp(&self) -> u64 {
         self.get(RSP).unwrap_or(0)
     }
