@@ -139,6 +139,7 @@ fn write(
     profile.meta.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     // First without names: should finding them be interrupted, or need more disk than there is, this one stays.
     let mut written = output.write(&profile)?;
+    let recording = plumb_capture_perf::own_cpu_time().total();
     let options = plumb_symbolize::Options { debuginfod: args.debuginfod, ..Default::default() };
     plumb_symbolize::symbolize(&mut profile, &options, &mut |progress| live.progress(&progress));
     live.clear();
@@ -149,7 +150,7 @@ fn write(
         Err(error) => eprintln!("plumb: {error:#}\nplumb: the recording is there, but without symbols"),
     }
     if !args.quiet {
-        headline::print(&profile, &setup, target_cpu, &written);
+        headline::print(&profile, &setup, target_cpu, recording, &written);
     }
     Ok(running)
 }

@@ -17,22 +17,28 @@ const ENOUGH_SAMPLES: f64 = 20.0;
 /// With less processor time than this a share of it says nothing.
 const ENOUGH_SECONDS: f64 = 0.1;
 
-/// Prints it.
-pub(super) fn print(profile: &Profile, setup: &Setup, target: Option<CpuTime>, written: &Written) {
-    for line in lines(profile, setup, target) {
+/// Prints it. `recording`: processor time that plumb used before it began to look for names.
+pub(super) fn print(
+    profile: &Profile,
+    setup: &Setup,
+    target: Option<CpuTime>,
+    recording: Duration,
+    written: &Written,
+) {
+    for line in lines(profile, setup, target, recording) {
         eprintln!("plumb: {line}");
     }
     eprintln!("plumb: {}", written.text());
 }
 
-fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>) -> Vec<String> {
+fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>, recording: Duration) -> Vec<String> {
     let stacks = Stacks::of(profile);
     let mut lines = vec![samples(profile, setup, target, stacks.samples)];
     if stacks.samples > 0 {
         lines.extend(stack_lines(&stacks));
     }
     lines.extend(setup.limits.iter().cloned());
-    lines.extend(own(profile, target));
+    lines.extend(own(profile, target, recording));
     lines
 }
 
@@ -81,12 +87,13 @@ fn stack_lines(stacks: &Stacks) -> Vec<String> {
     lines
 }
 
-fn own(profile: &Profile, target: Option<CpuTime>) -> Option<String> {
-    let own = Duration::from_nanos(profile.meta.recorder_cpu_ns?).as_secs_f64();
-    let mut text = format!("recording took {own:.2} s of processor time itself");
+fn own(profile: &Profile, target: Option<CpuTime>, recording: Duration) -> Option<String> {
+    let own = Duration::from_nanos(profile.meta.recorder_cpu_ns?);
+    let mut text = format!("plumb itself used {:.2} s of processor time", own.as_secs_f64());
     let target = target.map_or(0.0, |target| target.total().as_secs_f64());
     if target >= ENOUGH_SECONDS {
-        text += &format!(", {:.1}% of the target's", own / target * 100.0);
+        text += &format!(", {:.1}% of the target's", own.as_secs_f64() / target * 100.0);
     }
-    Some(text)
+    text += &format!(": recording {:.2} s", recording.as_secs_f64());
+    Some(text + &format!(", names {:.2} s", own.saturating_sub(recording).as_secs_f64()))
 }

@@ -1,0 +1,128 @@
+//! `plumb record` as a user meets it: exit statuses, files, signals, what is said.
+//!
+//! Needs perf_event_open: where it is missing a test says so and does nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn plumb(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// A folder for a test of this name, unless nothing can be recorded here.
+fn folder(name: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let doctor = plumb(&folder, &["doctor", "--json"]).output().expect("plumb runs");
+    let doctor: serde_json::Value = serde_json::from_slice(&doctor.stdout).expect("it is JSON");
+    let findings = doctor["findings"].as_array().expect("there are findings");
+    let own = findings.iter().find(|finding| finding["what"] == "own processes").expect("this is looked at");
+    if own["state"] == "missing" {
+        eprintln!("skipped: nothing can be recorded here: {}", own["says"]);
+        return None;
+    }
+    Some(folder)
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    plumb(folder, arguments).output().expect("plumb runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_exit_status_is_the_commands() {
+    let Some(folder) = folder("status") else { return };
+    assert_eq!(run(&folder, &["record", "--", "sh", "-c", "exit 5"]).status.code(), Some(5));
+    assert_eq!(run(&folder, &["record", "sh", "-c", "kill -9 $$"]).status.code(), Some(137));
+    let missing = run(&folder, &["record", "--", "no-such-command-anywhere"]);
+    assert_eq!(missing.status.code(), Some(127));
+    assert!(text(&missing.stderr).contains("no-such-command-anywhere"), "{}", text(&missing.stderr));
+}
+
+#[test]
+fn variables_before_the_command_are_its_environment() {
+    let Some(folder) = folder("variables") else { return };
+    let output = run(&folder, &["record", "PLUMB_X=a b", "sh", "-c", "echo \"$PLUMB_X\""]);
+    assert_eq!(text(&output.stdout), "a b\n");
+}
+
+#[test]
+fn an_older_recording_is_kept() {
+    let Some(folder) = folder("older") else { return };
+    run(&folder, &["record", "true"]);
+    let first = std::fs::read(folder.join("profile.plumb")).expect("it was written");
+    run(&folder, &["record", "true"]);
+    assert_eq!(std::fs::read(folder.join("profile.plumb.old")).expect("it was kept"), first);
+    let names: Vec<_> =
+        std::fs::read_dir(&folder).expect("it is there").flatten().map(|e| e.file_name()).collect();
+    assert_eq!(names.len(), 2, "nothing else is left behind: {names:?}");
+}
+
+#[test]
+fn the_headline_goes_to_stderr_without_a_live_line() {
+    let Some(folder) = folder("headline") else { return };
+    let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let output = run(&folder, &["record", "--", "sh", "-c", burn]);
+    let said = text(&output.stderr);
+    assert!(output.stdout.is_empty());
+    for word in [" samples in ", " lost", "% of stacks complete", "plumb report"] {
+        assert!(said.contains(word), "no {word:?} in: {said}");
+    }
+    assert!(!said.contains('\r') && !said.contains('\x1b'), "{said}");
+    let quiet = run(&folder, &["record", "-q", "--", "sh", "-c", burn]);
+    assert!(quiet.stderr.is_empty(), "{}", text(&quiet.stderr));
+    let report = run(&folder, &["report"]);
+    assert!(text(&report.stdout).contains("sh"), "{}", text(&report.stdout));
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_told_before_the_command_runs() {
+    let Some(folder) = folder("unwritable") else { return };
+    let output = run(&folder, &["record", "-o", "missing/x.plumb", "--", "touch", "ran"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("missing/x.plumb"));
+    assert!(!folder.join("ran").exists());
+}
+
+#[test]
+fn a_signal_to_the_recorder_ends_the_command_and_keeps_the_recording() {
+    let Some(folder) = folder("signal") else { return };
+    let script = "touch ready; while :; do :; done";
+    let mut child = plumb(&folder, &["record", "-q", "--", "sh", "-c", script]).spawn().expect("plumb runs");
+    while !folder.join("ready").exists() {
+        assert!(child.try_wait().expect("it can be waited for").is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(kill.expect("kill runs").success());
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(143));
+    let report = run(&folder, &["report"]);
+    assert!(report.status.success(), "{}", text(&report.stderr));
+}
+
+#[test]
+fn a_recording_ends_when_its_time_is_up_and_the_command_goes_on() {
+    let Some(folder) = folder("duration") else { return };
+    let script = "while [ ! -e profile.plumb ]; do :; done; exit 6";
+    let output = run(&folder, &["record", "--duration", "0.2", "--", "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(6), "{}", text(&output.stderr));
+}
+
+#[test]
+fn nothing_to_record_is_said() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let output = run(folder, &["record"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("nothing to record"));
+    // The highest pid there can be is 2^22.
+    let output = run(folder, &["record", "-p", "4194999"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("4194999"));
+}
