@@ -1,6 +1,8 @@
 //! Recordings that perf made of small programs without frame pointers, read through `Ingest`. What the stacks must be
 //! is known from the programs: who calls whom, and, from the stack pointer, how deep.
 
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;

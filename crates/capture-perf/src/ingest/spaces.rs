@@ -19,6 +19,8 @@ pub(super) struct Space {
     pub(super) mappings: AddressSpace,
     /// The unwinder's memory of it.
     pub(super) cache: Cache,
+    /// Whether `cache` may know anything: clearing a large one has its price, and most processes are never sampled.
+    pub(super) walked: bool,
     /// Frames by program counter and the way they were found, see [`frame_key`].
     pub(super) frames: FxHashMap<u64, FrameId>,
     /// Mappings that frames fell into.
@@ -54,7 +56,9 @@ impl Spaces {
         if let Some(index) = self.free.pop() {
             // Caches keep their memory for the next process: clearing is cheaper than growing again.
             let old = &mut self.spaces[index as usize];
-            old.cache.clear();
+            if std::mem::take(&mut old.walked) {
+                old.cache.clear();
+            }
             old.frames.clear();
             old.used = space.used;
             old.mappings = space.mappings;
@@ -106,7 +110,9 @@ impl Spaces {
         let buries = space.mappings.overlaps(mapping.start..mapping.end);
         if space.mappings.map(mapping) {
             // Even where nothing was: that there was nothing is remembered too.
-            space.cache.invalidate(Avma(mapping.start)..Avma(mapping.end));
+            if space.walked {
+                space.cache.invalidate(Avma(mapping.start)..Avma(mapping.end));
+            }
             if buries {
                 space.frames.clear();
             }

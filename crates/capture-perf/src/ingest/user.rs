@@ -149,6 +149,7 @@ impl Ingest {
 
     fn walk(&mut self, space: SpaceId, registers: &Registers, memory: &mut Copy<'_>) -> End {
         let space = self.spaces.get_mut(space);
+        space.walked = true;
         let view = View { code: &self.code, mappings: &space.mappings };
         walk(&view, memory, &mut space.cache, registers, MAX_FRAMES, &mut self.walked)
     }
