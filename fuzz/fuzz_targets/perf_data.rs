@@ -13,7 +13,8 @@ fuzz_target!(|data: &[u8]| {
     while let Some(record) = input.next_record() {
         assert!(record.event < record.events.len());
         if let Ok(EventRecord::Sample(sample)) = record.raw.parse() {
-            let words = sample.callchain.map_or(0, |chain| (0..chain.len()).filter_map(|at| chain.get(at)).count());
+            let words =
+                sample.callchain.map_or(0, |chain| (0..chain.len()).filter_map(|at| chain.get(at)).count());
             std::hint::black_box(words);
         }
     }

@@ -2,6 +2,7 @@
 //! written and read again.
 //!
 //! The archive's checksums would stop nearly all mutations, so tables are also tried with their checksums made right.
+//! Seeds: `plumb record -o fuzz/corpus/recording/x -- true`.
 
 #![no_main]
 
@@ -31,10 +32,13 @@ fn repaired(mut bytes: Vec<u8>) -> Vec<u8> {
             let word = bytes.get(at..at + 4)?.try_into().ok()?;
             usize::try_from(u32::from_le_bytes(word)).ok()
         };
-        let half = |bytes: &[u8], at: usize| Some(usize::from(*bytes.get(at)?) | usize::from(*bytes.get(at + 1)?) << 8);
+        let half = |bytes: &[u8], at: usize| {
+            Some(usize::from(*bytes.get(at)?) | usize::from(*bytes.get(at + 1)?) << 8)
+        };
         let fixed = (|| {
             let (size, local) = (word(&bytes, entry + 20)?, word(&bytes, entry + 42)?);
-            let data = local.checked_add(30 + half(&bytes, local.checked_add(26)?)? + half(&bytes, local + 28)?)?;
+            let data =
+                local.checked_add(30 + half(&bytes, local.checked_add(26)?)? + half(&bytes, local + 28)?)?;
             let sum = crc(bytes.get(data..data.checked_add(size)?)?).to_le_bytes();
             bytes.get_mut(entry + 16..entry + 20)?.copy_from_slice(&sum);
             bytes.get_mut(local + 14..local + 18)?.copy_from_slice(&sum);
