@@ -52,9 +52,11 @@ fn warn(name: &str, loss: &Loss) {
         eprintln!("plumb: {name}: {warning}");
     }
     if loss.more_warnings > 0 {
-        eprintln!("plumb: {name}: {} more of this kind", loss.more_warnings);
+        eprintln!("plumb: {name}: and {} more like these", loss.more_warnings);
     }
-    if loss.damaged_records > 0 {
-        eprintln!("plumb: {name}: {} damaged records were left out", loss.damaged_records);
+    match loss.damaged_records {
+        0 => {}
+        1 => eprintln!("plumb: {name}: one damaged record was left out"),
+        count => eprintln!("plumb: {name}: {count} damaged records were left out"),
     }
 }
