@@ -110,8 +110,7 @@ fn open_regular(path: &Path) -> Result<File, OpenError> {
 /// The device is left out: overlayfs and btrfs tell another one in a mapping than in stat(2), and map_files leads to
 /// an overlay's lower file.
 fn check_link(key: &FileKey, file: File) -> Result<File, OpenError> {
-    let inode = file.metadata()?.ino();
-    if key.inode != 0 && key.inode != inode { Err(OpenError::Replaced) } else { check_build_id(key, file) }
+    if is_inode_of(key, &file.metadata()?) { check_build_id(key, file) } else { Err(OpenError::Replaced) }
 }
 
 fn open_checked(key: &FileKey, path: &Path) -> Result<File, OpenError> {
@@ -123,9 +122,11 @@ fn open_checked(key: &FileKey, path: &Path) -> Result<File, OpenError> {
 }
 
 /// Compares inodes. Devices are not compared, for the reason above: two different files with the same path and
-/// inode number on different devices would have to follow each other for that to be wrong.
+/// inode number on different devices would have to follow each other for that to be wrong. The highest bits are left
+/// out, where overlayfs says which of its layers a file is from (`xino` in Documentation/filesystems/overlayfs.rst).
 fn is_inode_of(key: &FileKey, meta: &Metadata) -> bool {
-    key.inode == 0 || key.inode == meta.ino()
+    const LAYER_BITS: u32 = 8;
+    key.inode == 0 || key.inode << LAYER_BITS == meta.ino() << LAYER_BITS
 }
 
 fn check_build_id(key: &FileKey, file: File) -> Result<File, OpenError> {

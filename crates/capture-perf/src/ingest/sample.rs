@@ -1,6 +1,6 @@
 //! One sample: whose it is, its stack, what it counts as.
 
-use plumb_profile::{Cut, DsoId, EventId, Frame, ProcessId, Sample, StackId};
+use plumb_profile::{Cut, EventId, Frame, ProcessId, Sample, StackId};
 
 use super::exec::Pending;
 use super::user::Ending;
@@ -88,13 +88,13 @@ impl Ingest {
     /// Learns of a process that no record told of.
     fn meet_process(&mut self, pid: u32) {
         if self.source == Source::Live && pid != 0 {
-            if let Filter::Tree(_) = self.filter
-                && let Some(parent) = plumb_process::parent(pid)
-                && self.tree.follows(parent)
-            {
+            let is_tree = matches!(self.filter, Filter::Tree(_));
+            if is_tree && plumb_process::parent(pid).is_some_and(|parent| self.tree.follows(parent)) {
                 self.tree.follow(pid);
             }
-            self.read_process(pid);
+            if !is_tree || self.tree.follows(pid) {
+                self.read_process(pid);
+            }
         }
         self.tasks.processes.entry(pid).or_default();
     }
@@ -128,10 +128,5 @@ impl Ingest {
             bias: used.bias,
         }));
         *noted = used.len();
-    }
-
-    /// The file that is to blame for a cut stack, as text, for people.
-    pub fn blamed(&self, dso: Option<DsoId>) -> &str {
-        dso.map_or("", |dso| self.profile.strings.get(self.profile.dsos[dso].path))
     }
 }
