@@ -125,3 +125,10 @@ fn jumps() {
     let Some(program) = programs::build("jumps.c", &[]) else { return };
     check("longjmp, vfork, vdso", &mut Command::new(&program.path), u64::MAX);
 }
+
+#[test]
+fn threads() {
+    let Some(program) = programs::build("threads.c", &["-static"]) else { return };
+    let report = check("a thread", &mut Command::new(&program.path), u64::MAX);
+    assert!(report.is_none_or(|report| report.threads == 1), "the thread was followed");
+}

@@ -27,6 +27,8 @@ pub enum Stop {
     Signal(i32),
     /// Another program was loaded.
     Exec,
+    /// A thread was started.
+    Thread,
     /// The process is gone; how, in words.
     Ended(String),
 }
@@ -51,7 +53,7 @@ impl Tracee {
             Stop::Step => {}
             other => return Err(io::Error::other(format!("the process did not stop at exec: {other:?}"))),
         }
-        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACEEXEC;
+        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_TRACECLONE;
         // SAFETY: SETOPTIONS takes its options by value.
         check(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, libc::c_long::from(options)) })?;
         Ok(tracee)
@@ -68,6 +70,20 @@ impl Tracee {
         self.wait()
     }
 
+    /// After [`Stop::Thread`]: steps the new thread from now on and lets the old one run.
+    pub fn follow_thread(&mut self) -> io::Result<()> {
+        let mut thread: libc::c_ulong = 0;
+        // SAFETY: GETEVENTMSG writes one `unsigned long`.
+        check(unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, self.pid, 0, &raw mut thread) })?;
+        // SAFETY: CONT takes the signal, none here, by value.
+        check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.pid, 0, 0) })?;
+        self.pid = libc::pid_t::try_from(thread).map_err(io::Error::other)?;
+        match self.wait()? {
+            Stop::Signal(libc::SIGSTOP) => Ok(()),
+            other => Err(io::Error::other(format!("the thread did not stop at its start: {other:?}"))),
+        }
+    }
+
     fn wait(&mut self) -> io::Result<Stop> {
         let mut status = 0;
         // SAFETY: `status` is a valid place for the result.
@@ -80,6 +96,8 @@ impl Tracee {
             Stop::Ended(format!("killed by signal {}", libc::WTERMSIG(status)))
         } else if status >> 8 == libc::SIGTRAP | libc::PTRACE_EVENT_EXEC << 8 {
             Stop::Exec
+        } else if status >> 8 == libc::SIGTRAP | libc::PTRACE_EVENT_CLONE << 8 {
+            Stop::Thread
         } else {
             match libc::WSTOPSIG(status) {
                 libc::SIGTRAP => Stop::Step,

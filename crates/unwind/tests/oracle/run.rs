@@ -42,6 +42,8 @@ pub struct Report {
     pub frames: u64,
     /// Signal handlers entered.
     pub signals: u64,
+    /// Threads started; the newest is the one that is stepped.
+    pub threads: u64,
     /// Places to blame, with the number of instructions and an example.
     pub misses: BTreeMap<Place, (u64, String)>,
     /// How the program ended, or that it was left.
@@ -110,6 +112,13 @@ impl Runner {
                     self.shadow.clear();
                     self.cache.clear();
                     self.refresh();
+                    old = self.tracee.registers()?;
+                    continue;
+                }
+                Stop::Thread => {
+                    self.tracee.follow_thread()?;
+                    self.shadow.clear();
+                    self.report.threads += 1;
                     old = self.tracee.registers()?;
                     continue;
                 }
