@@ -1,7 +1,7 @@
 //! Puts a recording in place: whole or not at all, an older one kept, and somewhere else when the disk is full.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::BufWriter;
+use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -22,21 +22,22 @@ impl Output {
         Ok(output)
     }
 
-    /// Writes a recording, and keeps an older one as `FILE.old`. If the place doesn't take it, the folder for
-    /// temporary files is tried.
+    /// Writes a recording, and keeps an older one as `FILE.old`. If the place doesn't take it, others are tried: a
+    /// recording can't be made again.
     pub fn write(&self, profile: &Profile) -> Result<Written> {
         let error = match self.write_to(&self.path, profile) {
-            Ok(()) => return Written::at(&self.path, None),
+            Ok(()) => return Ok(Written::at(&self.path, None)),
             Err(error) => error,
         };
         let name = format!("profile-{}.plumb", std::process::id());
-        let elsewhere = std::env::temp_dir().join(name);
-        match self.write_to(&elsewhere, profile) {
-            Ok(()) => Written::at(&elsewhere, Some(format!("{}: {error:#}", self.path.display()))),
-            Err(second) => Err(error
-                .context(format!("{}: {second:#}", elsewhere.display()))
-                .context("the recording could not be written")),
+        for folder in [std::env::temp_dir(), PathBuf::from("/var/tmp"), PathBuf::from("/dev/shm")] {
+            let elsewhere = folder.join(&name);
+            if self.write_to(&elsewhere, profile).is_ok() {
+                return Ok(Written::at(&elsewhere, Some(format!("{}: {error:#}", self.path.display()))));
+            }
         }
+        Err(error
+            .context(format!("the recording is lost: it could not be written to {}", self.path.display())))
     }
 
     fn write_to(&self, path: &Path, profile: &Profile) -> Result<()> {
@@ -67,9 +68,9 @@ pub(super) struct Written {
 }
 
 impl Written {
-    fn at(path: &Path, elsewhere: Option<String>) -> Result<Self> {
+    fn at(path: &Path, elsewhere: Option<String>) -> Self {
         let bytes = fs::metadata(path).map_or(0, |meta| meta.len());
-        Ok(Self { path: path.to_owned(), bytes, elsewhere })
+        Self { path: path.to_owned(), bytes, elsewhere }
     }
 
     /// Puts a newer version of the recording in its place.
@@ -105,8 +106,11 @@ impl Written {
     }
 }
 
-fn write(profile: &Profile, file: File) -> Result<()> {
-    plumb_formats::native::write(profile, BufWriter::new(file))?;
+fn write(profile: &Profile, mut file: File) -> Result<()> {
+    // It is small, and so a full disk is met once and not somewhere between the parts of an archive.
+    let mut bytes = Cursor::new(Vec::new());
+    plumb_formats::native::write(profile, &mut bytes)?;
+    file.write_all(bytes.get_ref())?;
     Ok(())
 }
 
