@@ -117,8 +117,10 @@ fn perf_counts(path: &Path) -> Counts {
 /// Records with `options`, and fails unless the same is read as perf reads.
 fn same_as_perf(name: &str, options: &[&str]) -> Option<Counts> {
     let path = record(name, options)?;
-    let (ours, perfs) = (read(&std::fs::read(&path).unwrap()), perf_counts(&path));
+    let (ours, mut perfs) = (read(&std::fs::read(&path).unwrap()), perf_counts(&path));
     std::fs::remove_file(&path).unwrap();
+    // A record of a group is a sample of several events; perf counts it once among the records.
+    perfs.types.insert("SAMPLE", perfs.samples.values().sum());
     assert_eq!(ours.types, perfs.types, "{name}: records by type");
     assert!(ours.types["SAMPLE"] > 10, "{name}: too few samples to tell anything");
     assert_eq!(ours.damaged, 0, "{name}");
@@ -178,14 +180,9 @@ fn events_that_differ_in_what_they_record() {
 #[test]
 fn a_group_with_counter_values() {
     let options = ["-e", "{cpu-clock,page-faults}:S", "-F", "2000", "--call-graph", "dwarf"];
-    let Some(path) = record("group", &options) else { return };
-    let (counts, perfs) = (read(&std::fs::read(&path).unwrap()), perf_counts(&path));
-    std::fs::remove_file(&path).unwrap();
-    assert_eq!(counts.damaged, 0);
-    assert_eq!(counts.types, perfs.types);
-    // perf also makes samples of the counter values of the group's other members; those are not read.
-    assert_eq!(counts.samples["cpu-clock"], perfs.samples["cpu-clock"]);
-    assert!(counts.with_stack > counts.types["SAMPLE"] / 2, "the stack is found behind the values");
+    if let Some(counts) = same_as_perf("group", &options) {
+        assert!(counts.with_stack > counts.types["SAMPLE"] / 2, "the stack is found behind the values");
+    }
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn a_record_of_size_zero_ends_the_reading() {
 
 #[test]
 fn counter_values_branches_and_periods_do_not_hide_the_stack() {
-    // READ and BRANCH_STACK too, no PERIOD: the attribute's own is put in.
+    // READ and BRANCH_STACK too, no PERIOD: it is put in.
     let format = (FORMAT | 1 << 4 | 1 << 11) & !(1 << 8);
     let mut made = Made::little(&[format]);
     let mut body = made.words(&[100, 0x1000]);
@@ -224,7 +224,7 @@ fn counter_values_branches_and_periods_do_not_hide_the_stack() {
     let record = input.next_record().unwrap();
     assert_eq!(record.raw.record_type, RecordType::SAMPLE);
     let EventRecord::Sample(sample) = record.raw.parse().unwrap() else { panic!() };
-    assert_eq!(sample.period, Some(4000));
+    assert_eq!(sample.period, Some(12345), "what the counter moved by");
     assert_eq!(sample.callchain.unwrap().len(), 1);
     assert_eq!(sample.user_regs.unwrap().get(0), Some(0x7777));
     assert_eq!(&*sample.user_stack.unwrap().0.as_slice(), 0xabab_u64.to_le_bytes());

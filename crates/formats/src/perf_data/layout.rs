@@ -2,7 +2,8 @@
 //!
 //! The parser of linux-perf-event-reader reads counter values (`PERF_SAMPLE_READ`) wrongly, does not know branch
 //! counters nor a fixed period, and trusts the length of callchains and build ids. So samples are walked here first:
-//! what it can't read and nobody needs is cut out, a fixed period is put in, and what does not fit is refused.
+//! what it can't read is taken out (counter values are handed on as periods), a fixed period is put in, and what does
+//! not fit is refused.
 
 use std::ops::Range;
 
@@ -53,6 +54,17 @@ pub(super) struct Layout {
     period: Option<u64>,
     read_format: u64,
     branch_sample_type: u64,
+}
+
+/// Events that are read together in one sample at most.
+const COUNTERS: usize = 64;
+
+/// The value of an event's counter when a sample was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counter {
+    /// The event's id, if the sample says it.
+    pub id: Option<u64>,
+    pub value: u64,
 }
 
 /// What is to be changed in a sample: bytes to put in and ranges to cut out, in ascending order.
@@ -113,14 +125,61 @@ impl Layout {
         }
     }
 
+    /// Whether samples hold counter values: then the events of a group are sampled together.
+    pub(super) fn has_counters(&self) -> bool {
+        self.info.sample_format.contains(SampleFormat::READ)
+    }
+
+    /// The counter values in a sample that was not normalised yet. `None` if it is too short.
+    pub(super) fn counters(&self, body: &[u8]) -> Option<Vec<Counter>> {
+        let mut bytes = Bytes::new(body, self.info.endian);
+        bytes.skip(self.period_offset())?;
+        if self.info.sample_format.contains(SampleFormat::PERIOD) {
+            bytes.skip(8)?;
+        }
+        let [has_id, has_lost] = FORMAT_ID_AND_LOST.map(|flag| self.read_format & flag != 0);
+        let times = FORMAT_TIMES.into_iter().filter(|flag| self.read_format & flag != 0).count();
+        let grouped = self.read_format & FORMAT_GROUP != 0;
+        let count = if grouped { usize::try_from(bytes.u64()?).ok()? } else { 1 };
+        let mut counters = Vec::new();
+        if grouped {
+            bytes.skip(times * 8)?;
+        }
+        for _ in 0..count.min(COUNTERS) {
+            let value = bytes.u64()?;
+            if !grouped {
+                bytes.skip(times * 8)?;
+            }
+            let id = if has_id { Some(bytes.u64()?) } else { None };
+            if has_lost {
+                bytes.skip(8)?;
+            }
+            counters.push(Counter { id, value });
+        }
+        Some(counters)
+    }
+
+    /// Overwrites the period of a normalised sample.
+    pub(super) fn set_period(&self, body: &mut [u8], period: u64) {
+        let at = self.period_offset();
+        if self.sample_info.sample_format.contains(SampleFormat::PERIOD)
+            && let Some(field) = body.get_mut(at..at + 8)
+        {
+            field.copy_from_slice(&to_bytes(period, self.info.endian));
+        }
+    }
+
+    fn period_offset(&self) -> usize {
+        BEFORE_PERIOD.into_iter().filter(|field| self.info.sample_format.contains(*field)).count() * 8
+    }
+
     /// Walks a sample up to its stack copy. `None` if it is too short.
     fn walk(&self, body: &[u8]) -> Option<Edits> {
         let format = self.info.sample_format;
         let mut bytes = Bytes::new(body, self.info.endian);
         let at = |bytes: &Bytes<'_>| body.len() - bytes.rest().len();
         let mut edits = Edits::default();
-        let before = BEFORE_PERIOD.into_iter().filter(|field| format.contains(*field)).count();
-        bytes.skip(before * 8)?;
+        bytes.skip(self.period_offset())?;
         edits.put = self.period.map(|period| (at(&bytes), period));
         if format.contains(SampleFormat::PERIOD) {
             bytes.skip(8)?;
@@ -191,11 +250,14 @@ impl Edits {
             body.drain(range);
         }
         if let Some((at, value)) = self.put {
-            let value = match endian {
-                Endianness::LittleEndian => value.to_le_bytes(),
-                Endianness::BigEndian => value.to_be_bytes(),
-            };
-            body.splice(at..at, value);
+            body.splice(at..at, to_bytes(value, endian));
         }
+    }
+}
+
+fn to_bytes(value: u64, endian: Endianness) -> [u8; 8] {
+    match endian {
+        Endianness::LittleEndian => value.to_le_bytes(),
+        Endianness::BigEndian => value.to_be_bytes(),
     }
 }

@@ -13,7 +13,7 @@ use super::error::{Loss, ReadError};
 use super::event::EventDesc;
 use super::features::Header;
 use super::header::{self, Magic, Section};
-use super::layout::Layout;
+use super::layout::{Counter, Layout};
 use super::pipe::{self, FINISHED_ROUND, FIRST_OWN, Told};
 use super::rounds::Rounds;
 use super::stream::{Head, Stream};
@@ -42,6 +42,16 @@ enum IdPlace {
     None,
 }
 
+/// A record that waits for its turn.
+#[derive(Clone, Copy)]
+struct Waiting {
+    kind: RecordType,
+    misc: u16,
+    event: usize,
+    /// The event that says how the record is to be read: in a group that is the one that fired.
+    layout: usize,
+}
+
 /// An opened perf.data file.
 pub struct PerfData<R> {
     header: Header,
@@ -50,7 +60,9 @@ pub struct PerfData<R> {
     layouts: Vec<Layout>,
     id_place: IdPlace,
     event_of: HashMap<u64, usize>,
-    rounds: Rounds<(RecordType, u16, usize)>,
+    rounds: Rounds<Waiting>,
+    /// The value that each counter had in the last sample that holds it.
+    counters: HashMap<u64, u64>,
     at_end: bool,
     current: Vec<u8>,
 }
@@ -80,6 +92,7 @@ impl<R: Read + Seek> PerfData<R> {
             id_place: IdPlace::OnlyOne,
             event_of: HashMap::new(),
             rounds: Rounds::new(),
+            counters: HashMap::new(),
             at_end: false,
             current: Vec::new(),
         };
@@ -110,9 +123,9 @@ impl<R: Read + Seek> PerfData<R> {
             self.fill();
             next = self.rounds.next();
         }
-        let ((record_type, misc, event), body) = next?;
+        let (Waiting { kind: record_type, misc, event, layout }, body) = next?;
         self.rounds.recycle(std::mem::replace(&mut self.current, body));
-        let parse_info = self.layouts.get(event)?.info_for(record_type);
+        let parse_info = self.layouts.get(layout)?.info_for(record_type);
         let data = RawData::from(self.current.as_slice());
         Some(Record {
             event,
@@ -140,6 +153,10 @@ impl<R: Read + Seek> PerfData<R> {
                 self.rounds.recycle(body);
             } else {
                 self.kernel_record(head, body);
+                // So much waits that some had to go before the round's end.
+                if self.rounds.has_ready() {
+                    return;
+                }
             }
         }
     }
@@ -165,12 +182,37 @@ impl<R: Read + Seek> PerfData<R> {
             Endianness::LittleEndian => get_record_timestamp::<LittleEndian>(kind, data, &layout.info),
             Endianness::BigEndian => get_record_timestamp::<BigEndian>(kind, data, &layout.info),
         };
-        match layout.normalise(kind, head.misc, &mut body) {
-            Ok(()) => self.rounds.add(time, (kind, head.misc, event), body),
-            Err(message) => {
-                self.loss.damaged(head.offset, message);
-                self.rounds.recycle(body);
-            }
+        let counters = match kind == RecordType::SAMPLE && layout.has_counters() {
+            true => layout.counters(&body),
+            false => None,
+        };
+        if let Err(message) = layout.normalise(kind, head.misc, &mut body) {
+            self.loss.damaged(head.offset, message);
+            return self.rounds.recycle(body);
+        }
+        let waiting = Waiting { kind, misc: head.misc, event, layout: event };
+        match counters {
+            Some(counters) => self.group_sample(time, waiting, &counters, &body),
+            None => self.rounds.add(time, waiting, body),
+        }
+    }
+
+    /// Makes a sample for each event of a group whose counter has moved, with that as its period, as perf does.
+    fn group_sample(&mut self, time: Option<u64>, waiting: Waiting, counters: &[Counter], body: &[u8]) {
+        for counter in counters {
+            let last = match counter.id {
+                Some(id) => self.counters.insert(id, counter.value).unwrap_or(0),
+                None => 0,
+            };
+            let event =
+                counter.id.and_then(|id| self.event_of.get(&id)).map_or(waiting.event, |event| *event);
+            let period = counter.value.wrapping_sub(last);
+            let (true, Some(layout)) = (period > 0, self.layouts.get(waiting.layout)) else { continue };
+            let mut copy = self.rounds.buffer();
+            copy.clear();
+            copy.extend_from_slice(body);
+            layout.set_period(&mut copy, period);
+            self.rounds.add(time, Waiting { event, ..waiting }, copy);
         }
     }
 

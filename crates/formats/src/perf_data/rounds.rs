@@ -77,6 +77,11 @@ impl<T> Rounds<T> {
         self.release(u64::MAX);
     }
 
+    /// Whether there is a record whose place is certain.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// The next record whose place is certain.
     pub(super) fn next(&mut self) -> Option<(T, Vec<u8>)> {
         self.ready.pop_front().map(|pending| (pending.record, pending.body))
