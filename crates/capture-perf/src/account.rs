@@ -12,17 +12,18 @@ pub(crate) enum Account {
     Cgroup,
     /// A command: what it and the descendants that it waited for used. Complete once it has ended.
     Command(u32),
-    /// Running processes: what they had used when the recording began, and what was last seen.
-    Processes(HashMap<u32, (CpuTime, CpuTime)>),
+    /// Running processes.
+    Processes(Processes),
     /// The whole machine: what it had used when the recording began.
     Machine(Option<CpuTime>),
 }
 
 impl Account {
     /// Opens the account of running processes and all their descendants.
-    pub fn of_processes(pids: &[u32]) -> Self {
-        let now = procfs::tree(pids).into_iter().filter_map(|pid| Some((pid, with_waited(pid)?)));
-        Account::Processes(now.map(|(pid, time)| (pid, (time, time))).collect())
+    pub fn of_processes(roots: &[u32]) -> Self {
+        let times = procfs::tree(roots).into_iter().filter_map(|pid| Some((pid, with_waited(pid)?)));
+        let known = times.map(|(pid, time)| (pid, Known { before: time, last: Some(time) })).collect();
+        Account::Processes(Processes { roots: roots.to_vec(), known })
     }
 
     /// Opens the account of the machine.
@@ -32,12 +33,8 @@ impl Account {
 
     /// Looks again, so that the time of a process that ends before the recording isn't missed but for the last bit.
     pub fn look(&mut self) {
-        if let Account::Processes(times) = self {
-            for (&pid, (_, last)) in times.iter_mut() {
-                if let Some(now) = with_waited(pid) {
-                    *last = now;
-                }
-            }
+        if let Account::Processes(processes) = self {
+            processes.look(&with_waited);
         }
     }
 
@@ -54,12 +51,8 @@ impl Account {
                 }
                 Some(sum)
             }
-            Account::Processes(times) => {
-                let mut sum = CpuTime::default();
-                for (before, last) in times.values() {
-                    sum += last.since(*before);
-                }
-                Some(sum)
+            Account::Processes(processes) => {
+                Some(processes.used(&procfs::tree(&processes.roots), &with_waited))
             }
             Account::Machine(before) => Some(procfs::machine_cpu_time()?.since((*before)?)),
         }
@@ -71,4 +64,88 @@ fn with_waited(pid: u32) -> Option<CpuTime> {
     let (mut time, children) = procfs::cpu_time(pid)?;
     time += children;
     Some(time)
+}
+
+/// The account of a tree of processes. Every time includes that of children which the process has waited for.
+#[derive(Debug)]
+pub(crate) struct Processes {
+    roots: Vec<u32>,
+    /// Those that ran when the recording began.
+    known: HashMap<u32, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// What it had used when the recording began.
+    before: CpuTime,
+    /// What it had used when it was last seen; `None`: it is gone, and its parent has inherited its account.
+    last: Option<CpuTime>,
+}
+
+impl Processes {
+    fn look(&mut self, time_of: &dyn Fn(u32) -> Option<CpuTime>) {
+        // Once a root is gone, nobody that is looked at inherits any more: what was last seen has to do.
+        let inherited = self.roots.iter().all(|&root| time_of(root).is_some());
+        for (pid, known) in &mut self.known {
+            match time_of(*pid) {
+                Some(now) => known.last = Some(now),
+                None if inherited => known.last = None,
+                None => {}
+            }
+        }
+    }
+
+    /// `living`: the processes of the tree now.
+    fn used(&self, living: &[u32], time_of: &dyn Fn(u32) -> Option<CpuTime>) -> CpuTime {
+        let (mut sum, mut before) = (CpuTime::default(), CpuTime::default());
+        for known in self.known.values() {
+            sum += known.last.unwrap_or_default();
+            before += known.before;
+        }
+        for &pid in living.iter().filter(|pid| !self.known.contains_key(pid)) {
+            sum += time_of(pid).unwrap_or_default();
+        }
+        sum.since(before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn seconds(user: u64) -> CpuTime {
+        CpuTime { user: Duration::from_secs(user), system: Duration::ZERO }
+    }
+
+    fn two() -> Processes {
+        let known = |time| Known { before: seconds(time), last: Some(seconds(time)) };
+        Processes { roots: vec![1], known: [(1, known(10)), (2, known(100))].into() }
+    }
+
+    #[test]
+    fn a_child_that_is_waited_for_is_counted_once() {
+        let mut processes = two();
+        // Child 2 used 3 s more and ended; its parent 1 used 2 s more and inherited all of it.
+        let now = |pid| (pid == 1).then(|| seconds(10 + 2 + 103));
+        processes.look(&now);
+        assert_eq!(processes.used(&[1], &now), seconds(5));
+    }
+
+    #[test]
+    fn new_children_count_whether_they_live_or_not() {
+        let mut processes = two();
+        // 3 was forked since and lives; another used 1 s and was waited for by 1.
+        let now = |pid| Some(seconds([0, 11, 104, 7][pid as usize]));
+        processes.look(&now);
+        assert_eq!(processes.used(&[1, 2, 3], &now), seconds(1 + 4 + 7));
+    }
+
+    #[test]
+    fn what_a_root_used_stays_known_after_its_end() {
+        let mut processes = two();
+        processes.look(&|pid| Some(seconds([0, 15, 100][pid as usize])));
+        processes.look(&|_| None);
+        assert_eq!(processes.used(&[], &|_| None), seconds(5));
+    }
 }

@@ -94,11 +94,13 @@ impl Sampling {
                 attr.config = PERF_COUNT_HW_CPU_CYCLES.into();
                 attr.set_freq(1);
                 attr.sample_freq = self.frequency_hz.into();
+                // A halted processor counts no cycles, and not every counter can tell the idle task (arm64).
             }
             Counter::CpuClock => {
                 attr.type_ = PERF_TYPE_SOFTWARE;
                 attr.config = PERF_COUNT_SW_CPU_CLOCK.into();
                 attr.sample_period = period_ns(self.frequency_hz);
+                attr.set_exclude_idle(1);
             }
         }
         attr.sample_type = SAMPLE.bits();
@@ -107,7 +109,6 @@ impl Sampling {
         attr.set_exclude_user((self.code == Code::Kernel).into());
         attr.set_exclude_hv(1);
         attr.set_exclude_guest(1);
-        attr.set_exclude_idle(1);
         // The kernel would follow frame pointers that are not there: user stacks come from the copy.
         attr.set_exclude_callchain_user(1);
         attr.sample_regs_user = USER_REGISTERS;

@@ -38,7 +38,9 @@ impl Abilities {
         };
         let attempt = |sampling: Sampling, whom| Event::open(&sampling.attr(), whom, cpu).map(drop);
         // Where there is no performance counter the answer is ENOENT, ENODEV or EOPNOTSUPP, and EACCES only after that.
-        if attempt(sampling, Whom::Thread(0)).is_err() {
+        // With two kinds of cores the counters of one may know nothing of the other's.
+        let cycles = |&cpu: &u32| Event::open(&sampling.attr(), Whom::Thread(0), cpu).is_ok();
+        if !host.cpus.iter().all(cycles) {
             sampling.counter = Counter::CpuClock;
         }
         let own = attempt(sampling, Whom::Thread(0));
