@@ -7,7 +7,7 @@ mod support;
 use std::io::Cursor;
 
 use plumb_formats::native::{self, ReadError};
-use plumb_profile::Profile;
+use plumb_profile::*;
 use support::{Dice, assert_equal, profile};
 
 fn written(profile: &Profile) -> Vec<u8> {
@@ -157,4 +157,63 @@ fn walk(profile: &Profile) {
             }
         }
     }
+}
+
+/// Ten seconds of a recursive program in two threads: 9,900 samples with some 40,000 stack nodes, 900 frames, names and
+/// lines. What is asked for is 0.2 MB.
+#[test]
+fn ten_seconds_of_recursion_stay_small() {
+    let dice = &mut Dice(9);
+    let mut profile = Profile::default();
+    let text = profile.strings.add("recur");
+    let dso = profile.dsos.add(Dso {
+        path: text,
+        build_id: BuildId::new(&[7; 20]),
+        kind: DsoKind::File,
+        addresses: AddressSpace::Svma,
+    });
+    let process = profile.processes.push(Process { pid: 70, ppid: 1, exe: text });
+    let threads = [70, 71].map(|tid| profile.threads.push(Thread { process, tid, comm: text }));
+    let event = profile.events.push(Event { name: text, unit: text });
+    let frames: Vec<FrameId> =
+        (0..900).map(|number| frame_with_lines(&mut profile, dso, number, dice)).collect();
+    for number in 0..9_900 {
+        // Few callers at each level, many leaves: the shape of a recursion.
+        let mut stack = vec![frames[0]];
+        for level in 0..6 + dice.below(12) {
+            stack.push(frames[1 + level * 3 + dice.below(3) * dice.below(2)]);
+        }
+        stack.push(frames[100 + dice.below(800)]);
+        stack.reverse();
+        let stack = profile.add_stack(&stack);
+        let time_ns = 1_911_000_000_000 + number * 500_500 + dice.next() % 200_000;
+        let thread = threads[(number % 2) as usize];
+        profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, weight: 1_001_001 });
+    }
+    let size = written(&profile).len();
+    assert!(profile.stacks.len() > 15_000, "{} nodes", profile.stacks.len());
+    assert!(size < 200_000, "{size} bytes for {} nodes", profile.stacks.len());
+}
+
+fn frame_with_lines(profile: &mut Profile, dso: DsoId, number: u64, dice: &mut Dice) -> FrameId {
+    let frame = profile.frames.add(Frame {
+        kind: FrameKind::User,
+        dso: Some(dso),
+        address: Address(0x1000 + number * 37 + dice.next() % 30),
+        is_return: number < 100,
+        found: Found::Cfi,
+    });
+    let file = profile.strings.add(&format!("/usr/include/c++/12/bits/stl_{}.h", number % 40));
+    let lines: Vec<Line> = (0..=dice.below(3))
+        .map(|level| {
+            let of = number / 4 + level as u64;
+            let name = profile.strings.add(&format!("std::vector<int, std::allocator<int> >::part{of}"));
+            let linkage_name = profile.strings.add(&format!("_ZNSt6vectorIiSaIiEE6part{of}Ev"));
+            let function = Function { name, linkage_name, dso: Some(dso), start: None, source_file: file };
+            let function = profile.symbols.functions.add(function);
+            Line { function, file, line: dice.below(1500) as u32, inlined: level > 0 }
+        })
+        .collect();
+    profile.symbols.set(frame, &lines);
+    frame
 }
