@@ -53,11 +53,7 @@ impl Ingest {
         for pending in thread.pending.drain(..) {
             let Some(Sample { stack, .. }) = self.samples.get_mut(pending.sample) else { continue };
             *stack = pending.kernel_only;
-            self.statistics.complete += 1;
-            if let Some(count) = self.statistics.cut.get_mut(&pending.cut) {
-                *count = count.saturating_sub(1);
-            }
+            self.statistics.uncut(pending.cut);
         }
-        self.statistics.cut.retain(|_, count| *count > 0);
     }
 }

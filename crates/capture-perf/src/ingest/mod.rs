@@ -187,6 +187,8 @@ impl Ingest {
 
     /// The finished profile: samples sorted by time, mappings that frames fall into.
     pub fn finish(mut self) -> (Profile, Statistics) {
+        let threads: Vec<u32> = self.tasks.threads.keys().copied().collect();
+        threads.into_iter().for_each(|tid| self.settle_cut(tid));
         self.samples.sort_by_key(|sample| sample.time_ns);
         self.samples.drain(..).for_each(|sample| self.profile.samples.push(sample));
         (self.profile, self.statistics)

@@ -13,7 +13,7 @@ pub struct Statistics {
     pub filtered: u64,
     /// Samples whose stack is complete, stitched ones and those without a user stack by nature included.
     pub complete: u64,
-    /// Samples whose stack was completed from earlier samples of the thread.
+    /// Samples whose stack was completed from other samples of the thread.
     pub stitched: u64,
     /// Samples whose stack went on beyond the copied part, stitched or not: what a larger copy would mend.
     pub beyond_copy: u64,
@@ -25,4 +25,17 @@ pub struct Statistics {
     pub lost_records: u64,
     /// Records that could not be read.
     pub damaged_records: u64,
+}
+
+impl Statistics {
+    /// Counts a sample as complete that was counted as cut.
+    pub(super) fn uncut(&mut self, cut: (Cut, Option<DsoId>)) {
+        self.complete += 1;
+        if let Some(count) = self.cut.get_mut(&cut) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.cut.remove(&cut);
+            }
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What lies beyond a copy that was too short, from earlier samples of the same thread.
+//! What lies beyond a copy that was too short, from other samples of the same thread.
 //!
 //! The kernel copies at most 64 KiB of a stack. Of a deeper one, frames further out were seen at other times, when
 //! the stack was shallower. What is remembered is, for every run of [`WINDOW`] successive frames (return addresses
@@ -13,6 +13,9 @@
 //! end without the old one. What has never been seen to differ is taken to be the same; frames that come this way
 //! are marked as stitched.
 //!
+//! What was seen *later* serves as well, by the same reasoning: a stack that stays cut is tried again when its thread
+//! ends. That matters for the first samples, and for those from before the recorder asked for larger copies.
+//!
 //! Remembering costs one comparison for each frame of a sample, and starts with a thread's first cut stack.
 
 use plumb_profile::{Found, Frame, FrameId, Profile, StackId};
@@ -25,6 +28,8 @@ pub(super) const WINDOW: usize = 8;
 const RESTORED: u16 = 16;
 /// Runs remembered for a thread. When there are more, all are forgotten.
 const MAX_RUNS: usize = 1 << 16;
+/// Cut stacks of a thread that wait for their outer frames to be seen.
+const MAX_WAITING: usize = 1 << 14;
 /// Frames added to a stack at most.
 const MAX_STITCHED: usize = 1 << 15;
 /// Borders between what was seen and what is stitched are moved inwards to a multiple of so many bytes (as a power
@@ -106,20 +111,24 @@ pub(super) struct Stitcher {
     path: Vec<(u32, FrameId)>,
     /// Counts changed minds: whatever was derived from remembered callers before is void.
     epoch: u32,
+    /// Numbers of samples whose stacks stayed cut, and the outermost runs of those.
+    waiting: Vec<(usize, u32)>,
 }
 
 impl Stitcher {
-    /// Learns from a stack, given from the innermost frame outwards. Unless it was cut and what is missing is not
-    /// remembered, says what its callers are; only those that are new have to be made.
+    /// Learns from the stack of sample number `index`, given from the innermost frame outwards. Unless it was cut and
+    /// what is missing is not remembered, says what its callers are; only those that are new have to be made.
     pub(super) fn sample(
         &mut self,
         to: &mut impl Frames,
+        index: usize,
         walked: &[Walked],
         border: Border,
     ) -> Option<Beyond> {
         if self.runs.len() + walked.len() > MAX_RUNS {
             self.runs.clear();
             self.by_hash.clear();
+            self.waiting.clear();
         }
         // The innermost frame is where the thread is just now, in no stack slot.
         let callers = walked.get(1..).unwrap_or_default();
@@ -127,9 +136,26 @@ impl Stitcher {
         self.learn(to, callers, border)?;
         let base = match border {
             Border::Root => Beyond { stack: None, included: 0 },
-            Border::Copy => self.beyond(to.profile(), callers)?,
+            Border::Copy => match self.beyond(to.profile(), callers) {
+                Some(base) => base,
+                None => {
+                    let outermost = *self.at.first()?;
+                    if self.waiting.len() < MAX_WAITING {
+                        self.waiting.push((index, outermost));
+                    }
+                    return None;
+                }
+            },
         };
         Some(self.intern(to, callers, base))
+    }
+
+    /// The samples whose stacks stayed cut but can be completed now, by what was seen after them: their numbers, and
+    /// what is outside of the frames that they have.
+    pub(super) fn settle(&mut self, profile: &mut Profile) -> Vec<(usize, Option<StackId>)> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let now = |(index, run)| Some((index, self.outside(profile, run)?));
+        waiting.into_iter().filter_map(now).collect()
     }
 
     /// Finds the runs of a stack, and which one is outside of which.

@@ -27,6 +27,7 @@ fn stack(root_first: &[u64], visible: usize) -> Vec<Walked> {
 struct Tried {
     stitcher: Stitcher,
     profile: Profile,
+    count: usize,
 }
 
 impl Frames for Profile {
@@ -41,7 +42,8 @@ impl Frames for Profile {
 
 impl Tried {
     fn sample(&mut self, walked: &[Walked], border: Border) -> Option<Beyond> {
-        self.stitcher.sample(&mut self.profile, walked, border)
+        self.count += 1;
+        self.stitcher.sample(&mut self.profile, self.count, walked, border)
     }
 
     /// The frames of a stack from the root inwards.
@@ -145,6 +147,22 @@ fn contradiction_ends_trust_until_it_is_outvoted() {
         tried.whole(&recursion(101, 20));
     }
     assert_eq!(tried.cut(&recursion(101, 60), 20).unwrap()[0], 101);
+}
+
+#[test]
+fn what_is_seen_later_completes_what_was_cut_before() {
+    let mut tried = Tried::default();
+    let whole: Vec<u64> = (100..160).collect();
+    assert_eq!(tried.cut(&whole, 20), None);
+    let early = tried.count;
+    assert_eq!(tried.cut(&recursion(7, 50), 20), None);
+    tried.whole(&whole);
+    let settled = tried.stitcher.settle(&mut tried.profile);
+    assert_eq!(settled.len(), 1, "the recursion was never seen whole");
+    assert_eq!(settled[0].0, early);
+    let outside: Vec<u64> = tried.frames(settled[0].1).iter().map(|frame| frame.address.0).collect();
+    assert_eq!(outside, whole[..40]);
+    assert!(tried.stitcher.settle(&mut tried.profile).is_empty(), "settled once");
 }
 
 #[test]

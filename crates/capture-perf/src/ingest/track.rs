@@ -22,6 +22,7 @@ impl Ingest {
     pub(super) fn comm(&mut self, comm: &wire::Comm<'_>, is_exec: bool) {
         if is_exec {
             self.settle_pending(comm.tid);
+            self.settle_cut(comm.tid);
             self.exec(comm.pid, comm.tid);
         }
         self.tasks.rename(comm.pid, comm.tid, Name::new(comm.name));
@@ -69,6 +70,7 @@ impl Ingest {
         if let Some(cpu) = cpu {
             self.last_exit.insert(cpu, (exit.pid, exit.tid));
         }
+        self.settle_cut(exit.tid);
         let process_gone = self.tasks.exit(exit.pid, exit.tid);
         self.exited.push_back((exit.pid, exit.tid, process_gone));
         // Since Linux 6.16 the record comes before the memory goes: it may still be sampled for a while.

@@ -187,7 +187,8 @@ impl Ingest {
             thread.stitcher.get_or_insert_default();
         }
         let mut stitcher = thread.stitcher.take()?;
-        let beyond = stitcher.sample(&mut InSpace { ingest: self, space }, walked, border);
+        let index = self.samples.len();
+        let beyond = stitcher.sample(&mut InSpace { ingest: self, space }, index, walked, border);
         if let Some(thread) = self.tasks.threads.get_mut(&tid) {
             thread.stitcher = Some(stitcher);
         }
@@ -205,6 +206,25 @@ impl Ingest {
         match cut {
             Cut::NoUnwindInfo if is_anonymous => Ending::Cut(Cut::JitCode, dso),
             cut => Ending::Cut(cut, dso),
+        }
+    }
+
+    /// Completes what can be completed of the cut stacks of a thread that ends here, as this thread at least.
+    pub(super) fn settle_cut(&mut self, tid: u32) {
+        let Some(mut stitcher) = self.tasks.threads.get_mut(&tid).and_then(|thread| thread.stitcher.take())
+        else {
+            return;
+        };
+        for (index, outside) in stitcher.settle(&mut self.profile) {
+            let Some(sample) = self.samples.get_mut(index) else { continue };
+            let mut frames: Vec<FrameId> = self.profile.frames_of(sample.stack).collect();
+            // Its outermost frame is the marker that says why it is cut.
+            let Some(marker) = frames.pop().map(|marker| self.profile.frames[marker]) else { continue };
+            let Some(cut) = marker.cut() else { continue };
+            let add = |caller, &frame: &FrameId| Some(self.profile.stacks.add(caller, frame));
+            sample.stack = frames.iter().rev().fold(outside, add);
+            self.statistics.uncut((cut, marker.dso));
+            self.statistics.stitched += 1;
         }
     }
 
