@@ -18,6 +18,7 @@ mod oracle {
     pub mod ptrace;
     pub mod reference;
     pub mod run;
+    pub mod sample;
     pub mod shadow;
 }
 
@@ -131,4 +132,50 @@ fn threads() {
     let Some(program) = programs::build("threads.c", &["-static"]) else { return };
     let report = check("a thread", &mut Command::new(&program.path), u64::MAX);
     assert!(report.is_none_or(|report| report.threads == 1), "the thread was followed");
+}
+
+/// Programs too large to be stepped, stopped at some hundred places: as gimli has it.
+#[test]
+fn samples() {
+    let javascript =
+        "let s = 0; for (let i = 0; i < 3e7; i++) s += [i, i + 1].map(x => x * 2)[1]; console.log(s)";
+    let python = "import json; [json.loads(json.dumps({'a': [i] * 9})) for i in range(40000)]";
+    let mut commands = vec![("node", vec!["-e", javascript]), ("/usr/bin/python3", vec!["-c", python])];
+    // What the compilers get is preprocessed, so that cc1plus needs no driver to tell it where headers are.
+    let preprocessed = programs::build("exceptions.cpp", &["-E"]);
+    let path = preprocessed.as_ref().map(|program| program.path.display().to_string());
+    let compiler = Command::new("g++").arg("-print-prog-name=cc1plus").output();
+    let compiler =
+        compiler.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    if let Some(path) = &path {
+        commands.push((&compiler, vec!["-quiet", "-fpreprocessed", "-O2", "-o", "/dev/null", path]));
+        commands.push((
+            "clang-19",
+            vec!["-x", "c++-cpp-output", "-w", "-O2", "-S", "-fintegrated-cc1", "-o", "/dev/null", path],
+        ));
+    }
+    for (name, arguments) in commands {
+        let mut command = Command::new(name);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let report = match oracle::sample::sample(&mut command, 300) {
+            Ok(report) => report,
+            Err(error) => {
+                println!("samples of {name}: skipped, can't be run and traced here: {error}");
+                continue;
+            }
+        };
+        println!(
+            "samples of {name}: {} of {} as gimli has it, {} further, {} rooted, {:.1} frames each",
+            report.equal,
+            report.samples,
+            report.further,
+            report.rooted,
+            report.frames as f64 / report.samples as f64
+        );
+        for different in &report.different {
+            println!("  {different}");
+        }
+        assert!(report.different.is_empty(), "{name} differs");
+        assert!(report.samples > 30, "{name} ran too short a time");
+    }
 }

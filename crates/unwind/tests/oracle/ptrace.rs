@@ -53,10 +53,16 @@ impl Tracee {
             Stop::Step => {}
             other => return Err(io::Error::other(format!("the process did not stop at exec: {other:?}"))),
         }
-        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_TRACECLONE;
-        // SAFETY: SETOPTIONS takes its options by value.
-        check(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, libc::c_long::from(options)) })?;
+        tracee.trace_threads(true)?;
         Ok(tracee)
+    }
+
+    /// Whether threads are stopped when they start, to be followed.
+    pub fn trace_threads(&mut self, wanted: bool) -> io::Result<()> {
+        let threads = if wanted { libc::PTRACE_O_TRACECLONE } else { 0 };
+        let options = libc::c_long::from(libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACEEXEC | threads);
+        // SAFETY: SETOPTIONS takes its options by value.
+        check(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, self.pid, 0, options) })
     }
 
     pub fn pid(&self) -> i32 {
@@ -67,6 +73,16 @@ impl Tracee {
     pub fn step(&mut self, signal: i32) -> io::Result<Stop> {
         // SAFETY: SINGLESTEP takes the signal by value.
         check(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.pid, 0, libc::c_long::from(signal)) })?;
+        self.wait()
+    }
+
+    /// Lets the process run for a while, after delivering `signal` unless that is 0, and stops it again.
+    pub fn run_for(&mut self, time: std::time::Duration, signal: i32) -> io::Result<Stop> {
+        // SAFETY: CONT takes the signal by value.
+        check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.pid, 0, libc::c_long::from(signal)) })?;
+        std::thread::sleep(time);
+        // SAFETY: tgkill takes three numbers. The process may have ended; then there is nobody to stop.
+        unsafe { libc::syscall(libc::SYS_tgkill, self.child.id(), self.pid, libc::SIGSTOP) };
         self.wait()
     }
 

@@ -55,14 +55,19 @@ fn step<M: Memory>(
     let bases = gimli_rows::bases(sections);
     let stated = lookup.wrapping_sub(mapping.bias);
     if let Some(section) = &sections.eh_frame {
-        let section = gimli::EhFrame::new(&section.bytes, LittleEndian);
-        if let Ok(caller) = in_section(&section, &bases, stated, memory, registers) {
+        let frames = gimli::EhFrame::new(&section.bytes, LittleEndian);
+        let fde = match &sections.eh_frame_hdr {
+            Some(table) => in_table(&table.bytes, &frames, &bases, stated),
+            None => frames.fde_for_address(&bases, stated, gimli::EhFrame::cie_from_offset),
+        };
+        if let Ok(caller) = fde.and_then(|fde| by_fde(&frames, &bases, &fde, stated, memory, registers)) {
             return caller;
         }
     }
     if let Some(section) = &sections.debug_frame {
         let section = gimli::DebugFrame::new(&section.bytes, LittleEndian);
-        if let Ok(caller) = in_section(&section, &bases, stated, memory, registers) {
+        let fde = section.fde_for_address(&bases, stated, gimli::DebugFrame::cie_from_offset);
+        if let Ok(caller) = fde.and_then(|fde| by_fde(&section, &bases, &fde, stated, memory, registers)) {
             return caller;
         }
     }
@@ -71,14 +76,26 @@ fn step<M: Memory>(
 
 type Stepped = Result<(Registers, bool), End>;
 
-fn in_section<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
+/// Finds an FDE through `.eh_frame_hdr`; looking at all of them takes too long in large files.
+fn in_table<'a>(
+    table: &'a [u8],
+    frames: &gimli::EhFrame<Slice<'a>>,
+    bases: &gimli::BaseAddresses,
+    stated: u64,
+) -> gimli::Result<gimli::FrameDescriptionEntry<Slice<'a>>> {
+    let header = gimli::EhFrameHdr::new(table, LittleEndian).parse(bases, 8)?;
+    let table = header.table().ok_or(gimli::Error::NoUnwindInfoForAddress)?;
+    table.fde_for_address(frames, bases, stated, gimli::EhFrame::cie_from_offset)
+}
+
+fn by_fde<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
     section: &S,
     bases: &gimli::BaseAddresses,
+    fde: &gimli::FrameDescriptionEntry<Slice<'a>>,
     stated: u64,
     memory: &mut M,
     registers: &Registers,
 ) -> gimli::Result<Stepped> {
-    let fde = section.fde_for_address(bases, stated, S::cie_from_offset)?;
     let mut context = gimli::UnwindContext::new();
     let row = fde.unwind_info_for_address(section, bases, &mut context, stated)?;
     Ok(apply(section, row, memory, registers).map(|caller| (caller, fde.is_signal_trampoline())))

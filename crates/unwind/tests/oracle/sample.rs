@@ -1,0 +1,80 @@
+//! Stops a program now and then and compares the unwinder with gimli evaluating all registers.
+//!
+//! There is no shadow stack here, so programs are too large to be stepped: compilers, interpreters with JIT code.
+
+use std::io;
+use std::process::Command;
+use std::time::Duration;
+
+use plumb_unwind::{Cache, End, walk};
+
+use super::maps::Maps;
+use super::ptrace::{PageStore, Pages, Stop, Tracee, by_dwarf_number};
+use super::reference;
+
+/// No stack that is met here is deeper.
+const LIMIT: usize = 10_000;
+
+/// What came of a program.
+#[derive(Default)]
+pub struct Report {
+    pub samples: u64,
+    /// Those whose callers and end are gimli's.
+    pub equal: u64,
+    /// Those where gimli ends without information and the unwinder agrees so far and goes on.
+    pub further: u64,
+    /// Those where the unwinder reached the outermost frame.
+    pub rooted: u64,
+    pub frames: u64,
+    pub different: Vec<String>,
+}
+
+/// Samples `command` at intervals until it ends or `most` samples are there.
+pub fn sample(command: &mut Command, most: u64) -> io::Result<Report> {
+    let mut tracee = Tracee::start(command)?;
+    tracee.trace_threads(false)?;
+    let mut maps = Maps::default();
+    let mut cache = Cache::default();
+    let mut pages = PageStore::default();
+    let mut frames = Vec::new();
+    let mut report = Report::default();
+    let mut pending = 0;
+    while report.samples < most {
+        // Uneven, so as not to meet the same phase of something periodic again and again.
+        let time = Duration::from_micros(300 + report.samples * 7919 % 1700);
+        match tracee.run_for(time, std::mem::take(&mut pending))? {
+            Stop::Ended(_) => break,
+            Stop::Signal(libc::SIGSTOP) | Stop::Step | Stop::Exec | Stop::Thread => {}
+            Stop::Signal(signal) => {
+                pending = signal;
+                continue;
+            }
+        }
+        for range in maps.refresh(&tracee) {
+            cache.invalidate(range);
+        }
+        let start = by_dwarf_number(&tracee.registers()?);
+        let mut memory = Pages::new(&tracee, &mut pages);
+        let end = walk(&maps, &mut memory, &mut cache, &start, LIMIT, &mut frames);
+        let (reference, reference_end) = reference::walk(&maps, &mut memory, &start, LIMIT);
+        let ours: Vec<u64> = frames.iter().skip(1).map(|frame| frame.pc.0).collect();
+        report.samples += 1;
+        report.frames += frames.len() as u64;
+        report.rooted += u64::from(end == End::Root);
+        if ours == reference && (end == End::Root) == (reference_end == reference::End::Root) {
+            report.equal += 1;
+        } else if ours.starts_with(&reference) && reference_end == reference::End::NoRow {
+            report.further += 1;
+        } else {
+            let same = ours.iter().zip(&reference).take_while(|(a, b)| a == b).count();
+            let at = if same == 0 { start.ip() } else { ours[same - 1] - 1 };
+            report.different.push(format!(
+                "after {same} callers at {}: {} callers then {end:?}, gimli {} then {reference_end:?}",
+                maps.describe(at),
+                ours.len(),
+                reference.len()
+            ));
+        }
+    }
+    Ok(report)
+}
