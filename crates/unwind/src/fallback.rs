@@ -10,11 +10,11 @@ use crate::x86_64::{RBP, RIP, RSP};
 const MAX_ARGUMENTS: u64 = 16 << 20;
 
 impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
-    /// The caller of a frame without rules at `pc`. `here`: the file has rules for other code, so this is a stub or
+    /// The caller of a frame without rules. `here`: the file has rules for other code, so this is a stub or
     /// hand-written assembly, which makes a frame of a word at most; else it is JIT code or a program built without
     /// rules, which has frame pointers if anything.
     #[inline(never)]
-    pub(crate) fn without_info(&mut self, pc: Avma, is_return: bool, here: bool) -> Result<Walked, End> {
+    pub(crate) fn without_info(&mut self, is_return: bool, here: bool) -> Result<Walked, End> {
         // What was just pushed is the caller's `rbp`: a frame is being made, or is as small as can be.
         let is_framed = self.registers.get(RBP) == Some(self.registers.sp());
         let found = if here && !is_framed {
@@ -25,7 +25,6 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
             self.by_frame_pointer().or_else(|end| self.by_stack_top(false).or(Err(end)))
         };
         match found {
-            Ok(caller) if caller.pc == pc && caller.is_return == is_return => Err(End::NotAdvancing),
             Err(_) if self.at_process_entry() => Err(End::Root),
             found => found,
         }

@@ -164,7 +164,7 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
             Kind::Root => Err(End::Root),
             Kind::Missing | Kind::MissingHere => {
                 let _ = self.rbp();
-                self.without_info(pc, is_return, rule.kind == Kind::MissingHere)
+                self.without_info(is_return, rule.kind == Kind::MissingHere)
             }
             Kind::Bad => Err(End::BadUnwindInfo),
         }
@@ -206,11 +206,11 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
             Located::Unmapped if !is_return => return self.after_bad_jump(),
             Located::Unmapped => return Err(End::NotMapped),
             Located::Unreadable => return Err(End::FileUnreadable),
-            Located::NoInfo => return self.without_info(pc, is_return, false),
+            Located::NoInfo => return self.without_info(is_return, false),
             Located::Module { module, bias } => {
                 match module.row_with(lookup.to_svma(bias), &mut self.cache.scratch) {
                     Err(_) => return Err(End::BadUnwindInfo),
-                    Ok(None) => return self.without_info(pc, is_return, module.has_info()),
+                    Ok(None) => return self.without_info(is_return, module.has_info()),
                     Ok(Some(row)) => {
                         let source = Source { row: &row, text: module.text(row.section), bias };
                         (apply(&source, &self.registers, self.memory)?, row.is_signal)

@@ -177,5 +177,6 @@ fn samples() {
         }
         assert!(report.different.is_empty(), "{name} differs");
         assert!(report.samples > 30, "{name} ran too short a time");
+        assert!(report.rooted * 100 >= report.samples * 98, "{name}: stacks are cut");
     }
 }

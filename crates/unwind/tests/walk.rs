@@ -220,6 +220,11 @@ fn frame_pointers_where_rules_are_missing() {
     assert_eq!(pcs(&frames), [JIT, JIT + 9, CODE + 1]);
     assert!(frames[1..].iter().all(|frame| frame.found == Method::FramePointer));
     assert_eq!(end, End::Root);
+    // Recursion has the same return address again.
+    let stack =
+        Stack::new(&[(2, STACK + 48), (3, JIT + 9), (6, STACK + 80), (7, JIT + 9), (10, 0), (11, CODE + 1)]);
+    let (frames, end) = run(plain(), &stack, &registers);
+    assert_eq!((pcs(&frames), end), (vec![JIT, JIT + 9, JIT + 9, CODE + 1], End::Root));
     // A frame pointer that leads to what is no code is not believed.
     let stack = Stack::new(&[(2, STACK + 48), (3, 0x4242), (4, 1)]);
     assert_eq!(run(plain(), &stack, &registers).1, End::NoUnwindInfo);
