@@ -2,7 +2,7 @@
 """Holds `plumb report` on a perf.data against `perf report --no-inline`, for each of the six workloads.
 
 Samples must be equal, and the self share of every command, file and symbol within 0.1 percentage points. Addresses
-without a symbol are summed up per file, because the two name them differently. Prints one table in Markdown, and the
+without a symbol are summed up per file, and names of one address taken together, because the two choose differently. Prints one table in Markdown, and the
 rows that differ.
 
     bench/cpu/build.sh && bench/cpu/perfdata.py [--plumb target/release/plumb] [--only recur,deep]
@@ -53,11 +53,45 @@ def plumb(program, file):
     assert text
     command = [program, "report", "--json", "--no-inline", "--sort", "comm,dso,sym", file]
     report = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["reports"][0]
-    rows = collections.Counter()
+    rows, paths = collections.Counter(), {}
     for row in report["rows"]:
         if row["self_samples"]:
+            paths[os.path.basename(row["dso"])] = row["dso"]
             rows[row["comm"], os.path.basename(row["dso"] or "[unknown]"), symbol(row["sym"])] += row["self_samples"]
-    return report["samples"], rows, seconds
+    return report["samples"], rows, seconds, paths
+
+
+class Aliases:
+    """Several names for one address are one symbol: perf shows `cfree@GLIBC_2.2.5`, plumb `free`."""
+
+    def __init__(self):
+        self.known = {}
+
+    def of(self, dso, paths):
+        if dso not in self.known:
+            names = {}
+            for line in self.symbols(paths.get(dso, dso)):
+                fields = line.split()
+                if len(fields) >= 3:
+                    names[fields[2].split("@")[0]] = fields[0]
+                    names[fields[2]] = fields[0]
+            self.known[dso] = names
+        return self.known[dso]
+
+    def symbols(self, path):
+        if path.startswith("["):
+            return Path("/proc/kallsyms").read_text().splitlines()
+        notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True).stdout
+        found = re.search(r"Build ID: ([0-9a-f]+)", notes)
+        debug = f"/usr/lib/debug/.build-id/{found[1][:2]}/{found[1][2:]}.debug" if found else path
+        files = [[path], ["-D", path], [debug]]
+        return [line for file in files for line in subprocess.run(["nm", *file], capture_output=True, text=True).stdout.splitlines()]
+
+    def merged(self, rows, paths):
+        merged = collections.Counter()
+        for (comm, dso, name), count in rows.items():
+            merged[comm, dso, self.of(dso, paths).get(name, name)] += count
+        return merged
 
 
 def main():
@@ -68,15 +102,16 @@ def main():
     program = str(Path(options.plumb).resolve())
     print("| workload | size MB | samples, perf | samples, plumb | rows | rows over 0.1 points apart | largest distance | plumb report s |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
-    apart = []
+    apart, aliases = [], Aliases()
     for workload in options.only.split(","):
         with tempfile.TemporaryDirectory(prefix="plumb-bench-") as folder:
             file = os.path.join(folder, "perf.data")
             record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(HZ), "--call-graph", "dwarf", "-o", file, "--"]
             subprocess.run([*record, *WORKLOADS[workload]], check=True, cwd=BIN, stdout=subprocess.DEVNULL)
             theirs, their_rows = perf(file)
-            ours, our_rows, seconds = plumb(program, file)
+            ours, our_rows, seconds, paths = plumb(program, file)
             size = os.path.getsize(file) / 1e6
+        our_rows, their_rows = aliases.merged(our_rows, paths), aliases.merged(their_rows, paths)
         distances = {key: 100 * (our_rows[key] / ours - their_rows[key] / theirs) for key in our_rows | their_rows}
         far = {key: d for key, d in distances.items() if abs(d) > LIMIT}
         apart += [(workload, key, d) for key, d in far.items()]

@@ -19,6 +19,9 @@ const MAX_TRIES: usize = 32;
 
 /// The readable form of a linkage name; the name itself if it isn't mangled.
 pub(crate) fn demangle(linkage_name: &str) -> String {
+    if let Some(function) = linkage_name.strip_suffix("@plt") {
+        return demangle(function) + "@plt";
+    }
     let name = without_version(linkage_name);
     if name.len() > MAX_LINKAGE_NAME {
         return name.to_owned();
@@ -29,7 +32,7 @@ pub(crate) fn demangle(linkage_name: &str) -> String {
 /// A symbol's name without the version that the linker puts behind it (`memcpy@@GLIBC_2.14`).
 pub(crate) fn without_version(name: &str) -> &str {
     match name.find('@') {
-        Some(at) if at > 0 && !name.ends_with("@plt") => &name[..at],
+        Some(at) if at > 0 => &name[..at],
         _ => name,
     }
 }
@@ -141,6 +144,8 @@ mod tests {
         assert_eq!(demangle("main"), "main");
         assert_eq!(demangle("memcpy@@GLIBC_2.14"), "memcpy");
         assert_eq!(demangle("_ZNK5Local5twiceEv.isra.0"), "Local::twice");
+        assert_eq!(demangle("_Znwm@plt"), "operator new@plt");
+        assert_eq!(demangle("free@plt"), "free@plt");
         assert_eq!(demangle("_ZSt3getILm0EiEvv"), "std::get<0ul, int>");
         assert_eq!(demangle("_ZNK3FoocvPKcEv"), "Foo::operator char const*");
         assert_eq!(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
