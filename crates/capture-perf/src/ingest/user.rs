@@ -178,12 +178,13 @@ impl Ingest {
     fn stitch(&mut self, tid: u32, space: SpaceId, walked: &[Walked], end: End) -> Option<Beyond> {
         let border = match end {
             End::Root => Border::Root,
-            End::BeyondCopy => Border::Copy,
+            // A page of the stack that was never touched, or is being copied after a fork, ends the kernel's copy too.
+            End::BeyondCopy | End::StackUnreadable => Border::Copy,
             _ => return None,
         };
         let thread = self.tasks.threads.get_mut(&tid)?;
         if border == Border::Copy {
-            self.statistics.beyond_copy += 1;
+            self.statistics.beyond_copy += u64::from(end == End::BeyondCopy);
             thread.stitcher.get_or_insert_default();
         }
         let mut stitcher = thread.stitcher.take()?;
