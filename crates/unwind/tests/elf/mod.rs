@@ -56,3 +56,10 @@ pub fn symbol(data: &[u8], address: u64) -> String {
         None => section,
     }
 }
+
+/// The address of the symbol called `name`.
+pub fn address_of(data: &[u8], name: &str) -> Option<u64> {
+    let file = object::File::parse(data).ok()?;
+    let mut symbols = file.symbols().chain(file.dynamic_symbols());
+    symbols.find(|symbol| symbol.is_definition() && symbol.name() == Ok(name)).map(|symbol| symbol.address())
+}

@@ -74,6 +74,14 @@ impl Maps {
         self.mappings[..index].last().filter(|mapping| mapping.range.contains(&pc))
     }
 
+    /// Where the symbol called `name` is, in the first file that has it.
+    pub fn address_of(&self, name: &str) -> Option<u64> {
+        self.mappings.iter().find_map(|mapping| {
+            let stated = elf::address_of(&mapping.image.as_ref()?.data, name)?;
+            Some(stated.wrapping_add(mapping.bias))
+        })
+    }
+
     /// The file and symbol at `pc`, for people.
     pub fn describe(&self, pc: u64) -> String {
         let Some(mapping) = self.at(pc) else { return format!("{pc:#x} in no mapping") };

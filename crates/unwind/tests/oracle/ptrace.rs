@@ -76,6 +76,33 @@ impl Tracee {
         self.wait()
     }
 
+    /// Lets the process run until it is about to execute the instruction at `address`.
+    pub fn run_to(&mut self, address: u64) -> io::Result<()> {
+        const BREAKPOINT: u64 = 0xcc;
+        let code = self.read_u64(address).ok_or_else(|| io::Error::other("no code there"))?;
+        let pid = self.pid;
+        let poke = |word: u64| {
+            // SAFETY: POKETEXT takes an address in the other process and a word by value.
+            check(unsafe { libc::ptrace(libc::PTRACE_POKETEXT, pid, address, word) })
+        };
+        poke(code & !0xff | BREAKPOINT)?;
+        let mut signal = 0;
+        loop {
+            // SAFETY: CONT takes the signal by value.
+            check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.pid, 0, libc::c_long::from(signal)) })?;
+            match self.wait()? {
+                Stop::Step => break,
+                Stop::Signal(other) => signal = other,
+                other => return Err(io::Error::other(format!("the process did not get there: {other:?}"))),
+            }
+        }
+        poke(code)?;
+        let mut registers = self.registers()?;
+        registers.rip -= 1;
+        // SAFETY: SETREGS reads a whole `user_regs_struct`.
+        check(unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.pid, 0, &raw const registers) })
+    }
+
     /// Lets the process run for a while, after delivering `signal` unless that is 0, and stops it again.
     pub fn run_for(&mut self, time: std::time::Duration, signal: i32) -> io::Result<Stop> {
         // SAFETY: CONT takes the signal by value.

@@ -63,8 +63,8 @@ struct Runner {
     verdicts: HashMap<(u64, u64), (u64, Option<Place>)>,
 }
 
-/// Runs `command`, comparing at most `cap` instructions after the first `skip`.
-pub fn run(command: &mut Command, skip: u64, cap: u64) -> io::Result<Report> {
+/// Runs `command`, comparing at most `cap` instructions: from its very first, or from the function called `from`.
+pub fn run(command: &mut Command, from: Option<&str>, cap: u64) -> io::Result<Report> {
     let tracee = Tracee::start(command)?;
     let mut runner = Runner {
         tracee,
@@ -78,15 +78,34 @@ pub fn run(command: &mut Command, skip: u64, cap: u64) -> io::Result<Report> {
         verdicts: HashMap::new(),
     };
     runner.refresh();
-    runner.steps(skip, cap)?;
+    if let Some(name) = from {
+        runner.begin_at(name)?;
+    }
+    runner.steps(cap)?;
     Ok(runner.report)
 }
 
 impl Runner {
-    fn steps(&mut self, skip: u64, cap: u64) -> io::Result<()> {
+    /// Runs to the function called `name`. The calls under way there are those that the unwinder finds, provided that
+    /// gimli finds the same.
+    fn begin_at(&mut self, name: &str) -> io::Result<()> {
+        let address = self.maps.address_of(name);
+        self.tracee.run_to(address.ok_or_else(|| io::Error::other(format!("there is no symbol {name}")))?)?;
+        self.refresh();
+        let start = by_dwarf_number(&self.tracee.registers()?);
+        let mut memory = Pages::new(&self.tracee, &mut self.pages);
+        walk(&self.maps, &mut memory, &mut self.cache, &start, LIMIT, &mut self.frames);
+        let (reference, end) = reference::walk(&self.maps, &mut memory, &start, LIMIT);
+        let calls = self.frames.iter().skip(1);
+        assert_eq!(end, reference::End::Root);
+        assert!(calls.clone().map(|frame| frame.pc.0).eq(reference), "gimli differs at {name}");
+        self.shadow.begin(calls.map(|frame| (frame.slot.0, frame.pc.0)));
+        Ok(())
+    }
+
+    fn steps(&mut self, cap: u64) -> io::Result<()> {
         let mut old = self.tracee.registers()?;
         let mut pending = 0;
-        let mut steps = 0u64;
         self.compare(&old);
         loop {
             if self.report.instructions >= cap {
@@ -125,10 +144,9 @@ impl Runner {
                 Stop::Step => {}
             }
             let new = self.tracee.registers()?;
-            steps += 1;
             let repeats = new.rip == old.rip && new.rsp == old.rsp && kind == Kind::Other;
             self.follow(kind, &old, &new, delivered);
-            if steps > skip && !repeats && pending == 0 {
+            if !repeats && pending == 0 {
                 self.compare(&new);
             }
             old = new;

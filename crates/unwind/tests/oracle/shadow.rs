@@ -86,6 +86,13 @@ impl Shadow {
         }
     }
 
+    /// These calls, innermost first, were under way already: slots and return addresses.
+    pub fn begin(&mut self, calls: impl DoubleEndedIterator<Item = (u64, u64)>) {
+        self.clear();
+        let entry = |(slot, address)| Entry { slot, address, is_signal: false, stack: 0 };
+        self.entries.extend(calls.rev().map(entry));
+    }
+
     /// Another program was loaded.
     pub fn clear(&mut self) {
         *self = Shadow::default();
