@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::events::Attachment;
 use crate::procfs;
 use crate::sys::usage::CpuTime;
+use crate::target::Target;
 
 /// An account of the target's processor time that was opened when the recording began.
 #[derive(Debug)]
@@ -19,16 +21,14 @@ pub(crate) enum Account {
 }
 
 impl Account {
-    /// Opens the account of running processes and all their descendants.
-    pub fn of_processes(roots: &[u32]) -> Self {
-        let times = procfs::tree(roots).into_iter().filter_map(|pid| Some((pid, with_waited(pid)?)));
-        let known = times.map(|(pid, time)| (pid, Known { before: time, last: Some(time) })).collect();
-        Account::Processes(Processes { roots: roots.to_vec(), known })
-    }
-
-    /// Opens the account of the machine.
-    pub fn of_machine() -> Self {
-        Account::Machine(procfs::machine_cpu_time())
+    /// Opens the account of a target, whose process ids these are.
+    pub fn open(attachment: &Attachment, target: &Target, pids: &[u32]) -> Self {
+        match (attachment, target) {
+            (Attachment::Cgroup(_), _) => Account::Cgroup,
+            (_, Target::Command(_)) => Account::Command(pids.first().copied().unwrap_or(0)),
+            (_, Target::Processes(_)) => Account::Processes(Processes::open(pids)),
+            (_, Target::Machine) => Account::Machine(procfs::machine_cpu_time()),
+        }
     }
 
     /// Looks again, so that the time of a process that ends before the recording isn't missed but for the last bit.
@@ -83,6 +83,12 @@ struct Known {
 }
 
 impl Processes {
+    fn open(roots: &[u32]) -> Self {
+        let times = procfs::tree(roots).into_iter().filter_map(|pid| Some((pid, with_waited(pid)?)));
+        let known = times.map(|(pid, time)| (pid, Known { before: time, last: Some(time) })).collect();
+        Self { roots: roots.to_vec(), known }
+    }
+
     fn look(&mut self, time_of: &dyn Fn(u32) -> Option<CpuTime>) {
         // Once a root is gone, nobody that is looked at inherits any more: what was last seen has to do.
         let inherited = self.roots.iter().all(|&root| time_of(root).is_some());

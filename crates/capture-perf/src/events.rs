@@ -92,6 +92,8 @@ pub(crate) struct Events {
 impl Events {
     /// Opens events, and starts them.
     pub fn start(rings: Rings, attachment: Attachment, sampling: Sampling) -> Result<Self, Error> {
+        let inherit = matches!(attachment, Attachment::Processes(_));
+        let sampling = Sampling { inherit, ..sampling };
         let mut events = Self { rings, attachment, sampling, open: Vec::new(), lost_before: 0 };
         events.open = events.open_all(sampling)?;
         events.open.iter().try_for_each(Event::enable).map_err(Error::system("starting the events"))?;

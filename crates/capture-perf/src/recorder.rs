@@ -85,11 +85,7 @@ impl Recorder {
         let own = own_cpu_time();
         let host = Host::read();
         raise_file_limit();
-        if let Target::Processes(pids) = target
-            && let Some(&pid) = pids.iter().find(|&&pid| !procfs::exists(pid))
-        {
-            return Err(Error::NoSuchProcess(pid));
-        }
+        check(target)?;
         let mut abilities = Abilities::find(&host, false);
         let machine = std::mem::replace(&mut abilities.machine, Ok(()));
         let (sampling, mut limits) = setup::choose(&host, abilities, options)?;
@@ -97,7 +93,7 @@ impl Recorder {
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
         let held = match target {
             Target::Command(launch) => Some(hold(launch, &signals)?),
-            _ => None,
+            Target::Processes(_) | Target::Machine => None,
         };
         let pids = match (&held, target) {
             (Some(held), _) => vec![held.pid()],
@@ -105,33 +101,25 @@ impl Recorder {
             (None, _) => Vec::new(),
         };
         let attachment = setup::attach(&host, machine, target, &pids, &mut limits)?;
-        let growth = Growth::new(sampling.stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
-        let inherit = matches!(attachment, Attachment::Processes(_));
-        let sampling = Sampling { stack_copy: growth.bytes(), inherit, ..sampling };
-        let ends = pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect();
-        let account = match &attachment {
-            Attachment::Cgroup(_) => Account::Cgroup,
-            _ if held.is_some() => Account::Command(pids.first().copied().unwrap_or(0)),
-            _ if pids.is_empty() => Account::of_machine(),
-            _ => Account::of_processes(&pids),
-        };
         let scope = setup::scope(&attachment, target);
+        let account = Account::open(&attachment, target, &pids);
+        let growth = Growth::new(sampling.stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
         let began = Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own };
-        let events = Events::start(rings, attachment, sampling)?;
+        let events = Events::start(rings, attachment, Sampling { stack_copy: growth.bytes(), ..sampling })?;
         let mut ingest = ingest_for(target, &events, &pids);
         let event = ingest.add_event(sampling.counter.name(), sampling.counter.unit());
         let Sampling { counter, code, frequency_hz, .. } = sampling;
         let mut recorder = Self {
-            host,
             setup: Setup { counter, code, frequency_hz, scope, limits },
-            signals,
+            ends: pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect(),
+            rings: Merge::new(mapped, attr::parse_info()),
             steering: Steering::default(),
             child: None,
             exited: None,
-            ends,
+            host,
+            signals,
             pids,
             events,
-            rings: Merge::new(mapped, attr::parse_info()),
             growth,
             ingest,
             event,
@@ -185,12 +173,13 @@ impl Recorder {
         let ended = monotonic_ns();
         let target_cpu = self.target_cpu();
         self.read(u64::MAX);
-        let counted = self.ingest.statistics().lost_samples + self.ingest.statistics().lost_records;
-        // The last loss has no record that tells of it.
-        self.ingest.lost(self.events.lost().saturating_sub(counted));
         let sampling = self.events.sampling();
         let running = if self.exited.is_none() { self.child.map(Running) } else { None };
-        let (mut profile, statistics) = self.ingest.finish();
+        let lost = self.events.lost();
+        let (mut profile, mut statistics) = self.ingest.finish();
+        // LOST records don't say what was lost: nearly all that is in the rings is samples. The last loss has no
+        // record that tells of it, which is why the events are asked too.
+        statistics.lost_samples = lost.max(statistics.lost_samples + statistics.lost_records);
         let meta = &mut profile.meta;
         meta.host = self.host.name;
         meta.kernel = self.host.kernel;
@@ -283,6 +272,14 @@ impl Recorder {
             (_, Some((_, time))) => Some(time),
             (_, None) => self.account.used(),
         }
+    }
+}
+
+fn check(target: &Target) -> Result<(), Error> {
+    let Target::Processes(pids) = target else { return Ok(()) };
+    match pids.iter().find(|&&pid| !procfs::exists(pid)) {
+        Some(&pid) => Err(Error::NoSuchProcess(pid)),
+        None => Ok(()),
     }
 }
 

@@ -91,6 +91,23 @@ fn short_lived_processes_are_covered_as_well() {
 }
 
 #[test]
+fn what_found_no_room_is_counted() {
+    let Some(burn) = burn() else { return };
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let options = Options { frequency_hz: 20_000, ..Options::default() };
+    let mut recorder = Recorder::start(&command(burn, &["1000"]), &options).expect("it can be recorded");
+    // Nobody reads the rings, which hold some thousand samples.
+    std::thread::sleep(Duration::from_millis(1500));
+    while recorder.step(Duration::from_millis(100)).expect("recording goes on").is_none() {}
+    let recorded = recorder.finish();
+    let lost = recorded.statistics.lost_samples;
+    assert!(lost > 1000, "{lost} lost");
+    let both = coverage(&recorded) * (1.0 + lost as f64 / recorded.statistics.samples as f64);
+    assert!((0.95..=1.05).contains(&both), "{both} of the samples are there or lost");
+    assert_eq!(recorded.profile.meta.lost_samples, lost);
+}
+
+#[test]
 fn stacks_reach_the_entry_point() {
     let Some(burn) = burn() else { return };
     let (_, recorded) = record(&command(burn, &["300"]));
