@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use plumb_profile::{DsoId, DsoKind, FrameId, FrameKind, Profile, Scope, StackId};
 use plumb_symbolize::Missing as MissingSymbols;
 
-use super::State::{Good, Limited, Missing};
 use super::Finding;
+use super::State::{Good, Limited, Missing};
 use crate::cmd::record::causes::{Cause, Stacks};
 
 /// Files that are named one by one.
@@ -143,4 +143,50 @@ fn file(profile: &Profile, dso: DsoId, lacks: &Lacks) -> Option<Finding> {
         return Some(Finding::new(Limited, path, text).remedy(MissingSymbols::NoDebugInfo.remedy()));
     }
     Some(Finding::new(Good, path, "names are there"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_profile::{Address, AddressSpace, Cut, Dso, Event, Found, Frame, Process, Sample, Thread};
+
+    #[test]
+    fn files_are_blamed_for_what_they_lack() {
+        let mut profile = Profile::default();
+        let empty = profile.strings.empty();
+        let path = profile.strings.add("/usr/lib/libstripped.so");
+        let dso = Dso { path, build_id: None, kind: DsoKind::File, addresses: AddressSpace::Svma };
+        let dso = profile.dsos.add(dso);
+        let event = profile.events.push(Event { name: empty, unit: empty });
+        let process = profile.processes.push(Process { pid: 1, ppid: 0, exe: empty });
+        let thread = profile.threads.push(Thread { process, tid: 1, comm: empty });
+        let code = Frame {
+            kind: FrameKind::User,
+            dso: Some(dso),
+            address: Address(16),
+            is_return: false,
+            found: Found::Sampled,
+        };
+        let frames =
+            [profile.frames.add(code), profile.frames.add(Frame::marker(Cut::NoUnwindInfo, Some(dso)))];
+        let stack = profile.add_stack(&frames);
+        profile.samples.push(Sample { time_ns: 0, thread, cpu: 0, event, stack, weight: 1 });
+        profile.meta.lost_samples = 3;
+
+        let findings = findings(&profile);
+        let of = |what: &str, says: &str| {
+            let found = findings.iter().find(|f| f.what.contains(what) && f.says.contains(says));
+            found.unwrap_or_else(|| panic!("no {what}: {says} in {findings:?}")).clone()
+        };
+        assert_eq!(of("losses", "3 samples lost").state, Limited);
+        assert_eq!(of("stacks", "0.00% complete").state, Limited);
+        assert!(of("libstripped", "no unwind information").remedy.contains("-fasynchronous-unwind-tables"));
+        assert!(!of("libstripped", "without names in 1 of its 1 samples").remedy.is_empty());
+    }
+
+    #[test]
+    fn an_empty_recording_is_no_division_by_zero() {
+        let findings = findings(&Profile::default());
+        assert_eq!(findings.first().map(|finding| finding.state), Some(Missing));
+    }
 }
