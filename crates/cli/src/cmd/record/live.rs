@@ -34,7 +34,7 @@ impl Live {
             return;
         }
         let Statistics { samples, complete, .. } = statistics;
-        let lost = statistics.lost_samples;
+        let lost = statistics.lost_samples + statistics.lost_records;
         let share = percent(*complete, *samples);
         self.line(&format!(
             "plumb: {:.1} s  {samples} samples  {lost} lost  {share} complete stacks",
