@@ -9,6 +9,9 @@ use crate::x86_64::{RBP, RIP, RSP};
 /// More bytes than arguments and environment may have: a quarter of the largest usual stack limit (execve(2)).
 const MAX_ARGUMENTS: u64 = 16 << 20;
 
+/// No frame of code without rules is larger than this: the usual limit of a whole stack.
+const MAX_FRAME: u64 = 8 << 20;
+
 impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
     /// The caller of a frame without rules. `here`: the file has rules for other code, so this is a stub or
     /// hand-written assembly, which makes a frame of a word at most; else it is JIT code or a program built without
@@ -41,7 +44,9 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
     /// stack and the return address is code.
     fn by_frame_pointer(&mut self) -> Result<Walked, End> {
         let rbp = self.registers.get(RBP).ok_or(End::NoUnwindInfo)?;
-        if rbp % 8 != 0 || rbp < self.registers.sp() {
+        // What is not further up the stack by a plausible distance is some other value.
+        let distance = rbp.checked_sub(self.registers.sp());
+        if rbp % 8 != 0 || distance.is_none_or(|distance| distance > MAX_FRAME) {
             return Err(End::NoUnwindInfo);
         }
         let slot = Avma(rbp).offset(8);
@@ -53,7 +58,9 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
         };
         let saved = read(self.memory, Avma(rbp))?;
         let pc = read(self.memory, slot)?;
-        if pc != 0 && !self.is_code(Avma(pc)) {
+        // The outermost frame has zeros (System V ABI, AMD64 supplement, §3.4.1); a zero alone means nothing.
+        let is_outermost = pc == 0 && saved == 0;
+        if !is_outermost && !self.is_code(Avma(pc)) {
             return Err(End::NoUnwindInfo);
         }
         let sp = slot.offset(8).0;

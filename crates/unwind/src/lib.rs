@@ -4,6 +4,36 @@
 //! [`Module`] for the rule of an address, and reads the stack through [`Memory`]. A [`Cache`] for each address space
 //! remembers rules.
 //!
+//! ```
+//! use plumb_unwind::{Avma, Cache, CodeMap, End, Located, Memory, Module, ReadError, Registers, Sections, walk};
+//!
+//! struct Program(Module<Vec<u8>>);
+//!
+//! impl CodeMap for Program {
+//!     type Bytes = Vec<u8>;
+//!     fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
+//!         match pc.0 {
+//!             0x40_0000..0x50_0000 => Located::Module { module: &self.0, bias: 0 },
+//!             _ => Located::Unmapped,
+//!         }
+//!     }
+//! }
+//!
+//! struct NoStack;
+//!
+//! impl Memory for NoStack {
+//!     fn read_u64(&mut self, _: Avma) -> Result<u64, ReadError> {
+//!         Err(ReadError::Unreadable)
+//!     }
+//! }
+//!
+//! let program = Program(Module::new(Sections::default()));
+//! let (mut cache, mut frames) = (Cache::default(), Vec::new());
+//! let start = Registers::new(0x40_1234, 0x7ffe_0000);
+//! let end = walk(&program, &mut NoStack, &mut cache, &start, 100, &mut frames);
+//! assert_eq!((end, frames[0].pc), (End::NoUnwindInfo, Avma(0x40_1234)));
+//! ```
+//!
 //! Invariants: no file is opened here and no pid is known; all input bytes may be hostile, and cost bounded work and
 //! no panic; walking allocates nothing but growth of the frame list and the cache.
 

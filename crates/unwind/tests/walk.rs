@@ -228,6 +228,14 @@ fn frame_pointers_where_rules_are_missing() {
     // A frame pointer that leads to what is no code is not believed.
     let stack = Stack::new(&[(2, STACK + 48), (3, 0x4242), (4, 1)]);
     assert_eq!(run(plain(), &stack, &registers).1, End::NoUnwindInfo);
+    // Nor one above which is nothing, unless both words say that it is the outermost.
+    assert_eq!(run(plain(), &Stack::new(&[(0, 9), (2, STACK + 48)]), &registers).1, End::NoUnwindInfo);
+    assert_eq!(run(plain(), &Stack::new(&[(0, 9)]), &registers).1, End::Root);
+    // One that leads beyond the copy may well be right, but not one that leads out of any stack.
+    registers.set(6, STACK + 4096);
+    assert_eq!(run(plain(), &Stack::new(&[(0, 9)]), &registers).1, End::BeyondCopy);
+    registers.set(6, STACK + (1 << 40));
+    assert_eq!(run(plain(), &Stack::new(&[(0, 9)]), &registers).1, End::NoUnwindInfo);
     // Nor one that leads down.
     registers.set(6, STACK - 16);
     assert_eq!(run(plain(), &stack, &registers).1, End::NoUnwindInfo);
