@@ -6,8 +6,11 @@
 //! for.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use crate::elf::{Elf, ElfError, FileOffset, UnwindSections};
 use crate::identity::FileKey;
@@ -15,6 +18,8 @@ use crate::open::{OpenError, Place, open};
 
 /// Descriptors that are kept open. Beyond that, sections are read at once and the file is closed.
 const MAX_OPEN: usize = 400;
+/// Descriptors that stay open when the sections were read, for [`Files::vanished`].
+const MAX_HELD: usize = 200;
 /// How often a file that can't be opened is tried again when another process maps it.
 const MAX_ATTEMPTS: u8 = 4;
 
@@ -50,7 +55,17 @@ struct Content {
 enum Bytes {
     Open(File),
     Read(UnwindSections),
-    Taken,
+    /// The sections are with whoever took them.
+    Taken(Option<File>),
+}
+
+impl Bytes {
+    fn file(&self) -> Option<&File> {
+        match self {
+            Bytes::Open(file) | Bytes::Taken(Some(file)) => Some(file),
+            Bytes::Read(_) | Bytes::Taken(None) => None,
+        }
+    }
 }
 
 impl MappedFile {
@@ -130,7 +145,7 @@ impl Files {
     fn content(&mut self, file: File) -> Content {
         let elf = Elf::read(&file);
         let bytes = match &elf {
-            Err(_) => Bytes::Taken,
+            Err(_) => Bytes::Taken(None),
             Ok(elf) if self.open >= MAX_OPEN => Bytes::Read(elf.unwind_sections(&file)),
             Ok(_) => {
                 self.open += 1;
@@ -149,14 +164,36 @@ impl Files {
     pub fn take_unwind_sections(&mut self, id: FileId) -> Option<UnwindSections> {
         let content = self.rows[id.index()].content.as_mut().ok()?;
         let elf = content.elf.as_ref().ok()?;
-        match std::mem::replace(&mut content.bytes, Bytes::Taken) {
+        match std::mem::replace(&mut content.bytes, Bytes::Taken(None)) {
             Bytes::Open(file) => {
-                self.open = self.open.saturating_sub(1);
-                Some(elf.unwind_sections(&file))
+                let sections = elf.unwind_sections(&file);
+                if self.open <= MAX_HELD {
+                    content.bytes = Bytes::Taken(Some(file));
+                } else {
+                    self.open -= 1;
+                }
+                Some(sections)
             }
             Bytes::Read(sections) => Some(sections),
-            Bytes::Taken => None,
+            taken @ Bytes::Taken(_) => {
+                content.bytes = taken;
+                None
+            }
         }
+    }
+
+    /// The files that are still open here, but whose path leads to nothing or to another file by now: whoever wants to
+    /// read them has to do it through the descriptor.
+    pub fn vanished(&self) -> impl Iterator<Item = (FileId, &File)> {
+        let rows = (0_u32..).zip(&self.rows);
+        rows.filter_map(|(index, row)| {
+            let file = row.content.as_ref().ok()?.bytes.file()?;
+            let path = Path::new(OsStr::from_bytes(&row.key.path));
+            let is_same = |now: Metadata, then: Metadata| (now.dev(), now.ino()) == (then.dev(), then.ino());
+            let there =
+                std::fs::metadata(path).is_ok_and(|now| file.metadata().is_ok_and(|then| is_same(now, then)));
+            (!there).then_some((FileId(index), file))
+        })
     }
 
     /// Number of files.

@@ -98,6 +98,20 @@ fn replaced_program_is_read_through_its_process() {
 }
 
 #[test]
+fn files_that_vanish_stay_readable() {
+    let sleeper = Sleeper::start("vanish");
+    let original = build_id(&sleeper.program);
+    let (key, place) = sleeper.mapping();
+    let mut files = Files::default();
+    let id = files.add(key, &place);
+    files.take_unwind_sections(id).unwrap();
+    assert_eq!(files.vanished().count(), 0);
+    std::fs::remove_file(&sleeper.program).unwrap();
+    let (vanished, file) = files.vanished().next().unwrap();
+    assert_eq!((vanished, Elf::read(file).unwrap().build_id), (id, original));
+}
+
+#[test]
 fn deleted_program_is_read_while_it_lives_and_missing_afterwards() {
     let sleeper = Sleeper::start("deleted");
     let original = build_id(&sleeper.program);

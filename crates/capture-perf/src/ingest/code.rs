@@ -1,6 +1,7 @@
 //! The files that hold user code: what the unwinder reads of them, and the DSOs that frames point at.
 
 use std::cell::{OnceCell, RefCell};
+use std::fs::File;
 use std::io::Cursor;
 
 use plumb_process::{
@@ -61,6 +62,16 @@ impl Code {
             Some(Vdso { elf, module })
         };
         self.vdso.get_or_init(load).as_ref()
+    }
+
+    /// The files behind DSOs that can't be reached by their paths any more.
+    pub(super) fn vanished(&self) -> Vec<(DsoId, File)> {
+        let files = self.files.borrow();
+        let of_profile = |(id, file): (FileId, &File)| {
+            let dso = self.dsos.get(id.index()).copied().flatten()?;
+            Some((dso, file.try_clone().ok()?))
+        };
+        files.vanished().filter_map(of_profile).collect()
     }
 
     /// Whether a file can't be opened.

@@ -22,10 +22,11 @@ pub use options::{Filter, Source};
 pub use statistics::Statistics;
 
 use std::collections::VecDeque;
+use std::fs::File;
 
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, constants as perf};
 use plumb_process::Tree;
-use plumb_profile::{Event, EventId, FrameId, ProcessId, Profile, Sample, StackId};
+use plumb_profile::{DsoId, Event, EventId, FrameId, ProcessId, Profile, Sample, StackId};
 use plumb_unwind::Walked;
 use rustc_hash::FxHashMap;
 
@@ -178,6 +179,12 @@ impl Ingest {
     /// the first record: stacks of other architectures than x86_64 are not unwound.
     pub fn profile_mut(&mut self) -> &mut Profile {
         &mut self.profile
+    }
+
+    /// Files of frames that were deleted or replaced since they were mapped, held open: symbols have to be read through
+    /// these (`/proc/self/fd/N`).
+    pub fn vanished(&self) -> Vec<(DsoId, File)> {
+        self.code.vanished()
     }
 
     /// Whether the records' machine is one whose stacks can be unwound.
