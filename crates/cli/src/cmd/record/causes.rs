@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use plumb_capture_perf::MAX_STACK_COPY;
 use plumb_profile::{Cut, DsoId, DsoKind, Found, Profile, StackId};
 
 /// What became of the stacks of a profile, counted in samples.
@@ -26,6 +27,8 @@ pub(crate) struct Cause {
     pub file: Option<String>,
     /// Samples.
     pub samples: u64,
+    /// Whether stacks were copied as far as the kernel does at all.
+    full_copy: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -78,8 +81,9 @@ fn by_file(profile: &Profile, counts: BTreeMap<(Cut, Option<DsoId>), u64>) -> Ve
         let file = dso.filter(|_| cut != Cut::CopyTooShort).map(|dso| name(profile, dso));
         *merged.entry((cut, file)).or_default() += samples;
     }
-    let mut causes: Vec<Cause> =
-        merged.into_iter().map(|((cut, file), samples)| Cause { cut, file, samples }).collect();
+    let full_copy = profile.meta.stack_copy_bytes >= MAX_STACK_COPY;
+    let cause = |((cut, file), samples)| Cause { cut, file, samples, full_copy };
+    let mut causes: Vec<Cause> = merged.into_iter().map(cause).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.samples));
     causes
 }
@@ -105,7 +109,10 @@ impl Cause {
     /// What the user can do about it; empty if nothing.
     pub fn remedy(&self) -> &'static str {
         match self.cut {
-            Cut::CopyTooShort => "none: the kernel copies no more than 64 KiB of a stack",
+            Cut::CopyTooShort if self.full_copy => "none: the kernel copies no more than 64 KiB of a stack",
+            Cut::CopyTooShort => {
+                "record for longer: plumb record copies more, up to 64 KiB, once stacks are found cut"
+            }
             Cut::NoUnwindInfo => "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer",
             Cut::BadUnwindInfo => "build it anew, or with -fno-omit-frame-pointer",
             Cut::JitCode => {
