@@ -100,7 +100,7 @@ impl Recorder {
             (None, Target::Processes(pids)) => pids.clone(),
             (None, _) => Vec::new(),
         };
-        let attachment = setup::attach(&host, machine, target, &pids, &mut limits)?;
+        let attachment = setup::attach(&host, machine, target, &pids, (sampling, &mut limits))?;
         let scope = setup::scope(&attachment, target);
         let account = Account::open(&attachment, target, &pids);
         let growth = Growth::new(sampling.stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);

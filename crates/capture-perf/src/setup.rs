@@ -4,6 +4,8 @@
 //! out while recording; else inherited by the target's threads, which loses much of short-lived processes, as the
 //! kernel moves the counters of equal contexts between tasks instead of switching them.
 
+use std::os::fd::AsFd;
+
 use plumb_profile::Scope;
 
 use crate::attr::{Code, Counter, Sampling};
@@ -12,6 +14,7 @@ use crate::error::{Asked, Error};
 use crate::events::{Attachment, classify};
 use crate::host::Host;
 use crate::probe::Abilities;
+use crate::sys::perf::{Event, Whom};
 use crate::target::{Options, Target};
 
 /// What is recorded, after what this machine and user allow.
@@ -74,7 +77,7 @@ pub(crate) fn attach(
     machine: std::io::Result<()>,
     target: &Target,
     pids: &[u32],
-    limits: &mut Vec<String>,
+    (sampling, limits): (Sampling, &mut Vec<String>),
 ) -> Result<Attachment, Error> {
     if let Err(error) = machine {
         if matches!(target, Target::Machine) {
@@ -88,7 +91,7 @@ pub(crate) fn attach(
         return Ok(Attachment::Processes(pids.to_vec()));
     }
     let Target::Command(_) = target else { return Ok(Attachment::Everyone) };
-    match cgroup_of(pids) {
+    match cgroup_of(pids, host, sampling) {
         Ok(cgroup) => Ok(Attachment::Cgroup(cgroup)),
         Err(error) => {
             limits.push(format!(
@@ -99,8 +102,11 @@ pub(crate) fn attach(
     }
 }
 
-fn cgroup_of(pids: &[u32]) -> std::io::Result<Cgroup> {
+fn cgroup_of(pids: &[u32], host: &Host, sampling: Sampling) -> std::io::Result<Cgroup> {
     let cgroup = Cgroup::create()?;
+    // A kernel may have cgroups and yet not count by them.
+    let cpu = host.cpus.first().copied().unwrap_or(0);
+    Event::open(&sampling.attr(), Whom::Cgroup(cgroup.as_fd()), cpu)?;
     pids.iter().try_for_each(|&pid| cgroup.add(pid))?;
     Ok(cgroup)
 }
