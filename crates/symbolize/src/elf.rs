@@ -38,6 +38,8 @@ pub(crate) struct Image {
     pub form: Form,
     /// Processor.
     pub machine: Machine,
+    /// Stated address at which a process begins, 0 if none does.
+    pub entry: u64,
     /// When it was last written; `None` for an image that is no file.
     pub modified: Option<SystemTime>,
     bytes: Bytes,
@@ -84,7 +86,7 @@ impl Image {
             }
             Bytes::Memory(memory) => Headers::read(&**memory),
         };
-        let Headers { sections, segments, form, machine } = headers.map_err(malformed)?;
+        let Headers { sections, segments, form, machine, entry } = headers.map_err(malformed)?;
         let mut image = Self {
             path: path.into(),
             sections,
@@ -92,6 +94,7 @@ impl Image {
             build_id: None,
             form,
             machine,
+            entry,
             modified: None,
             bytes,
         };

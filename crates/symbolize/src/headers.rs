@@ -17,6 +17,8 @@ pub(crate) struct Headers {
     pub form: Form,
     /// Processor.
     pub machine: Machine,
+    /// Stated address at which a process begins (`e_entry`), 0 if none does.
+    pub entry: u64,
 }
 
 /// Byte order and word size of a file.
@@ -123,7 +125,13 @@ impl Headers {
                 file_size: segment.p_filesz(endian).into(),
             });
         let segments = segments.collect();
-        Ok(Self { sections, segments, form: Form { endian, is_64 }, machine: header.e_machine(endian) })
+        Ok(Self {
+            sections,
+            segments,
+            form: Form { endian, is_64 },
+            machine: header.e_machine(endian),
+            entry: header.e_entry(endian).into(),
+        })
     }
 }
 

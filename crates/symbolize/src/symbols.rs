@@ -8,12 +8,17 @@ use crate::plt::{self, Plt};
 use crate::summary::Missing;
 use crate::symtab::{Named, Symtab};
 
+/// Bytes of `_start` that are taken to be its own where no symbol says so: it is 34 to 47 long in glibc and musl.
+const START: u64 = 48;
+
 /// The functions of a file, from wherever they were found.
 #[derive(Debug, Default)]
 pub(crate) struct FileSymbols<'i> {
     /// The tables, the best first.
     tables: Vec<Symtab<'i>>,
     plt: Plt,
+    /// Where a process begins, 0 if nowhere.
+    entry: u64,
 }
 
 impl<'i> FileSymbols<'i> {
@@ -47,11 +52,19 @@ impl<'i> FileSymbols<'i> {
             }
         }
         answer.summary.functions = tables.iter().map(Symtab::len).sum();
-        Self { tables, plt: plt::read(image, addresses) }
+        Self { tables, plt: plt::read(image, addresses), entry: image.entry }
     }
 
     /// The function that `address` belongs to.
     pub fn find(&self, address: u64) -> Option<Named> {
-        self.tables.iter().find_map(|table| table.find(address)).or_else(|| self.plt.find(address))
+        let in_tables = || self.tables.iter().find_map(|table| table.find(address));
+        in_tables().or_else(|| self.plt.find(address)).or_else(|| self.start(address))
+    }
+
+    /// The code that a process begins with, which every stack of its first thread ends in. Stripping takes its name
+    /// away, but the file's header still says where it is.
+    fn start(&self, address: u64) -> Option<Named> {
+        let is_inside = self.entry != 0 && (self.entry..self.entry.saturating_add(START)).contains(&address);
+        is_inside.then(|| Named { linkage_name: "_start".to_owned(), start: self.entry })
     }
 }

@@ -78,6 +78,24 @@ fn a_stripped_binary_has_no_local_names_and_says_so() {
 }
 
 #[test]
+fn a_stripped_program_still_begins_in_start() {
+    if !have(&TOOLS) {
+        return;
+    }
+    let mut program = program("start");
+    let symbols = run("nm", &[path(&program.file)]);
+    let line = symbols.lines().find(|line| line.ends_with(" T _start")).unwrap();
+    let start = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+    fs::remove_file(program.strip()).unwrap();
+    // Its return address is behind its call of `__libc_start_main`, near its end.
+    for (address, name) in [(start, Some("_start")), (start + 0x20, Some("_start")), (start + 0x40, None)] {
+        program.inside = address;
+        let (chain, _, _) = program.look(&options(&program.folder));
+        assert_eq!(chain.first().map(|first| first.0.as_str()), name, "{address:#x}");
+    }
+}
+
+#[test]
 fn a_debug_file_is_found_by_build_id() {
     if !have(&TOOLS) {
         return;
