@@ -8,6 +8,7 @@ mod exec;
 mod frames;
 mod intern;
 mod kernel;
+mod live;
 mod options;
 mod sample;
 mod spaces;
@@ -51,6 +52,8 @@ pub struct Ingest {
     kernel: Kernel,
     build_ids: BuildIds,
     samples: Vec<Sample>,
+    /// Time of the sample at hand.
+    now_ns: u64,
     /// Per processor the process and thread that exited there last.
     last_exit: FxHashMap<u32, (u32, u32)>,
     /// Processes and threads that exited lately, and whether the thread was the last of its process.
@@ -88,6 +91,7 @@ impl Ingest {
             kernel,
             build_ids: BuildIds::default(),
             samples: Vec::new(),
+            now_ns: 0,
             last_exit: FxHashMap::default(),
             exited: VecDeque::new(),
             noted: FxHashMap::default(),

@@ -17,6 +17,7 @@ impl Ingest {
         };
         self.leaf_first.clear();
         self.base = None;
+        self.now_ns = sample.time;
         self.kernel_part(sample);
         let kernel_frames = self.leaf_first.len();
         let mut ending = if pid == 0 { Ending::Absent } else { self.user_part(sample, pid, tid) };

@@ -150,6 +150,15 @@ impl Stitcher {
         Some(self.intern(to, callers, base))
     }
 
+    /// Whether what is outside of a cut stack has been seen, at least in part.
+    pub(super) fn knows_beyond(&mut self, walked: &[Walked]) -> bool {
+        let outermost = walked.len().checked_sub(WINDOW).filter(|&first| first > 0);
+        let Some(first) = outermost else { return true };
+        self.hash_runs(&walked[first..]);
+        let run = self.hashes.first().and_then(|hash| self.by_hash.get(hash));
+        run.is_some_and(|&run| self.runs[run as usize].outer != Outer::Unknown)
+    }
+
     /// The samples whose stacks stayed cut but can be completed now, by what was seen after them: their numbers, and
     /// what is outside of the frames that they have.
     pub(super) fn settle(&mut self, profile: &mut Profile) -> Vec<(usize, Option<StackId>)> {

@@ -41,6 +41,8 @@ pub(super) struct Thread {
     /// Samples since the last one with a readable stack that an exec may explain, see `exec`.
     pub(super) pending: Vec<Pending>,
     pub(super) exited: bool,
+    /// When its live stack was read last, see `live`.
+    pub(super) tried_ns: u64,
     pub(super) row: Option<ThreadId>,
 }
 

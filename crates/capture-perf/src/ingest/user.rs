@@ -25,10 +25,20 @@ pub(super) enum Ending {
 }
 
 /// What a copy of a stack can tell.
-struct Copy<'a> {
-    base: u64,
-    bytes: &'a [u8],
-    full: bool,
+#[derive(Clone, Copy)]
+pub(super) struct Copy<'a> {
+    /// Address of the first byte: the stack pointer.
+    pub(super) base: u64,
+    pub(super) bytes: &'a [u8],
+    /// All that was asked for was copied.
+    pub(super) full: bool,
+}
+
+impl Copy<'_> {
+    /// Whether an address is beyond the upper end.
+    pub(super) fn is_above(&self, at: u64) -> bool {
+        at >= self.base && at - self.base > (self.bytes.len() as u64).saturating_sub(8)
+    }
 }
 
 impl Memory for Copy<'_> {
@@ -144,10 +154,22 @@ impl Ingest {
             let registers = at_ip(&registers, registers.ip().wrapping_sub(1));
             end = self.walk(space, &registers, &mut memory);
         }
+        if end == End::BeyondCopy
+            && self.is_cut_for_good(tid)
+            && self.learn_live((pid, tid), space, &registers, &memory)
+        {
+            end = self.walk(space, &registers, &mut memory);
+        }
         self.translate(space, tid, end)
     }
 
-    fn walk(&mut self, space: SpaceId, registers: &Registers, memory: &mut Copy<'_>) -> End {
+    /// Whether nothing is remembered beyond the stack that was walked.
+    fn is_cut_for_good(&mut self, tid: u32) -> bool {
+        let Some(thread) = self.tasks.threads.get_mut(&tid) else { return false };
+        !thread.stitcher.get_or_insert_default().knows_beyond(&self.walked)
+    }
+
+    pub(super) fn walk(&mut self, space: SpaceId, registers: &Registers, memory: &mut impl Memory) -> End {
         let space = self.spaces.get_mut(space);
         space.walked = true;
         let view = View { code: &self.code, mappings: &space.mappings };
@@ -273,9 +295,9 @@ impl Ingest {
 }
 
 /// Makes frames of one address space.
-struct InSpace<'a> {
-    ingest: &'a mut Ingest,
-    space: SpaceId,
+pub(super) struct InSpace<'a> {
+    pub(super) ingest: &'a mut Ingest,
+    pub(super) space: SpaceId,
 }
 
 impl Frames for InSpace<'_> {

@@ -1,0 +1,130 @@
+//! Stacks of running processes beyond what the kernel copied.
+//!
+//! Some frames are larger than any copy (half a MiB in rustc), so that nothing beyond them is ever in one. While the
+//! process runs its memory can be read: later than the sample was taken, so what is read only counts as one more
+//! stack that was seen, and only if the return addresses at the border are still in their places. That is the
+//! standard that stitching has anyway, and the frames are marked as stitched.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use plumb_unwind::{Avma, End, Memory, ReadError, Registers, Walked};
+
+use super::spaces::SpaceId;
+use super::stitch::{Border, WINDOW};
+use super::user::{Copy, InSpace};
+use super::{Ingest, Source};
+
+/// Time between tries for one thread. Once the stack beyond a border is known, none is needed.
+const PAUSE_NS: u64 = 20_000_000;
+/// Read at once.
+const BLOCK: usize = 1024;
+
+/// The copy of a stack, and what lies above it now.
+struct Extended<'a> {
+    copy: Copy<'a>,
+    now: Now,
+}
+
+/// Memory of a running process.
+struct Now {
+    file: File,
+    start: u64,
+    block: Vec<u8>,
+}
+
+impl Now {
+    fn read(&mut self, at: u64) -> Option<u64> {
+        let inside = |now: &Self| {
+            let offset = usize::try_from(at.checked_sub(now.start)?).ok()?;
+            now.block.get(offset..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
+        };
+        if let Some(word) = inside(self) {
+            return Some(word);
+        }
+        self.block.resize(BLOCK, 0);
+        let read = self.file.read_at(&mut self.block, at).unwrap_or(0);
+        self.block.truncate(read);
+        self.start = at;
+        inside(self)
+    }
+}
+
+impl Memory for Extended<'_> {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        match self.copy.read_u64(at) {
+            Err(_) if self.copy.is_above(at.0) => self.now.read(at.0).ok_or(ReadError::Unreadable),
+            read => read,
+        }
+    }
+}
+
+impl Ingest {
+    /// Has the stitcher learn a stack that was cut at its copy's end from the process itself. Returns whether it did.
+    pub(super) fn learn_live(
+        &mut self,
+        (pid, tid): (u32, u32),
+        space: SpaceId,
+        registers: &Registers,
+        copy: &Copy<'_>,
+    ) -> bool {
+        let now_ns = self.now_ns;
+        let Some(thread) = self.tasks.threads.get_mut(&tid) else { return false };
+        if self.source != Source::Live || thread.exited || now_ns.saturating_sub(thread.tried_ns) < PAUSE_NS {
+            return false;
+        }
+        thread.tried_ns = now_ns;
+        let Ok(file) = File::open(format!("/proc/{pid}/mem")) else { return false };
+        let mut now = Now { file, start: 0, block: Vec::new() };
+        if !is_still_there(&self.walked, &mut now) {
+            return false;
+        }
+        let end = self.walk(space, registers, &mut Extended { copy: *copy, now });
+        let Some(mut stitcher) = self.tasks.threads.get_mut(&tid).and_then(|thread| thread.stitcher.take())
+        else {
+            return false;
+        };
+        let walked = std::mem::take(&mut self.walked);
+        if end == End::Root {
+            let index = self.samples.len();
+            stitcher.sample(&mut InSpace { ingest: self, space }, index, &walked, Border::Root);
+        }
+        self.walked = walked;
+        if let Some(thread) = self.tasks.threads.get_mut(&tid) {
+            thread.stitcher = Some(stitcher);
+        }
+        end == End::Root
+    }
+}
+
+/// Whether the outermost return addresses of a stack are in their places now.
+fn is_still_there(walked: &[Walked], now: &mut Now) -> bool {
+    let callers = walked.get(1..).unwrap_or_default();
+    callers.len() >= WINDOW
+        && callers.iter().rev().take(WINDOW).all(|caller| now.read(caller.slot.0) == Some(caller.pc.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_unwind::Method;
+
+    use super::*;
+
+    #[test]
+    fn border_counts_only_while_its_words_are_in_place() {
+        let mut words: Vec<u64> = (0..400).map(|i| 0x1000 + i).collect();
+        let address = |words: &[u64], index: usize| words.as_ptr() as u64 + 8 * index as u64;
+        let frame = |pc, slot| Walked { pc: Avma(pc), is_return: true, found: Method::Cfi, slot: Avma(slot) };
+        let mut walked = vec![frame(1, 0)];
+        walked.extend((0..20).map(|i| frame(0x1000 + 20 * i, address(&words, 20 * i as usize))));
+        let now = || Now { file: File::open("/proc/self/mem").unwrap(), start: 0, block: Vec::new() };
+        assert_eq!(now().read(address(&words, 399)), Some(0x1000 + 399));
+        assert_eq!(now().read(8), None, "nothing is mapped there");
+        assert!(is_still_there(&walked, &mut now()));
+        words[20 * 5] = 7;
+        assert!(is_still_there(&walked, &mut now()), "further in than the border");
+        words[20 * 19] = 7;
+        assert!(!is_still_there(&walked, &mut now()));
+        assert!(!is_still_there(&walked[..WINDOW], &mut now()), "too few frames to compare");
+    }
+}
