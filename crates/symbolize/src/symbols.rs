@@ -57,14 +57,19 @@ impl<'i> FileSymbols<'i> {
 
     /// The function that `address` belongs to.
     pub fn find(&self, address: u64) -> Option<Named> {
-        let in_tables = || self.tables.iter().find_map(|table| table.find(address));
-        in_tables().or_else(|| self.plt.find(address)).or_else(|| self.start(address))
+        self.in_tables(address).or_else(|| self.plt.find(address)).or_else(|| self.start(address))
+    }
+
+    fn in_tables(&self, address: u64) -> Option<Named> {
+        self.tables.iter().find_map(|table| table.find(address))
     }
 
     /// The code that a process begins with, which every stack of its first thread ends in. Stripping takes its name
     /// away, but the file's header still says where it is.
     fn start(&self, address: u64) -> Option<Named> {
         let is_inside = self.entry != 0 && (self.entry..self.entry.saturating_add(START)).contains(&address);
-        is_inside.then(|| Named { linkage_name: "_start".to_owned(), start: self.entry })
+        // Where its symbol is there, that says where it ends.
+        (is_inside && self.in_tables(self.entry).is_none())
+            .then(|| Named { linkage_name: "_start".to_owned(), start: self.entry })
     }
 }

@@ -48,8 +48,9 @@ fn rust_names_come_without_hash() {
     }
     let starts: Vec<u64> = truth::functions(&file).into_iter().map(|range| range.start).collect();
     let ours = names(&file, &starts);
-    let own = ours.values().find(|name| name.ends_with("rust_names_come_without_hash"));
-    assert_eq!(own.map(String::as_str), Some("names::rust_names_come_without_hash"));
+    // An optimised build may have nothing left of the function but its closure.
+    let own = ours.values().find(|name| name.starts_with("names::rust_names_come_without_hash"));
+    assert!(own.is_some(), "{ours:#?}");
     for (linkage_name, name) in ours.iter().filter(|(linkage_name, _)| linkage_name.contains("17h")) {
         let last = name.rsplit("::h").next().unwrap_or_default();
         let is_hash = last.len() == 16 && last.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,6 +1,6 @@
 //! Call-frame rules from ELF files and the walker that applies them.
 //!
-//! [`walk`] goes from registers and stack memory to frames. It asks a [`CodeMap`] what is mapped where, a
+//! [`walk`](fn@walk) goes from registers and stack memory to frames. It asks a [`CodeMap`] what is mapped where, a
 //! [`Module`] for the rule of an address, and reads the stack through [`Memory`]. A [`Cache`] for each address space
 //! remembers rules.
 //!

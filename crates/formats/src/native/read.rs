@@ -14,7 +14,7 @@ use plumb_profile::Profile;
 
 pub use error::ReadError;
 
-/// Reads a recording that [`write`](super::write) wrote, of this format version or an older one.
+/// Reads a recording that [`write`](fn@super::write) wrote, of this format version or an older one.
 ///
 /// What is kept in memory is bounded by the size of the input: 64 MiB, and 256 bytes for each of its bytes.
 pub fn read<R: Read + Seek>(input: R) -> Result<Profile, ReadError> {
