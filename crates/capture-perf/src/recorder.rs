@@ -1,10 +1,11 @@
 //! A recording from beginning to end: the target is started or found, events count, records become a profile.
 
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_profile::{EventId, Profile};
+use plumb_profile::{DsoId, EventId, Profile};
 
 use crate::account::Account;
 use crate::attr::{self, Sampling};
@@ -66,6 +67,8 @@ pub struct Recorded {
     pub target_cpu: Option<CpuTime>,
     /// A command that outlives its recording.
     pub running: Option<Running>,
+    /// Files that were deleted or replaced while the target used them, held open so that symbols can be read.
+    pub vanished: Vec<(DsoId, File)>,
 }
 
 /// A command that still runs.
@@ -176,6 +179,7 @@ impl Recorder {
         let sampling = self.events.sampling();
         let running = if self.exited.is_none() { self.child.map(Running) } else { None };
         let lost = self.events.lost();
+        let vanished = self.ingest.vanished();
         let (mut profile, mut statistics) = self.ingest.finish();
         // LOST records don't say what was lost: nearly all that is in the rings is samples. The last loss has no
         // record that tells of it, which is why the events are asked too.
@@ -196,7 +200,7 @@ impl Recorder {
         meta.damaged_records = statistics.damaged_records;
         meta.stack_copy_bytes = sampling.stack_copy;
         meta.warnings.extend(self.setup.limits.iter().cloned());
-        Recorded { profile, statistics, setup: self.setup, target_cpu, running }
+        Recorded { profile, statistics, setup: self.setup, target_cpu, running, vanished }
     }
 
     fn heed_signals(&mut self) -> Option<End> {

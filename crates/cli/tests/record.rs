@@ -126,3 +126,18 @@ fn nothing_to_record_is_said() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("4194999"));
 }
+
+#[test]
+fn a_program_deleted_while_it_runs_keeps_its_names() {
+    let Some(folder) = folder("deleted") else { return };
+    let source = "__attribute__((noinline)) void spin_here(void) {\n\
+                  for (volatile long i = 0; i < 100000000; i++) ;\n}\n\
+                  int main(void) { spin_here(); }\n";
+    std::fs::write(folder.join("gone.c"), source).expect("the folder is there");
+    let built = Command::new("gcc").args(["-O2", "-g", "gone.c", "-o", "gone"]).current_dir(&folder).status();
+    assert!(built.is_ok_and(|status| status.success()), "gcc builds it");
+    let recorded = run(&folder, &["record", "--", "sh", "-c", "./gone & rm ./gone; wait"]);
+    assert!(recorded.status.success(), "{}", text(&recorded.stderr));
+    let report = text(&run(&folder, &["report", "--comm", "gone", "--no-children"]).stdout);
+    assert!(report.contains("spin_here"), "{report}");
+}

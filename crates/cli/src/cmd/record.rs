@@ -8,6 +8,8 @@ mod live;
 mod output;
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -134,13 +136,15 @@ fn write(
     output: &Output,
     live: &mut Live,
 ) -> Result<Option<plumb_capture_perf::Running>> {
-    let Recorded { mut profile, target_cpu, setup, running, .. } = recorded;
+    let Recorded { mut profile, target_cpu, setup, running, vanished, .. } = recorded;
     profile.meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
     profile.meta.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     // First without names: should finding them be interrupted, or need more disk than there is, this one stays.
     let mut written = output.write(&profile)?;
     let recording = plumb_capture_perf::own_cpu_time().total();
-    let options = plumb_symbolize::Options { debuginfod: args.debuginfod, ..Default::default() };
+    let open = |file: &File| vec![PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))];
+    let images = vanished.iter().map(|(dso, file)| (*dso, open(file))).collect();
+    let options = plumb_symbolize::Options { debuginfod: args.debuginfod, images, ..Default::default() };
     plumb_symbolize::symbolize(&mut profile, &options, &mut |progress| live.progress(&progress));
     live.clear();
     let own = plumb_capture_perf::own_cpu_time().total();
