@@ -130,9 +130,11 @@ fn nothing_to_record_is_said() {
 #[test]
 fn a_program_deleted_while_it_runs_keeps_its_names() {
     let Some(folder) = folder("deleted") else { return };
-    let source = "__attribute__((noinline)) void spin_here(void) {\n\
-                  for (volatile long i = 0; i < 100000000; i++) ;\n}\n\
-                  int main(void) { spin_here(); }\n";
+    // Half a second of processor time: the recorder looks at what was mapped ten times a second.
+    let source = "#include <time.h>\n\
+                  __attribute__((noinline)) void spin_here(void) {\n\
+                  for (volatile long i = 0; i < 1000000; i++) ;\n}\n\
+                  int main(void) { while (clock() < CLOCKS_PER_SEC / 2) spin_here(); }\n";
     std::fs::write(folder.join("gone.c"), source).expect("the folder is there");
     let built = Command::new("gcc").args(["-O2", "-g", "gone.c", "-o", "gone"]).current_dir(&folder).status();
     assert!(built.is_ok_and(|status| status.success()), "gcc builds it");
