@@ -40,7 +40,8 @@ struct Read {
 }
 
 /// Compiles, records and reads a program; `None` with a notice where perf or cc can't do their part.
-fn record(folder: &Folder, source: &str, copy: &str, arguments: &[&str]) -> Option<Read> {
+/// `graph` is what perf's `--call-graph` takes.
+fn record(folder: &Folder, source: &str, graph: &str, arguments: &[&str]) -> Option<Read> {
     let (code, program, data) = (folder.0.join("p.c"), folder.0.join("p"), folder.0.join("perf.data"));
     std::fs::write(&code, source).unwrap();
     let flags = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-inline", "-o"];
@@ -48,8 +49,7 @@ fn record(folder: &Folder, source: &str, copy: &str, arguments: &[&str]) -> Opti
         eprintln!("skipped: no C compiler");
         return None;
     }
-    let graph = format!("dwarf,{copy}");
-    let events = ["-q", "-F", "999", "-e", "cpu-clock", "--call-graph", &graph, "-o"];
+    let events = ["-q", "-F", "999", "-e", "cpu-clock", "--call-graph", graph, "-o"];
     let perf = Command::new("perf")
         .arg("record")
         .args(events)
@@ -133,7 +133,7 @@ const CHAIN: &str = "
 #[test]
 fn stacks_reach_the_root_through_the_known_callers() {
     let folder = Folder::new("chain");
-    let Some(read) = record(&folder, CHAIN, "8192", &[]) else { return };
+    let Some(read) = record(&folder, CHAIN, "dwarf,8192", &[]) else { return };
     assert!(read.statistics.samples > 50, "{:?}", read.statistics);
     let mut in_leaf = 0;
     for sample in read.profile.samples.iter() {
@@ -155,6 +155,20 @@ fn stacks_reach_the_root_through_the_known_callers() {
     assert!(!read.profile.mappings.is_empty());
 }
 
+#[test]
+fn chains_of_frame_pointers_that_miss_callers_are_not_called_complete() {
+    let folder = Folder::new("fp");
+    let Some(read) = record(&folder, CHAIN, "fp", &[]) else { return };
+    let mut in_leaf = 0;
+    for sample in read.profile.samples.iter() {
+        if read.functions(sample.stack).first() == Some(&"leaf") {
+            in_leaf += 1;
+            assert!(!read.profile.is_complete(sample.stack.unwrap()), "{:?}", read.functions(sample.stack));
+        }
+    }
+    assert!(in_leaf * 2 > read.statistics.samples, "{in_leaf} of {:?}", read.statistics);
+}
+
 const DEEP: &str = "
     volatile unsigned long sink;
     unsigned long work(unsigned long x, int n) { for (int i = 0; i < n; i++) { x ^= x << 13; x ^= x >> 7; } return x; }
@@ -173,7 +187,7 @@ const DEEP: &str = "
 #[test]
 fn stitched_stacks_are_as_deep_as_the_stack_pointer_says() {
     let folder = Folder::new("deep");
-    let Some(read) = record(&folder, DEEP, "16384", &[]) else { return };
+    let Some(read) = record(&folder, DEEP, "dwarf,16384", &[]) else { return };
     let mut depths = Vec::new();
     let mut stitched = 0;
     for sample in read.profile.samples.iter() {

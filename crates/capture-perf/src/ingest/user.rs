@@ -262,25 +262,35 @@ impl Ingest {
         Ending::Cut(Cut::NoUserStack, self.profile.frames[id].dso)
     }
 
-    /// The user part of the kernel's own callchain (frame pointers), for recordings without registers. Whether it
-    /// reaches the root can't be told; it is taken as it is.
+    /// The user part of the kernel's own callchain (frame pointers), for recordings without registers.
     fn user_callchain(&mut self, sample: &wire::Sample<'_>, space: Option<SpaceId>) -> Ending {
         let Some(space) = space else {
             return if sample.in_kernel { Ending::Absent } else { Ending::Cut(Cut::NotMapped, None) };
         };
-        let before = self.leaf_first.len();
+        let mut outermost = None;
         for link in sample.callchain.into_iter().flat_map(kernel::links).filter(|link| !link.in_kernel) {
             let id = self.user_frame(space, link.address, link.is_return, Found::Sampled);
             self.leaf_first.push(id);
+            outermost = Some((link.address.saturating_sub(link.is_return.into()), id));
         }
-        match (self.leaf_first.len() - before, sample.in_kernel, sample.ip) {
-            (1.., ..) => Ending::Root,
-            (0, false, Some(ip)) => {
+        match (outermost, sample.in_kernel, sample.ip) {
+            (Some((call, id)), ..) => self.callchain_end(space, call, id),
+            (None, false, Some(ip)) => {
                 let id = self.user_frame(space, ip, false, Found::Sampled);
                 self.leaf_first.push(id);
                 Ending::Cut(Cut::NoUserStack, self.profile.frames[id].dso)
             }
             _ => Ending::Cut(Cut::NoUserStack, None),
+        }
+    }
+
+    /// Whether a callchain whose outermost call is at `call` reaches the root: only if that function's rules say that it
+    /// has no caller. Code without frame pointers cuts such a chain short without a word.
+    fn callchain_end(&mut self, space: SpaceId, call: u64, outermost: FrameId) -> Ending {
+        match self.walk(space, &Registers::new(call, 0), &mut NoMemory) {
+            End::Root => Ending::Root,
+            End::NotMapped => Ending::Cut(Cut::NotMapped, None),
+            _ => Ending::Cut(Cut::NoUserStack, self.profile.frames[outermost].dso),
         }
     }
 
@@ -291,6 +301,15 @@ impl Ingest {
             return id;
         }
         self.new_user_frame(space, key, pc, is_return, found)
+    }
+}
+
+/// No memory at all: a walk then tells what is known by rules alone.
+struct NoMemory;
+
+impl Memory for NoMemory {
+    fn read_u64(&mut self, _at: Avma) -> Result<u64, ReadError> {
+        Err(ReadError::Unreadable)
     }
 }
 
