@@ -9,6 +9,15 @@
 //! `PLUMB_ORACLE_FULL=1` steps all programs from their first instruction to their last. Without it bash and python are
 //! stepped from where they begin to interpret, and left after a number of instructions.
 
+/// Prints although the test passes: the shares are results, and the test runner keeps what `println!` says of tests
+/// that pass to itself.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
+
 mod elf;
 mod gimli_rows;
 mod oracle {
@@ -42,12 +51,12 @@ fn check_from(name: &str, command: &mut Command, from: Option<&str>, cap: u64) -
     let report = match run(command, from, cap) {
         Ok(report) => report,
         Err(error) => {
-            println!("{name}: skipped, can't be traced here: {error}");
+            say!("{name}: skipped, can't be traced here: {error}");
             return None;
         }
     };
     let share = 100.0 * report.exact as f64 / report.instructions as f64;
-    println!(
+    say!(
         "{name}: {} of {} instructions exact ({share:.4}%), {:.1} frames each, {} signals, {}, {:.1} s",
         report.exact,
         report.instructions,
@@ -62,9 +71,9 @@ fn check_from(name: &str, command: &mut Command, from: Option<&str>, cap: u64) -
             Fault::NoInfo => "no CFI, and no convention helps: in",
             Fault::Unwinder => "MISSED: in",
         };
-        println!("  {what} {place}: {count} instructions");
+        say!("  {what} {place}: {count} instructions");
         if *fault == Fault::Unwinder || std::env::var_os("PLUMB_ORACLE_EXAMPLES").is_some() {
-            println!("    {example}");
+            say!("    {example}");
         }
     }
     let missed = report.misses.iter().filter(|((fault, _), _)| *fault == Fault::Unwinder).count();
@@ -177,11 +186,11 @@ fn samples() {
         let report = match oracle::sample::sample(&mut command, 300) {
             Ok(report) => report,
             Err(error) => {
-                println!("samples of {name}: skipped, can't be run and traced here: {error}");
+                say!("samples of {name}: skipped, can't be run and traced here: {error}");
                 continue;
             }
         };
-        println!(
+        say!(
             "samples of {name}: {} of {} as gimli has it, {} further, {} rooted, {:.1} frames each",
             report.equal,
             report.samples,
@@ -190,7 +199,7 @@ fn samples() {
             report.frames as f64 / report.samples as f64
         );
         for different in &report.different {
-            println!("  {different}");
+            say!("  {different}");
         }
         assert!(report.different.is_empty(), "{name} differs");
         assert!(report.samples > 30, "{name} ran too short a time");

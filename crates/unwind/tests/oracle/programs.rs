@@ -46,7 +46,7 @@ fn run(command: &mut Command) -> Option<bool> {
     match command.status() {
         Ok(status) => Some(status.success()),
         Err(error) => {
-            println!("skipped, {command:?} can't be run: {error}");
+            say!("skipped, {command:?} can't be run: {error}");
             None
         }
     }
