@@ -159,6 +159,19 @@ def measure(recorder, workload, folder, options):
     return row
 
 
+def works(peer):
+    """Whether a peer is installed and can record at all; says so if not."""
+    with tempfile.TemporaryDirectory(prefix="plumb-bench-") as folder:
+        command = peer.record(os.path.join(folder, "probe"), ["true"])
+        if not shutil.which(command[0]):
+            print(f"{peer.name}: not installed.")
+            return False
+        probe = subprocess.run(command, capture_output=True, text=True)
+        if probe.returncode:
+            print(f"{peer.name}: can't record here: {' '.join(probe.stderr.split())[:160]}")
+        return not probe.returncode
+
+
 def bare(workload, folder):
     timing = os.path.join(folder, "bare.tw")
     run([str(BIN / "tw"), timing, *WORKLOADS[workload]])
@@ -184,7 +197,7 @@ def main():
     options = parser.parse_args()
     kinds = {"perf": Perf, "perf-fp": PerfFp, "samply": Samply}
     peers = [kinds[name](options) for name in options.peers.split(",") if name in kinds]
-    recorders = [Plumb(options)] + [p for p in peers if shutil.which(p.record("", [])[0])]
+    recorders = [Plumb(options)] + [p for p in peers if works(p)]
     columns = ["target cpu s", "target cpu x", "samples", "coverage %", "lost", "rooted %", "size MB", "recorder cpu %", "end ms", "report s", "report --no-inline s"]
     print(f"Kernel {platform.release()}, {os.cpu_count()} processors, {HZ} Hz, median of {options.repeats}.", flush=True)
     versions = [["perf", "--version"], [recorders[0].program, "--version"]]
