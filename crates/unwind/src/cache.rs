@@ -28,6 +28,8 @@ pub struct Cache {
     /// Entries in use.
     used: usize,
     odd: Vec<OddRow>,
+    /// Nothing may be allocated any more.
+    is_fixed: bool,
     pub(crate) scratch: Scratch,
 }
 
@@ -75,11 +77,25 @@ impl Entry {
 
 impl Default for Cache {
     fn default() -> Self {
-        Cache { entries: Vec::new(), shift: 63, used: 0, odd: Vec::new(), scratch: Scratch::default() }
+        Cache {
+            entries: Vec::new(),
+            shift: 63,
+            used: 0,
+            odd: Vec::new(),
+            is_fixed: false,
+            scratch: Scratch::default(),
+        }
     }
 }
 
 impl Cache {
+    /// A cache of `1 << bits` entries that never allocates again: it drops entries instead of growing, and rows that no
+    /// compact rule can say are decoded each time. For signal handlers. `bits` is brought into 9..=16.
+    pub fn fixed(bits: u32) -> Cache {
+        let bits = bits.clamp(FIRST_BITS, LAST_BITS);
+        Cache { entries: vec![Entry::EMPTY; 1 << bits], shift: 64 - bits, is_fixed: true, ..Cache::default() }
+    }
+
     /// Forgets what is known about `range`, because something else is mapped there now, or nothing.
     pub fn invalidate(&mut self, range: Range<Avma>) {
         for entry in &mut self.entries {
@@ -109,7 +125,7 @@ impl Cache {
     }
 
     pub(crate) fn insert(&mut self, key: Key, rule: Rule) {
-        if 2 * self.used >= self.entries.len() && self.shift > 64 - LAST_BITS {
+        if !self.is_fixed && 2 * self.used >= self.entries.len() && self.shift > 64 - LAST_BITS {
             self.grow();
         }
         let index = key.index(self.shift);
@@ -136,6 +152,9 @@ impl Cache {
 
     /// The rule for a row that is not compact. Rows that say the same are kept once.
     pub(crate) fn add_odd(&mut self, row: &Row, text: &[u8], bias: u64) -> Rule {
+        if self.is_fixed {
+            return Rule::only(Kind::Full);
+        }
         let row = OddRow::new(row, text, bias);
         if row.text.len() > MAX_TEXT {
             return Rule::only(Kind::Bad);

@@ -49,7 +49,7 @@ mod fallback;
 mod memory;
 mod module;
 mod row;
-mod rule;
+pub mod rule;
 mod walk;
 pub mod x86_64;
 
@@ -60,5 +60,6 @@ pub use code::{CodeMap, Located};
 pub use memory::{Memory, ReadError};
 pub use module::{Module, Section, Sections};
 pub use row::{CfaRule, Expression, RegisterRule, Row};
+pub use rule::Rule;
 pub use walk::{End, Method, Walked, walk};
 pub use x86_64::Registers;

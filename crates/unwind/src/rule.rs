@@ -8,42 +8,48 @@
 use crate::row::{CfaRule, RegisterRule, Row};
 use crate::x86_64::{RBP, RIP, RSP};
 
-/// How to find the caller of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How to find the caller of a frame: one line of a table of rules. The bytes are the same in memory and on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
-pub(crate) struct Rule {
-    pub(crate) kind: Kind,
-    reserved: u8,
-    /// Where the caller's `rbp` is saved, in words of eight bytes from the CFA; 0 if it is unchanged.
-    pub(crate) rbp: i16,
-    /// What to add to the base to get the CFA; for an odd rule its index.
-    pub(crate) value: i32,
+pub struct Rule {
+    /// What the CFA is based on, or why there is none.
+    pub kind: Kind,
+    /// Where the return address is, in words of the architecture from the CFA; 0 if it is still in its register.
+    /// Always -1 on x86_64, where the call pushes it.
+    pub ra: i8,
+    /// Where the caller's frame pointer is saved, in words from the CFA; 0 if it is unchanged.
+    pub fp: i16,
+    /// What to add to the base to get the CFA, in bytes; for [`Kind::Odd`] an index.
+    pub value: i32,
 }
 
-/// What the CFA is based on, or why there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the CFA is based on, or why there is none. New kinds are only added at the end: the numbers are in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub(crate) enum Kind {
-    /// `rsp` plus the value.
-    Rsp,
-    /// `rbp` plus the value.
-    Rbp,
-    /// A full row; the value is its index.
-    Odd,
+#[non_exhaustive]
+pub enum Kind {
+    /// The stack pointer plus the value.
+    Sp = 0,
+    /// The frame pointer plus the value.
+    Fp = 1,
+    /// A full row, which no compact rule can say; the value is its index in a table that its owner keeps.
+    Odd = 2,
     /// There is no caller.
-    Root,
+    Root = 3,
     /// No call-frame information.
-    Missing,
+    Missing = 4,
     /// The same, in a file that has such information for other code.
-    MissingHere,
+    MissingHere = 5,
     /// Damaged call-frame information.
-    Bad,
+    Bad = 6,
+    /// A full row that nobody keeps: it is to be decoded each time.
+    Full = 7,
 }
 
 impl Rule {
     /// A rule that is no more than its kind.
-    pub(crate) const fn only(kind: Kind) -> Rule {
-        Rule { kind, reserved: 0, rbp: 0, value: 0 }
+    pub const fn only(kind: Kind) -> Rule {
+        Rule { kind, ra: -1, fp: 0, value: 0 }
     }
 
     /// The rule for the odd row at `index`.
@@ -51,34 +57,34 @@ impl Rule {
         Some(Rule { value: i32::try_from(index).ok()?, ..Rule::only(Kind::Odd) })
     }
 
-    /// The row as a compact rule; `None` if it is odd.
-    pub(crate) fn compact(row: &Row) -> Option<Rule> {
+    /// The row as a compact rule for x86_64; `None` if it is odd.
+    pub fn compact(row: &Row) -> Option<Rule> {
         let ra = row.register(RIP);
         if ra == RegisterRule::Undefined {
             return Some(Rule::only(Kind::Root));
         }
         let CfaRule::Register { register, offset } = row.cfa else { return None };
         let kind = match register {
-            RSP => Kind::Rsp,
-            RBP => Kind::Rbp,
+            RSP => Kind::Sp,
+            RBP => Kind::Fp,
             _ => return None,
         };
         let value = i32::try_from(offset).ok()?;
         // Below eight the return address would not be in the caller's part of the stack.
-        if row.is_signal || ra != RegisterRule::Offset(-8) || (kind == Kind::Rsp && value < 8) {
+        if row.is_signal || ra != RegisterRule::Offset(-8) || (kind == Kind::Sp && value < 8) {
             return None;
         }
         if !matches!(row.register(RSP), RegisterRule::Unspecified | RegisterRule::ValOffset(0)) {
             return None;
         }
-        let rbp = match row.register(RBP) {
+        let fp = match row.register(RBP) {
             RegisterRule::Unspecified | RegisterRule::SameValue => 0,
             RegisterRule::Offset(offset) if offset % 8 == 0 && offset != 0 => {
                 i16::try_from(offset / 8).ok()?
             }
             _ => return None,
         };
-        Some(Rule { kind, reserved: 0, rbp, value })
+        Some(Rule { kind, ra: -1, fp, value })
     }
 }
 

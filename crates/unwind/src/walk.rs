@@ -155,8 +155,8 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
             },
         };
         match rule.kind {
-            Kind::Rsp => self.compact(self.registers.sp(), rule),
-            Kind::Rbp => {
+            Kind::Sp => self.compact(self.registers.sp(), rule),
+            Kind::Fp => {
                 let base = self.rbp()?;
                 self.compact(base, rule)
             }
@@ -167,6 +167,10 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
                 self.without_info(is_return, rule.kind == Kind::MissingHere)
             }
             Kind::Bad => Err(End::BadUnwindInfo),
+            Kind::Full => {
+                let _ = self.rbp();
+                self.by_row(pc, is_return)
+            }
         }
     }
 
@@ -177,8 +181,8 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
         self.advance_to(cfa, false)?;
         let slot = Avma(cfa).offset(-8);
         let pc = self.memory.read_u64(slot)?;
-        if rule.rbp != 0 {
-            self.saved_rbp = Some(Avma(cfa).offset(i64::from(rule.rbp) * 8));
+        if rule.fp != 0 {
+            self.saved_rbp = Some(Avma(cfa).offset(i64::from(rule.fp) * 8));
         }
         self.registers.set(RIP, pc);
         self.registers.set(RSP, cfa);
