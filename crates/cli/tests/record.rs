@@ -143,3 +143,29 @@ fn a_program_deleted_while_it_runs_keeps_its_names() {
     let report = text(&run(&folder, &["report", "--comm", "gone", "--no-children"]).stdout);
     assert!(report.contains("spin_here"), "{report}");
 }
+
+#[test]
+fn a_machine_says_how_long_it_was_idle() {
+    let Some(folder) = folder("machine") else { return };
+    let before = machine_busy_seconds();
+    let output = run(&folder, &["record", "-a", "--duration", "1"]);
+    let busy = machine_busy_seconds() - before;
+    if !output.status.success() {
+        eprintln!("skipped: the machine can't be recorded here: {}", text(&output.stderr));
+        return;
+    }
+    let report = run(&folder, &["report", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("it is JSON");
+    let idle = report["reports"][0]["idle_percent"].as_f64().expect("it is known of a machine");
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    // The recorder works on after the recording, which is in the machine's account and not in its own.
+    assert!(idle >= 100.0 - busy / cpus * 100.0 - 10.0 && idle <= 100.0, "idle {idle}%, {busy} s busy");
+}
+
+/// What the machine used since its start but for idle time, from the first line of /proc/stat in hundredths.
+fn machine_busy_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").expect("the kernel has it");
+    let fields: Vec<f64> =
+        stat.split_whitespace().skip(1).take(7).map(|field| field.parse().expect("a number")).collect();
+    (fields[0] + fields[1] + fields[2] + fields[5] + fields[6]) / 100.0
+}

@@ -41,6 +41,16 @@ pub struct Meta {
     pub warnings: Vec<String>,
 }
 
+impl Meta {
+    /// Share of the processors' time that nobody used, for a recording of the whole machine.
+    pub fn idle_share(&self) -> Option<f64> {
+        let whole = self.duration_ns as f64 * f64::from(self.cpus);
+        let used = self.target_cpu_ns? as f64;
+        // The kernel accounts by its tick, so that a busy machine may come out a little above the whole.
+        (self.scope == Scope::System && whole > 0.0).then(|| (1.0 - used / whole).max(0.0))
+    }
+}
+
 /// Whom the sampled events were attached to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {

@@ -106,3 +106,16 @@ fn names_are_read_back() {
         assert_eq!(BuildId::from_hex(bad), None, "{bad}");
     }
 }
+
+#[test]
+fn idle_time_is_known_of_a_whole_machine_only() {
+    let mut profile = Profile::default();
+    profile.meta.cpus = 2;
+    profile.meta.duration_ns = 10;
+    profile.meta.target_cpu_ns = Some(5);
+    assert_eq!(profile.meta.idle_share(), None);
+    profile.meta.scope = Scope::System;
+    assert_eq!(profile.meta.idle_share(), Some(0.75));
+    profile.meta.target_cpu_ns = Some(21);
+    assert_eq!(profile.meta.idle_share(), Some(0.0));
+}

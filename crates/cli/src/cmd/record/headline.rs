@@ -59,6 +59,9 @@ fn samples(profile: &Profile, setup: &Setup, target: Option<CpuTime>, samples: u
             text += &format!(", coverage {about}{share:.1}% at {} a second", setup.frequency_hz);
         }
     }
+    if let Some(idle) = profile.meta.idle_share() {
+        text += &format!(", processors idle {:.1}% of the time", idle * 100.0);
+    }
     text + &format!(", {} lost", profile.meta.lost_samples)
 }
 

@@ -90,6 +90,9 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
     if let Some(coverage) = coverage(view) {
         parts.push(format!("{coverage:.1} % of the target's CPU time"));
     }
+    if let Some(idle) = meta.idle_share() {
+        parts.push(format!("processors idle {:.1} % of the time", idle * 100.0));
+    }
     if meta.scope == Scope::Inherited {
         parts.push("events inherited: short-lived processes are missed".into());
     }

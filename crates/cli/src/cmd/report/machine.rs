@@ -44,6 +44,7 @@ struct ReportJson {
     kept_samples: u64,
     kept_weight: u64,
     coverage_percent: Option<f64>,
+    idle_percent: Option<f64>,
     complete_percent: Option<f64>,
     cut_causes: Vec<CauseJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,6 +147,7 @@ impl ReportJson {
             kept_samples: part.samples,
             kept_weight: part.weight,
             coverage_percent: header::coverage(view),
+            idle_percent: view.profile().meta.idle_share().map(|share| share * 100.0),
             complete_percent: summary.complete_percent(),
             cut_causes: causes(view, &summary),
             rows: None,
