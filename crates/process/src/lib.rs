@@ -4,6 +4,8 @@
 //! a file that shrinks under a mapping kills its reader, and recorded programs are replaced while they run.
 //! Whatever is read may be hostile or vanish halfway: that is an error value or a missing piece, never a panic.
 //!
+//! [`Kept`] is the one exception: what was learnt of files, kept in the user's cache from run to run.
+//!
 //! Not here: what the addresses are called, how stacks are unwound, any event from the kernel.
 
 #![forbid(unsafe_code)]
@@ -11,6 +13,7 @@
 pub mod elf;
 mod files;
 mod identity;
+mod kept;
 mod maps;
 mod open;
 mod pid;
@@ -21,6 +24,7 @@ mod vdso;
 pub use elf::{Elf, ElfError, FileOffset, Section, UnwindSections};
 pub use files::{FileId, Files, MappedFile};
 pub use identity::{Device, FileKey};
+pub use kept::Kept;
 pub use maps::{MapLine, parse_maps};
 pub use open::{OpenError, Place};
 pub use pid::{comm, executable, mappings, parent, pids, threads};

@@ -26,7 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("plumb-formats", &["plumb-profile"]),
     ("plumb-process", &[]),
     ("plumb-profile", &[]),
-    ("plumb-symbolize", &["plumb-profile"]),
+    ("plumb-symbolize", &["plumb-process", "plumb-profile"]),
     ("plumb-unwind", &[]),
     ("xtask", &[]),
 ];
