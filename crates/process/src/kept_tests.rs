@@ -88,7 +88,9 @@ fn what_was_not_used_for_longest_goes_first() {
         let file = File::options().write(true).open(cache.entry(hex)).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
     };
-    [("61", 30), ("62", 20), ("63", 10)].map(|(hex, seconds)| age(hex, seconds));
+    for (hex, seconds) in [("61", 30), ("62", 20), ("63", 10)] {
+        age(hex, seconds);
+    }
     assert!(kept.get(b"a").is_some());
     kept.put(b"d", &content);
     assert_eq!([b"a", b"b", b"c", b"d"].map(|key| kept.get(key).is_some()), [true, false, true, true]);
