@@ -1,15 +1,16 @@
 //! Applies a full row to all registers of a frame, which yields those of its caller.
 
 use crate::address::Avma;
+use crate::architecture::Architecture;
 use crate::expression::{self, Context, Fault};
 use crate::memory::{Memory, ReadError};
+use crate::registers::Registers;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
 use crate::walk::End;
-use crate::x86_64::{COUNT, RIP, RSP, Registers, is_preserved, realigned};
 
 /// The caller of a frame.
-pub(crate) struct Caller {
-    pub(crate) registers: Registers,
+pub(crate) struct Caller<A: Architecture> {
+    pub(crate) registers: Registers<A>,
     /// Where the return address was read from; 0 if it was not in memory.
     pub(crate) slot: Avma,
 }
@@ -22,49 +23,54 @@ pub(crate) struct Source<'a> {
     pub(crate) bias: u64,
 }
 
-/// The caller's registers, by the rules of a row.
-pub(crate) fn apply<M: Memory>(
+/// The caller's registers, by the rules of a row. The program counter is the return address as it was found.
+pub(crate) fn apply<A: Architecture, M: Memory>(
     source: &Source<'_>,
-    registers: &Registers,
+    registers: &Registers<A>,
     memory: &mut M,
-) -> Result<Caller, End> {
+) -> Result<Caller<A>, End> {
     let row = source.row;
-    if row.register(RIP) == RegisterRule::Undefined {
+    if row.register(A::PC) == RegisterRule::Undefined {
         return Err(End::Root);
     }
     let cfa = match row.cfa {
         CfaRule::Undefined => return Err(End::BadUnwindInfo),
         CfaRule::Register { register, offset } => {
-            registers.get(register).ok_or(End::RegisterUnknown)?.wrapping_add_signed(offset)
+            A::add(registers.get(register).ok_or(End::RegisterUnknown)?, offset)
         }
         CfaRule::Expression(expression) => {
             let mut context = Context { registers, memory, bias: source.bias };
             expression::evaluate(expression.bytes(source.text), None, &mut context).map_err(end)?
         }
     };
-    let restored = realigned::has_restored(row, source.text, cfa, registers, memory);
+    let restored = A::has_restored(row, source.text, cfa, registers, memory);
     let mut caller = Caller { registers: *registers, slot: Avma(0) };
-    caller.registers.set(RSP, cfa);
-    for register in 0..COUNT {
+    caller.registers.set(A::SP, cfa);
+    for register in 0..A::COUNT {
         let mut rule = row.register(register);
-        if restored && realigned::is_on_rbp(rule, source.text) {
+        if restored && A::is_restored(rule, source.text) {
             rule = RegisterRule::SameValue;
         }
         match value(source, rule, cfa, registers, memory) {
-            Ok(Found::Unsaid | Found::Same) if register == RIP => return Err(End::BadUnwindInfo),
+            Ok(Found::Unsaid | Found::Same) if register == A::PC => {
+                // The return address still is where the call left it.
+                let link = A::LR.ok_or(End::BadUnwindInfo)?;
+                let value = registers.get(link).ok_or(End::RegisterUnknown)?;
+                caller.registers.set(A::PC, value);
+            }
             // The caller's registers began as a copy, but for the stack pointer.
-            Ok(Found::Same) if register == RSP => caller.registers.set(RSP, registers.sp()),
+            Ok(Found::Same) if register == A::SP => caller.registers.set(A::SP, registers.sp()),
             Ok(Found::Same) => {}
             // The stack pointer is the CFA unless said otherwise; what calls don't preserve is lost.
-            Ok(Found::Unsaid) if register == RSP || is_preserved(register) => {}
+            Ok(Found::Unsaid) if register == A::SP || A::is_preserved(register) => {}
             Ok(Found::Unsaid | Found::Lost) => caller.registers.forget(register),
             Ok(Found::Value { value, slot }) => {
                 caller.registers.set(register, value);
-                if register == RIP {
+                if register == A::PC {
                     caller.slot = slot;
                 }
             }
-            Err(fault) if register == RIP || register == RSP => return Err(end(fault)),
+            Err(fault) if register == A::PC || register == A::SP => return Err(end(fault)),
             // Whether this one matters will be seen when it is needed.
             Err(_) => caller.registers.forget(register),
         }
@@ -84,11 +90,11 @@ enum Found {
     Value { value: u64, slot: Avma },
 }
 
-fn value<M: Memory>(
+fn value<A: Architecture, M: Memory>(
     source: &Source<'_>,
     rule: RegisterRule,
     cfa: u64,
-    registers: &Registers,
+    registers: &Registers<A>,
     memory: &mut M,
 ) -> Result<Found, Fault> {
     let computed = |value| Found::Value { value, slot: Avma(0) };
@@ -97,15 +103,15 @@ fn value<M: Memory>(
         expression::evaluate(expression.bytes(source.text), Some(cfa), &mut context)
     };
     let load = |slot: Avma, memory: &mut M| {
-        let value = memory.read_u64(slot).map_err(Fault::Memory)?;
+        let value = A::read_word(memory, slot).map_err(Fault::Memory)?;
         Ok(Found::Value { value, slot })
     };
     match rule {
         RegisterRule::Unspecified => Ok(Found::Unsaid),
         RegisterRule::Undefined => Ok(Found::Lost),
         RegisterRule::SameValue => Ok(Found::Same),
-        RegisterRule::Offset(offset) => load(Avma(cfa).offset(offset), memory),
-        RegisterRule::ValOffset(offset) => Ok(computed(cfa.wrapping_add_signed(offset))),
+        RegisterRule::Offset(offset) => load(Avma(A::add(cfa, offset)), memory),
+        RegisterRule::ValOffset(offset) => Ok(computed(A::add(cfa, offset))),
         RegisterRule::Register(other) => Ok(computed(registers.get(other).ok_or(Fault::Register)?)),
         RegisterRule::Expression(expression) => {
             let slot = Avma(evaluate(expression, memory)?);

@@ -12,6 +12,12 @@ pub trait CodeMap {
 
     /// What is mapped executable at `pc`.
     fn locate(&self, pc: Avma) -> Located<'_, Self::Bytes>;
+
+    /// How many low bits of a pointer to code are its address. On aarch64 the bits above may be a signature (pointer
+    /// authentication); how many there are depends on the size of address spaces that the kernel was built for.
+    fn address_bits(&self) -> u32 {
+        48
+    }
 }
 
 /// What is at an address.

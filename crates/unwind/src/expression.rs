@@ -4,9 +4,10 @@
 //! and memory (types, threads, other frames) are refused.
 
 use crate::address::Avma;
+use crate::architecture::Architecture;
 use crate::cfi::{CfiError, Reader, SectionKind};
 use crate::memory::{Memory, ReadError};
-use crate::x86_64::Registers;
+use crate::registers::Registers;
 
 /// The deepest stack. Real expressions need four or five.
 const STACK: usize = 32;
@@ -31,8 +32,8 @@ impl From<CfiError> for Fault {
 }
 
 /// What expressions may look at.
-pub(crate) struct Context<'a, M> {
-    pub(crate) registers: &'a Registers,
+pub(crate) struct Context<'a, A: Architecture, M> {
+    pub(crate) registers: &'a Registers<A>,
     pub(crate) memory: &'a mut M,
     /// What `DW_OP_addr` is relative to.
     pub(crate) bias: u64,
@@ -63,10 +64,10 @@ impl Stack {
 }
 
 /// The value of the expression `text`, which begins with `initial` (the CFA, for register rules) on its stack.
-pub(crate) fn evaluate<M: Memory>(
+pub(crate) fn evaluate<A: Architecture, M: Memory>(
     text: &[u8],
     initial: Option<u64>,
-    context: &mut Context<'_, M>,
+    context: &mut Context<'_, A, M>,
 ) -> Result<u64, Fault> {
     let mut reader = Reader::new(text, 0, SectionKind::EhFrame);
     let mut stack = Stack { values: [0; STACK], depth: 0 };
@@ -89,7 +90,7 @@ pub(crate) fn evaluate<M: Memory>(
                 }
             }
             0x03 | 0x08..=0x11 | 0x30..=0x4f => {
-                let value = constant(op, &mut reader, context.bias)?;
+                let value = constant::<A>(op, &mut reader, context.bias)?;
                 stack.push(value)?;
             }
             0x50..=0x8f | 0x90 | 0x92 => {
@@ -97,13 +98,13 @@ pub(crate) fn evaluate<M: Memory>(
                 stack.push(value)?;
             }
             0x06 | 0x94 => {
-                let size = if op == 0x06 { 8 } else { reader.u8()? };
-                let value = read(context.memory, stack.pop()?, size)?;
+                let size = if op == 0x06 { A::ISA.word() } else { reader.u8()? };
+                let value = read::<A, M>(context.memory, stack.pop()?, size)?;
                 stack.push(value)?;
             }
             0x12..=0x17 => shuffle(op, &mut reader, &mut stack)?,
-            0x19 | 0x1f | 0x20 | 0x23 => unary(op, &mut reader, &mut stack)?,
-            0x1a..=0x27 | 0x29..=0x2e => binary(op, &mut stack)?,
+            0x19 | 0x1f | 0x20 | 0x23 => unary::<A>(op, &mut reader, &mut stack)?,
+            0x1a..=0x27 | 0x29..=0x2e => binary::<A>(op, &mut stack)?,
             // nop
             0x96 => {}
             _ => return Err(Fault::Bad),
@@ -113,8 +114,9 @@ pub(crate) fn evaluate<M: Memory>(
 }
 
 /// addr, const1u..consts, lit0..lit31.
-fn constant(op: u8, reader: &mut Reader<'_>, bias: u64) -> Result<u64, Fault> {
-    Ok(match op {
+fn constant<A: Architecture>(op: u8, reader: &mut Reader<'_>, bias: u64) -> Result<u64, Fault> {
+    let value = match op {
+        0x03 if A::WORD == 4 => u64::from(reader.u32()?).wrapping_add(bias),
         0x03 => reader.u64()?.wrapping_add(bias),
         0x08 => reader.u8()?.into(),
         0x09 => i64::from(reader.u8()? as i8) as u64,
@@ -126,11 +128,16 @@ fn constant(op: u8, reader: &mut Reader<'_>, bias: u64) -> Result<u64, Fault> {
         0x10 => reader.uleb()?,
         0x11 => reader.sleb()? as u64,
         _ => u64::from(op - 0x30),
-    })
+    };
+    Ok(value & A::ADDRESS)
 }
 
 /// reg0..reg31 (as GCC means them in call-frame information: the register's value), breg0..breg31, regx, bregx.
-fn register(op: u8, reader: &mut Reader<'_>, registers: &Registers) -> Result<u64, Fault> {
+fn register<A: Architecture>(
+    op: u8,
+    reader: &mut Reader<'_>,
+    registers: &Registers<A>,
+) -> Result<u64, Fault> {
     let number = match op {
         0x50..=0x6f => u64::from(op - 0x50),
         0x70..=0x8f => u64::from(op - 0x70),
@@ -138,7 +145,7 @@ fn register(op: u8, reader: &mut Reader<'_>, registers: &Registers) -> Result<u6
     };
     let offset = if matches!(op, 0x70..=0x8f | 0x92) { reader.sleb()? } else { 0 };
     let number = u16::try_from(number).map_err(|_| Fault::Register)?;
-    Ok(registers.get(number).ok_or(Fault::Register)?.wrapping_add_signed(offset))
+    Ok(A::add(registers.get(number).ok_or(Fault::Register)?, offset))
 }
 
 /// dup, drop, over, pick, swap, rot.
@@ -166,22 +173,28 @@ fn shuffle(op: u8, reader: &mut Reader<'_>, stack: &mut Stack) -> Result<(), Fau
 }
 
 /// abs, neg, not, plus_uconst.
-fn unary(op: u8, reader: &mut Reader<'_>, stack: &mut Stack) -> Result<(), Fault> {
+fn unary<A: Architecture>(op: u8, reader: &mut Reader<'_>, stack: &mut Stack) -> Result<(), Fault> {
     let value = stack.pop()?;
-    stack.push(match op {
-        0x19 => (value as i64).unsigned_abs(),
+    let result = match op {
+        0x19 => signed::<A>(value).unsigned_abs(),
         0x1f => value.wrapping_neg(),
         0x20 => !value,
         _ => value.wrapping_add(reader.uleb()?),
-    })
+    };
+    stack.push(result & A::ADDRESS)
+}
+
+/// The generic type has the size of a word.
+fn signed<A: Architecture>(value: u64) -> i64 {
+    if A::WORD == 4 { i64::from(value as i32) } else { value as i64 }
 }
 
 /// Arithmetic, logic and comparisons; the top of the stack is the second operand.
-fn binary(op: u8, stack: &mut Stack) -> Result<(), Fault> {
+fn binary<A: Architecture>(op: u8, stack: &mut Stack) -> Result<(), Fault> {
     let right = stack.pop()?;
     let left = stack.pop()?;
-    let (signed_left, signed_right) = (left as i64, right as i64);
-    stack.push(match op {
+    let (signed_left, signed_right) = (signed::<A>(left), signed::<A>(right));
+    let result = match op {
         0x1a => left & right,
         0x1b if right == 0 => return Err(Fault::Bad),
         0x1b => signed_left.wrapping_div(signed_right) as u64,
@@ -201,14 +214,18 @@ fn binary(op: u8, stack: &mut Stack) -> Result<(), Fault> {
         0x2d => u64::from(signed_left < signed_right),
         0x2e => u64::from(left != right),
         _ => return Err(Fault::Bad),
-    })
+    };
+    stack.push(result & A::ADDRESS)
 }
 
-/// Reads `size` bytes with reads of eight that are aligned where that avoids touching what was not asked for.
-fn read<M: Memory>(memory: &mut M, at: u64, size: u8) -> Result<u64, Fault> {
+/// Reads `size` bytes with reads of words that are aligned where that avoids touching what was not asked for.
+fn read<A: Architecture, M: Memory>(memory: &mut M, at: u64, size: u8) -> Result<u64, Fault> {
     let mut word = |at: u64| memory.read_u64(Avma(at)).map_err(Fault::Memory);
     if size == 8 {
         return word(at);
+    }
+    if size == 4 && A::WORD == 4 {
+        return memory.read_u32(Avma(at)).map(u64::from).map_err(Fault::Memory);
     }
     if !matches!(size, 1..=7) {
         return Err(Fault::Bad);

@@ -1,10 +1,10 @@
 //! What to try where call-frame information is missing: conventions, each checked against what the stack holds.
 
 use crate::address::Avma;
+use crate::architecture::Architecture;
 use crate::code::{CodeMap, Located};
 use crate::memory::{Memory, ReadError};
 use crate::walk::{End, Method, Walked, Walker};
-use crate::x86_64::{RBP, RIP, RSP};
 
 /// More bytes than arguments and environment may have: a quarter of the largest usual stack limit (execve(2)).
 const MAX_ARGUMENTS: u64 = 16 << 20;
@@ -12,20 +12,20 @@ const MAX_ARGUMENTS: u64 = 16 << 20;
 /// No frame of code without rules is larger than this: the usual limit of a whole stack.
 const MAX_FRAME: u64 = 8 << 20;
 
-impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
+impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// The caller of a frame without rules. `here`: the file has rules for other code, so this is a stub or
     /// hand-written assembly, which makes a frame of a word at most; else it is JIT code or a program built without
     /// rules, which has frame pointers if anything.
     #[inline(never)]
     pub(crate) fn without_info(&mut self, is_return: bool, here: bool) -> Result<Walked, End> {
-        // What was just pushed is the caller's `rbp`: a frame is being made, or is as small as can be.
-        let is_framed = self.registers.get(RBP) == Some(self.registers.sp());
+        // What was just pushed is the caller's frame pointer: a frame is being made, or is as small as can be.
+        let is_framed = self.registers.get(A::FP) == Some(self.registers.sp());
         let found = if here && !is_framed {
-            self.by_stack_top(is_return).or_else(|_| self.by_frame_pointer())
+            self.by_last_call(is_return).or_else(|_| self.by_frame_pointer())
         } else if is_return {
             self.by_frame_pointer()
         } else {
-            self.by_frame_pointer().or_else(|end| self.by_stack_top(false).or(Err(end)))
+            self.by_frame_pointer().or_else(|end| self.by_last_call(false).or(Err(end)))
         };
         match found {
             Err(_) if self.at_process_entry() => Err(End::Root),
@@ -37,39 +37,61 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
     /// return address.
     #[inline(never)]
     pub(crate) fn after_bad_jump(&mut self) -> Result<Walked, End> {
-        self.by_stack_top(false).or(Err(End::NotMapped))
+        self.by_last_call(false).or(Err(End::NotMapped))
     }
 
-    /// `rbp` points at the saved `rbp`, above which is the return address. Believed if it points into the rest of the
+    /// The frame pointer points at the saved one, above which is the return address. Believed if it points into the rest of the
     /// stack and the return address is code.
     fn by_frame_pointer(&mut self) -> Result<Walked, End> {
-        let rbp = self.registers.get(RBP).ok_or(End::NoUnwindInfo)?;
+        let fp = self.registers.get(A::FP).ok_or(End::NoUnwindInfo)?;
         // What is not further up the stack by a plausible distance is some other value.
-        let distance = rbp.checked_sub(self.registers.sp());
-        if rbp % 8 != 0 || distance.is_none_or(|distance| distance > MAX_FRAME) {
+        let distance = fp.checked_sub(self.registers.sp());
+        if fp % A::WORD != 0 || distance.is_none_or(|distance| distance > MAX_FRAME) {
             return Err(End::NoUnwindInfo);
         }
-        let slot = Avma(rbp).offset(8);
+        let slot = Avma(A::add(fp, A::WORD as i64));
         // That there is a frame pointer at all is a guess, so only a copy that is too short is a reason of its own.
-        let read = |memory: &mut M, at: Avma| match memory.read_u64(at) {
+        let read = |memory: &mut M, at: Avma| match A::read_word(memory, at) {
             Ok(value) => Ok(value),
             Err(ReadError::BeyondCopy) => Err(End::BeyondCopy),
             Err(ReadError::Unreadable) => Err(End::NoUnwindInfo),
         };
-        let saved = read(self.memory, Avma(rbp))?;
+        let saved = read(self.memory, Avma(fp))?;
         let pc = read(self.memory, slot)?;
+        let pc = self.code_address(pc);
         // The outermost frame has zeros (System V ABI, AMD64 supplement, §3.4.1); a zero alone means nothing.
         let is_outermost = pc == 0 && saved == 0;
         if !is_outermost && !self.is_code(Avma(pc)) {
             return Err(End::NoUnwindInfo);
         }
-        let sp = slot.offset(8).0;
+        let sp = A::add(slot.0, A::WORD as i64);
         self.advance_to(sp, false)?;
-        self.registers.set(RIP, pc);
-        self.registers.set(RSP, sp);
-        self.registers.set(RBP, saved);
+        self.registers.set(A::PC, pc);
+        self.registers.set(A::SP, sp);
+        self.registers.set(A::FP, saved);
         self.registers.forget_others();
         Ok(Walked { pc: Avma(pc), is_return: true, found: Method::FramePointer, slot })
+    }
+
+    /// By where the last call left its return address: on the stack or in the link register.
+    fn by_last_call(&mut self, is_return: bool) -> Result<Walked, End> {
+        match A::LR {
+            None => self.by_stack_top(is_return),
+            Some(link) if !is_return => self.by_link_register(link),
+            Some(_) => Err(End::NoUnwindInfo),
+        }
+    }
+
+    /// The return address is still in the link register. Believed if it is code.
+    fn by_link_register(&mut self, link: u16) -> Result<Walked, End> {
+        let value = self.registers.get(link).ok_or(End::NoUnwindInfo)?;
+        let pc = Avma(self.code_address(value));
+        if pc == Avma(self.registers.ip()) || !self.is_code(pc) {
+            return Err(End::NoUnwindInfo);
+        }
+        self.registers.set(A::PC, pc.0);
+        self.registers.forget(link);
+        Ok(Walked { pc, is_return: true, found: Method::FramePointer, slot: Avma(0) })
     }
 
     /// The return address is on top of the stack, or a word below it (a pushed register, or what keeps the stack
@@ -88,8 +110,8 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
         if !believed {
             return Err(End::NoUnwindInfo);
         }
-        self.registers.set(RIP, pc.0);
-        self.registers.set(RSP, slot.offset(8).0);
+        self.registers.set(A::PC, pc.0);
+        self.registers.set(A::SP, slot.offset(8).0);
         Ok(Walked { pc, is_return: true, found: Method::FramePointer, slot })
     }
 
@@ -98,10 +120,10 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
     /// loader's first function, which has no caller and often no rules.
     fn at_process_entry(&mut self) -> bool {
         let sp = self.registers.sp();
-        let mut word = |index: u64| self.memory.read_u64(Avma(sp.wrapping_add(8 * index))).ok();
+        let mut word = |index: u64| A::read_word(self.memory, Avma(sp.wrapping_add(A::WORD * index))).ok();
         let is_above = |word: Option<u64>| word.is_some_and(|word| word > sp && word - sp < MAX_ARGUMENTS);
-        let Some(count) =
-            word(0).filter(|&count| sp.is_multiple_of(16) && (1..MAX_ARGUMENTS / 8).contains(&count))
+        let Some(count) = word(0)
+            .filter(|&count| sp.is_multiple_of(2 * A::WORD) && (1..MAX_ARGUMENTS / A::WORD).contains(&count))
         else {
             return false;
         };

@@ -39,8 +39,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod aarch64;
 mod address;
 mod apply;
+mod architecture;
+pub mod arm;
 mod cache;
 mod cfi;
 mod code;
@@ -48,12 +51,14 @@ mod expression;
 mod fallback;
 mod memory;
 mod module;
+mod registers;
 mod row;
 pub mod rule;
 mod walk;
 pub mod x86_64;
 
 pub use address::{Avma, Svma};
+pub use architecture::{Architecture, Isa};
 pub use cache::Cache;
 pub use cfi::{CfiError, CfiErrorKind, SectionKind};
 pub use code::{CodeMap, Located};

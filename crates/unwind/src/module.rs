@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use crate::address::Svma;
+use crate::architecture::Isa;
 use crate::cfi::{self, Bases, CfiError, Fde, Frames, Header, Index, Scratch, SectionKind};
 use crate::row::{Expression, Row};
 
@@ -31,6 +32,12 @@ pub struct Sections<B> {
     pub eh_frame_hdr: Option<Section<B>>,
     /// `.debug_frame`, uncompressed.
     pub debug_frame: Option<Section<B>>,
+    /// `.ARM.exidx`, or what `PT_ARM_EXIDX` points at: the table of functions of 32-bit ARM.
+    pub exidx: Option<Section<B>>,
+    /// `.ARM.extab`: unwind instructions that don't fit into that table.
+    pub extab: Option<Section<B>>,
+    /// What the file is for.
+    pub isa: Isa,
     /// Where `.text` begins, the base of text-relative pointers.
     pub text: Option<Svma>,
     /// Where `.got` begins, the base of data-relative pointers.
@@ -39,7 +46,16 @@ pub struct Sections<B> {
 
 impl<B> Default for Sections<B> {
     fn default() -> Self {
-        Sections { eh_frame: None, eh_frame_hdr: None, debug_frame: None, text: None, got: None }
+        Sections {
+            eh_frame: None,
+            eh_frame_hdr: None,
+            debug_frame: None,
+            exidx: None,
+            extab: None,
+            isa: Isa::default(),
+            text: None,
+            got: None,
+        }
     }
 }
 
@@ -72,6 +88,11 @@ impl<B: AsRef<[u8]>> Module<B> {
     /// The bytes of an expression of one of this module's rows.
     pub fn expression(&self, row: &Row, expression: Expression) -> &[u8] {
         expression.bytes(self.text(row.section))
+    }
+
+    /// What the file is for.
+    pub(crate) fn isa(&self) -> Isa {
+        self.sections.isa
     }
 
     /// Whether the file has unwind information for any code.
@@ -130,8 +151,9 @@ impl<B: AsRef<[u8]>> Module<B> {
             text: self.sections.text.map(|address| address.0),
             data: self.sections.got.map(|address| address.0),
             function: None,
+            word: self.sections.isa.word(),
         };
-        Frames { bytes: section.bytes.as_ref(), kind, bases }
+        Frames { isa: self.sections.isa, bytes: section.bytes.as_ref(), kind, bases }
     }
 }
 

@@ -5,8 +5,8 @@
 use core::ops::Range;
 
 use crate::address::Svma;
+use crate::architecture::COLUMNS;
 use crate::cfi::SectionKind;
-use crate::x86_64::COUNT;
 
 /// The rules for a range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +17,9 @@ pub struct Row {
     pub range: Range<Svma>,
     /// How to find the canonical frame address.
     pub cfa: CfaRule,
-    /// How to find the caller's registers, by DWARF number; the last is the return address.
-    pub registers: [RegisterRule; COUNT as usize],
+    /// How to find the caller's registers, by DWARF number. The rule of the program counter is that of the return
+    /// address, whatever column the file uses for it.
+    pub registers: [RegisterRule; COLUMNS],
     /// The code is a signal trampoline: the caller was interrupted there, it did not call.
     pub is_signal: bool,
 }
@@ -84,7 +85,7 @@ impl Row {
             section,
             range: Svma(0)..Svma(0),
             cfa: CfaRule::Undefined,
-            registers: [RegisterRule::Unspecified; COUNT as usize],
+            registers: [RegisterRule::Unspecified; COLUMNS],
             is_signal,
         }
     }

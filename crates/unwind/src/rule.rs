@@ -1,12 +1,14 @@
 //! The compact rule: eight bytes that say how to find the CFA, the return address and the saved frame pointer.
 //!
-//! Nearly all rows of real files can be said that way: the CFA is an offset from `rsp` or `rbp`, the return address is
-//! just below it, and `rbp` is unchanged or saved below it. Whatever else a row says about `rbx` and `r12`..`r15` is
-//! left out, so after such a rule those are not known; a walk that turns out to need them starts again with full rows.
+//! Nearly all rows of real files can be said that way: the CFA is an offset from the stack or the frame pointer, the
+//! return address is at or below it or in the link register, and the frame pointer is unchanged or saved below the CFA.
+//! Whatever else a row says (on x86_64 about `rbx` and `r12`..`r15`) is left out, so after such a rule
+//! those are not known; a walk that turns out to need them starts again with full rows.
 //! All other rows are odd: their rule is an index into a table beside the cache.
 
+use crate::architecture::Architecture;
 use crate::row::{CfaRule, RegisterRule, Row};
-use crate::x86_64::{RBP, RIP, RSP};
+use crate::x86_64::X86_64;
 
 /// How to find the caller of a frame: one line of a table of rules. The bytes are the same in memory and on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,32 +61,48 @@ impl Rule {
 
     /// The row as a compact rule for x86_64; `None` if it is odd.
     pub fn compact(row: &Row) -> Option<Rule> {
-        let ra = row.register(RIP);
+        Rule::compact_for::<X86_64>(row)
+    }
+
+    /// The row as a compact rule; `None` if it is odd.
+    pub fn compact_for<A: Architecture>(row: &Row) -> Option<Rule> {
+        let ra = row.register(A::PC);
         if ra == RegisterRule::Undefined {
             return Some(Rule::only(Kind::Root));
         }
         let CfaRule::Register { register, offset } = row.cfa else { return None };
         let kind = match register {
-            RSP => Kind::Sp,
-            RBP => Kind::Fp,
+            _ if register == A::SP => Kind::Sp,
+            _ if register == A::FP => Kind::Fp,
             _ => return None,
         };
         let value = i32::try_from(offset).ok()?;
-        // Below eight the return address would not be in the caller's part of the stack.
-        if row.is_signal || ra != RegisterRule::Offset(-8) || (kind == Kind::Sp && value < 8) {
+        let word = A::WORD as i64;
+        let ra = match ra {
+            // Where calls push it, the return address is on top of the caller's frame.
+            RegisterRule::Offset(offset) if A::LR.is_none() && offset != -word => return None,
+            RegisterRule::Offset(offset) if offset % word == 0 && offset != 0 => {
+                i8::try_from(offset / word).ok()?
+            }
+            RegisterRule::Unspecified | RegisterRule::SameValue if A::LR.is_some() => 0,
+            _ => return None,
+        };
+        // Below that the CFA would not be in the caller's part of the stack.
+        let least = if A::LR.is_none() { A::WORD as i32 } else { 0 };
+        if row.is_signal || (kind == Kind::Sp && value < least) {
             return None;
         }
-        if !matches!(row.register(RSP), RegisterRule::Unspecified | RegisterRule::ValOffset(0)) {
+        if !matches!(row.register(A::SP), RegisterRule::Unspecified | RegisterRule::ValOffset(0)) {
             return None;
         }
-        let fp = match row.register(RBP) {
+        let fp = match row.register(A::FP) {
             RegisterRule::Unspecified | RegisterRule::SameValue => 0,
-            RegisterRule::Offset(offset) if offset % 8 == 0 && offset != 0 => {
-                i16::try_from(offset / 8).ok()?
+            RegisterRule::Offset(offset) if offset % word == 0 && offset != 0 => {
+                i16::try_from(offset / word).ok()?
             }
             _ => return None,
         };
-        Some(Rule { kind, ra: -1, fp, value })
+        Some(Rule { kind, ra, fp, value })
     }
 }
 

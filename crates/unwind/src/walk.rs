@@ -2,11 +2,12 @@
 
 use crate::address::Avma;
 use crate::apply::{Caller, Source, apply};
+use crate::architecture::Architecture;
 use crate::cache::{Cache, Key};
 use crate::code::{CodeMap, Located};
 use crate::memory::Memory;
+use crate::registers::Registers;
 use crate::rule::{Kind, Rule};
-use crate::x86_64::{RBP, RIP, RSP, Registers};
 
 /// A frame that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +68,11 @@ const MAX_JUMPS: u32 = 16;
 
 /// Finds the callers of `start`, innermost first. `frames` is cleared first and gets at most `limit` frames, the first
 /// of which is `start` itself. The last frame is the one that the returned reason is about.
-pub fn walk<C: CodeMap, M: Memory>(
+pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     code: &C,
     memory: &mut M,
     cache: &mut Cache,
-    start: &Registers,
+    start: &Registers<A>,
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
@@ -80,17 +81,17 @@ pub fn walk<C: CodeMap, M: Memory>(
         memory,
         cache,
         registers: *start,
-        saved_rbp: None,
+        saved_fp: None,
         full_until: 0,
         jumps: 0,
         lost: false,
     };
     for restart in 0..=MAX_RESTARTS {
         walker.registers = *start;
-        walker.saved_rbp = None;
+        walker.saved_fp = None;
         walker.jumps = 0;
         walker.lost = false;
-        let end = walker.run(limit, frames);
+        let end = A::run(&mut walker, limit, frames);
         if end != End::RegisterUnknown || !walker.lost {
             return end;
         }
@@ -101,14 +102,15 @@ pub fn walk<C: CodeMap, M: Memory>(
 }
 
 /// A walk under way.
-pub(crate) struct Walker<'w, C, M> {
+#[derive(Debug)]
+pub struct Walker<'w, A: Architecture, C, M> {
     pub(crate) code: &'w C,
     pub(crate) memory: &'w mut M,
     pub(crate) cache: &'w mut Cache,
     /// Of the frame that was found last.
-    pub(crate) registers: Registers,
-    /// Where the value of `rbp` is, if it was not needed so far.
-    saved_rbp: Option<Avma>,
+    pub(crate) registers: Registers<A>,
+    /// Where the value of the frame pointer is, if it was not needed so far.
+    saved_fp: Option<Avma>,
     /// So many frames are walked by full rows, because a later one needs a register that compact rules drop.
     full_until: usize,
     /// How often the stack pointer did not grow.
@@ -117,9 +119,9 @@ pub(crate) struct Walker<'w, C, M> {
     lost: bool,
 }
 
-impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
+impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// Walks from `registers` to the end.
-    fn run(&mut self, limit: usize, frames: &mut Vec<Walked>) -> End {
+    pub(crate) fn run(&mut self, limit: usize, frames: &mut Vec<Walked>) -> End {
         frames.clear();
         let pc = Avma(self.registers.ip());
         let mut frame = Walked { pc, is_return: false, found: Method::Sampled, slot: Avma(0) };
@@ -157,18 +159,18 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
         match rule.kind {
             Kind::Sp => self.compact(self.registers.sp(), rule),
             Kind::Fp => {
-                let base = self.rbp()?;
+                let base = self.fp()?;
                 self.compact(base, rule)
             }
             Kind::Odd => self.odd(rule),
             Kind::Root => Err(End::Root),
             Kind::Missing | Kind::MissingHere => {
-                let _ = self.rbp();
+                let _ = self.fp();
                 self.without_info(is_return, rule.kind == Kind::MissingHere)
             }
             Kind::Bad => Err(End::BadUnwindInfo),
             Kind::Full => {
-                let _ = self.rbp();
+                let _ = self.fp();
                 self.by_row(pc, is_return)
             }
         }
@@ -177,24 +179,34 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
     /// Applies a compact rule.
     #[inline(always)]
     fn compact(&mut self, base: u64, rule: Rule) -> Result<Walked, End> {
-        let cfa = base.wrapping_add_signed(rule.value.into());
-        self.advance_to(cfa, false)?;
-        let slot = Avma(cfa).offset(-8);
-        let pc = self.memory.read_u64(slot)?;
+        let cfa = A::add(base, rule.value.into());
+        let slot = |words: i64| Avma(A::add(cfa, words * A::WORD as i64));
+        let (pc, at) = match A::LR {
+            Some(link) if rule.ra == 0 => {
+                self.advance_to(cfa, true)?;
+                (self.registers.get(link).ok_or(End::RegisterUnknown)?, Avma(0))
+            }
+            _ => {
+                self.advance_to(cfa, false)?;
+                let at = slot(if A::LR.is_none() { -1 } else { rule.ra.into() });
+                (A::read_word(self.memory, at)?, at)
+            }
+        };
+        let pc = self.code_address(pc);
         if rule.fp != 0 {
-            self.saved_rbp = Some(Avma(cfa).offset(i64::from(rule.fp) * 8));
+            self.saved_fp = Some(slot(rule.fp.into()));
         }
-        self.registers.set(RIP, pc);
-        self.registers.set(RSP, cfa);
+        self.registers.set(A::PC, pc);
+        self.registers.set(A::SP, cfa);
         self.registers.forget_others();
         self.lost = true;
-        Ok(Walked { pc: Avma(pc), is_return: true, found: Method::Cfi, slot })
+        Ok(Walked { pc: Avma(pc), is_return: true, found: Method::Cfi, slot: at })
     }
 
     /// Applies a row from the side table.
     #[inline(never)]
     fn odd(&mut self, rule: Rule) -> Result<Walked, End> {
-        let _ = self.rbp();
+        let _ = self.fp();
         let odd = self.cache.odd(rule).ok_or(End::BadUnwindInfo)?;
         let source = Source { row: &odd.row, text: &odd.text, bias: odd.bias };
         let caller = apply(&source, &self.registers, self.memory)?;
@@ -211,6 +223,7 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
             Located::Unmapped => return Err(End::NotMapped),
             Located::Unreadable => return Err(End::FileUnreadable),
             Located::NoInfo => return self.without_info(is_return, false),
+            Located::Module { module, .. } if module.isa() != A::ISA => return Err(End::BadUnwindInfo),
             Located::Module { module, bias } => {
                 match module.row_with(lookup.to_svma(bias), &mut self.cache.scratch) {
                     Err(_) => return Err(End::BadUnwindInfo),
@@ -226,14 +239,15 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
     }
 
     /// Makes the caller the current frame.
-    fn enter(&mut self, caller: Caller, is_signal: bool) -> Result<Walked, End> {
+    fn enter(&mut self, mut caller: Caller<A>, is_signal: bool) -> Result<Walked, End> {
+        let pc = self.code_address(caller.registers.ip());
+        caller.registers.set(A::PC, pc);
         // A frame that keeps its return address in a register may have an empty stack frame.
-        let may_stay = caller.slot == Avma(0) && caller.registers.ip() != self.registers.ip();
+        let may_stay = caller.slot == Avma(0) && pc != self.registers.ip();
         self.advance_to(caller.registers.sp(), may_stay)?;
         self.registers = caller.registers;
-        self.saved_rbp = None;
-        let pc = Avma(self.registers.ip());
-        Ok(Walked { pc, is_return: !is_signal, found: Method::Cfi, slot: caller.slot })
+        self.saved_fp = None;
+        Ok(Walked { pc: Avma(pc), is_return: !is_signal, found: Method::Cfi, slot: caller.slot })
     }
 
     /// Checks that the stack pointer moves on to `sp`. It may go back, or stay, a few times.
@@ -247,18 +261,24 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
         if sp == old || self.jumps > MAX_JUMPS { Err(End::NotAdvancing) } else { Ok(()) }
     }
 
-    /// The value of `rbp`, read now if it was saved.
-    pub(crate) fn rbp(&mut self) -> Result<u64, End> {
-        if let Some(slot) = self.saved_rbp.take() {
-            match self.memory.read_u64(slot) {
-                Ok(value) => self.registers.set(RBP, value),
+    /// The value of the frame pointer, read now if it was saved.
+    pub(crate) fn fp(&mut self) -> Result<u64, End> {
+        if let Some(slot) = self.saved_fp.take() {
+            match A::read_word(self.memory, slot) {
+                Ok(value) => self.registers.set(A::FP, value),
                 Err(error) => {
-                    self.registers.forget(RBP);
+                    self.registers.forget(A::FP);
                     return Err(error.into());
                 }
             }
         }
-        self.registers.get(RBP).ok_or(End::RegisterUnknown)
+        self.registers.get(A::FP).ok_or(End::RegisterUnknown)
+    }
+
+    /// A return address as the address of code.
+    #[inline(always)]
+    pub(crate) fn code_address(&self, value: u64) -> u64 {
+        A::code_address(value, self.code.address_bits())
     }
 
     /// The rule for an address that is not in the cache; it is from now on.
@@ -269,12 +289,13 @@ impl<C: CodeMap, M: Memory> Walker<'_, C, M> {
             Located::Unmapped => return Err(End::NotMapped),
             Located::Unreadable => return Err(End::FileUnreadable),
             Located::NoInfo => Rule::only(Kind::Missing),
+            Located::Module { module, .. } if module.isa() != A::ISA => Rule::only(Kind::Bad),
             Located::Module { module, bias } => {
                 match module.row_with(lookup.to_svma(bias), &mut self.cache.scratch) {
                     Err(_) => Rule::only(Kind::Bad),
                     Ok(None) if module.has_info() => Rule::only(Kind::MissingHere),
                     Ok(None) => Rule::only(Kind::Missing),
-                    Ok(Some(row)) => Rule::compact(&row)
+                    Ok(Some(row)) => Rule::compact_for::<A>(&row)
                         .unwrap_or_else(|| self.cache.add_odd(&row, module.text(row.section), bias)),
                 }
             }

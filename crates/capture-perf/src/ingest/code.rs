@@ -164,6 +164,7 @@ fn module_of(sections: UnwindSections) -> Unwind {
         debug_frame: sections.debug_frame.map(section),
         text: sections.text.map(Svma),
         got: sections.got.map(Svma),
+        ..Sections::default()
     })
 }
 

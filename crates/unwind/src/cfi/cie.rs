@@ -54,14 +54,14 @@ impl Cie {
         reader.skip((scan.position() - augmentation) as u64)?;
         if version == 4 {
             let (address_size, segment_size) = (reader.u8()?, reader.u8()?);
-            if address_size != 8 || segment_size != 0 {
+            if address_size != bases.word || segment_size != 0 {
                 return Err(reader.error(CfiErrorKind::UnknownVersion(version)));
             }
         }
         let mut first_letters = letters;
         if first_letters.u8() == Ok(b'e') && first_letters.u8() == Ok(b'h') {
             // GCC 2: a pointer to exception data comes first.
-            reader.skip(8)?;
+            reader.skip(bases.word.into())?;
         }
         let code_alignment = reader.uleb()?;
         let data_alignment = reader.sleb()?;

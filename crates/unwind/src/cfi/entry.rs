@@ -6,12 +6,14 @@ use super::cie::Cie;
 use super::error::{CfiError, CfiErrorKind, SectionKind};
 use super::pointer::Bases;
 use super::reader::Reader;
+use crate::architecture::Isa;
 
 /// A section of CIEs and FDEs.
 #[derive(Clone, Copy)]
 pub(crate) struct Frames<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) kind: SectionKind,
+    pub(crate) isa: Isa,
     pub(crate) bases: Bases,
 }
 

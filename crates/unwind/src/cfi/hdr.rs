@@ -30,7 +30,7 @@ impl Header {
         if encoding == Encoding::OMIT {
             return Err(bad);
         }
-        let size = encoding.fixed_size().ok_or(bad)?;
+        let size = encoding.fixed_size(bases).ok_or(bad)?;
         let table = reader.position();
         let too_large = reader.error(CfiErrorKind::TooLarge);
         let count = usize::try_from(count).map_err(|_| too_large)?;

@@ -5,8 +5,8 @@ use super::error::{CfiError, CfiErrorKind};
 use super::ops;
 use super::reader::Reader;
 use crate::address::Svma;
+use crate::architecture::COLUMNS;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
-use crate::x86_64::{COUNT, RIP};
 
 /// How many states may be remembered at a time. Compilers use one or two.
 const MAX_REMEMBERED: usize = 32;
@@ -24,7 +24,7 @@ pub(super) struct Machine<'a, 's> {
     pub(super) frames: &'a Frames<'a>,
     pub(super) row: Row,
     /// What the CIE said, for `DW_CFA_restore`.
-    initial: Option<[RegisterRule; COUNT as usize]>,
+    initial: Option<[RegisterRule; COLUMNS]>,
     remembered: &'s mut Vec<Row>,
     pub(super) location: u64,
 }
@@ -93,7 +93,7 @@ impl Machine<'_, '_> {
         offset.wrapping_mul(self.fde.cie.data_alignment)
     }
 
-    /// The column of a register; the return address may be any column, but is kept as `rip`.
+    /// The column of a register; the return address may be any column, but is kept as the program counter's.
     pub(super) fn set(&mut self, register: u64, rule: RegisterRule) {
         if let Some(slot) = self.column(register).and_then(|column| self.row.registers.get_mut(column)) {
             *slot = rule;
@@ -102,9 +102,9 @@ impl Machine<'_, '_> {
 
     fn column(&self, register: u64) -> Option<usize> {
         if register == self.fde.cie.return_register {
-            return Some(RIP.into());
+            return Some(self.frames.isa.return_column().into());
         }
-        usize::try_from(register).ok().filter(|&column| column < usize::from(COUNT))
+        usize::try_from(register).ok().filter(|&column| column < usize::from(self.frames.isa.columns()))
     }
 
     pub(super) fn restore(&mut self, register: u64, op: u8) -> Result<(), CfiError> {

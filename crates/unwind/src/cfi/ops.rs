@@ -2,6 +2,7 @@
 
 use super::error::{CfiError, CfiErrorKind};
 use super::machine::Machine;
+use crate::architecture::Isa;
 use crate::row::{CfaRule, RegisterRule};
 
 /// Runs one instruction.
@@ -41,6 +42,9 @@ fn extended(machine: &mut Machine<'_, '_>, op: u8) -> Result<(), CfiError> {
         0x0a => machine.remember(),
         0x0b => machine.restore_state(),
         0x0c..=0x0f | 0x12 | 0x13 => cfa(machine, op),
+        // AARCH64_negate_ra_state, AARCH64_negate_ra_state_with_pc: whether the return address is signed. The signature
+        // is taken off in any case.
+        0x2c | 0x2d if machine.frames.isa == Isa::Aarch64 => Ok(()),
         // GNU_args_size: what is pushed for a call is below the CFA, nothing to do.
         0x2e => machine.reader.uleb().map(|_| ()),
         0x05 | 0x07..=0x09 | 0x10 | 0x11 | 0x14..=0x16 | 0x2f => register(machine, op),

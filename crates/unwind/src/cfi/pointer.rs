@@ -8,8 +8,10 @@ use super::reader::Reader;
 pub(crate) struct Encoding(pub(crate) u8);
 
 /// What encoded pointers may be relative to: stated addresses.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Bases {
+    /// Bytes of an absolute pointer.
+    pub(crate) word: u8,
     /// Of the section that holds the pointer.
     pub(crate) section: u64,
     pub(crate) text: Option<u64>,
@@ -19,7 +21,7 @@ pub(crate) struct Bases {
 }
 
 impl Encoding {
-    /// Eight bytes, absolute.
+    /// A word, absolute.
     pub(crate) const ABSOLUTE: Encoding = Encoding(0);
     /// There is no pointer.
     pub(crate) const OMIT: Encoding = Encoding(0xff);
@@ -32,9 +34,10 @@ impl Encoding {
     }
 
     /// The size of a pointer in bytes; `None` if it varies or the format is unknown.
-    pub(crate) fn fixed_size(self) -> Option<usize> {
+    pub(crate) fn fixed_size(self, bases: &Bases) -> Option<usize> {
         match self.0 & 0x0f {
-            0x00 | 0x04 | 0x08 | 0x0c => Some(8),
+            0x00 | 0x08 => Some(bases.word.into()),
+            0x04 | 0x0c => Some(8),
             0x02 | 0x0a => Some(2),
             0x03 | 0x0b => Some(4),
             _ => None,
@@ -49,7 +52,7 @@ impl Encoding {
         }
         if self.0 == 0x50 {
             self.align(reader, bases)?;
-            return reader.u64();
+            return word(reader, bases);
         }
         let base = match self.0 & 0x70 {
             0x00 => 0,
@@ -59,7 +62,8 @@ impl Encoding {
             0x40 => bases.function.ok_or(unknown)?,
             _ => return Err(unknown),
         };
-        Ok(base.wrapping_add(self.read_format(reader)?))
+        let pointer = base.wrapping_add(self.read_format(reader, bases)?);
+        Ok(if bases.word == 4 { u64::from(pointer as u32) } else { pointer })
     }
 
     /// Passes over a pointer whose value does not matter (personality, language-specific data).
@@ -69,19 +73,20 @@ impl Encoding {
         }
         if self.0 & 0x7f == 0x50 {
             self.align(reader, bases)?;
-            return reader.skip(8);
+            return reader.skip(bases.word.into());
         }
-        self.read_format(reader).map(|_| ())
+        self.read_format(reader, bases).map(|_| ())
     }
 
     fn align(self, reader: &mut Reader<'_>, bases: &Bases) -> Result<(), CfiError> {
         let address = bases.section.wrapping_add(reader.position() as u64);
-        reader.skip(address.wrapping_neg() & 7)
+        reader.skip(address.wrapping_neg() & (u64::from(bases.word) - 1))
     }
 
-    fn read_format(self, reader: &mut Reader<'_>) -> Result<u64, CfiError> {
+    fn read_format(self, reader: &mut Reader<'_>, bases: &Bases) -> Result<u64, CfiError> {
         Ok(match self.0 & 0x0f {
-            0x00 | 0x04 | 0x08 | 0x0c => reader.u64()?,
+            0x00 | 0x08 => word(reader, bases)?,
+            0x04 | 0x0c => reader.u64()?,
             0x01 => reader.uleb()?,
             0x02 => u64::from(reader.u16()?),
             0x03 => u64::from(reader.u32()?),
@@ -91,4 +96,9 @@ impl Encoding {
             _ => return Err(reader.error(CfiErrorKind::UnknownPointerEncoding(self.0))),
         })
     }
+}
+
+/// A pointer as the architecture has them.
+fn word(reader: &mut Reader<'_>, bases: &Bases) -> Result<u64, CfiError> {
+    if bases.word == 4 { reader.u32().map(u64::from) } else { reader.u64() }
 }

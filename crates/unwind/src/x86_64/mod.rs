@@ -1,12 +1,12 @@
-//! What is particular to x86_64: its registers and their DWARF numbers.
+//! What is particular to x86_64: its registers and their DWARF numbers, and what calls do with them.
 //!
-//! Numbers are those of the System V ABI, AMD64 supplement, figure 3.36. Other architectures get modules of the same
-//! names.
+//! Numbers are those of the System V ABI, AMD64 supplement, figure 3.36.
 
-pub(crate) mod realigned;
-mod registers;
+mod realigned;
 
-pub use registers::Registers;
+use crate::architecture::{Architecture, Isa};
+use crate::memory::Memory;
+use crate::row::{RegisterRule, Row};
 
 /// DWARF number of `rbx`.
 pub const RBX: u16 = 3;
@@ -18,8 +18,46 @@ pub const RSP: u16 = 7;
 pub const RIP: u16 = 16;
 /// Registers 0..COUNT are tracked; vector registers are not, no rule about frames needs them.
 pub const COUNT: u16 = 17;
+/// The program counter: `rip`.
+pub const PC: u16 = RIP;
+/// The stack pointer: `rsp`.
+pub const SP: u16 = RSP;
+/// The frame pointer, where code keeps one: `rbp`.
+pub const FP: u16 = RBP;
 
-/// Whether calls preserve a register (System V ABI, AMD64 supplement, §3.2.1): `rbx`, `rbp`, `rsp`, `r12`..`r15`.
-pub(crate) const fn is_preserved(register: u16) -> bool {
-    matches!(register, RBX | RBP | RSP | 12..=15)
+/// The architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct X86_64;
+
+/// Integer registers by DWARF number (0..=15, 16 = `rip`).
+pub type Registers = crate::registers::Registers<X86_64>;
+
+impl Architecture for X86_64 {
+    type Values = [u64; COUNT as usize];
+    const ZERO: Self::Values = [0; COUNT as usize];
+    const ISA: Isa = Isa::X86_64;
+    const PC: u16 = PC;
+    const SP: u16 = SP;
+    const FP: u16 = FP;
+    const LR: Option<u16> = None;
+    const COUNT: u16 = COUNT;
+
+    /// System V ABI, AMD64 supplement, §3.2.1: `rbx`, `rbp`, `rsp`, `r12`..`r15`.
+    fn is_preserved(register: u16) -> bool {
+        matches!(register, RBX | RBP | RSP | 12..=15)
+    }
+
+    fn has_restored<M: Memory>(
+        row: &Row,
+        text: &[u8],
+        cfa: u64,
+        registers: &Registers,
+        memory: &mut M,
+    ) -> bool {
+        realigned::has_restored(row, text, cfa, registers, memory)
+    }
+
+    fn is_restored(rule: RegisterRule, text: &[u8]) -> bool {
+        realigned::is_on_rbp(rule, text)
+    }
 }

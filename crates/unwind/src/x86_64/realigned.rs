@@ -17,7 +17,7 @@ const BREG_RBP: u8 = 0x76;
 const R10: u16 = 10;
 
 /// Whether the row claims that `rbp` is saved where `rbp` points, and is wrong: all registers have been restored.
-pub(crate) fn has_restored<M: Memory>(
+pub(super) fn has_restored<M: Memory>(
     row: &Row,
     text: &[u8],
     cfa: u64,
@@ -36,6 +36,6 @@ pub(crate) fn has_restored<M: Memory>(
 }
 
 /// Whether a rule is relative to `rbp`.
-pub(crate) fn is_on_rbp(rule: RegisterRule, text: &[u8]) -> bool {
+pub(super) fn is_on_rbp(rule: RegisterRule, text: &[u8]) -> bool {
     matches!(rule, RegisterRule::Expression(e) if e.bytes(text).first() == Some(&BREG_RBP))
 }

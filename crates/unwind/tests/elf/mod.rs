@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses what it needs")]
 
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
-use plumb_unwind::{Section, Sections, Svma};
+use plumb_unwind::{Isa, Section, Sections, Svma};
 
 /// The sections of the ELF image `data` that matter for unwinding.
 pub fn sections(data: &[u8]) -> Option<Sections<Vec<u8>>> {
@@ -13,10 +13,19 @@ pub fn sections(data: &[u8]) -> Option<Sections<Vec<u8>>> {
         let bytes = section.data().ok()?.to_vec();
         (!bytes.is_empty()).then(|| Section { address: Svma(section.address()), bytes })
     };
+    let isa = match file.architecture() {
+        object::Architecture::X86_64 => Isa::X86_64,
+        object::Architecture::Aarch64 => Isa::Aarch64,
+        object::Architecture::Arm => Isa::Arm,
+        _ => return None,
+    };
     Some(Sections {
+        isa,
         eh_frame: take(".eh_frame"),
         eh_frame_hdr: take(".eh_frame_hdr"),
         debug_frame: take(".debug_frame"),
+        exidx: take(".ARM.exidx"),
+        extab: take(".ARM.extab"),
         text: file.section_by_name(".text").map(|section| Svma(section.address())),
         got: file.section_by_name(".got").map(|section| Svma(section.address())),
     })

@@ -1,27 +1,27 @@
 //! The registers of one frame, each known or not.
 
-use super::{COUNT, RBP, RIP, RSP};
+use crate::architecture::Architecture;
 
-/// Integer registers by DWARF number (0..=15, 16 = `rip`). A register without a known value reads as `None`.
+/// General registers by DWARF number, with the program counter. A register without a known value reads as `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Registers {
-    values: [u64; COUNT as usize],
-    valid: u32,
+pub struct Registers<A: Architecture> {
+    values: A::Values,
+    valid: u64,
 }
 
-impl Registers {
+impl<A: Architecture> Registers<A> {
     /// Only the program counter and the stack pointer are known.
     pub fn new(ip: u64, sp: u64) -> Self {
-        let mut registers = Registers { values: [0; COUNT as usize], valid: 0 };
-        registers.set(RIP, ip);
-        registers.set(RSP, sp);
+        let mut registers = Registers { values: A::ZERO, valid: 0 };
+        registers.set(A::PC, ip);
+        registers.set(A::SP, sp);
         registers
     }
 
     /// Makes `value` the known value of `register`. A register that is not tracked is ignored.
     #[inline]
     pub fn set(&mut self, register: u16, value: u64) {
-        if let Some(slot) = self.values.get_mut(usize::from(register)) {
+        if let Some(slot) = self.values.as_mut().get_mut(usize::from(register)) {
             *slot = value;
             self.valid |= 1 << register;
         }
@@ -29,33 +29,33 @@ impl Registers {
 
     /// Makes the value of `register` unknown.
     pub fn forget(&mut self, register: u16) {
-        if register < COUNT {
+        if register < A::COUNT {
             self.valid &= !(1 << register);
         }
     }
 
-    /// Makes all but `rip`, `rsp` and `rbp` unknown.
+    /// Makes all but the program counter, the stack pointer and the frame pointer unknown.
     #[inline]
     pub(crate) fn forget_others(&mut self) {
-        self.valid &= 1 << RIP | 1 << RSP | 1 << RBP;
+        self.valid &= 1 << A::PC | 1 << A::SP | 1 << A::FP;
     }
 
     /// The value of `register`, if it is known.
     #[inline]
     pub fn get(&self, register: u16) -> Option<u64> {
-        let value = *self.values.get(usize::from(register))?;
+        let value = *self.values.as_ref().get(usize::from(register))?;
         (self.valid & (1 << register) != 0).then_some(value)
     }
 
     /// The program counter, 0 if unknown.
     #[inline]
     pub fn ip(&self) -> u64 {
-        self.get(RIP).unwrap_or(0)
+        self.get(A::PC).unwrap_or(0)
     }
 
     /// The stack pointer, 0 if unknown.
     #[inline]
     pub fn sp(&self) -> u64 {
-        self.get(RSP).unwrap_or(0)
+        self.get(A::SP).unwrap_or(0)
     }
 }

@@ -1,0 +1,48 @@
+//! What is particular to 64-bit ARM: its registers and their DWARF numbers, and what calls do with them.
+//!
+//! Numbers are those of the ABI's DWARF document (AADWARF64 §4.1); vector registers are not tracked, no rule about
+//! frames needs them.
+
+use crate::architecture::{Architecture, Isa};
+
+/// DWARF number of `x29`, the frame pointer.
+pub const X29: u16 = 29;
+/// DWARF number of `x30`, the link register.
+pub const X30: u16 = 30;
+/// The stack pointer.
+pub const SP: u16 = 31;
+/// The program counter.
+pub const PC: u16 = 32;
+/// Registers 0..COUNT are tracked.
+pub const COUNT: u16 = 33;
+/// The frame pointer: `x29`.
+pub const FP: u16 = X29;
+
+/// The architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aarch64;
+
+/// General registers by DWARF number (0..=30, 31 = `sp`, 32 = `pc`).
+pub type Registers = crate::registers::Registers<Aarch64>;
+
+impl Architecture for Aarch64 {
+    type Values = [u64; COUNT as usize];
+    const ZERO: Self::Values = [0; COUNT as usize];
+    const ISA: Isa = Isa::Aarch64;
+    const PC: u16 = PC;
+    const SP: u16 = SP;
+    const FP: u16 = FP;
+    const LR: Option<u16> = Some(X30);
+    const COUNT: u16 = COUNT;
+
+    /// AAPCS64 §6.1.1: `x19`..`x29` and `sp`.
+    fn is_preserved(register: u16) -> bool {
+        matches!(register, 19..=29 | SP)
+    }
+
+    /// Return addresses may carry a signature (pointer authentication) in the bits above those of an address.
+    #[inline(always)]
+    fn code_address(value: u64, bits: u32) -> u64 {
+        value & (u64::MAX >> (64 - bits.clamp(1, 64)))
+    }
+}

@@ -1,0 +1,142 @@
+//! What the walker must know of an architecture, as a trait that each architecture's module implements.
+//!
+//! All of it is constants and small functions, so that a walk compiles to code for one architecture. Not here: anything
+//! of one architecture; that is in `x86_64`, `aarch64` and `arm`, under the same names in each.
+
+use core::fmt::Debug;
+
+use crate::address::Avma;
+use crate::code::CodeMap;
+use crate::memory::{Memory, ReadError};
+use crate::registers::Registers;
+use crate::row::{RegisterRule, Row};
+use crate::walk::{End, Walked, Walker};
+
+/// More registers than any architecture has columns in a [`Row`].
+pub(crate) const COLUMNS: usize = 33;
+
+/// The architectures that are known, as values: what a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Isa {
+    /// x86_64 with words of eight bytes.
+    #[default]
+    X86_64,
+    /// 64-bit ARM, little-endian.
+    Aarch64,
+    /// 32-bit ARM, little-endian, ARM and Thumb code.
+    Arm,
+}
+
+impl Isa {
+    /// Bytes of a word, an address and a general register.
+    pub const fn word(self) -> u8 {
+        match self {
+            Isa::X86_64 | Isa::Aarch64 => 8,
+            Isa::Arm => 4,
+        }
+    }
+
+    /// The column of a row that says where the return address is, whatever column the file uses for it.
+    pub(crate) const fn return_column(self) -> u16 {
+        match self {
+            Isa::X86_64 => crate::x86_64::PC,
+            Isa::Aarch64 => crate::aarch64::PC,
+            Isa::Arm => crate::arm::PC,
+        }
+    }
+
+    /// How many registers are tracked.
+    pub(crate) const fn columns(self) -> u16 {
+        match self {
+            Isa::X86_64 => crate::x86_64::COUNT,
+            Isa::Aarch64 => crate::aarch64::COUNT,
+            Isa::Arm => crate::arm::COUNT,
+        }
+    }
+}
+
+/// An architecture. Implemented by the markers [`X86_64`](crate::x86_64::X86_64), [`Aarch64`](crate::aarch64::Aarch64)
+/// and [`Arm`](crate::arm::Arm), and by nothing else. Registers go by their DWARF numbers.
+pub trait Architecture: Copy + Eq + Debug + 'static {
+    /// The values of all tracked registers.
+    #[doc(hidden)]
+    type Values: Copy + Eq + Debug + AsRef<[u64]> + AsMut<[u64]>;
+    #[doc(hidden)]
+    const ZERO: Self::Values;
+
+    /// The architecture as a value.
+    const ISA: Isa;
+    /// The program counter.
+    const PC: u16;
+    /// The stack pointer.
+    const SP: u16;
+    /// The register that compilers use as frame pointer.
+    const FP: u16;
+    /// The link register, in which calls leave the return address, where there is one.
+    const LR: Option<u16>;
+    /// Registers `0..COUNT` are tracked.
+    const COUNT: u16;
+    /// Bytes of a word.
+    const WORD: u64 = Self::ISA.word() as u64;
+    /// An address has no other bits than these.
+    #[doc(hidden)]
+    const ADDRESS: u64 = if Self::WORD == 8 { u64::MAX } else { u32::MAX as u64 };
+
+    /// Whether calls preserve a register.
+    fn is_preserved(register: u16) -> bool;
+
+    /// An address moved by some bytes; wraps as the architecture's do.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn add(base: u64, offset: i64) -> u64 {
+        base.wrapping_add_signed(offset) & Self::ADDRESS
+    }
+
+    /// Reads a word.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn read_word<M: Memory>(memory: &mut M, at: Avma) -> Result<u64, ReadError> {
+        if Self::WORD == 8 { memory.read_u64(at) } else { memory.read_u32(at).map(u64::from) }
+    }
+
+    /// A return address as the address of code: without what else its bits say (signatures, Thumb state). `bits` is
+    /// [`CodeMap::address_bits`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn code_address(value: u64, bits: u32) -> u64 {
+        let _ = bits;
+        value
+    }
+
+    /// Whether what a row says about saved registers is known to be wrong for this frame, because they have been
+    /// restored; which rules are meant says [`Architecture::is_restored`].
+    #[doc(hidden)]
+    fn has_restored<M: Memory>(
+        row: &Row,
+        text: &[u8],
+        cfa: u64,
+        registers: &Registers<Self>,
+        memory: &mut M,
+    ) -> bool {
+        let _ = (row, text, cfa, registers, memory);
+        false
+    }
+
+    /// Whether a rule is one of those that [`Architecture::has_restored`] is about.
+    #[doc(hidden)]
+    fn is_restored(rule: RegisterRule, text: &[u8]) -> bool {
+        let _ = (rule, text);
+        false
+    }
+
+    /// The walk by cached rules. An architecture may have a faster one than what serves all.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn run<C: CodeMap, M: Memory>(
+        walker: &mut Walker<'_, Self, C, M>,
+        limit: usize,
+        frames: &mut Vec<Walked>,
+    ) -> End {
+        walker.run(limit, frames)
+    }
+}
