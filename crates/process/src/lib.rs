@@ -18,6 +18,7 @@ mod maps;
 mod open;
 mod pid;
 mod space;
+mod thread;
 mod tree;
 mod vdso;
 
@@ -29,5 +30,6 @@ pub use maps::{MapLine, parse_maps};
 pub use open::{OpenError, Place};
 pub use pid::{comm, executable, mappings, parent, pids, threads};
 pub use space::{AddressSpace, Backing, Mapping};
+pub use thread::{kernel_stack, state, tracer, user, waits_at};
 pub use tree::Tree;
 pub use vdso::vdso;

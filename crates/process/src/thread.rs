@@ -1,0 +1,91 @@
+//! What `/proc/PID/task/TID` says of one thread: its state, and where it sleeps in the kernel.
+//!
+//! Every answer is `None` or empty when the thread is gone or may not be looked at. No system call other than reading
+//! files; the thread is not disturbed.
+
+/// The one-letter state of proc_pid_stat(5): `R` running, `S` sleeping, `D` sleeping and not to be woken, `T` stopped by a
+/// signal, `t` stopped by a tracer, `Z` dead, `I` idle.
+pub fn state(pid: u32, tid: u32) -> Option<char> {
+    let text = std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    // The name before it is in parentheses and may hold anything.
+    let after_name = text.get(text.iter().rposition(|&b| b == b')')? + 1..)?;
+    after_name.iter().find(|byte| byte.is_ascii_alphabetic()).map(|&byte| byte.into())
+}
+
+/// The process that traces this one, if one does.
+pub fn tracer(pid: u32) -> Option<u32> {
+    field(&status(pid)?, "TracerPid:", 0).filter(|&pid| pid != 0)
+}
+
+/// The user that a process acts as (effective user id).
+pub fn user(pid: u32) -> Option<u32> {
+    field(&status(pid)?, "Uid:", 1)
+}
+
+fn status(pid: u32) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{pid}/status")).ok()
+}
+
+/// Number `index` behind `name` in a status file.
+fn field(status: &str, name: &str, index: usize) -> Option<u32> {
+    status.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().nth(index)?.parse().ok()
+}
+
+/// User stack pointer and program counter of a thread that waits in the kernel, from `/proc/PID/task/TID/syscall`
+/// (fs/proc/base.c, `proc_pid_syscall`). `None` while it runs.
+pub fn waits_at(pid: u32, tid: u32) -> Option<(u64, u64)> {
+    waits_at_in(&std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?)
+}
+
+fn waits_at_in(text: &str) -> Option<(u64, u64)> {
+    let mut last =
+        text.split_whitespace().rev().map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok());
+    let (pc, sp) = (last.next()??, last.next()??);
+    Some((sp, pc))
+}
+
+/// Functions of the kernel that a waiting thread is in, innermost first, as `name+0xoffset`. Needs CAP_SYS_ADMIN. Of a
+/// running thread the kernel only guesses; ask [`waits_at`] too.
+pub fn kernel_stack(pid: u32, tid: u32) -> Option<Vec<String>> {
+    Some(kernel_stack_in(&std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stack")).ok()?))
+}
+
+/// Lines are `[<0>] futex_do_wait+0x32/0x50`, with ` [module]` behind those of modules (`proc_pid_stack`).
+fn kernel_stack_in(text: &str) -> Vec<String> {
+    let place = |line: &str| {
+        let (_, rest) = line.split_once("] ")?;
+        let mut words = rest.split_whitespace();
+        let (place, _size) = words.next()?.rsplit_once('/')?;
+        Some(words.next().map_or_else(|| place.to_owned(), |module| format!("{place} {module}")))
+    };
+    text.lines().filter_map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_stacks_are_read() {
+        let text = "[<0>] futex_do_wait+0x32/0x50\n[<0>] nfs_wait+0x1/0x8 [nfs]\n[<0>] entry\n";
+        assert_eq!(kernel_stack_in(text), ["futex_do_wait+0x32", "nfs_wait+0x1 [nfs]"]);
+    }
+
+    #[test]
+    fn system_calls_are_read() {
+        let text = "230 0x0 0x0 0x7ffd 0x0 0x0 0x0 0x7ffd1000 0x7f0012\n";
+        assert_eq!(waits_at_in(text), Some((0x7ffd_1000, 0x7f_0012)));
+        assert_eq!(waits_at_in("-1 0x7ffd1000 0x7f0012\n"), Some((0x7ffd_1000, 0x7f_0012)));
+        assert_eq!(waits_at_in("running\n"), None);
+    }
+
+    #[test]
+    fn knows_ourselves() {
+        let pid = std::process::id();
+        assert!(matches!(state(pid, pid), Some('R' | 'S' | 'D')));
+        assert_eq!(state(pid, 0), None);
+        let status = "Name:\tx\nTracerPid:\t77\nUid:\t5\t6\t7\t8\n";
+        assert_eq!(field(status, "TracerPid:", 0), Some(77));
+        assert_eq!(field(status, "Uid:", 1), Some(6));
+    }
+}
