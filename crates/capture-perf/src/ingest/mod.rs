@@ -14,6 +14,7 @@ mod sample;
 mod spaces;
 mod statistics;
 mod stitch;
+mod stopped;
 mod tasks;
 mod track;
 mod user;

@@ -184,24 +184,33 @@ impl Ingest {
     /// Learns names, parents and mappings of a running process and its threads from /proc
     /// ([`Source::Live`] only): for processes that started before the recording.
     pub fn read_process(&mut self, pid: u32) {
-        if self.source != Source::Live {
-            return;
+        if self.source == Source::Live {
+            self.meet(pid);
+            self.read_mappings(pid);
         }
+    }
+
+    /// As [`Ingest::read_process`], but for its mappings.
+    pub(super) fn meet(&mut self, pid: u32) {
         let process = self.tasks.processes.entry(pid).or_default();
         process.parent = plumb_process::parent(pid).unwrap_or(0);
         process.executable = plumb_process::executable(pid).unwrap_or_default().into();
         let threads = plumb_process::threads(pid);
         process.threads = u32::try_from(threads.len()).unwrap_or(u32::MAX);
         threads.into_iter().for_each(|tid| self.meet_thread(pid, tid));
-        self.read_mappings(pid);
     }
 
     fn read_mappings(&mut self, pid: u32) -> bool {
         let Some(text) = plumb_process::mappings(pid) else { return false };
-        for line in parse_maps(&text).filter(|line| line.executable) {
+        self.map_text(pid, &text);
+        true
+    }
+
+    /// Takes the mappings in the text of a maps file.
+    pub(super) fn map_text(&mut self, pid: u32, text: &[u8]) {
+        for line in parse_maps(text).filter(|line| line.executable) {
             self.map_line(pid, &line);
         }
-        true
     }
 
     fn map_line(&mut self, pid: u32, line: &MapLine<'_>) {

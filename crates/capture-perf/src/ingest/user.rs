@@ -88,7 +88,7 @@ fn registers(sampled: &wire::Registers<'_>) -> Option<Registers> {
     Some(registers)
 }
 
-fn at_ip(registers: &Registers, ip: u64) -> Registers {
+pub(super) fn at_ip(registers: &Registers, ip: u64) -> Registers {
     let mut moved = Registers::new(ip, registers.sp());
     (0..16).for_each(|number| {
         if let Some(value) = registers.get(number) {
@@ -98,7 +98,7 @@ fn at_ip(registers: &Registers, ip: u64) -> Registers {
     moved
 }
 
-fn cut_of(end: End) -> Option<Cut> {
+pub(super) fn cut_of(end: End) -> Option<Cut> {
     Some(match end {
         End::Root => return None,
         End::BeyondCopy => Cut::CopyTooShort,
@@ -113,7 +113,7 @@ fn cut_of(end: End) -> Option<Cut> {
     })
 }
 
-fn found_of(method: Method) -> Found {
+pub(super) fn found_of(method: Method) -> Found {
     match method {
         Method::Sampled => Found::Sampled,
         Method::Cfi => Found::Cfi,
@@ -220,7 +220,7 @@ impl Ingest {
     }
 
     /// The reason and the file that is to blame: the one of the outermost frame that was found.
-    fn blame(&mut self, space: SpaceId, cut: Cut, outermost: Option<&Walked>) -> Ending {
+    pub(super) fn blame(&mut self, space: SpaceId, cut: Cut, outermost: Option<&Walked>) -> Ending {
         let Some(outermost) = outermost else { return Ending::Cut(cut, None) };
         let id = self.user_frame(space, outermost.pc.0, outermost.is_return, found_of(outermost.found));
         let dso = self.profile.frames[id].dso;
@@ -295,7 +295,7 @@ impl Ingest {
     }
 
     /// The frame of a user address. Cached by address: this is on the path of every frame of every sample.
-    fn user_frame(&mut self, space: SpaceId, pc: u64, is_return: bool, found: Found) -> FrameId {
+    pub(super) fn user_frame(&mut self, space: SpaceId, pc: u64, is_return: bool, found: Found) -> FrameId {
         let key = frame_key(pc, is_return, found as u8);
         if let Some(&id) = self.spaces.get(space).frames.get(&key) {
             return id;

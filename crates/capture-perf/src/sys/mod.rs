@@ -6,4 +6,5 @@
 pub(crate) mod perf;
 pub(crate) mod process;
 pub(crate) mod signals;
+pub(crate) mod trace;
 pub(crate) mod usage;

@@ -1,0 +1,157 @@
+//! Why a process or a thread has no stack to show, in words that say what to do.
+
+use std::fmt;
+use std::io;
+
+/// Why nothing can be said of a process.
+#[derive(Debug)]
+pub enum Refusal {
+    /// There is no such process.
+    NoSuchProcess(u32),
+    /// It ended while it was looked at.
+    Gone(u32),
+    /// A debugger, or another of our kind, has hold of it.
+    Traced {
+        /// The process.
+        pid: u32,
+        /// Who traces it.
+        tracer: u32,
+    },
+    /// It belongs to another user.
+    OtherUser(u32),
+    /// This user may not trace it, by the rule of `kernel.yama.ptrace_scope`
+    /// (Documentation/admin-guide/LSM/Yama.rst) where that is above 0.
+    NotPermitted {
+        /// The process.
+        pid: u32,
+        /// The setting; 0 where there is none.
+        scope: u32,
+    },
+    /// Something else that the system refused.
+    System {
+        /// The process.
+        pid: u32,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl Refusal {
+    /// What stands behind the refusal of ptrace(2) to seize a thread of `pid`.
+    pub(super) fn of(pid: u32, error: io::Error) -> Refusal {
+        if error.kind() != io::ErrorKind::PermissionDenied {
+            return Refusal::System { pid, error };
+        }
+        if let Some(tracer) = plumb_process::tracer(pid) {
+            return Refusal::Traced { pid, tracer };
+        }
+        if plumb_process::user(pid) != plumb_process::user(std::process::id()) {
+            return Refusal::OtherUser(pid);
+        }
+        let setting = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+        Refusal::NotPermitted { pid, scope: setting.trim().parse().unwrap_or(0) }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
+            Refusal::Gone(pid) => write!(f, "process {pid} ended while it was looked at"),
+            Refusal::Traced { pid, tracer } => {
+                write!(f, "process {pid} is under a debugger already, process {tracer}, and can't have two")
+            }
+            Refusal::OtherUser(pid) => {
+                write!(f, "process {pid} is another user's\n  do:       sudo plumb stack -p {pid}")
+            }
+            Refusal::NotPermitted { pid, scope } => not_permitted(f, *pid, *scope),
+            Refusal::System { pid, error } => write!(f, "process {pid} can't be stopped: {error}"),
+        }
+    }
+}
+
+fn not_permitted(f: &mut fmt::Formatter<'_>, pid: u32, scope: u32) -> fmt::Result {
+    match scope {
+        0 => write!(
+            f,
+            "not allowed to look into process {pid}: it has privileges that this user lacks, or a container forbids \
+             ptrace (docker run --cap-add SYS_PTRACE)\n  do:       sudo plumb stack -p {pid}"
+        ),
+        1 => write!(
+            f,
+            "not allowed to look into process {pid}: kernel.yama.ptrace_scope is 1, by which only a parent may\
+             \n  do:       sudo plumb stack -p {pid}\
+             \n  or:       sudo sysctl kernel.yama.ptrace_scope=0"
+        ),
+        2 => write!(
+            f,
+            "not allowed to look into process {pid}: kernel.yama.ptrace_scope is 2, by which it takes CAP_SYS_PTRACE\
+             \n  do:       sudo plumb stack -p {pid}"
+        ),
+        _ => write!(
+            f,
+            "not allowed to look into process {pid}: kernel.yama.ptrace_scope is {scope}, by which nobody may, until the \
+             machine is booted again with another setting"
+        ),
+    }
+}
+
+impl std::error::Error for Refusal {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Refusal::System { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why a thread has no stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoStack {
+    /// It ended while it was looked at, or before: a main thread that has ended stays until the others have.
+    Ended,
+    /// It waits in the kernel and can't be woken, not even to be stopped (state `D`).
+    DoesNotStop,
+    /// It is a thread of the kernel.
+    KernelThread,
+    /// It runs 32-bit code, which is not unwound.
+    Not64Bit,
+}
+
+impl NoStack {
+    /// Stable name, for machine-readable output.
+    pub fn name(self) -> &'static str {
+        match self {
+            NoStack::Ended => "ended",
+            NoStack::DoesNotStop => "does-not-stop",
+            NoStack::KernelThread => "kernel-thread",
+            NoStack::Not64Bit => "not-64-bit",
+        }
+    }
+
+    /// A few words for people.
+    pub fn text(self) -> &'static str {
+        match self {
+            NoStack::Ended => "it has ended",
+            NoStack::DoesNotStop => "it waits in the kernel and did not stop",
+            NoStack::KernelThread => "it is a thread of the kernel",
+            NoStack::Not64Bit => "it runs 32-bit code, which is not unwound",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_setting_and_what_to_type() {
+        let text = |scope| Refusal::NotPermitted { pid: 7, scope }.to_string();
+        assert!(
+            text(1).contains("ptrace_scope is 1") && text(1).contains("sysctl kernel.yama.ptrace_scope=0")
+        );
+        assert!(text(2).contains("sudo plumb stack -p 7") && !text(2).contains("sysctl"));
+        assert!(text(3).contains("nobody may"));
+        assert!(text(0).contains("sudo plumb stack -p 7"));
+    }
+}
