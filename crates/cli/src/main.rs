@@ -35,6 +35,8 @@ enum Command {
     Fold(cmd::fold::Args),
     /// Draw a flame graph as one HTML or SVG file
     Flame(cmd::flame::Args),
+    /// Print the stacks that running processes have right now, as pstack does
+    Stack(cmd::stack::Args),
     /// Say what this user may record here, and what a recording lacks
     Doctor(cmd::doctor::Args),
 }
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Command::Script(args) => cmd::script::run(args),
         Command::Fold(args) => cmd::fold::run(args),
         Command::Flame(args) => cmd::flame::run(args),
+        Command::Stack(args) => cmd::stack::run(args),
         Command::Doctor(args) => cmd::doctor::run(args),
     };
     outcome.unwrap_or_else(|error| {

@@ -6,3 +6,4 @@ pub mod fold;
 pub mod record;
 pub mod report;
 pub mod script;
+pub mod stack;

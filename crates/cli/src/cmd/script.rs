@@ -18,6 +18,7 @@ use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish, printable};
 use field::{Field, Fields};
 use place::Places;
+pub(super) use place::run_time;
 
 /// Arguments of `plumb script`.
 #[derive(clap::Args, Debug)]

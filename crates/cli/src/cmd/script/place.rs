@@ -42,7 +42,7 @@ impl<'v, 'p> Places<'v, 'p> {
 
 /// The address as the process saw it. A file that is mapped in several places has several biases, of which only
 /// one leads back into its own mapping.
-fn run_time(address: u64, mappings: &[Mapping]) -> u64 {
+pub fn run_time(address: u64, mappings: &[Mapping]) -> u64 {
     let moved = |mapping: &Mapping| address.wrapping_add(mapping.bias);
     // A return address may be one past the end.
     let fits = mappings.iter().find(|mapping| (mapping.start..=mapping.end).contains(&moved(mapping)));

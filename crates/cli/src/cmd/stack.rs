@@ -1,0 +1,104 @@
+//! `plumb stack`: the stacks that running processes have right now, as pstack prints them.
+//!
+//! Not here: stopping threads and unwinding (capture-perf), names (symbolize).
+
+mod json;
+mod text;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use plumb_analyze::{Filter, View, ViewFrame};
+use plumb_capture_perf::{Snapshot, StoppedThread};
+use plumb_profile::{DsoId, Mapping, ProcessId, Profile};
+
+use super::script::run_time;
+use crate::terminal::{Output, finish};
+
+/// Arguments of `plumb stack`.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The processes
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', required = true)]
+    pid: Vec<u32>,
+    /// Print frames of machine code only, also where an interpreter's own are known. None is known yet, so that all
+    /// frames are such
+    #[arg(long)]
+    native: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Do not look for source lines and inlined calls
+    #[arg(long)]
+    no_lines: bool,
+}
+
+/// Runs `plumb stack`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let mut snapshot = Snapshot::take(&args.pid);
+    let open = |file: &File| vec![PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))];
+    let images = snapshot.vanished.iter().map(|(dso, file)| (*dso, open(file))).collect();
+    let options = plumb_symbolize::Options { lines: !args.no_lines, images, ..Default::default() };
+    plumb_symbolize::symbolize(&mut snapshot.profile, &options, &mut |_| {});
+    let stacks = Stacks::new(&snapshot.profile);
+    let mut out = Output::stdout();
+    let written = if args.json {
+        json::write(&snapshot, &stacks, &mut out)
+    } else {
+        text::write(&snapshot, &stacks, &mut out)
+    };
+    let code = finish(written)?;
+    let mut failed = false;
+    for refusal in snapshot.processes.iter().filter_map(|(_, outcome)| outcome.as_ref().err()) {
+        eprintln!("plumb: {refusal}");
+        failed = true;
+    }
+    Ok(if failed { ExitCode::FAILURE } else { code })
+}
+
+/// The named frames of a snapshot.
+struct Stacks<'p> {
+    view: View<'p>,
+    mappings: HashMap<(ProcessId, DsoId), Vec<Mapping>>,
+}
+
+impl<'p> Stacks<'p> {
+    fn new(profile: &'p Profile) -> Self {
+        let mut mappings: HashMap<_, Vec<Mapping>> = HashMap::new();
+        for &mapping in &profile.mappings {
+            mappings.entry((mapping.process, mapping.dso)).or_default().push(mapping);
+        }
+        Self { view: View::new(profile, &Filter::default()), mappings }
+    }
+
+    /// The frames of a thread, innermost first, with their addresses in the process. Empty if none is known.
+    fn of(&self, thread: &StoppedThread) -> Vec<(u64, &ViewFrame<'p>)> {
+        let sample = thread.sample.ok().and_then(|index| self.view.samples().nth(index));
+        let Some(sample) = sample else { return Vec::new() };
+        let process = self.view.profile().threads[sample.sample.thread].process;
+        let address =
+            |frame: &ViewFrame<'_>| match frame.dso.and_then(|dso| self.mappings.get(&(process, dso))) {
+                Some(mappings) => run_time(frame.address.0, mappings),
+                None => frame.address.0,
+            };
+        self.view.stack(sample.node).map(|frame| (address(frame), frame)).collect()
+    }
+}
+
+/// What a one-letter state means.
+fn state_text(state: Option<char>) -> &'static str {
+    match state {
+        Some('R') => "running",
+        Some('S') => "sleeping",
+        Some('D') => "waiting uninterruptibly",
+        Some('T') => "stopped by a signal",
+        Some('t') => "stopped by a debugger",
+        Some('Z' | 'X') => "ended",
+        Some('I') => "idle",
+        _ => "state not known",
+    }
+}

@@ -1,0 +1,78 @@
+//! Stacks for programs. Field names are stable.
+
+use std::io::Write;
+
+use anyhow::Result;
+use plumb_analyze::{Kind, ViewFrame};
+use plumb_capture_perf::{Refusal, Snapshot, StoppedProcess, StoppedThread};
+use plumb_profile::Found;
+use serde_json::{Value, json};
+
+use super::{Stacks, state_text};
+use crate::terminal::Output;
+
+/// Writes one JSON object with all processes, those that could not be looked at too.
+pub fn write(snapshot: &Snapshot, stacks: &Stacks<'_>, out: &mut Output<'_>) -> Result<()> {
+    let of = |(pid, outcome): &(u32, Result<StoppedProcess, Refusal>)| match outcome {
+        Ok(found) => process(*pid, found, stacks),
+        Err(refusal) => json!({"pid": pid, "error": refusal.to_string()}),
+    };
+    let processes: Vec<Value> = snapshot.processes.iter().map(of).collect();
+    serde_json::to_writer(&mut *out, &json!({ "processes": processes }))?;
+    writeln!(out)?;
+    out.flush()?;
+    Ok(())
+}
+
+fn process(pid: u32, process: &StoppedProcess, stacks: &Stacks<'_>) -> Value {
+    let threads: Vec<Value> = process.threads.iter().map(|found| thread(found, stacks)).collect();
+    json!({
+        "pid": pid,
+        "executable": process.executable,
+        "held_ns": u64::try_from(process.held.as_nanos()).ok(),
+        "threads": threads,
+    })
+}
+
+fn thread(thread: &StoppedThread, stacks: &Stacks<'_>) -> Value {
+    let found = stacks.of(thread);
+    let marker = found.last().map(|(_, frame)| *frame).filter(|frame| frame.kind == Kind::Marker);
+    let frames: Vec<Value> = found
+        .iter()
+        .filter(|(_, frame)| frame.kind != Kind::Marker)
+        .map(|&(at, found)| frame(at, found))
+        .collect();
+    json!({
+        "tid": thread.tid,
+        "name": thread.name,
+        "state": thread.state,
+        "state_text": state_text(thread.state),
+        "kernel": thread.kernel,
+        "complete": thread.sample.is_ok() && marker.is_none(),
+        "cut": marker.and_then(|frame| frame.cut).map(|cut| cut.name()),
+        "cut_file": marker.map(|frame| frame.dso_path).filter(|path| !path.is_empty()),
+        "no_stack": thread.sample.err().map(|why| why.name()),
+        "frames": frames,
+    })
+}
+
+fn frame(address: u64, frame: &ViewFrame<'_>) -> Value {
+    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    json!({
+        "kind": "native",
+        "address": format!("{address:#x}"),
+        "symbol": frame.named.then_some(&*frame.name),
+        "inlined": frame.inlined,
+        "file": known(frame.file),
+        "line": (frame.line > 0).then_some(frame.line),
+        "dso": known(frame.dso_path),
+        "dso_address": format!("{:#x}", frame.address.0),
+        "found": match frame.found {
+            Found::Sampled => "registers",
+            Found::Cfi => "cfi",
+            Found::FramePointer => "frame-pointer",
+            Found::Stitched => "stitched",
+            Found::Scan => "scan",
+        },
+    })
+}

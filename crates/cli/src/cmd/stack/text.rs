@@ -1,0 +1,75 @@
+//! Stacks for people.
+
+use std::io::Write;
+
+use anyhow::Result;
+use plumb_analyze::{Kind, ViewFrame};
+use plumb_capture_perf::{Snapshot, StoppedProcess, StoppedThread};
+
+use super::{Stacks, state_text};
+use crate::terminal::{Output, printable};
+
+/// Writes all processes that could be looked at.
+pub fn write(snapshot: &Snapshot, stacks: &Stacks<'_>, out: &mut Output<'_>) -> Result<()> {
+    let mut first = true;
+    for (pid, process) in &snapshot.processes {
+        let Ok(process) = process else { continue };
+        if !std::mem::take(&mut first) {
+            writeln!(out)?;
+        }
+        head(*pid, process, out)?;
+        for thread in &process.threads {
+            write_thread(thread, stacks, out)?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn head(pid: u32, process: &StoppedProcess, out: &mut Output<'_>) -> Result<()> {
+    let count = process.threads.len();
+    let threads = if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") };
+    let executable = match &*process.executable {
+        "" => "no executable".into(),
+        path => printable(path),
+    };
+    let held = process.held.as_secs_f64() * 1e3;
+    writeln!(out, "Process {pid}: {executable}, {threads}, held for {held:.1} ms")?;
+    Ok(())
+}
+
+fn write_thread(thread: &StoppedThread, stacks: &Stacks<'_>, out: &mut Output<'_>) -> Result<()> {
+    writeln!(out, "\nThread {} ({}), {}", thread.tid, printable(&thread.name), state_text(thread.state))?;
+    for place in &thread.kernel {
+        writeln!(out, "  kernel               {}", printable(place))?;
+    }
+    if let Err(why) = thread.sample {
+        writeln!(out, "  no stack: {}", why.text())?;
+    }
+    for (number, (address, frame)) in stacks.of(thread).into_iter().enumerate() {
+        writeln!(out, "{}", line(number, address, frame))?;
+    }
+    Ok(())
+}
+
+fn line(number: usize, address: u64, frame: &ViewFrame<'_>) -> String {
+    let dso = printable(frame.dso_path);
+    if frame.kind == Kind::Marker {
+        let blamed = if dso.is_empty() { String::new() } else { format!(" ({dso})") };
+        return format!("  the stack ends here: {}{blamed}", frame.cut.map_or("", |cut| cut.text()));
+    }
+    let place = if frame.inlined { " ".repeat(18) } else { format!("{address:#018x}") };
+    let name = if frame.named { printable(&frame.name) } else { "??".into() };
+    let mut line = format!("  #{number:<3} {place} {name}");
+    if frame.inlined {
+        line += " (inlined)";
+    }
+    if frame.line > 0 {
+        line += &format!(" at {}:{}", printable(frame.file), frame.line);
+    }
+    let dso = if dso.is_empty() { "not mapped".into() } else { dso };
+    if !frame.inlined {
+        line += &format!(" ({dso})");
+    }
+    line
+}
