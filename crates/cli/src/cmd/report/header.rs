@@ -24,9 +24,10 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     writeln!(out, "# Stacks:   {}", printable(&stacks(profile, &Summary::new(view))))?;
     if shown.filter.takes_a_part() {
         let (part, whole) = (view.part(), view.recorded());
+        let hint = if part.samples == 0 { ": none matches all of them" } else { "" };
         writeln!(
             out,
-            "# Kept:     {} samples, {:.2} % of the event's, by filters",
+            "# Kept:     {} samples, {:.2} % of the event's, by filters{hint}",
             part.samples,
             part.percent_of(whole)
         )?;
