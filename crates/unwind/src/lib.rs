@@ -54,6 +54,7 @@ mod module;
 mod registers;
 mod row;
 pub mod rule;
+pub mod table;
 mod walk;
 pub mod x86_64;
 

@@ -9,6 +9,7 @@ use crate::address::Svma;
 use crate::architecture::Isa;
 use crate::cfi::{self, Bases, CfiError, Fde, Frames, Header, Index, Scratch, SectionKind};
 use crate::row::{Expression, Row};
+use crate::table::Functions;
 
 /// How many functions before the nearest one are tried where that does not hold the address: linkers keep entries of
 /// length 0.
@@ -128,18 +129,43 @@ impl<B: AsRef<[u8]>> Module<B> {
         Ok(None)
     }
 
+    /// All functions that have rules in the section that is asked first.
+    pub(crate) fn functions(&self) -> Option<Functions<'_>> {
+        let Some(section) = &self.sections.eh_frame else {
+            let frames = self.frames(self.sections.debug_frame.as_ref()?, SectionKind::DebugFrame);
+            let index = self.debug_index.get_or_init(|| Index::build(&frames));
+            return Some(Functions::of_index(frames, index));
+        };
+        let frames = self.frames(section, SectionKind::EhFrame);
+        if let Some((bytes, bases, header)) = self.header(&frames) {
+            return Some(Functions::of_header(frames, bytes, header, bases));
+        }
+        let index = self.eh_index.get_or_init(|| Index::build(&frames));
+        Some(Functions::of_index(frames, index))
+    }
+
+    /// Whether code without rules in that section has none in another.
+    pub(crate) fn has_one_section(&self) -> bool {
+        self.sections.eh_frame.is_none() || self.sections.debug_frame.is_none()
+    }
+
+    /// `.eh_frame_hdr`, if it can be searched.
+    fn header(&self, frames: &Frames<'_>) -> Option<(&[u8], Bases, Header)> {
+        let section = self.sections.eh_frame_hdr.as_ref()?;
+        let bytes = section.bytes.as_ref();
+        let bases = Bases { section: section.address.0, data: Some(section.address.0), ..frames.bases };
+        let parse = || Header::parse(bytes, &bases).ok().filter(|header| header.len() > 0);
+        let header = self.header.get_or_init(parse);
+        header.map(|header| (bytes, bases, header))
+    }
+
     fn eh_fde(&self, frames: &Frames<'_>, pc: u64) -> Result<Option<Fde>, CfiError> {
-        if let Some(section) = &self.sections.eh_frame_hdr {
-            let bytes = section.bytes.as_ref();
-            let bases = Bases { section: section.address.0, data: Some(section.address.0), ..frames.bases };
-            let parse = || Header::parse(bytes, &bases).ok().filter(|header| header.len() > 0);
-            if let Some(header) = self.header.get_or_init(parse) {
-                let count = header.search(bytes, &bases, pc)?;
-                return nearest(frames, pc, count, |index| {
-                    let address = header.fde(bytes, &bases, index)?;
-                    Ok(usize::try_from(address.wrapping_sub(frames.bases.section)).ok())
-                });
-            }
+        if let Some((bytes, bases, header)) = self.header(frames) {
+            let count = header.search(bytes, &bases, pc)?;
+            return nearest(frames, pc, count, |index| {
+                let address = header.fde(bytes, &bases, index)?;
+                Ok(usize::try_from(address.wrapping_sub(frames.bases.section)).ok())
+            });
         }
         let index = self.eh_index.get_or_init(|| Index::build(frames));
         nearest(frames, pc, index.search(pc), |i| Ok(index.fde(i)))

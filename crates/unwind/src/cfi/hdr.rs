@@ -57,6 +57,17 @@ impl Header {
         Ok(low)
     }
 
+    /// The entries of a table as all linkers write it: offsets from the section's address.
+    pub(crate) fn usual<'a>(&self, bytes: &'a [u8]) -> Option<&'a [[u8; 8]]> {
+        let (entries, _) = bytes.get(self.table..)?.as_chunks::<8>();
+        entries.get(..self.count).filter(|_| self.encoding == Encoding::DATA_REL_SDATA4)
+    }
+
+    /// Where the function at `index` begins.
+    pub(crate) fn start(&self, bytes: &[u8], bases: &Bases, index: usize) -> Result<u64, CfiError> {
+        self.pointer(bytes, bases, index, 0)
+    }
+
     /// The address of the FDE of the function at `index`.
     pub(crate) fn fde(&self, bytes: &[u8], bases: &Bases, index: usize) -> Result<u64, CfiError> {
         self.pointer(bytes, bases, index, self.size)

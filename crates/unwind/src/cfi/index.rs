@@ -42,6 +42,11 @@ impl Index {
         self.entries.partition_point(|&(begin, _)| begin <= pc)
     }
 
+    /// Where the function at `index` begins and the offset of its FDE.
+    pub(crate) fn get(&self, index: usize) -> Option<(u64, usize)> {
+        self.entries.get(index).copied()
+    }
+
     /// The offset of the FDE of the function at `index`.
     pub(crate) fn fde(&self, index: usize) -> Option<usize> {
         self.entries.get(index).map(|&(_, offset)| offset)

@@ -19,5 +19,5 @@ pub(crate) use entry::{Fde, Frames};
 pub(crate) use hdr::Header;
 pub(crate) use index::Index;
 pub(crate) use machine::{Scratch, row_at};
-pub(crate) use pointer::Bases;
+pub(crate) use pointer::{Bases, Encoding};
 pub(crate) use reader::Reader;

@@ -1,0 +1,62 @@
+//! The functions of a file in the order of their addresses, as its index has them.
+
+use crate::cfi::{Bases, Frames, Header, Index};
+
+/// Where functions begin and where their entries are.
+pub(crate) struct Functions<'a> {
+    pub(super) frames: Frames<'a>,
+    list: List<'a>,
+}
+
+enum List<'a> {
+    /// `.eh_frame_hdr` as all linkers write it: pairs of 32-bit offsets from its address.
+    Usual(&'a [[u8; 8]], u64),
+    /// `.eh_frame_hdr` with other pointers.
+    Header(&'a [u8], Header, Bases),
+    Index(&'a Index),
+}
+
+impl<'a> Functions<'a> {
+    pub(crate) fn of_header(frames: Frames<'a>, bytes: &'a [u8], header: Header, bases: Bases) -> Self {
+        let list = match header.usual(bytes) {
+            Some(entries) => List::Usual(entries, bases.section),
+            None => List::Header(bytes, header, bases),
+        };
+        Functions { frames, list }
+    }
+
+    pub(crate) fn of_index(frames: Frames<'a>, index: &'a Index) -> Self {
+        Functions { frames, list: List::Index(index) }
+    }
+
+    /// The function at `index`: where it begins and the offset of its entry, if there is one.
+    #[inline(always)]
+    pub(super) fn get(&self, index: usize) -> Option<(u64, Option<usize>)> {
+        match self.list {
+            List::Usual(entries, base) => {
+                let &[a, b, c, d, e, f, g, h] = entries.get(index)?;
+                let at = |relative: [u8; 4]| base.wrapping_add_signed(i32::from_le_bytes(relative).into());
+                Some((at([a, b, c, d]), self.offset(at([e, f, g, h]))))
+            }
+            _ => self.unusual(index),
+        }
+    }
+
+    #[inline(never)]
+    fn unusual(&self, index: usize) -> Option<(u64, Option<usize>)> {
+        match &self.list {
+            List::Usual(..) => None,
+            List::Header(bytes, header, bases) => {
+                // A pointer of a known size can always be read; one that is not known is where no function is.
+                let start = header.start(bytes, bases, index).ok().filter(|_| index < header.len())?;
+                let fde = header.fde(bytes, bases, index).ok();
+                Some((start, fde.and_then(|fde| self.offset(fde))))
+            }
+            List::Index(functions) => functions.get(index).map(|(start, offset)| (start, Some(offset))),
+        }
+    }
+
+    fn offset(&self, fde: u64) -> Option<usize> {
+        usize::try_from(fde.wrapping_sub(self.frames.bases.section)).ok()
+    }
+}

@@ -1,0 +1,176 @@
+//! The bytes of a table: as [`super`] says. Nothing that was loaded is believed before it was checked.
+
+use core::fmt;
+
+use super::rows::{MAX_PAGES, MAX_RULES};
+use super::{Content, PAGE_BITS, Table};
+use crate::rule::{Kind, Rule};
+
+/// The size of the header.
+pub(super) const HEADER: usize = 64;
+const MAGIC: [u8; 8] = *b"PLUMBTBL";
+const VERSION: u32 = 1;
+const X86_64: u8 = 64;
+
+/// Why bytes are no table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// They do not begin as a table.
+    NotATable,
+    /// It was written by another version of this crate.
+    OtherVersion(u32),
+    /// It is for another architecture.
+    OtherArchitecture(u8),
+    /// It has another size than its header says.
+    Truncated,
+    /// A part of it makes no sense: which.
+    Damaged(&'static str),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::NotATable => f.write_str("not a table of unwind rules"),
+            LoadError::OtherVersion(version) => write!(f, "a table of version {version}, not {VERSION}"),
+            LoadError::OtherArchitecture(number) => write!(f, "a table for architecture {number}"),
+            LoadError::Truncated => f.write_str("a table of another size than it says"),
+            LoadError::Damaged(part) => write!(f, "a table with damaged {part}"),
+        }
+    }
+}
+
+impl core::error::Error for LoadError {}
+
+impl Table {
+    /// The table as bytes, to be kept or to be given to the kernel.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.size());
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend([self.content as u8, X86_64, 0, 0]);
+        bytes.extend(self.base.to_le_bytes());
+        bytes.extend(self.end.to_le_bytes());
+        for count in [self.rules.len(), self.pages.len(), self.rows.len()] {
+            bytes.extend((count as u32).to_le_bytes());
+        }
+        bytes.extend(self.build_id);
+        bytes.extend(self.rules.iter().flat_map(|&rule| bits(rule).to_le_bytes()));
+        bytes.extend(self.pages.iter().flat_map(|page| page.to_le_bytes()));
+        bytes.extend(self.rows.iter().flat_map(|row| row.to_le_bytes()));
+        bytes
+    }
+
+    /// Takes a table out of bytes that [`Table::to_bytes`] made, or anybody else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Table, LoadError> {
+        let (header, rest) = bytes.split_first_chunk::<HEADER>().ok_or(LoadError::NotATable)?;
+        let header = Header::read(header)?;
+        let (rules, rest) = split::<8>(rest, header.rules)?;
+        let (pages, rest) = split::<4>(rest, header.pages)?;
+        let (rows, rest) = split::<4>(rest, header.rows)?;
+        if !rest.is_empty() {
+            return Err(LoadError::Truncated);
+        }
+        let rules: Option<Box<[Rule]>> =
+            rules.iter().map(|&rule| rule_of(u64::from_le_bytes(rule))).collect();
+        let table = Table {
+            content: header.content,
+            build_id: header.build_id,
+            base: header.base,
+            end: header.end,
+            pages: pages.iter().map(|&page| u32::from_le_bytes(page)).collect(),
+            rows: rows.iter().map(|&row| u32::from_le_bytes(row)).collect(),
+            rules: rules.ok_or(LoadError::Damaged("rules"))?,
+        };
+        table.check()?;
+        Ok(table)
+    }
+
+    /// Whether pages are in order, rows in order within each, and rules there.
+    fn check(&self) -> Result<(), LoadError> {
+        let mut after = self.rows.len();
+        for &before in self.pages.iter().rev() {
+            let before = before as usize;
+            let rows = self.rows.get(before..after).ok_or(LoadError::Damaged("pages"))?;
+            let ascend = rows.is_sorted_by(|a, b| a >> PAGE_BITS < b >> PAGE_BITS);
+            if !ascend {
+                return Err(LoadError::Damaged("rows"));
+            }
+            after = before;
+        }
+        let there = |row: &u32| ((row & u32::from(u16::MAX)) as usize) < self.rules.len();
+        if after != 0 || !self.rows.iter().all(there) {
+            return Err(LoadError::Damaged("rows"));
+        }
+        Ok(())
+    }
+}
+
+struct Header {
+    content: Content,
+    base: u64,
+    end: u64,
+    rules: usize,
+    pages: usize,
+    rows: usize,
+    build_id: [u8; 20],
+}
+
+impl Header {
+    fn read(bytes: &[u8; HEADER]) -> Result<Header, LoadError> {
+        let u32_at = |at| u32::from_le_bytes(array(bytes, at));
+        if array::<8>(bytes, 0) != MAGIC {
+            return Err(LoadError::NotATable);
+        }
+        if u32_at(8) != VERSION {
+            return Err(LoadError::OtherVersion(u32_at(8)));
+        }
+        let [content, architecture, ..] = array::<4>(bytes, 12);
+        if architecture != X86_64 {
+            return Err(LoadError::OtherArchitecture(architecture));
+        }
+        let content = [Content::All, Content::ByLength, Content::Calls].get(usize::from(content)).copied();
+        let header = Header {
+            content: content.ok_or(LoadError::Damaged("header"))?,
+            base: u64::from_le_bytes(array(bytes, 16)),
+            end: u64::from_le_bytes(array(bytes, 24)),
+            rules: u32_at(32) as usize,
+            pages: u32_at(36) as usize,
+            rows: u32_at(40) as usize,
+            build_id: array(bytes, 44),
+        };
+        let is_sound =
+            header.rules <= MAX_RULES && header.pages <= MAX_PAGES && array::<2>(bytes, 14) == [0; 2];
+        is_sound.then_some(header).ok_or(LoadError::Damaged("header"))
+    }
+}
+
+/// `N` bytes of the header; zeros beyond it.
+fn array<const N: usize>(bytes: &[u8; HEADER], at: usize) -> [u8; N] {
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
+}
+
+fn split<const N: usize>(bytes: &[u8], count: usize) -> Result<(&[[u8; N]], &[u8]), LoadError> {
+    let size = count.checked_mul(N).ok_or(LoadError::Truncated)?;
+    let (part, rest) = bytes.split_at_checked(size).ok_or(LoadError::Truncated)?;
+    Ok((part.as_chunks().0, rest))
+}
+
+/// The rule as a number, its first byte the lowest.
+#[inline]
+pub(super) fn bits(rule: Rule) -> u64 {
+    let (ra, fp, value) = (rule.ra as u8, rule.fp as u16, rule.value as u32);
+    rule.kind as u64 | u64::from(ra) << 8 | u64::from(fp) << 16 | u64::from(value) << 32
+}
+
+/// The rule, if it is one that tables have.
+fn rule_of(bits: u64) -> Option<Rule> {
+    let kinds = [Kind::Sp, Kind::Fp, Kind::Odd, Kind::Root, Kind::MissingHere];
+    let kind = kinds.into_iter().find(|&kind| kind as u64 == bits & 0xff)?;
+    let rule = Rule { kind, ra: (bits >> 8) as i8, fp: (bits >> 16) as i16, value: (bits >> 32) as i32 };
+    let is_sound = match kind {
+        Kind::Sp => rule.ra == -1 && rule.value >= 8,
+        Kind::Fp => rule.ra == -1,
+        _ => rule == Rule::only(kind),
+    };
+    is_sound.then_some(rule)
+}

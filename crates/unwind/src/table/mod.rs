@@ -1,0 +1,170 @@
+//! Tables of the rules for callers: made of a file's call-frame information once, kept, loaded, asked often.
+//!
+//! A frame that is not the innermost is only ever looked up at the byte before its return address, which is the last
+//! byte of a call. So rows in which no call ends are left out, and a twentieth to a sixth of all rows remains. What a
+//! table says of other addresses is meaningless. [`Table::by_length`] leaves out what is too short to hold a call,
+//! which takes call-frame information alone.
+//!
+//! # Layout
+//!
+//! All numbers are little-endian; addresses are stated addresses. Parts follow each other without gaps, all at multiples
+//! of four; rules, which come before pages and rows, at multiples of eight.
+//!
+//! | part | offset | size | content |
+//! |---|---|---|---|
+//! | header | 0 | 8 | `PLUMBTBL` |
+//! | | 8 | 4 | version: 1 |
+//! | | 12 | 1 | which rows: 0 all, 1 by length, 2 of calls |
+//! | | 13 | 1 | architecture, of that size in bits: 64 for x86_64 |
+//! | | 14 | 2 | zero |
+//! | | 16 | 8 | base: the first address of the first page, a multiple of 65536 |
+//! | | 24 | 8 | end: the first address after all functions |
+//! | | 32 | 4 | number of rules, at most 65535 |
+//! | | 36 | 4 | number of pages, at most 65536 |
+//! | | 40 | 4 | number of rows |
+//! | | 44 | 20 | the file's build id: its first 20 bytes, zeros after it |
+//! | rules | 64 | 8 each | [`Rule`]: kind, `ra`, `fp` (2), value (4) |
+//! | pages | | 4 each | for each 64 KiB from the base on: the number of rows before it |
+//! | rows | | 4 each | number of the rule (2), first address in its page (2) |
+//!
+//! A row holds up to the next one, also across pages. As a number of four bytes, rows of a page ascend.
+
+mod build;
+mod code;
+mod functions;
+mod keep;
+mod layout;
+mod machine;
+mod rows;
+mod state;
+
+use core::fmt;
+
+pub(crate) use functions::Functions;
+pub use layout::LoadError;
+
+use crate::address::Svma;
+use crate::module::Module;
+use crate::rule::{Kind, Rule};
+
+/// A page has 64 KiB of addresses.
+const PAGE_BITS: u32 = 16;
+
+/// Rules by address, for one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    content: Content,
+    build_id: [u8; 20],
+    base: u64,
+    end: u64,
+    pages: Box<[u32]>,
+    rows: Box<[u32]>,
+    rules: Box<[Rule]>,
+}
+
+/// Which rows a table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// All: it may be asked about any address.
+    All,
+    /// Those that are long enough for a call.
+    ByLength,
+    /// Those in which a call ends.
+    Calls,
+}
+
+/// What a table says of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// This is the rule: its kind is [`Kind::Sp`], [`Kind::Fp`], [`Kind::Root`] or [`Kind::MissingHere`].
+    Rule(Rule),
+    /// No rule can say it; the call-frame information does.
+    Odd,
+    /// The table does not reach so far; the call-frame information may.
+    Absent,
+}
+
+/// Why a file has no table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableError {
+    /// It has no call-frame information.
+    NoFrames,
+    /// It is not for x86_64.
+    OtherArchitecture,
+    /// The functions of its `.eh_frame_hdr` are not in order.
+    Unsorted,
+    /// It has more than 65,535 different rules.
+    TooManyRules,
+    /// Its code spans more than 4 GiB.
+    TooWide,
+}
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TableError::NoFrames => "no call-frame information",
+            TableError::OtherArchitecture => "not x86_64",
+            TableError::Unsorted => "the functions in .eh_frame_hdr are not in order",
+            TableError::TooManyRules => "more than 65,535 different rules",
+            TableError::TooWide => "code that spans more than 4 GiB",
+        })
+    }
+}
+
+impl core::error::Error for TableError {}
+
+impl Table {
+    /// All rows: for comparing, and for asking about any address.
+    pub fn of_all<B: AsRef<[u8]>>(module: &Module<B>) -> Result<Table, TableError> {
+        build::build(module, Content::All, keep::All)
+    }
+
+    /// The rows that are long enough to hold a call, from the call-frame information alone.
+    pub fn by_length<B: AsRef<[u8]>>(module: &Module<B>) -> Result<Table, TableError> {
+        build::build(module, Content::ByLength, keep::ByLength)
+    }
+
+    /// What holds for the call that ends with the byte at `call`: for the byte before a return address.
+    #[inline]
+    pub fn lookup(&self, call: Svma) -> Lookup {
+        let Some(rule) = self.rule(call.0) else { return Lookup::Absent };
+        if rule.kind == Kind::Odd { Lookup::Odd } else { Lookup::Rule(rule) }
+    }
+
+    #[inline]
+    fn rule(&self, address: u64) -> Option<Rule> {
+        if address >= self.end {
+            return None;
+        }
+        let offset = address.checked_sub(self.base)?;
+        let page = usize::try_from(offset >> PAGE_BITS).ok()?;
+        let before = *self.pages.get(page)? as usize;
+        let after = self.pages.get(page + 1).map_or(self.rows.len(), |&rows| rows as usize);
+        let low = (offset as u32) << PAGE_BITS | u32::from(u16::MAX);
+        let rows = self.rows.get(before..after)?;
+        // The row may have begun in a page before this one.
+        let row = before + rows.partition_point(|&row| row <= low);
+        let row = self.rows.get(row.checked_sub(1)?)?;
+        self.rules.get((row & u32::from(u16::MAX)) as usize).copied()
+    }
+
+    /// Which rows it has.
+    pub fn content(&self) -> Content {
+        self.content
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The rules, each once.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Its size on disk, in bytes.
+    pub fn size(&self) -> usize {
+        layout::HEADER + 8 * self.rules.len() + 4 * self.pages.len() + 4 * self.rows.len()
+    }
+}

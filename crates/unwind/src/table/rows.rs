@@ -1,0 +1,123 @@
+//! Collects the rows of a table: each where it begins, equal neighbours as one, each rule once.
+
+use super::layout::bits;
+use super::{PAGE_BITS, TableError};
+use crate::rule::Rule;
+
+/// Pages of the widest table: files of 4 GiB. A table has an entry for each page, also for those without code.
+pub(super) const MAX_PAGES: usize = 1 << 16;
+/// Rules of the largest table; the number after the last means none.
+pub(super) const MAX_RULES: usize = u16::MAX as usize;
+
+/// A table under way. Rows come in order of their addresses.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    /// The first address of the first page.
+    pub(super) base: u64,
+    /// For each page the number of rows before it.
+    pub(super) pages: Vec<u32>,
+    /// Address in the page and number of the rule.
+    pub(super) rows: Vec<u32>,
+    pub(super) rules: Rules,
+    last: Option<Rule>,
+    error: Option<TableError>,
+}
+
+impl Collected {
+    /// Says what holds from `start` on.
+    #[inline]
+    pub(super) fn push(&mut self, start: u64, rule: Rule) {
+        if self.last == Some(rule) {
+            return;
+        }
+        self.last = Some(rule);
+        let Some(index) = self.rules.index(rule) else {
+            self.error = Some(TableError::TooManyRules);
+            return;
+        };
+        if self.rows.is_empty() {
+            self.base = start >> PAGE_BITS << PAGE_BITS;
+        }
+        let offset = start.wrapping_sub(self.base);
+        let page = usize::try_from(offset >> PAGE_BITS).unwrap_or(usize::MAX);
+        if page >= self.pages.len() && !self.begin_page(page) {
+            return;
+        }
+        self.rows.push((offset as u32) << PAGE_BITS | u32::from(index));
+    }
+
+    #[inline(never)]
+    fn begin_page(&mut self, page: usize) -> bool {
+        // Rows are of at least a byte each, so in the pages that there may be their number fits.
+        let rows = u32::try_from(self.rows.len()).ok();
+        match rows.filter(|_| page < MAX_PAGES && self.error.is_none()) {
+            Some(rows) => self.pages.resize(page + 1, rows),
+            None => self.error = self.error.or(Some(TableError::TooWide)),
+        }
+        self.error.is_none()
+    }
+
+    /// What was wrong, if anything.
+    pub(super) fn check(&self) -> Result<(), TableError> {
+        self.error.map_or(Ok(()), Err)
+    }
+}
+
+/// Rules by number and numbers by rule.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    pub(super) list: Vec<Rule>,
+    /// Numbers in the order of hashes of their rules, with gaps; a power of two long, at most half full.
+    slots: Vec<u16>,
+}
+
+impl Rules {
+    const NONE: u16 = MAX_RULES as u16;
+
+    #[inline]
+    fn index(&mut self, rule: Rule) -> Option<u16> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut slot = hash(rule) & mask;
+        while let Some(&index) = self.slots.get(slot) {
+            match self.list.get(usize::from(index)) {
+                Some(found) if *found == rule => return Some(index),
+                Some(_) => slot = (slot + 1) & mask,
+                None => break,
+            }
+        }
+        self.add(rule)
+    }
+
+    #[inline(never)]
+    fn add(&mut self, rule: Rule) -> Option<u16> {
+        let index = u16::try_from(self.list.len()).ok().filter(|&index| index != Self::NONE)?;
+        self.list.push(rule);
+        if 2 * self.list.len() > self.slots.len() {
+            self.slots = vec![Self::NONE; (4 * self.list.len()).next_power_of_two()];
+            for (index, rule) in (0..=index).zip(&self.list) {
+                place(&mut self.slots, *rule, index);
+            }
+        } else {
+            place(&mut self.slots, rule, index);
+        }
+        Some(index)
+    }
+}
+
+fn place(slots: &mut [u16], rule: Rule, index: u16) {
+    let mask = slots.len().wrapping_sub(1);
+    let mut slot = hash(rule) & mask;
+    while let Some(taken) = slots.get_mut(slot) {
+        if *taken == Rules::NONE {
+            *taken = index;
+            return;
+        }
+        slot = (slot + 1) & mask;
+    }
+}
+
+/// Multiplying spreads what differs, mostly a few low bits of the value, over the high half.
+#[inline]
+fn hash(rule: Rule) -> usize {
+    (bits(rule).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
+}

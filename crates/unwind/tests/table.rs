@@ -1,0 +1,195 @@
+//! Tables of callers say what the rows say, at every address that they may be asked about.
+//!
+//! Rows are those of gimli; which addresses follow a call is told by a disassembler.
+
+mod calls;
+mod elf;
+mod gimli_rows;
+
+use std::path::Path;
+
+use gimli::LittleEndian;
+use plumb_unwind::rule::{Kind, Rule};
+use plumb_unwind::table::{LoadError, Lookup, Table};
+use plumb_unwind::{CfaRule, Module, RegisterRule, Sections, Svma};
+
+const RBP: u16 = 6;
+const RSP: u16 = 7;
+const RIP: u16 = 16;
+
+/// Files that Linux machines for development have. C, C++, Rust, JIT compilers, hand-written assembly; functions with frame pointers and without.
+const FILES: [&str; 11] = [
+    "/bin/bash",
+    "/lib64/ld-linux-x86-64.so.2",
+    "/lib/x86_64-linux-gnu/libc.so.6",
+    "/lib/x86_64-linux-gnu/libgcc_s.so.1",
+    "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+    "/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+    "/usr/bin/python3.11",
+    "/usr/bin/node",
+    "/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus",
+    "/usr/lib/llvm-19/lib/libLLVM-19.so",
+    "librustc_driver",
+];
+
+/// What a table has to say where gimli finds this row.
+fn expected(row: &gimli::UnwindTableRow<usize>, is_signal: bool) -> Lookup {
+    let register = |register| gimli_rows::register(row, register);
+    let ra = register(RIP);
+    if ra == RegisterRule::Undefined && !is_signal {
+        return Lookup::Rule(Rule::only(Kind::Root));
+    }
+    let (kind, offset) = match gimli_rows::cfa(row) {
+        CfaRule::Register { register: RSP, offset } if offset >= 8 => (Kind::Sp, offset),
+        CfaRule::Register { register: RBP, offset } => (Kind::Fp, offset),
+        _ => return Lookup::Odd,
+    };
+    let fp = match register(RBP) {
+        RegisterRule::Unspecified | RegisterRule::SameValue => 0,
+        RegisterRule::Offset(offset) if offset % 8 == 0 && offset != 0 => (offset / 8) as i16,
+        _ => return Lookup::Odd,
+    };
+    let sp_is_usual = matches!(register(RSP), RegisterRule::Unspecified | RegisterRule::ValOffset(0));
+    if is_signal || ra != RegisterRule::Offset(-8) || !sp_is_usual {
+        return Lookup::Odd;
+    }
+    Lookup::Rule(Rule { kind, ra: -1, fp, value: offset as i32 })
+}
+
+/// A file under test.
+struct File {
+    data: Vec<u8>,
+    sections: Sections<Vec<u8>>,
+}
+
+impl File {
+    fn open(name: &str) -> Option<File> {
+        let path = if name == "librustc_driver" { driver()? } else { name.into() };
+        let data = std::fs::read(Path::new(&path)).ok()?;
+        let sections = elf::sections(&data)?;
+        Some(File { data, sections })
+    }
+
+    /// Calls `visit` with each row and the addresses after calls in it.
+    fn each_row(&self, mut visit: impl FnMut(std::ops::Range<u64>, Lookup, &[u64])) {
+        let section = self.sections.eh_frame.as_ref().expect("each file has the section");
+        let (frames, bases) =
+            (gimli::EhFrame::new(&section.bytes, LittleEndian), gimli_rows::bases(&self.sections));
+        let code = calls::code(&self.data);
+        let mut context = gimli::UnwindContext::new();
+        gimli_rows::each_fde(&frames, &bases, |fde| {
+            // A linker that drops a function may leave its entry, with address 0.
+            if fde.len() == 0 || fde.initial_address() == 0 {
+                return;
+            }
+            let returns = calls::returns(&code, fde.initial_address()..fde.end_address());
+            let mut rows = fde.rows(&frames, &bases, &mut context).expect("gimli reads the CIE");
+            while let Some(row) = rows.next_row().expect("gimli runs the instructions") {
+                let range = row.start_address()..row.end_address();
+                let begin = returns.partition_point(|&after| after <= range.start);
+                let end = returns.partition_point(|&after| after <= range.end);
+                if !range.is_empty() {
+                    visit(range, expected(row, fde.is_signal_trampoline()), &returns[begin..end]);
+                }
+            }
+        });
+    }
+}
+
+/// The compiler that builds this test, which was optimised after linking.
+fn driver() -> Option<String> {
+    let sysroot = std::process::Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
+    let library = format!("{}/lib", String::from_utf8(sysroot.stdout).ok()?.trim());
+    let mut files = std::fs::read_dir(library).ok()?.flatten().map(|file| file.path().display().to_string());
+    files.find(|path| path.contains("librustc_driver-"))
+}
+
+fn each_file(mut check: impl FnMut(&str, &File)) {
+    let mut files = 0;
+    for name in FILES {
+        match File::open(name) {
+            Some(file) => {
+                check(name, &file);
+                files += 1;
+            }
+            None => println!("{name}: not on this machine, skipped"),
+        }
+    }
+    assert!(files > 0, "none of the files is on this machine");
+}
+
+#[test]
+fn the_table_of_all_rows_says_what_gimli_says() {
+    each_file(|name, file| {
+        let module = Module::new(file.sections.clone());
+        let table = Table::of_all(&module).unwrap();
+        let mut rows = 0;
+        file.each_row(|range, expected, _| {
+            for address in [range.start, range.end - 1] {
+                assert_eq!(table.lookup(Svma(address)), expected, "{name}: {address:#x}");
+            }
+            rows += 1;
+        });
+        println!("{name}: {rows} rows, {} in the table", table.rows());
+        assert!(rows > 0);
+    });
+}
+
+#[test]
+fn tables_by_length_are_right_after_every_call() {
+    each_file(|name, file| {
+        let module = Module::new(file.sections.clone());
+        let table = Table::by_length(&module).unwrap();
+        let table = Table::from_bytes(&table.to_bytes()).unwrap();
+        let (mut calls, mut wrong) = (0, Vec::new());
+        file.each_row(|_, expected, returns| {
+            calls += returns.len();
+            let is_wrong = |after: &&u64| table.lookup(Svma(**after - 1)) != expected;
+            wrong.extend(returns.iter().filter(is_wrong).map(|after| format!("{after:#x}: {expected:?}")));
+        });
+        println!(
+            "{name}: {calls} calls, {} wrong, {} rows, {} bytes",
+            wrong.len(),
+            table.rows(),
+            table.size()
+        );
+        let shown = wrong.iter().take(10).collect::<Vec<_>>();
+        assert!(shown.is_empty(), "{name}: {shown:#?}");
+        assert!(calls > 0);
+    });
+}
+
+/// Whatever bytes there are: a table of which each lookup is answered, or an error.
+#[test]
+fn damaged_tables_are_refused_or_answer() {
+    let Some(file) = File::open("/lib64/ld-linux-x86-64.so.2") else {
+        println!("no loader on this machine, skipped");
+        return;
+    };
+    let whole = Table::by_length(&Module::new(file.sections)).unwrap().to_bytes();
+    assert_eq!(Table::from_bytes(b"no table").err(), Some(LoadError::NotATable));
+    assert_eq!(Table::from_bytes(&whole[..whole.len() - 1]).err(), Some(LoadError::Truncated));
+    assert_eq!(Table::from_bytes(&[whole.clone(), vec![0]].concat()).err(), Some(LoadError::Truncated));
+    let changed = |at: usize, value: u8| {
+        let mut bytes = whole.clone();
+        bytes[at] = value;
+        Table::from_bytes(&bytes)
+    };
+    assert_eq!(changed(8, 9).err(), Some(LoadError::OtherVersion(9)));
+    assert_eq!(changed(13, 1).err(), Some(LoadError::OtherArchitecture(1)));
+    let mut refused = 0;
+    for at in 0..whole.len() {
+        match changed(at, 0xff) {
+            Ok(table) => (0..64).for_each(|step| {
+                assert!(table.lookup(Svma(step << 12)) != Lookup::Rule(Rule::only(Kind::Odd)))
+            }),
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 100, "{refused}");
+    // The last row's rule is one that is not there.
+    let end = whole.len();
+    let mut bytes = whole.clone();
+    bytes[end - 4..end - 2].copy_from_slice(&[0xff, 0xff]);
+    assert_eq!(Table::from_bytes(&bytes).err(), Some(LoadError::Damaged("rows")));
+}
