@@ -31,14 +31,15 @@ pub fn sections(data: &[u8]) -> Option<Sections<Vec<u8>>> {
     })
 }
 
-/// What to subtract from a mapping's start minus its file offset to get the bias: stated address minus file offset of
-/// the segment that holds `offset`.
+/// What to subtract from an executable mapping's start minus its file offset to get the bias: stated address minus file
+/// offset of the segment that holds `offset`. Segments may share a page, so only those with code count.
 pub fn stated_minus_offset(data: &[u8], offset: u64) -> Option<u64> {
     let file = object::File::parse(data).ok()?;
     let held = |at: u64, size: u64| offset & !0xfff >= at & !0xfff && offset < at.saturating_add(size.max(1));
     let segment = file.segments().find(|segment| {
         let (at, size) = segment.file_range();
-        held(at, size)
+        let has_code = matches!(segment.flags(), object::SegmentFlags::Elf { p_flags, .. } if p_flags.contains(object::elf::PF_X));
+        has_code && held(at, size)
     })?;
     Some(segment.address().wrapping_sub(segment.file_range().0))
 }
