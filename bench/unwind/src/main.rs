@@ -1,0 +1,158 @@
+//! Runs one unwinder over one corpus, so that its instructions can be counted from outside.
+//!
+//! `convert PERF.DATA CORPUS SAMPLES`, `truth CORPUS`, `run ENGINE MODE TIMES CORPUS SAMPLES`, `count CORPUS SAMPLES`,
+//! `frames ENGINE CORPUS OUT`, //! `compare CORPUS FRAMES`. `run.py` calls it and prints the table; what the modes are stands there.
+
+mod compare;
+mod convert;
+mod corpus;
+mod engine;
+mod framehop;
+mod full;
+mod image;
+mod plumb;
+
+use std::alloc::System;
+use std::collections::HashSet;
+use std::error::Error;
+use std::path::Path;
+
+use crate::corpus::{Corpus, Step};
+use crate::engine::Engine;
+
+/// Knows how much is allocated.
+#[global_allocator]
+static HEAP: cap::Cap<System> = cap::Cap::new(System, usize::MAX);
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn main() -> Outcome {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["convert", input, output, most] => {
+            println!("{}", convert::convert(Path::new(input), Path::new(output), most.parse()?)?);
+            Ok(())
+        }
+        ["truth", corpus] => truth(Path::new(corpus)),
+        ["run", engine, mode, times, corpus, samples] => {
+            run(engine, mode, times.parse()?, Path::new(corpus), samples.parse()?)
+        }
+        ["count", corpus, samples] => count(Path::new(corpus), samples.parse()?),
+        ["frames", engine, corpus, output] => frames(engine, Path::new(corpus), Path::new(output)),
+        ["compare", corpus, frames] => compare(Path::new(corpus), Path::new(frames)),
+        _ => Err("see src/main.rs for what can be asked".into()),
+    }
+}
+
+fn write_words(path: &Path, words: &[u64]) -> Outcome {
+    Ok(std::fs::write(path, bytemuck::cast_slice(words))?)
+}
+
+fn read_words(path: &Path) -> Result<Vec<u64>, Box<dyn Error>> {
+    let bytes = std::fs::read(path)?;
+    Ok(bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+}
+
+/// Writes what gimli finds, and the frames whose address is met for the first time.
+fn truth(path: &Path) -> Outcome {
+    let corpus = Corpus::read(path, usize::MAX)?;
+    let images = image::load_all(&corpus);
+    let mut full = full::Full::new(&corpus, &images);
+    write_words(&path.with_extension("truth"), &engine::frames(&corpus, &mut full))?;
+    let mut known = HashSet::new();
+    let mut steps = Vec::new();
+    for (number, sample) in corpus.samples.iter().enumerate() {
+        full.visited = Some(Vec::new());
+        full.walk(&full.start(sample), corpus.stack(sample));
+        for (registers, is_return) in full.visited.take().unwrap_or_default() {
+            if known.insert((registers.values[16], is_return)) {
+                let mut values = registers.values;
+                // No rule of these programs needs rax; engines need to know where the copy begins.
+                values[0] = sample.registers[7];
+                steps.push(Step { sample: number, is_return, known: registers.known, registers: values });
+            }
+        }
+    }
+    Ok(corpus::write_steps(&path.with_extension("steps"), &steps)?)
+}
+
+fn run(engine: &str, mode: &str, times: u32, path: &Path, samples: usize) -> Outcome {
+    let corpus = Corpus::read(path, samples)?;
+    match engine {
+        "plumb" => run_with(&corpus, plumb::Plumb::new(&corpus), mode, times, path),
+        "framehop" => run_with(&corpus, framehop::Framehop::new(&corpus), mode, times, path),
+        "gimli" => {
+            let images = image::load_all(&corpus);
+            run_with(&corpus, full::Full::new(&corpus, &images), mode, times, path)
+        }
+        _ => Err(format!("no engine is called {engine}").into()),
+    }
+}
+
+fn run_with<E: Engine>(corpus: &Corpus, mut engine: E, mode: &str, times: u32, path: &Path) -> Outcome {
+    match mode {
+        "stream" => engine::stream(corpus, &mut engine, times),
+        "warm" => engine::warm(corpus, &mut engine, times),
+        "cold" => {
+            let steps = corpus::read_steps(&path.with_extension("steps"))?;
+            if !engine::cold(corpus, &mut engine, &steps, times) {
+                return Err("this engine can't forget".into());
+            }
+        }
+        // What the samples made it keep, without the files' bytes and the list of frames.
+        "heap" => {
+            let before = HEAP.allocated();
+            engine::stream(corpus, &mut engine, times);
+            println!("{}", HEAP.allocated().saturating_sub(before));
+        }
+        _ => return Err(format!("no mode is called {mode}").into()),
+    }
+    Ok(())
+}
+
+/// Prints how many frames gimli finds in the first samples, and how many distinct addresses and steps these have.
+fn count(path: &Path, samples: usize) -> Outcome {
+    let corpus = Corpus::read(path, samples)?;
+    let truth = read_words(&path.with_extension("truth"))?;
+    let steps = corpus::read_steps(&path.with_extension("steps"))?;
+    let steps = steps.iter().filter(|step| step.sample < corpus.samples.len()).count();
+    let frames = compare::frames(&truth, corpus.samples.len());
+    println!("{{\"frames\": {frames}, \"addresses\": {steps}, \"steps\": {steps}}}");
+    Ok(())
+}
+
+fn frames(engine: &str, path: &Path, output: &Path) -> Outcome {
+    let corpus = Corpus::read(path, usize::MAX)?;
+    let words = match engine {
+        "plumb" => engine::frames(&corpus, &mut plumb::Plumb::new(&corpus)),
+        "framehop" => engine::frames(&corpus, &mut framehop::Framehop::new(&corpus)),
+        _ => return Err(format!("no engine is called {engine}").into()),
+    };
+    write_words(output, &words)
+}
+
+/// Prints a comparison as JSON.
+fn compare(path: &Path, frames: &Path) -> Outcome {
+    let corpus = Corpus::read(path, usize::MAX)?;
+    let truth = read_words(&path.with_extension("truth"))?;
+    let steps = corpus::read_steps(&path.with_extension("steps"))?;
+    let outcome = compare::compare(&corpus, &truth, &read_words(frames)?);
+    let places: Vec<String> =
+        outcome.places.iter().map(|(place, count)| format!("[{place:?}, {count}]")).collect();
+    println!(
+        "{{\"samples\": {}, \"frames\": {}, \"addresses\": {}, \"different_samples\": {}, \"different_frames\": {}, \
+         \"cut_samples\": {}, \"cut_frames\": {}, \"further_samples\": {}, \"further_frames\": {}, \"places\": [{}]}}",
+        outcome.samples,
+        outcome.frames,
+        steps.len(),
+        outcome.different_samples,
+        outcome.different_frames,
+        outcome.cut_samples,
+        outcome.cut_frames,
+        outcome.further_samples,
+        outcome.further_frames,
+        places.join(", ")
+    );
+    Ok(())
+}
