@@ -4,7 +4,7 @@
 set -eu
 
 missing=
-# need COMMAND PACKAGE: the Debian package that brings the command.
+# need COMMAND PACKAGE: the Debian package that brings the command, and what it is no use without.
 need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
 
 if ! command -v cargo >/dev/null 2>&1; then
@@ -20,6 +20,9 @@ case "$1" in test | ci)
     need objcopy binutils
     need python3 python3
     need xz xz-utils
+    need aarch64-linux-gnu-gcc "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+    need arm-linux-gnueabihf-gcc "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross"
+    need qemu-arm qemu-user
     ;;
 esac
 case "$1" in ci)

@@ -4,13 +4,13 @@ use crate::address::Avma;
 use crate::architecture::Architecture;
 use crate::expression::{self, Context, Fault};
 use crate::memory::{Memory, ReadError};
-use crate::registers::Registers;
+use crate::registers::RegisterSet;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
 use crate::walk::End;
 
 /// The caller of a frame.
 pub(crate) struct Caller<A: Architecture> {
-    pub(crate) registers: Registers<A>,
+    pub(crate) registers: RegisterSet<A>,
     /// Where the return address was read from; 0 if it was not in memory.
     pub(crate) slot: Avma,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Source<'a> {
 /// The caller's registers, by the rules of a row. The program counter is the return address as it was found.
 pub(crate) fn apply<A: Architecture, M: Memory>(
     source: &Source<'_>,
-    registers: &Registers<A>,
+    registers: &RegisterSet<A>,
     memory: &mut M,
 ) -> Result<Caller<A>, End> {
     let row = source.row;
@@ -94,7 +94,7 @@ fn value<A: Architecture, M: Memory>(
     source: &Source<'_>,
     rule: RegisterRule,
     cfa: u64,
-    registers: &Registers<A>,
+    registers: &RegisterSet<A>,
     memory: &mut M,
 ) -> Result<Found, Fault> {
     let computed = |value| Found::Value { value, slot: Avma(0) };

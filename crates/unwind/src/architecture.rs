@@ -8,7 +8,7 @@ use core::fmt::Debug;
 use crate::address::Avma;
 use crate::code::CodeMap;
 use crate::memory::{Memory, ReadError};
-use crate::registers::Registers;
+use crate::registers::RegisterSet;
 use crate::row::{RegisterRule, Row};
 use crate::walk::{End, Walked, Walker};
 
@@ -115,7 +115,7 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         row: &Row,
         text: &[u8],
         cfa: u64,
-        registers: &Registers<Self>,
+        registers: &RegisterSet<Self>,
         memory: &mut M,
     ) -> bool {
         let _ = (row, text, cfa, registers, memory);
@@ -127,6 +127,25 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
     fn is_restored(rule: RegisterRule, text: &[u8]) -> bool {
         let _ = (rule, text);
         false
+    }
+
+    /// The registers that a signal interrupted, if the program counter is in the kernel's code that returns from
+    /// signal handlers: then the kernel's frame for the signal is on top of the stack.
+    #[doc(hidden)]
+    fn interrupted<M: Memory>(registers: &RegisterSet<Self>, memory: &mut M) -> Option<RegisterSet<Self>> {
+        let _ = (registers, memory);
+        None
+    }
+
+    /// The same, if it is the row of such code but does not say where the registers are.
+    #[doc(hidden)]
+    fn interrupted_by_row<M: Memory>(
+        row: &Row,
+        registers: &RegisterSet<Self>,
+        memory: &mut M,
+    ) -> Option<RegisterSet<Self>> {
+        let _ = (row, registers, memory);
+        None
     }
 
     /// The walk by cached rules. An architecture may have a faster one than what serves all.

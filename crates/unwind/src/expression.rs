@@ -7,7 +7,7 @@ use crate::address::Avma;
 use crate::architecture::Architecture;
 use crate::cfi::{CfiError, Reader, SectionKind};
 use crate::memory::{Memory, ReadError};
-use crate::registers::Registers;
+use crate::registers::RegisterSet;
 
 /// The deepest stack. Real expressions need four or five.
 const STACK: usize = 32;
@@ -33,7 +33,7 @@ impl From<CfiError> for Fault {
 
 /// What expressions may look at.
 pub(crate) struct Context<'a, A: Architecture, M> {
-    pub(crate) registers: &'a Registers<A>,
+    pub(crate) registers: &'a RegisterSet<A>,
     pub(crate) memory: &'a mut M,
     /// What `DW_OP_addr` is relative to.
     pub(crate) bias: u64,
@@ -136,7 +136,7 @@ fn constant<A: Architecture>(op: u8, reader: &mut Reader<'_>, bias: u64) -> Resu
 fn register<A: Architecture>(
     op: u8,
     reader: &mut Reader<'_>,
-    registers: &Registers<A>,
+    registers: &RegisterSet<A>,
 ) -> Result<u64, Fault> {
     let number = match op {
         0x50..=0x6f => u64::from(op - 0x50),

@@ -1,6 +1,7 @@
 //! What to try where call-frame information is missing: conventions, each checked against what the stack holds.
 
 use crate::address::Avma;
+use crate::apply::Caller;
 use crate::architecture::Architecture;
 use crate::code::{CodeMap, Located};
 use crate::memory::{Memory, ReadError};
@@ -18,6 +19,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// rules, which has frame pointers if anything.
     #[inline(never)]
     pub(crate) fn without_info(&mut self, is_return: bool, here: bool) -> Result<Walked, End> {
+        if let Some(interrupted) = self.by_signal_frame() {
+            return Ok(interrupted);
+        }
         // What was just pushed is the caller's frame pointer: a frame is being made, or is as small as can be.
         let is_framed = self.registers.get(A::FP) == Some(self.registers.sp());
         let found = if here && !is_framed {
@@ -33,16 +37,25 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         }
     }
 
-    /// The caller of a frame whose program counter is nowhere: a call through a bad pointer has just pushed its
-    /// return address.
+    /// The caller of a frame whose program counter is nowhere: a call through a bad pointer has just left its return
+    /// address, or the kernel's code to return from a signal begins its mapping.
     #[inline(never)]
-    pub(crate) fn after_bad_jump(&mut self) -> Result<Walked, End> {
+    pub(crate) fn not_mapped(&mut self, is_return: bool) -> Result<Walked, End> {
+        if is_return {
+            return self.by_signal_frame().ok_or(End::NotMapped);
+        }
         self.by_last_call(false).or(Err(End::NotMapped))
+    }
+
+    /// What a signal interrupted, if the handler has returned to the kernel's code.
+    fn by_signal_frame(&mut self) -> Option<Walked> {
+        let registers = A::interrupted(&self.registers, self.memory)?;
+        self.enter(Caller { registers, slot: Avma(0) }, true).ok()
     }
 
     /// The frame pointer points at the saved one, above which is the return address. Believed if it points into the rest of the
     /// stack and the return address is code.
-    fn by_frame_pointer(&mut self) -> Result<Walked, End> {
+    pub(crate) fn by_frame_pointer(&mut self) -> Result<Walked, End> {
         let fp = self.registers.get(A::FP).ok_or(End::NoUnwindInfo)?;
         // What is not further up the stack by a plausible distance is some other value.
         let distance = fp.checked_sub(self.registers.sp());
@@ -70,6 +83,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         self.registers.set(A::SP, sp);
         self.registers.set(A::FP, saved);
         self.registers.forget_others();
+        self.guessed_sp = A::LR.is_some();
         Ok(Walked { pc: Avma(pc), is_return: true, found: Method::FramePointer, slot })
     }
 

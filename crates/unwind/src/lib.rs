@@ -65,6 +65,7 @@ pub use cfi::{CfiError, CfiErrorKind, SectionKind};
 pub use code::{CodeMap, Located};
 pub use memory::{Memory, ReadError};
 pub use module::{Module, Section, Sections};
+pub use registers::RegisterSet;
 pub use row::{CfaRule, Expression, RegisterRule, Row};
 pub use rule::Rule;
 pub use walk::{End, Method, Walked, walk};

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use crate::address::Svma;
 use crate::architecture::Isa;
+use crate::arm::exidx::{self, Placed};
 use crate::cfi::{self, Bases, CfiError, Fde, Frames, Header, Index, Scratch, SectionKind};
 use crate::row::{Expression, Row};
 use crate::table::Functions;
@@ -35,7 +36,8 @@ pub struct Sections<B> {
     pub debug_frame: Option<Section<B>>,
     /// `.ARM.exidx`, or what `PT_ARM_EXIDX` points at: the table of functions of 32-bit ARM.
     pub exidx: Option<Section<B>>,
-    /// `.ARM.extab`: unwind instructions that don't fit into that table.
+    /// `.ARM.extab`: unwind instructions that don't fit into that table. It is found by address, so where sections are
+    /// not known the whole segment that holds it will do.
     pub extab: Option<Section<B>>,
     /// What the file is for.
     pub isa: Isa,
@@ -98,7 +100,8 @@ impl<B: AsRef<[u8]>> Module<B> {
 
     /// Whether the file has unwind information for any code.
     pub(crate) fn has_info(&self) -> bool {
-        self.sections.eh_frame.is_some() || self.sections.debug_frame.is_some()
+        let Sections { eh_frame, debug_frame, exidx, .. } = &self.sections;
+        eh_frame.is_some() || debug_frame.is_some() || exidx.is_some()
     }
 
     /// The bytes that expressions of rows of that section are in.
@@ -107,6 +110,8 @@ impl<B: AsRef<[u8]>> Module<B> {
             SectionKind::EhFrame => &self.sections.eh_frame,
             SectionKind::EhFrameHdr => &self.sections.eh_frame_hdr,
             SectionKind::DebugFrame => &self.sections.debug_frame,
+            SectionKind::Exidx => &self.sections.exidx,
+            SectionKind::Extab => &self.sections.extab,
         };
         section.as_ref().map_or(&[], |section| section.bytes.as_ref())
     }
@@ -125,6 +130,10 @@ impl<B: AsRef<[u8]>> Module<B> {
             if let Some(fde) = nearest(&frames, pc.0, index.search(pc.0), |i| Ok(index.fde(i)))? {
                 return cfi::row_at(&frames, &fde, pc.0, scratch).map(Some);
             }
+        }
+        // Last, because it only holds at calls.
+        if let Some(exidx) = &self.sections.exidx {
+            return exidx::row_at(placed(exidx), self.sections.extab.as_ref().map(placed), pc);
         }
         Ok(None)
     }
@@ -181,6 +190,10 @@ impl<B: AsRef<[u8]>> Module<B> {
         };
         Frames { isa: self.sections.isa, bytes: section.bytes.as_ref(), kind, bases }
     }
+}
+
+fn placed<B: AsRef<[u8]>>(section: &Section<B>) -> Placed<'_> {
+    Placed { address: section.address, bytes: section.bytes.as_ref() }
 }
 
 /// The FDE that holds `pc`, among the last few of the `count` that begin at or before it.

@@ -1,18 +1,18 @@
-//! The registers of one frame, each known or not.
+//! The registers of one frame, each known or not. Each architecture has its own under the name `Registers`.
 
 use crate::architecture::Architecture;
 
 /// General registers by DWARF number, with the program counter. A register without a known value reads as `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Registers<A: Architecture> {
+pub struct RegisterSet<A: Architecture> {
     values: A::Values,
     valid: u64,
 }
 
-impl<A: Architecture> Registers<A> {
+impl<A: Architecture> RegisterSet<A> {
     /// Only the program counter and the stack pointer are known.
     pub fn new(ip: u64, sp: u64) -> Self {
-        let mut registers = Registers { values: A::ZERO, valid: 0 };
+        let mut registers = RegisterSet { values: A::ZERO, valid: 0 };
         registers.set(A::PC, ip);
         registers.set(A::SP, sp);
         registers

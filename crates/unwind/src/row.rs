@@ -5,7 +5,7 @@
 use core::ops::Range;
 
 use crate::address::Svma;
-use crate::architecture::COLUMNS;
+use crate::architecture::{Architecture, COLUMNS};
 use crate::cfi::SectionKind;
 
 /// The rules for a range of addresses.
@@ -88,6 +88,11 @@ impl Row {
             registers: [RegisterRule::Unspecified; COLUMNS],
             is_signal,
         }
+    }
+
+    /// Whether the CFA is based on the stack pointer.
+    pub(crate) fn is_on<A: Architecture>(&self) -> bool {
+        matches!(self.cfa, CfaRule::Register { register, .. } if register == A::SP)
     }
 
     /// The rule for a register; registers that are not tracked have none.

@@ -6,7 +6,7 @@ use crate::architecture::Architecture;
 use crate::cache::{Cache, Key};
 use crate::code::{CodeMap, Located};
 use crate::memory::Memory;
-use crate::registers::Registers;
+use crate::registers::RegisterSet;
 use crate::rule::{Kind, Rule};
 
 /// A frame that was found.
@@ -72,7 +72,7 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     code: &C,
     memory: &mut M,
     cache: &mut Cache,
-    start: &Registers<A>,
+    start: &RegisterSet<A>,
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
@@ -85,12 +85,14 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
         full_until: 0,
         jumps: 0,
         lost: false,
+        guessed_sp: false,
     };
     for restart in 0..=MAX_RESTARTS {
         walker.registers = *start;
         walker.saved_fp = None;
         walker.jumps = 0;
         walker.lost = false;
+        walker.guessed_sp = false;
         let end = A::run(&mut walker, limit, frames);
         if end != End::RegisterUnknown || !walker.lost {
             return end;
@@ -108,7 +110,7 @@ pub struct Walker<'w, A: Architecture, C, M> {
     pub(crate) memory: &'w mut M,
     pub(crate) cache: &'w mut Cache,
     /// Of the frame that was found last.
-    pub(crate) registers: Registers<A>,
+    pub(crate) registers: RegisterSet<A>,
     /// Where the value of the frame pointer is, if it was not needed so far.
     saved_fp: Option<Avma>,
     /// So many frames are walked by full rows, because a later one needs a register that compact rules drop.
@@ -117,6 +119,9 @@ pub struct Walker<'w, A: Architecture, C, M> {
     jumps: u32,
     /// Registers were dropped since the start.
     lost: bool,
+    /// The stack pointer is only known to be no lower: a frame was found through the frame pointer, which on this
+    /// architecture does not say where its frame ends.
+    pub(crate) guessed_sp: bool,
 }
 
 impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
@@ -152,11 +157,15 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
             Some(rule) => rule,
             None => match self.find(key, pc, is_return) {
                 Ok(rule) => rule,
-                Err(End::NotMapped) if !is_return => return self.after_bad_jump(),
+                Err(End::NotMapped) => return self.not_mapped(is_return),
                 Err(end) => return Err(end),
             },
         };
         match rule.kind {
+            Kind::Sp if A::LR.is_some() && self.guessed_sp => {
+                let _ = self.fp();
+                self.by_frame_pointer()
+            }
             Kind::Sp => self.compact(self.registers.sp(), rule),
             Kind::Fp => {
                 let base = self.fp()?;
@@ -200,6 +209,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         self.registers.set(A::SP, cfa);
         self.registers.forget_others();
         self.lost = true;
+        if A::LR.is_some() {
+            self.guessed_sp = false;
+        }
         Ok(Walked { pc: Avma(pc), is_return: true, found: Method::Cfi, slot: at })
     }
 
@@ -208,9 +220,12 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     fn odd(&mut self, rule: Rule) -> Result<Walked, End> {
         let _ = self.fp();
         let odd = self.cache.odd(rule).ok_or(End::BadUnwindInfo)?;
-        let source = Source { row: &odd.row, text: &odd.text, bias: odd.bias };
-        let caller = apply(&source, &self.registers, self.memory)?;
+        if A::LR.is_some() && self.guessed_sp && odd.row.is_on::<A>() {
+            return self.by_frame_pointer();
+        }
         let is_signal = odd.row.is_signal;
+        let source = Source { row: &odd.row, text: &odd.text, bias: odd.bias };
+        let caller = caller_by(&source, &self.registers, self.memory)?;
         self.enter(caller, is_signal)
     }
 
@@ -219,8 +234,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     fn by_row(&mut self, pc: Avma, is_return: bool) -> Result<Walked, End> {
         let lookup = pc.offset(-i64::from(is_return));
         let (caller, is_signal) = match self.code.locate(lookup) {
-            Located::Unmapped if !is_return => return self.after_bad_jump(),
-            Located::Unmapped => return Err(End::NotMapped),
+            Located::Unmapped => return self.not_mapped(is_return),
             Located::Unreadable => return Err(End::FileUnreadable),
             Located::NoInfo => return self.without_info(is_return, false),
             Located::Module { module, .. } if module.isa() != A::ISA => return Err(End::BadUnwindInfo),
@@ -228,9 +242,12 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
                 match module.row_with(lookup.to_svma(bias), &mut self.cache.scratch) {
                     Err(_) => return Err(End::BadUnwindInfo),
                     Ok(None) => return self.without_info(is_return, module.has_info()),
+                    Ok(Some(row)) if A::LR.is_some() && self.guessed_sp && row.is_on::<A>() => {
+                        return self.by_frame_pointer();
+                    }
                     Ok(Some(row)) => {
                         let source = Source { row: &row, text: module.text(row.section), bias };
-                        (apply(&source, &self.registers, self.memory)?, row.is_signal)
+                        (caller_by(&source, &self.registers, self.memory)?, row.is_signal)
                     }
                 }
             }
@@ -239,7 +256,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     }
 
     /// Makes the caller the current frame.
-    fn enter(&mut self, mut caller: Caller<A>, is_signal: bool) -> Result<Walked, End> {
+    pub(crate) fn enter(&mut self, mut caller: Caller<A>, is_signal: bool) -> Result<Walked, End> {
         let pc = self.code_address(caller.registers.ip());
         caller.registers.set(A::PC, pc);
         // A frame that keeps its return address in a register may have an empty stack frame.
@@ -247,6 +264,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         self.advance_to(caller.registers.sp(), may_stay)?;
         self.registers = caller.registers;
         self.saved_fp = None;
+        self.guessed_sp = false;
         Ok(Walked { pc: Avma(pc), is_return: !is_signal, found: Method::Cfi, slot: caller.slot })
     }
 
@@ -302,5 +320,17 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         };
         self.cache.insert(key, rule);
         Ok(rule)
+    }
+}
+
+/// The caller by a row, or by what the architecture knows better.
+fn caller_by<A: Architecture, M: Memory>(
+    source: &Source<'_>,
+    registers: &RegisterSet<A>,
+    memory: &mut M,
+) -> Result<Caller<A>, End> {
+    match A::interrupted_by_row(source.row, registers, memory) {
+        Some(registers) => Ok(Caller { registers, slot: Avma(0) }),
+        None => apply(source, registers, memory),
     }
 }

@@ -3,7 +3,11 @@
 //! Numbers are those of the ABI's DWARF document (AADWARF64 §4.1); vector registers are not tracked, no rule about
 //! frames needs them.
 
+mod signal;
+
 use crate::architecture::{Architecture, Isa};
+use crate::memory::Memory;
+use crate::row::Row;
 
 /// DWARF number of `x29`, the frame pointer.
 pub const X29: u16 = 29;
@@ -23,7 +27,7 @@ pub const FP: u16 = X29;
 pub struct Aarch64;
 
 /// General registers by DWARF number (0..=30, 31 = `sp`, 32 = `pc`).
-pub type Registers = crate::registers::Registers<Aarch64>;
+pub type Registers = crate::registers::RegisterSet<Aarch64>;
 
 impl Architecture for Aarch64 {
     type Values = [u64; COUNT as usize];
@@ -44,5 +48,13 @@ impl Architecture for Aarch64 {
     #[inline(always)]
     fn code_address(value: u64, bits: u32) -> u64 {
         value & (u64::MAX >> (64 - bits.clamp(1, 64)))
+    }
+
+    fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> Option<Registers> {
+        if signal::is_trampoline(registers, memory) { signal::context(registers, memory) } else { None }
+    }
+
+    fn interrupted_by_row<M: Memory>(row: &Row, registers: &Registers, memory: &mut M) -> Option<Registers> {
+        if signal::is_trampoline_row(row) { signal::context(registers, memory) } else { None }
     }
 }

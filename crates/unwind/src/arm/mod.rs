@@ -3,7 +3,12 @@
 //! Numbers are those of the ABI's DWARF document (AADWARF32 §4.1); VFP registers are not tracked, no rule about frames
 //! needs them.
 
+pub(crate) mod exidx;
+mod opcodes;
+mod signal;
+
 use crate::architecture::{Architecture, Isa};
+use crate::memory::Memory;
 
 /// DWARF number of `r7`, the frame pointer of Thumb code.
 pub const R7: u16 = 7;
@@ -25,7 +30,7 @@ pub const FP: u16 = R7;
 pub struct Arm;
 
 /// General registers by DWARF number (0..=15).
-pub type Registers = crate::registers::Registers<Arm>;
+pub type Registers = crate::registers::RegisterSet<Arm>;
 
 impl Architecture for Arm {
     type Values = [u64; COUNT as usize];
@@ -46,5 +51,9 @@ impl Architecture for Arm {
     #[inline(always)]
     fn code_address(value: u64, _bits: u32) -> u64 {
         value & 0xffff_fffe
+    }
+
+    fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> Option<Registers> {
+        signal::interrupted(registers, memory)
     }
 }

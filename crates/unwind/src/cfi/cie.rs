@@ -38,7 +38,7 @@ impl Cie {
         let version = reader.u8()?;
         let known = match section {
             SectionKind::DebugFrame => matches!(version, 1 | 3 | 4),
-            SectionKind::EhFrame | SectionKind::EhFrameHdr => matches!(version, 1 | 3),
+            _ => matches!(version, 1 | 3),
         };
         if !known {
             return Err(reader.error(CfiErrorKind::UnknownVersion(version)));

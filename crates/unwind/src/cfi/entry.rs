@@ -60,7 +60,7 @@ impl<'a> Frames<'a> {
                 if id == mark { None } else { Some(offset()?) }
             }
             // The id counts back from itself and has four bytes whatever the length has.
-            SectionKind::EhFrame | SectionKind::EhFrameHdr => match body.u32()? {
+            _ => match body.u32()? {
                 0 => None,
                 back => {
                     let offset = id_at.checked_sub(back as usize);

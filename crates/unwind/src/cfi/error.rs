@@ -11,6 +11,10 @@ pub enum SectionKind {
     EhFrameHdr,
     /// `.debug_frame`
     DebugFrame,
+    /// `.ARM.exidx`
+    Exidx,
+    /// `.ARM.extab`
+    Extab,
 }
 
 impl SectionKind {
@@ -20,6 +24,8 @@ impl SectionKind {
             SectionKind::EhFrame => ".eh_frame",
             SectionKind::EhFrameHdr => ".eh_frame_hdr",
             SectionKind::DebugFrame => ".debug_frame",
+            SectionKind::Exidx => ".ARM.exidx",
+            SectionKind::Extab => ".ARM.extab",
         }
     }
 }
@@ -50,6 +56,8 @@ pub enum CfiErrorKind {
     UnknownAugmentation(u8),
     /// A pointer encoding (`DW_EH_PE_*`) that is not known or makes no sense here.
     UnknownPointerEncoding(u8),
+    /// A personality routine (of `.ARM.extab`) that is not known.
+    UnknownPersonality(u8),
     /// A call-frame instruction that is not known.
     UnknownInstruction(u8),
     /// A call-frame instruction where it is not allowed.
@@ -71,6 +79,9 @@ impl fmt::Display for CfiError {
             }
             CfiErrorKind::UnknownPointerEncoding(encoding) => {
                 write!(f, "unknown pointer encoding {encoding:#04x}")
+            }
+            CfiErrorKind::UnknownPersonality(number) => {
+                write!(f, "unknown personality routine {number:#04x}")
             }
             CfiErrorKind::UnknownInstruction(op) => write!(f, "unknown call-frame instruction {op:#04x}"),
             CfiErrorKind::MisplacedInstruction(op) => write!(f, "misplaced call-frame instruction {op:#04x}"),

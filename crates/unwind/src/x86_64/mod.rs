@@ -30,7 +30,7 @@ pub const FP: u16 = RBP;
 pub struct X86_64;
 
 /// Integer registers by DWARF number (0..=15, 16 = `rip`).
-pub type Registers = crate::registers::Registers<X86_64>;
+pub type Registers = crate::registers::RegisterSet<X86_64>;
 
 impl Architecture for X86_64 {
     type Values = [u64; COUNT as usize];

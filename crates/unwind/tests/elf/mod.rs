@@ -31,6 +31,14 @@ pub fn sections(data: &[u8]) -> Option<Sections<Vec<u8>>> {
     })
 }
 
+/// The addresses that hold code.
+pub fn code(data: &[u8]) -> Option<std::ops::Range<u64>> {
+    let file = object::File::parse(data).ok()?;
+    let code = file.sections().filter(|section| section.kind() == object::SectionKind::Text);
+    let ranges: Vec<_> = code.map(|section| section.address()..section.address() + section.size()).collect();
+    Some(ranges.iter().map(|range| range.start).min()?..ranges.iter().map(|range| range.end).max()?)
+}
+
 /// What to subtract from an executable mapping's start minus its file offset to get the bias: stated address minus file
 /// offset of the segment that holds `offset`. Segments may share a page, so only those with code count.
 pub fn stated_minus_offset(data: &[u8], offset: u64) -> Option<u64> {

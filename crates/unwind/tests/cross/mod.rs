@@ -1,0 +1,246 @@
+//! Runs programs of other architectures under qemu and unwinds what they write of themselves, for tests.
+//!
+//! The truth is the program's own: what the `_Unwind_Backtrace` of its compiler finds at the same moment.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plumb_unwind::{
+    Architecture, Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, RegisterSet, Walked,
+    walk,
+};
+
+use crate::elf;
+
+/// What begins a record of `programs/depths.c`.
+const MAGIC: u64 = 0x6465_7074;
+/// How many orders of functions each program is run with.
+const SEEDS: u32 = 4;
+
+/// How an architecture's programs are made and run.
+pub struct Tools {
+    pub compiler: &'static str,
+    pub emulator: &'static str,
+}
+
+/// A directory of its own that goes with the value.
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// One moment of a program.
+pub struct Moment {
+    pub registers: Vec<u64>,
+    /// What the program's own unwinder found; the first is where it was called.
+    pub pcs: Vec<u64>,
+    pub memory: Pieces,
+}
+
+/// Copied memory: address and bytes.
+#[derive(Clone, Default)]
+pub struct Pieces(Vec<(u64, Vec<u8>)>);
+
+impl Memory for Pieces {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        for (start, bytes) in &self.0 {
+            let found =
+                at.0.checked_sub(*start).and_then(|offset| bytes.get(usize::try_from(offset).ok()?..));
+            if let Some(word) = found.and_then(|rest| rest.first_chunk::<8>()) {
+                return Ok(u64::from_le_bytes(*word));
+            }
+        }
+        Err(ReadError::Unreadable)
+    }
+
+    fn read_u32(&mut self, at: Avma) -> Result<u32, ReadError> {
+        for (start, bytes) in &self.0 {
+            let found =
+                at.0.checked_sub(*start).and_then(|offset| bytes.get(usize::try_from(offset).ok()?..));
+            if let Some(word) = found.and_then(|rest| rest.first_chunk::<4>()) {
+                return Ok(u32::from_le_bytes(*word));
+            }
+        }
+        Err(ReadError::Unreadable)
+    }
+}
+
+/// A program that is linked statically to where it runs.
+struct Program {
+    module: Module<Vec<u8>>,
+    code: std::ops::Range<u64>,
+}
+
+impl CodeMap for Program {
+    type Bytes = Vec<u8>;
+
+    fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
+        if self.code.contains(&pc.0) {
+            Located::Module { module: &self.module, bias: 0 }
+        } else {
+            // The emulator's code to return from signals, if any is.
+            Located::NoInfo
+        }
+    }
+}
+
+/// What was compared.
+#[derive(Default, Debug)]
+pub struct Counts {
+    pub depths: usize,
+    pub frames: usize,
+    /// Frames beyond those that the program's own unwinder shows.
+    pub beyond: usize,
+    /// Return addresses that are not stored as they are (signatures, Thumb state).
+    pub disguised: usize,
+    pub by_convention: usize,
+    pub links: usize,
+}
+
+/// What is missing here, if the tools can't be used.
+pub fn lacks(tools: &Tools) -> Option<String> {
+    let runs = |tool: &str, argument: &str| {
+        let output = Command::new(tool).arg(argument).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    // A compiler that does not find the library repeats its name.
+    match runs(tools.compiler, "-print-file-name=libc.a") {
+        None => Some(format!("{} is not on this machine, skipped", tools.compiler)),
+        Some(library) if !Path::new(&library).is_absolute() => {
+            Some(format!("{} has no C library to link with on this machine, skipped", tools.compiler))
+        }
+        Some(_) => match runs(tools.emulator, "--version") {
+            None => Some(format!("{} is not on this machine, skipped", tools.emulator)),
+            Some(_) => None,
+        },
+    }
+}
+
+/// Compiles `programs/depths.c` with `flags`, runs it and compares each of its moments.
+pub fn compare<A: Architecture>(tools: &Tools, flags: &[&str]) -> Counts {
+    static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let name = format!("plumb-cross-{}-{number}", std::process::id());
+    let directory = Directory(std::env::temp_dir().join(name));
+    std::fs::create_dir_all(&directory.0).expect("a directory for temporary files");
+    let path = directory.0.join("depths");
+    compile(tools, flags, &path);
+    let data = std::fs::read(&path).expect("the compiler made it");
+    let sections = elf::sections(&data).expect("an ELF file");
+    let program = Program { module: Module::new(sections), code: elf::code(&data).expect("it has code") };
+    let mut counts = Counts::default();
+    let mut cache = Cache::default();
+    for seed in 1..=SEEDS {
+        let output = Command::new(tools.emulator)
+            .arg(&path)
+            .arg(seed.to_string())
+            .output()
+            .expect("the emulator runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{flags:?}: {} {said}", output.status);
+        for moment in moments::<A>(&output.stdout) {
+            check::<A>(&program, &moment, &mut cache, &mut counts, &data);
+        }
+    }
+    println!("{} {flags:?}: {counts:?}", tools.compiler);
+    counts
+}
+
+fn compile(tools: &Tools, flags: &[&str], to: &Path) {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/depths.c");
+    let status = Command::new(tools.compiler)
+        .args(["-static", "-pthread", "-fomit-frame-pointer"])
+        .args(flags)
+        .arg("-o")
+        .arg(to)
+        .arg(source)
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "{flags:?}");
+}
+
+/// Decodes what the program wrote.
+fn moments<A: Architecture>(bytes: &[u8]) -> Vec<Moment> {
+    let mut words = bytes.chunks_exact(A::WORD as usize).map(|word| {
+        let mut wide = [0; 8];
+        wide[..word.len()].copy_from_slice(word);
+        u64::from_le_bytes(wide)
+    });
+    let mut moments = Vec::new();
+    while let Some(magic) = words.next() {
+        assert_eq!(magic, MAGIC);
+        let mut next = || words.next().expect("the record is whole");
+        let mut list = |count: u64| (0..count).map(|_| next()).collect::<Vec<_>>();
+        let count = list(1)[0];
+        let registers = list(count);
+        let count = list(1)[0];
+        let pcs = list(count);
+        let count = list(1)[0];
+        let pieces = (0..count).map(|_| {
+            let head = list(2);
+            let words = list(head[1]);
+            (head[0], words.iter().flat_map(|word| word.to_le_bytes()[..A::WORD as usize].to_vec()).collect())
+        });
+        let memory = Pieces(pieces.collect());
+        moments.push(Moment { registers, pcs, memory });
+    }
+    moments
+}
+
+/// Unwinds one moment with a cache that is warm and with a new one.
+fn check<A: Architecture>(
+    program: &Program,
+    moment: &Moment,
+    cache: &mut Cache,
+    counts: &mut Counts,
+    data: &[u8],
+) {
+    let mut start = RegisterSet::<A>::new(0, 0);
+    for (number, &value) in (0..).zip(&moment.registers) {
+        start.set(number, value);
+    }
+    let mut frames = Vec::new();
+    for cache in [cache, &mut Cache::default()] {
+        let mut memory = moment.memory.clone();
+        let end = walk(program, &mut memory, cache, &start, 1000, &mut frames);
+        // libgcc shows the address 0 of a caller that does not exist.
+        let truth: Vec<u64> = moment.pcs.iter().copied().filter(|&pc| pc != 0).collect();
+        let ours: Vec<u64> = frames.iter().map(|frame| frame.pc.0).collect();
+        let shown = ours.len().min(truth.len());
+        // Both walks begin in the same function, but not at the same instruction.
+        let equal = shown > 1 && ours[1..shown] == truth[1..shown] && ours.len() >= truth.len();
+        // The unwinder of 32-bit ARM does not show the outermost function.
+        let beyond = ours.len().saturating_sub(truth.len());
+        assert!(
+            equal && end == End::Root && beyond <= usize::from(A::WORD == 4),
+            "{end:?}\nours {}\ntruth {}",
+            named(&ours, data),
+            named(&truth, data)
+        );
+        counts.beyond += beyond;
+    }
+    counts.depths += 1;
+    counts.frames += frames.len();
+    count_kinds::<A>(&frames, &mut moment.memory.clone(), counts);
+}
+
+fn count_kinds<A: Architecture>(frames: &[Walked], memory: &mut Pieces, counts: &mut Counts) {
+    for frame in &frames[1..] {
+        counts.by_convention += usize::from(frame.found == Method::FramePointer);
+        counts.links += usize::from(frame.slot == Avma(0) && frame.is_return);
+        if frame.slot != Avma(0) {
+            let stored = if A::WORD == 8 {
+                memory.read_u64(frame.slot)
+            } else {
+                memory.read_u32(frame.slot).map(u64::from)
+            };
+            counts.disguised += usize::from(stored != Ok(frame.pc.0));
+        }
+    }
+}
+
+fn named(pcs: &[u64], data: &[u8]) -> String {
+    pcs.iter().map(|&pc| format!("\n  {pc:#x} {}", elf::symbol(data, pc))).collect()
+}
