@@ -135,28 +135,55 @@ fn the_table_of_all_rows_says_what_gimli_says() {
     });
 }
 
+/// Holds a table against all rows at the addresses after calls.
+fn check_after_calls(name: &str, file: &File, table: &Table) {
+    let table = Table::from_bytes(&table.to_bytes()).expect("what was written is read");
+    let (mut calls, mut wrong) = (0, Vec::new());
+    file.each_row(|_, expected, returns| {
+        calls += returns.len();
+        let is_wrong = |after: &&u64| table.lookup(Svma(**after - 1)) != expected;
+        wrong.extend(returns.iter().filter(is_wrong).map(|after| format!("{after:#x}: {expected:?}")));
+    });
+    println!("{name}: {calls} calls, {} wrong, {} rows, {} bytes", wrong.len(), table.rows(), table.size());
+    let shown = wrong.iter().take(10).collect::<Vec<_>>();
+    assert!(shown.is_empty(), "{name}: {shown:#?}");
+    assert!(calls > 0);
+}
+
 #[test]
 fn tables_by_length_are_right_after_every_call() {
     each_file(|name, file| {
-        let module = Module::new(file.sections.clone());
-        let table = Table::by_length(&module).unwrap();
-        let table = Table::from_bytes(&table.to_bytes()).unwrap();
-        let (mut calls, mut wrong) = (0, Vec::new());
-        file.each_row(|_, expected, returns| {
-            calls += returns.len();
-            let is_wrong = |after: &&u64| table.lookup(Svma(**after - 1)) != expected;
-            wrong.extend(returns.iter().filter(is_wrong).map(|after| format!("{after:#x}: {expected:?}")));
-        });
-        println!(
-            "{name}: {calls} calls, {} wrong, {} rows, {} bytes",
-            wrong.len(),
-            table.rows(),
-            table.size()
-        );
-        let shown = wrong.iter().take(10).collect::<Vec<_>>();
-        assert!(shown.is_empty(), "{name}: {shown:#?}");
-        assert!(calls > 0);
+        let table = Table::by_length(&Module::new(file.sections.clone())).unwrap();
+        check_after_calls(name, file, &table);
     });
+}
+
+#[test]
+fn tables_of_calls_are_right_after_every_call() {
+    each_file(|name, file| {
+        let module = Module::new(file.sections.clone());
+        let table = Table::of_calls(&module, &mut calls::code(&file.data)[..]).unwrap();
+        check_after_calls(name, file, &table);
+        // What the size is good for: as many rows as `by_length` keeps could be had without the code.
+        assert!(table.rows() < Table::by_length(&module).unwrap().rows(), "{name}");
+    });
+}
+
+#[test]
+fn rows_are_where_lookups_find_them() {
+    let Some(file) = File::open("/usr/bin/python3.11") else {
+        println!("no python on this machine, skipped");
+        return;
+    };
+    let table = Table::of_all(&Module::new(file.sections)).unwrap().with_build_id(b"of this file");
+    assert!(table.is_of(b"of this file") && !table.is_of(b"of another"));
+    let rows: Vec<_> = table.iter().collect();
+    assert_eq!(rows.len(), table.rows());
+    assert!(rows.is_sorted_by(|a, b| a.0 < b.0));
+    for (address, rule) in rows {
+        let odd = rule == Rule::only(Kind::Odd);
+        assert_eq!(table.lookup(address), if odd { Lookup::Odd } else { Lookup::Rule(rule) }, "{address:?}");
+    }
 }
 
 /// Whatever bytes there are: a table of which each lookup is answered, or an error.

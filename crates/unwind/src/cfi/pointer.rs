@@ -25,6 +25,8 @@ impl Encoding {
     pub(crate) const ABSOLUTE: Encoding = Encoding(0);
     /// There is no pointer.
     pub(crate) const OMIT: Encoding = Encoding(0xff);
+    /// Four signed bytes relative to themselves: what compilers write into `.eh_frame`.
+    pub(crate) const PC_REL_SDATA4: Encoding = Encoding(0x1b);
     /// Four signed bytes relative to the section's base: what linkers write into `.eh_frame_hdr`.
     pub(crate) const DATA_REL_SDATA4: Encoding = Encoding(0x3b);
 

@@ -4,59 +4,62 @@
 /// The longest LEB128 number that is read, as in the decoder of single rows.
 const MAX_LEB: u32 = 16;
 
-/// The bytes that are left.
-#[derive(Clone, Copy)]
-pub(super) struct Code<'a>(pub(super) &'a [u8]);
+/// The bytes that are left. An iterator, because that has one register to change for a byte, where a slice has two.
+#[derive(Clone)]
+pub(super) struct Code<'a>(core::slice::Iter<'a, u8>);
 
-impl Code<'_> {
+impl<'a> Code<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Code(bytes.iter())
+    }
+
+    /// How many bytes are left.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     #[inline(always)]
     pub(super) fn byte(&mut self) -> Option<u8> {
-        let (&byte, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(byte)
+        self.0.next().copied()
     }
 
     #[inline(always)]
     pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (array, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
+        let (array, rest) = self.0.as_slice().split_first_chunk()?;
+        self.0 = rest.iter();
         Some(*array)
     }
 
     pub(super) fn skip(&mut self, count: u64) -> Option<()> {
-        self.0 = self.0.get(usize::try_from(count).ok()?..)?;
+        self.0 = self.0.as_slice().get(usize::try_from(count).ok()?..)?.iter();
         Some(())
     }
 
     #[inline(always)]
     pub(super) fn uleb(&mut self) -> Option<u64> {
-        match self.0.split_first()? {
-            (&byte, rest) if byte < 0x80 => {
-                self.0 = rest;
-                Some(byte.into())
-            }
-            _ => self.long().map(|(value, _)| value),
-        }
+        let low = self.byte()?;
+        if low < 0x80 { Some(low.into()) } else { self.rest(low).map(|(value, _)| value) }
     }
 
     pub(super) fn sleb(&mut self) -> Option<i64> {
-        let (value, bits) = self.long()?;
+        let low = self.byte()?;
+        let (value, bits) = self.rest(low)?;
         let sign = bits < 64 && value >> (bits - 1) & 1 != 0;
         Some(if sign { (value | u64::MAX << bits) as i64 } else { value as i64 })
     }
 
-    /// A number and how many bits were written.
+    /// The number that begins with `byte`, and how many bits were written.
     #[inline(never)]
-    fn long(&mut self) -> Option<(u64, u32)> {
+    fn rest(&mut self, mut byte: u8) -> Option<(u64, u32)> {
         let mut value = 0;
         for shift in (0..7 * MAX_LEB).step_by(7) {
-            let byte = self.byte()?;
             if shift < 64 {
                 value |= u64::from(byte & 0x7f) << shift;
             }
             if byte & 0x80 == 0 {
                 return Some((value, shift + 7));
             }
+            byte = self.byte()?;
         }
         None
     }

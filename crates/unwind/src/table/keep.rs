@@ -1,25 +1,35 @@
 //! Which rows of a function a table keeps.
 
-use super::state::State;
+use core::ops::Range;
+
+use super::machine::Around;
 
 /// Decides which rows are worth keeping. A row that is not kept answers as the one before it.
 pub(super) trait Keep {
-    /// A row within a function, with the states before and after; `None` at the function's end.
-    fn row(&mut self, start: u64, end: u64, before: State, state: State, after: Option<State>) -> bool;
+    /// Whether it is easier to decide than to tell what a row says.
+    const IS_EASY: bool;
+    /// Shorter rows are not kept.
+    const SHORTEST: u64;
+
+    /// A row within a function.
+    fn row(&mut self, range: Range<u64>, states: Around) -> bool;
     /// Code between functions.
-    fn gap(&mut self, start: u64, end: u64) -> bool;
+    fn gap(&mut self, range: Range<u64>) -> bool;
 }
 
 /// Keeps all.
 pub(super) struct All;
 
 impl Keep for All {
+    const IS_EASY: bool = true;
+    const SHORTEST: u64 = 1;
+
     #[inline(always)]
-    fn row(&mut self, _: u64, _: u64, _: State, _: State, _: Option<State>) -> bool {
+    fn row(&mut self, _: Range<u64>, _: Around) -> bool {
         true
     }
 
-    fn gap(&mut self, _: u64, _: u64) -> bool {
+    fn gap(&mut self, _: Range<u64>) -> bool {
         true
     }
 }
@@ -30,7 +40,7 @@ impl Keep for All {
 pub(super) struct ByLength;
 
 /// `call *%rax`
-const SHORTEST_CALL: u64 = 2;
+pub(super) const SHORTEST_CALL: u64 = 2;
 /// `push %rax`, `pop %rax`
 const PUSH: u64 = 1;
 /// `sub $8,%rsp`, `lea`
@@ -43,36 +53,40 @@ const MOVE: u64 = 3;
 const ALIGNMENT: u64 = 16;
 
 impl Keep for ByLength {
+    const IS_EASY: bool = true;
+    const SHORTEST: u64 = SHORTEST_CALL;
+
     #[inline(always)]
-    fn row(&mut self, start: u64, end: u64, before: State, state: State, after: Option<State>) -> bool {
-        let length = end - start;
+    fn row(&mut self, range: Range<u64>, states: Around) -> bool {
+        let length = range.end - range.start;
         if length >= SHORTEST_CALL + SUB_LONG {
             return true;
         }
-        length >= SHORTEST_CALL && length >= SHORTEST_CALL + shortest_end(before, state, after)
+        length >= SHORTEST_CALL + shortest_end(states)
     }
 
-    fn gap(&mut self, start: u64, end: u64) -> bool {
-        end - start >= ALIGNMENT || !end.is_multiple_of(ALIGNMENT)
+    fn gap(&mut self, range: Range<u64>) -> bool {
+        range.end - range.start >= ALIGNMENT || !range.end.is_multiple_of(ALIGNMENT)
     }
 }
 
-/// The length of the shortest instruction that can have made `after` of `state`; 0 if it may have been none.
+/// The length of the shortest instruction that can have ended a row; 0 if it may have been none.
 #[inline]
-fn shortest_end(before: State, state: State, after: Option<State>) -> u64 {
-    let Some(after) = after.filter(|after| !after.jumped() && !state.jumped()) else { return 0 };
-    if !before.same_base(state) {
-        return 0;
-    }
-    let led_here = i64::from(state.offset()) - i64::from(before.offset());
-    let leads_on = i64::from(after.offset()) - i64::from(state.offset());
-    if !state.same_base(after) {
-        return if led_here > 0 && leads_on == 0 && state.on_sp() { MOVE } else { 0 };
-    }
-    match (led_here, leads_on) {
-        (1.., 8) | (..=-1, -8) => PUSH,
-        (1.., 9..=128) => SUB,
-        (1.., 129..) => SUB_LONG,
-        _ => 0,
+fn shortest_end(states: Around) -> u64 {
+    let Some(after) = states.after else { return 0 };
+    let here = states.here.change_from(states.before);
+    let on = after.change_from(states.here);
+    if here > 0 {
+        match on {
+            8 => PUSH,
+            9..=128 => SUB,
+            129.. => SUB_LONG,
+            _ if after.is_moved_from(states.here) => MOVE,
+            _ => 0,
+        }
+    } else if here < 0 && on == -8 {
+        PUSH
+    } else {
+        0
     }
 }

@@ -149,6 +149,13 @@ fn array<const N: usize>(bytes: &[u8; HEADER], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
 }
 
+/// The part of a build id that a table has room for.
+pub(super) fn short(build_id: &[u8]) -> [u8; 20] {
+    let mut short = [0; 20];
+    short.iter_mut().zip(build_id).for_each(|(to, from)| *to = *from);
+    short
+}
+
 fn split<const N: usize>(bytes: &[u8], count: usize) -> Result<(&[[u8; N]], &[u8]), LoadError> {
     let size = count.checked_mul(N).ok_or(LoadError::Truncated)?;
     let (part, rest) = bytes.split_at_checked(size).ok_or(LoadError::Truncated)?;
@@ -163,7 +170,7 @@ pub(super) fn bits(rule: Rule) -> u64 {
 }
 
 /// The rule, if it is one that tables have.
-fn rule_of(bits: u64) -> Option<Rule> {
+pub(super) fn rule_of(bits: u64) -> Option<Rule> {
     let kinds = [Kind::Sp, Kind::Fp, Kind::Odd, Kind::Root, Kind::MissingHere];
     let kind = kinds.into_iter().find(|&kind| kind as u64 == bits & 0xff)?;
     let rule = Rule { kind, ra: (bits >> 8) as i8, fp: (bits >> 16) as i16, value: (bits >> 32) as i32 };

@@ -28,264 +28,321 @@ pub(super) struct Common {
 
 /// Where the rows go.
 pub(super) trait Rows {
-    /// The row `start..end`, not empty. `before` is the state of the row before; `after` that of the next row, `None` at
-    /// the function's end.
-    fn row(&mut self, start: u64, end: u64, before: State, state: State, after: Option<State>);
+    /// Shorter rows are not asked for.
+    const SHORTEST: u64;
+
+    /// A row, and what there is before and after it.
+    fn row(&mut self, range: Range<u64>, states: Around);
+}
+
+/// A row's state and those of its neighbours.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around {
+    /// The same as `here` if no instruction led here.
+    pub(super) before: State,
+    pub(super) here: State,
+    /// `None` at the function's end.
+    pub(super) after: Option<State>,
 }
 
 /// The row whose end was not reached yet.
 struct Open {
     start: u64,
-    state: State,
     before: State,
+    state: State,
 }
 
 impl Open {
-    /// Ends the row at `location` if the state has changed.
+    /// Ends the row at `location`, because `next` is something else.
     #[inline(always)]
-    fn advance<R: Rows>(&mut self, state: &mut State, location: u64, rows: &mut R) {
-        if state.says(self.state) {
-            return;
+    fn close<R: Rows>(&mut self, next: State, location: u64, rows: &mut R) {
+        let length = location - self.start;
+        if length >= R::SHORTEST {
+            let states = Around { before: self.before, here: self.state, after: Some(next) };
+            rows.row(self.start..location, states);
         }
-        if self.start < location {
-            rows.row(self.start, location, self.before, self.state, Some(*state));
-            self.before = self.state;
-        } else {
-            // No instruction led here.
-            self.before = *state;
-        }
+        self.before = if length == 0 { next } else { self.state };
         self.start = location;
-        self.state = *state;
-        state.stay();
+        self.state = next;
+    }
+
+    /// Gives the last row, up to `end`, where the instructions end.
+    #[inline(always)]
+    fn end<R: Rows>(mut self, state: State, location: u64, end: u64, rows: &mut R) -> u64 {
+        if !state.says(self.state) && location < end {
+            self.close(state, location, rows);
+        }
+        self.fail(end, rows)
+    }
+
+    /// Gives the last row, up to where it is known to hold. What is returned is that.
+    #[inline(always)]
+    fn fail<R: Rows>(self, location: u64, rows: &mut R) -> u64 {
+        if location - self.start >= R::SHORTEST {
+            let states = Around { before: self.before, here: self.state, after: None };
+            rows.row(self.start..location, states);
+        }
+        location
     }
 }
 
 /// A function's instructions.
 #[derive(Clone)]
 pub(super) struct Function<'a> {
-    pub(super) frames: Frames<'a>,
-    /// Stated addresses, end exclusive.
+    pub(super) frames: &'a Frames<'a>,
+    /// Stated addresses, end exclusive; no more than [`LAST_ADDRESS`].
     pub(super) range: Range<u64>,
     /// Where in the section its instructions are.
     pub(super) code: Range<usize>,
 }
 
-/// The state while instructions run.
+/// Functions beyond it are not looked at, so that no short advance overflows.
+pub(super) const LAST_ADDRESS: u64 = u64::MAX >> 1;
+/// The largest unit that code advances in.
+pub(super) const MAX_ALIGNMENT: u64 = 1 << 16;
+
+/// Runs instructions. What it holds is the states that were remembered.
 pub(super) struct Machine {
-    state: State,
-    /// Where the instructions have got to.
-    location: u64,
     remembered: [State; MAX_REMEMBERED],
     depth: usize,
+}
+
+/// What a rare instruction does.
+enum Effect {
+    State(State),
+    /// It goes on from there.
+    Location(u64),
 }
 
 impl Machine {
     /// Ready for any number of functions.
     pub(super) fn new() -> Self {
-        Machine { state: State::NOTHING, location: 0, remembered: [State::NOTHING; MAX_REMEMBERED], depth: 0 }
+        Machine { remembered: [State::NOTHING; MAX_REMEMBERED], depth: 0 }
     }
 
     /// The state after the instructions of a CIE; `None` if they are damaged.
     pub(super) fn initial(&mut self, function: &Function<'_>, common: &Common) -> Option<State> {
-        (self.state, self.location, self.depth) = (State::NOTHING, 0, 0);
+        self.depth = 0;
+        let mut state = State::NOTHING;
         let mut code = function.code();
         while let Some(op) = code.byte() {
-            // Nothing can be restored to what the CIE says before it has said it.
-            if op >> 6 == 3 || op == RESTORE_EXTENDED {
-                return None;
+            match op {
+                // Nothing can be restored to what the CIE says before it has said it.
+                0xc0..=0xff | RESTORE_EXTENDED => return None,
+                0x00 | 0x40..=0x7f => {}
+                0x02 => code.skip(1)?,
+                0x03 => code.skip(2)?,
+                0x04 => code.skip(4)?,
+                0x0e => state = state.with_offset(code.uleb()? as i64)?,
+                0x80..=0xbf => {
+                    let offset = common.factored(code.uleb()? as i64);
+                    state.saved(u64::from(op & 0x3f), offset);
+                }
+                _ => {
+                    if let Effect::State(new) = self.rare(op, state, &mut code, function, common)? {
+                        state = new;
+                    }
+                }
             }
-            self.step(op, &mut code, function, common)?;
         }
-        Some(self.state)
+        Some(state)
     }
 
     /// Gives the rows of a function to `rows`. What is returned is where they end: before the function's end if the
-    /// instructions are damaged.
+    /// instructions are damaged (DWARF 5 §6.4.2 and §7.24, and GNU's own). What is frequent is here, the rest in
+    /// `rare`; all is in local variables, which the compiler keeps in registers.
     #[inline(always)]
     pub(super) fn run<R: Rows>(&mut self, function: &Function<'_>, common: &Common, rows: &mut R) -> u64 {
         let Range { start, end } = function.range;
-        (self.state, self.location, self.depth) = (common.initial, start, 0);
+        self.depth = 0;
+        let mut state = common.initial;
+        let mut location = start;
         let mut code = function.code();
-        let mut open = Open { start, state: common.initial, before: common.initial.smaller() };
-        let mut is_whole = true;
+        // A function begins as if something had been pushed.
+        let mut open = Open { start, before: state.popped(), state };
         while let Some(op) = code.byte() {
-            if matches!(op, 0x40..=0x7f | 0x01..=0x04 | 0x1d) {
-                open.advance(&mut self.state, self.location, rows);
+            let low = op & 0x3f;
+            let delta = if op < 0x40 {
+                if op == 0x0e {
+                    let new = code.uleb().and_then(|offset| state.with_offset(offset as i64));
+                    let Some(new) = new else { return open.fail(location, rows) };
+                    state = new;
+                    continue;
+                }
+                if op == 0 {
+                    continue;
+                }
+                // The other way round, `code` could not be in registers.
+                let mut rest = code.clone();
+                let effect = self.slow(op, state, location, &mut rest, function, common);
+                code = rest;
+                match effect {
+                    Some(Effect::State(new)) => {
+                        state = new;
+                        continue;
+                    }
+                    Some(Effect::Location(new)) => new - location,
+                    None => return open.fail(location, rows),
+                }
+            } else if op < 0x80 {
+                u64::from(low) * common.code_alignment
+            } else if op < 0xc0 {
+                let Some(offset) = code.uleb() else { return open.fail(location, rows) };
+                if State::tracks(low) {
+                    state.saved(low.into(), common.factored(offset as i64));
+                }
+                continue;
+            } else {
+                state.restore(low.into(), common.initial);
+                continue;
+            };
+            if !state.says(open.state) {
+                open.close(state, location, rows);
+                state = state.settled();
             }
-            if self.step(op, &mut code, function, common).is_none() {
-                is_whole = false;
+            location += delta;
+            if location >= end {
                 break;
             }
-            if self.location >= end {
-                break;
-            }
         }
-        // Nothing is known from where the instructions failed.
-        let end = if is_whole { end } else { self.location.min(end) };
-        if is_whole {
-            open.advance(&mut self.state, self.location, rows);
-        }
-        if open.start < end {
-            rows.row(open.start, end, open.before, open.state, None);
-        }
-        end
+        open.end(state, location, end, rows)
     }
 
-    /// Runs one instruction (DWARF 5 §6.4.2 and §7.24, and GNU's own). `None` if it is damaged.
-    #[inline(always)]
-    fn step(&mut self, op: u8, code: &mut Code<'_>, function: &Function<'_>, common: &Common) -> Option<()> {
-        let low = u64::from(op & 0x3f);
+    /// What is not frequent; `None` if it is damaged.
+    #[inline(never)]
+    fn slow(
+        &mut self,
+        op: u8,
+        state: State,
+        location: u64,
+        code: &mut Code<'_>,
+        function: &Function<'_>,
+        common: &Common,
+    ) -> Option<Effect> {
+        // Up to 2^48: what is added to an address below LAST_ADDRESS fits.
+        let advanced = |delta: u64| {
+            Some(Effect::Location(location.checked_add(delta.checked_mul(common.code_alignment)?)?))
+        };
         match op {
-            // advance_loc, advance_loc1, advance_loc2
-            0x40..=0x7f => self.advance(low, common),
-            0x02 => {
-                let delta = code.byte()?;
-                self.advance(delta.into(), common)
-            }
-            0x03 => {
-                let delta = u16::from_le_bytes(code.array()?);
-                self.advance(delta.into(), common)
-            }
-            // offset
-            0x80..=0xbf => {
-                let offset = code.uleb()? as i64;
-                self.state.saved(low, offset.wrapping_mul(common.data_alignment));
-                Some(())
-            }
-            // restore
-            0xc0..=0xff => {
-                self.state.restore(low, common.initial);
-                Some(())
-            }
-            // nop
-            0x00 => Some(()),
-            // def_cfa_offset
-            0x0e => {
-                let offset = code.uleb()? as i64;
-                self.cfa_offset(offset)
-            }
-            _ => self.rare(op, code, function, common),
+            // advance_loc1, advance_loc2, advance_loc4, MIPS_advance_loc8
+            0x02 => advanced(code.byte()?.into()),
+            0x03 => advanced(u16::from_le_bytes(code.array()?).into()),
+            0x04 => advanced(u32::from_le_bytes(code.array()?).into()),
+            0x1d => advanced(u64::from_le_bytes(code.array()?)),
+            _ => match self.rare(op, state, code, function, common)? {
+                Effect::Location(new) if new < location => None,
+                effect => Some(effect),
+            },
         }
-    }
-
-    #[inline(always)]
-    fn advance(&mut self, delta: u64, common: &Common) -> Option<()> {
-        self.location = self.location.checked_add(delta.checked_mul(common.code_alignment)?)?;
-        Some(())
-    }
-
-    #[inline(always)]
-    fn cfa_offset(&mut self, offset: i64) -> Option<()> {
-        if !self.state.has_base() {
-            return None;
-        }
-        self.state.set_offset(offset);
-        Some(())
     }
 
     #[inline(never)]
-    fn rare(&mut self, op: u8, code: &mut Code<'_>, function: &Function<'_>, common: &Common) -> Option<()> {
-        let factored = |offset: i64| offset.wrapping_mul(common.data_alignment);
+    fn rare(
+        &mut self,
+        op: u8,
+        mut state: State,
+        code: &mut Code<'_>,
+        function: &Function<'_>,
+        common: &Common,
+    ) -> Option<Effect> {
         match op {
             // set_loc
-            0x01 => {
-                let location = function.pointer(code, common)?;
-                (location >= self.location).then(|| self.location = location)?;
-            }
-            // advance_loc4, MIPS_advance_loc8
-            0x04 => self.advance(u32::from_le_bytes(code.array()?).into(), common)?,
-            0x1d => self.advance(u64::from_le_bytes(code.array()?), common)?,
-            RESTORE_EXTENDED => self.state.restore(code.uleb()?, common.initial),
+            0x01 => return function.pointer(code, common).map(Effect::Location),
+            RESTORE_EXTENDED => state.restore(code.uleb()?, common.initial),
             // remember_state, restore_state
             0x0a => {
-                *self.remembered.get_mut(self.depth)? = self.state;
+                *self.remembered.get_mut(self.depth)? = state;
                 self.depth += 1;
             }
             0x0b => {
                 self.depth = self.depth.checked_sub(1)?;
-                self.state = self.remembered.get(self.depth)?.after_jump();
+                state = self.remembered.get(self.depth)?.after_jump();
             }
             // def_cfa, def_cfa_sf
             0x0c | 0x12 => {
                 let register = u16::try_from(code.uleb()?).ok()?;
-                let offset = if op == 0x0c { code.uleb()? as i64 } else { factored(code.sleb()?) };
-                self.state.set_base(register);
-                self.state.set_offset(offset);
+                let offset = if op == 0x0c { code.uleb()? as i64 } else { common.factored(code.sleb()?) };
+                state.set_base(register);
+                state = state.with_offset(offset)?;
             }
             // def_cfa_register
             0x0d => {
                 let register = u16::try_from(code.uleb()?).ok()?;
-                self.state.has_base().then(|| self.state.set_base(register))?;
+                state.has_base().then(|| state.set_base(register))?;
             }
             // def_cfa_expression
             0x0f => {
                 let length = code.uleb()?;
                 code.skip(length)?;
-                self.state.set_no_base();
+                state.set_no_base();
             }
             // def_cfa_offset_sf
-            0x13 => {
-                let offset = factored(code.sleb()?);
-                self.cfa_offset(offset)?;
-            }
+            0x13 => state = state.with_offset(common.factored(code.sleb()?))?,
             // GNU_args_size
             0x2e => code.uleb().map(|_| ())?,
-            _ => self.register(op, code, common)?,
+            _ => register(op, &mut state, code, common)?,
         }
-        Some(())
+        Some(Effect::State(state))
     }
+}
 
-    /// Instructions that say where a register is.
-    fn register(&mut self, op: u8, code: &mut Code<'_>, common: &Common) -> Option<()> {
-        let factored = |offset: i64| offset.wrapping_mul(common.data_alignment);
-        if !matches!(op, 0x05 | 0x07..=0x09 | 0x10 | 0x11 | 0x14..=0x16 | 0x2f) {
-            return None;
+/// Instructions that say where a register is.
+fn register(op: u8, state: &mut State, code: &mut Code<'_>, common: &Common) -> Option<()> {
+    if !matches!(op, 0x05 | 0x07..=0x09 | 0x10 | 0x11 | 0x14..=0x16 | 0x2f) {
+        return None;
+    }
+    let register = code.uleb()?;
+    match op {
+        // offset_extended, offset_extended_sf, GNU_negative_offset_extended
+        0x05 => state.saved(register, common.factored(code.uleb()? as i64)),
+        0x11 => state.saved(register, common.factored(code.sleb()?)),
+        0x2f => state.saved(register, common.factored(code.uleb()? as i64).wrapping_neg()),
+        // undefined
+        0x07 => state.undefined(register),
+        // same_value, which for the frame pointer is what holds where nothing is said
+        0x08 if register == u64::from(RBP) => state.unsaid(register),
+        0x08 => state.odd(register),
+        // register
+        0x09 => {
+            u16::try_from(code.uleb()?).ok()?;
+            state.odd(register);
         }
-        let register = code.uleb()?;
-        match op {
-            // offset_extended, offset_extended_sf, GNU_negative_offset_extended
-            0x05 => self.state.saved(register, factored(code.uleb()? as i64)),
-            0x11 => self.state.saved(register, factored(code.sleb()?)),
-            0x2f => self.state.saved(register, factored(code.uleb()? as i64).wrapping_neg()),
-            // undefined
-            0x07 => self.state.undefined(register),
-            // same_value, which for the frame pointer is what holds where nothing is said
-            0x08 if register == u64::from(RBP) => self.state.unsaid(register),
-            0x08 => self.state.odd(register),
-            // register
-            0x09 => {
-                u16::try_from(code.uleb()?).ok()?;
-                self.state.odd(register);
-            }
-            // val_offset, val_offset_sf: the stack pointer is the CFA where nothing is said
-            0x14 | 0x15 => {
-                let offset = if op == 0x14 { code.uleb()? as i64 } else { factored(code.sleb()?) };
-                match register == u64::from(RSP) && offset == 0 {
-                    true => self.state.unsaid(register),
-                    false => self.state.odd(register),
-                }
-            }
-            // expression, val_expression
-            _ => {
-                let length = code.uleb()?;
-                code.skip(length)?;
-                self.state.odd(register);
+        // val_offset, val_offset_sf: the stack pointer is the CFA where nothing is said
+        0x14 | 0x15 => {
+            let offset = if op == 0x14 { code.uleb()? as i64 } else { common.factored(code.sleb()?) };
+            match register == u64::from(RSP) && offset == 0 {
+                true => state.unsaid(register),
+                false => state.odd(register),
             }
         }
-        Some(())
+        // expression, val_expression
+        _ => {
+            let length = code.uleb()?;
+            code.skip(length)?;
+            state.odd(register);
+        }
+    }
+    Some(())
+}
+
+impl Common {
+    /// `offset` units of data alignment.
+    #[inline(always)]
+    fn factored(&self, offset: i64) -> i64 {
+        offset.wrapping_mul(self.data_alignment)
     }
 }
 
 impl<'a> Function<'a> {
     fn code(&self) -> Code<'a> {
-        Code(self.frames.bytes.get(self.code.clone()).unwrap_or_default())
+        Code::new(self.frames.bytes.get(self.code.clone()).unwrap_or_default())
     }
 
     /// The code address that comes next.
     fn pointer(&self, code: &mut Code<'_>, common: &Common) -> Option<u64> {
         let mut bases = self.frames.bases;
         bases.function = Some(self.range.start);
-        let at = self.code.end.checked_sub(code.0.len())?;
+        let at = self.code.end.checked_sub(code.len())?;
         let mut reader = Reader::new(self.frames.bytes, at, self.frames.kind).up_to(self.code.end);
         let address = common.encoding.read(&mut reader, &bases).ok()?;
         code.skip((reader.position() - at) as u64)?;

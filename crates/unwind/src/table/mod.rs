@@ -3,7 +3,7 @@
 //! A frame that is not the innermost is only ever looked up at the byte before its return address, which is the last
 //! byte of a call. So rows in which no call ends are left out, and a twentieth to a sixth of all rows remains. What a
 //! table says of other addresses is meaningless. [`Table::by_length`] leaves out what is too short to hold a call,
-//! which takes call-frame information alone.
+//! which takes call-frame information alone; [`Table::of_calls`] looks for calls in the code.
 //!
 //! # Layout
 //!
@@ -30,6 +30,7 @@
 //! A row holds up to the next one, also across pages. As a number of four bytes, rows of a page ascend.
 
 mod build;
+mod calls;
 mod code;
 mod functions;
 mod keep;
@@ -40,6 +41,7 @@ mod state;
 
 use core::fmt;
 
+pub use calls::Text;
 pub(crate) use functions::Functions;
 pub use layout::LoadError;
 
@@ -124,6 +126,15 @@ impl Table {
         build::build(module, Content::ByLength, keep::ByLength)
     }
 
+    /// The rows in which a call ends, going by the code. An address after a call is answered as all rows would.
+    pub fn of_calls<B, T>(module: &Module<B>, text: &mut T) -> Result<Table, TableError>
+    where
+        B: AsRef<[u8]>,
+        T: Text + ?Sized,
+    {
+        build::build(module, Content::Calls, calls::ByCalls::new(text))
+    }
+
     /// What holds for the call that ends with the byte at `call`: for the byte before a return address.
     #[inline]
     pub fn lookup(&self, call: Svma) -> Lookup {
@@ -146,6 +157,29 @@ impl Table {
         let row = before + rows.partition_point(|&row| row <= low);
         let row = self.rows.get(row.checked_sub(1)?)?;
         self.rules.get((row & u32::from(u16::MAX)) as usize).copied()
+    }
+
+    /// The same table, as one of the file with this build id.
+    pub fn with_build_id(mut self, build_id: &[u8]) -> Table {
+        self.build_id = layout::short(build_id);
+        self
+    }
+
+    /// Whether it is of the file with this build id.
+    pub fn is_of(&self, build_id: &[u8]) -> bool {
+        self.build_id == layout::short(build_id)
+    }
+
+    /// The rows: where each begins, and its rule.
+    pub fn iter(&self) -> impl Iterator<Item = (Svma, Rule)> {
+        let ends = self.pages.iter().skip(1).copied().chain([u32::MAX]);
+        let mut pages = (0_u64..).zip(ends).peekable();
+        self.rows.iter().zip(0_u32..).filter_map(move |(&row, index)| {
+            while pages.next_if(|&(_, end)| end <= index).is_some() {}
+            let offset = (pages.peek()?.0 << PAGE_BITS) + u64::from(row >> PAGE_BITS);
+            let rule = self.rules.get((row & u32::from(u16::MAX)) as usize)?;
+            Some((Svma(self.base.wrapping_add(offset)), *rule))
+        })
     }
 
     /// Which rows it has.

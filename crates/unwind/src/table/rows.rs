@@ -1,8 +1,6 @@
 //! Collects the rows of a table: each where it begins, equal neighbours as one, each rule once.
 
-use super::layout::bits;
 use super::{PAGE_BITS, TableError};
-use crate::rule::Rule;
 
 /// Pages of the widest table: files of 4 GiB. A table has an entry for each page, also for those without code.
 pub(super) const MAX_PAGES: usize = 1 << 16;
@@ -19,15 +17,21 @@ pub(super) struct Collected {
     /// Address in the page and number of the rule.
     pub(super) rows: Vec<u32>,
     pub(super) rules: Rules,
-    last: Option<Rule>,
+    last: Option<u64>,
     error: Option<TableError>,
 }
 
 impl Collected {
+    /// Whether the last row says this.
+    #[inline(always)]
+    pub(super) fn says(&self, rule: u64) -> bool {
+        self.last == Some(rule)
+    }
+
     /// Says what holds from `start` on.
     #[inline]
-    pub(super) fn push(&mut self, start: u64, rule: Rule) {
-        if self.last == Some(rule) {
+    pub(super) fn push(&mut self, start: u64, rule: u64) {
+        if self.says(rule) {
             return;
         }
         self.last = Some(rule);
@@ -63,10 +67,10 @@ impl Collected {
     }
 }
 
-/// Rules by number and numbers by rule.
+/// Rules by number and numbers by rule. A rule is its eight bytes, as a number.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    pub(super) list: Vec<Rule>,
+    pub(super) list: Vec<u64>,
     /// Numbers in the order of hashes of their rules, with gaps; a power of two long, at most half full.
     slots: Vec<u16>,
 }
@@ -75,7 +79,7 @@ impl Rules {
     const NONE: u16 = MAX_RULES as u16;
 
     #[inline]
-    fn index(&mut self, rule: Rule) -> Option<u16> {
+    fn index(&mut self, rule: u64) -> Option<u16> {
         let mask = self.slots.len().wrapping_sub(1);
         let mut slot = hash(rule) & mask;
         while let Some(&index) = self.slots.get(slot) {
@@ -89,7 +93,7 @@ impl Rules {
     }
 
     #[inline(never)]
-    fn add(&mut self, rule: Rule) -> Option<u16> {
+    fn add(&mut self, rule: u64) -> Option<u16> {
         let index = u16::try_from(self.list.len()).ok().filter(|&index| index != Self::NONE)?;
         self.list.push(rule);
         if 2 * self.list.len() > self.slots.len() {
@@ -104,7 +108,7 @@ impl Rules {
     }
 }
 
-fn place(slots: &mut [u16], rule: Rule, index: u16) {
+fn place(slots: &mut [u16], rule: u64, index: u16) {
     let mask = slots.len().wrapping_sub(1);
     let mut slot = hash(rule) & mask;
     while let Some(taken) = slots.get_mut(slot) {
@@ -118,6 +122,6 @@ fn place(slots: &mut [u16], rule: Rule, index: u16) {
 
 /// Multiplying spreads what differs, mostly a few low bits of the value, over the high half.
 #[inline]
-fn hash(rule: Rule) -> usize {
-    (bits(rule).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
+fn hash(rule: u64) -> usize {
+    (rule.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
 }

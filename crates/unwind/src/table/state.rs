@@ -2,6 +2,7 @@
 //!
 //! What rules can't say is a flag, not a value.
 
+use super::layout::bits;
 use crate::rule::{Kind, Rule};
 use crate::x86_64::{RBP, RIP, RSP};
 
@@ -33,20 +34,15 @@ impl State {
     /// Before a CIE's instructions: nothing is said.
     pub(super) const NOTHING: State = State(NO_BASE);
 
-    /// What the row says, as far as a rule can say it; what it can't is [`Kind::Odd`].
+    /// What the row says, as far as a rule can say it, in the bytes of a [`Rule`]; what it can't is [`Kind::Odd`].
     #[inline(always)]
-    pub(super) fn rule(self) -> Rule {
-        let kind = match self.0 & 0xff & !JUMPED {
-            ON_SP if self.offset() >= 8 => Kind::Sp,
-            ON_FP => Kind::Fp,
-            _ if self.0 & ROOT != 0 => return Rule::only(Kind::Root),
-            _ => return Rule::only(Kind::Odd),
-        };
-        let ra = (self.0 >> 8) as i8;
-        if ra != -1 {
-            return Rule::only(Kind::Odd);
+    pub(super) fn rule(self) -> u64 {
+        // The return address is at CFA - 8, and no flag is set; the base may be either.
+        let is_usual = self.0 & (0xffff & !JUMPED & !ON_FP) == 0xff00;
+        if is_usual && (self.0 & ON_FP != 0 || self.offset() >= 8) {
+            return self.0 & !JUMPED;
         }
-        Rule { kind, ra, fp: (self.0 >> 16) as i16, value: self.offset() }
+        bits(Rule::only(if self.0 & ROOT != 0 { Kind::Root } else { Kind::Odd }))
     }
 
     /// What is added to the base of the CFA.
@@ -55,8 +51,8 @@ impl State {
         (self.0 >> 32) as i32
     }
 
-    /// As it was before a push: what comes before the first row of a function.
-    pub(super) fn smaller(self) -> State {
+    /// As if something had been popped.
+    pub(super) fn popped(self) -> State {
         State(self.0.wrapping_sub(8 << 32))
     }
 
@@ -71,10 +67,10 @@ impl State {
         State(self.0 | JUMPED)
     }
 
-    /// Forgets that control came here by a jump.
+    /// The same, however control came here.
     #[inline(always)]
-    pub(super) fn stay(&mut self) {
-        self.0 &= !JUMPED;
+    pub(super) fn settled(self) -> State {
+        State(self.0 & !JUMPED)
     }
 
     /// Whether the CFA is based on a register.
@@ -88,28 +84,32 @@ impl State {
         self.0 |= NO_BASE;
     }
 
-    /// Whether control came here by a jump.
+    /// By how much the offset of the CFA has changed since `before`; 0 where no one instruction did that.
     #[inline(always)]
-    pub(super) fn jumped(self) -> bool {
-        self.0 & JUMPED != 0
+    pub(super) fn change_from(self, before: State) -> i32 {
+        let differs = (self.0 ^ before.0) & BASE | self.0 & JUMPED;
+        let change = self.offset().wrapping_sub(before.offset());
+        if differs == 0 && self.has_base() { change } else { 0 }
     }
 
-    /// Whether the CFA has the same base, which is a register that rules know, in both.
+    /// Whether the frame pointer has become what the stack pointer was, and still is.
     #[inline(always)]
-    pub(super) fn same_base(self, other: State) -> bool {
-        (self.0 ^ other.0) & BASE == 0 && self.0 & BASE <= ON_FP
+    pub(super) fn is_moved_from(self, before: State) -> bool {
+        self.0 & (BASE | JUMPED) == ON_FP && before.0 & BASE == ON_SP && self.offset() == before.offset()
     }
 
-    /// Whether the CFA is an offset from the stack pointer.
+    /// Whether anything is known of a register.
     #[inline(always)]
-    pub(super) fn on_sp(self) -> bool {
-        self.0 & BASE == ON_SP
+    pub(super) const fn tracks(register: u8) -> bool {
+        (1 << RBP | 1 << RSP | 1 << RIP) >> register & 1_u64 != 0
     }
 
+    /// The same with another offset of the CFA from its base; `None` if it has no base.
     #[inline(always)]
-    pub(super) fn set_offset(&mut self, offset: i64) {
+    pub(super) fn with_offset(self, offset: i64) -> Option<State> {
+        let rest = self.0 & 0xffff_ffff & !ODD_OFFSET;
         let odd = if i32::try_from(offset).is_ok() { 0 } else { ODD_OFFSET };
-        self.0 = self.0 & 0xffff_ffff & !ODD_OFFSET | odd | (offset as u64) << 32;
+        self.has_base().then_some(State(rest | odd | (offset as u64) << 32))
     }
 
     pub(super) fn set_base(&mut self, register: u16) {

@@ -1,0 +1,46 @@
+//! Makes the table of a file's rules for callers some times over, to count what that costs:
+//! `build_table FILE TIMES [length|calls|all]`. Instructions of one: those of two runs with different counts, subtracted.
+
+#[path = "../tests/elf/mod.rs"]
+mod elf;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use object::{Object, ObjectSection, SectionKind};
+use plumb_unwind::table::{Table, TableError};
+use plumb_unwind::{Module, Svma};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [path, times, rest @ ..] = &arguments[..] else {
+        return Err("build_table FILE TIMES [CONTENT]".into());
+    };
+    let data = std::fs::read(path)?;
+    let sections = elf::sections(&data).ok_or("no ELF file of a known architecture")?;
+    let frames = sections.eh_frame.as_ref().map_or(0, |section| section.bytes.len());
+    let file = object::File::parse(&data[..])?;
+    let text =
+        file.sections().filter(|section| section.kind() == SectionKind::Text && section.address() != 0);
+    let mut text: Vec<(Svma, &[u8])> =
+        text.filter_map(|section| Some((Svma(section.address()), section.data().ok()?))).collect();
+    let module = Module::new(sections);
+    let mut build = || -> Result<Table, TableError> {
+        match rest.first().map(String::as_str) {
+            Some("calls") => Table::of_calls(&module, &mut text[..]),
+            Some("all") => Table::of_all(&module),
+            _ => Table::by_length(&module),
+        }
+    };
+    let mut best = Duration::MAX;
+    for _ in 0..times.parse::<u32>()? {
+        let start = Instant::now();
+        let table = black_box(build()?);
+        best = best.min(start.elapsed());
+        drop(table);
+    }
+    let table = build()?;
+    println!("eh_frame {frames} rows {} rules {} bytes {}", table.rows(), table.rules().len(), table.size());
+    eprintln!("best {:.2} ms", best.as_secs_f64() * 1e3);
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! Finds where calls may end in x86_64 code, without disassembling it: any bytes that would be a call are taken for one.
+//!
+//! So a row in which a call ends is never left out; now and then one is kept for bytes within another instruction.
+//! Instructions: Intel 64 manual, volume 2, CALL (`E8` rel32, `FF /2`); prefixes come before and don't matter. Far calls
+//! (`FF /3`) are left out: 64-bit user code has none, and they leave two words.
+
+use core::ops::Range;
+
+use super::keep::{Keep, SHORTEST_CALL};
+use super::machine::Around;
+use crate::address::Svma;
+
+/// The executable bytes of a file.
+pub trait Text {
+    /// Some bytes from `at` on: 16 at least, unless the code ends before; none if there is no code or it can't be read.
+    fn bytes(&mut self, at: Svma) -> &[u8];
+
+    /// The stated addresses from the first byte of code to the last, end exclusive.
+    fn span(&self) -> Range<Svma>;
+}
+
+/// Sections of code in memory, each with the stated address of its first byte.
+impl<B: AsRef<[u8]>> Text for [(Svma, B)] {
+    fn bytes(&mut self, at: Svma) -> &[u8] {
+        let from = |(address, bytes): &'_ (Svma, B)| {
+            let offset = usize::try_from(at.0.checked_sub(address.0)?).ok()?;
+            bytes.as_ref().get(offset..).filter(|bytes| !bytes.is_empty()).map(|_| offset)
+        };
+        let found = self.iter().find_map(|section| Some((section, from(section)?)));
+        found.and_then(|((_, bytes), offset)| bytes.as_ref().get(offset..)).unwrap_or_default()
+    }
+
+    fn span(&self) -> Range<Svma> {
+        let end = |(address, bytes): &(Svma, B)| Svma(address.0.saturating_add(bytes.as_ref().len() as u64));
+        let first = self.iter().map(|(address, _)| *address).min().unwrap_or_default();
+        first..self.iter().map(end).max().unwrap_or_default()
+    }
+}
+
+/// The longest call, without prefixes: `FF`, ModRM, SIB, four bytes of displacement.
+const LONGEST: usize = 7;
+
+/// Keeps rows in which a call may end.
+pub(super) struct ByCalls<'t, T: ?Sized> {
+    text: &'t mut T,
+    span: Range<u64>,
+}
+
+impl<T: Text + ?Sized> Keep for ByCalls<'_, T> {
+    const IS_EASY: bool = false;
+    const SHORTEST: u64 = SHORTEST_CALL;
+
+    fn row(&mut self, range: Range<u64>, _: Around) -> bool {
+        self.has_call(range)
+    }
+
+    fn gap(&mut self, range: Range<u64>) -> bool {
+        self.has_call(range)
+    }
+}
+
+impl<'t, T: Text + ?Sized> ByCalls<'t, T> {
+    pub(super) fn new(text: &'t mut T) -> Self {
+        let span = text.span();
+        ByCalls { text, span: span.start.0..span.end.0 }
+    }
+
+    /// Whether a call may lie in a row. Rows begin and end between instructions, so a call lies in one.
+    fn has_call(&mut self, Range { start: mut at, end }: Range<u64>) -> bool {
+        while at < end {
+            let bytes = self.text.bytes(Svma(at));
+            let left = usize::try_from(end - at).unwrap_or(usize::MAX);
+            if let Some(bytes) = bytes.get(..left) {
+                return find(bytes, at, &self.span);
+            }
+            // Of what can't be read nothing is known.
+            if bytes.len() <= LONGEST || find(bytes, at, &self.span) {
+                return true;
+            }
+            // A call that begins at the end of these bytes ends in the next ones.
+            at += (bytes.len() - LONGEST + 1) as u64;
+        }
+        false
+    }
+}
+
+/// Whether `code`, which is at `address`, has bytes of a call. Direct calls lead somewhere in `span`, or to the address 0
+/// where what they called is not there.
+fn find(code: &[u8], address: u64, span: &Range<u64>) -> bool {
+    let mut rest = code;
+    while let Some(at) = rest.iter().position(|&byte| byte == 0xe8 || byte == 0xff) {
+        let from = rest.get(at..).unwrap_or_default();
+        let found = match from {
+            [0xe8, a, b, c, d, after @ ..] => {
+                let end = address.wrapping_add((code.len() - after.len()) as u64);
+                let target = end.wrapping_add_signed(i32::from_le_bytes([*a, *b, *c, *d]).into());
+                span.contains(&target) || target == 0
+            }
+            [0xff, operand @ ..] => indirect(operand).is_some_and(|length| length <= operand.len()),
+            _ => false,
+        };
+        if found {
+            return true;
+        }
+        rest = from.get(1..).unwrap_or_default();
+    }
+    false
+}
+
+/// The length of the operand of an indirect call: ModRM, SIB, displacement. `None` if it is another instruction.
+fn indirect(operand: &[u8]) -> Option<usize> {
+    let modrm = *operand.first()?;
+    if modrm >> 3 & 7 != 2 {
+        return None;
+    }
+    let (mode, base) = (modrm >> 6, modrm & 7);
+    let sib = if mode != 3 && base == 4 { Some(*operand.get(1)?) } else { None };
+    let displacement = match mode {
+        0 if base == 5 || sib.is_some_and(|sib| sib & 7 == 5) => 4,
+        1 => 1,
+        2 => 4,
+        _ => 0,
+    };
+    Some(1 + usize::from(sib.is_some()) + displacement)
+}
