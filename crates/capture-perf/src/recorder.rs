@@ -145,6 +145,11 @@ impl Recorder {
         self.ingest.statistics()
     }
 
+    /// The frames and files so far. More of them may come, but none changes or goes away.
+    pub fn profile(&self) -> &Profile {
+        self.ingest.profile()
+    }
+
     /// Time since the beginning.
     pub fn elapsed(&self) -> Duration {
         Duration::from_nanos(monotonic_ns().saturating_sub(self.began.monotonic_ns))

@@ -180,6 +180,11 @@ impl Ingest {
         &self.statistics
     }
 
+    /// The profile so far: its frames and files, samples only at the end.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
     /// The profile so far, for the caller to fill in what it knows. With [`Source::File`], set `meta.arch` before
     /// the first record: stacks of other architectures than x86_64 are not unwound.
     pub fn profile_mut(&mut self) -> &mut Profile {
