@@ -41,10 +41,7 @@ impl Kept {
     /// The entries of `kind` (a word, the folder's name) in `$XDG_CACHE_HOME/plumb`, or `~/.cache/plumb`. Those
     /// written by another `version` are not seen. Together they take at most `limit` bytes.
     pub fn open(kind: &str, version: u32, limit: u64) -> Self {
-        let of_variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let cache =
-            of_variable("XDG_CACHE_HOME").or_else(|| of_variable("HOME").map(|home| home.join(".cache")));
-        match cache {
+        match cache_folder() {
             Some(cache) => Self::open_in(&cache, kind, version, limit),
             None => Self::nowhere(),
         }
@@ -148,6 +145,12 @@ impl Kept {
         header[24..].copy_from_slice(&XxHash3_64::oneshot(content).to_le_bytes());
         header
     }
+}
+
+/// Where the user's caches are: `$XDG_CACHE_HOME`, or `~/.cache`.
+pub fn cache_folder() -> Option<PathBuf> {
+    let of_variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    of_variable("XDG_CACHE_HOME").or_else(|| of_variable("HOME").map(|home| home.join(".cache")))
 }
 
 /// Whether `folder` is there or can be made, belongs to the user of this process, and nobody else may write to it.

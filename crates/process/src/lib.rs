@@ -25,7 +25,7 @@ mod vdso;
 pub use elf::{Elf, ElfError, FileOffset, Section, UnwindSections};
 pub use files::{FileId, Files, MappedFile};
 pub use identity::{Device, FileKey};
-pub use kept::Kept;
+pub use kept::{Kept, cache_folder};
 pub use maps::{MapLine, parse_maps};
 pub use open::{OpenError, Place};
 pub use pid::{comm, executable, mappings, parent, pids, threads};
