@@ -4,6 +4,7 @@
 //! if its build id is the binary's or, without one, if the checksum in the link is right.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use plumb_profile::BuildId;
 
@@ -18,28 +19,19 @@ const MAX_CHECKED: u64 = 2 << 30;
 /// Gets the debug file with a build id from elsewhere.
 pub(crate) type Fetch<'f> = dyn Fn(&BuildId, &mut Answer) -> Option<PathBuf> + 'f;
 
-/// The debug file of a binary, if it needs one and has one.
-#[derive(Debug, Default)]
-pub(crate) struct DebugFile {
-    image: Option<Image>,
-}
-
-impl DebugFile {
-    /// The file.
-    pub fn image(&self) -> Option<&Image> {
-        self.image.as_ref()
-    }
-}
-
 /// The debug file of `image`. None is looked for if the image itself has all.
-pub(crate) fn find(image: &Image, options: &Options, fetch: &Fetch, answer: &mut Answer) -> DebugFile {
+pub(crate) fn find(
+    image: &Image,
+    options: &Options,
+    fetch: &Fetch,
+    answer: &mut Answer,
+) -> Option<Rc<Image>> {
     if image.has_dwarf() {
-        return DebugFile::default();
+        return None;
     }
-    let found = local_by_build_id(image.build_id.as_ref(), options, answer)
+    local_by_build_id(image.build_id.as_ref(), options, answer)
         .or_else(|| by_link(image, options, answer))
-        .or_else(|| fetched(image.build_id.as_ref(), fetch, answer));
-    DebugFile { image: found }
+        .or_else(|| fetched(image.build_id.as_ref(), fetch, answer))
 }
 
 /// The debug file with this build id, wherever it can be had.
@@ -48,12 +40,12 @@ pub(crate) fn by_build_id(
     options: &Options,
     fetch: &Fetch,
     answer: &mut Answer,
-) -> Option<Image> {
+) -> Option<Rc<Image>> {
     local_by_build_id(build_id, options, answer).or_else(|| fetched(build_id, fetch, answer))
 }
 
 /// The supplementary file that `image` shares with others (`.gnu_debugaltlink`, made by dwz).
-pub(crate) fn shared(image: &Image, options: &Options, answer: &mut Answer) -> Option<Image> {
+pub(crate) fn shared(image: &Image, options: &Options, answer: &mut Answer) -> Option<Rc<Image>> {
     let bytes = image.read(image.section(".gnu_debugaltlink")?).ok()?;
     let end = bytes.iter().position(|&byte| byte == 0)?;
     let name = Path::new(std::str::from_utf8(&bytes[..end]).ok()?);
@@ -72,7 +64,11 @@ pub(crate) fn shared(image: &Image, options: &Options, answer: &mut Answer) -> O
     None
 }
 
-fn local_by_build_id(build_id: Option<&BuildId>, options: &Options, answer: &mut Answer) -> Option<Image> {
+fn local_by_build_id(
+    build_id: Option<&BuildId>,
+    options: &Options,
+    answer: &mut Answer,
+) -> Option<Rc<Image>> {
     let build_id = build_id?;
     for root in &options.debug_roots {
         let path = build_id_path(root, build_id);
@@ -89,13 +85,13 @@ fn build_id_path(root: &Path, build_id: &BuildId) -> PathBuf {
     root.join(".build-id").join(folder).join(format!("{name}.debug"))
 }
 
-fn fetched(build_id: Option<&BuildId>, fetch: &Fetch, answer: &mut Answer) -> Option<Image> {
+fn fetched(build_id: Option<&BuildId>, fetch: &Fetch, answer: &mut Answer) -> Option<Rc<Image>> {
     let build_id = build_id?;
     let path = fetch(build_id, answer)?;
     verified(&path, build_id, answer)
 }
 
-fn verified(path: &Path, build_id: &BuildId, answer: &mut Answer) -> Option<Image> {
+fn verified(path: &Path, build_id: &BuildId, answer: &mut Answer) -> Option<Rc<Image>> {
     let found = try_open(path, answer)?;
     if found.build_id.as_ref() != Some(build_id) {
         answer.miss(Missing::Replaced { path: path.into() });
@@ -106,7 +102,7 @@ fn verified(path: &Path, build_id: &BuildId, answer: &mut Answer) -> Option<Imag
 }
 
 /// The file that `.gnu_debuglink` names, from the places where gdb looks.
-fn by_link(image: &Image, options: &Options, answer: &mut Answer) -> Option<Image> {
+fn by_link(image: &Image, options: &Options, answer: &mut Answer) -> Option<Rc<Image>> {
     let (name, checksum) = link(image)?;
     let folder = image.path.parent().unwrap_or(Path::new("/"));
     let mut places = vec![folder.join(&name), folder.join(".debug").join(&name)];
@@ -157,9 +153,9 @@ fn crc32(image: &Image) -> Option<u32> {
 }
 
 /// Opens a file that may well not be there.
-fn try_open(path: &Path, answer: &mut Answer) -> Option<Image> {
+fn try_open(path: &Path, answer: &mut Answer) -> Option<Rc<Image>> {
     if !path.exists() {
         return None;
     }
-    Image::open(path).map_err(|missing| answer.miss(missing)).ok()
+    Image::open(path).map(Rc::new).map_err(|missing| answer.miss(missing)).ok()
 }

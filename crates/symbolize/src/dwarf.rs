@@ -1,7 +1,7 @@
 //! Functions, inlined calls and source lines from DWARF, for many addresses of a file at once.
 //!
-//! Built on gimli rather than on addr2line (the crate's README has the figures): addresses are known beforehand, so
-//! that each unit is passed over once and nothing is kept of what is not asked for; and addr2line follows nested
+//! Built on gimli rather than on addr2line (the crate's README has the figures): many addresses are known at once, so
+//! that each unit is passed over once, and kept is only where its functions are; and addr2line follows nested
 //! inlined calls by recursion, which a hostile file could use to exhaust the stack.
 //!
 //! Not here: opening files, symbol tables, demangling.
@@ -16,18 +16,21 @@ mod split;
 pub(crate) mod store;
 mod units;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
 use gimli::{DwoId, UnitRef};
 
 use crate::dwarf::budget::Budget;
-use crate::dwarf::functions::Hit;
+use crate::dwarf::functions::{Functions, Hit};
+use crate::dwarf::lines::Lines;
 pub(crate) use crate::dwarf::names::Name;
 use crate::dwarf::names::Names;
 use crate::dwarf::side::{Side, Unit};
 use crate::dwarf::split::Package;
 use crate::dwarf::store::Store;
+use crate::dwarf::units::Units;
 use crate::elf::Image;
 use crate::summary::Missing;
 
@@ -56,6 +59,10 @@ pub(crate) struct Place {
 pub(crate) struct Resolver<'a> {
     side: Side<'a>,
     package: Option<Package>,
+    units: Units,
+    /// What was found out of units whose addresses were asked for, by the offsets of their headers.
+    known: HashMap<usize, Known<'a>>,
+    names: Names,
     /// Lowest address of code in the file.
     lowest: u64,
     budget: Budget,
@@ -63,20 +70,35 @@ pub(crate) struct Resolver<'a> {
     pub missing: Vec<Missing>,
 }
 
+/// What was found out of a unit.
+#[derive(Default)]
+struct Known<'a> {
+    functions: Functions,
+    lines: Lines<'a>,
+}
+
 impl<'a> Resolver<'a> {
     /// Reads from `store`, which holds the DWARF of `image`; `shared` is its supplementary file.
-    pub fn new(image: &Image, store: &'a Store<'a>, shared: Option<&'a Side<'a>>) -> Self {
+    pub fn new(image: &Image, store: &'a Store, shared: Option<Rc<Side<'a>>>) -> Self {
         let code = image.sections.iter().filter(|section| section.executable);
         let lowest = code.map(|section| section.address).min().unwrap_or(0);
         let (package, missing) = package(&image.path);
-        Self { side: Side::new(store, shared), package, lowest, budget: Budget::default(), missing }
+        Self {
+            side: Side::new(store, shared),
+            package,
+            units: Units::default(),
+            known: HashMap::new(),
+            names: Names::default(),
+            lowest,
+            budget: Budget::default(),
+            missing,
+        }
     }
 
     /// What is known about each of the `wanted` addresses, which are in order without duplicates.
     pub fn resolve(&mut self, wanted: &[u64]) -> Vec<Option<Found>> {
         let mut found = vec![None; wanted.len()];
-        let mut names = Names::default();
-        for (offset, indices) in units::units(&self.side, wanted, &self.budget) {
+        for (offset, indices) in self.units.find(&self.side, wanted, &self.budget) {
             // Several units may claim an address; the first that knows it holds.
             let indices: Vec<usize> = indices.into_iter().filter(|&index| found[index].is_none()).collect();
             let addresses: Vec<u64> = indices.iter().map(|&index| wanted[index]).collect();
@@ -84,7 +106,11 @@ impl<'a> Resolver<'a> {
             if addresses.is_empty() {
                 continue;
             }
-            let answers = self.unit(&unit, &addresses, &mut names);
+            let mut known = self.known.remove(&offset).unwrap_or_default();
+            let mut names = std::mem::take(&mut self.names);
+            let answers = self.unit(&unit, &addresses, &mut known, &mut names);
+            self.names = names;
+            self.known.insert(offset, known);
             for (index, answer) in indices.into_iter().zip(answers) {
                 found[index] = answer;
             }
@@ -95,8 +121,15 @@ impl<'a> Resolver<'a> {
         found
     }
 
-    fn unit(&mut self, unit: &Rc<Unit<'a>>, wanted: &[u64], names: &mut Names) -> Vec<Option<Found>> {
-        let rows = lines::rows(UnitRef::new(&self.side.dwarf, unit), wanted, self.lowest, &self.budget);
+    fn unit(
+        &mut self,
+        unit: &Rc<Unit<'a>>,
+        wanted: &[u64],
+        known: &mut Known<'a>,
+        names: &mut Names,
+    ) -> Vec<Option<Found>> {
+        let reference = UnitRef::new(&self.side.dwarf, unit);
+        let rows = known.lines.rows(reference, wanted, self.lowest, &self.budget);
         let rows = rows
             .into_iter()
             .map(|row| row.map(|row| (names.path(&self.side, unit, row.file, false), row.line)));
@@ -107,7 +140,8 @@ impl<'a> Resolver<'a> {
                 Err(missing) => self.missing.push(missing),
             }
         }
-        chains(&self.side, unit, names, wanted, &rows, &self.budget)
+        let hits = known.functions.find(reference, wanted, &self.budget);
+        chains(&self.side, unit, names, hits, &rows)
     }
 
     /// The same for a unit whose entries are in a `.dwo` file or a package.
@@ -126,7 +160,7 @@ impl<'a> Resolver<'a> {
         let path = split::path(&self.side, skeleton);
         let path =
             path.ok_or_else(|| Missing::Skipped { what: "a unit does not name its .dwo file".into() })?;
-        let image = Image::open(&path)?;
+        let image = Rc::new(Image::open(&path)?);
         let store = Store::read(&image, true)?;
         let side = Side::with(&store, split::view(&store, &self.side.dwarf), None);
         split_chains(&side, id, (skeleton, &folder), wanted, rows, &self.budget)
@@ -145,19 +179,18 @@ fn split_chains<'a>(
     let unit = Rc::new(split::unit(&side.dwarf, id, skeleton)?);
     let mut names = Names::default();
     names.set_folder(&unit, folder);
-    Some(chains(side, &unit, &mut names, wanted, rows, budget))
+    let hits = Functions::default().find(UnitRef::new(&side.dwarf, &unit), wanted, budget);
+    Some(chains(side, &unit, &mut names, hits, rows))
 }
 
-/// For each wanted address the functions around it. `rows` says its own file and line.
+/// For each hit the functions around it. `rows` says the address' own file and line.
 fn chains<'a>(
     side: &Side<'a>,
     unit: &Rc<Unit<'a>>,
     names: &mut Names,
-    wanted: &[u64],
+    hits: Vec<Option<Hit>>,
     rows: &[Option<(Rc<str>, u32)>],
-    budget: &Budget,
 ) -> Vec<Option<Found>> {
-    let hits = functions::functions(UnitRef::new(&side.dwarf, unit), wanted, budget);
     let both = hits.into_iter().zip(rows);
     both.map(|(hit, row)| {
         let (file, line) = row.clone().unwrap_or_default();

@@ -10,11 +10,12 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use plumb_profile::{AddressSpace, FrameId};
+use typed_arena::Arena;
 
-use crate::debug_file::{self, DebugFile, Fetch};
+use crate::debug_file::{self, Fetch};
 use crate::demangle::demangle;
 use crate::dwarf::side::Side;
-use crate::dwarf::store::Store;
+use crate::dwarf::store::{self, Store};
 use crate::dwarf::{self, Found, Resolver};
 use crate::elf::Image;
 use crate::job::{Answer, FoundFunction, Job, Place};
@@ -23,35 +24,173 @@ use crate::options::Options;
 use crate::summary::Missing;
 use crate::symbols::FileSymbols;
 
-/// Resolves the frames of a file.
-pub(crate) fn solve(job: &Job, options: &Options, fetch: &Fetch) -> Answer {
-    let mut answer = Answer::new(job);
-    match open_recorded(job, options, &mut answer) {
-        Some(image) => with_image(job, &image, options, fetch, &mut answer),
-        // The file is gone, but its debug file may be had by its build id, and has all that is needed.
-        None => {
-            if let Some(found) = debug_file::by_build_id(job.build_id.as_ref(), options, fetch, &mut answer) {
-                with_image(job, &found, options, &|_, _| None, &mut answer);
+/// The recorded file, and its debug file if it has one.
+pub(crate) struct Images {
+    image: Rc<Image>,
+    debug: Option<Rc<Image>>,
+}
+
+impl Images {
+    /// Finds the files.
+    pub fn find(job: &Job, options: &Options, fetch: &Fetch, answer: &mut Answer) -> Option<Self> {
+        match open_recorded(job, options, answer) {
+            Some(image) => Some(Self::of(image, options, fetch, answer)),
+            // The file is gone, but its debug file may be had by its build id, and has all that is needed.
+            None => {
+                let found = debug_file::by_build_id(job.build_id.as_ref(), options, fetch, answer)?;
+                Some(Self::of(found, options, &|_, _| None, answer))
             }
         }
     }
-    answer
+
+    /// `image`, which is known to be the right one, and its debug file.
+    pub fn of(image: Rc<Image>, options: &Options, fetch: &Fetch, answer: &mut Answer) -> Self {
+        let debug = debug_file::find(&image, options, fetch, answer);
+        Self { image, debug }
+    }
+
+    /// About how many bytes of them have to be in memory to resolve frames.
+    pub fn bytes(&self, options: &Options) -> u64 {
+        let dwarf = self.dwarf().filter(|_| options.lines).map_or(0, |image| store::bytes(image));
+        dwarf.saturating_add(FileSymbols::bytes(&self.image))
+    }
+
+    fn dwarf(&self) -> Option<&Rc<Image>> {
+        [Some(&self.image), self.debug.as_ref()].into_iter().flatten().find(|image| image.has_dwarf())
+    }
 }
 
-/// Resolves the frames from an image that is known to be the right one.
-pub(crate) fn with_image(job: &Job, image: &Image, options: &Options, fetch: &Fetch, answer: &mut Answer) {
-    let debug = debug_file::find(image, options, fetch, answer);
-    let mini = mini::find(image, debug.image(), answer);
-    let frames = stated(job, image);
-    let mut addresses: Vec<u64> = frames.iter().map(|&(_, address)| address).collect();
-    addresses.dedup();
-    let symbols = FileSymbols::read(image, debug.image(), mini.as_ref(), &addresses, answer);
-    let found =
-        if options.lines { lines(image, &debug, options, &addresses, answer) } else { HashMap::new() };
-    let mut writer = Writer { answer, symbols: &symbols, functions: HashMap::new(), inlined: HashMap::new() };
-    for (frame, address) in frames {
-        writer.frame(frame, address, found.get(&address));
+/// A file that frames are being resolved from, as often as there are more of them.
+pub(crate) struct Open<'s> {
+    image: Rc<Image>,
+    symbols: FileSymbols,
+    resolver: Option<Resolver<'s>>,
+    /// By start address, functions that have a symbol, by their numbers in the answer.
+    functions: HashMap<u64, u32>,
+    /// By identity of its name, which is held so that no other gets it, functions that DWARF named.
+    inlined: HashMap<(*const dwarf::Name, Option<u64>), Numbered>,
+}
+
+/// A name and the number of its function.
+type Numbered = (Rc<dwarf::Name>, u32);
+
+impl<'s> Open<'s> {
+    /// Reads what frames are resolved from; the DWARF goes to `stores`.
+    pub fn new(images: Images, options: &Options, stores: &'s Arena<Store>, answer: &mut Answer) -> Self {
+        let mini = mini::find(&images.image, images.debug.as_deref(), answer);
+        let symbols = FileSymbols::read(&images.image, images.debug.as_ref(), mini.as_ref(), answer);
+        let resolver = if options.lines { resolver(&images, options, stores, answer) } else { None };
+        Self { image: images.image, symbols, resolver, functions: HashMap::new(), inlined: HashMap::new() }
     }
+
+    /// Resolves the job's frames. The answer must be the one of the times before.
+    pub fn resolve(&mut self, job: &Job, answer: &mut Answer) {
+        let frames = stated(job, &self.image);
+        let mut addresses: Vec<u64> = frames.iter().map(|&(_, address)| address).collect();
+        addresses.dedup();
+        let mut found = HashMap::new();
+        if let Some(resolver) = &mut self.resolver {
+            let answers = resolver.resolve(&addresses);
+            resolver.missing.drain(..).for_each(|missing| answer.miss(missing));
+            let pairs = addresses.iter().copied().zip(answers);
+            found = pairs.filter_map(|(address, found)| Some((address, found?))).collect();
+        }
+        for (frame, address) in frames {
+            self.frame(answer, frame, address, found.get(&address));
+        }
+    }
+
+    fn frame(&mut self, answer: &mut Answer, frame: FrameId, address: u64, found: Option<&Found>) {
+        let mut places = Vec::new();
+        let dwarf = found.map_or(&[][..], |found| &found.frames);
+        let Some((outlined, inlined)) = dwarf.split_last() else {
+            if let Some(function) = self.outlined(answer, address, None) {
+                places.push(Place { function, file: 0, line: 0, inlined: false });
+            }
+            answer.set(frame, &places);
+            return;
+        };
+        for place in inlined {
+            let Some(name) = &place.name else { continue };
+            let function = self.by_dwarf(answer, name, None);
+            let file = answer.file(&place.file);
+            places.push(Place { function, file, line: place.line, inlined: true });
+        }
+        if let Some(function) = self.outlined(answer, address, found) {
+            let file = answer.file(&outlined.file);
+            places.push(Place { function, file, line: outlined.line, inlined: false });
+            answer.set(frame, &places);
+        }
+    }
+
+    /// The function that isn't inlined: by its symbol, else by DWARF.
+    fn outlined(&mut self, answer: &mut Answer, address: u64, found: Option<&Found>) -> Option<u32> {
+        let name = found.and_then(|found| found.frames.last()?.name.as_ref());
+        let Some(named) = self.symbols.find(address) else {
+            return Some(self.by_dwarf(answer, name?, found.and_then(|found| found.start)));
+        };
+        if let Some(&function) = self.functions.get(&named.start) {
+            return Some(function);
+        }
+        let function = FoundFunction {
+            name: demangle(&named.linkage_name),
+            linkage_name: named.linkage_name,
+            start: Some(named.start),
+            source_file: name.map(|name| name.source_file.clone()).unwrap_or_default(),
+        };
+        let function = answer.function(function);
+        self.functions.insert(named.start, function);
+        Some(function)
+    }
+
+    fn by_dwarf(&mut self, answer: &mut Answer, name: &Rc<dwarf::Name>, start: Option<u64>) -> u32 {
+        let key = (Rc::as_ptr(name), start);
+        if let Some(&(_, function)) = self.inlined.get(&key) {
+            return function;
+        }
+        let readable = match (name.linkage_name.as_str(), name.name.as_str()) {
+            ("", "") => "(no name in DWARF)".to_owned(),
+            ("", name) => name.to_owned(),
+            (linkage_name, _) => demangle(linkage_name),
+        };
+        let function = FoundFunction {
+            name: readable,
+            linkage_name: name.linkage_name.clone(),
+            start,
+            source_file: name.source_file.clone(),
+        };
+        let function = answer.function(function);
+        self.inlined.insert(key, (Rc::clone(name), function));
+        function
+    }
+}
+
+/// What reads the DWARF of the files, if they have any.
+fn resolver<'s>(
+    images: &Images,
+    options: &Options,
+    stores: &'s Arena<Store>,
+    answer: &mut Answer,
+) -> Option<Resolver<'s>> {
+    let Some(source) = images.dwarf() else {
+        answer.miss(Missing::NoDebugInfo);
+        return None;
+    };
+    if source.form.endian != object::Endianness::Little {
+        answer.miss(Missing::Skipped { what: "its DWARF is big-endian".into() });
+        return None;
+    }
+    let shared = debug_file::shared(source, options, answer);
+    let mut read = |image| {
+        let store = Store::read(image, false).map_err(|missing| answer.miss(missing)).ok()?;
+        Some(&*stores.alloc(store))
+    };
+    let store = read(source)?;
+    let shared = match &shared {
+        Some(image) => Some(Rc::new(Side::new(read(image)?, None))),
+        None => None,
+    };
+    Some(Resolver::new(source, store, shared))
 }
 
 /// The job's frames by their addresses as the file states them, in order.
@@ -69,120 +208,8 @@ fn stated(job: &Job, image: &Image) -> Vec<(FrameId, u64)> {
     frames
 }
 
-/// What DWARF knows about the addresses, which are in order.
-fn lines(
-    image: &Image,
-    debug: &DebugFile,
-    options: &Options,
-    addresses: &[u64],
-    answer: &mut Answer,
-) -> HashMap<u64, Found> {
-    let none = HashMap::new();
-    let Some(source) = [Some(image), debug.image()].into_iter().flatten().find(|image| image.has_dwarf())
-    else {
-        answer.miss(Missing::NoDebugInfo);
-        return none;
-    };
-    if source.form.endian != object::Endianness::Little {
-        answer.miss(Missing::Skipped { what: "its DWARF is big-endian".into() });
-        return none;
-    }
-    let shared_image = debug_file::shared(source, options, answer);
-    let stores = Store::read(source, false).and_then(|store| {
-        Ok((store, shared_image.as_ref().map(|image| Store::read(image, false)).transpose()?))
-    });
-    let (store, shared_store) = match stores {
-        Ok(stores) => stores,
-        Err(missing) => {
-            answer.miss(missing);
-            return none;
-        }
-    };
-    let shared = shared_store.as_ref().map(|store| Side::new(store, None));
-    let mut resolver = Resolver::new(source, &store, shared.as_ref());
-    let found = resolver.resolve(addresses);
-    resolver.missing.drain(..).for_each(|missing| answer.miss(missing));
-    addresses.iter().copied().zip(found).filter_map(|(address, found)| Some((address, found?))).collect()
-}
-
-/// Writes frames into an answer, each function's text once.
-struct Writer<'a> {
-    answer: &'a mut Answer,
-    symbols: &'a FileSymbols<'a>,
-    /// By start address, functions that have a symbol.
-    functions: HashMap<u64, u32>,
-    /// By identity of its name, functions that DWARF named.
-    inlined: HashMap<(*const dwarf::Name, Option<u64>), u32>,
-}
-
-impl Writer<'_> {
-    fn frame(&mut self, frame: FrameId, address: u64, found: Option<&Found>) {
-        let mut places = Vec::new();
-        let dwarf = found.map_or(&[][..], |found| &found.frames);
-        let Some((outlined, inlined)) = dwarf.split_last() else {
-            if let Some(function) = self.outlined(address, None) {
-                places.push(Place { function, file: 0, line: 0, inlined: false });
-            }
-            self.answer.set(frame, &places);
-            return;
-        };
-        for place in inlined {
-            let Some(name) = &place.name else { continue };
-            let function = self.by_dwarf(name, None);
-            let file = self.answer.file(&place.file);
-            places.push(Place { function, file, line: place.line, inlined: true });
-        }
-        if let Some(function) = self.outlined(address, found) {
-            let file = self.answer.file(&outlined.file);
-            places.push(Place { function, file, line: outlined.line, inlined: false });
-            self.answer.set(frame, &places);
-        }
-    }
-
-    /// The function that isn't inlined: by its symbol, else by DWARF.
-    fn outlined(&mut self, address: u64, found: Option<&Found>) -> Option<u32> {
-        let name = found.and_then(|found| found.frames.last()?.name.as_ref());
-        let Some(named) = self.symbols.find(address) else {
-            return Some(self.by_dwarf(name?, found.and_then(|found| found.start)));
-        };
-        if let Some(&function) = self.functions.get(&named.start) {
-            return Some(function);
-        }
-        let function = FoundFunction {
-            name: demangle(&named.linkage_name),
-            linkage_name: named.linkage_name,
-            start: Some(named.start),
-            source_file: name.map(|name| name.source_file.clone()).unwrap_or_default(),
-        };
-        let function = self.answer.function(function);
-        self.functions.insert(named.start, function);
-        Some(function)
-    }
-
-    fn by_dwarf(&mut self, name: &Rc<dwarf::Name>, start: Option<u64>) -> u32 {
-        let key = (Rc::as_ptr(name), start);
-        if let Some(&function) = self.inlined.get(&key) {
-            return function;
-        }
-        let readable = match (name.linkage_name.as_str(), name.name.as_str()) {
-            ("", "") => "(no name in DWARF)".to_owned(),
-            ("", name) => name.to_owned(),
-            (linkage_name, _) => demangle(linkage_name),
-        };
-        let function = FoundFunction {
-            name: readable,
-            linkage_name: name.linkage_name.clone(),
-            start,
-            source_file: name.source_file.clone(),
-        };
-        let function = self.answer.function(function);
-        self.inlined.insert(key, function);
-        function
-    }
-}
-
 /// The file that was recorded, from the first place where it still is.
-fn open_recorded(job: &Job, options: &Options, answer: &mut Answer) -> Option<Image> {
+fn open_recorded(job: &Job, options: &Options, answer: &mut Answer) -> Option<Rc<Image>> {
     let mut reasons = Vec::new();
     for path in places(job, options) {
         match Image::open(&path) {
@@ -194,7 +221,7 @@ fn open_recorded(job: &Job, options: &Options, answer: &mut Answer) -> Option<Im
             }
             Ok(image) => {
                 answer.summary.sources.push(path);
-                return Some(image);
+                return Some(Rc::new(image));
             }
             Err(missing) => reasons.push(missing),
         }

@@ -30,10 +30,10 @@ pub(crate) struct Job {
     pub frames: Vec<(FrameId, u64)>,
 }
 
-/// The files of `profile` that have frames without lines.
-pub(crate) fn jobs(profile: &Profile) -> Vec<Job> {
+/// The files of `profile` that have frames without lines, counted from frame number `since`.
+pub(crate) fn jobs(profile: &Profile, since: usize) -> Vec<Job> {
     let mut frames: HashMap<DsoId, Vec<(FrameId, u64)>> = HashMap::new();
-    for (id, frame) in profile.frames.iter() {
+    for (id, frame) in profile.frames.iter().skip(since) {
         let Some(dso) = frame.dso else { continue };
         if matches!(frame.kind, FrameKind::Cut(_)) || !profile.symbols.of(id).is_empty() {
             continue;
@@ -100,9 +100,9 @@ pub(crate) struct Place {
 }
 
 impl Answer {
-    /// An answer to `job` that says nothing yet.
+    /// An answer about the file of `job` that says nothing yet.
     pub fn new(job: &Job) -> Self {
-        let summary = DsoSummary::new(job.dso, &job.path, job.frames.len());
+        let summary = DsoSummary::new(job.dso, &job.path);
         Self {
             summary,
             dso: job.dso,
@@ -153,6 +153,13 @@ impl Answer {
         self.summary.named += 1;
         self.summary.lined += usize::from(innermost.line > 0);
         self.summary.inlined += places.len() - 1;
+    }
+
+    /// Says that a frame is in a function of which only the name and the first address are known.
+    pub fn set_name(&mut self, frame: FrameId, name: String, start: u64) {
+        let function = FoundFunction { name, start: Some(start), ..FoundFunction::default() };
+        let function = self.function(function);
+        self.set(frame, &[Place { function, file: 0, line: 0, inlined: false }]);
     }
 
     /// Writes the answer into the profile.

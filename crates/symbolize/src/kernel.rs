@@ -2,67 +2,97 @@
 //!
 //! The table is the running kernel's, so that it is used only if the profile was recorded on this machine since it
 //! was started: at every start the kernel lies elsewhere (KASLR).
+//!
+//! The kernel takes 40 to 70 ms to write its table, so that it is kept on disk until the machine or a module is started
+//! anew. Code that comes and goes without either (BPF programs, trampolines) is not in what is kept: where a frame is
+//! not in the part that is, the table is read after all.
 
-use std::collections::HashMap;
+mod kallsyms;
+mod key;
+
 use std::fs;
-use std::io::Read;
-use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use plumb_process::Kept;
 use plumb_profile::{AddressSpace, DsoKind, Meta};
 
-use crate::job::{Answer, FoundFunction, Job, Place};
+use crate::job::{Answer, Job};
+use crate::kernel::kallsyms::Kallsyms;
 use crate::options::Options;
 use crate::summary::Missing;
-use crate::table::{Bind, Symbol, SymbolTable};
 
-/// Longest table that is read: 50 times a distribution kernel's.
-const MAX_BYTES: u64 = 512 << 20;
-/// A symbol that no other of its module follows ends here at the latest, as in perf.
-const PAGE: u64 = 4096;
+/// Version of the form in which the table is kept.
+const VERSION: u32 = 1;
+/// Most bytes that are kept: a table takes 5 MB, and there is one for each start of the machine.
+const LIMIT: u64 = 32 << 20;
 
 /// The running kernel's symbols, read when first asked for.
 #[derive(Default)]
 pub(crate) struct Kernel {
-    symbols: OnceLock<Result<Kallsyms, Missing>>,
+    kept: OnceLock<Option<Kallsyms>>,
+    read: OnceLock<Result<Kallsyms, Missing>>,
 }
 
 impl Kernel {
     /// Resolves the frames of the kernel or of one module.
-    pub fn solve(&self, job: &Job, options: &Options, meta: &Meta) -> Answer {
-        let mut answer = Answer::new(job);
+    pub fn solve(&self, job: &Job, options: &Options, meta: &Meta, answer: &mut Answer) {
         if let Err(missing) = is_running(meta, options) {
             answer.miss(missing);
-            return answer;
+            return;
         }
-        let symbols = match self.symbols.get_or_init(|| Kallsyms::read(&options.kallsyms)) {
-            Ok(symbols) => symbols,
-            Err(missing) => {
-                answer.miss(missing.clone());
-                return answer;
-            }
-        };
         if job.addresses != AddressSpace::Avma {
             answer.miss(Missing::Skipped { what: "its addresses are not those at run time".into() });
-            return answer;
+            return;
         }
         let module = if job.kind == DsoKind::Kernel { "" } else { job.path.as_str() };
-        answer.summary.functions = symbols.modules.get(module).map_or(0, SymbolTable::len);
-        answer.summary.sources.push(options.kallsyms.clone());
-        for &(frame, address) in &job.frames {
-            let Some((name, start)) = symbols.find(module, address) else { continue };
-            let function = FoundFunction {
-                name,
-                linkage_name: String::new(),
-                start: Some(start),
-                source_file: String::new(),
-            };
-            let function = answer.function(function);
-            answer.set(frame, &[Place { function, file: 0, line: 0, inlined: false }]);
+        let kept = self.kept.get_or_init(|| Kallsyms::from_bytes(kept(options)?.get(&key::of(options)?)?));
+        // What is kept of a module is all of it.
+        let kept = kept.as_ref().filter(|kept| job.frames.iter().all(|&(_, at)| kept.has(module, at)));
+        let symbols = match kept {
+            Some(kept) => kept,
+            None => match self.read.get_or_init(|| read(options)) {
+                Ok(symbols) => symbols,
+                Err(missing) => {
+                    answer.miss(missing.clone());
+                    return;
+                }
+            },
+        };
+        answer.summary.functions = symbols.len(module);
+        if !answer.summary.sources.contains(&options.kallsyms) {
+            answer.summary.sources.push(options.kallsyms.clone());
         }
-        answer
+        for &(frame, address) in &job.frames {
+            if let Some((name, start)) = symbols.find(module, address) {
+                answer.set_name(frame, name, start);
+            }
+        }
     }
+}
+
+/// Reads the kernel's table, and keeps it.
+fn read(options: &Options) -> Result<Kallsyms, Missing> {
+    let unreadable = |error: std::io::Error| Missing::Unreadable {
+        path: options.kallsyms.clone(),
+        error: error.to_string(),
+    };
+    // Asked before the table is read, so that a module that is loaded meanwhile makes it another one.
+    let key = key::of(options);
+    let file = fs::File::open(&options.kallsyms).map_err(unreadable)?;
+    let symbols = Kallsyms::read(file).map_err(unreadable)?.ok_or(Missing::KernelHidden)?;
+    if let Some((kept, key)) = kept(options).zip(key)
+        && key::of(options).as_ref() == Some(&key)
+    {
+        kept.put(&key, &symbols.to_bytes());
+    }
+    Ok(symbols)
+}
+
+/// Where tables are kept.
+fn kept(options: &Options) -> Option<Kept> {
+    let folder = options.cache.as_ref()?;
+    Some(Kept::open_in(folder, "kernel", VERSION, LIMIT))
 }
 
 /// Whether the kernel that was recorded is the one that runs, as far as the profile says.
@@ -92,89 +122,4 @@ pub(crate) fn is_running(meta: &Meta, options: &Options) -> Result<(), Missing> 
         return other(format!("{release}, before the machine's last start"));
     }
     Ok(())
-}
-
-/// The table, and where each module's names are in it.
-struct Kallsyms {
-    text: Vec<u8>,
-    modules: HashMap<String, SymbolTable>,
-}
-
-impl Kallsyms {
-    fn read(path: &Path) -> Result<Self, Missing> {
-        let unreadable =
-            |error: std::io::Error| Missing::Unreadable { path: path.into(), error: error.to_string() };
-        let mut text = Vec::new();
-        fs::File::open(path)
-            .map_err(unreadable)?
-            .take(MAX_BYTES)
-            .read_to_end(&mut text)
-            .map_err(unreadable)?;
-        let mut modules: HashMap<&[u8], Vec<Symbol>> = HashMap::new();
-        let mut is_shown = false;
-        let mut offset = 0;
-        for line in text.split_inclusive(|&byte| byte == b'\n') {
-            if let Some((symbol, module)) = row(line, offset) {
-                is_shown |= symbol.start != 0;
-                modules.entry(module).or_default().push(symbol);
-            }
-            offset += line.len();
-        }
-        if !is_shown {
-            return Err(Missing::KernelHidden);
-        }
-        let modules = modules
-            .into_iter()
-            .map(|(name, mut symbols)| {
-                let last = symbols.iter().map(|symbol| symbol.start).max().unwrap_or(0);
-                let end =
-                    last.checked_next_multiple_of(PAGE).map_or(u64::MAX, |end| end.saturating_add(PAGE));
-                symbols.iter_mut().for_each(|symbol| symbol.limit = end);
-                (String::from_utf8_lossy(name).into_owned(), SymbolTable::new(symbols))
-            })
-            .collect();
-        Ok(Self { text, modules })
-    }
-
-    /// Name and first address of the function at `address`, in `module` or, if that isn't said rightly (code that was
-    /// loaded later, such as BPF programs), in any.
-    fn find(&self, module: &str, address: u64) -> Option<(String, u64)> {
-        let in_table = |table: &SymbolTable| {
-            let symbol = table.find(address, |symbol| self.name(symbol))?;
-            // Data comes after the last function, and has symbols of its own.
-            self.is_code(&symbol).then(|| (self.name(&symbol), symbol.start))
-        };
-        let own = self.modules.get(module).and_then(in_table);
-        own.or_else(|| self.modules.values().find_map(in_table))
-    }
-
-    fn name(&self, symbol: &Symbol) -> String {
-        let rest = self.text.get(symbol.name as usize..).unwrap_or_default();
-        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
-        String::from_utf8_lossy(&rest[..end]).into_owned()
-    }
-
-    fn is_code(&self, symbol: &Symbol) -> bool {
-        let kind = (symbol.name as usize).checked_sub(2).and_then(|at| self.text.get(at));
-        kind.is_some_and(|kind| b"tTwW".contains(kind))
-    }
-}
-
-/// A row of the table (`ffffffff81000000 T _stext`, behind a tab the module), which begins at `offset` of the text.
-fn row(line: &[u8], offset: usize) -> Option<(Symbol, &[u8])> {
-    let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
-    let (address, kind, _name) = (fields.next()?, fields.next()?, fields.next()?);
-    let start = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
-    let bind = match kind {
-        b"w" | b"W" | b"v" | b"V" => Bind::Weak,
-        [kind] if kind.is_ascii_uppercase() => Bind::Global,
-        [b'a' | b'A' | b'U'] => return None,
-        _ => Bind::Local,
-    };
-    // Where the name is: behind the address, the kind and a blank each.
-    let at = offset + address.len() + kind.len() + 2;
-    Some((
-        Symbol { start, size: 0, limit: u64::MAX, name: u32::try_from(at).ok()?, bind },
-        fields.next().unwrap_or_default(),
-    ))
 }

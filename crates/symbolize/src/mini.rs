@@ -2,6 +2,7 @@
 //! local functions. Fedora and its relatives put it into every binary.
 
 use std::io::Read;
+use std::rc::Rc;
 
 use object::elf::SHT_SYMTAB;
 
@@ -15,7 +16,7 @@ const MAX_SIZE: u64 = 256 << 20;
 const MAX_MEMORY_KIB: u32 = 128 << 10;
 
 /// The inner file of `image`, if it has one and neither it nor its debug file has all symbols.
-pub(crate) fn find(image: &Image, debug: Option<&Image>, answer: &mut Answer) -> Option<Image> {
+pub(crate) fn find(image: &Image, debug: Option<&Image>, answer: &mut Answer) -> Option<Rc<Image>> {
     if [Some(image), debug].into_iter().flatten().any(|image| image.section_of(SHT_SYMTAB).is_some()) {
         return None;
     }
@@ -25,7 +26,7 @@ pub(crate) fn find(image: &Image, debug: Option<&Image>, answer: &mut Answer) ->
     })
 }
 
-fn read(image: &Image) -> Result<Option<Image>, Missing> {
+fn read(image: &Image) -> Result<Option<Rc<Image>>, Missing> {
     let Some(section) = image.section(".gnu_debugdata") else { return Ok(None) };
     let compressed = image.read(section)?;
     let mut bytes = Vec::new();
@@ -34,5 +35,5 @@ fn read(image: &Image) -> Result<Option<Image>, Missing> {
     read.map_err(|error| {
         image.malformed(format!(".gnu_debugdata at offset {:#x}: {error}", section.offset))
     })?;
-    Image::from_memory(&image.path, bytes).map(Some)
+    Image::from_memory(&image.path, bytes).map(|image| Some(Rc::new(image)))
 }

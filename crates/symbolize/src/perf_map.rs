@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::job::{Answer, FoundFunction, Job, Place};
+use crate::job::{Answer, Job};
 use crate::options::Options;
 use crate::summary::Missing;
 
@@ -16,18 +16,17 @@ use crate::summary::Missing;
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Resolves the frames of anonymous memory of the process `pid`.
-pub(crate) fn solve(job: &Job, pid: u32, options: &Options) -> Answer {
-    let mut answer = Answer::new(job);
+pub(crate) fn solve(job: &Job, pid: u32, options: &Options, answer: &mut Answer) {
     let places = places(pid, options);
     let Some(path) = places.iter().find(|path| path.is_file()) else {
         answer.miss(Missing::NoPerfMap { path: places.into_iter().next().unwrap_or_default() });
-        return answer;
+        return;
     };
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text));
     if let Err(error) = read {
         answer.miss(Missing::Unreadable { path: path.clone(), error: error.to_string() });
-        return answer;
+        return;
     }
     answer.summary.sources.push(path.clone());
     let map = Map::parse(&text);
@@ -37,17 +36,10 @@ pub(crate) fn solve(job: &Job, pid: u32, options: &Options) -> Answer {
         answer.miss(Missing::Skipped { what });
     }
     for &(frame, address) in &job.frames {
-        let Some((start, name)) = map.find(address) else { continue };
-        let function = FoundFunction {
-            name: name.into_owned(),
-            linkage_name: String::new(),
-            start: Some(start),
-            source_file: String::new(),
-        };
-        let function = answer.function(function);
-        answer.set(frame, &[Place { function, file: 0, line: 0, inlined: false }]);
+        if let Some((start, name)) = map.find(address) {
+            answer.set_name(frame, name.into_owned(), start);
+        }
     }
-    answer
 }
 
 /// Where the map may be: here, or in the process' own mount namespace under its own number.

@@ -5,6 +5,7 @@
 //! Linkage Table"; with and without `endbr64`; `.plt.sec`; `.plt.got`). Stubs of other processors get no name.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use object::elf::{self, Rela64, SHT_DYNSYM, Sym64};
 use object::{Endianness, pod};
@@ -14,47 +15,58 @@ use crate::headers::Section;
 use crate::strings::Strings;
 use crate::symtab::Named;
 
-/// Stubs that were asked for, by their first address.
-#[derive(Debug, Default)]
+/// The stubs of a file that were asked for.
+#[derive(Debug)]
 pub(crate) struct Plt {
+    image: Rc<Image>,
+    /// Read with the first stub.
+    slots: Option<Slots>,
+    /// By their first addresses their ends and names.
     stubs: BTreeMap<u64, (u64, String)>,
 }
 
 impl Plt {
-    /// The stub that `address` is in.
-    pub fn find(&self, address: u64) -> Option<Named> {
-        let (&start, (end, name)) = self.stubs.range(..=address).next_back()?;
-        (address < *end).then(|| Named { linkage_name: name.clone(), start })
+    /// The stubs of `image`.
+    pub fn new(image: &Rc<Image>) -> Self {
+        Self { image: Rc::clone(image), slots: None, stubs: BTreeMap::new() }
     }
-}
 
-/// The stubs of `image` that hold one of the `addresses`.
-pub(crate) fn read(image: &Image, addresses: &[u64]) -> Plt {
-    let mut plt = Plt::default();
-    if image.machine != elf::EM_X86_64 || !image.form.is_64 {
-        return plt;
-    }
-    let mut slots = None;
-    for section in [".plt", ".plt.sec", ".plt.got"].iter().filter_map(|name| image.section(name)) {
-        let size = if section.name == ".plt.got" && section.entry_size == 8 { 8 } else { 16 };
-        let end = section.address.saturating_add(section.size);
-        for &address in addresses.iter().filter(|&&address| (section.address..end).contains(&address)) {
-            let start = address - (address - section.address) % size;
-            let slots = slots.get_or_insert_with(|| Slots::read(image));
-            let name = slots.name(start, &image.read_address(start, size));
-            let name = match name {
-                Some(name) => format!("{name}@plt"),
-                // The first stub calls the dynamic linker for the others.
-                None if start == section.address && section.name == ".plt" => ".plt".to_owned(),
-                None => continue,
-            };
-            plt.stubs.insert(start, (start.saturating_add(size), name));
+    /// The stub that `address` is in.
+    pub fn find(&mut self, address: u64) -> Option<Named> {
+        if self.image.machine != elf::EM_X86_64 || !self.image.form.is_64 {
+            return None;
         }
+        if let Some((&start, (end, name))) = self.stubs.range(..=address).next_back()
+            && address < *end
+        {
+            return Some(Named { linkage_name: name.clone(), start });
+        }
+        let (start, end, name) = self.read(address)?;
+        self.stubs.insert(start, (end, name.clone()));
+        Some(Named { linkage_name: name, start })
     }
-    plt
+
+    /// Start, end and name of the stub at `address`.
+    fn read(&mut self, address: u64) -> Option<(u64, u64, String)> {
+        let image = &self.image;
+        let section = [".plt", ".plt.sec", ".plt.got"].iter().filter_map(|name| image.section(name)).find(
+            |section| (section.address..section.address.saturating_add(section.size)).contains(&address),
+        )?;
+        let size = if section.name == ".plt.got" && section.entry_size == 8 { 8 } else { 16 };
+        let start = address - (address - section.address) % size;
+        let slots = self.slots.get_or_insert_with(|| Slots::read(image));
+        let name = match slots.name(start, &image.read_address(start, size)) {
+            Some(name) => format!("{name}@plt"),
+            // The first stub calls the dynamic linker for the others.
+            None if start == section.address && section.name == ".plt" => ".plt".to_owned(),
+            None => return None,
+        };
+        Some((start, start.saturating_add(size), name))
+    }
 }
 
 /// Which function each slot of the global offset table is for.
+#[derive(Debug)]
 struct Slots {
     by_address: HashMap<u64, String>,
     /// Those of `.rela.plt` in its order.
@@ -62,7 +74,7 @@ struct Slots {
 }
 
 impl Slots {
-    fn read(image: &Image) -> Self {
+    fn read(image: &Rc<Image>) -> Self {
         let mut slots = Self { by_address: HashMap::new(), in_order: Vec::new() };
         let symbols = image.section_of(SHT_DYNSYM);
         let strings = symbols.and_then(|symbols| image.sections.get(symbols.link));
@@ -77,7 +89,12 @@ impl Slots {
             for row in rows {
                 let symbol = symbols.get(row.r_sym(endian, false) as usize);
                 let name = symbol.map(|symbol| strings.get(symbol.st_name.get(endian).into()));
-                let name = name.unwrap_or_default();
+                let mut name = name.unwrap_or_default();
+                if name.is_empty() && row.r_type(endian, false) == elf::R_X86_64_IRELATIVE {
+                    // A function of the file itself that is chosen when it is loaded: all that is known is the one that
+                    // chooses (binutils' and perf's way to say so).
+                    name = format!("*ABS*+{:#x}", row.r_addend.get(endian));
+                }
                 if !name.is_empty() {
                     slots.by_address.insert(row.r_offset.get(endian), name.clone());
                 }

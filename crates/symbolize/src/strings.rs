@@ -3,6 +3,8 @@
 //! They are often the largest part of a file, and of their strings a profile needs a few hundred: a large one is read
 //! string by string.
 
+use std::rc::Rc;
+
 use crate::elf::Image;
 use crate::headers::{Compression, Section};
 use crate::summary::Missing;
@@ -16,21 +18,21 @@ const SMALL: u64 = 1 << 19;
 
 /// A string table.
 #[derive(Debug, Default)]
-pub(crate) enum Strings<'i> {
+pub(crate) enum Strings {
     /// There is none.
     #[default]
     None,
     /// All of it.
     Whole(Vec<u8>),
     /// Read as needed.
-    InFile { image: &'i Image, section: &'i Section },
+    InFile { image: Rc<Image>, section: Section },
 }
 
-impl<'i> Strings<'i> {
+impl Strings {
     /// The table in a section.
-    pub fn read(image: &'i Image, section: &'i Section) -> Result<Self, Missing> {
+    pub fn read(image: &Rc<Image>, section: &Section) -> Result<Self, Missing> {
         if section.compression == Compression::None && section.size > SMALL {
-            return Ok(Self::InFile { image, section });
+            return Ok(Self::InFile { image: Rc::clone(image), section: section.clone() });
         }
         image.read(section).map(Self::Whole)
     }

@@ -10,7 +10,7 @@ use plumb_profile::DsoId;
 pub struct Summary {
     /// One row for each file with frames to resolve, in the order of their ids.
     pub dsos: Vec<DsoSummary>,
-    /// Wall time in seconds.
+    /// Wall time in seconds, from when all frames were there.
     pub seconds: f64,
 }
 
@@ -40,12 +40,12 @@ pub struct DsoSummary {
 }
 
 impl DsoSummary {
-    pub(crate) fn new(dso: DsoId, path: &str, frames: usize) -> Self {
+    pub(crate) fn new(dso: DsoId, path: &str) -> Self {
         Self {
             dso,
             path: path.to_owned(),
             sources: Vec::new(),
-            frames,
+            frames: 0,
             named: 0,
             lined: 0,
             inlined: 0,

@@ -1,10 +1,12 @@
 //! All names of functions that a file and its debug file have: symbol tables, `.gnu_debugdata`, PLT stubs.
 
+use std::rc::Rc;
+
 use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
 
 use crate::elf::Image;
 use crate::job::Answer;
-use crate::plt::{self, Plt};
+use crate::plt::Plt;
 use crate::summary::Missing;
 use crate::symtab::{Named, Symtab};
 
@@ -12,26 +14,25 @@ use crate::symtab::{Named, Symtab};
 const START: u64 = 48;
 
 /// The functions of a file, from wherever they were found.
-#[derive(Debug, Default)]
-pub(crate) struct FileSymbols<'i> {
+#[derive(Debug)]
+pub(crate) struct FileSymbols {
     /// The tables, the best first.
-    tables: Vec<Symtab<'i>>,
+    tables: Vec<Symtab>,
     plt: Plt,
     /// Where a process begins, 0 if nowhere.
     entry: u64,
 }
 
-impl<'i> FileSymbols<'i> {
+impl FileSymbols {
     /// Reads the tables of `image`, and of `debug` or `mini` where `image` was stripped.
     pub fn read(
-        image: &'i Image,
-        debug: Option<&'i Image>,
-        mini: Option<&'i Image>,
-        addresses: &[u64],
+        image: &Rc<Image>,
+        debug: Option<&Rc<Image>>,
+        mini: Option<&Rc<Image>>,
         answer: &mut Answer,
     ) -> Self {
         let mut tables = Vec::new();
-        let take = |found: Result<Option<Symtab<'i>>, Missing>, answer: &mut Answer| {
+        let take = |found: Result<Option<Symtab>, Missing>, answer: &mut Answer| {
             found.unwrap_or_else(|missing| {
                 answer.miss(missing);
                 None
@@ -52,11 +53,16 @@ impl<'i> FileSymbols<'i> {
             }
         }
         answer.summary.functions = tables.iter().map(Symtab::len).sum();
-        Self { tables, plt: plt::read(image, addresses), entry: image.entry }
+        Self { tables, plt: Plt::new(image), entry: image.entry }
+    }
+
+    /// About how many bytes the tables of `image` take in memory.
+    pub fn bytes(image: &Image) -> u64 {
+        [SHT_SYMTAB, SHT_DYNSYM].iter().filter_map(|&kind| image.section_of(kind)).map(|s| s.size).sum()
     }
 
     /// The function that `address` belongs to.
-    pub fn find(&self, address: u64) -> Option<Named> {
+    pub fn find(&mut self, address: u64) -> Option<Named> {
         self.in_tables(address).or_else(|| self.plt.find(address)).or_else(|| self.start(address))
     }
 

@@ -3,6 +3,8 @@
 //! Of a table with 100,000 symbols a profile needs a hundred: rows are taken without their names, and a name is read
 //! when its row is chosen.
 
+use std::rc::Rc;
+
 use object::elf::{self, Sym32, Sym64};
 use object::read::elf::Sym;
 use object::{Endianness, pod};
@@ -15,9 +17,9 @@ use crate::table::{Bind, Symbol, SymbolTable};
 
 /// A file's functions.
 #[derive(Debug, Default)]
-pub(crate) struct Symtab<'i> {
+pub(crate) struct Symtab {
     table: SymbolTable,
-    strings: Strings<'i>,
+    strings: Strings,
 }
 
 /// A function as the linker knows it.
@@ -29,9 +31,9 @@ pub(crate) struct Named {
     pub start: u64,
 }
 
-impl<'i> Symtab<'i> {
+impl Symtab {
     /// The functions in the table of type `kind` (`SHT_SYMTAB`, `SHT_DYNSYM`); `None` if there is no such table.
-    pub fn read(image: &'i Image, kind: elf::SectionType) -> Result<Option<Self>, Missing> {
+    pub fn read(image: &Rc<Image>, kind: elf::SectionType) -> Result<Option<Self>, Missing> {
         let Some(section) = image.section_of(kind).filter(|section| section.size > 0) else {
             return Ok(None);
         };

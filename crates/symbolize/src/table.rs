@@ -99,7 +99,7 @@ impl SymbolTable {
 }
 
 /// The better of two symbols with one address.
-fn better(a: Symbol, b: Symbol, name: &impl Fn(&Symbol) -> String) -> Symbol {
+pub(crate) fn better(a: Symbol, b: Symbol, name: &impl Fn(&Symbol) -> String) -> Symbol {
     let rank = |symbol: &Symbol| {
         let name = name(symbol);
         let old_version = name.contains('@') && !name.contains("@@");

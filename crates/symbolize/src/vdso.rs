@@ -1,13 +1,13 @@
-//! Frames of the vdso, from this process' own: the kernel maps the same image into every process of one word size.
+//! The image of the vdso, from this process' own: the kernel maps the same image into every process of one word size.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::rc::Rc;
 
 use plumb_profile::Meta;
 
 use crate::elf::Image;
-use crate::file;
 use crate::job::{Answer, Job};
 use crate::kernel;
 use crate::options::Options;
@@ -16,27 +16,19 @@ use crate::summary::Missing;
 /// Largest vdso; real ones have two pages.
 const MAX_SIZE: u64 = 1 << 20;
 
-/// Resolves the frames of the vdso.
-pub(crate) fn solve(job: &Job, options: &Options, meta: &Meta) -> Answer {
-    let mut answer = Answer::new(job);
-    let image = match own_image() {
-        Ok(image) => image,
-        Err(missing) => {
-            answer.miss(missing);
-            return answer;
-        }
-    };
+/// The vdso that was recorded, if this kernel's is the same.
+pub(crate) fn open(job: &Job, options: &Options, meta: &Meta, answer: &mut Answer) -> Option<Rc<Image>> {
+    let image = own_image().map_err(|missing| answer.miss(missing)).ok()?;
     let is_same = match &job.build_id {
         Some(build_id) => image.build_id.as_ref() == Some(build_id),
         None => kernel::is_running(meta, options).is_ok(),
     };
-    if is_same {
-        answer.summary.sources.push(image.path.clone());
-        file::with_image(job, &image, options, &|_, _| None, &mut answer);
-    } else {
+    if !is_same {
         answer.miss(Missing::Replaced { path: image.path });
+        return None;
     }
-    answer
+    answer.summary.sources.push(image.path.clone());
+    Some(Rc::new(image))
 }
 
 /// The vdso of this process.

@@ -1,96 +1,260 @@
-//! Hands the files to as many threads as there are processors, the biggest first.
+//! The threads that do the work, and which of them does what.
+//!
+//! A file that is asked about while the profile is still being made belongs to one thread, which has it open until the
+//! end. What is asked for at the end for the first time is taken by whoever is free, the biggest first, and forgotten
+//! at once.
 //!
 //! Invariant: whatever one file makes its parser do, the others' answers arrive; a parser that fails by panicking
 //! loses that file only, which is counted.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use plumb_profile::{DsoId, DsoKind};
+use typed_arena::Arena;
+
+use crate::dwarf::store::Store;
+use crate::file::{Images, Open};
 use crate::job::{Answer, Job};
-use crate::options::{Options, Progress};
+use crate::options::Progress;
+use crate::sources::Sources;
 use crate::summary::Missing;
 
 /// A worker's stack: deeper than usual, because demanglers are recursive.
 pub(crate) const STACK: usize = 8 << 20;
+/// Bytes of files that a worker holds while the profile is being made. What is more waits for the end.
+const HELD: u64 = 256 << 20;
 
 /// What a worker says.
 pub(crate) enum Message {
     /// For the user.
     Progress(Progress),
-    /// A file is done.
-    Done(Box<Answer>),
+    /// What was found out about a file, all in all.
+    Answer(Box<Answer>),
 }
 
-/// Does all jobs with `solve`; the answers come in any order.
-pub(crate) fn run(
-    mut jobs: Vec<Job>,
-    options: &Options,
-    progress: &mut dyn FnMut(Progress),
-    solve: impl Fn(&Job, &Sender<Message>) -> Answer + Sync,
-) -> Vec<Answer> {
-    let total = jobs.len();
-    let threads = match options.threads {
-        0 => thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
-    };
-    // Taken from the end.
-    jobs.sort_by_cached_key(size);
-    let queue = Mutex::new(jobs);
-    let mut answers = Vec::with_capacity(total);
-    thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        for _ in 0..threads.min(total) {
-            let (sender, queue, solve) = (sender.clone(), &queue, &solve);
-            let worker = move || {
-                while let Some(job) = next(queue) {
-                    let answer = guarded(&job, &sender, solve);
-                    if sender.send(Message::Done(Box::new(answer))).is_err() {
-                        return;
-                    }
-                }
-            };
-            let builder = thread::Builder::new().name("symbolize".into()).stack_size(STACK);
-            if builder.spawn_scoped(scope, worker).is_err() && answers.is_empty() {
-                // No thread to be had: this one does what is left, below.
-                break;
-            }
-        }
-        drop(sender);
-        for message in receiver {
-            match message {
-                Message::Progress(what) => progress(what),
-                Message::Done(answer) => {
-                    answers.push(*answer);
-                    let path = answers.last().map(|answer| answer.summary.path.clone()).unwrap_or_default();
-                    progress(Progress::File { path, done: answers.len(), total });
-                }
-            }
-        }
-    });
-    let (sender, _receiver) = mpsc::channel();
-    while let Some(job) = next(&queue) {
-        answers.push(guarded(&job, &sender, &solve));
+/// What is to be done.
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    sources: Arc<Sources>,
+    /// Per worker its own.
+    own: Vec<Vec<Job>>,
+    /// Anybody's; taken from the end.
+    common: Vec<Job>,
+    /// Whether nothing comes any more.
+    is_closed: bool,
+    /// Seconds of processor time spent so far.
+    seconds: f64,
+}
+
+impl Queue {
+    /// Nothing to do yet.
+    pub fn new(sources: Sources) -> Self {
+        let sources = Arc::new(sources);
+        let state = State { sources, own: Vec::new(), common: Vec::new(), is_closed: false, seconds: 0.0 };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
     }
-    answers
+
+    /// Starts one more worker; false if there is no thread to be had.
+    pub fn hire(self: &Arc<Self>, sender: &Sender<Message>) -> bool {
+        let number = self.number();
+        let (queue, sender) = (Arc::clone(self), sender.clone());
+        let builder = thread::Builder::new().name("symbolize".into()).stack_size(STACK);
+        builder.spawn(move || queue.work(number, &sender)).is_ok()
+    }
+
+    /// Works until nothing is left, on a queue that is closed.
+    pub fn work_here(&self, sender: &Sender<Message>) {
+        self.work(self.number(), sender);
+    }
+
+    fn number(&self) -> usize {
+        let mut state = self.lock();
+        state.own.push(Vec::new());
+        state.own.len() - 1
+    }
+
+    /// Gives a worker a job that needs not be done before the end.
+    pub fn give(&self, worker: usize, job: Job) {
+        self.lock().own[worker].push(job);
+        self.changed.notify_all();
+    }
+
+    /// Tells that nothing more comes but `own` for its workers and `common`, the biggest last, for anybody.
+    pub fn close(&self, sources: Sources, own: Vec<(usize, Job)>, common: Vec<Job>) {
+        let mut state = self.lock();
+        own.into_iter().for_each(|(worker, job)| state.own[worker].push(job));
+        state.common.extend(common);
+        state.sources = Arc::new(sources);
+        state.is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Tells that nothing is wanted any more.
+    pub fn abandon(&self) {
+        let mut state = self.lock();
+        state.own.iter_mut().for_each(Vec::clear);
+        state.common.clear();
+        state.is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Seconds of processor time that were spent on finished jobs.
+    pub fn seconds(&self) -> f64 {
+        self.lock().seconds
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A poisoned lock only says that another worker died; the queue itself is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next job of a worker: its own first.
+    fn next(&self, worker: usize) -> Next {
+        let mut state = self.lock();
+        loop {
+            let sources = Arc::clone(&state.sources);
+            if let Some(job) = state.own[worker].pop() {
+                return Next::Own(job, sources, state.is_closed);
+            }
+            if let Some(job) = state.common.pop() {
+                return Next::Common(job, sources);
+            }
+            if state.is_closed {
+                return Next::Nothing(sources);
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn work(&self, number: usize, sender: &Sender<Message>) {
+        let stores = Arena::new();
+        let mut held: HashMap<DsoId, Held<'_>> = HashMap::new();
+        let mut bytes = 0;
+        loop {
+            match self.next(number) {
+                Next::Own(job, sources, is_last) => {
+                    let held = held.entry(job.dso).or_insert_with(|| Held::new(&job));
+                    self.lock().seconds += held.take(job, (&sources, sender), is_last, &stores, &mut bytes);
+                }
+                Next::Common(job, sources) => {
+                    let stores = Arena::new();
+                    let mut held = Held::new(&job);
+                    held.take(job, (&sources, sender), true, &stores, &mut bytes);
+                    // Who asked may have gone away.
+                    let _ = sender.send(Message::Answer(Box::new(held.answer)));
+                }
+                Next::Nothing(sources) => {
+                    for (_, mut held) in held {
+                        if let Some(job) = held.waiting.take() {
+                            held.take(job, (&sources, sender), true, &stores, &mut bytes);
+                        }
+                        let _ = sender.send(Message::Answer(Box::new(held.answer)));
+                    }
+                    return;
+                }
+            }
+        }
+    }
 }
 
-fn next(queue: &Mutex<Vec<Job>>) -> Option<Job> {
-    // A poisoned lock only says that another worker died; the queue itself is whole.
-    queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop()
+enum Next {
+    /// A job of the worker's own, and whether it is the last for its file.
+    Own(Job, Arc<Sources>, bool),
+    Common(Job, Arc<Sources>),
+    Nothing(Arc<Sources>),
 }
 
-fn guarded(job: &Job, sender: &Sender<Message>, solve: &impl Fn(&Job, &Sender<Message>) -> Answer) -> Answer {
-    let start = cpu_seconds();
-    let solved = catch_unwind(AssertUnwindSafe(|| solve(job, sender)));
-    let mut answer = solved.unwrap_or_else(|_| {
-        let mut answer = Answer::new(job);
-        answer.miss(Missing::Skipped { what: format!("{}: its parser failed", job.path) });
-        answer
-    });
-    answer.summary.seconds = cpu_seconds() - start;
-    answer
+/// A file of a worker's.
+struct Held<'s> {
+    answer: Answer,
+    open: Option<Open<'s>>,
+    /// What has to wait for the end.
+    waiting: Option<Job>,
+    /// Its parser failed.
+    is_lost: bool,
+}
+
+impl<'s> Held<'s> {
+    fn new(job: &Job) -> Self {
+        Self { answer: Answer::new(job), open: None, waiting: None, is_lost: false }
+    }
+
+    /// Does a job, unless it has to wait: while the profile is being made, for what can't be had or held now. Returns
+    /// the seconds of processor time that it took.
+    fn take(
+        &mut self,
+        mut job: Job,
+        (sources, sender): (&Sources, &Sender<Message>),
+        is_last: bool,
+        stores: &'s Arena<Store>,
+        held: &mut u64,
+    ) -> f64 {
+        if let Some(waiting) = self.waiting.take() {
+            job.frames.extend(waiting.frames);
+        }
+        let start = cpu_seconds();
+        let frames = job.frames.len();
+        let solved = catch_unwind(AssertUnwindSafe(|| {
+            if !self.is_lost {
+                self.solve(job, sources, sender, is_last, stores, held);
+            }
+        }));
+        if solved.is_err() {
+            self.is_lost = true;
+            self.open = None;
+            let what = format!("{}: its parser failed", self.answer.summary.path);
+            self.answer.miss(Missing::Skipped { what });
+        }
+        if self.waiting.is_none() {
+            self.answer.summary.frames += frames;
+        }
+        let seconds = cpu_seconds() - start;
+        self.answer.summary.seconds += seconds;
+        seconds
+    }
+
+    fn solve(
+        &mut self,
+        job: Job,
+        sources: &Sources,
+        sender: &Sender<Message>,
+        is_last: bool,
+        stores: &'s Arena<Store>,
+        held: &mut u64,
+    ) {
+        if !matches!(job.kind, DsoKind::File | DsoKind::Vdso) {
+            sources.name(&job, &mut self.answer);
+            return;
+        }
+        if self.open.is_none() {
+            // What is missing is said only of what holds in the end.
+            let mut answer = Answer::new(&job);
+            let found = sources.images(&job, &mut answer, sender);
+            let bytes = found.as_ref().map_or(u64::MAX, |images: &Images| images.bytes(&sources.options));
+            let held_then = held.saturating_add(bytes);
+            if !is_last && held_then > HELD {
+                self.waiting = Some(job);
+                return;
+            }
+            answer.summary.frames = self.answer.summary.frames;
+            answer.summary.seconds = self.answer.summary.seconds;
+            self.answer = answer;
+            let Some(images) = found else { return };
+            *held = held_then;
+            self.open = Some(Open::new(images, &sources.options, stores, &mut self.answer));
+        }
+        if let Some(open) = &mut self.open {
+            open.resolve(&job, &mut self.answer);
+        }
+    }
 }
 
 /// Processor time of this thread, 0 if the kernel doesn't count it.
@@ -98,9 +262,4 @@ fn cpu_seconds() -> f64 {
     // "time on cpu, time waiting, time slices", in nanoseconds (kernel: Documentation/scheduler/sched-stats.rst).
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) * 1e-9
-}
-
-/// How long a job is likely to take.
-fn size(job: &Job) -> u64 {
-    std::fs::metadata(&job.path).map_or(0, |meta| meta.len())
 }

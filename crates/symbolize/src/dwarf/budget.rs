@@ -13,6 +13,9 @@ pub(crate) struct Budget(Cell<u64>);
 /// information has 100 million line rows in all.
 const STEPS: u64 = 1 << 30;
 
+/// Steps that it costs to keep a range.
+const KEPT: u64 = 256;
+
 impl Default for Budget {
     fn default() -> Self {
         Self(Cell::new(STEPS))
@@ -25,6 +28,11 @@ impl Budget {
         let left = self.0.get();
         self.0.set(left.saturating_sub(steps));
         left >= steps
+    }
+
+    /// Pays for `ranges` ranges that are kept, which takes memory too: all that can be paid for take some 200 MB.
+    pub fn pay_for_kept(&self, ranges: usize) -> bool {
+        self.pay((ranges as u64).saturating_mul(KEPT))
     }
 
     /// Whether all is spent.

@@ -1,8 +1,9 @@
 //! Which function, and which calls inlined into it, wanted addresses belong to.
 //!
-//! One pass over the entries of a unit finds the functions that hold a wanted address, skipping whatever can't, and
-//! one pass over each of these finds its inlined calls. Nothing is recursive, so that nesting can't exhaust the stack.
+//! One pass over the entries of a unit finds where its functions are, and one over each that holds a wanted address its
+//! inlined calls. Nothing is recursive, so that nesting can't exhaust the stack.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -44,22 +45,63 @@ pub(crate) struct Inlined {
     depth: usize,
 }
 
-/// The functions of `unit` that the `wanted` addresses (in order) belong to.
-pub(crate) fn functions(unit: UnitRef<'_, Bytes<'_>>, wanted: &[u64], budget: &Budget) -> Vec<Option<Hit>> {
-    let mut hits = vec![None; wanted.len()];
-    let _ = scan(unit, wanted, budget, Skip::Bodies, &mut hits);
-    if hits.iter().any(Option::is_none) {
-        // Functions within functions (GNU C, Ada) or within types (Rust) are rare enough to look for only when
-        // something was not found.
-        let mut thorough = vec![None; wanted.len()];
-        let _ = scan(unit, wanted, budget, Skip::Nothing, &mut thorough);
-        for (hit, found) in hits.iter_mut().zip(thorough) {
-            if hit.is_none() {
-                *hit = found;
+/// Where the functions of a unit are, found out when first asked.
+#[derive(Default)]
+pub(crate) struct Functions {
+    outer: OnceCell<Vec<Function>>,
+    all: OnceCell<Vec<Function>>,
+}
+
+/// One range of a function.
+struct Function {
+    range: Range<u64>,
+    entry: UnitOffset,
+    start: u64,
+}
+
+impl Functions {
+    /// The functions of `unit` that the `wanted` addresses (in order) belong to.
+    pub fn find(&self, unit: UnitRef<'_, Bytes<'_>>, wanted: &[u64], budget: &Budget) -> Vec<Option<Hit>> {
+        let mut hits = vec![None; wanted.len()];
+        let functions = |skip| {
+            let mut functions = Vec::new();
+            // Damage ends the list; what comes before is used.
+            let _ = scan(unit, budget, skip, &mut functions);
+            functions
+        };
+        note_functions(self.outer.get_or_init(|| functions(Skip::Bodies)), wanted, &mut hits);
+        if hits.iter().any(Option::is_none) {
+            // Functions within functions (GNU C, Ada) or within types (Rust) are rare enough to look for only when
+            // something was not found.
+            let mut thorough = vec![None; wanted.len()];
+            note_functions(self.all.get_or_init(|| functions(Skip::Nothing)), wanted, &mut thorough);
+            for (hit, found) in hits.iter_mut().zip(thorough) {
+                if hit.is_none() {
+                    *hit = found;
+                }
+            }
+        }
+        let mut entries: Vec<UnitOffset> = hits.iter().flatten().map(|hit| hit.entry).collect();
+        entries.sort_unstable();
+        entries.dedup();
+        for entry in entries {
+            let _ = inlined(unit, wanted, budget, entry, &mut hits);
+        }
+        hits
+    }
+}
+
+/// Notes each function for the wanted addresses that it holds.
+fn note_functions(functions: &[Function], wanted: &[u64], hits: &mut [Option<Hit>]) {
+    for function in functions {
+        let size = function.range.end - function.range.start;
+        for index in within(wanted, &function.range) {
+            if hits[index].as_ref().is_none_or(|hit| size < hit.size) {
+                let (entry, start) = (function.entry, function.start);
+                hits[index] = Some(Hit { entry, start, inlined: None, size, inlined_size: u64::MAX });
             }
         }
     }
-    hits
 }
 
 /// What a scan passes over, where the compiler said how long it is.
@@ -70,12 +112,12 @@ enum Skip {
     Nothing,
 }
 
+/// Finds the ranges of the functions of a unit.
 fn scan(
     unit: UnitRef<'_, Bytes<'_>>,
-    wanted: &[u64],
     budget: &Budget,
     skip: Skip,
-    hits: &mut [Option<Hit>],
+    functions: &mut Vec<Function>,
 ) -> gimli::Result<()> {
     let mut entries = unit.entries_raw(None)?;
     while !entries.is_empty() && budget.pay(1) {
@@ -95,7 +137,14 @@ fn scan(
         }
         let attributes = Attributes::read(&mut entries, abbreviation.attributes())?;
         if abbreviation.tag() == gimli::DW_TAG_subprogram && attributes.has_code() {
-            function(unit, wanted, budget, offset, &attributes, hits);
+            let ranges = attributes.ranges(unit, budget);
+            let stated = attributes.entry(unit).filter(|&start| start != 0);
+            if !budget.pay_for_kept(ranges.len()) {
+                break;
+            }
+            if let Some(start) = stated.or(ranges.first().map(|range| range.start)) {
+                functions.extend(ranges.into_iter().map(|range| Function { range, entry: offset, start }));
+            }
         }
         let after = entries.next_offset();
         match attributes.sibling {
@@ -107,32 +156,6 @@ fn scan(
         }
     }
     Ok(())
-}
-
-/// Notes a function for the wanted addresses that it holds.
-fn function<'a>(
-    unit: UnitRef<'_, Bytes<'a>>,
-    wanted: &[u64],
-    budget: &Budget,
-    entry: UnitOffset,
-    attributes: &Attributes<'a>,
-    hits: &mut [Option<Hit>],
-) {
-    let ranges = attributes.ranges(unit, budget);
-    let mut held: Vec<usize> = Vec::new();
-    for range in &ranges {
-        let size = range.end - range.start;
-        for index in within(wanted, range) {
-            if hits[index].as_ref().is_none_or(|hit| size < hit.size) {
-                let start = attributes.entry(unit).filter(|&start| start != 0).unwrap_or(ranges[0].start);
-                hits[index] = Some(Hit { entry, start, inlined: None, size, inlined_size: u64::MAX });
-                held.push(index);
-            }
-        }
-    }
-    if !held.is_empty() {
-        let _ = inlined(unit, wanted, budget, entry, hits);
-    }
 }
 
 /// Finds the inlined calls in the function at `entry` for the addresses that it was noted for.

@@ -78,7 +78,7 @@ impl Names {
                     (unit, entry) = (other, inside);
                 }
                 Some(AttributeValue::DebugInfoRefSup(offset)) => {
-                    let Some(other) = side.shared else { break };
+                    let Some(other) = side.shared.as_deref() else { break };
                     let Some((in_unit, inside)) = other.unit_of(offset) else { break };
                     (side, unit, entry, shared) = (other, in_unit, inside, true);
                 }

@@ -23,21 +23,21 @@ pub(crate) struct Side<'a> {
     /// What gimli reads.
     pub dwarf: Dwarf<Bytes<'a>>,
     /// Where its strings are; `None` if they are in [`Side::dwarf`].
-    store: Option<&'a Store<'a>>,
+    store: Option<&'a Store>,
     /// The supplementary file.
-    pub shared: Option<&'a Side<'a>>,
+    pub shared: Option<Rc<Side<'a>>>,
     headers: OnceCell<Vec<UnitHeader<Bytes<'a>>>>,
     units: RefCell<HashMap<usize, Option<Rc<Unit<'a>>>>>,
 }
 
 impl<'a> Side<'a> {
     /// The DWARF in `store`.
-    pub fn new(store: &'a Store<'a>, shared: Option<&'a Side<'a>>) -> Self {
+    pub fn new(store: &'a Store, shared: Option<Rc<Side<'a>>>) -> Self {
         Self::with(store, store.view(), shared)
     }
 
     /// `dwarf`, whose strings are in `store`.
-    pub fn with(store: &'a Store<'a>, dwarf: Dwarf<Bytes<'a>>, shared: Option<&'a Side<'a>>) -> Self {
+    pub fn with(store: &'a Store, dwarf: Dwarf<Bytes<'a>>, shared: Option<Rc<Side<'a>>>) -> Self {
         Self { dwarf, store: Some(store), shared, headers: OnceCell::new(), units: RefCell::default() }
     }
 
@@ -86,7 +86,7 @@ impl<'a> Side<'a> {
     pub fn string(&self, unit: &Unit<'a>, value: Value<'a>) -> Option<String> {
         let offset = match value {
             AttributeValue::DebugStrRef(offset) => offset,
-            AttributeValue::DebugStrRefSup(offset) => return self.shared?.debug_str(offset.0),
+            AttributeValue::DebugStrRefSup(offset) => return self.shared.as_ref()?.debug_str(offset.0),
             AttributeValue::DebugStrOffsetsIndex(index) => {
                 let (format, base) = (unit.header.format(), unit.str_offsets_base);
                 self.dwarf.debug_str_offsets.get_str_offset(format, base, index).ok()?

@@ -17,7 +17,7 @@ pub(crate) fn path<'a>(side: &Side<'a>, unit: &Unit<'a>) -> Option<PathBuf> {
 }
 
 /// The DWARF in `store`, made ready for the skeleton unit of `parent` with this id.
-pub(crate) fn view<'a>(store: &'a Store<'_>, parent: &Dwarf<Bytes<'a>>) -> Dwarf<Bytes<'a>> {
+pub(crate) fn view<'a>(store: &'a Store, parent: &Dwarf<Bytes<'a>>) -> Dwarf<Bytes<'a>> {
     let mut dwarf = store.view();
     dwarf.make_dwo(parent);
     // Entries of the .dwo refer to files by their numbers in the skeleton's line table.

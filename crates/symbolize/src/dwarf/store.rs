@@ -2,9 +2,12 @@
 //!
 //! `.debug_loc*`, `.debug_macro` and `.debug_names` are never read.
 
+use std::rc::Rc;
+
 use gimli::{Dwarf, DwarfSections, EndianSlice, LittleEndian, SectionId};
 
 use crate::elf::Image;
+use crate::headers::{Compression, Section};
 use crate::strings::Strings;
 use crate::summary::Missing;
 
@@ -25,14 +28,25 @@ const NEEDED: [SectionId; 9] = [
 ];
 
 /// The DWARF of one file.
-pub(crate) struct Store<'i> {
+pub(crate) struct Store {
     sections: DwarfSections<Vec<u8>>,
-    strings: Strings<'i>,
+    strings: Strings,
 }
 
-impl<'i> Store<'i> {
+/// About how many bytes the DWARF of `image` takes in memory.
+pub(crate) fn bytes(image: &Image) -> u64 {
+    // Compressed debug information is three times as large as it is stored.
+    let size = |section: &Section| match section.compression {
+        Compression::None => section.size,
+        Compression::Header | Compression::OldGnu => section.size.saturating_mul(3),
+    };
+    let sections = NEEDED.iter().filter_map(|id| image.debug_section(id.name())).map(size);
+    sections.fold(0, u64::saturating_add)
+}
+
+impl Store {
     /// Reads the sections of `image`; of a `.dwo` file if `split`.
-    pub fn read(image: &'i Image, split: bool) -> Result<Self, Missing> {
+    pub fn read(image: &Rc<Image>, split: bool) -> Result<Self, Missing> {
         let name = |id: SectionId| if split { id.dwo_name() } else { Some(id.name()) };
         let sections = DwarfSections::load(|id| -> Result<Vec<u8>, Missing> {
             let section = NEEDED.contains(&id).then(|| image.debug_section(name(id)?)).flatten();

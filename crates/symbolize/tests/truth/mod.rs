@@ -157,7 +157,7 @@ pub fn with_dso(mut profile: Profile, dso: Dso, addresses: &[u64]) -> (Profile, 
 
 /// Options that see nothing outside of the test.
 pub fn options(folder: &Folder) -> Options {
-    Options { debug_roots: vec![folder.join("debug")], ..Options::default() }
+    Options { debug_roots: vec![folder.join("debug")], cache: None, ..Options::default() }
 }
 
 /// Symbolises, and returns what each address stands for.

@@ -1,0 +1,227 @@
+//! Finding names while a profile is still being made: [`Session`].
+//!
+//! Invariant: what is found is what would be found at the end alone. What may still change (a just-in-time compiler's
+//! map, a file that can't be told from another) waits for the end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use plumb_profile::{DsoId, DsoKind, Id, Meta, Profile};
+
+use crate::debuginfod::Debuginfod;
+use crate::job::{self, Answer, Job};
+use crate::kernel::Kernel;
+use crate::options::{Options, Progress};
+use crate::sources::Sources;
+use crate::summary::Summary;
+use crate::work::{Message, Queue};
+
+/// Most workers while the profile is being made: the recorded program needs the processors.
+const EARLY_WORKERS: usize = 2;
+
+/// Names for a profile, found from time to time while it is being made, and the rest at its end.
+///
+/// The frames of the profile must not change between the calls but by getting more.
+pub struct Session {
+    options: Options,
+    kernel: Arc<Kernel>,
+    queue: Arc<Queue>,
+    sender: Option<Sender<Message>>,
+    receiver: Receiver<Message>,
+    workers: usize,
+    /// To whom a file belongs.
+    owners: HashMap<DsoId, usize>,
+    /// Bytes of the files of each worker.
+    loads: Vec<u64>,
+    /// Frames that were looked at.
+    seen: usize,
+    closed: Option<Closed>,
+}
+
+/// How the last part of the work goes.
+struct Closed {
+    since: Instant,
+    answers: Vec<Answer>,
+    total: usize,
+    is_done: bool,
+}
+
+impl Session {
+    /// Nothing is done yet.
+    pub fn begin(options: Options) -> Self {
+        let kernel = Arc::new(Kernel::default());
+        // The profile's own facts are there at its end. Until then it is one of this machine that is being made now.
+        let (meta, debuginfod) = (Meta::default(), None);
+        let sources = Sources { options: options.clone(), meta, kernel: Arc::clone(&kernel), debuginfod };
+        let (sender, receiver) = mpsc::channel();
+        Self {
+            options,
+            kernel,
+            queue: Arc::new(Queue::new(sources)),
+            sender: Some(sender),
+            receiver,
+            workers: 0,
+            owners: HashMap::new(),
+            loads: Vec::new(),
+            seen: 0,
+            closed: None,
+        }
+    }
+
+    /// Has names found for the frames that `profile` has more than the last time, in threads of its own: this returns
+    /// at once. Only for a profile of this machine that is being made.
+    pub fn round(&mut self, profile: &Profile) {
+        // A server is asked once, with time for all files, and with the user looking on.
+        if self.options.debuginfod || self.closed.is_some() || profile.frames.len() == self.seen {
+            return;
+        }
+        let jobs = job::jobs(profile, self.seen);
+        self.seen = profile.frames.len();
+        for job in jobs.into_iter().filter(|job| !must_wait(job)) {
+            let Some(worker) = self.owner(&job) else { continue };
+            self.queue.give(worker, job);
+        }
+    }
+
+    /// Processor time that was spent on the rounds so far.
+    pub fn cpu_time(&self) -> Duration {
+        Duration::try_from_secs_f64(self.queue.seconds()).unwrap_or_default()
+    }
+
+    /// Has names found for all frames that have none yet. `images` says where files are that can't be reached by their
+    /// paths ([`Options::images`]).
+    pub fn close(&mut self, profile: &Profile, images: HashMap<DsoId, Vec<std::path::PathBuf>>) {
+        self.options.images.extend(images);
+        self.options.recorded_until = self.options.recorded_until.or(end_of(&profile.meta));
+        let mut own = Vec::new();
+        let mut common = Vec::new();
+        for mut job in job::jobs(profile, 0) {
+            match self.owners.get(&job.dso) {
+                Some(&worker) => {
+                    job.frames.retain(|(frame, _)| frame.index() >= self.seen);
+                    own.push((worker, job));
+                }
+                None => common.push(job),
+            }
+        }
+        let total = own.len() + common.len();
+        common.sort_by_cached_key(size);
+        let wanted = self.threads().min(common.len().max(self.workers));
+        let sources = Sources {
+            debuginfod: Debuginfod::new(&self.options),
+            options: self.options.clone(),
+            meta: profile.meta.clone(),
+            kernel: Arc::clone(&self.kernel),
+        };
+        self.queue.close(sources, own, common);
+        while self.workers < wanted && self.hire().is_some() {}
+        if let Some(sender) = self.sender.take().filter(|_| self.workers == 0) {
+            // No thread to be had: this one does it.
+            self.queue.work_here(&sender);
+        }
+        self.closed = Some(Closed { since: Instant::now(), answers: Vec::new(), total, is_done: false });
+    }
+
+    /// Waits until all names are found, but not longer than `limit` if there is one; whether they are. `progress` is
+    /// called on this thread, from time to time. Only after [`Session::close`].
+    pub fn wait(&mut self, limit: Option<Duration>, progress: &mut dyn FnMut(Progress)) -> bool {
+        let Some(closed) = &mut self.closed else { return false };
+        let deadline = limit.map(|limit| Instant::now() + limit);
+        while !closed.is_done {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let message = match left {
+                Some(left) => self.receiver.recv_timeout(left),
+                None => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match message {
+                Ok(Message::Progress(what)) => progress(what),
+                Ok(Message::Answer(answer)) => {
+                    let path = answer.summary.path.clone();
+                    closed.answers.push(*answer);
+                    progress(Progress::File { path, done: closed.answers.len(), total: closed.total });
+                }
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => closed.is_done = true,
+            }
+        }
+        true
+    }
+
+    /// Writes the names into the profile once they are found. Only after [`Session::close`].
+    pub fn finish(mut self, profile: &mut Profile, progress: &mut dyn FnMut(Progress)) -> Summary {
+        self.wait(None, progress);
+        let Some(mut closed) = self.closed.take() else { return Summary::default() };
+        closed.answers.sort_by_key(|answer| answer.summary.dso);
+        let dsos = closed.answers.into_iter().map(|answer| answer.store(profile)).collect();
+        profile.meta.symbolized = true;
+        Summary { dsos, seconds: closed.since.elapsed().as_secs_f64() }
+    }
+
+    /// The worker that a file belongs to from now on.
+    fn owner(&mut self, job: &Job) -> Option<usize> {
+        if let Some(&worker) = self.owners.get(&job.dso) {
+            return Some(worker);
+        }
+        if self.workers < self.threads().min(EARLY_WORKERS) {
+            self.hire();
+        }
+        let (worker, load) = self
+            .loads
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, load)| **load < u64::MAX)
+            .min_by_key(|(_, load)| **load)?;
+        *load = load.saturating_add(size(job));
+        self.owners.insert(job.dso, worker);
+        Some(worker)
+    }
+
+    fn hire(&mut self) -> Option<()> {
+        let is_hired = self.queue.hire(self.sender.as_ref()?);
+        self.workers += usize::from(is_hired);
+        // A number that nobody has gets no work.
+        self.loads.push(if is_hired { 0 } else { u64::MAX });
+        is_hired.then_some(())
+    }
+
+    fn threads(&self) -> usize {
+        match self.options.threads {
+            0 => thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.queue.abandon();
+    }
+}
+
+/// Whether a job can't be done before the end: the map of code that is compiled as it runs may change, and a file
+/// without build id may be another one by now.
+fn must_wait(job: &Job) -> bool {
+    match job.kind {
+        DsoKind::Anonymous { .. } => true,
+        DsoKind::File => job.build_id.is_none(),
+        DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule => false,
+    }
+}
+
+/// How long a job is likely to take.
+fn size(job: &Job) -> u64 {
+    match job.kind {
+        // Its table is never on disk in this form.
+        DsoKind::Kernel | DsoKind::KernelModule => 16 << 20,
+        _ => std::fs::metadata(&job.path).map_or(0, |meta| meta.len()),
+    }
+}
+
+/// When the recording ended, if the profile says so.
+fn end_of(meta: &Meta) -> Option<SystemTime> {
+    let end = meta.start_unix_ns.checked_add(meta.duration_ns)?;
+    (meta.start_unix_ns > 0 && meta.duration_ns > 0).then(|| UNIX_EPOCH + Duration::from_nanos(end))
+}

@@ -1,0 +1,164 @@
+//! Names found while a profile grows are those found at its end, and what is kept on disk is used only while it holds.
+
+#![allow(clippy::unwrap_used)] // A test that can go no further fails.
+
+mod truth;
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+
+use plumb_profile::{Address, AddressSpace, Dso, DsoId, DsoKind, Found, Frame, FrameKind, Profile};
+use plumb_symbolize::{Missing, Options, Session, Summary, symbolize};
+use truth::{Folder, build_id, have, options};
+
+fn add(profile: &mut Profile, dso: DsoId, addresses: &[u64]) {
+    for &address in addresses {
+        let (kind, address, found) = (FrameKind::User, Address(address), Found::Sampled);
+        profile.frames.add(Frame { kind, dso: Some(dso), address, is_return: false, found });
+    }
+}
+
+/// All that a profile says of its frames, as text.
+fn said(profile: &Profile) -> Vec<String> {
+    let text = |id| profile.strings.get(id);
+    let line = |line: &plumb_profile::Line| {
+        let function = &profile.symbols.functions[line.function];
+        let (name, linkage_name) = (text(function.name), text(function.linkage_name));
+        let (source, start) = (text(function.source_file), function.start);
+        format!(
+            "{name} {linkage_name} {start:?} {source} {}:{} {}\n",
+            text(line.file),
+            line.line,
+            line.inlined
+        )
+    };
+    profile.frames.iter().map(|(id, _)| profile.symbols.of(id).iter().map(line).collect()).collect()
+}
+
+/// What a summary counts and misses of its only file.
+fn counted(summary: &Summary) -> (usize, usize, usize, usize, Vec<Missing>) {
+    let [dso] = &summary.dsos[..] else { panic!("one file: {summary:?}") };
+    (dso.frames, dso.named, dso.lined, dso.inlined, dso.missing.clone())
+}
+
+#[test]
+fn names_from_rounds_are_those_from_one_pass() {
+    if !have(&["g++", "readelf"]) {
+        return;
+    }
+    let folder = Folder::new("rounds");
+    let ways = [
+        ("plain", &["-O2", "-g"][..], true),
+        ("sections", &["-O2", "-g", "-ffunction-sections"], true),
+        ("split", &["-O2", "-g", "-gsplit-dwarf"], true),
+        ("stripped", &["-O2", "-s"], true),
+        // It can't be told from another by then, and so waits.
+        ("anonymous", &["-O2", "-g"], false),
+    ];
+    for (name, flags, with_build_id) in ways {
+        let file = truth::build(&folder, name, flags);
+        let id = build_id(&file).filter(|_| with_build_id);
+        let addresses = truth::text(&file);
+        // In an order that has nothing to do with functions: 7 parts, each address in one of them.
+        let parts: Vec<Vec<u64>> =
+            (0..7).map(|part| addresses.iter().copied().skip(part).step_by(7).collect()).collect();
+        let (mut whole, _) = truth::profile(&file, id.clone(), &parts.concat());
+        let all = symbolize(&mut whole, &options(&folder), &mut |_| {});
+        let (mut growing, dso) = truth::profile(&file, id, &[]);
+        let mut session = Session::begin(options(&folder));
+        for part in &parts[..6] {
+            add(&mut growing, dso, part);
+            session.round(&growing);
+        }
+        add(&mut growing, dso, &parts[6]);
+        session.close(&growing, HashMap::new());
+        let grown = session.finish(&mut growing, &mut |_| {});
+        assert!(said(&whole).iter().any(|said| !said.is_empty()), "{name}");
+        for (at, (one, other)) in said(&whole).into_iter().zip(said(&growing)).enumerate() {
+            assert_eq!(one, other, "{name}, address {:#x}", whole.frames.rows()[at].address.0);
+        }
+        assert_eq!(counted(&all), counted(&grown), "{name}");
+        assert!(growing.meta.symbolized);
+    }
+}
+
+#[test]
+fn a_file_that_is_gone_by_the_first_round_is_found_at_the_end() {
+    if !have(&["g++", "readelf"]) {
+        return;
+    }
+    let folder = Folder::new("gone");
+    let file = truth::build(&folder, "program", &["-O2", "-g"]);
+    let (mut profile, dso) = truth::profile(&file, build_id(&file), &truth::text(&file));
+    let open = folder.join("still-open");
+    fs::rename(&file, &open).unwrap();
+    let mut session = Session::begin(options(&folder));
+    session.round(&profile);
+    session.close(&profile, HashMap::from([(dso, vec![open.clone()])]));
+    let summary = session.finish(&mut profile, &mut |_| {});
+    assert_eq!(summary.dsos[0].sources, [open]);
+    assert!(summary.dsos[0].lined > 100, "{summary:?}");
+    assert_eq!(summary.dsos[0].missing, []);
+}
+
+/// What the kernel's addresses are called.
+fn kernel_at(addresses: &[u64], options: &Options) -> (Vec<String>, Vec<Missing>) {
+    let mut profile = Profile::default();
+    let path = profile.strings.add("[kernel.kallsyms]");
+    let dso = Dso { path, build_id: None, kind: DsoKind::Kernel, addresses: AddressSpace::Avma };
+    let (mut profile, _) = truth::with_dso(profile, dso, addresses);
+    let summary = symbolize(&mut profile, options, &mut |_| {});
+    let said = said(&profile).iter().map(|said| said.split(' ').next().unwrap().to_owned()).collect();
+    (said, summary.dsos[0].missing.clone())
+}
+
+fn kernel(options: &Options) -> (Vec<String>, Vec<Missing>) {
+    kernel_at(&[0xffff_ffff_8100_0010], options)
+}
+
+#[test]
+fn the_kernels_table_is_kept_until_a_module_is_loaded_or_the_machine_started() {
+    let folder = Folder::new("kept");
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let boot = |n: u8| format!("{:08x}-0000-0000-0000-000000000000\n", n);
+    file("proc/sys/kernel/random/boot_id", &boot(1));
+    file("proc/modules", "video 4096 1 - Live 0xffffffffc0000000\n");
+    let kallsyms = file("kallsyms", "ffffffff81000000 T first_name\nffffffff81000100 T next\n");
+    let cache = folder.join("cache");
+    fs::DirBuilder::new().mode(0o700).create(&cache).unwrap();
+    let options = Options { kallsyms, proc: folder.join("proc"), cache: Some(cache), ..options(&folder) };
+    let first = (vec!["first_name".to_owned()], vec![]);
+    assert_eq!(kernel(&options), first);
+    // No kernel changes its names without a restart, so that a change shows what is used.
+    file("kallsyms", "ffffffff81000000 T second_name\nffffffff81000100 T next\n");
+    assert_eq!(kernel(&options), first);
+    // Who uses a module changes nothing.
+    file("proc/modules", "video 4096 3 drm,snd Live 0xffffffffc0000000\n");
+    assert_eq!(kernel(&options), first);
+    let second = (vec!["second_name".to_owned()], vec![]);
+    file("proc/modules", "video 4096 3 drm,snd Live 0xffffffffc0000000\nnet 1 0 - Live 0xffffffffc0008000\n");
+    assert_eq!(kernel(&options), second);
+    file("proc/modules", "video 4096 1 - Live 0xffffffffc0000000\n");
+    assert_eq!(kernel(&options), first);
+    file("proc/sys/kernel/random/boot_id", &boot(2));
+    assert_eq!(kernel(&options), second);
+    // Code that was loaded later is looked for in the table that is there now.
+    file(
+        "kallsyms",
+        "ffffffff81000000 T second_name\nffffffff81000100 T next\nffffffffc0010000 t bpf_prog_1\t[bpf]\n",
+    );
+    let both = kernel_at(&[0xffff_ffff_8100_0010, 0xffff_ffff_c001_0004], &options).0;
+    assert_eq!(both, ["second_name", "bpf_prog_1"]);
+    // Addresses that are hidden are never kept.
+    file("proc/sys/kernel/random/boot_id", &boot(3));
+    file("kallsyms", "0000000000000000 T first_name\n0000000000000000 T next\n");
+    assert_eq!(kernel(&options), (vec![String::new()], vec![Missing::KernelHidden]));
+    file("kallsyms", "ffffffff81000000 T third_name\n");
+    assert_eq!(kernel(&options).0, ["third_name"]);
+}
