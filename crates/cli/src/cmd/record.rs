@@ -5,11 +5,10 @@
 pub(crate) mod causes;
 mod headline;
 mod live;
+mod names;
 mod output;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -20,6 +19,7 @@ use anyhow::{Result, bail};
 use plumb_capture_perf::{Code, End, Launch, Options, Recorded, Recorder, Target};
 
 use live::Live;
+use names::Names;
 use output::Output;
 
 /// How often the recorder looks around when nothing wakes it: files that the target deletes are opened before.
@@ -93,10 +93,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if !matches!(target, Target::Command(_)) && args.duration.is_none() {
         live.note("recording; Ctrl-C ends it");
     }
-    let end = record(&mut recorder, args.duration, &mut live);
+    let names = plumb_symbolize::Options { debuginfod: args.debuginfod, ..Default::default() };
+    let mut names = Names::begin(names);
+    let end = record(&mut recorder, args.duration, &mut live, &mut names);
     let recorded = recorder.finish();
     live.clear();
-    let written = write(&args, recorded, &output, &mut live);
+    let written = write(&args, recorded, names, &output, &mut live);
     let (running, written) = match written {
         Ok(running) => (running, true),
         Err(error) => {
@@ -115,7 +117,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 /// Records until an end, `None`: until the time is up.
-fn record(recorder: &mut Recorder, duration: Option<Duration>, live: &mut Live) -> Result<Option<End>> {
+fn record(
+    recorder: &mut Recorder,
+    duration: Option<Duration>,
+    live: &mut Live,
+    names: &mut Names,
+) -> Result<Option<End>> {
     loop {
         let left = duration.map(|duration| duration.saturating_sub(recorder.elapsed()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -126,6 +133,7 @@ fn record(recorder: &mut Recorder, duration: Option<Duration>, live: &mut Live) 
             return Ok(end);
         }
         live.show(recorder.elapsed(), recorder.statistics());
+        names.look(recorder.elapsed(), recorder.profile());
     }
 }
 
@@ -133,26 +141,31 @@ fn record(recorder: &mut Recorder, duration: Option<Duration>, live: &mut Live) 
 fn write(
     args: &Args,
     recorded: Recorded,
+    mut names: Names,
     output: &Output,
     live: &mut Live,
 ) -> Result<Option<plumb_capture_perf::Running>> {
     let Recorded { mut profile, target_cpu, setup, running, vanished, .. } = recorded;
     profile.meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
     profile.meta.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    // First without names: should finding them be interrupted, or need more disk than there is, this one stays.
-    let mut written = output.write(&profile)?;
-    let recording = plumb_capture_perf::own_cpu_time().total();
-    let open = |file: &File| vec![PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))];
-    let images = vanished.iter().map(|(dso, file)| (*dso, open(file))).collect();
-    let options = plumb_symbolize::Options { debuginfod: args.debuginfod, images, ..Default::default() };
-    plumb_symbolize::symbolize(&mut profile, &options, &mut |progress| live.progress(&progress));
+    let recording = plumb_capture_perf::own_cpu_time().total().saturating_sub(names.early());
+    names.close(&profile, &vanished);
+    // What takes longer is first written without names: should finding them be interrupted, or need more disk than
+    // there is, this stays.
+    let mut written = if names.are_found() { None } else { Some(output.write(&profile)?) };
+    names.store(&mut profile, live);
     live.clear();
     let own = plumb_capture_perf::own_cpu_time().total();
     profile.meta.recorder_cpu_ns = u64::try_from(own.as_nanos()).ok();
-    match written.replace(&profile) {
-        Ok(()) => {}
-        Err(error) => eprintln!("plumb: {error:#}\nplumb: the recording is there, but without symbols"),
-    }
+    let written = match written.take() {
+        None => output.write(&profile)?,
+        Some(mut written) => {
+            if let Err(error) = written.replace(&profile) {
+                eprintln!("plumb: {error:#}\nplumb: the recording is there, but without symbols");
+            }
+            written
+        }
+    };
     if !args.quiet {
         headline::print(&profile, &setup, target_cpu, recording, &written);
     }

@@ -1,0 +1,60 @@
+//! Names, found while the recording goes on, so that there is little left to do when the target ends.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plumb_profile::{DsoId, Profile};
+use plumb_symbolize::{Options, Session};
+
+use super::live::Live;
+
+/// When the first frames are looked at: what ends before is not worth a thread of its own.
+const FIRST: Duration = Duration::from_millis(200);
+/// Time between two looks at what is new.
+const INTERVAL: Duration = Duration::from_millis(400);
+/// How long names may take at the end before the recording is written without them.
+const PATIENCE: Duration = Duration::from_millis(25);
+
+/// The names of a recording.
+pub(super) struct Names {
+    session: Session,
+    next: Duration,
+}
+
+impl Names {
+    /// None yet.
+    pub fn begin(options: Options) -> Self {
+        Self { session: Session::begin(options), next: FIRST }
+    }
+
+    /// Has names found for what is new, if it is time to.
+    pub fn look(&mut self, elapsed: Duration, profile: &Profile) {
+        if elapsed >= self.next {
+            self.next = elapsed + INTERVAL;
+            self.session.round(profile);
+        }
+    }
+
+    /// Processor time that names took while the recording went on.
+    pub fn early(&self) -> Duration {
+        self.session.cpu_time()
+    }
+
+    /// Has names found for all frames. `vanished` are files that can't be reached by their paths, held open by us.
+    pub fn close(&mut self, profile: &Profile, vanished: &[(DsoId, File)]) {
+        let open = |file: &File| vec![PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))];
+        self.session.close(profile, vanished.iter().map(|(dso, file)| (*dso, open(file))).collect());
+    }
+
+    /// Whether all is found, or will be in a moment.
+    pub fn are_found(&mut self) -> bool {
+        self.session.wait(Some(PATIENCE), &mut |_| {})
+    }
+
+    /// Writes the names into the profile once they are found.
+    pub fn store(self, profile: &mut Profile, live: &mut Live) {
+        self.session.finish(profile, &mut |progress| live.progress(&progress));
+    }
+}
