@@ -93,7 +93,8 @@ impl Cache {
     /// compact rule can say are decoded each time. For signal handlers. `bits` is brought into 9..=16.
     pub fn fixed(bits: u32) -> Cache {
         let bits = bits.clamp(FIRST_BITS, LAST_BITS);
-        Cache { entries: vec![Entry::EMPTY; 1 << bits], shift: 64 - bits, is_fixed: true, ..Cache::default() }
+        let (entries, scratch) = (vec![Entry::EMPTY; 1 << bits], Scratch::full());
+        Cache { entries, shift: 64 - bits, is_fixed: true, scratch, ..Cache::default() }
     }
 
     /// Forgets what is known about `range`, because something else is mapped there now, or nothing.

@@ -17,6 +17,13 @@ pub(crate) struct Scratch {
     remembered: Vec<Row>,
 }
 
+impl Scratch {
+    /// With all the memory that it can ever need.
+    pub(crate) fn full() -> Scratch {
+        Scratch { remembered: Vec::with_capacity(MAX_REMEMBERED) }
+    }
+}
+
 /// The state while instructions run.
 pub(super) struct Machine<'a, 's> {
     pub(super) reader: Reader<'a>,
