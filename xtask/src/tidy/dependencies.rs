@@ -26,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("plumb-formats", &["plumb-profile"]),
     ("plumb-process", &[]),
     ("plumb-profile", &[]),
+    ("plumb-sampler", &["plumb-process", "plumb-unwind"]),
     ("plumb-symbolize", &["plumb-process", "plumb-profile"]),
     ("plumb-unwind", &[]),
     ("xtask", &[]),
