@@ -5,6 +5,7 @@ use crate::apply::Caller;
 use crate::architecture::Architecture;
 use crate::code::{CodeMap, Located};
 use crate::memory::{Memory, ReadError};
+use crate::rule::Rule;
 use crate::walk::{End, Method, Walked, Walker};
 
 /// More bytes than arguments and environment may have: a quarter of the largest usual stack limit (execve(2)).
@@ -19,8 +20,13 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// rules, which has frame pointers if anything.
     #[inline(never)]
     pub(crate) fn without_info(&mut self, is_return: bool, here: bool) -> Result<Walked, End> {
-        if let Some(interrupted) = self.by_signal_frame() {
-            return Ok(interrupted);
+        let guessed_sp = self.guessed_sp;
+        match self.by_signal_frame() {
+            // Where the kernel's frame is follows from the stack pointer. Its frame record does not help: that has the
+            // link register of what was interrupted, which may be old.
+            Some(_) if A::LR.is_some() && guessed_sp => return Err(End::NoUnwindInfo),
+            Some(interrupted) => return Ok(interrupted),
+            None => {}
         }
         // What was just pushed is the caller's frame pointer: a frame is being made, or is as small as can be.
         let is_framed = self.registers.get(A::FP) == Some(self.registers.sp());
@@ -85,6 +91,21 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         self.registers.forget_others();
         self.guessed_sp = A::LR.is_some();
         Ok(Walked { pc: Avma(pc), is_return: true, found: Method::FramePointer, slot })
+    }
+
+    /// The caller of a frame whose rule needs the stack pointer, which is not known: through the frame pointer. If the
+    /// rule says that the frame pointer and the return address are saved side by side, as in frame records (AAPCS64
+    /// §6.4.6), it also says where the frame ends.
+    #[inline(never)]
+    pub(crate) fn by_frame_record(&mut self, rule: Rule) -> Result<Walked, End> {
+        let record = self.fp()?;
+        let found = self.by_frame_pointer()?;
+        let cfa = A::add(record, -i64::from(rule.fp) * A::WORD as i64);
+        if rule.fp != 0 && i16::from(rule.ra) == rule.fp.saturating_add(1) && cfa >= self.registers.sp() {
+            self.registers.set(A::SP, cfa);
+            self.guessed_sp = false;
+        }
+        Ok(found)
     }
 
     /// By where the last call left its return address: on the stack or in the link register.

@@ -132,7 +132,9 @@ impl<B: AsRef<[u8]>> Module<B> {
             }
         }
         // Last, because it only holds at calls.
-        if let Some(exidx) = &self.sections.exidx {
+        if let Some(exidx) = &self.sections.exidx
+            && self.sections.isa == Isa::Arm
+        {
             return exidx::row_at(placed(exidx), self.sections.extab.as_ref().map(placed), pc);
         }
         Ok(None)

@@ -162,10 +162,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
             },
         };
         match rule.kind {
-            Kind::Sp if A::LR.is_some() && self.guessed_sp => {
-                let _ = self.fp();
-                self.by_frame_pointer()
-            }
+            Kind::Sp if A::LR.is_some() && self.guessed_sp => self.by_frame_record(rule),
             Kind::Sp => self.compact(self.registers.sp(), rule),
             Kind::Fp => {
                 let base = self.fp()?;

@@ -13,7 +13,7 @@ fn compare(flags: &[&str]) -> Option<Counts> {
         println!("{why}");
         return None;
     }
-    let counts = cross::compare::<Aarch64>(&TOOLS, flags);
+    let counts = cross::compare::<Aarch64>(&TOOLS, flags, &[]);
     assert!(counts.depths > 400, "{counts:?}");
     // Leaf functions that a signal struck.
     assert!(counts.links > 0, "{counts:?}");
@@ -38,6 +38,19 @@ fn small() {
 #[test]
 fn with_frame_pointers() {
     compare(&["-O2", "-fno-omit-frame-pointer"]);
+}
+
+/// Code that a compiler in the process has made has frame pointers and no rules.
+#[test]
+fn functions_without_rules() {
+    if let Some(why) = cross::lacks(&TOOLS) {
+        println!("{why}");
+        return;
+    }
+    let hidden = ["probe", "deeper", "plain", "compare", "sorting", "saving", "larger", "variable"];
+    let flags = ["-O2", "-fno-omit-frame-pointer"];
+    let counts = cross::compare::<Aarch64>(&TOOLS, &flags, &hidden);
+    assert!(counts.by_convention > 1000, "{counts:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn compare(flags: &[&str]) -> Option<Counts> {
         println!("{why}");
         return None;
     }
-    let counts = cross::compare::<Arm>(&TOOLS, &[&["-funwind-tables"], flags].concat());
+    let counts = cross::compare::<Arm>(&TOOLS, &[&["-funwind-tables"], flags].concat(), &[]);
     assert!(counts.depths > 400, "{counts:?}");
     assert!(counts.links > 0, "{counts:?}");
     Some(counts)

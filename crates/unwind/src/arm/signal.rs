@@ -20,8 +20,9 @@ const RT_SIGRETURN: u32 = 173;
 pub(super) fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> Option<Registers> {
     let call = system_call(registers, memory)?;
     let frame = registers.get(SP)?;
-    let base = frame + R0 + if call == RT_SIGRETURN { SIGINFO } else { 0 };
-    let mut read = |register: u16| memory.read_u32(Avma(base + 4 * u64::from(register))).ok().map(u64::from);
+    let r0 = frame.wrapping_add(R0 + if call == RT_SIGRETURN { SIGINFO } else { 0 });
+    let mut read =
+        |register: u16| memory.read_u32(Avma(r0.wrapping_add(4 * u64::from(register)))).ok().map(u64::from);
     let mut found = Registers::new(read(PC)? & !1, read(SP)?);
     for register in 0..COUNT - 1 {
         found.set(register, read(register)?);
@@ -32,7 +33,7 @@ pub(super) fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> O
 /// Which of the two system calls the code at the program counter makes: `mov r7, #n; svc`.
 fn system_call<M: Memory>(registers: &Registers, memory: &mut M) -> Option<u32> {
     let pc = registers.ip();
-    let mut code = |offset: u64| memory.read_u32(Avma(pc + offset)).ok();
+    let mut code = |offset: u64| memory.read_u32(Avma(pc.wrapping_add(offset))).ok();
     let first = code(0)?;
     let call = [SIGRETURN, RT_SIGRETURN].into_iter().find(|&call| {
         let arm = first == 0xe3a0_7000 | call && code(4).is_some_and(|svc| svc >> 24 == 0xef);

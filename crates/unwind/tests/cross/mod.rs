@@ -2,6 +2,7 @@
 //!
 //! The truth is the program's own: what the `_Unwind_Backtrace` of its compiler finds at the same moment.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -71,17 +72,19 @@ impl Memory for Pieces {
 /// A program that is linked statically to where it runs.
 struct Program {
     module: Module<Vec<u8>>,
-    code: std::ops::Range<u64>,
+    code: Range<u64>,
+    /// Functions that are said to have no rules.
+    hidden: Vec<Range<u64>>,
 }
 
 impl CodeMap for Program {
     type Bytes = Vec<u8>;
 
     fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
-        if self.code.contains(&pc.0) {
+        if self.code.contains(&pc.0) && !self.hidden.iter().any(|range| range.contains(&pc.0)) {
             Located::Module { module: &self.module, bias: 0 }
         } else {
-            // The emulator's code to return from signals, if any is.
+            // What is hidden, and the emulator's code to return from signals, if any is.
             Located::NoInfo
         }
     }
@@ -119,8 +122,9 @@ pub fn lacks(tools: &Tools) -> Option<String> {
     }
 }
 
-/// Compiles `programs/depths.c` with `flags`, runs it and compares each of its moments.
-pub fn compare<A: Architecture>(tools: &Tools, flags: &[&str]) -> Counts {
+/// Compiles `programs/depths.c` with `flags`, runs it and compares each of its moments. The rules of functions in
+/// `hidden` are not to be had.
+pub fn compare<A: Architecture>(tools: &Tools, flags: &[&str], hidden: &[&str]) -> Counts {
     static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let name = format!("plumb-cross-{}-{number}", std::process::id());
@@ -130,7 +134,11 @@ pub fn compare<A: Architecture>(tools: &Tools, flags: &[&str]) -> Counts {
     compile(tools, flags, &path);
     let data = std::fs::read(&path).expect("the compiler made it");
     let sections = elf::sections(&data).expect("an ELF file");
-    let program = Program { module: Module::new(sections), code: elf::code(&data).expect("it has code") };
+    let program = Program {
+        module: Module::new(sections),
+        code: elf::code(&data).expect("it has code"),
+        hidden: hide(&data, hidden),
+    };
     let mut counts = Counts::default();
     let mut cache = Cache::default();
     for seed in 1..=SEEDS {
@@ -147,6 +155,13 @@ pub fn compare<A: Architecture>(tools: &Tools, flags: &[&str]) -> Counts {
     }
     println!("{} {flags:?}: {counts:?}", tools.compiler);
     counts
+}
+
+fn hide(data: &[u8], names: &[&str]) -> Vec<Range<u64>> {
+    names
+        .iter()
+        .map(|name| elf::range_of(data, name).unwrap_or_else(|| panic!("there is no {name}")))
+        .collect()
 }
 
 fn compile(tools: &Tools, flags: &[&str], to: &Path) {

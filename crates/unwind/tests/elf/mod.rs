@@ -81,3 +81,11 @@ pub fn address_of(data: &[u8], name: &str) -> Option<u64> {
     let mut symbols = file.symbols().chain(file.dynamic_symbols());
     symbols.find(|symbol| symbol.is_definition() && symbol.name() == Ok(name)).map(|symbol| symbol.address())
 }
+
+/// The addresses of the function called `name`.
+pub fn range_of(data: &[u8], name: &str) -> Option<std::ops::Range<u64>> {
+    let file = object::File::parse(data).ok()?;
+    let symbol = file.symbols().find(|symbol| symbol.is_definition() && symbol.name() == Ok(name))?;
+    let begin = symbol.address() & !1;
+    Some(begin..begin + symbol.size())
+}
