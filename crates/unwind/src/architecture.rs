@@ -130,9 +130,13 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
     }
 
     /// The registers that a signal interrupted, if the program counter is in the kernel's code that returns from
-    /// signal handlers: then the kernel's frame for the signal is on top of the stack.
+    /// signal handlers: then the kernel's frame for the signal is on top of the stack. And where the program counter is
+    /// in it.
     #[doc(hidden)]
-    fn interrupted<M: Memory>(registers: &RegisterSet<Self>, memory: &mut M) -> Option<RegisterSet<Self>> {
+    fn interrupted<M: Memory>(
+        registers: &RegisterSet<Self>,
+        memory: &mut M,
+    ) -> Option<(RegisterSet<Self>, Avma)> {
         let _ = (registers, memory);
         None
     }
@@ -143,7 +147,7 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         row: &Row,
         registers: &RegisterSet<Self>,
         memory: &mut M,
-    ) -> Option<RegisterSet<Self>> {
+    ) -> Option<(RegisterSet<Self>, Avma)> {
         let _ = (row, registers, memory);
         None
     }

@@ -55,8 +55,8 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
 
     /// What a signal interrupted, if the handler has returned to the kernel's code.
     fn by_signal_frame(&mut self) -> Option<Walked> {
-        let registers = A::interrupted(&self.registers, self.memory)?;
-        self.enter(Caller { registers, slot: Avma(0) }, true).ok()
+        let (registers, slot) = A::interrupted(&self.registers, self.memory)?;
+        self.enter(Caller { registers, slot }, true).ok()
     }
 
     /// The frame pointer points at the saved one, above which is the return address. Believed if it points into the rest of the

@@ -327,7 +327,7 @@ fn caller_by<A: Architecture, M: Memory>(
     memory: &mut M,
 ) -> Result<Caller<A>, End> {
     match A::interrupted_by_row(source.row, registers, memory) {
-        Some(registers) => Ok(Caller { registers, slot: Avma(0) }),
+        Some((registers, slot)) => Ok(Caller { registers, slot }),
         None => apply(source, registers, memory),
     }
 }

@@ -125,7 +125,7 @@ fn fuzz<A: Architecture>(number: u64) {
                     1 => registers.forget(register),
                     2 if Some(register) != A::LR => registers.set(register, random.next() % CODE),
                     _ if Some(register) == A::LR => registers.set(register, random.next() % CODE),
-                    _ if register != A::PC => registers.set(register, STACK + (random.next() % 4096 & !7)),
+                    _ if register != A::PC => registers.set(register, STACK + (random.next() % 512) * 8),
                     _ => {}
                 }
             }

@@ -5,6 +5,7 @@
 
 mod signal;
 
+use crate::address::Avma;
 use crate::architecture::{Architecture, Isa};
 use crate::memory::Memory;
 use crate::row::Row;
@@ -50,11 +51,15 @@ impl Architecture for Aarch64 {
         value & (u64::MAX >> (64 - bits.clamp(1, 64)))
     }
 
-    fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> Option<Registers> {
+    fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> Option<(Registers, Avma)> {
         if signal::is_trampoline(registers, memory) { signal::context(registers, memory) } else { None }
     }
 
-    fn interrupted_by_row<M: Memory>(row: &Row, registers: &Registers, memory: &mut M) -> Option<Registers> {
+    fn interrupted_by_row<M: Memory>(
+        row: &Row,
+        registers: &Registers,
+        memory: &mut M,
+    ) -> Option<(Registers, Avma)> {
         if signal::is_trampoline_row(row) { signal::context(registers, memory) } else { None }
     }
 }

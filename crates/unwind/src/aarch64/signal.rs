@@ -30,13 +30,14 @@ pub(super) fn is_trampoline_row(row: &Row) -> bool {
         && row.register(PC) == RegisterRule::Offset(8)
 }
 
-/// The registers in the frame that is on top of the stack.
-pub(super) fn context<M: Memory>(registers: &Registers, memory: &mut M) -> Option<Registers> {
+/// The registers in the frame that is on top of the stack, and where its program counter is.
+pub(super) fn context<M: Memory>(registers: &Registers, memory: &mut M) -> Option<(Registers, Avma)> {
     let base = registers.get(SP)?.wrapping_add(X0);
-    let mut read = |register: u16| memory.read_u64(Avma(base.wrapping_add(8 * u64::from(register)))).ok();
+    let slot = |register: u16| Avma(base.wrapping_add(8 * u64::from(register)));
+    let mut read = |register: u16| memory.read_u64(slot(register)).ok();
     let mut found = Registers::new(read(PC)?, read(SP)?);
     for register in 0..=X30 {
         found.set(register, read(register)?);
     }
-    Some(found)
+    Some((found, slot(PC)))
 }

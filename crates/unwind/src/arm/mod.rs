@@ -7,6 +7,7 @@ pub(crate) mod exidx;
 mod opcodes;
 mod signal;
 
+use crate::address::Avma;
 use crate::architecture::{Architecture, Isa};
 use crate::memory::Memory;
 
@@ -53,7 +54,7 @@ impl Architecture for Arm {
         value & 0xffff_fffe
     }
 
-    fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> Option<Registers> {
+    fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> Option<(Registers, Avma)> {
         signal::interrupted(registers, memory)
     }
 }

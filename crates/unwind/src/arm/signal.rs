@@ -17,17 +17,17 @@ const SIGRETURN: u32 = 119;
 const RT_SIGRETURN: u32 = 173;
 
 /// The registers that a signal interrupted, if the program counter is at such code.
-pub(super) fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> Option<Registers> {
+pub(super) fn interrupted<M: Memory>(registers: &Registers, memory: &mut M) -> Option<(Registers, Avma)> {
     let call = system_call(registers, memory)?;
     let frame = registers.get(SP)?;
     let r0 = frame.wrapping_add(R0 + if call == RT_SIGRETURN { SIGINFO } else { 0 });
-    let mut read =
-        |register: u16| memory.read_u32(Avma(r0.wrapping_add(4 * u64::from(register)))).ok().map(u64::from);
+    let slot = |register: u16| Avma(r0.wrapping_add(4 * u64::from(register)));
+    let mut read = |register: u16| memory.read_u32(slot(register)).ok().map(u64::from);
     let mut found = Registers::new(read(PC)? & !1, read(SP)?);
     for register in 0..COUNT - 1 {
         found.set(register, read(register)?);
     }
-    Some(found)
+    Some((found, slot(PC)))
 }
 
 /// Which of the two system calls the code at the program counter makes: `mov r7, #n; svc`.

@@ -16,7 +16,7 @@ use crate::elf;
 /// What begins a record of `programs/depths.c`.
 const MAGIC: u64 = 0x6465_7074;
 /// How many orders of functions each program is run with.
-const SEEDS: u32 = 4;
+const SEEDS: u32 = 3;
 
 /// How an architecture's programs are made and run.
 pub struct Tools {
