@@ -10,4 +10,5 @@ step cargo run -q -p xtask -- tidy
 step cargo clippy --workspace --all-targets -- -D warnings
 step env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --quiet
 step xtask/web.sh
+step env PLUMB_FUZZ_SECONDS=60 cargo test -p plumb-unwind --test smoke -- --nocapture
 step make test

@@ -67,6 +67,7 @@ fn module(image: &Image) -> Module<Vec<u8>> {
         debug_frame: section(&image.debug_frame),
         text: image.text.map(|(start, _)| Svma(start)),
         got: image.got.map(|(start, _)| Svma(start)),
+        ..Sections::default()
     })
 }
 

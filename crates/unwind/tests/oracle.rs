@@ -20,13 +20,14 @@ macro_rules! say {
 
 mod elf;
 mod gimli_rows;
+
+mod reference;
 mod oracle {
     pub mod instruction;
     pub mod maps;
     pub mod programs;
     #[allow(unsafe_code, reason = "ptrace and process_vm_readv")]
     pub mod ptrace;
-    pub mod reference;
     pub mod run;
     pub mod sample;
     pub mod shadow;

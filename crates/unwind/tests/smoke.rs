@@ -1,15 +1,15 @@
-//! A little fuzzing with every test run: real `.eh_frame` with bytes changed, and stacks of random words, must neither
-//! panic nor take long. The real fuzzing is in fuzz/.
+//! A little fuzzing with every test run: what has to hold for any bytes (`fuzzed`) is held against sections of real files
+//! with bytes changed, and against random bytes.
+//!
+//! `PLUMB_FUZZ_SECONDS` says for how long altogether, with other bytes every time; without it it is some seconds, with
+//! the same bytes. The real fuzzing is in `fuzz/unwind`.
 
 mod elf;
+mod fuzzed;
+mod gimli_rows;
+mod reference;
 
-use std::time::{Duration, Instant};
-
-use plumb_unwind::{
-    Avma, Cache, CodeMap, Located, Memory, Module, ReadError, Registers, Section, Sections, Svma, walk,
-};
-
-const LIMIT: usize = 200;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 struct Random(u64);
 
@@ -24,43 +24,20 @@ impl Random {
     fn below(&mut self, limit: usize) -> usize {
         (self.next() >> 16) as usize % limit
     }
-}
 
-/// A module without bias; every address below 2^32 is its code.
-struct Process(Module<Vec<u8>>);
-
-impl CodeMap for Process {
-    type Bytes = Vec<u8>;
-
-    fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
-        match pc.0 >> 32 {
-            0 => Located::Module { module: &self.0, bias: 0 },
-            1 => Located::NoInfo,
-            _ => Located::Unmapped,
-        }
+    fn bytes(&mut self, most: usize) -> Vec<u8> {
+        (0..self.below(most)).map(|_| (self.next() >> 24) as u8).collect()
     }
 }
 
-/// Random words, the same at every reading, that are often code or stack addresses. Counts how often it is read.
-struct Words {
-    seed: u64,
-    code: u64,
-    reads: usize,
-}
+/// Names the random number that a failing round began with.
+struct Round(&'static str, u64);
 
-const STACK: u64 = 0x7ffd_0000_0000;
-
-impl Memory for Words {
-    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
-        self.reads += 1;
-        let mut random = Random((at.0 ^ self.seed) | 1);
-        let word = random.next();
-        Ok(match word % 16 {
-            0..=12 => random.next() % self.code,
-            13 => STACK + word % 65536,
-            14 => return Err(ReadError::Unreadable),
-            _ => word,
-        })
+impl Drop for Round {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{}: the round that began with {:#x} failed", self.0, self.1);
+        }
     }
 }
 
@@ -77,63 +54,56 @@ fn mutate(bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// `.eh_frame_hdr`, if there is one.
-type Table = Option<Section<Vec<u8>>>;
-
 /// At most 16 KiB of a file's `.eh_frame`, so that changes hit what is used.
-fn seed_section(path: &str) -> Option<(Section<Vec<u8>>, Table)> {
-    let mut sections = elf::sections(&std::fs::read(path).ok()?)?;
-    let mut section = sections.eh_frame.take()?;
-    section.bytes.truncate(16 << 10);
-    Some((section, sections.eh_frame_hdr))
+fn seed_section(path: &str) -> Option<Vec<u8>> {
+    let mut bytes = elf::sections(&std::fs::read(path).ok()?)?.eh_frame?.bytes;
+    bytes.truncate(16 << 10);
+    Some(bytes)
+}
+
+/// Calls `round` again and again for a share of the time. Says how often, and how long the slowest took.
+fn rounds(name: &'static str, shares: u64, mut round: impl FnMut(&mut Random)) {
+    let asked: Option<u64> = std::env::var("PLUMB_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    let time = Duration::from_millis(asked.unwrap_or(4) * 1000 / shares);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
+    let mut seeds = Random(if asked.is_some() { now | 1 } else { 0x1234_5678_9abc_def1 });
+    let (began, mut count, mut slowest) = (Instant::now(), 0, Duration::ZERO);
+    while began.elapsed() < time {
+        let seed = seeds.next() | 1;
+        let _named = Round(name, seed);
+        let started = Instant::now();
+        round(&mut Random(seed));
+        slowest = slowest.max(started.elapsed());
+        count += 1;
+    }
+    println!("{name}: {count} rounds, the slowest took {slowest:?}");
+    assert!(slowest < Duration::from_secs(10), "{name}: {slowest:?}");
 }
 
 #[test]
-fn changed_sections_and_random_stacks() {
+fn any_bytes() {
+    const SHARES: u64 = 4;
     let paths = ["/bin/ls", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"];
     let seeds: Vec<_> = paths.iter().filter_map(|path| seed_section(path)).collect();
     if seeds.is_empty() {
-        println!("skipped: none of {paths:?} is on this machine");
-        return;
+        println!("changed sections: skipped, none of {paths:?} is on this machine");
+    } else {
+        rounds("changed sections", SHARES, |random| {
+            // Where a walk begins, its stack, and which sections: see `fuzzed::cfi`.
+            let mut data = random.bytes(4 + 8 * 255);
+            data.resize(4 + 8 * 255 + 64, 0);
+            data.extend(&seeds[random.below(seeds.len())]);
+            mutate(&mut data, random);
+            fuzzed::cfi::run(&data);
+        });
     }
-    let mut random = Random(0x1234_5678_9abc_def1);
-    let began = Instant::now();
-    let (mut rounds, mut deep, mut slowest) = (0, 0, Duration::ZERO);
-    while began.elapsed() < Duration::from_secs(3) {
-        let (section, table) = &seeds[random.below(seeds.len())];
-        let mut section = section.clone();
-        mutate(&mut section.bytes, &mut random);
-        let mut sections =
-            Sections { text: Some(Svma(0x1000)), got: Some(Svma(0x2000)), ..Sections::default() };
-        match random.below(3) {
-            0 => sections.debug_frame = Some(section),
-            1 => sections.eh_frame = Some(section),
-            _ => {
-                sections.eh_frame = Some(section);
-                sections.eh_frame_hdr = table.clone();
-            }
-        }
-        let process = Process(Module::new(sections));
-        let mut cache = Cache::default();
-        for _ in 0..20 {
-            let code = 0x1_8000;
-            let mut registers = Registers::new(random.next() % code, STACK + random.next() % 4096);
-            for register in 0..16 {
-                registers.set(register, STACK + random.next() % 4096);
-            }
-            let mut memory = Words { seed: random.next(), code, reads: 0 };
-            let mut frames = Vec::new();
-            let walked = Instant::now();
-            walk(&process, &mut memory, &mut cache, &registers, LIMIT, &mut frames);
-            slowest = slowest.max(walked.elapsed());
-            assert!(frames.len() <= LIMIT);
-            // A frame reads each register at most, through an expression of bounded length; walks start again rarely.
-            assert!(memory.reads <= LIMIT * 17 * 512, "{} reads", memory.reads);
-            deep += usize::from(frames.len() > 3);
-        }
-        rounds += 1;
-    }
-    println!("{rounds} modules, {deep} walks of more than three frames, the slowest walk took {slowest:?}");
-    assert!(deep > rounds, "walks get somewhere: {deep} in {rounds} rounds");
-    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    let (mut walks, mut frames) = (0, 0);
+    rounds("made programs", SHARES, |random| {
+        frames += fuzzed::frames::run(&random.bytes(2000));
+        walks += 4;
+    });
+    println!("{frames} frames in {walks} walks");
+    assert!(frames > 2 * walks, "walks get somewhere: {frames} frames in {walks}");
+    rounds("tables of ARM", SHARES, |random| fuzzed::exidx::run(&random.bytes(1000)));
+    rounds("tables", SHARES, |random| fuzzed::table::run(&random.bytes(2000)));
 }

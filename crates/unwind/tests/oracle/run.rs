@@ -9,8 +9,8 @@ use plumb_unwind::{Avma, Cache, End, Walked, walk};
 use super::instruction::{self, Kind};
 use super::maps::Maps;
 use super::ptrace::{PageStore, Pages, Stop, Tracee, by_dwarf_number};
-use super::reference;
 use super::shadow::{At, Shadow};
+use crate::reference;
 
 /// No program that is stepped here goes deeper.
 const LIMIT: usize = 10_000;

@@ -10,7 +10,7 @@ use plumb_unwind::{Cache, End, walk};
 
 use super::maps::Maps;
 use super::ptrace::{PageStore, Pages, Stop, Tracee, by_dwarf_number};
-use super::reference;
+use crate::reference;
 
 /// No stack that is met here is deeper.
 const LIMIT: usize = 10_000;

@@ -3,9 +3,8 @@
 //! Slow and simple. It has no fallback: where there is no call-frame information it ends.
 
 use gimli::{EvaluationResult, LittleEndian, Register, RegisterRule, UnwindSection, Value};
-use plumb_unwind::{Avma, Memory, Registers};
+use plumb_unwind::{Avma, CodeMap, Located, Memory, Registers};
 
-use super::maps::Maps;
 use crate::gimli_rows::{self, Slice};
 
 /// Why the reference walker ended.
@@ -22,13 +21,18 @@ pub enum End {
 }
 
 /// The program counters of the callers of `start`.
-pub fn walk<M: Memory>(maps: &Maps, memory: &mut M, start: &Registers, limit: usize) -> (Vec<u64>, End) {
+pub fn walk<C: CodeMap, M: Memory>(
+    code: &C,
+    memory: &mut M,
+    start: &Registers,
+    limit: usize,
+) -> (Vec<u64>, End) {
     let mut callers = Vec::new();
     let mut registers = *start;
     let mut is_return = false;
     while callers.len() < limit {
-        let lookup = registers.ip() - u64::from(is_return);
-        match step(maps, memory, &registers, lookup) {
+        let lookup = registers.ip().wrapping_sub(is_return.into());
+        match step(code, memory, &registers, lookup) {
             Ok((caller, is_signal)) => {
                 if caller.ip() == 0 {
                     return (callers, End::Root);
@@ -43,21 +47,20 @@ pub fn walk<M: Memory>(maps: &Maps, memory: &mut M, start: &Registers, limit: us
     (callers, End::Limit)
 }
 
-fn step<M: Memory>(
-    maps: &Maps,
+fn step<C: CodeMap, M: Memory>(
+    code: &C,
     memory: &mut M,
     registers: &Registers,
     lookup: u64,
 ) -> Result<(Registers, bool), End> {
-    let mapping = maps.at(lookup).ok_or(End::NoRow)?;
-    let image = mapping.image.as_ref().ok_or(End::NoRow)?;
-    let sections = image.module.sections();
+    let Located::Module { module, bias } = code.locate(Avma(lookup)) else { return Err(End::NoRow) };
+    let sections = module.sections();
     let bases = gimli_rows::bases(sections);
-    let stated = lookup.wrapping_sub(mapping.bias);
+    let stated = lookup.wrapping_sub(bias);
     if let Some(section) = &sections.eh_frame {
-        let frames = gimli::EhFrame::new(&section.bytes, LittleEndian);
+        let frames = gimli::EhFrame::new(section.bytes.as_ref(), LittleEndian);
         let fde = match &sections.eh_frame_hdr {
-            Some(table) => in_table(&table.bytes, &frames, &bases, stated),
+            Some(table) => in_table(table.bytes.as_ref(), &frames, &bases, stated),
             None => frames.fde_for_address(&bases, stated, gimli::EhFrame::cie_from_offset),
         };
         if let Ok(caller) = fde.and_then(|fde| by_fde(&frames, &bases, &fde, stated, memory, registers)) {
@@ -65,7 +68,7 @@ fn step<M: Memory>(
         }
     }
     if let Some(section) = &sections.debug_frame {
-        let section = gimli::DebugFrame::new(&section.bytes, LittleEndian);
+        let section = gimli::DebugFrame::new(section.bytes.as_ref(), LittleEndian);
         let fde = section.fde_for_address(&bases, stated, gimli::DebugFrame::cie_from_offset);
         if let Ok(caller) = fde.and_then(|fde| by_fde(&section, &bases, &fde, stated, memory, registers)) {
             return caller;

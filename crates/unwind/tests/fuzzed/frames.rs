@@ -1,0 +1,77 @@
+//! Walks over made programs: what is remembered changes nothing, nor does the linker's table, and gimli, which evaluates
+//! all registers, finds the same callers.
+
+use plumb_unwind::{Cache, End, Module, Registers, Section, Sections, Svma, Walked, walk};
+
+use super::program::{self, CODE, Program, SIZE, TABLE};
+use super::{LIMIT, Process, STACK, Source, Words};
+use crate::reference;
+
+/// A walk's frames and end.
+type Walk = (Vec<Walked>, End);
+
+fn process(program: &Program, with_table: bool) -> Process<'_> {
+    let section = |address, bytes| Some(Section { address: Svma(address), bytes });
+    let table = section(TABLE, &*program.eh_frame_hdr).filter(|_| with_table);
+    Process(Module::new(Sections {
+        eh_frame: section(program::frames_at(), &*program.eh_frame),
+        eh_frame_hdr: table,
+        ..Sections::default()
+    }))
+}
+
+fn walked(process: &Process<'_>, program: &Program, cache: &mut Cache, start: &Registers) -> Walk {
+    let mut stack = Words::new(&program.words);
+    let mut frames = Vec::new();
+    let end = walk(process, &mut stack, cache, start, LIMIT, &mut frames);
+    assert!(!frames.is_empty() && frames.len() <= LIMIT, "{} frames", frames.len());
+    assert!(stack.reads.get() <= 5 * LIMIT * 17 * 512, "{} reads", stack.reads.get());
+    let inside = |frame: &Walked| frame.slot.0 == 0 || (STACK..stack.end()).contains(&frame.slot.0);
+    assert!(frames.iter().all(inside), "a return address from outside the stack: {frames:?}");
+    (frames, end)
+}
+
+/// Where a walk begins.
+fn start(source: &mut Source<'_>, program: &Program) -> Registers {
+    let pc = CODE + u64::from(source.byte()) * 5 % (program.functions * SIZE + 8);
+    let mut start = Registers::new(pc, STACK + u64::from(source.below(8)) * 8);
+    let length = program.words.len() as u64;
+    for register in (0..16).filter(|register| *register != 7) {
+        if source.below(8) != 0 {
+            start.set(register, program::word(source, program.functions, length));
+        }
+    }
+    start
+}
+
+/// Makes a program and walks it from several places. Returns how many frames were found.
+pub fn run(data: &[u8]) -> usize {
+    let mut source = Source(data);
+    let program = program::make(&mut source);
+    let (with, without) = (process(&program, true), process(&program, false));
+    let mut cache = Cache::default();
+    let mut count = 0;
+    for _ in 0..4 {
+        let start = start(&mut source, &program);
+        let first = walked(&with, &program, &mut cache, &start);
+        assert_eq!(first, walked(&with, &program, &mut cache, &start), "walked again");
+        assert_eq!(first, walked(&with, &program, &mut Cache::default(), &start), "with nothing remembered");
+        assert_eq!(first, walked(&without, &program, &mut Cache::default(), &start), "without the table");
+        agrees(&with, &program, &start, &first);
+        count += first.0.len();
+    }
+    count
+}
+
+/// Compares with gimli as far as both go: plumb has conventions where information is missing or not credible, and is
+/// stricter about stacks that don't grow.
+fn agrees(process: &Process<'_>, program: &Program, start: &Registers, (frames, end): &Walk) {
+    let by_rule = |frame: &&Walked| frame.found == plumb_unwind::Method::Cfi;
+    let ours: Vec<u64> = frames.iter().skip(1).take_while(by_rule).map(|frame| frame.pc.0).collect();
+    let (theirs, their_end) = reference::walk(process, &mut Words::new(&program.words), start, LIMIT - 1);
+    let same = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
+    assert!(
+        same == ours.len().min(theirs.len()),
+        "{ours:x?} then {end:?}, gimli {theirs:x?} then {their_end:?}"
+    );
+}

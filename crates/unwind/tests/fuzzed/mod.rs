@@ -1,0 +1,90 @@
+//! What has to hold for any bytes at all: the fuzz targets in `fuzz/unwind` call these functions, and so does
+//! `tests/smoke.rs`, with changed sections of real files, where there is no fuzzer.
+
+#![allow(dead_code, reason = "each user takes what it needs")]
+
+pub mod cfi;
+pub mod exidx;
+pub mod frames;
+pub mod program;
+pub mod table;
+
+use std::cell::Cell;
+
+use plumb_unwind::{Avma, CodeMap, Located, Memory, Module, ReadError};
+
+/// The most frames of a walk.
+pub const LIMIT: usize = 100;
+/// Where stacks are.
+pub const STACK: u64 = 0x7ffd_0000_0000;
+
+/// A process: addresses below 2^32 are a module's code, without bias.
+pub struct Process<'a>(pub Module<&'a [u8]>);
+
+impl<'a> CodeMap for Process<'a> {
+    type Bytes = &'a [u8];
+
+    fn locate(&self, pc: Avma) -> Located<'_, &'a [u8]> {
+        match pc.0 >> 32 {
+            0 => Located::Module { module: &self.0, bias: 0 },
+            1 => Located::NoInfo,
+            2 => Located::Unreadable,
+            _ => Located::Unmapped,
+        }
+    }
+}
+
+/// Copied words, at [`STACK`] unless said otherwise; counts how often it is read.
+pub struct Words<'a> {
+    pub base: u64,
+    pub words: &'a [u64],
+    pub reads: Cell<usize>,
+}
+
+impl<'a> Words<'a> {
+    pub fn new(words: &'a [u64]) -> Words<'a> {
+        Words { base: STACK, words, reads: Cell::new(0) }
+    }
+
+    pub fn end(&self) -> u64 {
+        self.base + 8 * self.words.len() as u64
+    }
+}
+
+impl Memory for Words<'_> {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        self.reads.set(self.reads.get() + 1);
+        let offset = at.0.checked_sub(self.base).ok_or(ReadError::Unreadable)?;
+        let (index, shift) = ((offset / 8) as usize, 8 * (offset % 8) as u32);
+        let word = |index: usize| self.words.get(index).copied().ok_or(ReadError::BeyondCopy);
+        match shift {
+            0 => word(index),
+            _ => Ok(word(index)? >> shift | word(index + 1)? << (64 - shift)),
+        }
+    }
+}
+
+/// Takes numbers off the front of bytes; zeros when they are used up.
+pub struct Source<'a>(pub &'a [u8]);
+
+impl<'a> Source<'a> {
+    pub fn byte(&mut self) -> u8 {
+        let Some((&byte, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        byte
+    }
+
+    pub fn below(&mut self, limit: u8) -> u8 {
+        self.byte() % limit
+    }
+
+    pub fn take(&mut self, count: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+
+    pub fn word(&mut self) -> u64 {
+        (0..8).fold(0, |word, _| word << 8 | u64::from(self.byte()))
+    }
+}

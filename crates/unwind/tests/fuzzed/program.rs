@@ -1,0 +1,152 @@
+//! Valid call-frame information by chance: functions whose rows are made of all instructions that there are, with the
+//! linker's table, and a stack whose words often point at code or at the stack.
+
+use super::{STACK, Source};
+
+/// Where functions are, one every [`SIZE`] bytes.
+pub const CODE: u64 = 0x10_0000;
+pub const SIZE: u64 = 0x40;
+const FRAMES: u64 = 0x20_0000;
+pub const TABLE: u64 = 0x30_0000;
+
+/// A made program.
+pub struct Program {
+    pub eh_frame: Vec<u8>,
+    pub eh_frame_hdr: Vec<u8>,
+    pub words: Vec<u64>,
+    pub functions: u64,
+}
+
+/// Where `.eh_frame` says that it is.
+pub fn frames_at() -> u64 {
+    FRAMES
+}
+
+/// A number as LEB128 of one or two bytes, sometimes large.
+fn leb(source: &mut Source<'_>, out: &mut Vec<u8>) {
+    match source.below(16) {
+        0 => out.extend([0xff, 0xff, 0xff, 0xff, 0x0f]),
+        1..3 => out.extend([0x80 | source.byte(), 0x01]),
+        _ => out.push(source.byte() & 0x3f),
+    }
+}
+
+/// Small multiples of words: what compilers write.
+fn offset(source: &mut Source<'_>, out: &mut Vec<u8>) {
+    if source.below(32) == 0 { leb(source, out) } else { out.push(8 + source.below(6) * 8) }
+}
+
+fn register(source: &mut Source<'_>) -> u8 {
+    [7, 6, 7, 6, 3, 12, 10, 16, 14, 15, 0, 17][usize::from(source.below(12))]
+}
+
+fn expression(source: &mut Source<'_>, out: &mut Vec<u8>) {
+    let mut code = Vec::new();
+    for _ in 0..1 + source.below(5) {
+        match source.below(8) {
+            0 => code.extend([0x70 | register(source) & 0xf, source.byte() & 0x7f]),
+            1 => code.push(0x06),
+            2 => code.extend([0x23, source.byte() & 0x7f]),
+            3 => code.push(0x30 + source.below(32)),
+            4 => code.extend([0x77, 8 * source.below(8)]),
+            5 => code.extend([0x76, 8 * source.below(8)]),
+            6 => code.push(0x12 + source.below(0x1c)),
+            _ => code.push(source.byte()),
+        }
+    }
+    out.push(code.len() as u8);
+    out.extend(code);
+}
+
+fn instruction(kinds: u8, source: &mut Source<'_>, out: &mut Vec<u8>) {
+    match source.below(kinds) {
+        0..4 => out.push(0x41 + source.below(12)),
+        4..7 => {
+            out.push(0x0e);
+            offset(source, out);
+        }
+        7 => {
+            out.extend([0x0c, register(source)]);
+            offset(source, out);
+        }
+        8 => out.extend([0x0d, register(source)]),
+        9..12 => out.extend([0x80 | register(source), 1 + source.below(8)]),
+        12 => out.push(0xc0 | register(source)),
+        13 => out.push(0x0a),
+        14 => out.push(0x0b),
+        15 => {
+            out.push(0x0f);
+            expression(source, out);
+        }
+        16 => {
+            out.extend([[0x10, 0x16][usize::from(source.below(2))], register(source)]);
+            expression(source, out);
+        }
+        17 => out.extend([[0x07, 0x08][usize::from(source.below(2))], register(source)]),
+        18 => out.extend([0x09, register(source), register(source)]),
+        _ => {
+            out.extend([[0x14, 0x05, 0x11, 0x15][usize::from(source.below(4))], register(source)]);
+            leb(source, out);
+        }
+    }
+}
+
+fn entry(body: &[u8], out: &mut Vec<u8>) {
+    let padding = (4 - body.len() % 4) % 4;
+    out.extend(((body.len() + padding) as u32).to_le_bytes());
+    out.extend(body);
+    out.resize(out.len() + padding, 0);
+}
+
+/// Makes a program of any bytes.
+pub fn make(source: &mut Source<'_>) -> Program {
+    let functions = u64::from(1 + source.below(8));
+    let mut eh_frame = Vec::new();
+    // Two CIEs, the second of signal frames: `zR` and `zRS`, pointers pc-relative in four bytes.
+    let mut cies = Vec::new();
+    for augmentation in [&b"zR"[..], b"zRS"] {
+        cies.push(eh_frame.len());
+        let mut body = vec![0, 0, 0, 0, 1];
+        body.extend(augmentation);
+        body.extend([0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1]);
+        entry(&body, &mut eh_frame);
+    }
+    let mut table = Vec::new();
+    for index in 0..functions {
+        let cie = cies[usize::from(source.below(6) == 0)];
+        let at = eh_frame.len();
+        let begin = CODE + index * SIZE;
+        let mut body = ((at + 4 - cie) as u32).to_le_bytes().to_vec();
+        body.extend((begin.wrapping_sub(FRAMES + at as u64 + 8) as u32).to_le_bytes());
+        // Some leave a gap after them.
+        let length = if source.below(6) == 0 { SIZE / 2 } else { SIZE };
+        body.extend((length as u32).to_le_bytes());
+        body.push(0);
+        // Most have only what ordinary functions have, so that walks get somewhere.
+        let kinds = [7, 7, 20][usize::from(source.below(3))];
+        for _ in 0..source.below(16) {
+            instruction(kinds, source, &mut body);
+        }
+        entry(&body, &mut eh_frame);
+        table.extend((begin.wrapping_sub(TABLE) as u32).to_le_bytes());
+        table.extend((FRAMES + at as u64).wrapping_sub(TABLE).to_le_bytes().iter().take(4));
+    }
+    eh_frame.extend([0; 4]);
+    let mut eh_frame_hdr = vec![1, 0x1b, 0x03, 0x3b];
+    eh_frame_hdr.extend((FRAMES.wrapping_sub(TABLE + 4) as u32).to_le_bytes());
+    eh_frame_hdr.extend((functions as u32).to_le_bytes());
+    eh_frame_hdr.extend(table);
+    let length = 16 + u64::from(source.byte());
+    let words = (0..length).map(|_| word(source, functions, length)).collect();
+    Program { eh_frame, eh_frame_hdr, words, functions }
+}
+
+/// An address of code, of the stack, or anything.
+pub fn word(source: &mut Source<'_>, functions: u64, length: u64) -> u64 {
+    match source.below(16) {
+        0..10 => CODE + u64::from(source.byte()) * 3 % (functions * SIZE + 8),
+        10..15 => STACK + u64::from(source.byte()) * 8 % (length * 8),
+        15 if source.below(2) == 0 => u64::from(source.byte()) << 28,
+        _ => source.word(),
+    }
+}

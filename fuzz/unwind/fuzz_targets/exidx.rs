@@ -1,0 +1,12 @@
+//! The tables of 32-bit ARM; see `crates/unwind/tests/fuzzed/exidx.rs`.
+
+#![no_main]
+
+#[path = "../../../crates/unwind/tests/fuzzed/mod.rs"]
+mod fuzzed;
+#[path = "../../../crates/unwind/tests/gimli_rows/mod.rs"]
+mod gimli_rows;
+#[path = "../../../crates/unwind/tests/reference/mod.rs"]
+mod reference;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzzed::exidx::run(data));
