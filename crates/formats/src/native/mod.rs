@@ -33,7 +33,7 @@ mod table;
 mod write;
 
 pub use read::{ReadError, read};
-pub use write::{WriteError, write};
+pub use write::{WriteError, write, write_quickly};
 
 /// Version of the format that is written: major, minor.
 const VERSION: (u32, u32) = (1, 0);

@@ -12,8 +12,10 @@ use super::live::Live;
 
 /// When the first frames are looked at: what ends before is not worth a thread of its own.
 const FIRST: Duration = Duration::from_millis(200);
-/// Time between two looks at what is new.
+/// Shortest time between two looks at what is new.
 const INTERVAL: Duration = Duration::from_millis(400);
+/// The longer the recording, the rarer: a look costs something where little is new too.
+const SHARE: u32 = 3;
 /// How long names may take at the end before the recording is written without them.
 const PATIENCE: Duration = Duration::from_millis(25);
 
@@ -32,7 +34,7 @@ impl Names {
     /// Has names found for what is new, if it is time to.
     pub fn look(&mut self, elapsed: Duration, profile: &Profile) {
         if elapsed >= self.next {
-            self.next = elapsed + INTERVAL;
+            self.next = elapsed + INTERVAL.max(elapsed / SHARE);
             self.session.round(profile);
         }
     }

@@ -1,7 +1,7 @@
 //! Puts a recording in place: whole or not at all, an older one kept, and somewhere else when the disk is full.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Cursor, Write};
+use std::io::{Cursor, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -24,15 +24,15 @@ impl Output {
 
     /// Writes a recording, and keeps an older one as `FILE.old`. If the place doesn't take it, others are tried: a
     /// recording can't be made again.
-    pub fn write(&self, profile: &Profile) -> Result<Written> {
-        let error = match self.write_to(&self.path, profile) {
+    pub fn write(&self, profile: &Profile, how: Write) -> Result<Written> {
+        let error = match self.write_to(&self.path, profile, how) {
             Ok(()) => return Ok(Written::at(&self.path, None)),
             Err(error) => error,
         };
         let name = format!("profile-{}.plumb", std::process::id());
         for folder in [std::env::temp_dir(), PathBuf::from("/var/tmp"), PathBuf::from("/dev/shm")] {
             let elsewhere = folder.join(&name);
-            if self.write_to(&elsewhere, profile).is_ok() {
+            if self.write_to(&elsewhere, profile, how).is_ok() {
                 return Ok(Written::at(&elsewhere, Some(format!("{}: {error:#}", self.path.display()))));
             }
         }
@@ -40,13 +40,13 @@ impl Output {
             .context(format!("the recording is lost: it could not be written to {}", self.path.display())))
     }
 
-    fn write_to(&self, path: &Path, profile: &Profile) -> Result<()> {
+    fn write_to(&self, path: &Path, profile: &Profile, how: Write) -> Result<()> {
         if path == self.path && self.in_place() {
             let file = OpenOptions::new().write(true).truncate(true).open(path)?;
-            return write(profile, file);
+            return write(profile, file, how);
         }
         let temporary = Temporary::create(path)?;
-        write(profile, temporary.file.try_clone()?)?;
+        write(profile, temporary.file.try_clone()?, how)?;
         if path.exists() {
             fs::rename(path, old(path)).context("keeping the older recording")?;
         }
@@ -57,6 +57,15 @@ impl Output {
     fn in_place(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
     }
+}
+
+/// Whether a recording is to be small or there soon.
+#[derive(Clone, Copy)]
+pub(super) enum Write {
+    /// Small.
+    Well,
+    /// There soon: it will be replaced.
+    Quickly,
 }
 
 /// A recording that is in place.
@@ -77,10 +86,10 @@ impl Written {
     pub fn replace(&mut self, profile: &Profile) -> Result<()> {
         let output = Output { path: self.path.clone() };
         if output.in_place() {
-            output.write_to(&self.path, profile)?;
+            output.write_to(&self.path, profile, Write::Well)?;
         } else {
             let temporary = Temporary::create(&self.path)?;
-            write(profile, temporary.file.try_clone()?)?;
+            write(profile, temporary.file.try_clone()?, Write::Well)?;
             temporary.rename(&self.path)?;
         }
         self.bytes = fs::metadata(&self.path).map_or(0, |meta| meta.len());
@@ -106,10 +115,13 @@ impl Written {
     }
 }
 
-fn write(profile: &Profile, mut file: File) -> Result<()> {
+fn write(profile: &Profile, mut file: File, how: Write) -> Result<()> {
     // It is small, and so a full disk is met once and not somewhere between the parts of an archive.
     let mut bytes = Cursor::new(Vec::new());
-    plumb_formats::native::write(profile, &mut bytes)?;
+    match how {
+        Write::Well => plumb_formats::native::write(profile, &mut bytes)?,
+        Write::Quickly => plumb_formats::native::write_quickly(profile, &mut bytes)?,
+    }
     file.write_all(bytes.get_ref())?;
     Ok(())
 }
