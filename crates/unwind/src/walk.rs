@@ -8,7 +8,6 @@ use crate::code::{CodeMap, Located};
 use crate::memory::Memory;
 use crate::registers::RegisterSet;
 use crate::rule::{Kind, Rule};
-use alloc::vec::Vec;
 
 /// A frame that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,14 +76,31 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
-    let mut walker = Walker::new(code, memory, cache, start);
-    let mut restarts = 0;
-    loop {
+    let mut walker = Walker {
+        code,
+        memory,
+        cache,
+        registers: *start,
+        saved_fp: None,
+        full_until: 0,
+        jumps: 0,
+        lost: false,
+        guessed_sp: false,
+    };
+    for restart in 0..=MAX_RESTARTS {
+        walker.registers = *start;
+        walker.saved_fp = None;
+        walker.jumps = 0;
+        walker.lost = false;
+        walker.guessed_sp = false;
         let end = A::run(&mut walker, limit, frames);
-        if end != End::RegisterUnknown || !walker.begin_again(start, frames.len(), &mut restarts) {
+        if end != End::RegisterUnknown || !walker.lost {
             return end;
         }
+        // Compact rules had dropped the register; follow all registers up to the frame that needs it.
+        walker.full_until = if restart + 1 < MAX_RESTARTS { frames.len() } else { usize::MAX };
     }
+    End::RegisterUnknown
 }
 
 /// A walk under way.
@@ -96,51 +112,19 @@ pub struct Walker<'w, A: Architecture, C, M> {
     /// Of the frame that was found last.
     pub(crate) registers: RegisterSet<A>,
     /// Where the value of the frame pointer is, if it was not needed so far.
-    pub(crate) saved_fp: Option<Avma>,
+    saved_fp: Option<Avma>,
     /// So many frames are walked by full rows, because a later one needs a register that compact rules drop.
-    pub(crate) full_until: usize,
+    full_until: usize,
     /// How often the stack pointer did not grow.
     jumps: u32,
     /// Registers were dropped since the start.
-    pub(crate) lost: bool,
+    lost: bool,
     /// The stack pointer is only known to be no lower: a frame was found through the frame pointer, which on this
     /// architecture does not say where its frame ends.
     pub(crate) guessed_sp: bool,
 }
 
-impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
-    #[inline]
-    pub(crate) fn new(code: &'w C, memory: &'w mut M, cache: &'w mut Cache, start: &RegisterSet<A>) -> Self {
-        Walker {
-            code,
-            memory,
-            cache,
-            registers: *start,
-            saved_fp: None,
-            full_until: 0,
-            jumps: 0,
-            lost: false,
-            guessed_sp: false,
-        }
-    }
-
-    /// Prepares another walk from `start` after one of `count` frames ended for want of a register. False if that would
-    /// be no better.
-    pub(crate) fn begin_again(&mut self, start: &RegisterSet<A>, count: usize, restarts: &mut usize) -> bool {
-        if !self.lost || *restarts == MAX_RESTARTS {
-            return false;
-        }
-        *restarts += 1;
-        self.registers = *start;
-        self.saved_fp = None;
-        self.jumps = 0;
-        self.lost = false;
-        self.guessed_sp = false;
-        // Compact rules had dropped the register; follow all registers up to the frame that needs it.
-        self.full_until = if *restarts < MAX_RESTARTS { count } else { usize::MAX };
-        true
-    }
-
+impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// Walks from `registers` to the end.
     pub(crate) fn run(&mut self, limit: usize, frames: &mut Vec<Walked>) -> End {
         frames.clear();
@@ -161,15 +145,15 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
     }
 
     #[inline(always)]
-    pub(crate) fn caller(&mut self, pc: Avma, is_return: bool, full: bool) -> Result<Walked, End> {
+    fn caller(&mut self, pc: Avma, is_return: bool, full: bool) -> Result<Walked, End> {
         if pc.0 >> 63 != 0 {
             return Err(End::NotMapped);
         }
         if full {
             return self.by_row(pc, is_return);
         }
-        let key = Key { pc, is_return };
-        let rule = match self.cache.get(key).or_else(|| self.cache.recall(key)) {
+        let key = Key::new(pc, is_return);
+        let rule = match self.cache.get(key) {
             Some(rule) => rule,
             None => match self.find(key, pc, is_return) {
                 Ok(rule) => rule,

@@ -1,7 +1,5 @@
 //! A sorted index of a section without `.eh_frame_hdr`, built when it is first needed.
 
-use alloc::vec::Vec;
-
 use super::cie::Cie;
 use super::entry::{Entry, Frames};
 use super::error::SectionKind;
@@ -42,6 +40,11 @@ impl Index {
     /// The number of functions that begin at or before `pc`; the last of those may hold it.
     pub(crate) fn search(&self, pc: u64) -> usize {
         self.entries.partition_point(|&(begin, _)| begin <= pc)
+    }
+
+    /// The number of functions.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Where the function at `index` begins and the offset of its FDE.

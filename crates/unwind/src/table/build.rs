@@ -2,7 +2,7 @@
 //!
 //! The order is that of `.eh_frame_hdr`; nothing is sorted where that is there. Where functions overlap, and where
 //! something is damaged, the table says that the call-frame information is to be asked, so that a table never says
-//! anything else than a lookup there does.
+//! anything else than a lookup there does. (But between functions it does not mind that one before is damaged.)
 
 use core::ops::Range;
 

@@ -29,6 +29,14 @@ impl<'a> Functions<'a> {
         Functions { frames, list: List::Index(index) }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        match &self.list {
+            List::Usual(entries, _) => entries.len(),
+            List::Header(_, header, _) => header.len(),
+            List::Index(index) => index.len(),
+        }
+    }
+
     /// The function at `index`: where it begins and the offset of its entry, if there is one.
     #[inline(always)]
     pub(super) fn get(&self, index: usize) -> Option<(u64, Option<usize>)> {

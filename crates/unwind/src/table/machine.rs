@@ -139,8 +139,10 @@ impl Machine {
                     state.saved(u64::from(op & 0x3f), offset);
                 }
                 _ => {
-                    if let Effect::State(new) = self.rare(op, state, &mut code, function, common)? {
-                        state = new;
+                    match self.rare(op, state, &mut code, function, common)? {
+                        Effect::State(new) => state = new,
+                        // Where that leads depends on the function.
+                        Effect::Location(_) => return None,
                     }
                 }
             }
