@@ -24,6 +24,7 @@ mod setup;
 mod snapshot;
 mod steer;
 mod sys;
+pub mod tables;
 mod target;
 
 pub use attr::{Code, Counter, MAX_STACK_COPY};

@@ -131,6 +131,12 @@ impl Elf {
         Some(segment.place.address.wrapping_add(offset.0).wrapping_sub(segment.place.offset))
     }
 
+    /// The parts of the file that are loaded as code: stated address of the first byte, offset in the file, size.
+    pub fn code(&self) -> impl Iterator<Item = (u64, FileOffset, u64)> {
+        let code = self.segments.iter().filter(|segment| segment.executable);
+        code.map(|Segment { place, .. }| (place.address, FileOffset(place.offset), place.size))
+    }
+
     /// Reads the sections that unwinding needs, by `read(offset, size)`. Missing and unreadable ones are `None`.
     fn sections_by(&self, read: impl Fn(u64, u64) -> Option<Vec<u8>>) -> UnwindSections {
         let section = |place: Option<Place>| {

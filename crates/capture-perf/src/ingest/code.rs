@@ -155,7 +155,7 @@ fn anonymous(profile: &mut Profile, pid: u32) -> DsoId {
     profile.dsos.add(Dso { path, build_id: None, kind, addresses: AddressSpace::Avma })
 }
 
-fn module_of(sections: UnwindSections) -> Unwind {
+pub(crate) fn module_of(sections: UnwindSections) -> Unwind {
     let section =
         |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
     Module::new(Sections {

@@ -33,6 +33,7 @@ use plumb_unwind::Walked;
 use rustc_hash::FxHashMap;
 
 use code::Code;
+pub(crate) use code::module_of;
 use kernel::Kernel;
 use spaces::Spaces;
 use tasks::Tasks;

@@ -1,0 +1,273 @@
+//! Tables of the rules for callers (`plumb_unwind::table`) of ELF files: made with the file's code, kept on disk by build
+//! id, and described.
+//!
+//! A recording through `perf_event_open` makes and loads none: it looks up some thousand addresses, each once, and that
+//! takes less than a table of one large library. They are for walkers that can't decode call-frame information.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use plumb_process::{Elf, ElfError, Kept};
+use plumb_unwind::rule::{Kind, Rule};
+use plumb_unwind::table::{Table, TableError, Text};
+use plumb_unwind::{CfaRule, Module, RegisterRule, Row, Svma, x86_64};
+
+use crate::ingest::module_of;
+
+/// Version of what is kept: of the table's layout and of how rows are chosen.
+const VERSION: u32 = 1;
+/// All tables together take no more on disk. That of a library of 120 MB has 0.3 MB.
+const LIMIT: u64 = 64 << 20;
+/// How much code is read at once.
+const PIECE: usize = 256 << 10;
+
+/// The tables of files seen before.
+#[derive(Debug)]
+pub struct KeptTables(Kept);
+
+impl KeptTables {
+    /// Those of this user.
+    pub fn open() -> Self {
+        Self(Kept::open("tables", VERSION, LIMIT))
+    }
+
+    /// Those below the folder `cache`.
+    pub fn open_in(cache: &Path) -> Self {
+        Self(Kept::open_in(cache, "tables", VERSION, LIMIT))
+    }
+
+    /// The table of the file with this build id, if it was kept.
+    pub fn get(&self, build_id: &[u8]) -> Option<Table> {
+        let table = Table::from_bytes(&self.0.get(build_id)?).ok()?;
+        table.is_of(build_id).then_some(table)
+    }
+
+    /// Keeps the table of the file with this build id.
+    pub fn put(&self, build_id: &[u8], table: Table) {
+        self.0.put(build_id, &table.with_build_id(build_id).to_bytes());
+    }
+}
+
+/// Why there is no table of a file.
+#[derive(Debug)]
+pub enum NoTable {
+    /// The file can't be opened.
+    File(std::io::Error),
+    /// It is no ELF file that can be read.
+    Elf(ElfError),
+    /// It has no unwind information, or none that fits.
+    Table(TableError),
+}
+
+impl fmt::Display for NoTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoTable::File(error) => error.fmt(f),
+            NoTable::Elf(error) => error.fmt(f),
+            NoTable::Table(TableError::NoFrames) => f.write_str(
+                "no unwind information (.eh_frame, .debug_frame): stacks through it can only be followed by \
+                 frame pointers",
+            ),
+            NoTable::Table(error) => write!(f, "no table can be made: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for NoTable {}
+
+/// An ELF file that tables are made of.
+#[derive(Debug)]
+pub struct Source {
+    module: Module<Vec<u8>>,
+    elf: Elf,
+    file: File,
+}
+
+impl Source {
+    /// Opens a file and reads what it has of unwind information.
+    pub fn open(path: &Path) -> Result<Self, NoTable> {
+        let file = File::open(path).map_err(NoTable::File)?;
+        if file.metadata().map_err(NoTable::File)?.is_dir() {
+            return Err(NoTable::File(std::io::ErrorKind::IsADirectory.into()));
+        }
+        let elf = Elf::read(&file).map_err(NoTable::Elf)?;
+        let module = module_of(elf.unwind_sections(&file));
+        Ok(Self { module, elf, file })
+    }
+
+    /// What the file is found by in [`KeptTables`], if it has such a thing.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.elf.build_id.as_deref()
+    }
+
+    /// The table from call-frame information alone.
+    pub fn by_length(&self) -> Result<Table, NoTable> {
+        self.check()?;
+        Table::by_length(&self.module).map_err(NoTable::Table)
+    }
+
+    /// The smaller table, for which all code is read.
+    pub fn of_calls(&self) -> Result<Table, NoTable> {
+        self.check()?;
+        Table::of_calls(&self.module, &mut Code::new(&self.elf, &self.file)).map_err(NoTable::Table)
+    }
+
+    /// Code of other architectures has other calls.
+    fn check(&self) -> Result<(), NoTable> {
+        const X86_64: u16 = 62;
+        let is_known = self.elf.is_64 && self.elf.machine == X86_64;
+        is_known.then_some(()).ok_or(NoTable::Table(TableError::OtherArchitecture))
+    }
+
+    /// What the file's tables are like.
+    pub fn describe(&self) -> Result<Description, NoTable> {
+        let timed = |table: &dyn Fn() -> Result<Table, NoTable>| {
+            let start = Instant::now();
+            Ok((table()?, start.elapsed()))
+        };
+        let (by_length, by_length_time) = timed(&|| self.by_length())?;
+        let (of_calls, of_calls_time) = timed(&|| self.of_calls())?;
+        let all = Table::of_all(&self.module).map_err(NoTable::Table)?;
+        let gap = Rule::only(Kind::MissingHere);
+        let sections = self.module.sections();
+        let frames = sections.eh_frame.as_ref().or(sections.debug_frame.as_ref());
+        Ok(Description {
+            frame_bytes: frames.map_or(0, |section| section.bytes.len()),
+            functions: self.module.function_count(),
+            rows: all.iter().filter(|&(_, rule)| rule != gap).count(),
+            rules: all.rules().len(),
+            odd: self.odd(&all),
+            by_length: Size::of(&by_length, by_length_time),
+            of_calls: Size::of(&of_calls, of_calls_time),
+        })
+    }
+
+    /// Rows that no rule can say, by why.
+    fn odd(&self, all: &Table) -> BTreeMap<&'static str, usize> {
+        let mut kinds = BTreeMap::new();
+        for (address, _) in all.iter().filter(|&(_, rule)| rule == Rule::only(Kind::Odd)) {
+            let kind = match self.module.row(address) {
+                Ok(Some(row)) => reason(&row),
+                Ok(None) => continue,
+                Err(_) => "damaged",
+            };
+            *kinds.entry(kind).or_default() += 1;
+        }
+        kinds
+    }
+}
+
+/// Why no rule can say what a row says.
+fn reason(row: &Row) -> &'static str {
+    let is_expression = |rule| matches!(rule, RegisterRule::Expression(_) | RegisterRule::ValExpression(_));
+    match row.cfa {
+        _ if row.is_signal => "signal frame",
+        CfaRule::Expression(_) => "expression for the CFA",
+        CfaRule::Register { register, .. } if ![x86_64::RSP, x86_64::RBP].contains(&register) => {
+            "CFA on another register"
+        }
+        _ if is_expression(row.register(x86_64::RBP)) => "expression for rbp",
+        _ => "other",
+    }
+}
+
+/// What the tables of a file are like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// Bytes of `.eh_frame`, or of `.debug_frame` where that is all.
+    pub frame_bytes: usize,
+    /// Functions that have rules.
+    pub functions: usize,
+    /// All rows, equal neighbours as one.
+    pub rows: usize,
+    /// Different rules in these.
+    pub rules: usize,
+    /// Rows that no rule can say, by why.
+    pub odd: BTreeMap<&'static str, usize>,
+    /// The table from call-frame information alone.
+    pub by_length: Size,
+    /// The table of rows in which a call ends.
+    pub of_calls: Size,
+}
+
+/// How large a table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Its rows, also those that say that there are no rules.
+    pub rows: usize,
+    /// Its bytes on disk and in memory.
+    pub bytes: usize,
+    /// How long making it took.
+    pub time: Duration,
+}
+
+impl Size {
+    fn of(table: &Table, time: Duration) -> Self {
+        Self { rows: table.rows(), bytes: table.size(), time }
+    }
+}
+
+/// The code of a file, read piece by piece.
+struct Code<'a> {
+    file: &'a File,
+    /// Stated addresses and where they are in the file.
+    segments: Vec<(Range<u64>, u64)>,
+    piece: Vec<u8>,
+    /// Where the piece begins.
+    at: u64,
+}
+
+impl<'a> Code<'a> {
+    fn new(elf: &Elf, file: &'a File) -> Self {
+        let segment = |(address, offset, size): (u64, plumb_process::FileOffset, u64)| {
+            (address..address.saturating_add(size), offset.0)
+        };
+        Self { file, segments: elf.code().map(segment).collect(), piece: Vec::new(), at: 0 }
+    }
+
+    /// Reads a piece that begins at `at`; what can't be read is left out.
+    fn fill(&mut self, at: u64) {
+        (self.at, self.piece) = (at, std::mem::take(&mut self.piece));
+        self.piece.clear();
+        let Some((range, offset)) = self.segments.iter().find(|(range, _)| range.contains(&at)) else {
+            return;
+        };
+        let size = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(PIECE);
+        self.piece.resize(size, 0);
+        let from = offset.saturating_add(at - range.start);
+        let mut done = 0;
+        while let Some(rest) = self.piece.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match self.file.read_at(rest, from.saturating_add(done as u64)) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => done += count,
+            }
+        }
+        self.piece.truncate(done);
+    }
+}
+
+impl Text for Code<'_> {
+    fn bytes(&mut self, at: Svma) -> &[u8] {
+        let offset = |code: &Self| usize::try_from(at.0.checked_sub(code.at)?).ok();
+        // A row of usual length is found in one piece.
+        let is_there = offset(self).is_some_and(|offset| offset + PIECE / 16 <= self.piece.len());
+        if !is_there {
+            self.fill(at.0);
+        }
+        offset(self).and_then(|offset| self.piece.get(offset..)).unwrap_or_default()
+    }
+
+    fn span(&self) -> Range<Svma> {
+        let first = self.segments.iter().map(|(range, _)| range.start).min().unwrap_or_default();
+        Svma(first)..Svma(self.segments.iter().map(|(range, _)| range.end).max().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+#[path = "tables_tests.rs"]
+mod tests;
