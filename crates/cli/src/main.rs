@@ -39,6 +39,8 @@ enum Command {
     Stack(cmd::stack::Args),
     /// Say what this user may record here, and what a recording lacks
     Doctor(cmd::doctor::Args),
+    /// Say how large the unwind tables of programs and libraries are
+    UnwindStats(cmd::unwind_stats::Args),
 }
 
 fn main() -> ExitCode {
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Flame(args) => cmd::flame::run(args),
         Command::Stack(args) => cmd::stack::run(args),
         Command::Doctor(args) => cmd::doctor::run(args),
+        Command::UnwindStats(args) => cmd::unwind_stats::run(args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("plumb: {error:#}");

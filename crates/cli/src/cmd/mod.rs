@@ -7,3 +7,4 @@ pub mod record;
 pub mod report;
 pub mod script;
 pub mod stack;
+pub mod unwind_stats;
