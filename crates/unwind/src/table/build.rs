@@ -159,9 +159,10 @@ impl<K: Keep> Builder<'_, K> {
                     continue;
                 }
             };
+            // A function before it may go on where it has ended.
+            let odd_until = reach.clamp(end, until.max(end));
+            self.output.odd(end, odd_until);
             if next.is_some() {
-                let odd_until = reach.clamp(end, until.max(end));
-                self.output.odd(end, odd_until);
                 self.output.gap(odd_until, until);
             }
             reach = reach.max(end);
