@@ -91,6 +91,23 @@ fn a_folder_that_is_not_there_is_told_before_the_command_runs() {
 }
 
 #[test]
+fn a_directory_is_refused_and_left_where_it_is() {
+    let Some(folder) = folder("directory") else { return };
+    std::fs::create_dir(folder.join("kept")).expect("the folder is there");
+    std::fs::write(folder.join("kept/file"), "kept").expect("the folder is there");
+    for output in ["kept", "kept/", "new/", "."] {
+        let recorded = run(&folder, &["record", "-o", output, "--", "touch", "ran"]);
+        let said = text(&recorded.stderr);
+        assert_eq!(recorded.status.code(), Some(1), "{said}");
+        assert!(said.contains("is a directory; name a file"), "{said}");
+    }
+    assert_eq!(std::fs::read_to_string(folder.join("kept/file")).expect("it is there"), "kept");
+    let names: Vec<_> =
+        std::fs::read_dir(&folder).expect("it is there").flatten().map(|e| e.file_name()).collect();
+    assert_eq!(names, ["kept"], "nothing was run or moved");
+}
+
+#[test]
 fn a_signal_to_the_recorder_ends_the_command_and_keeps_the_recording() {
     let Some(folder) = folder("signal") else { return };
     let script = "touch ready; while :; do :; done";

@@ -2,9 +2,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Cursor, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use plumb_profile::Profile;
 
 /// Where a recording is to go.
@@ -15,6 +16,11 @@ pub(super) struct Output {
 impl Output {
     /// Makes sure, before anything is recorded, that a file can be written there.
     pub fn check(path: &Path) -> Result<Self> {
+        ensure!(
+            !path.is_dir() && !path.as_os_str().as_bytes().ends_with(b"/"),
+            "cannot write {}: it is a directory; name a file in it",
+            path.display()
+        );
         let output = Self { path: path.to_owned() };
         if !output.in_place() {
             Temporary::create(path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -47,7 +53,8 @@ impl Output {
         }
         let temporary = Temporary::create(path)?;
         write(profile, temporary.file.try_clone()?, how)?;
-        if path.exists() {
+        // A directory may have come to stand there meanwhile, and that is not ours to move.
+        if path.is_file() {
             fs::rename(path, old(path)).context("keeping the older recording")?;
         }
         temporary.rename(path)
