@@ -82,6 +82,16 @@ impl Maps {
         })
     }
 
+    /// The symbol at `pc`, or the page, without the offset in it, and the file.
+    pub fn function(&self, pc: u64) -> String {
+        let Some(mapping) = self.at(pc) else { return "no mapping".to_owned() };
+        let Some(image) = &mapping.image else { return "anonymous memory".to_owned() };
+        let symbol = elf::symbol(&image.data, pc.wrapping_sub(mapping.bias));
+        let symbol = symbol.rsplit_once('+').map_or(&*symbol, |(symbol, _)| symbol);
+        let file = image.name.rsplit('/').next().unwrap_or_default();
+        format!("{symbol} of {file}")
+    }
+
     /// The file and symbol at `pc`, for people.
     pub fn describe(&self, pc: u64) -> String {
         let Some(mapping) = self.at(pc) else { return format!("{pc:#x} in no mapping") };

@@ -37,6 +37,14 @@ pub fn build(source: &str, flags: &[&str]) -> Option<Program> {
             .arg(sources.join("external.c")))?;
         link.arg(format!("-Wl,-rpath,{}", program.directory.display())).arg(&library);
     }
+    if source.starts_with("dlopen") {
+        for name in ["first", "second"] {
+            let (from, to) =
+                (sources.join(format!("{name}.c")), program.directory.join(format!("lib{name}.so")));
+            built &=
+                run(Command::new("gcc").args(common).args(["-shared", "-fPIC", "-o"]).arg(to).arg(from))?;
+        }
+    }
     built &= run(&mut link)?;
     assert!(built, "{source} does not compile");
     Some(program)

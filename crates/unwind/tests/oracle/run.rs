@@ -14,13 +14,11 @@ use crate::reference;
 
 /// No program that is stepped here goes deeper.
 const LIMIT: usize = 10_000;
-/// So often a fault at the same place is examined every time.
-const EXAMINED: u64 = 50;
 
 /// Why an instruction's stack was not exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// gimli, which evaluates all registers, is wrong in the same way: the file's information is wrong.
+    /// gimli, which evaluates all registers, finds the same wrong caller: the file's information is wrong.
     WrongInfo,
     /// The file has no information for the frame.
     NoInfo,
@@ -44,7 +42,7 @@ pub struct Report {
     pub signals: u64,
     /// Threads started; the newest is the one that is stepped.
     pub threads: u64,
-    /// Places to blame, with the number of instructions and an example.
+    /// Functions to blame, with the number of instructions and an example.
     pub misses: BTreeMap<Place, (u64, String)>,
     /// How the program ended, or that it was left.
     pub end: String,
@@ -59,8 +57,6 @@ struct Runner {
     pages: PageStore,
     frames: Vec<Walked>,
     report: Report,
-    /// By blamed and current program counter: how often, and the verdict.
-    verdicts: HashMap<(u64, u64), (u64, Option<Place>)>,
 }
 
 /// Runs `command`, comparing at most `cap` instructions: from its very first, or from the function called `from`.
@@ -75,7 +71,6 @@ pub fn run(command: &mut Command, from: Option<&str>, cap: u64) -> io::Result<Re
         pages: PageStore::default(),
         frames: Vec::new(),
         report: Report::default(),
-        verdicts: HashMap::new(),
     };
     runner.refresh();
     if let Some(name) = from {
@@ -224,7 +219,7 @@ impl Runner {
         }
     }
 
-    /// Finds out whose fault it is. A place that was examined often is from then on only examined now and then.
+    /// Finds out whose fault it is.
     fn blame(&mut self, start: &plumb_unwind::Registers, end: End) {
         let truth: Vec<u64> = self.shadow.callers().map(|entry| entry.address).collect();
         let ours: Vec<u64> = self.frames.iter().skip(1).map(|frame| frame.pc.0).collect();
@@ -233,31 +228,23 @@ impl Runner {
             0 => start.ip(),
             count => truth[count - 1] - 1,
         };
-        let (times, known) = self.verdicts.entry((blamed, start.ip())).or_default();
-        *times += 1;
-        if *times > EXAMINED
-            && *times % EXAMINED != 0
-            && let Some(key) = known
-        {
-            if let Some(miss) = self.report.misses.get_mut(key) {
-                miss.0 += 1;
-            }
-            return;
-        }
         let mut memory = Pages::new(&self.tracee, &mut self.pages);
         let (reference, reference_end) = reference::walk(&self.maps, &mut memory, start, LIMIT);
         let fault = if reference == truth && reference_end == reference::End::Root {
             Fault::Unwinder
         } else if reference_end == reference::End::NoRow && truth.starts_with(&reference) {
             Fault::NoInfo
-        } else if right(&reference, &truth) == right(&ours, &truth) {
+        } else if right(&reference, &truth) == right(&ours, &truth)
+            && (reference.get(right(&ours, &truth)) == ours.get(right(&ours, &truth))
+                || reference_end == reference::End::Failed)
+        {
             Fault::WrongInfo
         } else {
             Fault::Unwinder
         };
-        let key = (fault, self.maps.describe(blamed));
+        let key = (fault, self.maps.function(blamed));
         let maps = &self.maps;
-        let miss = self.report.misses.entry(key.clone()).or_insert_with(|| {
+        let miss = self.report.misses.entry(key).or_insert_with(|| {
             let names = |chain: &[u64]| -> Vec<String> {
                 chain.iter().take(right(chain, &truth) + 2).map(|&pc| maps.describe(pc)).collect()
             };
@@ -271,7 +258,6 @@ impl Runner {
             (0, example)
         });
         miss.0 += 1;
-        *known = Some(key);
     }
 }
 
