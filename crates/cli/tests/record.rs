@@ -50,6 +50,8 @@ fn variables_before_the_command_are_its_environment() {
     let Some(folder) = folder("variables") else { return };
     let output = run(&folder, &["record", "PLUMB_X=a b", "sh", "-c", "echo \"$PLUMB_X\""]);
     assert_eq!(text(&output.stdout), "a b\n");
+    let output = run(&folder, &["record", "PLUMB_X=c", "--", "sh", "-c", "echo \"$PLUMB_X\""]);
+    assert_eq!(text(&output.stdout), "c\n");
 }
 
 #[test]

@@ -105,11 +105,13 @@ pub enum Cut {
     TooManyFrames,
     /// The sample came without user registers or stack (an imported profile without them).
     NoUserStack,
+    /// The stack is of an architecture that is not unwound here (an imported profile, a 32-bit process).
+    OtherArchitecture,
 }
 
 impl Cut {
     /// All reasons.
-    pub const ALL: [Cut; 11] = [
+    pub const ALL: [Cut; 12] = [
         Cut::CopyTooShort,
         Cut::NoUnwindInfo,
         Cut::BadUnwindInfo,
@@ -121,6 +123,7 @@ impl Cut {
         Cut::NotAdvancing,
         Cut::TooManyFrames,
         Cut::NoUserStack,
+        Cut::OtherArchitecture,
     ];
 
     /// Stable name, for files and machine-readable output.
@@ -137,6 +140,7 @@ impl Cut {
             Cut::NotAdvancing => "not-advancing",
             Cut::TooManyFrames => "too-many-frames",
             Cut::NoUserStack => "no-user-stack",
+            Cut::OtherArchitecture => "other-architecture",
         }
     }
 
@@ -159,6 +163,7 @@ impl Cut {
             Cut::NotAdvancing => "stack points at itself",
             Cut::TooManyFrames => "frame limit reached",
             Cut::NoUserStack => "no user stack recorded",
+            Cut::OtherArchitecture => "another architecture, whose stacks are not unwound",
         }
     }
 }

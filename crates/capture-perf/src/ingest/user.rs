@@ -137,7 +137,10 @@ impl Ingest {
             Stack::NotAsked => return self.user_callchain(sample, space),
         };
         let Some(space) = space else { return Ending::Cut(Cut::NotMapped, None) };
-        if sampled.abi == perf::PERF_SAMPLE_REGS_ABI_32 || !self.can_unwind() {
+        if !self.can_unwind() {
+            return self.other_architecture(sample, space);
+        }
+        if sampled.abi == perf::PERF_SAMPLE_REGS_ABI_32 {
             return self.only_pc(&sampled, space);
         }
         let Some(registers) = registers(&sampled) else { return Ending::Cut(Cut::NoUserStack, None) };
@@ -251,15 +254,23 @@ impl Ingest {
         }
     }
 
-    /// A sample that can't be unwound here, because of its architecture: its program counter is all that is known.
+    /// A sample of another architecture: what its kernel found is all that is known.
+    fn other_architecture(&mut self, sample: &wire::Sample<'_>, space: SpaceId) -> Ending {
+        match self.user_callchain(sample, Some(space)) {
+            Ending::Cut(Cut::NoUserStack, dso) => Ending::Cut(Cut::OtherArchitecture, dso),
+            ending => ending,
+        }
+    }
+
+    /// A sample of a 32-bit process: its program counter is all that is known.
     fn only_pc(&mut self, sampled: &wire::Registers<'_>, space: SpaceId) -> Ending {
         const IP: u32 = 8;
         let before = (sampled.mask & ((1 << IP) - 1)).count_ones() as usize;
         let ip = sampled.values.iter().nth(before).filter(|_| sampled.mask & (1 << IP) != 0);
-        let Some(ip) = ip else { return Ending::Cut(Cut::NoUserStack, None) };
+        let Some(ip) = ip else { return Ending::Cut(Cut::OtherArchitecture, None) };
         let id = self.user_frame(space, ip, false, Found::Sampled);
         self.leaf_first.push(id);
-        Ending::Cut(Cut::NoUserStack, self.profile.frames[id].dso)
+        Ending::Cut(Cut::OtherArchitecture, self.profile.frames[id].dso)
     }
 
     /// The user part of the kernel's own callchain (frame pointers), for recordings without registers.

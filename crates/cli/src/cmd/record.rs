@@ -181,7 +181,10 @@ fn target(args: &Args) -> Result<Target> {
     }
     let variables = args.command.iter().map_while(|word| variable(word));
     let environment: Vec<(OsString, OsString)> = variables.collect();
-    let mut words = args.command.iter().skip(environment.len()).cloned();
+    let mut words = args.command.iter().skip(environment.len()).cloned().peekable();
+    if !environment.is_empty() {
+        words.next_if(|word| word == "--");
+    }
     let Some(program) = words.next() else {
         bail!("nothing to record: name a command, or processes (-p PID), or everything (-a)");
     };

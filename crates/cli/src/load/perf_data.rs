@@ -15,7 +15,13 @@ pub fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
         ingest.build_id(path.as_bytes(), id.bytes());
     }
     let mut events: Vec<EventId> = Vec::new();
-    while let Some(record) = input.next_record() {
+    loop {
+        // A pipe says it late, in a record of its own.
+        let arch = &mut ingest.profile_mut().meta.arch;
+        if arch.is_empty() && !input.header().arch.is_empty() {
+            arch.clone_from(&input.header().arch);
+        }
+        let Some(record) = input.next_record() else { break };
         for event in &record.events[events.len()..] {
             events.push(ingest.add_event(&event.name, &event.unit));
         }

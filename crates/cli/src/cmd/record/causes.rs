@@ -121,6 +121,7 @@ impl Cause {
             }
             Cut::FileUnreadable => "record as a user who may read it, and keep it in place while recording",
             Cut::NoUserStack => "record it with plumb, or with perf record --call-graph dwarf",
+            Cut::OtherArchitecture => "record it on its own machine with frame pointers: perf record -g",
             Cut::NotMapped
             | Cut::StackUnreadable
             | Cut::RegisterUnknown

@@ -36,6 +36,8 @@ fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>, recording: D
     let mut lines = vec![samples(profile, setup, target, stacks.samples)];
     if stacks.samples > 0 {
         lines.extend(stack_lines(&stacks));
+    } else {
+        lines.extend(target.and_then(|target| why_none(target.total(), setup.frequency_hz)));
     }
     lines.extend(setup.limits.iter().cloned());
     lines.extend(own(profile, target, recording));
@@ -63,6 +65,20 @@ fn samples(profile: &Profile, setup: &Setup, target: Option<CpuTime>, samples: u
         text += &format!(", processors idle {:.1}% of the time", idle * 100.0);
     }
     text + &format!(", {} lost", profile.meta.lost_samples)
+}
+
+/// Why there may be no sample, if the target used too little time for that to be a surprise.
+fn why_none(used: Duration, frequency_hz: u32) -> Option<String> {
+    let used = used.as_secs_f64();
+    let period = 1.0 / f64::from(frequency_hz);
+    (used < ENOUGH_SAMPLES * period).then(|| {
+        format!(
+            "no samples: one is taken every {:.1} ms of processor time, and the target used {:.1} ms; \
+             a longer run gives samples, or a higher -F",
+            period * 1e3,
+            used * 1e3
+        )
+    })
 }
 
 fn stack_lines(stacks: &Stacks) -> Vec<String> {
@@ -99,4 +115,16 @@ fn own(profile: &Profile, target: Option<CpuTime>, recording: Duration) -> Optio
     }
     text += &format!(": recording {:.2} s", recording.as_secs_f64());
     Some(text + &format!(", names {:.2} s", own.saturating_sub(recording).as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_samples_are_explained_by_the_time_that_was_used() {
+        let text = why_none(Duration::from_micros(400), 999).expect("that is less than a period");
+        assert!(text.contains("every 1.0 ms") && text.contains("used 0.4 ms"), "{text}");
+        assert_eq!(why_none(Duration::from_secs(1), 999), None, "so much time explains nothing");
+    }
 }
