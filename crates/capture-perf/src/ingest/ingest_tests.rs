@@ -213,7 +213,10 @@ fn tasks_without_user_memory_are_complete() {
 fn process_of_32_bits_is_not_unwound() {
     let of = sample(&Kernel { pid: 7, abi: 1, ip: 0x40_0010, stack: Some(&[1]) });
     let (profile, _) = ingested(Filter::All, &[mmap(7, 0x40_0000, "/no/such/shell"), of]);
-    assert_eq!(kinds(&profile, 0), [FrameKind::Kernel, FrameKind::User, FrameKind::Cut(Cut::OtherArchitecture)]);
+    assert_eq!(
+        kinds(&profile, 0),
+        [FrameKind::Kernel, FrameKind::User, FrameKind::Cut(Cut::OtherArchitecture)]
+    );
 }
 
 #[test]
