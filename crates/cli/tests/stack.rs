@@ -196,12 +196,30 @@ fn stacks_on_a_stack_of_their_own_and_beyond_large_frames_are_whole() {
     let interrupted = with("interrupted");
     assert!(interrupted.contains("wait_for_ever handler"), "{interrupted}");
     assert!(interrupted.contains("interrupted on_own_stack start_thread"), "{interrupted}");
+    // What the signal struck was found in the kernel's frame, all else by what the files say.
+    let mut struck = 0;
+    for thread in threads {
+        let frames = thread["frames"].as_array().expect("there are frames");
+        for (index, frame) in frames.iter().enumerate() {
+            let (found, trust) = (frame["found"].as_str(), frame["trust"].as_str());
+            let expected =
+                if index == 0 { (Some("registers"), Some("certain")) } else { (found, Some("stated")) };
+            assert_eq!((found, trust), expected, "{index}: {:?}", names(thread));
+            if found == Some("signal") {
+                struck += 1;
+                assert!(names(thread)[index..].contains(&"interrupted"), "{:?}", names(thread));
+                assert!(names(thread)[..index].contains(&"handler"), "{:?}", names(thread));
+            }
+        }
+    }
+    assert_eq!(struck, 1);
     let outer = threads.iter().flat_map(|thread| thread["frames"].as_array().into_iter().flatten());
     let outer = outer.clone().find(|frame| frame["symbol"] == "outer").expect("it is inlined into calls");
     assert_eq!(outer["inlined"], true);
     assert!(outer["file"].as_str().is_some_and(|file| file.ends_with("waiting.c")));
     let shown = text(&plumb(&["stack", "-p", &target.pid()]).stdout);
     assert!(shown.contains("waiting.c:") && shown.contains("outer (inlined)"), "{shown}");
+    assert_eq!(shown.matches(" [interrupted by a signal]").count(), 1, "{shown}");
 }
 
 /// What the counting thread has counted so far.

@@ -72,6 +72,8 @@ pub enum Found {
     Sampled,
     /// By unwind information.
     Cfi,
+    /// From the registers that the kernel saved when a signal struck: it was interrupted here, it did not call.
+    Signal,
     /// By the frame-pointer convention, where unwind information is missing.
     FramePointer,
     /// Taken from earlier samples of the thread, whose stack words were the same where both could be read.

@@ -5,8 +5,9 @@ use crate::apply::Caller;
 use crate::architecture::Architecture;
 use crate::code::{CodeMap, Located};
 use crate::memory::{Memory, ReadError};
+use crate::method::Method;
 use crate::rule::Rule;
-use crate::walk::{End, Method, Walked, Walker};
+use crate::walk::{End, Walked, Walker};
 
 /// More bytes than arguments and environment may have: a quarter of the largest usual stack limit (execve(2)).
 const MAX_ARGUMENTS: u64 = 16 << 20;

@@ -6,6 +6,7 @@ use crate::architecture::Architecture;
 use crate::cache::{Cache, Key};
 use crate::code::{CodeMap, Located};
 use crate::memory::Memory;
+use crate::method::Method;
 use crate::registers::RegisterSet;
 use crate::rule::{Kind, Rule};
 
@@ -21,18 +22,6 @@ pub struct Walked {
     pub found: Method,
     /// The stack address that `pc` was read from; 0 where it did not come from memory.
     pub slot: Avma,
-}
-
-/// How a frame was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// It is the program counter that the walk began with.
-    Sampled,
-    /// By call-frame information.
-    Cfi,
-    /// By convention, because call-frame information is missing: through the frame pointer, or, for code that a
-    /// sample or a signal struck before it touched the stack, from the top of the stack.
-    FramePointer,
 }
 
 /// Why a walk ended.
@@ -76,17 +65,7 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
-    let mut walker = Walker {
-        code,
-        memory,
-        cache,
-        registers: *start,
-        saved_fp: None,
-        full_until: 0,
-        jumps: 0,
-        lost: false,
-        guessed_sp: false,
-    };
+    let mut walker = Walker::new(code, memory, cache, start);
     for restart in 0..=MAX_RESTARTS {
         walker.registers = *start;
         walker.saved_fp = None;
@@ -124,7 +103,22 @@ pub struct Walker<'w, A: Architecture, C, M> {
     pub(crate) guessed_sp: bool,
 }
 
-impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
+impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
+    #[inline]
+    pub(crate) fn new(code: &'w C, memory: &'w mut M, cache: &'w mut Cache, start: &RegisterSet<A>) -> Self {
+        Walker {
+            code,
+            memory,
+            cache,
+            registers: *start,
+            saved_fp: None,
+            full_until: 0,
+            jumps: 0,
+            lost: false,
+            guessed_sp: false,
+        }
+    }
+
     /// Walks from `registers` to the end.
     pub(crate) fn run(&mut self, limit: usize, frames: &mut Vec<Walked>) -> End {
         frames.clear();
@@ -145,7 +139,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     }
 
     #[inline(always)]
-    fn caller(&mut self, pc: Avma, is_return: bool, full: bool) -> Result<Walked, End> {
+    pub(crate) fn caller(&mut self, pc: Avma, is_return: bool, full: bool) -> Result<Walked, End> {
         if pc.0 >> 63 != 0 {
             return Err(End::NotMapped);
         }
@@ -262,7 +256,8 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         self.registers = caller.registers;
         self.saved_fp = None;
         self.guessed_sp = false;
-        Ok(Walked { pc: Avma(pc), is_return: !is_signal, found: Method::Cfi, slot: caller.slot })
+        let found = if is_signal { Method::Signal } else { Method::Cfi };
+        Ok(Walked { pc: Avma(pc), is_return: !is_signal, found, slot: caller.slot })
     }
 
     /// Checks that the stack pointer moves on to `sp`. It may go back, or stay, a few times.

@@ -117,7 +117,9 @@ pub(super) fn found_of(method: Method) -> Found {
     match method {
         Method::Sampled => Found::Sampled,
         Method::Cfi => Found::Cfi,
+        Method::Signal => Found::Signal,
         Method::FramePointer => Found::FramePointer,
+        Method::Scan => Found::Scan,
     }
 }
 

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use plumb_analyze::{Filter, View, ViewFrame};
 use plumb_capture_perf::{Snapshot, StoppedThread};
-use plumb_profile::{DsoId, Mapping, ProcessId, Profile};
+use plumb_profile::{DsoId, Found, Mapping, ProcessId, Profile};
 
 use super::script::run_time;
 use crate::terminal::{Output, finish};
@@ -86,6 +86,40 @@ impl<'p> Stacks<'p> {
                 None => frame.address.0,
             };
         self.view.stack(sample.node).map(|frame| (address(frame), frame)).collect()
+    }
+}
+
+/// How far a frame is to be trusted: no further than those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Trust {
+    /// It may be missing callers before it, or have returned already.
+    Guessed,
+    /// By a convention that the code may not keep.
+    Assumed,
+    /// By what the file or the kernel says.
+    Stated,
+    /// A fact.
+    Certain,
+}
+
+impl Trust {
+    /// That of a frame found this way, if those before it are certain.
+    fn of(found: Found) -> Trust {
+        match found {
+            Found::Sampled => Trust::Certain,
+            Found::Cfi | Found::Signal => Trust::Stated,
+            Found::FramePointer | Found::Stitched => Trust::Assumed,
+            Found::Scan => Trust::Guessed,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Trust::Guessed => "guessed",
+            Trust::Assumed => "assumed",
+            Trust::Stated => "stated",
+            Trust::Certain => "certain",
+        }
     }
 }
 

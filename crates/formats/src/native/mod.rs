@@ -13,7 +13,7 @@
 //! | processes | pid, ppid, exe¹ |
 //! | threads   | process, tid, comm¹ |
 //! | mappings  | process, dso, start, end, bias |
-//! | frames    | kind (`user` `kernel` `cut`), cut (reason, see [`plumb_profile::Cut::name`]), dso, address, is_return, found (`sampled` `cfi` `frame-pointer` `stitched` `scan`) |
+//! | frames    | kind (`user` `kernel` `cut`), cut (reason, see [`plumb_profile::Cut::name`]), dso, address, is_return, found (`sampled` `cfi` `signal` `frame-pointer` `stitched` `scan`) |
 //! | functions | name¹, linkage_name¹, dso, start, source_file¹ |
 //! | lines     | frame, function, file¹, line, inlined: a frame's lines are consecutive, innermost inlined call first |
 //! | stacks    | caller (row of stacks, always a smaller one), frame |

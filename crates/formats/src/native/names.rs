@@ -63,6 +63,7 @@ pub(super) fn of_found(found: Found) -> &'static str {
     match found {
         Found::Sampled => "sampled",
         Found::Cfi => "cfi",
+        Found::Signal => "signal",
         Found::FramePointer => "frame-pointer",
         Found::Stitched => "stitched",
         Found::Scan => "scan",
@@ -73,6 +74,7 @@ pub(super) fn found(name: &str) -> Option<Found> {
     Some(match name {
         "sampled" => Found::Sampled,
         "cfi" => Found::Cfi,
+        "signal" => Found::Signal,
         "frame-pointer" => Found::FramePointer,
         "stitched" => Found::Stitched,
         "scan" => Found::Scan,

@@ -1,7 +1,7 @@
 //! Walks over made programs: what is remembered changes nothing, nor does the linker's table, and gimli, which evaluates
 //! all registers, finds the same callers.
 
-use plumb_unwind::{Cache, End, Module, Registers, Section, Sections, Svma, Walked, walk};
+use plumb_unwind::{Cache, End, Method, Module, Registers, Section, Sections, Svma, Walked, walk};
 
 use super::program::{self, CODE, Program, SIZE, TABLE};
 use super::{LIMIT, Process, STACK, Source, Words};
@@ -66,7 +66,7 @@ pub fn run(data: &[u8]) -> usize {
 /// Compares with gimli as far as both go: plumb has conventions where information is missing or not credible, and is
 /// stricter about stacks that don't grow.
 fn agrees(process: &Process<'_>, program: &Program, start: &Registers, (frames, end): &Walk) {
-    let by_rule = |frame: &&Walked| frame.found == plumb_unwind::Method::Cfi;
+    let by_rule = |frame: &&Walked| matches!(frame.found, Method::Cfi | Method::Signal);
     let ours: Vec<u64> = frames.iter().skip(1).take_while(by_rule).map(|frame| frame.pc.0).collect();
     let (theirs, their_end) = reference::walk(process, &mut Words::new(&program.words), start, LIMIT - 1);
     let same = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();

@@ -8,7 +8,7 @@ use plumb_capture_perf::{Refusal, Snapshot, StoppedProcess, StoppedThread};
 use plumb_profile::Found;
 use serde_json::{Value, json};
 
-use super::{Stacks, state_text};
+use super::{Stacks, Trust, state_text};
 use crate::terminal::Output;
 
 /// Writes one JSON object with all processes, those that could not be looked at too.
@@ -37,10 +37,14 @@ fn process(pid: u32, process: &StoppedProcess, stacks: &Stacks<'_>) -> Value {
 fn thread(thread: &StoppedThread, stacks: &Stacks<'_>) -> Value {
     let found = stacks.of(thread);
     let marker = found.last().map(|(_, frame)| *frame).filter(|frame| frame.kind == Kind::Marker);
+    let mut trust = Trust::Certain;
     let frames: Vec<Value> = found
         .iter()
         .filter(|(_, frame)| frame.kind != Kind::Marker)
-        .map(|&(at, found)| frame(at, found))
+        .map(|&(at, found)| {
+            trust = trust.min(Trust::of(found.found));
+            frame(at, found, trust)
+        })
         .collect();
     json!({
         "tid": thread.tid,
@@ -56,7 +60,7 @@ fn thread(thread: &StoppedThread, stacks: &Stacks<'_>) -> Value {
     })
 }
 
-fn frame(address: u64, frame: &ViewFrame<'_>) -> Value {
+fn frame(address: u64, frame: &ViewFrame<'_>, trust: Trust) -> Value {
     let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
         "kind": "native",
@@ -70,9 +74,11 @@ fn frame(address: u64, frame: &ViewFrame<'_>) -> Value {
         "found": match frame.found {
             Found::Sampled => "registers",
             Found::Cfi => "cfi",
+            Found::Signal => "signal",
             Found::FramePointer => "frame-pointer",
             Found::Stitched => "stitched",
             Found::Scan => "scan",
         },
+        "trust": trust.name(),
     })
 }

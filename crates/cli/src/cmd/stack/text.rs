@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_analyze::{Kind, ViewFrame};
 use plumb_capture_perf::{Snapshot, StoppedProcess, StoppedThread};
+use plumb_profile::Found;
 
 use super::{Stacks, state_text};
 use crate::terminal::{Output, printable};
@@ -70,6 +71,18 @@ fn line(number: usize, address: u64, frame: &ViewFrame<'_>) -> String {
     let dso = if dso.is_empty() { "not mapped".into() } else { dso };
     if !frame.inlined {
         line += &format!(" ({dso})");
+        line += remark(frame.found);
     }
     line
+}
+
+/// How the frame was found, where that is not by what its file says.
+fn remark(found: Found) -> &'static str {
+    match found {
+        Found::Sampled | Found::Cfi => "",
+        Found::Signal => " [interrupted by a signal]",
+        Found::FramePointer => " [by frame pointer]",
+        Found::Stitched => " [seen earlier]",
+        Found::Scan => " [guessed from the stack's words]",
+    }
 }
