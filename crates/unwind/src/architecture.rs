@@ -3,6 +3,7 @@
 //! All of it is constants and small functions, so that a walk compiles to code for one architecture. Not here: anything
 //! of one architecture; that is in `x86_64`, `aarch64` and `arm`, under the same names in each.
 
+use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use crate::address::Avma;

@@ -1,7 +1,11 @@
 //! Rules already found, by program counter, for one address space.
 //!
-//! Direct mapped, grows with the number of addresses seen. An entry is only believed if its whole key matches.
+//! Two direct-mapped tables (`direct`), which grow with the number of addresses seen: one for return addresses, which
+//! come back in nearly every stack, and one for the places that were sampled, of which there is no end in a long
+//! recording. A rule that is more than a few bits is listed once, and the tables point at it.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::address::Avma;
@@ -9,25 +13,39 @@ use crate::cfi::Scratch;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
 use crate::rule::{Kind, Rule};
 
-/// Entries of a new cache, as a power of two.
-const FIRST_BITS: u32 = 9;
-/// Entries of the largest cache: 64 Ki of 16 bytes. Compilers, the widest programs measured, use some 7,000 addresses.
-const LAST_BITS: u32 = 16;
+mod direct;
+
+pub(crate) use direct::{Direct, FRAMED, LAST_BITS, OFFSETS, PACKED_BITS, Packed, ROOT};
+
 /// How many odd rows are kept. Real processes have a few dozen distinct ones.
 const MAX_ODD: usize = 4096;
 /// The most bytes that the expressions of one row may have. Real ones have a few dozen.
 const MAX_TEXT: usize = 1024;
+/// What is remembered about where addresses are: blocks of this many bytes, as a power of two ...
+const BLOCK_BITS: u32 = 20;
+/// ... in so many bits, again and again.
+const BLOCKS: usize = 1024;
+/// How many positions in the list of rules are remembered by what the rule is.
+const RECENT: usize = 256;
 
 /// Rules by address. One for each address space; tell it when mappings change, new ones too: that there was nothing is
 /// remembered as well.
+///
+/// A cache begins without memory, takes 37 KB for each of two tables with the first address, and 590 KB for each once
+/// a process uses so many addresses.
 #[derive(Debug)]
 pub struct Cache {
-    entries: Vec<Entry>,
-    /// 64 minus the number of bits of an index: how far a hash is shifted to become one.
-    shift: u32,
-    /// Entries in use.
-    used: usize,
+    /// By return address.
+    callers: Direct,
+    /// By any other program counter.
+    leaves: Direct,
+    /// Rules that the tables point at.
+    list: Vec<Rule>,
+    /// By hash of a rule, where it may be in the list.
+    recent: Box<[u16]>,
     odd: Vec<OddRow>,
+    /// Which blocks of addresses something may be known about: a change elsewhere costs nothing.
+    blocks: [u64; BLOCKS / 64],
     /// Nothing may be allocated any more.
     is_fixed: bool,
     pub(crate) scratch: Scratch,
@@ -35,12 +53,9 @@ pub struct Cache {
 
 /// What is being looked up: an address, and whether it is a return address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Key(u64);
-
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    key: Key,
-    rule: Rule,
+pub(crate) struct Key {
+    pub(crate) pc: Avma,
+    pub(crate) is_return: bool,
 }
 
 /// A row that no compact rule can say, with its expressions.
@@ -52,36 +67,15 @@ pub(crate) struct OddRow {
     pub(crate) bias: u64,
 }
 
-impl Key {
-    const NONE: Key = Key(u64::MAX);
-
-    /// User addresses leave the highest bit free.
-    pub(crate) fn new(pc: Avma, is_return: bool) -> Key {
-        Key(pc.0 << 1 | u64::from(is_return))
-    }
-
-    fn pc(self) -> Avma {
-        Avma(self.0 >> 1)
-    }
-
-    /// Multiplying by 2^64 over the golden ratio spreads neighbours over the whole table.
-    #[inline]
-    fn index(self, shift: u32) -> usize {
-        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (shift & 63)) as usize
-    }
-}
-
-impl Entry {
-    const EMPTY: Entry = Entry { key: Key::NONE, rule: Rule::only(Kind::Missing) };
-}
-
 impl Default for Cache {
     fn default() -> Self {
         Cache {
-            entries: Vec::new(),
-            shift: 63,
-            used: 0,
+            callers: Direct::default(),
+            leaves: Direct::default(),
+            list: Vec::new(),
+            recent: Box::default(),
             odd: Vec::new(),
+            blocks: [0; BLOCKS / 64],
             is_fixed: false,
             scratch: Scratch::default(),
         }
@@ -89,35 +83,71 @@ impl Default for Cache {
 }
 
 impl Cache {
-    /// A cache of `1 << bits` entries that never allocates again: it drops entries instead of growing, and rows that no
-    /// compact rule can say are decoded each time. For signal handlers. `bits` is brought into 9..=16.
+    /// A cache that never allocates again: it drops entries instead of growing, and rows that no compact rule can say
+    /// are decoded each time. For signal handlers. There is room for `1 << bits` return addresses and as many other
+    /// addresses; `bits` is brought into 12..=16.
     pub fn fixed(bits: u32) -> Cache {
-        let bits = bits.clamp(FIRST_BITS, LAST_BITS);
-        let (entries, scratch) = (vec![Entry::EMPTY; 1 << bits], Scratch::full());
-        Cache { entries, shift: 64 - bits, is_fixed: true, scratch, ..Cache::default() }
+        Cache {
+            callers: Direct::new(bits),
+            leaves: Direct::new(bits),
+            list: Vec::with_capacity(direct::MAX_LISTED),
+            recent: [0; RECENT].into(),
+            is_fixed: true,
+            scratch: Scratch::full(),
+            ..Cache::default()
+        }
     }
 
     /// Forgets what is known about `range`, because something else is mapped there now, or nothing.
+    ///
+    /// Costs next to nothing where nothing is known of that part of the address space, else at most one look at every
+    /// entry; all else stays known.
     pub fn invalidate(&mut self, range: Range<Avma>) {
-        for entry in &mut self.entries {
-            if entry.key != Key::NONE && range.contains(&entry.key.pc()) {
-                *entry = Entry::EMPTY;
-                self.used -= 1;
-            }
+        if range.is_empty() || !self.may_know(&range) {
+            return;
         }
+        self.leaves.remove(range.start.0..range.end.0);
+        // What counts is where the call is.
+        self.callers.remove(range.start.0.saturating_add(1)..range.end.0.saturating_add(1));
     }
 
     /// Forgets everything (exec).
     pub fn clear(&mut self) {
-        self.entries.fill(Entry::EMPTY);
-        self.used = 0;
+        self.callers.clear();
+        self.leaves.clear();
+        self.list.clear();
         self.odd.clear();
+        self.blocks = [0; BLOCKS / 64];
     }
 
     #[inline]
     pub(crate) fn get(&self, key: Key) -> Option<Rule> {
-        let entry = self.entries.get(key.index(self.shift))?;
-        (entry.key == key).then_some(entry.rule)
+        self.packed(key)?.rule(&self.list)
+    }
+
+    /// The same as the tables have it.
+    #[inline]
+    pub(crate) fn packed(&self, key: Key) -> Option<Packed> {
+        let table = if key.is_return { &self.callers } else { &self.leaves };
+        table.get(key.pc.0)
+    }
+
+    /// What [`Cache::get`] did not find because it was out of place.
+    pub(crate) fn recall(&mut self, key: Key) -> Option<Rule> {
+        let table = if key.is_return { &mut self.callers } else { &mut self.leaves };
+        table.recall(key.pc.0)?.rule(&self.list)
+    }
+
+    /// The table of return addresses.
+    #[inline]
+    pub(crate) fn callers(&self) -> &Direct {
+        &self.callers
+    }
+
+    /// The table of other addresses.
+    #[inline]
+    pub(crate) fn leaves(&self) -> &Direct {
+        &self.leaves
     }
 
     /// The odd row that a rule points at.
@@ -126,29 +156,58 @@ impl Cache {
     }
 
     pub(crate) fn insert(&mut self, key: Key, rule: Rule) {
-        if !self.is_fixed && 2 * self.used >= self.entries.len() && self.shift > 64 - LAST_BITS {
-            self.grow();
+        let Some(packed) = Packed::usual(rule).or_else(|| self.enlist(rule)) else { return };
+        let table = if key.is_return { &mut self.callers } else { &mut self.leaves };
+        if !self.is_fixed && table.is_crowded() {
+            table.grow();
         }
-        let index = key.index(self.shift);
-        if let Some(entry) = self.entries.get_mut(index) {
-            self.used += usize::from(entry.key == Key::NONE);
-            *entry = Entry { key, rule };
+        table.insert(key.pc.0, packed);
+        let (word, bit) = block(key.pc.0 >> BLOCK_BITS);
+        if let Some(word) = self.blocks.get_mut(word) {
+            *word |= bit;
         }
     }
 
-    fn grow(&mut self) {
-        let bits = if self.entries.is_empty() { FIRST_BITS } else { 64 - self.shift + 2 }.min(LAST_BITS);
-        self.shift = 64 - bits;
-        let old = core::mem::replace(&mut self.entries, vec![Entry::EMPTY; 1 << bits]);
-        self.used = 0;
-        for entry in old {
-            if entry.key != Key::NONE
-                && let Some(slot) = self.entries.get_mut(entry.key.index(self.shift))
-            {
-                self.used += usize::from(slot.key == Key::NONE);
-                *slot = entry;
-            }
+    /// Puts a rule on the list, unless it is there already. `None` if the list is full for good.
+    fn enlist(&mut self, rule: Rule) -> Option<Packed> {
+        if self.recent.is_empty() {
+            self.recent = [0; RECENT].into();
         }
+        let recent = self.recent.get_mut(hash(rule))?;
+        if self.list.get(usize::from(*recent)) == Some(&rule) {
+            return Packed::listed(usize::from(*recent));
+        }
+        let found = self.list.iter().position(|other| *other == rule);
+        let position = found.unwrap_or(self.list.len());
+        let packed = match Packed::listed(position) {
+            Some(packed) => packed,
+            None if self.is_fixed => return None,
+            None => {
+                // No process was seen that has a tenth as many.
+                let odd = core::mem::take(&mut self.odd);
+                self.clear();
+                self.odd = odd;
+                return self.enlist(rule);
+            }
+        };
+        *recent = u16::try_from(position).ok()?;
+        if found.is_none() {
+            self.list.push(rule);
+        }
+        Some(packed)
+    }
+
+    /// Whether anything may be known about the range.
+    fn may_know(&self, range: &Range<Avma>) -> bool {
+        // Return addresses may be just behind it.
+        let (first, last) = (range.start.0 >> BLOCK_BITS, range.end.0 >> BLOCK_BITS);
+        if last - first >= BLOCKS as u64 {
+            return true;
+        }
+        (first..=last).any(|number| {
+            let (word, bit) = block(number);
+            self.blocks.get(word).is_some_and(|word| word & bit != 0)
+        })
     }
 
     /// The rule for a row that is not compact. Rows that say the same are kept once.
@@ -170,6 +229,17 @@ impl Cache {
         });
         u32::try_from(index).ok().and_then(Rule::odd).unwrap_or(Rule::only(Kind::Bad))
     }
+}
+
+/// Where the bit of a block is.
+fn block(number: u64) -> (usize, u64) {
+    let number = number as usize % BLOCKS;
+    (number / 64, 1 << (number % 64))
+}
+
+fn hash(rule: Rule) -> usize {
+    let number = rule.value as u32 ^ (rule.kind as u32) << 29 ^ u32::from(rule.fp as u16) << 13;
+    (number.wrapping_mul(0x9e37_79b9) >> 24) as usize % RECENT
 }
 
 impl OddRow {

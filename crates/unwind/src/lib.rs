@@ -37,7 +37,12 @@
 //! Invariants: no file is opened here and no pid is known; all input bytes may be hostile, and cost bounded work and
 //! no panic; walking allocates nothing but growth of the frame list and the cache.
 
+#![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 pub mod aarch64;
 mod address;
@@ -49,6 +54,7 @@ mod cfi;
 mod code;
 mod expression;
 mod fallback;
+mod fast;
 mod memory;
 mod method;
 mod module;
@@ -64,7 +70,8 @@ pub use architecture::{Architecture, Isa};
 pub use cache::Cache;
 pub use cfi::{CfiError, CfiErrorKind, SectionKind};
 pub use code::{CodeMap, Located};
-pub use memory::{Memory, ReadError};
+pub use fast::{Trail, trace};
+pub use memory::{Memory, ReadError, Window};
 pub use method::{Method, Trust, trust};
 pub use module::{Module, Section, Sections};
 pub use registers::RegisterSet;

@@ -20,6 +20,34 @@ pub trait Memory {
         }
         Ok(value as u32)
     }
+
+    /// A part of the memory that is at hand as words, the same each time. Walks over what is in it take a few
+    /// instructions a frame. The words must be what [`Memory::read_u64`] yields there.
+    #[inline]
+    fn window(&self) -> Option<Window<'_>> {
+        None
+    }
+}
+
+/// Words of memory in a row, as the process has them. Copies of stacks are bytes: `bytemuck::try_cast_slice` makes words
+/// of them where they are aligned.
+#[derive(Clone, Copy, Debug)]
+pub struct Window<'a> {
+    /// Address of the first word.
+    pub base: Avma,
+    /// The words.
+    pub words: &'a [u64],
+}
+
+impl Window<'_> {
+    /// The index of the word at an address; as many as there are words just above the last one. `None` if it is
+    /// elsewhere or within a word.
+    #[inline]
+    pub fn index(&self, at: Avma) -> Option<usize> {
+        let distance = at.0.wrapping_sub(self.base.0);
+        let index = distance / 8;
+        (distance.is_multiple_of(8) && index <= self.words.len() as u64).then_some(index as usize)
+    }
 }
 
 /// Why memory could not be read.
@@ -38,5 +66,9 @@ impl<M: Memory + ?Sized> Memory for &mut M {
 
     fn read_u32(&mut self, at: Avma) -> Result<u32, ReadError> {
         (**self).read_u32(at)
+    }
+
+    fn window(&self) -> Option<Window<'_>> {
+        (**self).window()
     }
 }

@@ -58,6 +58,8 @@ pub fn trust(frames: &[Walked]) -> impl Iterator<Item = Trust> {
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
     use crate::address::Avma;
 

@@ -3,7 +3,9 @@
 //! A module is made without looking at its sections. Whatever is needed of them is decoded on the first question; an
 //! index is only built for a section that comes without one.
 
-use std::sync::OnceLock;
+use alloc::boxed::Box;
+
+use once_cell::race::OnceBox;
 
 use crate::address::Svma;
 use crate::architecture::Isa;
@@ -66,15 +68,30 @@ impl<B> Default for Sections<B> {
 #[derive(Debug)]
 pub struct Module<B> {
     sections: Sections<B>,
-    header: OnceLock<Option<Header>>,
-    eh_index: OnceLock<Index>,
-    debug_index: OnceLock<Index>,
+    /// The head of `.eh_frame_hdr`, if it has a table that can be searched.
+    header: Option<Header>,
+    eh_index: OnceBox<Index>,
+    debug_index: OnceBox<Index>,
 }
 
 impl<B: AsRef<[u8]>> Module<B> {
-    /// Takes the sections without looking into them, so this never fails.
+    /// Takes the sections without looking further than at the head of `.eh_frame_hdr`, so this never fails.
     pub fn new(sections: Sections<B>) -> Self {
-        Module { sections, header: OnceLock::new(), eh_index: OnceLock::new(), debug_index: OnceLock::new() }
+        let mut module =
+            Module { sections, header: None, eh_index: OnceBox::new(), debug_index: OnceBox::new() };
+        module.header = module.parse_header();
+        module
+    }
+
+    fn parse_header(&self) -> Option<Header> {
+        let section = self.sections.eh_frame_hdr.as_ref()?;
+        let header = Header::parse(section.bytes.as_ref(), &self.header_bases(section)).ok()?;
+        (header.len() > 0).then_some(header)
+    }
+
+    /// What pointers in `.eh_frame_hdr` are relative to.
+    fn header_bases(&self, section: &Section<B>) -> Bases {
+        Bases { data: Some(section.address.0), ..self.bases(section) }
     }
 
     /// The sections that the module was made of.
@@ -126,7 +143,7 @@ impl<B: AsRef<[u8]>> Module<B> {
         }
         if let Some(section) = &self.sections.debug_frame {
             let frames = self.frames(section, SectionKind::DebugFrame);
-            let index = self.debug_index.get_or_init(|| Index::build(&frames));
+            let index = self.debug_index.get_or_init(|| Box::new(Index::build(&frames)));
             if let Some(fde) = nearest(&frames, pc.0, index.search(pc.0), |i| Ok(index.fde(i)))? {
                 return cfi::row_at(&frames, &fde, pc.0, scratch).map(Some);
             }
@@ -149,14 +166,14 @@ impl<B: AsRef<[u8]>> Module<B> {
     pub(crate) fn functions(&self) -> Option<Functions<'_>> {
         let Some(section) = &self.sections.eh_frame else {
             let frames = self.frames(self.sections.debug_frame.as_ref()?, SectionKind::DebugFrame);
-            let index = self.debug_index.get_or_init(|| Index::build(&frames));
+            let index = self.debug_index.get_or_init(|| Box::new(Index::build(&frames)));
             return Some(Functions::of_index(frames, index));
         };
         let frames = self.frames(section, SectionKind::EhFrame);
-        if let Some((bytes, bases, header)) = self.header(&frames) {
+        if let Some((bytes, bases, header)) = self.header() {
             return Some(Functions::of_header(frames, bytes, header, bases));
         }
-        let index = self.eh_index.get_or_init(|| Index::build(&frames));
+        let index = self.eh_index.get_or_init(|| Box::new(Index::build(&frames)));
         Some(Functions::of_index(frames, index))
     }
 
@@ -166,35 +183,35 @@ impl<B: AsRef<[u8]>> Module<B> {
     }
 
     /// `.eh_frame_hdr`, if it can be searched.
-    fn header(&self, frames: &Frames<'_>) -> Option<(&[u8], Bases, Header)> {
+    fn header(&self) -> Option<(&[u8], Bases, Header)> {
         let section = self.sections.eh_frame_hdr.as_ref()?;
-        let bytes = section.bytes.as_ref();
-        let bases = Bases { section: section.address.0, data: Some(section.address.0), ..frames.bases };
-        let parse = || Header::parse(bytes, &bases).ok().filter(|header| header.len() > 0);
-        let header = self.header.get_or_init(parse);
-        header.map(|header| (bytes, bases, header))
+        self.header.map(|header| (section.bytes.as_ref(), self.header_bases(section), header))
     }
 
     fn eh_fde(&self, frames: &Frames<'_>, pc: u64) -> Result<Option<Fde>, CfiError> {
-        if let Some((bytes, bases, header)) = self.header(frames) {
+        if let Some((bytes, bases, header)) = self.header() {
             let count = header.search(bytes, &bases, pc)?;
             return nearest(frames, pc, count, |index| {
                 let address = header.fde(bytes, &bases, index)?;
                 Ok(usize::try_from(address.wrapping_sub(frames.bases.section)).ok())
             });
         }
-        let index = self.eh_index.get_or_init(|| Index::build(frames));
+        let index = self.eh_index.get_or_init(|| Box::new(Index::build(frames)));
         nearest(frames, pc, index.search(pc), |i| Ok(index.fde(i)))
     }
 
-    fn frames<'a>(&self, section: &'a Section<B>, kind: SectionKind) -> Frames<'a> {
-        let bases = Bases {
+    fn bases(&self, section: &Section<B>) -> Bases {
+        Bases {
             section: section.address.0,
             text: self.sections.text.map(|address| address.0),
             data: self.sections.got.map(|address| address.0),
             function: None,
             word: self.sections.isa.word(),
-        };
+        }
+    }
+
+    fn frames<'a>(&self, section: &'a Section<B>, kind: SectionKind) -> Frames<'a> {
+        let bases = self.bases(section);
         Frames { isa: self.sections.isa, bytes: section.bytes.as_ref(), kind, bases }
     }
 }

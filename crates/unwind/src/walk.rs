@@ -9,6 +9,7 @@ use crate::memory::Memory;
 use crate::method::Method;
 use crate::registers::RegisterSet;
 use crate::rule::{Kind, Rule};
+use alloc::vec::Vec;
 
 /// A frame that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,20 +67,13 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     frames: &mut Vec<Walked>,
 ) -> End {
     let mut walker = Walker::new(code, memory, cache, start);
-    for restart in 0..=MAX_RESTARTS {
-        walker.registers = *start;
-        walker.saved_fp = None;
-        walker.jumps = 0;
-        walker.lost = false;
-        walker.guessed_sp = false;
+    let mut restarts = 0;
+    loop {
         let end = A::run(&mut walker, limit, frames);
-        if end != End::RegisterUnknown || !walker.lost {
+        if end != End::RegisterUnknown || !walker.begin_again(start, frames.len(), &mut restarts) {
             return end;
         }
-        // Compact rules had dropped the register; follow all registers up to the frame that needs it.
-        walker.full_until = if restart + 1 < MAX_RESTARTS { frames.len() } else { usize::MAX };
     }
-    End::RegisterUnknown
 }
 
 /// A walk under way.
@@ -91,13 +85,13 @@ pub struct Walker<'w, A: Architecture, C, M> {
     /// Of the frame that was found last.
     pub(crate) registers: RegisterSet<A>,
     /// Where the value of the frame pointer is, if it was not needed so far.
-    saved_fp: Option<Avma>,
+    pub(crate) saved_fp: Option<Avma>,
     /// So many frames are walked by full rows, because a later one needs a register that compact rules drop.
-    full_until: usize,
+    pub(crate) full_until: usize,
     /// How often the stack pointer did not grow.
     jumps: u32,
     /// Registers were dropped since the start.
-    lost: bool,
+    pub(crate) lost: bool,
     /// The stack pointer is only known to be no lower: a frame was found through the frame pointer, which on this
     /// architecture does not say where its frame ends.
     pub(crate) guessed_sp: bool,
@@ -117,6 +111,23 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             lost: false,
             guessed_sp: false,
         }
+    }
+
+    /// Prepares another walk from `start` after one of `count` frames ended for want of a register. False if that would
+    /// be no better.
+    pub(crate) fn begin_again(&mut self, start: &RegisterSet<A>, count: usize, restarts: &mut usize) -> bool {
+        if !self.lost || *restarts == MAX_RESTARTS {
+            return false;
+        }
+        *restarts += 1;
+        self.registers = *start;
+        self.saved_fp = None;
+        self.jumps = 0;
+        self.lost = false;
+        self.guessed_sp = false;
+        // Compact rules had dropped the register; follow all registers up to the frame that needs it.
+        self.full_until = if *restarts < MAX_RESTARTS { count } else { usize::MAX };
+        true
     }
 
     /// Walks from `registers` to the end.
@@ -146,8 +157,8 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
         if full {
             return self.by_row(pc, is_return);
         }
-        let key = Key::new(pc, is_return);
-        let rule = match self.cache.get(key) {
+        let key = Key { pc, is_return };
+        let rule = match self.cache.get(key).or_else(|| self.cache.recall(key)) {
             Some(rule) => rule,
             None => match self.find(key, pc, is_return) {
                 Ok(rule) => rule,

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 
 use bytes::{FUNCTION, Frames, LENGTH, USUAL, absolute, one_function};
 use plumb_unwind::{
-    Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, Registers, Walked, walk,
+    Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, Registers, Trail, Walked, Window,
+    trace, walk,
 };
 
 /// Where modules are loaded, beyond what they say.
@@ -60,10 +61,49 @@ fn start(ip: u64) -> Registers {
     registers
 }
 
+/// The same stack at hand as words.
+struct Words(Stack, Vec<u64>);
+
+impl Memory for Words {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        self.0.read_u64(at)
+    }
+
+    fn window(&self) -> Option<Window<'_>> {
+        Some(Window { base: Avma(STACK), words: &self.1 })
+    }
+}
+
+/// Walks by reading words one by one. By a window, with rules in the cache or not, and by slots alone it must be the same.
 fn run(module: Module<Vec<u8>>, stack: &Stack, start: &Registers) -> (Vec<Walked>, End) {
     let mut frames = Vec::new();
     let process = Process(module);
     let end = walk(&process, &mut stack.clone(), &mut Cache::default(), start, 100, &mut frames);
+    for length in [64, 9, 0] {
+        let words = (0..length).map(|word| stack.0.get(&(STACK + 8 * word)).copied().unwrap_or(0)).collect();
+        let (mut words, mut cache) = (Words(stack.clone(), words), Cache::fixed(0));
+        let mut trail = Trail::new(100);
+        for cached in [false, true, true] {
+            let mut same = Vec::new();
+            let end_by_words = walk(&process, &mut words, &mut cache, start, 100, &mut same);
+            assert_eq!((&same, end_by_words), (&frames, end), "{length} words, cached: {cached}");
+            let end_by_slots = trace(&process, &mut words, &mut cache, start, &mut trail);
+            let mut others = trail.others().iter().map(|&(_, frame)| frame);
+            let callers: Vec<_> = trail
+                .slots()
+                .iter()
+                .map(|&slot| match slot {
+                    Trail::OTHER => others.next().expect("listed whole"),
+                    slot => {
+                        let slot = u64::from(slot);
+                        let pc = Avma(words.1[slot as usize]);
+                        Walked { pc, is_return: true, found: Method::Cfi, slot: Avma(STACK + 8 * slot) }
+                    }
+                })
+                .collect();
+            assert_eq!((&callers[..], end_by_slots), (&frames[1..], end), "{length} words, cached: {cached}");
+        }
+    }
     (frames, end)
 }
 

@@ -2,7 +2,7 @@
 
 use linux_perf_event_reader::constants as perf;
 use plumb_profile::{Cut, DsoId, DsoKind, Found, FrameId, Profile};
-use plumb_unwind::{Avma, End, Memory, Method, ReadError, Registers, Walked, walk};
+use plumb_unwind::{Avma, End, Memory, Method, ReadError, Registers, Walked, Window, walk};
 
 use super::code::View;
 use super::spaces::{SpaceId, frame_key};
@@ -52,6 +52,14 @@ impl Memory for Copy<'_> {
             None if at.0 >= self.base && self.full => Err(ReadError::BeyondCopy),
             None => Err(ReadError::Unreadable),
         }
+    }
+
+    /// Records are aligned in the ring, and copies in them; where one was put together elsewhere it may not be.
+    #[inline]
+    fn window(&self) -> Option<Window<'_>> {
+        let whole = self.bytes.get(..self.bytes.len() & !7)?;
+        let words = bytemuck::try_cast_slice(whole).ok().filter(|_| cfg!(target_endian = "little"))?;
+        Some(Window { base: Avma(self.base), words })
     }
 }
 

@@ -1,5 +1,7 @@
 //! A sorted index of a section without `.eh_frame_hdr`, built when it is first needed.
 
+use alloc::vec::Vec;
+
 use super::cie::Cie;
 use super::entry::{Entry, Frames};
 use super::error::SectionKind;

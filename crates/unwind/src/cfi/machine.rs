@@ -1,5 +1,7 @@
 //! Runs call-frame instructions up to one address and yields the row that holds there.
 
+use alloc::vec::Vec;
+
 use super::entry::{Fde, Frames};
 use super::error::{CfiError, CfiErrorKind};
 use super::ops;

@@ -1,5 +1,7 @@
 //! The evaluator against gimli's, on expressions made at random of all operations.
 
+use std::vec::Vec;
+
 use gimli::{EvaluationResult, LittleEndian, Value};
 
 use super::{Context, Fault, evaluate};

@@ -1,5 +1,7 @@
 //! The bytes of a table: as [`super`] says. Nothing that was loaded is believed before it was checked.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::rows::{MAX_PAGES, MAX_RULES};

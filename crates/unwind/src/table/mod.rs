@@ -29,6 +29,8 @@
 //!
 //! A row holds up to the next one, also across pages. As a number of four bytes, rows of a page ascend.
 
+use alloc::boxed::Box;
+
 mod build;
 mod calls;
 mod code;

@@ -1,5 +1,8 @@
 //! Collects the rows of a table: each where it begins, equal neighbours as one, each rule once.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::{PAGE_BITS, TableError};
 
 /// Pages of the widest table: files of 4 GiB. A table has an entry for each page, also for those without code.

@@ -4,9 +4,14 @@
 
 mod realigned;
 
+use alloc::vec::Vec;
+
 use crate::architecture::{Architecture, Isa};
+use crate::code::CodeMap;
+use crate::fast;
 use crate::memory::Memory;
 use crate::row::{RegisterRule, Row};
+use crate::walk::{End, Walked, Walker};
 
 /// DWARF number of `rbx`.
 pub const RBX: u16 = 3;
@@ -55,6 +60,18 @@ impl Architecture for X86_64 {
         memory: &mut M,
     ) -> bool {
         realigned::has_restored(row, text, cfa, registers, memory)
+    }
+
+    #[inline]
+    fn run<C: CodeMap, M: Memory>(
+        walker: &mut Walker<'_, X86_64, C, M>,
+        limit: usize,
+        frames: &mut Vec<Walked>,
+    ) -> End {
+        if walker.memory.window().is_some() {
+            return fast::walk(walker, limit, frames);
+        }
+        walker.run(limit, frames)
     }
 
     fn is_restored(rule: RegisterRule, text: &[u8]) -> bool {

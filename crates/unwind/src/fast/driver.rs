@@ -1,0 +1,220 @@
+//! A walk that goes by words where it can and by the walker where it can't.
+
+use alloc::vec::Vec;
+
+use super::{FramePointer, Place, Trail, UNROLLED, Verdict, glide, run_by_size};
+use crate::address::Avma;
+use crate::cache::{Key, OFFSETS};
+use crate::code::CodeMap;
+use crate::memory::{Memory, Window};
+use crate::method::Method;
+use crate::walk::{End, Walked, Walker};
+use crate::x86_64::{FP, PC, SP, X86_64};
+
+/// How many slots are collected before they become frames.
+const CHUNK: usize = 64;
+/// Why a piece of the walk ended.
+enum Stop {
+    /// The walk is over.
+    End(End),
+    /// There is no more room for slots.
+    Full,
+    /// A frame was found that is no return address in the window.
+    Other(Walked),
+}
+
+/// A walk that goes by words where it can.
+pub(super) struct Fast<'f, 'w, C, M> {
+    walker: &'f mut Walker<'w, X86_64, C, M>,
+    pc: u64,
+    is_return: bool,
+    /// As in [`Place`].
+    slot: usize,
+    /// Whether the stack pointer is in the window, so that `slot` says where.
+    is_inside: bool,
+    /// How many frames were found, the first included.
+    count: usize,
+    /// The walker's registers are not those of the frame that was found last.
+    is_ahead: bool,
+}
+
+impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
+    /// At the frame where the walker is.
+    pub(super) fn new(walker: &'f mut Walker<'w, X86_64, C, M>) -> Self {
+        let pc = walker.registers.ip();
+        let mut fast =
+            Fast { walker, pc, is_return: false, slot: 0, is_inside: false, count: 1, is_ahead: false };
+        fast.find_place();
+        fast
+    }
+
+    /// Walks until it ends or `slots` are full. Returns how many there are.
+    #[inline]
+    fn drive(&mut self, slots: &mut [u32]) -> (usize, Stop) {
+        let mut used = 0;
+        loop {
+            if slots.len() < used + UNROLLED {
+                return (used, Stop::Full);
+            }
+            if self.count > self.walker.full_until && self.is_inside {
+                match self.by_words(slots, &mut used) {
+                    Verdict::Root => return (used, Stop::End(End::Root)),
+                    Verdict::Full => return (used, Stop::Full),
+                    Verdict::Stuck => {}
+                }
+            }
+            if let Some(stop) = self.step(slots, &mut used) {
+                return (used, stop);
+            }
+        }
+    }
+
+    /// Walks to the end.
+    pub(super) fn trace(&mut self, trail: &mut Trail) -> End {
+        loop {
+            let (used, stop) =
+                self.drive(trail.slots.as_flattened_mut().get_mut(trail.used..).unwrap_or_default());
+            trail.used += used;
+            match stop {
+                Stop::Other(frame) if trail.used < trail.limit => trail.put_other(frame),
+                Stop::End(end) if trail.used <= trail.limit => return end,
+                _ => {
+                    trail.used = trail.used.min(trail.limit);
+                    return End::TooManyFrames;
+                }
+            }
+        }
+    }
+
+    /// Goes to the return address at `place`, which so many frames lead to.
+    pub(super) fn jump(&mut self, place: Place, fp: FramePointer, count: usize) {
+        self.walker.saved_fp = fp.saved;
+        self.walker.lost = true;
+        (self.pc, self.slot, self.count) = (place.pc, place.slot, count + 1);
+        (self.is_return, self.is_inside, self.is_ahead) = (true, true, true);
+    }
+
+    /// Frames that take no walker.
+    fn by_words(&mut self, slots: &mut [u32], used: &mut usize) -> Verdict {
+        let walker = &mut *self.walker;
+        let Some(window) = walker.memory.window() else { return Verdict::Stuck };
+        let key = Key { pc: Avma(self.pc), is_return: self.is_return };
+        let Some(packed) = walker.cache.packed(key) else { return Verdict::Stuck };
+        let mut place = Place { pc: self.pc, slot: self.slot, bits: packed.bits };
+        let mut fp = FramePointer { saved: walker.saved_fp, value: walker.registers.get(FP) };
+        let before = *used;
+        let mut passed = 0;
+        if !self.is_return {
+            if packed.bits >= OFFSETS {
+                return Verdict::Stuck;
+            }
+            let free = slots.get_mut(*used..).unwrap_or_default();
+            passed = run_by_size(walker.cache.callers(), window.words, &mut place, free);
+            if passed == 0 {
+                return Verdict::Stuck;
+            }
+            *used += passed;
+        }
+        let (at, passed) = ((&mut place, &mut fp), (passed, key));
+        let verdict = glide(walker.cache, window, at, slots, used, passed);
+        walker.saved_fp = fp.saved;
+        (self.pc, self.slot) = (place.pc, place.slot);
+        if *used > before {
+            self.count += *used - before;
+            (self.is_return, self.is_ahead) = (true, true);
+            walker.lost = true;
+        }
+        verdict
+    }
+
+    /// One frame by the walker.
+    #[inline(never)]
+    fn step(&mut self, slots: &mut [u32], used: &mut usize) -> Option<Stop> {
+        let full = self.count <= self.walker.full_until;
+        self.settle();
+        let caller = match self.walker.caller(Avma(self.pc), self.is_return, full) {
+            Ok(Walked { pc: Avma(0), .. }) => return Some(Stop::End(End::Root)),
+            Ok(caller) => caller,
+            Err(end) => return Some(Stop::End(end)),
+        };
+        (self.pc, self.is_return) = (caller.pc.0, caller.is_return);
+        self.count += 1;
+        self.find_place();
+        if self.is_inside && self.is_word(&caller) {
+            *slots.get_mut(*used)? = self.slot as u32;
+            *used += 1;
+            return None;
+        }
+        Some(Stop::Other(caller))
+    }
+
+    /// Whether a frame is what the loop yields: a return address just below the stack pointer.
+    fn is_word(&self, frame: &Walked) -> bool {
+        let below = Avma(self.walker.registers.sp()).offset(-8);
+        frame.is_return && frame.found == Method::Cfi && frame.slot == below && self.slot != usize::MAX
+    }
+
+    /// Brings the walker's registers to the frame that was found last.
+    fn settle(&mut self) {
+        if !self.is_ahead {
+            return;
+        }
+        if let Some(window) = self.walker.memory.window() {
+            let sp = window.base.offset(8 * (self.slot as i64).wrapping_add(1));
+            self.walker.registers.set(SP, sp.0);
+        }
+        self.walker.registers.set(PC, self.pc);
+        self.walker.registers.forget_others();
+        self.is_ahead = false;
+    }
+
+    /// Finds the place of the walker's stack pointer in the window.
+    fn find_place(&mut self) {
+        let sp = Avma(self.walker.registers.sp());
+        let index = self.walker.memory.window().and_then(|window| window.index(sp));
+        self.is_inside = index.is_some();
+        self.slot = index.unwrap_or(0).wrapping_sub(1);
+    }
+}
+
+/// The frames of slots in a window.
+fn frames<'a>(window: Window<'a>, slots: &'a [u32]) -> impl ExactSizeIterator<Item = Walked> + 'a {
+    slots.iter().map(move |&slot| Walked {
+        pc: Avma(window.words.get(slot as usize).copied().unwrap_or(0)),
+        is_return: true,
+        found: Method::Cfi,
+        slot: window.base.offset(8 * i64::from(slot)),
+    })
+}
+
+/// A whole walk; as [`Walker::run`].
+pub(crate) fn walk<C: CodeMap, M: Memory>(
+    walker: &mut Walker<'_, X86_64, C, M>,
+    limit: usize,
+    found: &mut Vec<Walked>,
+) -> End {
+    let pc = Avma(walker.registers.ip());
+    found.clear();
+    if limit == 0 {
+        return End::TooManyFrames;
+    }
+    found.push(Walked { pc, is_return: false, found: Method::Sampled, slot: Avma(0) });
+    let mut slots = [0; CHUNK];
+    let mut fast = Fast::new(walker);
+    loop {
+        let (used, stop) = fast.drive(&mut slots);
+        if let Some(window) = fast.walker.memory.window() {
+            found.extend(frames(window, slots.get(..used).unwrap_or_default()));
+        }
+        if let Stop::Other(frame) = stop {
+            found.push(frame);
+        }
+        if found.len() > limit {
+            found.truncate(limit);
+            return End::TooManyFrames;
+        }
+        if let Stop::End(end) = stop {
+            return end;
+        }
+    }
+}
