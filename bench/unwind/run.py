@@ -25,6 +25,7 @@ BIG = str(ROOT / "bench" / "cpu" / "big.cpp")
 MOST = 3200
 SLOW = 400  # So many samples are enough where an engine takes thousands of instructions a frame.
 ALL = 1 << 32
+OURS = ("plumb", "plumb-slots")
 
 
 def rustc():
@@ -73,7 +74,7 @@ def build():
             built.append(name)
         else:
             print(f"{name}: skipped, {name}-dev is not installed", file=sys.stderr)
-    return ["plumb", "framehop", "gimli", *built]
+    return ["plumb", "plumb-slots", "framehop", "gimli", *built]
 
 
 def command(engine, mode, times, name, samples):
@@ -114,7 +115,7 @@ def heap(engine, name, times):
 
 
 def measure(engine, name, whole):
-    samples = ALL if engine in ("plumb", "framehop") else SLOW
+    samples = ALL if engine in (*OURS, "framehop") else SLOW
     count = {"frames": 0, "addresses": 0}
     for key, value in whole.items():
         count[key] = value
@@ -132,7 +133,7 @@ def measure(engine, name, whole):
     }
     if engine == "gimli":
         result["miss"] = result["first"]
-    elif engine in ("plumb", "libdw"):
+    elif engine in (*OURS, "libdw"):
         more = difference(difference(runs["once"], runs["none"]), difference(runs["twice"], runs["once"]))
         result["miss"] = None if more is None else more / count["addresses"]
     else:
@@ -159,6 +160,7 @@ def table(measured, compared, names):
 
 
 NOTES = """
+*plumb* yields frames, *plumb-slots* the places of return addresses in the stack, for those who look at few of them (`trace`).
 Columns 2 to 5 are instructions (callgrind): *warm*: a frame, the same stack walked again at once; *stream*: a frame, all
 samples in order once they have all been walked before; *first pass*: a frame, all samples in order, with nothing remembered
 at first; *missed address*: what the first sight of an address costs more: (first pass − stream) ÷ distinct addresses for plumb

@@ -32,8 +32,8 @@ pub trait Engine {
     /// Finds all callers and keeps them.
     fn walk(&mut self, start: &Self::Start, stack: &[u64]) -> End;
 
-    /// The program counters of the callers that were found last, innermost first.
-    fn callers(&self) -> impl Iterator<Item = u64>;
+    /// The program counters of the callers that were found last, in this stack, innermost first.
+    fn callers(&self, stack: &[u64]) -> impl Iterator<Item = u64>;
 
     /// Unwinds one frame as if for the first time, so many times. Not all engines can.
     fn steps(&mut self, _step: &Step, _stack: &[u64], _times: u32) -> bool {
@@ -77,7 +77,7 @@ pub fn frames<E: Engine>(corpus: &Corpus, engine: &mut E) -> Vec<u64> {
         let end = engine.walk(&start, corpus.stack(sample));
         let at = all.len();
         all.extend([0, end as u64]);
-        all.extend(engine.callers());
+        all.extend(engine.callers(corpus.stack(sample)));
         all[at] = (all.len() - at - 2) as u64;
     }
     all

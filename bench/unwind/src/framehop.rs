@@ -88,7 +88,7 @@ impl Engine for Framehop {
         }
     }
 
-    fn callers(&self) -> impl Iterator<Item = u64> {
+    fn callers(&self, _: &[u64]) -> impl Iterator<Item = u64> {
         self.callers.iter().skip(1).copied()
     }
 

@@ -247,7 +247,7 @@ impl Engine for Full<'_> {
         End::Other
     }
 
-    fn callers(&self) -> impl Iterator<Item = u64> {
+    fn callers(&self, _: &[u64]) -> impl Iterator<Item = u64> {
         self.callers.iter().copied()
     }
 

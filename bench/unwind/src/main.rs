@@ -1,7 +1,7 @@
 //! Runs one unwinder over one corpus, so that its instructions can be counted from outside.
 //!
 //! `convert PERF.DATA CORPUS SAMPLES`, `truth CORPUS`, `run ENGINE MODE TIMES CORPUS SAMPLES`, `count CORPUS SAMPLES`,
-//! `frames ENGINE CORPUS OUT`, //! `compare CORPUS FRAMES`. `run.py` calls it and prints the table; what the modes are stands there.
+//! `frames ENGINE CORPUS OUT`, `compare CORPUS FRAMES`. `run.py` calls it and prints the table; what the modes are stands there.
 
 mod compare;
 mod convert;
@@ -81,6 +81,7 @@ fn run(engine: &str, mode: &str, times: u32, path: &Path, samples: usize) -> Out
     let corpus = Corpus::read(path, samples)?;
     match engine {
         "plumb" => run_with(&corpus, plumb::Plumb::new(&corpus), mode, times, path),
+        "plumb-slots" => run_with(&corpus, plumb::Traced::new(&corpus), mode, times, path),
         "framehop" => run_with(&corpus, framehop::Framehop::new(&corpus), mode, times, path),
         "gimli" => {
             let images = image::load_all(&corpus);
@@ -126,6 +127,7 @@ fn frames(engine: &str, path: &Path, output: &Path) -> Outcome {
     let corpus = Corpus::read(path, usize::MAX)?;
     let words = match engine {
         "plumb" => engine::frames(&corpus, &mut plumb::Plumb::new(&corpus)),
+        "plumb-slots" => engine::frames(&corpus, &mut plumb::Traced::new(&corpus)),
         "framehop" => engine::frames(&corpus, &mut framehop::Framehop::new(&corpus)),
         _ => return Err(format!("no engine is called {engine}").into()),
     };

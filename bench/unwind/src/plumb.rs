@@ -1,10 +1,10 @@
-//! plumb's own unwinder, called as the recorder calls it.
+//! plumb's own unwinder: called as the recorder calls it, and for the places of return addresses alone.
 
 use std::rc::Rc;
 
 use plumb_unwind::{
-    Avma, Cache, CodeMap, Located, Memory, Module, ReadError, Registers, Section, Sections, Svma, Walked,
-    walk,
+    Avma, Cache, CodeMap, Located, Memory, Module, ReadError, Registers, Section, Sections, Svma, Trail,
+    Walked, Window, trace, walk,
 };
 
 use crate::corpus::{Corpus, Mapping, Sample};
@@ -48,13 +48,17 @@ impl Memory for Copy<'_> {
             None => Err(ReadError::Unreadable),
         }
     }
+
+    #[inline]
+    fn window(&self) -> Option<Window<'_>> {
+        Some(Window { base: Avma(self.base), words: self.words })
+    }
 }
 
-/// The engine.
-pub struct Plumb {
+/// What is walked.
+pub struct Process {
     code: Code,
     cache: Cache,
-    frames: Vec<Walked>,
 }
 
 fn module(image: &Image) -> Module<Vec<u8>> {
@@ -71,9 +75,9 @@ fn module(image: &Image) -> Module<Vec<u8>> {
     })
 }
 
-impl Plumb {
+impl Process {
     /// Takes the files of a corpus.
-    pub fn new(corpus: &Corpus) -> Plumb {
+    fn new(corpus: &Corpus) -> Process {
         let images = image::load_all(corpus);
         let mut modules: Vec<Rc<Module<Vec<u8>>>> = Vec::new();
         for (index, image) in images.iter().enumerate() {
@@ -81,7 +85,36 @@ impl Plumb {
             modules.push(same.map_or_else(|| Rc::new(module(image)), |same| modules[same].clone()));
         }
         let code = Code { mappings: corpus.mappings.clone(), modules };
-        Plumb { code, cache: Cache::default(), frames: Vec::with_capacity(LIMIT) }
+        Process { code, cache: Cache::default() }
+    }
+}
+
+fn start(sample: &Sample) -> Registers {
+    let mut registers = Registers::new(sample.registers[16], sample.registers[7]);
+    for (number, value) in (0..16).zip(sample.registers) {
+        registers.set(number, value);
+    }
+    registers
+}
+
+fn end(end: plumb_unwind::End) -> End {
+    match end {
+        plumb_unwind::End::Root => End::Root,
+        plumb_unwind::End::NoUnwindInfo => End::NoInfo,
+        _ => End::Other,
+    }
+}
+
+/// The engine that yields frames.
+pub struct Plumb {
+    process: Process,
+    frames: Vec<Walked>,
+}
+
+impl Plumb {
+    /// Takes the files of a corpus.
+    pub fn new(corpus: &Corpus) -> Plumb {
+        Plumb { process: Process::new(corpus), frames: Vec::with_capacity(LIMIT) }
     }
 }
 
@@ -89,23 +122,51 @@ impl Engine for Plumb {
     type Start = Registers;
 
     fn start(&self, sample: &Sample) -> Registers {
-        let mut registers = Registers::new(sample.registers[16], sample.registers[7]);
-        for (number, value) in (0..16).zip(sample.registers) {
-            registers.set(number, value);
-        }
-        registers
+        start(sample)
     }
 
     fn walk(&mut self, start: &Registers, stack: &[u64]) -> End {
         let mut memory = Copy { base: start.sp(), words: stack };
-        match walk(&self.code, &mut memory, &mut self.cache, start, LIMIT, &mut self.frames) {
-            plumb_unwind::End::Root => End::Root,
-            plumb_unwind::End::NoUnwindInfo => End::NoInfo,
-            _ => End::Other,
-        }
+        let Process { code, cache } = &mut self.process;
+        end(walk(code, &mut memory, cache, start, LIMIT, &mut self.frames))
     }
 
-    fn callers(&self) -> impl Iterator<Item = u64> {
+    fn callers(&self, _: &[u64]) -> impl Iterator<Item = u64> {
         self.frames.iter().skip(1).map(|frame| frame.pc.0)
+    }
+}
+
+/// The engine that yields where return addresses are.
+pub struct Traced {
+    process: Process,
+    trail: Trail,
+}
+
+impl Traced {
+    /// Takes the files of a corpus.
+    pub fn new(corpus: &Corpus) -> Traced {
+        Traced { process: Process::new(corpus), trail: Trail::new(LIMIT - 1) }
+    }
+}
+
+impl Engine for Traced {
+    type Start = Registers;
+
+    fn start(&self, sample: &Sample) -> Registers {
+        start(sample)
+    }
+
+    fn walk(&mut self, start: &Registers, stack: &[u64]) -> End {
+        let mut memory = Copy { base: start.sp(), words: stack };
+        let Process { code, cache } = &mut self.process;
+        end(trace(code, &mut memory, cache, start, &mut self.trail))
+    }
+
+    fn callers(&self, stack: &[u64]) -> impl Iterator<Item = u64> {
+        let mut others = self.trail.others().iter();
+        self.trail.slots().iter().map(move |&slot| match slot {
+            Trail::OTHER => others.next().map_or(0, |(_, frame)| frame.pc.0),
+            slot => stack[slot as usize],
+        })
     }
 }
