@@ -2,12 +2,12 @@
 //!
 //! A program runs under ptrace, one instruction at a time. A shadow stack, kept by watching calls and the stack
 //! pointer, is the truth. At every instruction the whole chain of callers, up to the program's entry, is compared with
-//! what the unwinder finds from registers and memory. Where they differ, gimli evaluates all registers of all frames,
-//! each time; only where it finds the same wrong caller in the same place does the test accept that the file's
-//! information does not say what the code does, and names the function.
+//! what the unwinder finds from registers and memory. Where they differ, it must be proven, for each instruction, that the
+//! file's information does not say what the code does (`oracle/blame.rs` says what that takes); the test names the
+//! function. Now and then a stack that was found is examined too: against it there must be no such proof.
 //!
 //! `PLUMB_ORACLE_FULL=1` steps all programs from their first instruction to their last. Without it bash and python are
-//! stepped from where they begin to interpret, and left after a number of instructions.
+//! stepped from where they begin to interpret, and left after two million instructions.
 
 /// Prints although the test passes: the shares are results, and the test runner keeps what `println!` says of tests
 /// that pass to itself.
@@ -23,6 +23,7 @@ mod gimli_rows;
 
 mod reference;
 mod oracle {
+    pub mod blame;
     pub mod instruction;
     pub mod maps;
     pub mod programs;
@@ -35,8 +36,9 @@ mod oracle {
 
 use std::process::{Command, Stdio};
 
+use oracle::blame::Fault;
 use oracle::programs;
-use oracle::run::{Fault, Report, run};
+use oracle::run::{Report, run};
 
 /// Steps a program and checks the outcome. Returns `None` where that can't be done here.
 fn check(name: &str, command: &mut Command, cap: u64) -> Option<Report> {
@@ -58,27 +60,34 @@ fn check_from(name: &str, command: &mut Command, from: Option<&str>, cap: u64) -
     };
     let share = 100.0 * report.exact as f64 / report.instructions as f64;
     say!(
-        "{name}: {} of {} instructions exact ({share:.6}%), {:.1} frames each, {} signals, {}, {:.1} s",
+        "{name}: {} of {} instructions exact ({share:.6}%), {:.1} frames each, {} signals, {}, {} controls, {:.1} s",
         report.exact,
         report.instructions,
         report.frames as f64 / report.instructions as f64,
         report.signals,
         report.end,
+        report.controls,
         began.elapsed().as_secs_f64()
     );
-    for ((fault, place), (count, example)) in &report.misses {
+    for ((fault, place), misses) in &report.misses {
         let what = match fault {
-            Fault::WrongInfo => "gimli finds the same wrong caller every time:",
-            Fault::NoInfo => "no CFI, and no convention helps:",
-            Fault::Unwinder => "MISSED:",
+            Some(Fault::WrongRules) => "proven, all rules for it are wrong:",
+            Some(Fault::NoRules) => "proven, there are no rules for it:",
+            None => "MISSED:",
         };
-        say!("  {what} {count} instructions in {place}: {}", reason(place));
-        if *fault == Fault::Unwinder || std::env::var_os("PLUMB_ORACLE_EXAMPLES").is_some() {
-            say!("    {example}");
-        }
+        let (count, places) = (misses.count, misses.places.len());
+        say!("  {what} {count} instructions by {places} of {place}: {}", reason(place));
+        say!("    {}", misses.example);
     }
-    let missed = report.misses.iter().filter(|((fault, _), _)| *fault == Fault::Unwinder).count();
-    assert_eq!(missed, 0, "{name}: the unwinder missed where gimli did not");
+    let missed = report.misses.keys().filter(|(fault, _)| fault.is_none()).count();
+    assert_eq!(missed, 0, "{name}: the unwinder missed where it is not proven that the files are wrong");
+    // Only what GCC says of realigned stacks is mended.
+    assert!(
+        report.mended.is_empty() || name.contains("AVX2"),
+        "proven wrong, yet found: {:#?}",
+        report.mended
+    );
+    assert!(report.controls > 0 || report.instructions < 5000, "{name}: stacks that were found are examined");
     assert!(report.instructions > 1000, "{name}: only {} instructions", report.instructions);
     // What remains is code that rewrites its own frames: longjmp, and landing an exception.
     assert!(share > 99.0, "{name}: {share}%");
@@ -115,7 +124,7 @@ fn bash() {
         "bash -c",
         Command::new("/bin/bash").arg("-c").arg(script),
         Some("parse_and_execute"),
-        300_000,
+        2_000_000,
     );
 }
 
@@ -127,7 +136,7 @@ fn python() {
         "python3 -c",
         command.arg("-S").arg("-c").arg(script),
         Some("PyRun_SimpleStringFlags"),
-        300_000,
+        2_000_000,
     );
 }
 

@@ -1,33 +1,36 @@
 //! Steps a program to its end and compares the unwinder with the shadow stack at every instruction.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::process::Command;
 
 use plumb_unwind::{Avma, Cache, End, Walked, walk};
 
+use super::blame::{Blame, Fault, Proof};
 use super::instruction::{self, Kind};
 use super::maps::Maps;
 use super::ptrace::{PageStore, Pages, Stop, Tracee, by_dwarf_number};
-use super::shadow::{At, Shadow};
+use super::shadow::{At, Entry, Shadow};
 use crate::reference;
 
 /// No program that is stepped here goes deeper.
 const LIMIT: usize = 10_000;
 
-/// Why an instruction's stack was not exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
-    /// gimli, which evaluates all registers, finds the same wrong caller: the file's information is wrong.
-    WrongInfo,
-    /// The file has no information for the frame.
-    NoInfo,
-    /// The unwinder's.
-    Unwinder,
-}
+/// So often a stack that was found exactly is examined too: there must be no proof against its files.
+const CONTROLS: u64 = 1009;
 
-/// Who is to blame, and where.
-type Place = (Fault, String);
+/// Why nobody can be right, and in which function. `None`: that is not proven, so the unwinder is to blame.
+type Place = (Option<Fault>, String);
+
+/// Instructions with one fault.
+#[derive(Default)]
+pub struct Misses {
+    pub count: u64,
+    /// The addresses whose rules are to blame.
+    pub places: BTreeSet<u64>,
+    /// What the first of them was like.
+    pub example: String,
+}
 
 /// What came of a program.
 #[derive(Default)]
@@ -42,8 +45,12 @@ pub struct Report {
     pub signals: u64,
     /// Threads started; the newest is the one that is stepped.
     pub threads: u64,
-    /// Functions to blame, with the number of instructions and an example.
-    pub misses: BTreeMap<Place, (u64, String)>,
+    /// By function to blame.
+    pub misses: BTreeMap<Place, Misses>,
+    /// Stacks that were found exactly and for which no proof was found that they can't be.
+    pub controls: u64,
+    /// Those for which a proof was found: the unwinder knows better than the files there.
+    pub mended: Vec<String>,
     /// How the program ended, or that it was left.
     pub end: String,
 }
@@ -57,6 +64,7 @@ struct Runner {
     pages: PageStore,
     frames: Vec<Walked>,
     report: Report,
+    blame: Blame,
 }
 
 /// Runs `command`, comparing at most `cap` instructions: from its very first, or from the function called `from`.
@@ -71,6 +79,7 @@ pub fn run(command: &mut Command, from: Option<&str>, cap: u64) -> io::Result<Re
         pages: PageStore::default(),
         frames: Vec::new(),
         report: Report::default(),
+        blame: Blame::default(),
     };
     runner.refresh();
     if let Some(name) = from {
@@ -211,57 +220,56 @@ impl Runner {
                 _ => break false,
             }
         };
-        if right {
-            self.report.exact += 1;
-        } else {
-            drop(callers);
-            self.blame(&start, end);
+        drop(callers);
+        if !right {
+            self.report_miss(&start, end);
+            return;
+        }
+        self.report.exact += 1;
+        if self.report.exact % CONTROLS == 0 {
+            self.control(&start);
         }
     }
 
-    /// Finds out whose fault it is.
-    fn blame(&mut self, start: &plumb_unwind::Registers, end: End) {
-        let truth: Vec<u64> = self.shadow.callers().map(|entry| entry.address).collect();
-        let ours: Vec<u64> = self.frames.iter().skip(1).map(|frame| frame.pc.0).collect();
-        // The last frame that was still right had the wrong rule.
-        let blamed = match right(&ours, &truth) {
-            0 => start.ip(),
-            count => truth[count - 1] - 1,
-        };
+    /// Examines a stack that was found exactly.
+    fn control(&mut self, start: &plumb_unwind::Registers) {
+        let truth: Vec<Entry> = self.shadow.callers().copied().collect();
         let mut memory = Pages::new(&self.tracee, &mut self.pages);
-        let (reference, reference_end) = reference::walk(&self.maps, &mut memory, start, LIMIT);
-        let fault = if reference == truth && reference_end == reference::End::Root {
-            Fault::Unwinder
-        } else if reference_end == reference::End::NoRow && truth.starts_with(&reference) {
-            Fault::NoInfo
-        } else if right(&reference, &truth) == right(&ours, &truth)
-            && (reference.get(right(&ours, &truth)) == ours.get(right(&ours, &truth))
-                || reference_end == reference::End::Failed)
-        {
-            Fault::WrongInfo
-        } else {
-            Fault::Unwinder
-        };
-        let key = (fault, self.maps.function(blamed));
-        let maps = &self.maps;
-        let miss = self.report.misses.entry(key).or_insert_with(|| {
-            let names = |chain: &[u64]| -> Vec<String> {
-                chain.iter().take(right(chain, &truth) + 2).map(|&pc| maps.describe(pc)).collect()
-            };
-            let example = format!(
-                "at {}: found {:#?} then {end:?}, gimli {:#?} then {reference_end:?}, in truth {:#?}",
-                maps.describe(start.ip()),
-                names(&ours),
-                names(&reference),
-                truth.iter().take(right(&ours, &truth) + 2).map(|&pc| maps.describe(pc)).collect::<Vec<_>>()
-            );
-            (0, example)
-        });
-        miss.0 += 1;
+        match self.blame.prove(&self.maps, &mut memory, start, &truth, truth.len()) {
+            Err(_) => self.report.controls += 1,
+            // Found by convention.
+            Ok(Proof { fault: Fault::NoRules, .. }) => {}
+            Ok(Proof { fault: Fault::WrongRules, at, evidence }) => {
+                self.report.mended.push(format!("{}: {evidence}", self.maps.describe(at)));
+            }
+        }
     }
-}
 
-/// How many callers of a chain are right.
-fn right(chain: &[u64], truth: &[u64]) -> usize {
-    chain.iter().zip(truth).take_while(|(a, b)| a == b).count()
+    /// Finds out whose fault it is, each time.
+    fn report_miss(&mut self, start: &plumb_unwind::Registers, end: End) {
+        let truth: Vec<Entry> = self.shadow.callers().copied().collect();
+        let is_right = |(frame, entry): &(&Walked, &Entry)| {
+            frame.pc.0 == entry.address
+                && frame.is_return != entry.is_signal
+                && (frame.slot == Avma(0) || frame.slot.0 == entry.slot)
+        };
+        let right = self.frames.iter().skip(1).zip(&truth).take_while(is_right).count();
+        let mut memory = Pages::new(&self.tracee, &mut self.pages);
+        let (fault, at, why) = match self.blame.prove(&self.maps, &mut memory, start, &truth, right) {
+            Ok(proof) => (Some(proof.fault), proof.at, proof.evidence),
+            // The last frame that was still right had the wrong rule.
+            Err(why) => (None, right.checked_sub(1).map_or(start.ip(), |last| truth[last].address - 1), why),
+        };
+        let maps = &self.maps;
+        let misses = self.report.misses.entry((fault, maps.function(at))).or_default();
+        misses.count += 1;
+        misses.places.insert(at);
+        if misses.example.is_empty() {
+            let here = maps.describe(start.ip());
+            let found =
+                self.frames.get(right + 1).map_or(format!("{end:?}"), |frame| maps.describe(frame.pc.0));
+            misses.example =
+                format!("at {here}: {why}; {right} of {} callers found, then {found}", truth.len());
+        }
+    }
 }

@@ -2,6 +2,8 @@
 //!
 //! Slow and simple. It has no fallback: where there is no call-frame information it ends.
 
+#![allow(dead_code, reason = "each test binary uses what it needs")]
+
 use gimli::{EvaluationResult, LittleEndian, Register, RegisterRule, UnwindSection, Value};
 use plumb_unwind::{Avma, CodeMap, Located, Memory, Registers};
 
@@ -20,6 +22,25 @@ pub enum End {
     Limit,
 }
 
+/// A caller.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller {
+    pub registers: Registers,
+    /// It was interrupted by a signal.
+    pub is_signal: bool,
+    /// Where its program counter was read from, if it was in memory.
+    pub slot: Option<u64>,
+}
+
+/// What becomes of registers that calls don't preserve and that a row says nothing of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsaid {
+    /// They are lost, as the ABI has it.
+    Lost,
+    /// They are unchanged, as libgcc has it.
+    Kept,
+}
+
 /// The program counters of the callers of `start`.
 pub fn walk<C: CodeMap, M: Memory>(
     code: &C,
@@ -33,12 +54,12 @@ pub fn walk<C: CodeMap, M: Memory>(
     while callers.len() < limit {
         let lookup = registers.ip().wrapping_sub(is_return.into());
         match step(code, memory, &registers, lookup) {
-            Ok((caller, is_signal)) => {
-                if caller.ip() == 0 {
+            Ok(caller) => {
+                if caller.registers.ip() == 0 {
                     return (callers, End::Root);
                 }
-                registers = caller;
-                is_return = !is_signal;
+                registers = caller.registers;
+                is_return = !caller.is_signal;
             }
             Err(end) => return (callers, end),
         }
@@ -52,7 +73,7 @@ fn step<C: CodeMap, M: Memory>(
     memory: &mut M,
     registers: &Registers,
     lookup: u64,
-) -> Result<(Registers, bool), End> {
+) -> Result<Caller, End> {
     let Located::Module { module, bias } = code.locate(Avma(lookup)) else { return Err(End::NoRow) };
     let sections = module.sections();
     let bases = gimli_rows::bases(sections);
@@ -63,21 +84,26 @@ fn step<C: CodeMap, M: Memory>(
             Some(table) => in_table(table.bytes.as_ref(), &frames, &bases, stated),
             None => frames.fde_for_address(&bases, stated, gimli::EhFrame::cie_from_offset),
         };
-        if let Ok(caller) = fde.and_then(|fde| by_fde(&frames, &bases, &fde, stated, memory, registers)) {
+        if let Ok(caller) =
+            fde.and_then(|fde| by_fde(&frames, &bases, &fde, stated, memory, registers, Unsaid::Lost))
+        {
             return caller;
         }
     }
     if let Some(section) = &sections.debug_frame {
         let section = gimli::DebugFrame::new(section.bytes.as_ref(), LittleEndian);
         let fde = section.fde_for_address(&bases, stated, gimli::DebugFrame::cie_from_offset);
-        if let Ok(caller) = fde.and_then(|fde| by_fde(&section, &bases, &fde, stated, memory, registers)) {
+        if let Ok(caller) =
+            fde.and_then(|fde| by_fde(&section, &bases, &fde, stated, memory, registers, Unsaid::Lost))
+        {
             return caller;
         }
     }
     Err(End::NoRow)
 }
 
-type Stepped = Result<(Registers, bool), End>;
+/// The caller by a row, or why there is none.
+pub type Stepped = Result<Caller, End>;
 
 /// Finds an FDE through `.eh_frame_hdr`; looking at all of them takes too long in large files.
 fn in_table<'a>(
@@ -91,17 +117,20 @@ fn in_table<'a>(
     table.fde_for_address(frames, bases, stated, gimli::EhFrame::cie_from_offset)
 }
 
-fn by_fde<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
+/// The caller by what one FDE says.
+pub fn by_fde<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
     section: &S,
     bases: &gimli::BaseAddresses,
     fde: &gimli::FrameDescriptionEntry<Slice<'a>>,
     stated: u64,
     memory: &mut M,
     registers: &Registers,
+    unsaid: Unsaid,
 ) -> gimli::Result<Stepped> {
     let mut context = gimli::UnwindContext::new();
     let row = fde.unwind_info_for_address(section, bases, &mut context, stated)?;
-    Ok(apply(section, row, memory, registers).map(|caller| (caller, fde.is_signal_trampoline())))
+    let caller = apply(section, row, memory, registers, unsaid);
+    Ok(caller.map(|(registers, slot)| Caller { registers, is_signal: fde.is_signal_trampoline(), slot }))
 }
 
 fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
@@ -109,7 +138,8 @@ fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
     row: &gimli::UnwindTableRow<usize>,
     memory: &mut M,
     registers: &Registers,
-) -> Result<Registers, End> {
+    unsaid: Unsaid,
+) -> Result<(Registers, Option<u64>), End> {
     let cfa = match row.cfa() {
         gimli::CfaRule::RegisterAndOffset { register, offset } => {
             registers.get(register.0).ok_or(End::Failed)?.wrapping_add_signed(*offset)
@@ -120,10 +150,15 @@ fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
     };
     let mut caller = *registers;
     caller.set(7, cfa);
+    let mut slot = None;
     for number in 0..17 {
-        let mut load = |at: u64| memory.read_u64(Avma(at)).ok();
+        let mut load = |at: u64| {
+            slot = if number == 16 { Some(at) } else { slot };
+            memory.read_u64(Avma(at)).ok()
+        };
         let value = match row.register(Register(number)) {
             None if matches!(number, 3 | 6 | 7 | 12..=15) => continue,
+            None if unsaid == Unsaid::Kept && number != 16 => continue,
             None => None,
             Some(RegisterRule::Undefined) if number == 16 => return Err(End::Root),
             Some(RegisterRule::Undefined) => None,
@@ -131,8 +166,11 @@ fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
             Some(RegisterRule::Offset(offset)) => load(cfa.wrapping_add_signed(offset)),
             Some(RegisterRule::ValOffset(offset)) => Some(cfa.wrapping_add_signed(offset)),
             Some(RegisterRule::Register(other)) => registers.get(other.0),
-            Some(RegisterRule::Expression(e)) => evaluate(e.get(section), Some(cfa), memory, registers)
-                .and_then(|at| memory.read_u64(Avma(at)).ok()),
+            Some(RegisterRule::Expression(e)) => {
+                let at = evaluate(e.get(section), Some(cfa), memory, registers);
+                slot = if number == 16 { at } else { slot };
+                at.and_then(|at| memory.read_u64(Avma(at)).ok())
+            }
             Some(RegisterRule::ValExpression(e)) => evaluate(e.get(section), Some(cfa), memory, registers),
             Some(_) => return Err(End::Failed),
         };
@@ -142,7 +180,7 @@ fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
             None => caller.forget(number),
         }
     }
-    Ok(caller)
+    Ok((caller, slot))
 }
 
 fn evaluate<M: Memory>(

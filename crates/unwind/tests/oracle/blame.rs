@@ -1,0 +1,195 @@
+//! Proves that an instruction whose stack was missed can't be unwound by what its files say.
+//!
+//! gimli evaluates the rules of all registers, frame by frame, for as long as that finds the true callers. Then comes a
+//! frame where it does not: there *every* entry of the file's `.eh_frame` and `.debug_frame` that covers the address
+//! (all entries are looked at, not only what the linker's table lists) names another caller or another place for its
+//! address, or there is no such entry. This is held twice: with registers that no rule speaks of lost, as the ABI has
+//! it, and with them kept, as libgcc has it. What follows those rules, however it does, is then wrong in this frame.
+//!
+//! It must not be a later frame than the first that the unwinder has wrong: up to there the files are right.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use gimli::{LittleEndian, UnwindSection};
+use plumb_unwind::{Memory, Registers};
+
+use super::maps::{Image, Maps};
+use super::shadow::Entry;
+use crate::gimli_rows::{self, Slice};
+use crate::reference::{self, Caller, Unsaid};
+
+/// Why no unwinder that follows the files can be right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// All entries for a frame name a wrong caller.
+    WrongRules,
+    /// No entry covers a frame's address.
+    NoRules,
+}
+
+/// A proof.
+pub struct Proof {
+    pub fault: Fault,
+    /// The program counter of the frame (of its call, unless it was sampled or interrupted) whose rules are to blame.
+    pub at: u64,
+    /// What the rules name, and what is true.
+    pub evidence: String,
+}
+
+/// What an entry makes of a frame.
+enum Verdict {
+    Right(Caller),
+    /// The outermost frame, as it should be.
+    RightEnd,
+    Wrong(String),
+}
+
+/// Which of a file's two sections, and the offset in it.
+type Place = (bool, usize);
+
+/// Finds proofs. Remembers which entries cover an address.
+#[derive(Default)]
+pub struct Blame {
+    covering: HashMap<(*const Image, u64), Vec<Place>>,
+}
+
+impl Blame {
+    /// Proves that the files are wrong about the stack of `start`, whose first `right` callers were found, or says why
+    /// that can't be proven.
+    pub fn prove<M: Memory>(
+        &mut self,
+        maps: &Maps,
+        memory: &mut M,
+        start: &Registers,
+        truth: &[Entry],
+        right: usize,
+    ) -> Result<Proof, String> {
+        let proof = self.wrong_frame(maps, memory, start, truth, right, Unsaid::Lost)?;
+        self.wrong_frame(maps, memory, start, truth, right, Unsaid::Kept)?;
+        Ok(proof)
+    }
+
+    /// The first frame whose caller the files don't know.
+    fn wrong_frame<M: Memory>(
+        &mut self,
+        maps: &Maps,
+        memory: &mut M,
+        start: &Registers,
+        truth: &[Entry],
+        right: usize,
+        unsaid: Unsaid,
+    ) -> Result<Proof, String> {
+        let mut registers = *start;
+        let mut is_return = false;
+        for depth in 0..=right {
+            let at = registers.ip().wrapping_sub(is_return.into());
+            let mut wrong = Vec::new();
+            let mut next = None;
+            for verdict in self.verdicts(maps, memory, &registers, at, truth.get(depth), unsaid) {
+                match verdict {
+                    Verdict::Right(caller) => next = next.or(Some(caller)),
+                    Verdict::RightEnd => return Err(format!("the files have all {depth} callers right")),
+                    Verdict::Wrong(what) => wrong.push(what),
+                }
+            }
+            let Some(caller) = next else {
+                let fault = if wrong.is_empty() { Fault::NoRules } else { Fault::WrongRules };
+                let truth = truth.get(depth).map_or("no caller".to_owned(), |entry| {
+                    format!("{:#x} at {:#x}", entry.address, entry.slot)
+                });
+                let evidence = format!("caller {depth}: rules say {}, true is {truth}", wrong.join(", "));
+                return Ok(Proof { fault, at, evidence });
+            };
+            registers = caller.registers;
+            is_return = !caller.is_signal;
+        }
+        Err(format!("the files have caller {right} right, {unsaid:?}"))
+    }
+
+    /// What each entry for an address says of the caller, held against the truth.
+    fn verdicts<M: Memory>(
+        &mut self,
+        maps: &Maps,
+        memory: &mut M,
+        registers: &Registers,
+        at: u64,
+        truth: Option<&Entry>,
+        unsaid: Unsaid,
+    ) -> Vec<Verdict> {
+        let Some(mapping) = maps.at(at) else { return Vec::new() };
+        let Some(image) = &mapping.image else { return Vec::new() };
+        let stated = at.wrapping_sub(mapping.bias);
+        let places =
+            self.covering.entry((Rc::as_ptr(image), stated)).or_insert_with(|| covering(image, stated));
+        let sections = image.module.sections();
+        let bases = gimli_rows::bases(sections);
+        let mut verdicts = Vec::new();
+        for &(is_debug, offset) in places.iter() {
+            let section = if is_debug { &sections.debug_frame } else { &sections.eh_frame };
+            let Some(section) = section else { continue };
+            let stepped = if is_debug {
+                let frames = gimli::DebugFrame::new(section.bytes.as_ref(), LittleEndian);
+                let fde = frames.fde_from_offset(&bases, offset.into(), gimli::DebugFrame::cie_from_offset);
+                fde.and_then(|fde| {
+                    reference::by_fde(&frames, &bases, &fde, stated, memory, registers, unsaid)
+                })
+            } else {
+                let frames = gimli::EhFrame::new(section.bytes.as_ref(), LittleEndian);
+                let fde = frames.fde_from_offset(&bases, offset.into(), gimli::EhFrame::cie_from_offset);
+                fde.and_then(|fde| {
+                    reference::by_fde(&frames, &bases, &fde, stated, memory, registers, unsaid)
+                })
+            };
+            verdicts.push(match stepped {
+                Ok(stepped) => judge(stepped, truth),
+                Err(error) => Verdict::Wrong(format!("an error: {error}")),
+            });
+        }
+        verdicts
+    }
+}
+
+fn judge(stepped: reference::Stepped, truth: Option<&Entry>) -> Verdict {
+    let said = match stepped {
+        Ok(caller) if caller.registers.ip() == 0 => Err(reference::End::Root),
+        said => said,
+    };
+    match (said, truth) {
+        (Ok(caller), Some(entry))
+            if caller.registers.ip() == entry.address
+                && caller.is_signal == entry.is_signal
+                && caller.slot.is_none_or(|slot| slot == entry.slot) =>
+        {
+            Verdict::Right(caller)
+        }
+        (Err(reference::End::Root), None) => Verdict::RightEnd,
+        (Ok(caller), _) => {
+            let slot = caller.slot.map_or("a register".to_owned(), |slot| format!("{slot:#x}"));
+            Verdict::Wrong(format!("{:#x} at {slot}", caller.registers.ip()))
+        }
+        (Err(end), _) => Verdict::Wrong(format!("{end:?}")),
+    }
+}
+
+/// The entries of both sections that cover an address.
+fn covering(image: &Image, stated: u64) -> Vec<Place> {
+    let sections = image.module.sections();
+    let bases = gimli_rows::bases(sections);
+    let mut places = Vec::new();
+    if let Some(section) = &sections.eh_frame {
+        let frames = gimli::EhFrame::new(section.bytes.as_ref(), LittleEndian);
+        gimli_rows::each_fde(&frames, &bases, |fde| add(&mut places, false, fde, stated));
+    }
+    if let Some(section) = &sections.debug_frame {
+        let frames = gimli::DebugFrame::new(section.bytes.as_ref(), LittleEndian);
+        gimli_rows::each_fde(&frames, &bases, |fde| add(&mut places, true, fde, stated));
+    }
+    places
+}
+
+fn add(places: &mut Vec<Place>, is_debug: bool, fde: &gimli::FrameDescriptionEntry<Slice<'_>>, stated: u64) {
+    if fde.contains(stated) {
+        places.push((is_debug, fde.offset()));
+    }
+}
