@@ -59,14 +59,14 @@ fn a_newer_format_is_refused_and_says_what_to_do() {
     let bytes = written(&profile(1, 3));
     let newer = edit_meta(&bytes, "\"major\": 1", "\"major\": 9");
     let error = read(&newer).unwrap_err();
-    assert!(matches!(error, ReadError::Newer { found: (9, 0), .. }));
+    assert!(matches!(error, ReadError::Newer { found: (9, 1), .. }));
     assert!(error.to_string().contains("please update plumb"), "{error}");
 }
 
 #[test]
 fn a_newer_minor_version_and_unknown_facts_are_read() {
     let original = profile(1, 3);
-    let newer = edit_meta(&written(&original), "\"minor\": 0", "\"minor\": 7, \"patch\": 3");
+    let newer = edit_meta(&written(&original), "\"minor\": 1", "\"minor\": 7, \"patch\": 3");
     assert_equal(&original, &read(&newer).unwrap());
 }
 
@@ -125,7 +125,7 @@ fn hostile_recordings_never_panic() {
     let bytes = written(&profile(3, 30));
     let dice = &mut Dice(2);
     for _ in 0..500 {
-        let target = dice.below(12);
+        let target = dice.below(13);
         let mut number = 0;
         let hostile = rebuild(&bytes, |_, mut content| {
             if number == target {
@@ -145,6 +145,11 @@ fn hostile_recordings_never_panic() {
 
 /// Follows every id.
 fn walk(profile: &Profile) {
+    for (id, life) in profile.lives.iter() {
+        let _ = (profile.strings.get(life.exe), profile.strings.get(life.comm));
+        assert!(life.parent.is_none_or(|parent| parent < id));
+        let _ = life.process.map(|process| &profile.processes[process]);
+    }
     for sample in profile.samples.iter() {
         let thread = &profile.threads[sample.thread];
         let process = &profile.processes[thread.process];
@@ -216,4 +221,76 @@ fn frame_with_lines(profile: &mut Profile, dso: DsoId, number: u64, dice: &mut D
         .collect();
     profile.symbols.set(frame, &lines);
     frame
+}
+
+/// A recording that plumb wrote before it kept lives (version 1.0 of the format): 12 times `ls` from a shell.
+#[test]
+fn a_recording_without_lives_is_read() {
+    let profile = read(include_bytes!("data/1.0.plumb")).unwrap();
+    assert!(profile.lives.is_empty());
+    assert!(!profile.samples.is_empty());
+    assert!(profile.threads.iter().any(|(_, thread)| profile.strings.get(thread.comm) == "ls"));
+    walk(&profile);
+}
+
+#[test]
+fn a_life_that_an_exec_ended_ends_where_the_next_begins() {
+    let mut profile = Profile::default();
+    let lives = shell_loop(&mut profile, 3);
+    let back = read(&written(&profile)).unwrap();
+    assert_equal(&profile, &back);
+    let ended = back.lives[lives[1]].end_ns;
+    assert!(ended.is_some() && ended == back.lives[lives[2]].start_ns);
+}
+
+/// A shell runs a program 20,000 times, each living about half a millisecond. What is asked for is 6 bytes a life:
+/// 12 for each run of the program, which has two (before and after its exec).
+#[test]
+fn twenty_thousand_runs_stay_small() {
+    let empty = written(&Profile::default()).len();
+    let mut profile = Profile::default();
+    let lives = shell_loop(&mut profile, 20_000);
+    let size = written(&profile).len() - empty;
+    assert_eq!(lives.len(), 40_001);
+    assert!(size < 6 * lives.len(), "{size} bytes for {} lives", lives.len());
+}
+
+/// A shell that runs a program again and again.
+fn shell_loop(profile: &mut Profile, runs: u32) -> Vec<LifeId> {
+    let dice = &mut Dice(4);
+    let [shell, program] = ["/bin/bash", "/usr/bin/dirname"].map(|path| profile.strings.add(path));
+    let mut time = 1_911_000_000_000;
+    let life = |pid, parent, exe, begin, end, start_ns| Life {
+        pid,
+        parent,
+        exe,
+        comm: exe,
+        begin,
+        end,
+        start_ns: Some(start_ns),
+        end_ns: None,
+        cpu_ns: None,
+        peak_rss_bytes: None,
+        process: None,
+    };
+    let parent = profile.lives.push(life(1000, None, shell, Begin::Exec, End::Running, time));
+    let mut lives = vec![parent];
+    for run in 0..runs {
+        let mut later = |ns: usize| {
+            time += (ns / 2 + dice.below(ns)) as u64 / 1000 * 1000;
+            time
+        };
+        let (forked, execed, exited) = (later(200_000), later(150_000), later(350_000));
+        let mut before = life(1001 + run, Some(parent), shell, Begin::Fork, End::Exec, forked);
+        before.end_ns = Some(execed);
+        let mut after = life(1001 + run, Some(parent), program, Begin::Exec, End::Exit, execed);
+        after.end_ns = Some(exited);
+        // Few are sampled.
+        if dice.below(3) == 0 {
+            after.process =
+                Some(profile.processes.push(Process { pid: after.pid, ppid: 1000, exe: program }));
+        }
+        lives.extend([before, after].map(|life| profile.lives.push(life)));
+    }
+    lives
 }

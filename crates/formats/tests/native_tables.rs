@@ -74,6 +74,13 @@ fn pyarrow_finds_what_was_written() {
     assert_eq!(tables["frames"]["is_return"], json!(returns));
     let callers: Vec<_> = profile.stacks.iter().map(|(_, node)| node.caller.map(Id::index)).collect();
     assert_eq!(tables["stacks"]["caller"], json!(callers));
+    let lives = profile.lives.rows();
+    let column = |value: fn(&plumb_profile::Life) -> Value| Value::Array(lives.iter().map(value).collect());
+    assert_eq!(tables["lives"]["pid"], column(|life| life.pid.into()));
+    assert_eq!(tables["lives"]["parent"], column(|life| life.parent.map(Id::index).into()));
+    assert_eq!(tables["lives"]["end"], column(|life| life.end.name().into()));
+    assert_eq!(tables["lives"]["start_us"], column(|life| life.start_ns.map(|ns| ns / 1000).into()));
+    assert_eq!(tables["lives"]["peak_rss_bytes"], column(|life| life.peak_rss_bytes.into()));
     let dsos = profile.dsos.rows();
     let ids: Vec<_> = dsos.iter().map(|dso| dso.build_id.as_ref().map(|id| id.to_string())).collect();
     assert_eq!(tables["dsos"]["build_id"], json!(ids));

@@ -28,7 +28,7 @@ pub use identity::{Device, FileKey};
 pub use kept::{Kept, cache_folder};
 pub use maps::{MapLine, parse_maps};
 pub use open::{OpenError, Place};
-pub use pid::{comm, executable, mappings, parent, pids, threads};
+pub use pid::{comm, executable, mappings, parent, peak_rss, pids, threads};
 pub use space::{AddressSpace, Backing, Mapping};
 pub use thread::{kernel_stack, state, tracer, user, waits_at};
 pub use tree::Tree;

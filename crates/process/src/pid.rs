@@ -31,6 +31,11 @@ pub fn parent(pid: u32) -> Option<u32> {
     parent_in_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
+/// The most memory that was ever resident, in bytes. `None` for a kernel thread.
+pub fn peak_rss(pid: u32) -> Option<u64> {
+    peak_in_status(&std::fs::read(format!("/proc/{pid}/status")).ok()?)
+}
+
 /// Processes that run, in no order.
 pub fn pids() -> Vec<u32> {
     numbers("/proc")
@@ -53,6 +58,13 @@ fn parent_in_stat(text: &[u8]) -> Option<u32> {
     std::str::from_utf8(words.nth(1)?).ok()?.parse().ok()
 }
 
+/// The line `VmHWM:    1234 kB` of a status file. The name, in a line before it, can hold no line's end.
+fn peak_in_status(text: &[u8]) -> Option<u64> {
+    let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(b"VmHWM:"))?;
+    let number = std::str::from_utf8(line).ok()?.trim().strip_suffix("kB")?;
+    number.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +73,14 @@ mod tests {
     fn finds_parent_behind_a_tricky_name() {
         assert_eq!(parent_in_stat(b"42 (a) b ( c)) S 17 42 42 0"), Some(17));
         assert_eq!(parent_in_stat(b"42 (a"), None);
+    }
+
+    #[test]
+    fn finds_the_peak_of_resident_memory() {
+        assert_eq!(peak_in_status(b"Name:\tx\nVmHWM:\t    1234 kB\nVmRSS:\t 7 kB\n"), Some(1234 << 10));
+        assert_eq!(peak_in_status(b"Name:\tkthreadd\n"), None);
+        let memory = vec![1_u8; 64 << 20];
+        assert!(peak_rss(std::process::id()).unwrap() > memory.len() as u64);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 mod dso;
 mod event;
 mod frame;
+mod life;
 mod mapping;
 mod meta;
 mod process;
@@ -25,6 +26,7 @@ mod table;
 pub use dso::{AddressSpace, BuildId, Dso, DsoId, DsoKind};
 pub use event::{Event, EventId};
 pub use frame::{Address, Cut, Found, Frame, FrameId, FrameKind};
+pub use life::{Begin, End, Life, LifeId};
 pub use mapping::Mapping;
 pub use meta::{Meta, Scope};
 pub use process::{Process, ProcessId, Thread, ThreadId};

@@ -3,6 +3,7 @@
 use crate::dso::{Dso, DsoId};
 use crate::event::{Event, EventId};
 use crate::frame::{Frame, FrameId};
+use crate::life::{Life, LifeId};
 use crate::mapping::Mapping;
 use crate::meta::Meta;
 use crate::process::{Process, ProcessId, Thread, ThreadId};
@@ -27,6 +28,8 @@ pub struct Profile {
     pub processes: Table<ProcessId, Process>,
     /// Threads.
     pub threads: Table<ThreadId, Thread>,
+    /// Lives of processes, sampled or not. Empty if nobody kept track of them.
+    pub lives: Table<LifeId, Life>,
     /// Where files were mapped.
     pub mappings: Vec<Mapping>,
     /// Distinct frames.

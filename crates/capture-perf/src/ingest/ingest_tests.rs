@@ -8,7 +8,7 @@ use super::*;
 const KERNEL_IP: u64 = 0xffff_ffff_8100_1000;
 const IN_KERNEL: u16 = 1;
 const IN_USER: u16 = 2;
-const EXEC: u16 = 1 << 13;
+pub(super) const EXEC: u16 = 1 << 13;
 
 /// Everything that the recorder asks for: program counter, task, time, processor, period, callchain, registers
 /// (stack pointer and program counter alone), stack.
@@ -42,62 +42,62 @@ fn info() -> RecordParseInfo {
 }
 
 #[derive(Clone)]
-struct Made {
+pub(super) struct Made {
     kind: RecordType,
-    misc: u16,
+    pub(super) misc: u16,
     bytes: Vec<u8>,
 }
 
 /// Little-endian fields, one after the other.
-struct Fields(Vec<u8>);
+pub(super) struct Fields(Vec<u8>);
 
 impl Fields {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Fields(Vec::new())
     }
-    fn u32s(mut self, values: &[u32]) -> Self {
+    pub(super) fn u32s(mut self, values: &[u32]) -> Self {
         values.iter().for_each(|value| self.0.extend(value.to_le_bytes()));
         self
     }
-    fn u64s(mut self, values: &[u64]) -> Self {
+    pub(super) fn u64s(mut self, values: &[u64]) -> Self {
         values.iter().for_each(|value| self.0.extend(value.to_le_bytes()));
         self
     }
-    fn text(mut self, text: &str) -> Self {
+    pub(super) fn text(mut self, text: &str) -> Self {
         self.0.extend(text.bytes());
         self.0.resize((self.0.len() + 1).next_multiple_of(8), 0);
         self
     }
     /// Ends with who, when and on which processor, as all records but samples do.
-    fn record(self, kind: RecordType, misc: u16, cpu: u32) -> Made {
+    pub(super) fn record(self, kind: RecordType, misc: u16, cpu: u32) -> Made {
         let bytes = self.u32s(&[0, 0]).u64s(&[0]).u32s(&[cpu, 0]).0;
         Made { kind, misc, bytes }
     }
 }
 
-fn comm(pid: u32, name: &str, misc: u16) -> Made {
+pub(super) fn comm(pid: u32, name: &str, misc: u16) -> Made {
     Fields::new().u32s(&[pid, pid]).text(name).record(RecordType::COMM, misc, 0)
 }
-fn fork(parent: u32, pid: u32) -> Made {
+pub(super) fn fork(parent: u32, pid: u32) -> Made {
     Fields::new().u32s(&[pid, parent, pid, parent]).u64s(&[0]).record(RecordType::FORK, 0, 0)
 }
-fn exit(pid: u32, cpu: u32) -> Made {
+pub(super) fn exit(pid: u32, cpu: u32) -> Made {
     Fields::new().u32s(&[pid, 1, pid, 1]).u64s(&[0]).record(RecordType::EXIT, 0, cpu)
 }
-fn mmap(pid: u32, start: u64, path: &str) -> Made {
+pub(super) fn mmap(pid: u32, start: u64, path: &str) -> Made {
     let fields = Fields::new().u32s(&[pid, pid]).u64s(&[start, 0x1000, 0]).u32s(&[0, 0]).u64s(&[0, 0]);
     fields.u32s(&[5, 2]).text(path).record(RecordType::MMAP2, IN_USER, 0)
 }
 
 /// A sample of a task in the kernel: its user registers' ABI, program counter and the words on its stack.
-struct Kernel<'a> {
-    pid: u32,
-    abi: u64,
-    ip: u64,
-    stack: Option<&'a [u64]>,
+pub(super) struct Kernel<'a> {
+    pub(super) pid: u32,
+    pub(super) abi: u64,
+    pub(super) ip: u64,
+    pub(super) stack: Option<&'a [u64]>,
 }
 
-fn sample(of: &Kernel<'_>) -> Made {
+pub(super) fn sample(of: &Kernel<'_>) -> Made {
     let fields = Fields::new().u64s(&[KERNEL_IP]).u32s(&[of.pid, of.pid]).u64s(&[1000]).u32s(&[3, 0]);
     let mut fields = fields.u64s(&[1, 2, perf::PERF_CONTEXT_KERNEL, KERNEL_IP, of.abi]);
     if of.abi != 0 {
@@ -114,7 +114,14 @@ fn sample(of: &Kernel<'_>) -> Made {
     Made { kind: RecordType::SAMPLE, misc: IN_KERNEL, bytes: fields.0 }
 }
 
-fn feed(ingest: &mut Ingest, records: &[Made]) {
+/// The record, but for a sample, at this time.
+pub(super) fn at(time_ns: u64, mut made: Made) -> Made {
+    let end = made.bytes.len();
+    made.bytes[end - 16..end - 8].copy_from_slice(&time_ns.to_le_bytes());
+    made
+}
+
+pub(super) fn feed(ingest: &mut Ingest, records: &[Made]) {
     let event = ingest.add_event("cpu-clock", "ns");
     for made in records {
         let data = RawData::Single(&made.bytes);
@@ -122,7 +129,7 @@ fn feed(ingest: &mut Ingest, records: &[Made]) {
     }
 }
 
-fn ingested(filter: Filter, records: &[Made]) -> (Profile, Statistics) {
+pub(super) fn ingested(filter: Filter, records: &[Made]) -> (Profile, Statistics) {
     let mut ingest = Ingest::new(Source::File, filter);
     feed(&mut ingest, records);
     ingest.finish()

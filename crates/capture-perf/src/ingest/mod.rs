@@ -9,6 +9,7 @@ mod frames;
 mod intern;
 mod kernel;
 mod live;
+mod lives;
 mod options;
 mod sample;
 mod spaces;
@@ -62,6 +63,8 @@ pub struct Ingest {
     exited: VecDeque<(u32, u32, bool)>,
     /// How many of the used mappings of its space a process row has in the profile already.
     noted: FxHashMap<ProcessId, usize>,
+    /// When was looked at how much memory processes have.
+    looks: lives::Looks,
     // Buffers that are kept from sample to sample.
     walked: Vec<Walked>,
     leaf_first: Vec<FrameId>,
@@ -97,6 +100,7 @@ impl Ingest {
             last_exit: FxHashMap::default(),
             exited: VecDeque::new(),
             noted: FxHashMap::default(),
+            looks: lives::Looks::default(),
             walked: Vec::new(),
             leaf_first: Vec::new(),
             base: None,
@@ -151,18 +155,25 @@ impl Ingest {
     fn dispatch(&mut self, event: EventId, record: &RawEventRecord<'_>, bytes: &[u8]) -> Result<(), Damaged> {
         let reader = Reader::new(bytes, &record.parse_info);
         let misc = record.misc;
+        // Recorders make up records of what ran before without a time.
+        let time_ns = || record.common_data().ok().and_then(|data| data.timestamp).filter(|&time| time != 0);
         match record.record_type {
             RecordType::SAMPLE => self.sample(event, &wire::Sample::decode(bytes, misc, &record.parse_info)?),
             RecordType::MMAP2 => self.mmap(&wire::Mmap::decode2(reader, misc)?, misc),
             RecordType::MMAP => self.mmap(&wire::Mmap::decode(reader, misc)?, misc),
-            RecordType::COMM => {
-                self.comm(&wire::Comm::decode(reader)?, misc & perf::PERF_RECORD_MISC_COMM_EXEC != 0)
-            }
-            RecordType::FORK => {
-                self.fork(&wire::Task::decode(reader)?, misc & perf::PERF_RECORD_MISC_FORK_EXEC != 0)
-            }
+            RecordType::COMM => self.comm(
+                &wire::Comm::decode(reader)?,
+                misc & perf::PERF_RECORD_MISC_COMM_EXEC != 0,
+                time_ns(),
+            ),
+            RecordType::FORK => self.fork(
+                &wire::Task::decode(reader)?,
+                misc & perf::PERF_RECORD_MISC_FORK_EXEC != 0,
+                time_ns(),
+            ),
             RecordType::EXIT => {
-                self.exit(&wire::Task::decode(reader)?, record.common_data().ok().and_then(|data| data.cpu))
+                let cpu = record.common_data().ok().and_then(|data| data.cpu);
+                self.exit(&wire::Task::decode(reader)?, cpu, time_ns())
             }
             RecordType::LOST => self.statistics.lost_records += wire::lost(reader)?,
             RecordType::LOST_SAMPLES => self.statistics.lost_samples += wire::lost_samples(reader)?,
@@ -216,3 +227,6 @@ impl Ingest {
 #[cfg(test)]
 #[path = "ingest_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod lives_tests;

@@ -32,6 +32,7 @@ impl Ingest {
         let stack = self.finish_stack(tid, sample, kernel_frames, ending);
         let (thread, process) = self.tasks.rows(&mut self.profile, tid);
         self.note_space(pid, process);
+        self.note_life(pid, process);
         let &wire::Sample { time: time_ns, cpu, period: weight, .. } = sample;
         self.samples.push(Sample { time_ns, thread, cpu, event, stack, weight });
     }
@@ -72,9 +73,7 @@ impl Ingest {
             // The end of an exit, after the task has lost its number: it is the last that exited on this processor.
             (pid, tid) = *self.last_exit.get(&sample.cpu)?;
         }
-        if !self.tasks.processes.contains_key(&pid) {
-            self.meet_process(pid);
-        }
+        self.meet_process(pid);
         if let Filter::Tree(_) = self.filter
             && !self.tree.follows(pid)
         {
@@ -86,8 +85,11 @@ impl Ingest {
         Some((pid, tid))
     }
 
-    /// Learns of a process that no record told of.
-    fn meet_process(&mut self, pid: u32) {
+    /// Learns of a process, unless a record told of it.
+    pub(super) fn meet_process(&mut self, pid: u32) {
+        if self.tasks.processes.contains_key(&pid) {
+            return;
+        }
         if self.source == Source::Live && pid != 0 {
             let is_tree = matches!(self.filter, Filter::Tree(_));
             if is_tree && plumb_process::parent(pid).is_some_and(|parent| self.tree.follows(parent)) {

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use plumb_profile::{Process as ProcessRow, ProcessId, Profile, Thread as ThreadRow, ThreadId};
+use plumb_profile::{LifeId, Process as ProcessRow, ProcessId, Profile, Thread as ThreadRow, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::exec::Pending;
@@ -27,6 +27,10 @@ pub(super) struct Process {
     /// How often its mappings were read again because one was missing.
     pub(super) refreshed: u8,
     pub(super) row: Option<ProcessId>,
+    /// Its row among the lives.
+    pub(super) life: Option<LifeId>,
+    /// When was looked at its memory last, in the time of records.
+    pub(super) looked_ns: Option<u64>,
 }
 
 /// A thread under one name.
@@ -62,7 +66,7 @@ impl Name {
         name
     }
 
-    fn text(&self) -> std::borrow::Cow<'_, str> {
+    pub(super) fn text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.bytes[..usize::from(self.length)])
     }
 }

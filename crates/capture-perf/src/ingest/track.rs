@@ -19,13 +19,16 @@ const REMEMBERED_EXITS: usize = 64;
 const MAX_REFRESHES: u8 = 8;
 
 impl Ingest {
-    pub(super) fn comm(&mut self, comm: &wire::Comm<'_>, is_exec: bool) {
+    pub(super) fn comm(&mut self, comm: &wire::Comm<'_>, is_exec: bool, time_ns: Option<u64>) {
         if is_exec {
             self.settle_pending(comm.tid);
             self.settle_cut(comm.tid);
             self.exec(comm.pid, comm.tid);
         }
         self.tasks.rename(comm.pid, comm.tid, Name::new(comm.name));
+        if is_exec {
+            self.begin_exec(comm.pid, Name::new(comm.name), time_ns);
+        }
     }
 
     /// All of the old program is gone: memory, other threads, name of the executable.
@@ -40,7 +43,7 @@ impl Ingest {
     }
 
     /// `is_synthetic`: the recorder made the record up for a process that ran already; its mappings follow.
-    pub(super) fn fork(&mut self, fork: &wire::Task, is_synthetic: bool) {
+    pub(super) fn fork(&mut self, fork: &wire::Task, is_synthetic: bool, time_ns: Option<u64>) {
         let name = self.tasks.threads.get(&fork.ptid).map(|parent| parent.name);
         let child = Thread { pid: fork.pid, name: name.unwrap_or_default(), ..Thread::default() };
         self.tasks.threads.insert(fork.tid, child);
@@ -59,19 +62,26 @@ impl Ingest {
         };
         let child =
             Process { parent: fork.ppid, executable, space: Some(space), threads: 1, ..Process::default() };
-        if let Some(old) = self.tasks.processes.insert(fork.pid, child)
-            && let Some(space) = old.space
-        {
-            self.spaces.release(space);
+        if let Some(old) = self.tasks.processes.insert(fork.pid, child) {
+            self.end_unseen_life(old.life, time_ns);
+            if let Some(space) = old.space {
+                self.spaces.release(space);
+            }
+        }
+        if !is_synthetic {
+            self.begin_fork(fork.ppid, fork.pid, time_ns);
         }
     }
 
-    pub(super) fn exit(&mut self, exit: &wire::Task, cpu: Option<u32>) {
+    pub(super) fn exit(&mut self, exit: &wire::Task, cpu: Option<u32>, time_ns: Option<u64>) {
         if let Some(cpu) = cpu {
             self.last_exit.insert(cpu, (exit.pid, exit.tid));
         }
         self.settle_cut(exit.tid);
         let process_gone = self.tasks.exit(exit.pid, exit.tid);
+        if process_gone {
+            self.end_life(exit.pid, time_ns);
+        }
         self.exited.push_back((exit.pid, exit.tid, process_gone));
         // Since Linux 6.16 the record comes before the memory goes: it may still be sampled for a while.
         if self.exited.len() > REMEMBERED_EXITS
@@ -131,7 +141,7 @@ impl Ingest {
     }
 
     /// Whether a process' mappings matter. Unknown ones may turn out to be descendants of a followed one.
-    fn wants(&self, pid: u32) -> bool {
+    pub(super) fn wants(&self, pid: u32) -> bool {
         matches!(self.filter, Filter::All) || self.tree.follows(pid)
     }
 
@@ -147,6 +157,7 @@ impl Ingest {
             && let Some(path) = is_program
         {
             self.tasks.set_executable(&mut self.profile, pid, &path);
+            self.name_life(pid, &path);
         }
     }
 

@@ -12,6 +12,7 @@
 //! | dsos      | path¹, build_id (bytes), kind (`file` `vdso` `kernel` `kernel-module` `anonymous`), pid (of anonymous memory), addresses (`svma` `file-offset` `avma`) |
 //! | processes | pid, ppid, exe¹ |
 //! | threads   | process, tid, comm¹ |
+//! | lives²    | pid, parent (row of lives, always an earlier one), exe¹, comm¹, begin (`running` `fork` `exec`), end (`running` `exec` `exit`), start_us, end_us (null after `exec`: the start of the next life with that pid), cpu_us, peak_rss_bytes, process |
 //! | mappings  | process, dso, start, end, bias |
 //! | frames    | kind (`user` `kernel` `cut`), cut (reason, see [`plumb_profile::Cut::name`]), dso, address, is_return, found (`sampled` `cfi` `signal` `frame-pointer` `stitched` `scan`) |
 //! | functions | name¹, linkage_name¹, dso, start, source_file¹ |
@@ -19,13 +20,14 @@
 //! | stacks    | caller (row of stacks, always a smaller one), frame |
 //! | samples   | time_ns, thread, cpu, event, stack, weight |
 //!
-//! ¹ a row of strings.
+//! ¹ a row of strings. ² since version 1.1; times are in whole microseconds on the clock of the samples, rounded down.
 //!
 //! Readers take any minor version (unknown entries and columns are passed over) and refuse a newer major version.
 //! Not here: renaming into place. A recording cut off while it was written has no archive directory and can't be
 //! read, so write to a temporary file first.
 
 mod column;
+mod lives;
 mod meta;
 mod names;
 mod read;
@@ -36,4 +38,4 @@ pub use read::{ReadError, read};
 pub use write::{WriteError, write, write_quickly};
 
 /// Version of the format that is written: major, minor.
-const VERSION: (u32, u32) = (1, 0);
+const VERSION: (u32, u32) = (1, 1);

@@ -3,6 +3,7 @@
 mod archive;
 mod error;
 mod guard;
+mod lives;
 mod pages;
 mod tables;
 mod thrift;
@@ -25,6 +26,9 @@ pub fn read<R: Read + Seek>(input: R) -> Result<Profile, ReadError> {
     tables::dsos(&archive.table("dsos")?, &mut profile)?;
     tables::processes(&archive.table("processes")?, &mut profile)?;
     tables::threads(&archive.table("threads")?, &mut profile)?;
+    if let Some(table) = archive.table_if_there("lives")? {
+        lives::read(&table, &mut profile)?;
+    }
     tables::mappings(&archive.table("mappings")?, &mut profile)?;
     tables::frames(&archive.table("frames")?, &mut profile)?;
     tables::functions(&archive.table("functions")?, &mut profile)?;

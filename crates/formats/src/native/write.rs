@@ -8,6 +8,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::column::Packing::{Delta, Dictionary, Plain};
+use super::lives;
 use super::meta::MetaFile;
 use super::names;
 use super::table::TableWriter;
@@ -94,12 +95,13 @@ fn add<W: Write + Seek>(
 type Build = fn(&Profile) -> TableWriter;
 
 /// The entries in the order in which they are written.
-const TABLES: [(&str, Build); 11] = [
+const TABLES: [(&str, Build); 12] = [
     ("strings.parquet", strings),
     ("events.parquet", events),
     ("dsos.parquet", dsos),
     ("processes.parquet", processes),
     ("threads.parquet", threads),
+    ("lives.parquet", lives::table),
     ("mappings.parquet", mappings),
     ("frames.parquet", frames),
     ("functions.parquet", functions),
@@ -109,7 +111,7 @@ const TABLES: [(&str, Build); 11] = [
 ];
 
 /// An id as its column holds it.
-fn row(id: impl Id) -> u32 {
+pub(super) fn row(id: impl Id) -> u32 {
     // Ids are 32 bits wide.
     id.index() as u32
 }

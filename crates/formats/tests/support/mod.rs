@@ -77,6 +77,8 @@ pub fn profile(seed: u64, size: usize) -> Profile {
         profile.processes.push(Process { pid: dice.number() as u32, ppid: dice.number() as u32, exe });
         let (process, comm) = (any(profile.processes.len(), dice).unwrap(), string(&mut profile, dice));
         profile.threads.push(Thread { process, tid: dice.number() as u32, comm });
+        let life = life(&mut profile, dice, row);
+        profile.lives.push(life);
         let (one, other) = (dice.number(), dice.number());
         profile.mappings.push(Mapping {
             process,
@@ -102,6 +104,24 @@ pub fn profile(seed: u64, size: usize) -> Profile {
         profile.samples.push(sample);
     }
     profile
+}
+
+/// A life by itself: its number is like no other's, so that an end by exec has no next life that tells when.
+fn life(profile: &mut Profile, dice: &mut Dice, row: usize) -> Life {
+    let end = End::ALL[row % 3];
+    Life {
+        pid: row as u32,
+        parent: maybe(profile.lives.len(), dice),
+        exe: string(profile, dice),
+        comm: string(profile, dice),
+        begin: Begin::ALL[dice.below(3)],
+        end,
+        start_ns: dice.coin().then(|| dice.number() / 1000 * 1000),
+        end_ns: (dice.coin() && end != End::Exec).then(|| dice.number() / 1000 * 1000),
+        cpu_ns: dice.coin().then(|| dice.number() / 1000 * 1000),
+        peak_rss_bytes: dice.coin().then(|| dice.number()),
+        process: maybe(profile.processes.len(), dice),
+    }
 }
 
 fn symbols(profile: &mut Profile, dice: &mut Dice, size: usize) {
@@ -196,6 +216,7 @@ pub fn assert_equal(one: &Profile, other: &Profile) {
     assert_eq!(one.dsos.rows(), other.dsos.rows());
     assert_eq!(one.processes, other.processes);
     assert_eq!(one.threads, other.threads);
+    assert_eq!(one.lives, other.lives);
     assert_eq!(one.mappings, other.mappings);
     assert_eq!(one.frames.rows(), other.frames.rows());
     assert_eq!(one.symbols.functions.rows(), other.symbols.functions.rows());

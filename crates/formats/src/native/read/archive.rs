@@ -63,10 +63,24 @@ impl<R: Read + Seek> Archive<R> {
 
     /// Opens the table called `name`.
     pub(super) fn table(&mut self, name: &'static str) -> Result<TableReader<'_>, ReadError> {
-        let entry = format!("{name}.parquet");
-        match self.entry(&entry)? {
+        match self.entry(&format!("{name}.parquet"))? {
             Some((bytes, offset)) => TableReader::open(name, bytes, offset, &self.budget),
-            None => Err(ReadError::Entry { entry, offset: None, message: "it is missing".into() }),
+            None => Err(ReadError::Entry {
+                entry: format!("{name}.parquet"),
+                offset: None,
+                message: "it is missing".into(),
+            }),
+        }
+    }
+
+    /// Opens the table called `name`, which recordings of older versions don't have.
+    pub(super) fn table_if_there(
+        &mut self,
+        name: &'static str,
+    ) -> Result<Option<TableReader<'_>>, ReadError> {
+        match self.entry(&format!("{name}.parquet"))? {
+            Some((bytes, offset)) => TableReader::open(name, bytes, offset, &self.budget).map(Some),
+            None => Ok(None),
         }
     }
 

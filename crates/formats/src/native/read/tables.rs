@@ -22,7 +22,7 @@ fn id<I: Id>(
 }
 
 /// As [`id`], for a column that may hold none.
-fn optional_id<I: Id>(
+pub(super) fn optional_id<I: Id>(
     table: &TableReader<'_>,
     column: &'static str,
     row: usize,
@@ -56,7 +56,7 @@ pub(super) fn strings(table: &TableReader<'_>, profile: &mut Profile) -> Result<
     Ok(())
 }
 
-fn string(
+pub(super) fn string(
     table: &TableReader<'_>,
     column: &'static str,
     row: usize,

@@ -1,0 +1,98 @@
+//! Lives from records made by hand: what real programs do only now and then.
+
+use plumb_profile::{Begin, End, Life};
+
+use super::tests::{EXEC, Fields, Kernel, Made, at, comm, exit, fork, ingested, mmap, sample};
+use super::*;
+
+fn lives(records: &[Made]) -> Vec<Life> {
+    ingested(Filter::All, records).0.lives.rows().to_vec()
+}
+
+fn hit(pid: u32) -> Made {
+    sample(&Kernel { pid, abi: 0, ip: 0, stack: None })
+}
+
+#[test]
+fn a_life_needs_no_sample() {
+    let (profile, _) = ingested(
+        Filter::All,
+        &[
+            at(10, fork(1, 7)),
+            at(20, comm(7, "dirname", EXEC)),
+            at(21, mmap(7, 0x40_0000, "/usr/bin/dirname")),
+            at(30, exit(7, 0)),
+        ],
+    );
+    let [parent, forked, execed] = profile.lives.rows() else { panic!("{:?}", profile.lives) };
+    assert_eq!(
+        (parent.pid, parent.begin, parent.start_ns, parent.end),
+        (1, Begin::Running, None, End::Running)
+    );
+    assert_eq!((forked.begin, forked.end), (Begin::Fork, End::Exec));
+    assert_eq!((forked.start_ns, forked.end_ns), (Some(10), Some(20)));
+    assert_eq!((execed.begin, execed.end), (Begin::Exec, End::Exit));
+    assert_eq!((execed.start_ns, execed.end_ns), (Some(20), Some(30)));
+    assert_eq!(forked.parent, execed.parent);
+    assert_eq!(profile.strings.get(execed.exe), "/usr/bin/dirname");
+    assert_eq!(profile.strings.get(execed.comm), "dirname");
+    assert!(profile.processes.is_empty());
+}
+
+#[test]
+fn samples_lead_to_lives() {
+    let records = [at(10, fork(1, 7)), hit(7), at(20, comm(7, "true", EXEC)), hit(7), at(30, exit(7, 0))];
+    // The end of its exit, after the record.
+    let (profile, _) = ingested(Filter::All, &[&records[..], &[hit(7)]].concat());
+    let of = |index| {
+        let thread = profile.samples.get(index).unwrap().thread;
+        let process = Some(profile.threads[thread].process);
+        let mut lives = profile.lives.rows().iter().filter(|life| life.process == process);
+        (lives.next().unwrap().begin, lives.next())
+    };
+    assert_eq!(of(0), (Begin::Fork, None));
+    assert_eq!(of(1), (Begin::Exec, None));
+    assert_eq!(of(2), (Begin::Exec, None));
+}
+
+#[test]
+fn a_process_lives_until_its_last_thread_has_gone() {
+    let thread = |tid| Fields::new().u32s(&[7, 7, tid, 7]).u64s(&[0]).record(RecordType::FORK, 0, 0);
+    let gone = |tid| Fields::new().u32s(&[7, 1, tid, 1]).u64s(&[0]).record(RecordType::EXIT, 0, 0);
+    let records = [at(10, fork(1, 7)), at(20, thread(8)), at(30, gone(7)), at(40, gone(8))];
+    assert_eq!(lives(&records)[1].end_ns, Some(40));
+    assert_eq!(lives(&records[..3])[1].end, End::Running);
+}
+
+#[test]
+fn a_number_used_again_ends_the_life_before() {
+    let found = lives(&[at(10, fork(1, 7)), at(50, fork(1, 7)), at(60, exit(7, 0))]);
+    assert_eq!((found[1].end, found[1].end_ns), (End::Exit, Some(50)), "its exit was lost");
+    assert_eq!((found[2].start_ns, found[2].end_ns), (Some(50), Some(60)));
+}
+
+#[test]
+fn parents_come_before_their_children_and_circles_end() {
+    // A recorder's word on what ran before: 5 is the parent of 6, 6 of 5.
+    let told = |parent: u32, pid: u32| {
+        let mut made = fork(parent, pid);
+        made.misc = EXEC;
+        made
+    };
+    let found = lives(&[told(6, 5), told(5, 6), told(6, 7), hit(7)]);
+    assert_eq!(found.len(), 3);
+    for (index, life) in found.iter().enumerate() {
+        assert!(life.parent.is_none_or(|parent| plumb_profile::Id::index(parent) < index));
+        assert_eq!(life.begin, Begin::Running);
+    }
+}
+
+#[test]
+fn strangers_have_no_life_here() {
+    let records = [at(10, fork(1, 7)), at(11, fork(7, 8)), at(12, exit(7, 0)), at(13, exit(8, 0))];
+    let (profile, _) = ingested(Filter::Tree(vec![7]), &records);
+    // 7 was followed before it was forked by a stranger, which means that its number is used again.
+    assert!(profile.lives.is_empty(), "{:?}", profile.lives);
+    let (profile, _) = ingested(Filter::Tree(vec![1]), &records);
+    assert_eq!(profile.lives.rows().iter().map(|life| life.pid).collect::<Vec<_>>(), [1, 7, 8]);
+}

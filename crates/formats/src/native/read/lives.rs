@@ -1,0 +1,56 @@
+//! The table of lives on its way in.
+
+use std::collections::HashMap;
+
+use plumb_profile::{Begin, End, Life, LifeId, Profile};
+
+use super::error::ReadError;
+use super::tables::{optional_id, string};
+use super::values::TableReader;
+use crate::native::lives::NS_PER_US;
+
+pub(super) fn read(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
+    let (pids, parents) = (table.u32s("pid")?, table.optional_u32s("parent")?);
+    let (exes, comms) = (table.u32s("exe")?, table.u32s("comm")?);
+    let (begins, ends) = (table.texts("begin")?, table.texts("end")?);
+    let (starts, stops) = (table.optional_u64s("start_us")?, table.optional_u64s("end_us")?);
+    let (times, peaks) = (table.optional_u64s("cpu_us")?, table.optional_u64s("peak_rss_bytes")?);
+    let processes = table.optional_u32s("process")?;
+    let ns = |column, row: usize, us: Option<u64>| match us.map(|us| us.checked_mul(NS_PER_US)) {
+        Some(None) => Err(table.bad(column, row, "no time that a clock could have shown")),
+        ns => Ok(ns.flatten()),
+    };
+    // The lives that an exec ended and whose end the next one tells.
+    let mut open: HashMap<u32, LifeId> = HashMap::new();
+    for (row, pid) in pids.into_iter().enumerate() {
+        let begin = Begin::from_name(table.text("begin", row, &begins[row])?)
+            .ok_or_else(|| table.bad("begin", row, "unknown beginning"))?;
+        let end = End::from_name(table.text("end", row, &ends[row])?)
+            .ok_or_else(|| table.bad("end", row, "unknown end"))?;
+        let start_ns = ns("start_us", row, starts[row])?;
+        let before = open.remove(&pid).filter(|_| begin == Begin::Exec);
+        if let Some(before) = before {
+            profile.lives.get_mut(before).end_ns = start_ns;
+        }
+        let life = profile.lives.push(Life {
+            pid,
+            // Only earlier rows are there yet, which is what makes every way up end.
+            parent: optional_id(table, "parent", row, parents[row], |index| profile.lives.check(index))?,
+            exe: string(table, "exe", row, exes[row], profile)?,
+            comm: string(table, "comm", row, comms[row], profile)?,
+            begin,
+            end,
+            start_ns,
+            end_ns: ns("end_us", row, stops[row])?,
+            cpu_ns: ns("cpu_us", row, times[row])?,
+            peak_rss_bytes: peaks[row],
+            process: optional_id(table, "process", row, processes[row], |index| {
+                profile.processes.check(index)
+            })?,
+        });
+        if end == End::Exec {
+            open.insert(pid, life);
+        }
+    }
+    Ok(())
+}
