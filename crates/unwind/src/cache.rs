@@ -12,6 +12,7 @@ use crate::address::Avma;
 use crate::cfi::Scratch;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
 use crate::rule::{Kind, Rule};
+use crate::table::Heads;
 
 mod direct;
 
@@ -49,6 +50,7 @@ pub struct Cache {
     /// Nothing may be allocated any more.
     is_fixed: bool,
     pub(crate) scratch: Scratch,
+    pub(crate) heads: Heads,
 }
 
 /// What is being looked up: an address, and whether it is a return address.
@@ -78,6 +80,7 @@ impl Default for Cache {
             blocks: [0; BLOCKS / 64],
             is_fixed: false,
             scratch: Scratch::default(),
+            heads: Heads::default(),
         }
     }
 }

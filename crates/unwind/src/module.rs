@@ -4,6 +4,7 @@
 //! index is only built for a section that comes without one.
 
 use alloc::boxed::Box;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use once_cell::race::OnceBox;
 
@@ -12,7 +13,8 @@ use crate::architecture::Isa;
 use crate::arm::exidx::{self, Placed};
 use crate::cfi::{self, Bases, CfiError, Fde, Frames, Header, Index, Scratch, SectionKind};
 use crate::row::{Expression, Row};
-use crate::table::Functions;
+use crate::rule::Rule;
+use crate::table::{self, Functions, Heads};
 
 /// How many functions before the nearest one are tried where that does not hold the address: linkers keep entries of
 /// length 0.
@@ -68,6 +70,8 @@ impl<B> Default for Sections<B> {
 #[derive(Debug)]
 pub struct Module<B> {
     sections: Sections<B>,
+    /// What tells it from the last 2^32 modules that were made.
+    number: u32,
     /// The head of `.eh_frame_hdr`, if it has a table that can be searched.
     header: Option<Header>,
     eh_index: OnceBox<Index>,
@@ -77,8 +81,10 @@ pub struct Module<B> {
 impl<B: AsRef<[u8]>> Module<B> {
     /// Takes the sections without looking further than at the head of `.eh_frame_hdr`, so this never fails.
     pub fn new(sections: Sections<B>) -> Self {
-        let mut module =
-            Module { sections, header: None, eh_index: OnceBox::new(), debug_index: OnceBox::new() };
+        static NUMBERS: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let (eh_index, debug_index) = (OnceBox::new(), OnceBox::new());
+        let mut module = Module { sections, number, header: None, eh_index, debug_index };
         module.header = module.parse_header();
         module
     }
@@ -131,6 +137,15 @@ impl<B: AsRef<[u8]>> Module<B> {
             SectionKind::Extab => &self.sections.extab,
         };
         section.as_ref().map_or(&[], |section| section.bytes.as_ref())
+    }
+
+    /// The rule for the instruction at `pc`, if it is one that takes no full row and the module is as usual.
+    pub(crate) fn quick_rule(&self, pc: Svma, heads: &mut Heads) -> Option<Rule> {
+        let (bytes, _, header) = self.header().filter(|_| self.sections.isa == Isa::X86_64)?;
+        let section = self.sections.eh_frame.as_ref()?;
+        let (_, entry) = header.nearest_usual(bytes, self.sections.eh_frame_hdr.as_ref()?.address.0, pc.0)?;
+        let offset = usize::try_from(entry.wrapping_sub(section.address.0)).ok()?;
+        table::rule_at(&self.frames(section, SectionKind::EhFrame), heads, (self.number, offset), pc.0)
     }
 
     /// As [`Module::row`], with memory to work in.

@@ -1,12 +1,13 @@
 //! From registers and stack memory to the list of frames.
 
-use crate::address::Avma;
+use crate::address::{Avma, Svma};
 use crate::apply::{Caller, Source, apply};
 use crate::architecture::Architecture;
 use crate::cache::{Cache, Key};
 use crate::code::{CodeMap, Located};
 use crate::memory::Memory;
 use crate::method::Method;
+use crate::module::Module;
 use crate::registers::RegisterSet;
 use crate::rule::{Kind, Rule};
 use alloc::vec::Vec;
@@ -312,17 +313,27 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             Located::NoInfo => Rule::only(Kind::Missing),
             Located::Module { module, .. } if module.isa() != A::ISA => Rule::only(Kind::Bad),
             Located::Module { module, bias } => {
-                match module.row_with(lookup.to_svma(bias), &mut self.cache.scratch) {
-                    Err(_) => Rule::only(Kind::Bad),
-                    Ok(None) if module.has_info() => Rule::only(Kind::MissingHere),
-                    Ok(None) => Rule::only(Kind::Missing),
-                    Ok(Some(row)) => Rule::compact_for::<A>(&row)
-                        .unwrap_or_else(|| self.cache.add_odd(&row, module.text(row.section), bias)),
+                let stated = lookup.to_svma(bias);
+                match module.quick_rule(stated, &mut self.cache.heads) {
+                    Some(rule) => rule,
+                    None => self.by_full_row(module, stated, bias),
                 }
             }
         };
         self.cache.insert(key, rule);
         Ok(rule)
+    }
+
+    /// The rule for an address that takes a full row to tell.
+    #[inline(never)]
+    fn by_full_row(&mut self, module: &Module<C::Bytes>, stated: Svma, bias: u64) -> Rule {
+        match module.row_with(stated, &mut self.cache.scratch) {
+            Err(_) => Rule::only(Kind::Bad),
+            Ok(None) if module.has_info() => Rule::only(Kind::MissingHere),
+            Ok(None) => Rule::only(Kind::Missing),
+            Ok(Some(row)) => Rule::compact_for::<A>(&row)
+                .unwrap_or_else(|| self.cache.add_odd(&row, module.text(row.section), bias)),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::error::{CfiError, CfiErrorKind, SectionKind};
 use super::pointer::{Bases, Encoding};
 use super::reader::Reader;
+use super::search;
 
 /// Where the table is. Its entries are pairs of pointers: first code address, address of the FDE.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +62,16 @@ impl Header {
     pub(crate) fn usual<'a>(&self, bytes: &'a [u8]) -> Option<&'a [[u8; 8]]> {
         let (entries, _) = bytes.get(self.table..)?.as_chunks::<8>();
         entries.get(..self.count).filter(|_| self.encoding == Encoding::DATA_REL_SDATA4)
+    }
+
+    /// In a table as all linkers write it: where the last function that begins at or before `pc` begins, and where its
+    /// FDE is. `None` also where the table is another.
+    #[inline]
+    pub(crate) fn nearest_usual(&self, bytes: &[u8], base: u64, pc: u64) -> Option<(u64, u64)> {
+        let at = i32::try_from(pc.wrapping_sub(base) as i64).ok()?;
+        let &[a, b, c, d, e, f, g, h] = search::last_before(self.usual(bytes)?, at)?;
+        let address = |relative: [u8; 4]| base.wrapping_add_signed(i32::from_le_bytes(relative).into());
+        Some((address([a, b, c, d]), address([e, f, g, h])))
     }
 
     /// Where the function at `index` begins.

@@ -12,6 +12,7 @@ mod machine;
 mod ops;
 mod pointer;
 mod reader;
+mod search;
 
 pub use error::{CfiError, CfiErrorKind, SectionKind};
 

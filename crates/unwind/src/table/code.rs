@@ -41,6 +41,26 @@ impl<'a> Code<'a> {
         if low < 0x80 { Some(low.into()) } else { self.rest(low).map(|(value, _)| value) }
     }
 
+    /// The offset of a `def_cfa_offset` that comes next, if it has one byte.
+    #[inline(always)]
+    pub(super) fn small_offset(&mut self) -> Option<u8> {
+        let (&head, rest) = self.0.as_slice().split_first_chunk::<2>()?;
+        (u16::from_le_bytes(head) & 0x80ff == 0x000e).then(|| {
+            self.0 = rest.iter();
+            head[1]
+        })
+    }
+
+    /// The register and the number of an `offset` that comes next, if that number has one byte.
+    #[inline(always)]
+    pub(super) fn small_saved(&mut self) -> Option<(u8, u8)> {
+        let (&head, rest) = self.0.as_slice().split_first_chunk::<2>()?;
+        (u16::from_le_bytes(head) & 0x80c0 == 0x0080).then(|| {
+            self.0 = rest.iter();
+            (head[0] & 0x3f, head[1])
+        })
+    }
+
     pub(super) fn sleb(&mut self) -> Option<i64> {
         let low = self.byte()?;
         let (value, bits) = self.rest(low)?;

@@ -35,17 +35,21 @@ mod build;
 mod calls;
 mod code;
 mod functions;
+mod heads;
 mod keep;
 mod layout;
 mod machine;
 mod rows;
+mod single;
 mod state;
 
 use core::fmt;
 
 pub use calls::Text;
 pub(crate) use functions::Functions;
+pub(crate) use heads::Heads;
 pub use layout::LoadError;
+pub(crate) use single::rule_at;
 
 use crate::address::Svma;
 use crate::module::Module;
