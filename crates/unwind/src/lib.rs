@@ -61,6 +61,7 @@ mod module;
 mod registers;
 mod row;
 pub mod rule;
+pub mod scan;
 pub mod table;
 mod walk;
 pub mod x86_64;

@@ -4,6 +4,7 @@
 //! index is only built for a section that comes without one.
 
 use alloc::boxed::Box;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use once_cell::race::OnceBox;
@@ -64,6 +65,14 @@ impl<B> Default for Sections<B> {
             got: None,
         }
     }
+}
+
+/// What holds an address.
+pub(crate) enum Extent {
+    /// A function with rules.
+    Function(Range<Svma>),
+    /// Code without, from here on.
+    Gap { start: Svma },
 }
 
 /// The unwind information of one ELF file; what is the same in all processes that map it.
@@ -190,6 +199,55 @@ impl<B: AsRef<[u8]>> Module<B> {
         }
         let index = self.eh_index.get_or_init(|| Box::new(Index::build(&frames)));
         Some(Functions::of_index(frames, index))
+    }
+
+    /// The function with rules that holds `pc`, or the code without rules around it.
+    pub(crate) fn extent(&self, pc: Svma) -> Extent {
+        let mut start = Svma(0);
+        for (kind, section) in [
+            (SectionKind::EhFrame, &self.sections.eh_frame),
+            (SectionKind::DebugFrame, &self.sections.debug_frame),
+        ] {
+            let Some(section) = section else { continue };
+            let frames = self.frames(section, kind);
+            match self.before(&frames, pc.0) {
+                Some(range) if range.contains(&pc.0) => {
+                    return Extent::Function(Svma(range.start)..Svma(range.end));
+                }
+                Some(range) => start = start.max(Svma(range.end)),
+                None => {}
+            }
+        }
+        Extent::Gap { start }
+    }
+
+    /// The last function of a section that begins at or before `pc`, or one near it that holds it.
+    fn before(&self, frames: &Frames<'_>, pc: u64) -> Option<Range<u64>> {
+        let offset: &dyn Fn(usize) -> Option<usize>;
+        let (count, by_header, by_index);
+        match self.header().filter(|_| frames.kind == SectionKind::EhFrame) {
+            Some((bytes, bases, header)) => {
+                count = header.search(bytes, &bases, pc).ok()?;
+                by_header = move |index| {
+                    let address = header.fde(bytes, &bases, index).ok()?;
+                    usize::try_from(address.wrapping_sub(frames.bases.section)).ok()
+                };
+                offset = &by_header;
+            }
+            None => {
+                let cell =
+                    if frames.kind == SectionKind::EhFrame { &self.eh_index } else { &self.debug_index };
+                let index = cell.get_or_init(|| Box::new(Index::build(frames)));
+                count = index.search(pc);
+                by_index = move |at| index.fde(at);
+                offset = &by_index;
+            }
+        }
+        if let Ok(Some(fde)) = nearest(frames, pc, count, |index| Ok(offset(index))) {
+            return Some(fde.range);
+        }
+        let last = (count.saturating_sub(NEIGHBOURS)..count).rev();
+        last.filter_map(|index| Some(frames.fde(offset(index)?).ok()??.range)).max_by_key(|range| range.end)
     }
 
     /// Whether code without rules in that section has none in another.

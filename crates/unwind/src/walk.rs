@@ -272,6 +272,13 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
         Ok(Walked { pc: Avma(pc), is_return: !is_signal, found, slot: caller.slot })
     }
 
+    /// Makes a caller that was found by no rule the current frame.
+    pub(crate) fn restart(&mut self, registers: RegisterSet<A>) {
+        self.registers = registers;
+        self.saved_fp = None;
+        self.guessed_sp = false;
+    }
+
     /// Checks that the stack pointer moves on to `sp`. It may go back, or stay, a few times.
     #[inline]
     pub(crate) fn advance_to(&mut self, sp: u64, may_stay: bool) -> Result<(), End> {

@@ -204,6 +204,25 @@ fn jit_code() {
     check("JIT code with frame pointers", &mut Command::new(&program.path), u64::MAX);
 }
 
+/// A program without rules and frame pointers: scanning finds callers, and next to nothing else.
+#[test]
+fn scanned_stacks() {
+    let flags = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+    let Some(program) = programs::build("unruled.c", &flags) else { return };
+    let mut command = Command::new(&program.path);
+    let report = match oracle::run::run_scanning(command.stdin(Stdio::null()).stdout(Stdio::null())) {
+        Ok(report) => report,
+        Err(error) => return say!("scanned stacks: skipped, can't be traced here: {error}"),
+    };
+    let Report { instructions, exact, scanned, whole, misled, misled_example, .. } = report;
+    say!(
+        "scanned stacks: {exact} of {instructions} instructions exact without; {scanned} scanned, {whole} of them \
+         whole, {misled} misled"
+    );
+    // A call that has returned may look as one that has not; how many do depends on the compiler.
+    assert!(scanned > 1000 && whole * 2 > scanned && misled * 50 < scanned, "{misled_example}");
+}
+
 /// What the program itself has stands in `.debug_frame` alone; `.eh_frame` describes the C library's start files.
 #[test]
 fn debug_frame_alone() {

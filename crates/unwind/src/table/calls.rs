@@ -108,7 +108,7 @@ fn find(code: &[u8], address: u64, span: &Range<u64>) -> bool {
 }
 
 /// The length of the operand of an indirect call: ModRM, SIB, displacement. `None` if it is another instruction.
-fn indirect(operand: &[u8]) -> Option<usize> {
+pub(crate) fn indirect(operand: &[u8]) -> Option<usize> {
     let modrm = *operand.first()?;
     if modrm >> 3 & 7 != 2 {
         return None;

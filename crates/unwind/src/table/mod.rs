@@ -46,6 +46,7 @@ mod state;
 use core::fmt;
 
 pub use calls::Text;
+pub(crate) use calls::indirect as indirect_call;
 pub(crate) use functions::Functions;
 pub(crate) use heads::Heads;
 pub use layout::LoadError;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::process::Command;
 
-use plumb_unwind::{Avma, Cache, End, Walked, walk};
+use plumb_unwind::scan::{self, ReadCode};
+use plumb_unwind::{Avma, Cache, End, Method, Walked, walk};
 
 use super::blame::{Blame, Fault, Proof};
 use super::instruction::{self, Kind};
@@ -51,6 +52,14 @@ pub struct Report {
     pub controls: u64,
     /// Those for which a proof was found: the unwinder knows better than the files there.
     pub mended: Vec<String>,
+    /// Stacks that were cut and then scanned.
+    pub scanned: u64,
+    /// Those of them where all callers were found.
+    pub whole: u64,
+    /// Those where a caller was found that is none.
+    pub misled: u64,
+    /// An example of such a one.
+    pub misled_example: String,
     /// How the program ended, or that it was left.
     pub end: String,
 }
@@ -65,10 +74,30 @@ struct Runner {
     frames: Vec<Walked>,
     report: Report,
     blame: Blame,
+    /// Cut stacks are scanned, not examined.
+    scans: bool,
+}
+
+/// Reads code from the process itself.
+struct Code<'a>(&'a Tracee);
+
+impl ReadCode for Code<'_> {
+    fn read(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        self.0.read(at.0, to) == to.len()
+    }
 }
 
 /// Runs `command`, comparing at most `cap` instructions: from its very first, or from the function called `from`.
 pub fn run(command: &mut Command, from: Option<&str>, cap: u64) -> io::Result<Report> {
+    run_with(command, from, cap, false)
+}
+
+/// The same, but stacks that are cut are scanned: what is found then must be callers, though some may be missing.
+pub fn run_scanning(command: &mut Command) -> io::Result<Report> {
+    run_with(command, None, u64::MAX, true)
+}
+
+fn run_with(command: &mut Command, from: Option<&str>, cap: u64, scans: bool) -> io::Result<Report> {
     let tracee = Tracee::start(command)?;
     let mut runner = Runner {
         tracee,
@@ -80,6 +109,7 @@ pub fn run(command: &mut Command, from: Option<&str>, cap: u64) -> io::Result<Re
         frames: Vec::new(),
         report: Report::default(),
         blame: Blame::default(),
+        scans,
     };
     runner.refresh();
     if let Some(name) = from {
@@ -222,12 +252,45 @@ impl Runner {
         };
         drop(callers);
         if !right {
-            self.report_miss(&start, end);
+            if self.scans {
+                self.scan(&start);
+            } else {
+                self.report_miss(&start, end);
+            }
             return;
         }
         self.report.exact += 1;
-        if self.report.exact % CONTROLS == 0 {
+        if self.report.exact.is_multiple_of(CONTROLS) {
             self.control(&start);
+        }
+    }
+
+    /// Scans a stack that was cut and holds what was found against the truth.
+    fn scan(&mut self, start: &plumb_unwind::Registers) {
+        let (mut memory, mut code) = (Pages::new(&self.tracee, &mut self.pages), Code(&self.tracee));
+        let end =
+            scan::walk(&self.maps, &mut code, &mut memory, &mut self.cache, start, LIMIT, &mut self.frames);
+        if !self.frames.iter().any(|frame| frame.found == Method::Scan) {
+            return;
+        }
+        self.report.scanned += 1;
+        let mut truth = self.shadow.callers();
+        let stranger = self.frames.iter().skip(1).position(|frame| {
+            let is_it = |entry: &&Entry| {
+                entry.address == frame.pc.0 && (frame.slot.0 == 0 || entry.slot == frame.slot.0)
+            };
+            truth.find(is_it).is_none()
+        });
+        let count = self.shadow.callers().count();
+        if let Some(at) = stranger {
+            self.report.misled += 1;
+            let place = |pc| self.maps.describe(pc);
+            let chain: Vec<_> =
+                self.frames.iter().take(at + 2).map(|f| (place(f.pc.0), f.found, f.slot)).collect();
+            let truth: Vec<_> = self.shadow.callers().map(|e| (place(e.address), e.slot)).collect();
+            self.report.misled_example = format!("{chain:#?} then {end:?}, in truth {truth:#?}");
+        } else if count + 1 == self.frames.len() && end == End::Root {
+            self.report.whole += 1;
         }
     }
 

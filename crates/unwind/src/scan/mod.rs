@@ -1,0 +1,283 @@
+//! Stack scan: where nothing else tells who the caller is, the first word further up the stack that could be a return
+//! address is taken for one. Only for those who ask for it.
+//!
+//! A word is believed if all of this holds, as far as the code can be read:
+//! - it points just after a call instruction, in executable code;
+//! - if that call says where it leads, then to the function that was found before: to its begin, or, where no rules say
+//!   where functions begin, between the end of the nearest one with rules before it and the program counter; jumps are
+//!   followed, and imported functions (through the procedure linkage table) may be any;
+//! - if the rules for the caller lead to *its* caller, the same holds for that.
+//!
+//! That leaves return addresses of calls that have returned already, through a pointer or to the very same function;
+//! and what a function called that then jumped on to the one at hand is passed over. So what is found is marked as
+//! [`Method::Scan`], and no frame further out is trusted more ([`trust`](fn@crate::trust)).
+//!
+//! Not for 32-bit ARM. Not here: what calls look like, see `calls`.
+
+mod calls;
+
+use alloc::vec::Vec;
+
+use crate::address::Avma;
+use crate::architecture::Architecture;
+use crate::cache::Cache;
+use crate::code::{CodeMap, Located};
+use crate::memory::Memory;
+use crate::method::Method;
+use crate::module::Extent;
+use crate::registers::RegisterSet;
+use crate::walk::{End, Walked, Walker};
+
+use calls::{Call, Jump};
+
+/// So many words are looked at for one frame.
+const MAX_WORDS: u64 = 2048;
+/// So many frames of one stack are looked for.
+const MAX_SCANS: u32 = 16;
+/// So many jumps are followed from where a call leads.
+const MAX_JUMPS: u32 = 4;
+/// No function of code without rules is larger than this.
+const MAX_FUNCTION: u64 = 1 << 20;
+/// So much code on either side is searched for calls, so many bytes at a time.
+const AROUND: u64 = 16 << 10;
+const CHUNK: usize = 512;
+/// What a frame pointer that may still be the caller's is not further away than.
+const MAX_FRAME: u64 = 8 << 20;
+
+/// Reads the machine code of what is unwound: from its memory or from its files.
+pub trait ReadCode {
+    /// Copies the code from `at` on. False unless all of `to` could be filled.
+    fn read(&mut self, at: Avma, to: &mut [u8]) -> bool;
+}
+
+/// As [`walk`](fn@crate::walk), but where that ends for want of unwind information the stack is scanned.
+///
+/// A stack that needs no scan costs no more. Each frame that does costs 2,048 looks at the [`CodeMap`] at most; of one
+/// stack there are at most 16 such frames.
+pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
+    code: &C,
+    text: &mut dyn ReadCode,
+    memory: &mut M,
+    cache: &mut Cache,
+    start: &RegisterSet<A>,
+    limit: usize,
+    frames: &mut Vec<Walked>,
+) -> End {
+    let end = crate::walk::walk(code, memory, cache, start, limit, frames);
+    let is_return = frames.last().is_some_and(|frame| frame.is_return);
+    if !helps(end, is_return) {
+        return end;
+    }
+    // Full rows from the start: no other walk, which knows fewer registers, has to be begun again.
+    let mut walker = Walker::new(code, memory, cache, start);
+    frames.clear();
+    let pc = Avma(start.ip());
+    let mut frame = Walked { pc, is_return: false, found: Method::Sampled, slot: Avma(0) };
+    let mut scans = 0;
+    loop {
+        if frames.len() >= limit {
+            return End::TooManyFrames;
+        }
+        frames.push(frame);
+        frame = match walker.caller(frame.pc, frame.is_return, true) {
+            Ok(Walked { pc: Avma(0), .. }) => return End::Root,
+            Ok(caller) => caller,
+            Err(end) if helps(end, frame.is_return) && scans < MAX_SCANS => {
+                scans += 1;
+                match scan(&mut walker, text, frame) {
+                    Some(caller) => caller,
+                    None => return end,
+                }
+            }
+            Err(end) => return end,
+        };
+    }
+}
+
+/// Whether a scan may find the caller of the last frame of a walk that ended this way. Nothing is to be found from a
+/// return address that is no code: whatever it was read by is wrong.
+fn helps(end: End, is_return: bool) -> bool {
+    match end {
+        End::NoUnwindInfo | End::BadUnwindInfo | End::RegisterUnknown => true,
+        End::NotMapped => !is_return,
+        _ => false,
+    }
+}
+
+/// Finds the caller of `frame` and makes it the walker's current frame.
+fn scan<A: Architecture, C: CodeMap, M: Memory>(
+    walker: &mut Walker<'_, A, C, M>,
+    text: &mut dyn ReadCode,
+    frame: Walked,
+) -> Option<Walked> {
+    // What the frame pointer was when it was saved is looked up now or never.
+    let fp = walker.fp().ok();
+    let sp = walker.registers.sp().next_multiple_of(A::WORD);
+    let callee = nearest::<A, C>(walker.code, text, callee(frame));
+    for index in 0..MAX_WORDS {
+        let slot = Avma(sp.checked_add(A::WORD * index)?);
+        let word = A::read_word(walker.memory, slot).ok()?;
+        let pc = Avma(walker.code_address(word));
+        if !is_code(walker.code, pc.offset(-1)) {
+            continue;
+        }
+        let mut caller = RegisterSet::new(pc.0, slot.0.checked_add(A::WORD)?);
+        // Only rules know what it is for.
+        let fp = fp.filter(|fp| fp.checked_sub(slot.0).is_some_and(|up| up > 0 && up < MAX_FRAME));
+        if let Some(fp) = fp.filter(|_| has_rules(walker.code, pc.offset(-1))) {
+            caller.set(A::FP, fp);
+        }
+        let is_called = follows_call::<A, C>(walker.code, text, pc, callee);
+        if is_called != Some(false) && leads_on(walker, text, &caller, is_called.is_some()) {
+            walker.restart(caller);
+            return Some(Walked { pc, is_return: true, found: Method::Scan, slot });
+        }
+    }
+    None
+}
+
+/// A function of which one address is known.
+#[derive(Clone, Copy)]
+struct Callee {
+    at: Avma,
+    /// It begins no earlier, as other calls tell.
+    floor: Avma,
+}
+
+/// Without rules functions have no begins, but calls in the code around tell many: the last of these at or before an
+/// address is where its function begins, or one before that which nothing calls directly.
+fn nearest<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn ReadCode, at: Avma) -> Callee {
+    let mut callee = Callee { at, floor: Avma(0) };
+    if has_rules(code, at) {
+        return callee;
+    }
+    let mut bytes = [0; CHUNK + calls::LONGEST];
+    let first = Avma(at.0.saturating_sub(AROUND) & !(CHUNK as u64 - 1));
+    for chunk in 0..2 * AROUND / CHUNK as u64 {
+        let start = first.offset((chunk * CHUNK as u64) as i64);
+        // What overlaps may not be there at the end of the code.
+        let length = [bytes.len(), CHUNK].into_iter().find(|&length| {
+            is_code(code, start) && bytes.get_mut(..length).is_some_and(|bytes| text.read(start, bytes))
+        });
+        let Some(read) = length.and_then(|length| bytes.get(..length)) else { continue };
+        calls::targets(A::ISA, read, start, |target| {
+            if target > callee.floor && begins(code, target, callee) {
+                callee.floor = target;
+            }
+        });
+    }
+    callee
+}
+
+/// The address that tells which function a frame is in.
+fn callee(frame: Walked) -> Avma {
+    frame.pc.offset(-i64::from(frame.is_return))
+}
+
+fn is_code<C: CodeMap>(code: &C, at: Avma) -> bool {
+    at.0 >> 63 == 0 && !matches!(code.locate(at), Located::Unmapped)
+}
+
+fn has_rules<C: CodeMap>(code: &C, at: Avma) -> bool {
+    match code.locate(at) {
+        Located::Module { module, bias } => {
+            matches!(module.extent(at.to_svma(bias)), Extent::Function(_))
+        }
+        _ => false,
+    }
+}
+
+/// Whether what is before `pc` may have called the function that holds `callee`. `None`: there is no call.
+fn follows_call<A: Architecture, C: CodeMap>(
+    code: &C,
+    text: &mut dyn ReadCode,
+    pc: Avma,
+    callee: Callee,
+) -> Option<bool> {
+    let mut bytes = [0; calls::LONGEST];
+    let mut found = None;
+    for call in calls::before(A::ISA, code_before::<A>(text, pc, &mut bytes), pc) {
+        let agrees = match call {
+            Call::To(target) => leads_to::<A, C>(code, text, target, callee, MAX_JUMPS),
+            Call::Anywhere => true,
+        };
+        found = Some(agrees || found == Some(true));
+    }
+    found
+}
+
+/// The code that ends at `pc`, as much of it as a call may be.
+fn code_before<'b, A: Architecture>(
+    text: &mut dyn ReadCode,
+    pc: Avma,
+    bytes: &'b mut [u8; calls::LONGEST],
+) -> &'b [u8] {
+    // It may begin less than that before.
+    let readable = calls::lengths(A::ISA).iter().copied().find(|&length| {
+        let bytes = bytes.get_mut(calls::LONGEST - length..);
+        bytes.is_some_and(|bytes| text.read(pc.offset(-(length as i64)), bytes))
+    });
+    readable.and_then(|length| bytes.get(calls::LONGEST - length..)).unwrap_or_default()
+}
+
+/// Whether a call of `target` may get to the function that holds `callee`.
+fn leads_to<A: Architecture, C: CodeMap>(
+    code: &C,
+    text: &mut dyn ReadCode,
+    target: Avma,
+    callee: Callee,
+    jumps: u32,
+) -> bool {
+    if begins(code, target, callee) {
+        return true;
+    }
+    let mut bytes = [0; calls::STUB];
+    if jumps == 0 || !is_code(code, target) || !text.read(target, &mut bytes) {
+        return false;
+    }
+    match calls::jump(A::ISA, &bytes, target) {
+        Some(Jump::To(next)) => leads_to::<A, C>(code, text, next, callee, jumps - 1),
+        Some(Jump::Imported) => true,
+        None => false,
+    }
+}
+
+/// Whether a function may begin at `target`.
+fn begins<C: CodeMap>(code: &C, target: Avma, callee: Callee) -> bool {
+    let is_near =
+        target >= callee.floor && callee.at.0.checked_sub(target.0).is_some_and(|size| size < MAX_FUNCTION);
+    match code.locate(callee.at) {
+        Located::Module { module, bias } => match module.extent(callee.at.to_svma(bias)) {
+            Extent::Function(range) => target.to_svma(bias) == range.start,
+            Extent::Gap { start } => is_near && target.to_svma(bias) >= start,
+        },
+        Located::NoInfo | Located::Unreadable => {
+            is_near && !matches!(code.locate(target), Located::Module { .. } | Located::Unmapped)
+        }
+        Located::Unmapped => target == callee.at,
+    }
+}
+
+/// Whether what is known of `caller` leads on to what may have called it, or nothing is known of it. Code that signal
+/// handlers return to follows no call, but has rules that say what it is.
+fn leads_on<A: Architecture, C: CodeMap, M: Memory>(
+    walker: &mut Walker<'_, A, C, M>,
+    text: &mut dyn ReadCode,
+    caller: &RegisterSet<A>,
+    is_called: bool,
+) -> bool {
+    let code = walker.code;
+    let mut trial = Walker::new(code, &mut *walker.memory, &mut *walker.cache, caller);
+    let pc = Avma(caller.ip());
+    let below = Callee { at: pc.offset(-1), floor: Avma(0) };
+    match trial.caller(pc, true, true) {
+        Ok(Walked { pc: Avma(0), .. }) | Err(End::Root) => is_called,
+        Ok(next) if next.found == Method::Signal => is_code(code, next.pc),
+        Ok(next) if next.found == Method::Cfi => {
+            is_called && follows_call::<A, C>(code, text, next.pc, below) == Some(true)
+        }
+        // Conventions: they prove nothing.
+        Ok(_) | Err(End::NoUnwindInfo | End::RegisterUnknown | End::BeyondCopy) => is_called,
+        Err(_) => false,
+    }
+}

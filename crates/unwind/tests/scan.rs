@@ -1,0 +1,158 @@
+//! Scans of stacks written by hand: which words are believed.
+
+mod bytes;
+
+use bytes::{FUNCTION, Frames, LENGTH, USUAL, absolute};
+use plumb_unwind::scan::{self, ReadCode};
+use plumb_unwind::{
+    Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, Registers, Trust, Walked, trust,
+};
+
+/// A module: functions with rules at [`FUNCTION`] and [`WITH_RULES`], code without from [`BARE`] on.
+const BARE: u64 = FUNCTION + LENGTH;
+const WITH_RULES: u64 = FUNCTION + 0x1_0000;
+const END: u64 = WITH_RULES + 0x1000;
+const STACK: u64 = 0x7ffd_0000_0000;
+
+struct Process {
+    module: Module<Vec<u8>>,
+    text: Vec<u8>,
+}
+
+impl CodeMap for Process {
+    type Bytes = Vec<u8>;
+
+    fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
+        if (FUNCTION..END).contains(&pc.0) {
+            Located::Module { module: &self.module, bias: 0 }
+        } else {
+            Located::Unmapped
+        }
+    }
+}
+
+struct Text<'a>(&'a [u8]);
+
+impl ReadCode for Text<'_> {
+    fn read(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        let from = at.0.checked_sub(FUNCTION).and_then(|at| self.0.get(at as usize..)?.get(..to.len()));
+        from.is_some_and(|from| {
+            to.copy_from_slice(from);
+            true
+        })
+    }
+}
+
+struct Words<'a>(&'a [u64]);
+
+impl Memory for Words<'_> {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        let index = at.0.checked_sub(STACK).ok_or(ReadError::Unreadable)? / 8;
+        self.0.get(index as usize).copied().ok_or(ReadError::BeyondCopy)
+    }
+}
+
+impl Process {
+    fn new() -> Self {
+        let mut frames = Frames::default();
+        let cie = frames.cie("zR", &[0], USUAL);
+        // A word below the return address.
+        frames.fde(cie, &absolute(FUNCTION, LENGTH), Some(&[]), &[0x0e, 16]);
+        frames.fde(cie, &absolute(WITH_RULES, 0x100), Some(&[]), &[0x0e, 16]);
+        Process { module: frames.module(), text: vec![0x90; (END - FUNCTION) as usize] }
+    }
+
+    fn put(&mut self, at: u64, bytes: &[u8]) {
+        let at = (at - FUNCTION) as usize;
+        self.text[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Puts a direct call that returns to `back`.
+    fn call(&mut self, back: u64, target: u64) {
+        self.put(back - 5, &[0xe8]);
+        self.put(back - 4, &(target.wrapping_sub(back) as u32).to_le_bytes());
+    }
+
+    fn run(&self, pc: u64, words: &[u64]) -> (Vec<Walked>, End) {
+        let mut frames = Vec::new();
+        let start = Registers::new(pc, STACK);
+        let (mut text, mut cache) = (Text(&self.text), Cache::default());
+        let end = scan::walk(self, &mut text, &mut Words(words), &mut cache, &start, 100, &mut frames);
+        (frames, end)
+    }
+}
+
+fn pcs(frames: &[Walked]) -> Vec<u64> {
+    frames.iter().map(|frame| frame.pc.0).collect()
+}
+
+#[test]
+fn the_first_word_after_a_call_that_leads_here() {
+    let mut process = Process::new();
+    let (here, caller, outer) = (BARE + 0x110, FUNCTION + 0x50, WITH_RULES + 0x30);
+    process.call(caller, BARE + 0x100);
+    process.call(outer, FUNCTION);
+    // Words that are no return addresses: data, code without a call, a call of something else.
+    process.call(FUNCTION + 0x80, WITH_RULES);
+    let words = [7, STACK, FUNCTION + 0x20, FUNCTION + 0x80, 5, caller, 3, outer, 1, 0];
+    let (frames, end) = process.run(here, &words);
+    assert_eq!((pcs(&frames), end), (vec![here, caller, outer], End::Root));
+    assert_eq!((frames[1].found, frames[1].slot), (Method::Scan, Avma(STACK + 40)));
+    assert_eq!(frames[2].found, Method::Cfi);
+    assert!(trust(&frames).eq([Trust::Certain, Trust::Guessed, Trust::Guessed]));
+    // Who does not ask gets none of it.
+    let mut frames = Vec::new();
+    let start = Registers::new(here, STACK);
+    let end = plumb_unwind::walk(
+        &process,
+        &mut Words(&words),
+        &mut Cache::default(),
+        &start,
+        100,
+        &mut frames,
+    );
+    assert_eq!((pcs(&frames), end), (vec![here], End::NoUnwindInfo));
+}
+
+#[test]
+fn calls_around_tell_where_functions_begin() {
+    let mut process = Process::new();
+    let (here, stale, caller) = (BARE + 0x210, FUNCTION + 0x50, FUNCTION + 0x70);
+    process.call(stale, BARE + 0x100);
+    process.call(caller, BARE + 0x200);
+    let words = [1, 2, stale, 3, caller, 4, 0];
+    assert_eq!(pcs(&process.run(here, &words).0), [here, caller], "code at 0x200 is called somewhere");
+    // Nothing tells then.
+    process.put(caller - 5, &[0x90, 0x90, 0x90, 0xff, 0xd0]);
+    assert_eq!(pcs(&process.run(here, &[1, 2, caller, 3, 0]).0), [here, caller], "a call through rax");
+}
+
+#[test]
+fn stubs_that_jump_on_are_followed() {
+    let mut process = Process::new();
+    let (here, caller) = (BARE + 0x210, FUNCTION + 0x50);
+    process.call(caller, BARE + 0x400);
+    let words = [1, 2, caller, 3, 0];
+    assert_eq!(pcs(&process.run(here, &words).0), [here], "it calls what is behind");
+    process.put(BARE + 0x400, &[0xeb, 0xfe]);
+    assert_eq!(pcs(&process.run(here, &words).0), [here], "it jumps to itself");
+    process.put(BARE + 0x400, &[0xe9, 0xfb, 0xfd, 0xff, 0xff]);
+    assert_eq!(pcs(&process.run(here, &words).0), [here, caller]);
+    process.put(BARE + 0x400, &[0xff, 0x25, 0, 0, 0, 0]);
+    assert_eq!(pcs(&process.run(here, &words).0), [here, caller], "an imported function");
+}
+
+#[test]
+fn what_rules_lead_to_must_have_called_too() {
+    let mut process = Process::new();
+    let (here, caller) = (BARE + 0x110, FUNCTION + 0x50);
+    process.call(caller, BARE + 0x100);
+    let stale = [9, 9, caller, 0, WITH_RULES + 0x30];
+    assert_eq!(pcs(&process.run(here, &stale).0), [here], "its caller did not call");
+    process.call(WITH_RULES + 0x30, BARE);
+    assert_eq!(pcs(&process.run(here, &stale).0), [here], "nor this function");
+    process.call(WITH_RULES + 0x30, FUNCTION);
+    let (frames, end) = process.run(here, &stale);
+    assert_eq!(pcs(&frames), [here, caller, WITH_RULES + 0x30]);
+    assert_eq!(end, End::BeyondCopy);
+}
