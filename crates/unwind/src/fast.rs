@@ -2,7 +2,7 @@
 //!
 //! Most frames are found by adding a number of words to the stack pointer and reading the return address below it. The
 //! loop here does nothing else: it looks the return address up, adds, reads, and keeps where it read. What it meets
-//! beside that goes to the [`Walker`] for one frame. The frame pointer is not followed; where a rule needs it, the
+//! beside that goes to the [`Walker`](crate::walk::Walker) for one frame. The frame pointer is not followed; where a rule needs it, the
 //! frames just passed say which of them saved it. Results are those of the walker alone, whatever the cache knows.
 //!
 //! Here is the loop and what else can be done with words alone; `driver` brings in the walker, and `trail` is for those

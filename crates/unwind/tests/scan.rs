@@ -103,14 +103,8 @@ fn the_first_word_after_a_call_that_leads_here() {
     // Who does not ask gets none of it.
     let mut frames = Vec::new();
     let start = Registers::new(here, STACK);
-    let end = plumb_unwind::walk(
-        &process,
-        &mut Words(&words),
-        &mut Cache::default(),
-        &start,
-        100,
-        &mut frames,
-    );
+    let end =
+        plumb_unwind::walk(&process, &mut Words(&words), &mut Cache::default(), &start, 100, &mut frames);
     assert_eq!((pcs(&frames), end), (vec![here], End::NoUnwindInfo));
 }
 
