@@ -110,6 +110,7 @@ impl Recorder {
         let began = Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own };
         let events = Events::start(rings, attachment, Sampling { stack_copy: growth.bytes(), ..sampling })?;
         let mut ingest = ingest_for(target, &events, &pids);
+        ingest.scan_stacks(options.scan);
         let event = ingest.add_event(sampling.counter.name(), sampling.counter.unit());
         let Sampling { counter, code, frequency_hz, .. } = sampling;
         let mut recorder = Self {

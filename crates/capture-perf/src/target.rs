@@ -65,11 +65,13 @@ pub struct Options {
     pub code: Code,
     /// Bytes of stack copied with each sample at first; more when they don't reach.
     pub stack_copy: u32,
+    /// Whether stacks that end for want of unwind information are scanned ([`crate::Ingest::scan_stacks`]).
+    pub scan: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { frequency_hz: 999, code: Code::All, stack_copy: 16 << 10 }
+        Self { frequency_hz: 999, code: Code::All, stack_copy: 16 << 10, scan: false }
     }
 }
 

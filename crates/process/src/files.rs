@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use crate::elf::{Elf, ElfError, FileOffset, UnwindSections};
@@ -87,6 +87,12 @@ impl MappedFile {
     /// The stated address of the byte at `offset`.
     pub fn stated(&self, offset: FileOffset) -> Option<u64> {
         self.elf()?.stated(offset)
+    }
+
+    /// Fills `to` with the bytes from `offset` on. False if the file is not open any more, or ends before.
+    pub fn read_at(&self, offset: FileOffset, to: &mut [u8]) -> bool {
+        let file = self.content.as_ref().ok().and_then(|content| content.bytes.file());
+        file.is_some_and(|file| file.read_exact_at(to, offset.0).is_ok())
     }
 
     /// GNU build id, from the file or from what the mapping says.

@@ -174,6 +174,16 @@ pub(super) struct View<'a> {
     pub(super) mappings: &'a Mappings,
 }
 
+impl View<'_> {
+    /// Copies code from the file that is mapped at `at`. False unless all of it is in one mapping and can be read.
+    pub(super) fn read(&self, at: Avma, to: &mut [u8]) -> bool {
+        let Some(mapping) = self.mappings.find(at.0) else { return false };
+        let Backing::File(id) = mapping.backing else { return false };
+        to.len() as u64 <= mapping.end.saturating_sub(at.0)
+            && self.code.files.borrow().get(id).read_at(mapping.file_offset(at.0), to)
+    }
+}
+
 impl CodeMap for View<'_> {
     type Bytes = Vec<u8>;
 

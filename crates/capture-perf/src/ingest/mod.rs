@@ -12,6 +12,7 @@ mod live;
 mod lives;
 mod options;
 mod sample;
+mod scan;
 mod spaces;
 mod statistics;
 mod stitch;
@@ -46,6 +47,8 @@ use wire::{Damaged, Reader};
 pub struct Ingest {
     source: Source,
     filter: Filter,
+    /// Stacks that end for want of unwind information are scanned.
+    scans: bool,
     profile: Profile,
     statistics: Statistics,
     tree: Tree,
@@ -87,6 +90,7 @@ impl Ingest {
         let mut ingest = Self {
             source,
             filter,
+            scans: false,
             profile: Profile::default(),
             statistics: Statistics::default(),
             tree,

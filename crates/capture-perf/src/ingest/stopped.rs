@@ -28,9 +28,11 @@ impl Ingest {
         let end = self.walk(space, registers, memory);
         if in_system_call && self.walked.len() == 1 && matches!(end, End::NoUnwindInfo | End::NotMapped) {
             // Past a `syscall` that may end its function; nothing is known of that place, so look before it.
-            return self.walk(space, &at_ip(registers, registers.ip().wrapping_sub(1)), memory);
+            let moved = at_ip(registers, registers.ip().wrapping_sub(1));
+            let end = self.walk(space, &moved, memory);
+            return self.scan(pid, space, &moved, memory, end);
         }
-        end
+        self.scan(pid, space, registers, memory, end)
     }
 
     /// Keeps the stack that was walked last as a sample of its own. Samples come out in the order of these calls.

@@ -11,7 +11,7 @@ use super::wire::{self, Stack};
 use super::{Ingest, kernel};
 
 /// More frames than any sensible stack of 64 KiB has; a stack that is longer is cut, and says so.
-const MAX_FRAMES: usize = 4096;
+pub(super) const MAX_FRAMES: usize = 4096;
 
 /// How the user part of a stack ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl Ingest {
         if sampled.abi == perf::PERF_SAMPLE_REGS_ABI_32 {
             return self.only_pc(&sampled, space);
         }
-        let Some(registers) = registers(&sampled) else { return Ending::Cut(Cut::NoUserStack, None) };
+        let Some(mut registers) = registers(&sampled) else { return Ending::Cut(Cut::NoUserStack, None) };
         let mut memory = Copy { base: registers.sp(), bytes, full };
         let mut end = self.walk(space, &registers, &mut memory);
         let mut space = space;
@@ -164,7 +164,7 @@ impl Ingest {
         if sample.in_kernel && self.walked.len() == 1 && matches!(end, End::NoUnwindInfo | End::NotMapped) {
             // In a system call the program counter is past the `syscall`, which may end its function, as it does in
             // glibc's `__restore_rt`. Nothing is known of that place, so nothing is lost by looking before it.
-            let registers = at_ip(&registers, registers.ip().wrapping_sub(1));
+            registers = at_ip(&registers, registers.ip().wrapping_sub(1));
             end = self.walk(space, &registers, &mut memory);
         }
         if end == End::BeyondCopy
@@ -173,6 +173,7 @@ impl Ingest {
         {
             end = self.walk(space, &registers, &mut memory);
         }
+        let end = self.scan(pid, space, &registers, &mut memory, end);
         self.translate(space, tid, end)
     }
 

@@ -62,9 +62,11 @@ pub struct StoppedThread {
 }
 
 impl Snapshot {
-    /// Looks at these processes, one after the other.
-    pub fn take(pids: &[u32]) -> Snapshot {
+    /// Looks at these processes, one after the other. `scan`: where stacks end for want of unwind information, they are
+    /// scanned ([`Ingest::scan_stacks`]).
+    pub fn take(pids: &[u32], scan: bool) -> Snapshot {
         let mut ingest = Ingest::new(Source::Live, Filter::All);
+        ingest.scan_stacks(scan);
         let event = ingest.add_event("snapshot", "threads");
         let mut taken = 0;
         let processes =

@@ -59,6 +59,10 @@ pub struct Args {
     #[arg(long)]
     kernel_only: bool,
 
+    /// Where a stack ends for want of unwind information, guess callers from its words; the recording marks such frames
+    #[arg(long)]
+    scan: bool,
+
     /// Ask debuginfod servers for symbols that are missing here
     #[arg(long)]
     debuginfod: bool,
@@ -81,7 +85,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         (_, true) => Code::Kernel,
         _ => Code::All,
     };
-    let options = Options { frequency_hz: args.frequency, code, ..Options::default() };
+    let options = Options { frequency_hz: args.frequency, code, scan: args.scan, ..Options::default() };
     let mut recorder = match Recorder::start(&target, &options) {
         Ok(recorder) => recorder,
         Err(error) => {

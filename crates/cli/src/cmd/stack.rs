@@ -29,6 +29,10 @@ pub struct Args {
     /// frames are such
     #[arg(long)]
     native: bool,
+    /// Where a stack ends for want of unwind information, guess callers from its words. Such frames are marked: some
+    /// may be missing before them, and now and then one has returned already
+    #[arg(long)]
+    scan: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -39,7 +43,7 @@ pub struct Args {
 
 /// Runs `plumb stack`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let mut snapshot = Snapshot::take(&args.pid);
+    let mut snapshot = Snapshot::take(&args.pid, args.scan);
     let open = |file: &File| vec![PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))];
     let images = snapshot.vanished.iter().map(|(dso, file)| (*dso, open(file))).collect();
     let options = plumb_symbolize::Options { lines: !args.no_lines, images, ..Default::default() };

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::{Mutex, PoisonError};
 
-use plumb_unwind::{Avma, Memory, ReadError, Registers};
+use plumb_unwind::{Avma, Memory, ReadError, Registers, Window};
 
 /// A traced process; killed when dropped.
 pub struct Tracee {
@@ -247,11 +247,22 @@ pub struct Pages<'a> {
 pub struct PageStore {
     pages: Vec<(u64, [u8; PAGE], usize)>,
     used: usize,
+    /// From the stack pointer on.
+    window: (u64, Vec<u64>),
 }
 
+/// So many words from the stack pointer on are at hand: most stacks are longer, so walks leave them.
+const WINDOW: usize = 128;
+
 impl<'a> Pages<'a> {
-    pub fn new(tracee: &'a Tracee, pages: &'a mut PageStore) -> Self {
+    pub fn new(tracee: &'a Tracee, pages: &'a mut PageStore, sp: u64) -> Self {
         pages.used = 0;
+        let mut bytes = [0; 8 * WINDOW];
+        let length = if sp.is_multiple_of(8) { tracee.read(sp, &mut bytes) } else { 0 };
+        let (words, _) = bytes[..length].as_chunks();
+        pages.window.0 = sp;
+        pages.window.1.clear();
+        pages.window.1.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
         Pages { tracee, pages }
     }
 
@@ -283,5 +294,10 @@ impl Memory for Pages<'_> {
             return Ok(u64::from_le_bytes(*word));
         }
         self.tracee.read_u64(at.0).ok_or(ReadError::Unreadable)
+    }
+
+    fn window(&self) -> Option<Window<'_>> {
+        let (base, words) = &self.pages.window;
+        Some(Window { base: Avma(*base), words })
     }
 }

@@ -127,7 +127,7 @@ impl Runner {
         self.tracee.run_to(address.ok_or_else(|| io::Error::other(format!("there is no symbol {name}")))?)?;
         self.refresh();
         let start = by_dwarf_number(&self.tracee.registers()?);
-        let mut memory = Pages::new(&self.tracee, &mut self.pages);
+        let mut memory = Pages::new(&self.tracee, &mut self.pages, start.sp());
         walk(&self.maps, &mut memory, &mut self.cache, &start, LIMIT, &mut self.frames);
         let (reference, end) = reference::walk(&self.maps, &mut memory, &start, LIMIT);
         let calls = self.frames.iter().skip(1);
@@ -231,7 +231,7 @@ impl Runner {
 
     fn compare(&mut self, registers: &libc::user_regs_struct) {
         let start = by_dwarf_number(registers);
-        let mut memory = Pages::new(&self.tracee, &mut self.pages);
+        let mut memory = Pages::new(&self.tracee, &mut self.pages, start.sp());
         let end = walk(&self.maps, &mut memory, &mut self.cache, &start, LIMIT, &mut self.frames);
         self.report.instructions += 1;
         self.report.frames += self.frames.len() as u64;
@@ -267,7 +267,8 @@ impl Runner {
 
     /// Scans a stack that was cut and holds what was found against the truth.
     fn scan(&mut self, start: &plumb_unwind::Registers) {
-        let (mut memory, mut code) = (Pages::new(&self.tracee, &mut self.pages), Code(&self.tracee));
+        let (mut memory, mut code) =
+            (Pages::new(&self.tracee, &mut self.pages, start.sp()), Code(&self.tracee));
         let end =
             scan::walk(&self.maps, &mut code, &mut memory, &mut self.cache, start, LIMIT, &mut self.frames);
         if !self.frames.iter().any(|frame| frame.found == Method::Scan) {
@@ -297,7 +298,7 @@ impl Runner {
     /// Examines a stack that was found exactly.
     fn control(&mut self, start: &plumb_unwind::Registers) {
         let truth: Vec<Entry> = self.shadow.callers().copied().collect();
-        let mut memory = Pages::new(&self.tracee, &mut self.pages);
+        let mut memory = Pages::new(&self.tracee, &mut self.pages, start.sp());
         match self.blame.prove(&self.maps, &mut memory, start, &truth, truth.len()) {
             Err(_) => self.report.controls += 1,
             // Found by convention.
@@ -317,7 +318,7 @@ impl Runner {
                 && (frame.slot == Avma(0) || frame.slot.0 == entry.slot)
         };
         let right = self.frames.iter().skip(1).zip(&truth).take_while(is_right).count();
-        let mut memory = Pages::new(&self.tracee, &mut self.pages);
+        let mut memory = Pages::new(&self.tracee, &mut self.pages, start.sp());
         let (fault, at, why) = match self.blame.prove(&self.maps, &mut memory, start, &truth, right) {
             Ok(proof) => (Some(proof.fault), proof.at, proof.evidence),
             // The last frame that was still right had the wrong rule.

@@ -54,7 +54,7 @@ pub fn sample(command: &mut Command, most: u64) -> io::Result<Report> {
             cache.invalidate(range);
         }
         let start = by_dwarf_number(&tracee.registers()?);
-        let mut memory = Pages::new(&tracee, &mut pages);
+        let mut memory = Pages::new(&tracee, &mut pages, start.sp());
         let end = walk(&maps, &mut memory, &mut cache, &start, LIMIT, &mut frames);
         let (reference, reference_end) = reference::walk(&maps, &mut memory, &start, LIMIT);
         let ours: Vec<u64> = frames.iter().skip(1).map(|frame| frame.pc.0).collect();

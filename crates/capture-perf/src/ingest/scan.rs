@@ -1,0 +1,55 @@
+//! Scanning stacks that end for want of unwind information, for those who ask for it.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use plumb_unwind::scan::{self, ReadCode};
+use plumb_unwind::{Avma, End, Memory, Registers};
+
+use super::code::View;
+use super::spaces::SpaceId;
+use super::user::MAX_FRAMES;
+use super::{Ingest, Source};
+
+/// The code of a process: from its files, and from its memory while it runs.
+struct Text<'a> {
+    view: &'a View<'a>,
+    memory: Option<File>,
+}
+
+impl ReadCode for Text<'_> {
+    fn read(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        let from_memory = |memory: &File| memory.read_exact_at(to, at.0).is_ok();
+        self.memory.as_ref().is_some_and(from_memory) || self.view.read(at, to)
+    }
+}
+
+impl Ingest {
+    /// Whether stacks that end for want of unwind information are scanned for return addresses
+    /// ([`plumb_unwind::scan`]): frames found that way, marked as [`plumb_profile::Found::Scan`], are guesses. Off
+    /// unless asked for.
+    pub fn scan_stacks(&mut self, wanted: bool) {
+        self.scans = wanted;
+    }
+
+    /// Scans a stack whose walk ended like this, if that is wanted.
+    pub(super) fn scan(
+        &mut self,
+        pid: u32,
+        space: SpaceId,
+        registers: &Registers,
+        memory: &mut impl Memory,
+        end: End,
+    ) -> End {
+        let helps =
+            matches!(end, End::NoUnwindInfo | End::BadUnwindInfo | End::RegisterUnknown | End::NotMapped);
+        if !self.scans || !helps {
+            return end;
+        }
+        let live = (self.source == Source::Live).then(|| File::open(format!("/proc/{pid}/mem")).ok());
+        let space = self.spaces.get_mut(space);
+        let view = View { code: &self.code, mappings: &space.mappings };
+        let mut text = Text { view: &view, memory: live.flatten() };
+        scan::walk(&view, &mut text, memory, &mut space.cache, registers, MAX_FRAMES, &mut self.walked)
+    }
+}
