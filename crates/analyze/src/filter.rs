@@ -88,6 +88,11 @@ impl Filter {
             })
     }
 
+    /// Whether a process is kept, as far as can be told without its samples: by its id and its name.
+    pub(crate) fn keeps_process(&self, comm: &str, pid: u32) -> bool {
+        any(&self.comms, |pattern| pattern.matches(comm)) && any(&self.pids, |&wanted| wanted == pid)
+    }
+
     /// Whether anything but the whole is asked for, so that percentages don't sum to 100.
     pub fn takes_a_part(&self) -> bool {
         let patterns = [&self.comms, &self.dsos, &self.symbols, &self.focus, &self.ignore];
@@ -96,6 +101,12 @@ impl Filter {
             || !self.pids.is_empty()
             || self.mode.is_some()
     }
+}
+
+/// Zero of the time that users give: the start of the recording, or its first sample if that is not known.
+pub(crate) fn start_ns(profile: &Profile) -> u64 {
+    let first = profile.samples.get(0).map_or(0, |sample| sample.time_ns);
+    if profile.meta.start_ns == 0 { first } else { profile.meta.start_ns.min(first) }
 }
 
 /// No condition, or one that holds.

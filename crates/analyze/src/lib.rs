@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advice;
 mod cost;
 mod cost_tree;
 mod filter;
@@ -17,11 +18,13 @@ mod keep;
 mod names;
 mod pattern;
 mod percent;
+mod procs;
 mod report;
 mod summary;
 mod tree;
 mod view;
 
+pub use advice::{Advice, LEAST_PERCENT, Measure, RULES, Rule, advise};
 pub use cost::Cost;
 pub use filter::{Filter, Mode, ThreadPattern, TimeRange};
 pub use flame::{BoxKind, Flame, FlameBox, Grouping, Label};
@@ -29,6 +32,7 @@ pub use frame::{FrameIndex, Kind, SymbolId, ViewFrame};
 pub use names::{collapse_templates, cut_middle, shorten, without_parameters};
 pub use pattern::{BadPattern, Pattern};
 pub use percent::hundredths;
+pub use procs::{Part, Procs, Program, Start};
 pub use report::{BadKey, Key, Report, ReportOptions, Rest, Row, RowKey};
 pub use summary::{CutCause, Summary};
 pub use tree::{Call, Tree, TreeNode, TreeOptions};

@@ -7,7 +7,7 @@
 use plumb_profile::{Id, Profile, Sample, StackId, ThreadId};
 
 use crate::cost::Cost;
-use crate::filter::{Filter, Mode};
+use crate::filter::{Filter, Mode, start_ns};
 use crate::frame::{Expander, FrameIndex, Kind, ViewFrame};
 use crate::pattern::Pattern;
 
@@ -199,12 +199,6 @@ impl<'p> View<'p> {
         std::iter::successors(Some(self.node(node)), |node| node.caller.map(|id| self.node(id)))
             .map(|node| self.frame(node.frame))
     }
-}
-
-/// Zero of the time that users give: the start of the recording, or its first sample if that is not known.
-fn start_ns(profile: &Profile) -> u64 {
-    let first = profile.samples.get(0).map_or(0, |sample| sample.time_ns);
-    if profile.meta.start_ns == 0 { first } else { profile.meta.start_ns.min(first) }
 }
 
 /// A frame of the stack matches `--ignore`.

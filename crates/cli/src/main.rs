@@ -29,6 +29,8 @@ enum Command {
     Record(cmd::record::Args),
     /// Show where the time went: functions by their share
     Report(cmd::report::Args),
+    /// Show which programs ran how often, what their processes cost, and who started them
+    Procs(cmd::procs::Args),
     /// Print every sample with its stack, as `perf script` does
     Script(cmd::script::Args),
     /// Print folded stacks, one line a stack, for flame graph tools
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Record(args) => cmd::record::run(args),
         Command::Report(args) => cmd::report::run(args),
+        Command::Procs(args) => cmd::procs::run(args),
         Command::Script(args) => cmd::script::run(args),
         Command::Fold(args) => cmd::fold::run(args),
         Command::Flame(args) => cmd::flame::run(args),

@@ -54,7 +54,9 @@ impl Ingest {
         }
         self.tree.fork(fork.ppid, fork.pid);
         let parent = self.tasks.processes.get(&fork.ppid);
-        let executable = parent.map(|parent| parent.executable.clone()).unwrap_or_default();
+        // Of what ran before nobody knows whether it exec'd since: its mappings will tell.
+        let executable =
+            parent.filter(|_| !is_synthetic).map(|parent| parent.executable.clone()).unwrap_or_default();
         let inherited = parent.and_then(|parent| parent.space).filter(|_| !is_synthetic);
         let space = match inherited {
             Some(space) => self.spaces.share(space),

@@ -3,6 +3,7 @@
 pub mod doctor;
 pub mod flame;
 pub mod fold;
+pub mod procs;
 pub mod record;
 pub mod report;
 pub mod script;

@@ -3,7 +3,7 @@
 mod flat;
 mod header;
 mod machine;
-mod table;
+pub(super) mod table;
 mod tree;
 
 #[cfg(test)]
@@ -181,7 +181,7 @@ fn function_pattern(view: &View<'_>, text: &str) -> Result<Pattern> {
     bail!("no function in the profile is called `{text}`; similar are:\n  {}", similar.join("\n  "))
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+pub(super) fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse::<f64>() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
         _ => Err("expected a percentage from 0 to 100".into()),

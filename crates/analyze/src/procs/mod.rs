@@ -1,0 +1,294 @@
+//! The processes of a recording by program: how many ran, for how long, what each cost and in which part, who started
+//! them and from where.
+//!
+//! Numbers of processes and their times come from the profile's lives and are exact; costs come from samples. All kept
+//! samples but those of the idle task are in exactly one program and one part.
+
+mod alive;
+mod family;
+mod part;
+mod start;
+
+use plumb_profile::{Id, Life, Profile};
+
+use crate::cost::Cost;
+use crate::filter::{Filter, start_ns};
+use crate::view::View;
+
+pub use part::Part;
+pub use start::Start;
+
+use family::Family;
+use part::{Mark, Places};
+
+/// Shorter lives than this count as short.
+const SHORT_NS: u64 = 10_000_000;
+
+/// The processes of a view by program.
+pub struct Procs<'p> {
+    /// The programs, each after the one that started it, those that cost more (with what they started) first.
+    pub programs: Vec<Program<'p>>,
+    /// What all programs cost.
+    pub whole: Cost,
+    /// The event's unit is nanoseconds of processor time.
+    pub is_time: bool,
+    /// Length of the recording, or of the part of it that the filter keeps, in nanoseconds.
+    pub span_ns: u64,
+    /// Processes that lived.
+    pub processes: u64,
+    /// The most that lived at one time. `None` where lives were not recorded.
+    pub most_alive: Option<u64>,
+    /// Lives were recorded. Otherwise there is only what was sampled.
+    pub has_lives: bool,
+    /// Kernel functions have no names, so that only user and kernel can be told apart.
+    pub nameless_kernel: bool,
+}
+
+/// A program that was started by one other program.
+#[derive(Clone, Debug)]
+pub struct Program<'p> {
+    /// Index of the program that started it.
+    pub parent: Option<usize>,
+    /// Level in the tree, 0 for those that nobody known started.
+    pub depth: usize,
+    /// Path of the executable, empty if not known and for kernel threads.
+    pub exe: &'p str,
+    /// The kernel's name for it, of a script the script's.
+    pub comm: &'p str,
+    /// Forked from the program above, and never exec'd.
+    pub forked: bool,
+    /// Processes that ran it.
+    pub processes: u64,
+    /// The most at one time. `None` where lives were not recorded.
+    pub most_alive: Option<u64>,
+    /// Mean time from fork (or exec, without one) to the end, of those whose life was recorded from end to end.
+    pub mean_life_ns: Option<f64>,
+    /// Processes that lived for less than 10 ms.
+    pub short: u64,
+    /// Per [`Part`], in that order, what its processes cost.
+    pub parts: [Cost; Part::ALL.len()],
+    /// What of it was spent between fork and exec.
+    pub before_exec: Cost,
+    /// What it and all that it started cost.
+    pub total: Cost,
+    /// Processor time that the kernel accounted, where it is known of all its processes.
+    pub accounted_ns: Option<u64>,
+    /// What making its processes cost those that forked them.
+    pub forking: Cost,
+    /// What of that was spent in copying page tables.
+    pub copying: Cost,
+    /// What its page faults cost that copy a page shared since a fork.
+    pub unsharing: Cost,
+    /// What its waiting for children cost, in processor time.
+    pub waiting: Cost,
+    /// Processes that it forked.
+    pub forks: u64,
+    /// The most memory that one of its processes had resident, in bytes, where that was read: of some that fork.
+    pub peak_rss_bytes: Option<u64>,
+    /// Stacks that its processes were started from, those with more samples first.
+    pub starts: Vec<Start>,
+}
+
+impl Program<'_> {
+    /// What its processes cost themselves.
+    pub fn own(&self) -> Cost {
+        self.parts.iter().copied().sum()
+    }
+
+    /// What a part cost.
+    pub fn part(&self, part: Part) -> Cost {
+        self.parts[part as usize]
+    }
+
+    /// What it did in the kernel.
+    pub fn in_kernel(&self) -> Cost {
+        self.parts[Part::User as usize + 1..].iter().copied().sum()
+    }
+
+    /// The file's name, or what else it is called.
+    pub fn name(&self) -> &str {
+        match self.exe.rsplit('/').next() {
+            Some(name) if !name.is_empty() => name,
+            _ => self.comm,
+        }
+    }
+}
+
+impl<'p> Procs<'p> {
+    /// Sums up what `view` keeps, with the lives that `filter` keeps.
+    pub fn new(view: &View<'p>, filter: &Filter) -> Self {
+        let profile = view.profile();
+        let family = Family::new(profile);
+        let places = Places::new(view);
+        let span = span(profile, filter);
+        let mut programs: Vec<Program<'p>> =
+            family.branches.iter().map(|branch| program(profile, branch)).collect();
+        let (processes, most_alive) = count_lives(profile, filter, &family, span, &mut programs);
+        let whole = add_samples(view, &family, &places, &mut programs);
+        start::find(view, &family, &places, &mut programs);
+        let has_lives = !profile.lives.is_empty();
+        for program in programs.iter_mut().filter(|_| !has_lives) {
+            program.most_alive = None;
+        }
+        let event = filter.event.map(|event| profile.events[event].unit);
+        let unit = event.or_else(|| profile.events.rows().first().map(|event| event.unit));
+        Procs {
+            programs: sorted(programs),
+            whole,
+            is_time: unit.is_some_and(|unit| profile.strings.get(unit) == "ns"),
+            span_ns: span.1.saturating_sub(span.0),
+            processes,
+            most_alive: most_alive.filter(|_| has_lives),
+            has_lives,
+            nameless_kernel: places.nameless,
+        }
+    }
+}
+
+fn program<'p>(profile: &'p Profile, branch: &family::Branch) -> Program<'p> {
+    Program {
+        parent: branch.parent,
+        depth: 0,
+        exe: profile.strings.get(branch.exe),
+        comm: profile.strings.get(branch.comm),
+        forked: branch.forked,
+        processes: 0,
+        most_alive: None,
+        mean_life_ns: None,
+        short: 0,
+        parts: Default::default(),
+        before_exec: Cost::default(),
+        total: Cost::default(),
+        accounted_ns: None,
+        forking: Cost::default(),
+        copying: Cost::default(),
+        unsharing: Cost::default(),
+        waiting: Cost::default(),
+        forks: 0,
+        peak_rss_bytes: None,
+        starts: Vec::new(),
+    }
+}
+
+/// The time that is looked at, on the samples' clock.
+fn span(profile: &Profile, filter: &Filter) -> (u64, u64) {
+    let start = start_ns(profile);
+    let last_sample = profile.samples.len().checked_sub(1).and_then(|last| profile.samples.get(last));
+    let last_life = profile.lives.rows().iter().filter_map(|life| life.end_ns.max(life.start_ns)).max();
+    let end = start
+        .saturating_add(profile.meta.duration_ns)
+        .max(last_sample.map_or(0, |sample| sample.time_ns))
+        .max(last_life.unwrap_or(0));
+    match filter.time {
+        Some(time) => (start.saturating_add(time.start).min(end), start.saturating_add(time.end).min(end)),
+        None => (start, end),
+    }
+}
+
+/// Counts processes, and how long they lived.
+fn count_lives(
+    profile: &Profile,
+    filter: &Filter,
+    family: &Family,
+    span: (u64, u64),
+    programs: &mut [Program<'_>],
+) -> (u64, Option<u64>) {
+    let mut processes = 0;
+    let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); programs.len()];
+    let mut times: Vec<(u64, u64)> = vec![(0, 0); programs.len()];
+    let mut accounted: Vec<Option<u64>> = vec![Some(0); programs.len()];
+    let is_kept = |life: &Life| filter.keeps_process(profile.strings.get(life.comm), life.pid);
+    for (index, life) in family.lives.iter().enumerate().filter(|(_, life)| is_kept(life)) {
+        let at = family.branch_of[index];
+        let program = &mut programs[at];
+        program.forks += family.children[index].len() as u64;
+        program.peak_rss_bytes = program.peak_rss_bytes.max(life.peak_rss_bytes);
+        accounted[at] = accounted[at].zip(life.cpu_ns).map(|(sum, ns)| sum.saturating_add(ns));
+        let Some(run) = family.run(index) else { continue };
+        let (begin, end) =
+            (run.start_ns.unwrap_or(0).max(span.0), run.end_ns.unwrap_or(u64::MAX).min(span.1));
+        if filter.time.is_some() && begin >= end {
+            continue;
+        }
+        program.processes += 1;
+        processes += u64::from(!run.is_same_process);
+        spans[at].push((begin, end));
+        if let (Some(start), Some(end)) = (run.start_ns, run.end_ns) {
+            let ns = end.saturating_sub(start);
+            program.short += u64::from(ns < SHORT_NS);
+            times[at] = (times[at].0.saturating_add(ns), times[at].1 + 1);
+        }
+    }
+    for (at, program) in programs.iter_mut().enumerate() {
+        let (sum, count) = times[at];
+        program.most_alive = Some(alive::most_at_once(&spans[at]));
+        program.mean_life_ns = (count > 0).then(|| sum as f64 / count as f64);
+        program.accounted_ns = accounted[at].filter(|_| program.processes > 0);
+    }
+    (processes, Some(alive::most_at_once(&spans.concat())))
+}
+
+/// Gives each sample to its program and part.
+fn add_samples(view: &View<'_>, family: &Family, places: &Places, programs: &mut [Program<'_>]) -> Cost {
+    let mut whole = Cost::default();
+    for (thread, node, cost) in view.costs() {
+        let process = view.profile().threads[thread].process;
+        let Some(life) = family.life_of_process[process.index()] else { continue };
+        let place = places.of(node);
+        let program = &mut programs[family.branch_of[life]];
+        whole += cost;
+        program.parts[place.part as usize] += cost;
+        if family.is_before_exec[life] {
+            program.before_exec += cost;
+        }
+        if place.part == Part::Fault && place.has(Mark::UNSHARING) {
+            program.unsharing += cost;
+        }
+        if place.has(Mark::WAITING) {
+            program.waiting += cost;
+        }
+    }
+    whole
+}
+
+/// Programs without a process, a sample or a child that has one are left out; the others in the order of their totals,
+/// each after its parent.
+fn sorted(mut programs: Vec<Program<'_>>) -> Vec<Program<'_>> {
+    let mut counts: Vec<u64> = programs.iter().map(|program| program.processes).collect();
+    for index in (0..programs.len()).rev() {
+        let own = programs[index].own();
+        programs[index].total += own;
+        let total = programs[index].total;
+        if let Some(parent) = programs[index].parent {
+            programs[parent].total += total;
+            counts[parent] += counts[index];
+        }
+    }
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); programs.len() + 1];
+    for (index, program) in programs.iter().enumerate() {
+        if counts[index] > 0 || program.total.samples > 0 {
+            below[program.parent.map_or(0, |parent| parent + 1)].push(index);
+        }
+    }
+    for list in &mut below {
+        let key = |&index: &usize| {
+            let program = &programs[index];
+            (
+                std::cmp::Reverse((program.total.weight, counts[index])),
+                program.exe,
+                program.comm,
+                program.forked,
+            )
+        };
+        list.sort_by(|one, other| key(one).cmp(&key(other)));
+    }
+    let mut ordered = Vec::new();
+    let mut stack: Vec<(usize, Option<usize>, usize)> =
+        below[0].iter().rev().map(|&index| (index, None, 0)).collect();
+    while let Some((index, parent, depth)) = stack.pop() {
+        let at = ordered.len();
+        ordered.push(Program { parent, depth, ..programs[index].clone() });
+        stack.extend(below[index + 1].iter().rev().map(|&child| (child, Some(at), depth + 1)));
+    }
+    ordered
+}

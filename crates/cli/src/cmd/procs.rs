@@ -1,0 +1,167 @@
+//! `plumb procs`: which programs ran how often and for how long, what their processes cost and in which part, who
+//! started them and from which stack.
+//!
+//! Not here: the counting (analyze), the recording (`plumb record`, which this runs for a command).
+
+mod machine;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use plumb_analyze::{Advice, Procs, View, advise};
+use plumb_profile::Profile;
+
+use crate::cmd::{record, report};
+use crate::filters::FilterArgs;
+use crate::terminal::{Output, finish};
+
+/// Arguments of `plumb procs`.
+#[derive(clap::Args, Debug)]
+#[command(
+    override_usage = "plumb procs [OPTIONS] [FILE]\n       plumb procs [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
+                            plumb procs [OPTIONS] -a --duration SECONDS"
+)]
+pub struct Args {
+    /// The recording, or a perf.data file
+    #[arg(default_value = "profile.plumb")]
+    file: PathBuf,
+    /// Sum up programs below this share of processor time, in percent [default: 0; 0.5 on a terminal]
+    #[arg(long, value_name = "PERCENT", value_parser = report::percent)]
+    min: Option<f64>,
+    /// Stacks shown of those that start a program
+    #[arg(long, value_name = "NUMBER", default_value_t = 3)]
+    stacks: usize,
+    /// Full paths, and names that are longer than the terminal is wide
+    #[arg(long)]
+    full_names: bool,
+    /// Print JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print CSV
+    #[arg(long)]
+    csv: bool,
+    /// Samples per second of processor time, of what is recorded now
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 999,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frequency: u32,
+    /// Record everything that runs now, until Ctrl-C or --duration
+    #[arg(short, long, conflicts_with_all = ["file", "command"])]
+    all: bool,
+    /// Record these running processes now, with their children, until Ctrl-C or --duration
+    #[arg(short = 'P', long = "record-pid", value_name = "PID", value_delimiter = ',',
+          conflicts_with_all = ["file", "command", "all"])]
+    record_pid: Vec<u32>,
+    /// End the recording after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    duration: Option<f64>,
+    /// The command to record now
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "file")]
+    command: Vec<OsString>,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+/// Runs `plumb procs`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let records = args.all || !args.command.is_empty() || !args.record_pid.is_empty();
+    if !records {
+        let profile = crate::load::load(&args.file)?;
+        return finish(write(&profile, &args, &mut Output::stdout()));
+    }
+    let recording = Temporary::new();
+    let code = record::run(recorder(&args, &recording.0)?)?;
+    if !recording.0.exists() {
+        return Ok(code);
+    }
+    let profile = crate::load::load(&recording.0)?;
+    drop(recording);
+    finish(write(&profile, &args, &mut Output::stdout()))?;
+    Ok(code)
+}
+
+/// The command line of `plumb record`.
+#[derive(clap::Parser)]
+struct Record {
+    #[command(flatten)]
+    args: record::Args,
+}
+
+fn recorder(args: &Args, output: &Path) -> Result<record::Args> {
+    let mut words: Vec<OsString> = vec!["record".into(), "--quiet".into()];
+    words.extend(["--frequency".into(), args.frequency.to_string().into(), "--output".into(), output.into()]);
+    if let Some(seconds) = args.duration {
+        words.extend(["--duration".into(), seconds.to_string().into()]);
+    }
+    if args.all {
+        words.push("--all".into());
+    } else if !args.record_pid.is_empty() {
+        let pids: Vec<String> = args.record_pid.iter().map(u32::to_string).collect();
+        words.extend(["--pid".into(), pids.join(",").into()]);
+    } else {
+        words.push("--".into());
+        words.extend(args.command.iter().cloned());
+    }
+    Ok(Record::try_parse_from(words).context("recording")?.args)
+}
+
+/// A recording that is only looked at once.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> Self {
+        Temporary(std::env::temp_dir().join(format!("plumb-procs-{}.plumb", std::process::id())))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // There is none if nothing could be recorded.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// What is shown.
+struct Shown<'p> {
+    view: View<'p>,
+    procs: Procs<'p>,
+    advice: Vec<Advice>,
+    /// Programs with less of the whole than this many percent are summed up.
+    min: f64,
+}
+
+impl Shown<'_> {
+    /// Whether a program has a line.
+    fn has_line(&self, index: usize) -> bool {
+        self.min == 0.0 || self.procs.programs[index].total.percent_of(self.procs.whole) >= self.min
+    }
+}
+
+fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    let filters = args.filters.filter_per_event(profile)?;
+    let Some((filter, others)) = filters.split_first() else { return Ok(()) };
+    if !others.is_empty() {
+        eprintln!("plumb: {} events more in the profile: choose with --event", others.len());
+    }
+    // Nobody's process idles.
+    let filter = plumb_analyze::Filter { no_idle: true, ..filter.clone() };
+    let view = View::new(profile, &filter);
+    let procs = Procs::new(&view, &filter);
+    let is_text = !args.json && !args.csv;
+    let min = args.min.unwrap_or(if is_text && out.width.is_some() { 0.5 } else { 0.0 });
+    let shown = Shown { advice: advise(&procs), view, procs, min };
+    match (args.json, args.csv) {
+        (true, _) => machine::json(&shown, out)?,
+        (_, true) => machine::csv(&shown, out)?,
+        _ => text::write(&shown, args, out)?,
+    }
+    out.flush()?;
+    Ok(())
+}

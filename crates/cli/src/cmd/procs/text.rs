@@ -1,0 +1,235 @@
+//! The process report for people.
+
+use std::io::{self, Write};
+
+use plumb_analyze::{Advice, Cost, Measure, Part, Program};
+
+use super::{Args, Shown};
+use crate::cmd::report::table::{self, Column, Layout};
+use crate::terminal::{Output, printable};
+
+/// Functions shown of a stack.
+const FRAMES: usize = 12;
+
+pub(super) fn write(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
+    head(shown, out)?;
+    if shown.procs.programs.is_empty() {
+        return writeln!(out, "# nothing ran and nothing was sampled");
+    }
+    writeln!(out, "#")?;
+    tree(shown, args, out)?;
+    if shown.procs.is_time && shown.procs.whole.samples > 0 {
+        means(shown, args, out)?;
+    }
+    starts(shown, args, out)?;
+    shown.advice.iter().try_for_each(|advice| advise(shown, advice, out))
+}
+
+fn head(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
+    let (procs, meta) = (&shown.procs, &shown.view.profile().meta);
+    if !meta.command.is_empty() {
+        writeln!(out, "# {}", printable(&meta.command.join(" ")))?;
+    }
+    if procs.has_lives {
+        let seconds = procs.span_ns as f64 / 1e9;
+        let alive = procs.most_alive.map_or(String::new(), |alive| format!("; at most {alive} at one time"));
+        writeln!(out, "# processes: {} in {seconds:.3} s{alive}", procs.processes)?;
+    } else {
+        writeln!(
+            out,
+            "# processes: {} were sampled; how many ran is not known: the profile has no records of forks and exits",
+            procs.processes
+        )?;
+    }
+    let whole = amount(shown, procs.whole.weight as f64);
+    writeln!(
+        out,
+        "# processor time: {whole} by {} samples; what is below comes from samples but for counts and lives",
+        procs.whole.samples
+    )?;
+    if procs.nameless_kernel {
+        writeln!(
+            out,
+            "# kernel functions have no names here: fork, exec, faults and exit are part of Kernel (`plumb doctor` says more)"
+        )?;
+    }
+    Ok(())
+}
+
+fn number(title: &'static str) -> Column {
+    Column { title, layout: Layout::Number }
+}
+
+/// The tree of programs: shares of all processor time, and how many processes there were.
+fn tree(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
+    let mut columns: Vec<Column> =
+        ["Total", "Self", "User", "Fork", "Exec", "Faults", "Exit", "Kernel", "Processes", "Alive", "Life"]
+            .map(number)
+            .into();
+    columns.push(Column { title: "Program", layout: Layout::Path });
+    let procs = &shown.procs;
+    let share = |cost: Cost| format!("{:.1}%", cost.percent_of(procs.whole));
+    let mut lines = Vec::new();
+    let (mut hidden, mut rest) = (0_usize, Cost::default());
+    for (index, program) in procs.programs.iter().enumerate() {
+        if !shown.has_line(index) {
+            hidden += 1;
+            rest += program.own();
+            continue;
+        }
+        let mut cells = vec![share(program.total), share(program.own())];
+        cells.extend(Part::ALL.map(|part| share(program.part(part))));
+        cells.push(program.processes.to_string());
+        cells.push(program.most_alive.map_or("-".into(), |alive| alive.to_string()));
+        cells.push(program.mean_life_ns.map_or("-".into(), time));
+        cells.push(format!("{}{}", "  ".repeat(program.depth), label(program, args.full_names)));
+        lines.push(cells);
+    }
+    table::write(&columns, &lines, args.full_names, out)?;
+    if hidden > 0 {
+        writeln!(out, "# {hidden} programs below {} %: {} in themselves", shown.min, share(rest))?;
+    }
+    Ok(())
+}
+
+/// What one process of each program cost on average.
+fn means(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
+    writeln!(
+        out,
+        "\n# one process of each program, on average; Forking is what it cost its parent to make it"
+    )?;
+    let titles = ["CPU", "User", "Fork", "Exec", "Faults", "Exit", "Kernel", "Before exec", "Forking"];
+    let mut columns: Vec<Column> = titles.map(number).into();
+    columns.push(Column { title: "Program", layout: Layout::Path });
+    let mut lines = Vec::new();
+    for (index, program) in shown.procs.programs.iter().enumerate() {
+        let cost = program.own().weight + program.forking.weight;
+        if !shown.has_line(index) || program.processes == 0 || cost == 0 {
+            continue;
+        }
+        let each = |cost: Cost| match cost.weight {
+            0 => "-".into(),
+            weight => time(weight as f64 / program.processes as f64),
+        };
+        let mut cells = vec![each(program.own())];
+        cells.extend(Part::ALL.map(|part| each(program.part(part))));
+        cells.extend([each(program.before_exec), each(program.forking)]);
+        cells.push(label(program, args.full_names));
+        lines.push(cells);
+    }
+    table::write(&columns, &lines, args.full_names, out)
+}
+
+/// Who started each program, and from where.
+fn starts(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
+    let procs = &shown.procs;
+    let mut told = false;
+    for (index, program) in procs.programs.iter().enumerate() {
+        let Some(parent) = program.parent.map(|parent| &procs.programs[parent]) else { continue };
+        if !shown.has_line(index) || program.forking.samples == 0 || args.stacks == 0 {
+            continue;
+        }
+        if !told {
+            writeln!(out, "\n# who started them, by the samples that hit parents while they forked")?;
+            told = true;
+        }
+        let memory = match parent.peak_rss_bytes {
+            Some(bytes) => format!(", whose memory was {:.1} MB at its peak", bytes as f64 / 1e6),
+            None => String::new(),
+        };
+        writeln!(
+            out,
+            "{}: {} times by {}{memory}; {} samples, {} each",
+            label(program, args.full_names),
+            program.processes,
+            label(parent, args.full_names),
+            program.forking.samples,
+            amount(shown, program.forking.weight as f64 / program.processes.max(1) as f64)
+        )?;
+        for start in program.starts.iter().take(args.stacks) {
+            let frames = stack(shown, start.node, args.full_names);
+            writeln!(out, "  {:5.1}%  {frames}", start.cost.percent_of(program.forking))?;
+        }
+        if let Some(more) = program.starts.len().checked_sub(args.stacks).filter(|&more| more > 0) {
+            writeln!(out, "          and {more} more stacks")?;
+        }
+    }
+    Ok(())
+}
+
+fn stack(shown: &Shown<'_>, node: Option<plumb_analyze::NodeId>, full: bool) -> String {
+    let Some(node) = node else { return "no user stack".into() };
+    let names: Vec<String> = shown
+        .view
+        .stack(node)
+        .map(|frame| printable(plumb_analyze::without_parameters(&frame.name)).into_owned())
+        .collect();
+    match names.len() > FRAMES && !full {
+        true => format!("{} < … < {}", names[..FRAMES - 2].join(" < "), names[names.len() - 1]),
+        false => names.join(" < "),
+    }
+}
+
+fn advise(shown: &Shown<'_>, advice: &Advice, out: &mut Output<'_>) -> io::Result<()> {
+    let program = &shown.procs.programs[advice.program];
+    let parent = program.parent.map(|parent| &shown.procs.programs[parent]);
+    let by = parent.map_or(String::new(), |parent| format!(", started by {}", label(parent, false)));
+    let rule = advice.rule;
+    writeln!(out, "\n{}: {}{by}", rule.name, label(program, false))?;
+    writeln!(out, "  seen       {}", rule.pattern)?;
+    let measured: Vec<String> = advice.measured.iter().map(measure).collect();
+    writeln!(out, "  measured   {}", measured.join(", "))?;
+    writeln!(out, "  threshold  {}", rule.threshold)?;
+    writeln!(out, "  do         {}", rule.remedy)?;
+    let bound = amount(shown, advice.bound.weight as f64);
+    writeln!(
+        out,
+        "  gain       at most {:.1}% of processor time ({bound}): {}",
+        advice.bound_percent, rule.bound
+    )?;
+    writeln!(out, "  source     {}", rule.source)
+}
+
+fn measure(measure: &Measure) -> String {
+    let Measure { what, value, unit } = measure;
+    match *unit {
+        "" => format!("{what}: {value:.0}"),
+        "ms" => format!("{what}: {}", time(value * 1e6)),
+        "%" => format!("{what}: {value:.1}%"),
+        unit if unit.starts_with('/') => format!("{what}: {value:.0}{unit}"),
+        unit => format!("{what}: {value:.1} {unit}"),
+    }
+}
+
+/// What a program is called: its file, the script that it runs, and whether it is only forked.
+pub(super) fn label(program: &Program<'_>, full: bool) -> String {
+    let mut text = match (full, program.exe) {
+        (true, exe) if !exe.is_empty() => exe.to_owned(),
+        _ => program.name().to_owned(),
+    };
+    // The kernel cuts names after 15 bytes.
+    let is_cut = program.comm.len() >= 15 && program.name().starts_with(program.comm);
+    if program.comm != program.name() && !program.comm.is_empty() && !is_cut {
+        text.push_str(&format!(" ({})", program.comm));
+    }
+    if text.is_empty() {
+        text.push_str("[unnamed process]");
+    }
+    if program.forked {
+        text.push_str(" [forked]");
+    }
+    printable(&text).into_owned()
+}
+
+fn amount(shown: &Shown<'_>, weight: f64) -> String {
+    if shown.procs.is_time { time(weight) } else { format!("{weight:.0} counted") }
+}
+
+/// Nanoseconds in the unit that suits them.
+pub(super) fn time(ns: f64) -> String {
+    match ns {
+        ns if ns >= 1e9 => format!("{:.3} s", ns / 1e9),
+        ns if ns >= 1e6 => format!("{:.2} ms", ns / 1e6),
+        ns => format!("{:.0} µs", ns / 1e3),
+    }
+}

@@ -1,0 +1,83 @@
+//! `plumb procs` as a user meets it: a command recorded and shown, its exit status, a perf.data.
+//!
+//! Needs perf_event_open: where it is missing a test says so and does nothing.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a failed expectation is a failed test")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Runs forty programs, ten subshells that never exec, and one subshell with a child of its own.
+const SCRIPT: &str = "for i in 0 1 2 3 4 5 6 7 8 9; do /bin/true; /bin/true; /bin/true; /bin/true; (:); done; (/bin/false; :); exit 3";
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    folder
+}
+
+fn plumb(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(arguments).current_dir(folder).env("TMPDIR", folder).output().expect("plumb runs")
+}
+
+/// How many processes ran a program of this name; those that were forked and those that exec'd.
+fn runs(report: &Value, name: &str) -> (u64, u64) {
+    let count = |forked: bool| {
+        let programs = report["programs"].as_array().expect("there are programs").iter();
+        let those = programs.filter(|program| program["comm"] == name && program["forked"] == forked);
+        those.filter_map(|program| program["processes"].as_u64()).sum()
+    };
+    (count(true), count(false))
+}
+
+#[test]
+fn a_commands_processes_are_counted() {
+    let folder = folder("procs");
+    let output = plumb(&folder, &["procs", "--json", "--", "bash", "-c", SCRIPT]);
+    if output.stdout.is_empty() {
+        eprintln!("skipped: nothing can be recorded here: {}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3), "the command's own");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(report["processes"], 1 + 40 + 10 + 1 + 1);
+    assert_eq!(runs(&report, "true"), (0, 40));
+    assert_eq!(runs(&report, "bash"), (11, 1));
+    assert_eq!(runs(&report, "false"), (0, 1));
+    let left = std::fs::read_dir(&folder).expect("it is there").count();
+    assert_eq!(left, 0, "the recording is gone");
+}
+
+#[test]
+fn a_perf_data_file_tells_the_same() {
+    let folder = folder("procs-perf");
+    let perf = Command::new("perf")
+        .args(["record", "-q", "-o", "perf.data", "-g", "bash", "-c", SCRIPT])
+        .current_dir(&folder)
+        .output();
+    if !folder.join("perf.data").exists() {
+        eprintln!("skipped: perf recorded nothing: {perf:?}");
+        return;
+    }
+    let output = plumb(&folder, &["procs", "--json", "perf.data"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(runs(&report, "true"), (0, 40));
+    assert_eq!(runs(&report, "bash"), (11, 1));
+    assert_eq!(runs(&report, "false"), (0, 1));
+}
+
+#[test]
+fn what_can_not_be_read_is_said() {
+    let folder = folder("procs-none");
+    let output = plumb(&folder, &["procs"]);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("plumb record -- CMD"));
+    std::fs::write(folder.join("empty"), "").expect("it can be written");
+    let output = plumb(&folder, &["procs", "empty"]);
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("empty"));
+}
