@@ -7,6 +7,8 @@ step() { printf '\n== %s\n' "$*"; "$@"; }
 
 step cargo fmt --all --check
 step cargo run -q -p xtask -- tidy
+step cargo run -q -p xtask -- codegen --check
+step xtask/bpf.sh --check
 step cargo clippy --workspace --all-targets -- -D warnings
 step env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --quiet
 step xtask/web.sh

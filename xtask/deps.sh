@@ -29,6 +29,9 @@ case "$1" in ci)
     need node nodejs
     need npm npm
     need chromium chromium
+    # The version that made the committed object: another one makes another.
+    need clang-19 clang-19
+    need llvm-strip-19 llvm-19
     ;;
 esac
 

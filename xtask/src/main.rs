@@ -1,7 +1,8 @@
-//! Chores of the repository: `cargo run -p xtask -- tidy`.
+//! Chores of the repository: `cargo run -p xtask -- tidy`, `-- codegen [--check]`.
 //!
 //! Not here: anything that the shipped command needs.
 
+mod codegen;
 mod tidy;
 
 use std::path::Path;
@@ -11,8 +12,15 @@ fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     match std::env::args().nth(1).as_deref() {
         Some("tidy") => report(tidy::run(root)),
+        Some("codegen") => match codegen::run(root, std::env::args().nth(2).as_deref() == Some("--check")) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("codegen: {error:#}");
+                ExitCode::FAILURE
+            }
+        },
         other => {
-            eprintln!("xtask: unknown chore {other:?}; there is: tidy");
+            eprintln!("xtask: unknown chore {other:?}; there are: tidy, codegen");
             ExitCode::FAILURE
         }
     }

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::attr::{Sampling, ring_owner};
 use crate::cgroup::Cgroup;
@@ -74,7 +74,6 @@ impl Rings {
 
     /// What to poll.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        use std::os::fd::AsFd;
         self.owners.iter().map(|(_, owner)| owner.file().as_fd())
     }
 }
@@ -84,6 +83,8 @@ pub(crate) struct Events {
     rings: Rings,
     attachment: Attachment,
     sampling: Sampling,
+    /// Decides on each sample, if there is one.
+    program: Option<OwnedFd>,
     open: Vec<Event>,
     /// Records lost by events that are closed.
     lost_before: u64,
@@ -91,10 +92,15 @@ pub(crate) struct Events {
 
 impl Events {
     /// Opens events, and starts them.
-    pub fn start(rings: Rings, attachment: Attachment, sampling: Sampling) -> Result<Self, Error> {
+    pub fn start(
+        rings: Rings,
+        attachment: Attachment,
+        sampling: Sampling,
+        program: Option<OwnedFd>,
+    ) -> Result<Self, Error> {
         let inherit = matches!(attachment, Attachment::Processes(_));
         let sampling = Sampling { inherit, ..sampling };
-        let mut events = Self { rings, attachment, sampling, open: Vec::new(), lost_before: 0 };
+        let mut events = Self { rings, attachment, sampling, program, open: Vec::new(), lost_before: 0 };
         events.open = events.open_all(sampling)?;
         events.open.iter().try_for_each(Event::enable).map_err(Error::system("starting the events"))?;
         Ok(events)
@@ -149,7 +155,6 @@ impl Events {
     fn open_all(&self, sampling: Sampling) -> Result<Vec<Event>, Error> {
         match &self.attachment {
             Attachment::Cgroup(cgroup) => {
-                use std::os::fd::AsFd;
                 self.open_on_each(sampling, Whom::Cgroup(cgroup.as_fd()), Asked::Machine)
             }
             Attachment::Everyone => self.open_on_each(sampling, Whom::Everyone, Asked::Machine),
@@ -167,6 +172,9 @@ impl Events {
                 Err(error) => return Err(classify(error, what)),
             };
             event.output_to(owner).map_err(Error::system("joining an event to its ring"))?;
+            if let Some(program) = &self.program {
+                event.attach(program.as_fd()).map_err(Error::system("attaching a program to an event"))?;
+            }
             events.push(event);
         }
         Ok(events)

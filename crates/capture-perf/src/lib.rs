@@ -7,6 +7,7 @@
 //! Not here: symbols, files that are written, anything that is shown.
 
 mod account;
+mod assist;
 mod attr;
 mod cgroup;
 mod error;
@@ -27,6 +28,7 @@ mod sys;
 pub mod tables;
 mod target;
 
+pub use assist::{Assistant, CodeSegment, Counted, HandedOver, Lent, Message, Messages, WalkedSample};
 pub use attr::{Code, Counter, MAX_STACK_COPY};
 pub use error::{Asked, Error};
 pub use host::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};

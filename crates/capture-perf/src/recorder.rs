@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use plumb_profile::{DsoId, EventId, Profile};
 
 use crate::account::Account;
+use crate::assist::{Assistant, Assisted, HandedOver};
 use crate::attr::{self, Sampling};
 use crate::error::Error;
 use crate::events::{Attachment, Events, Rings};
@@ -43,6 +44,7 @@ pub struct Recorder {
     rings: Merge<Ring>,
     growth: Growth,
     ingest: Ingest,
+    assisted: Option<Assisted>,
     event: EventId,
     account: Account,
     began: Began,
@@ -67,6 +69,8 @@ pub struct Recorded {
     pub target_cpu: Option<CpuTime>,
     /// A command that outlives its recording.
     pub running: Option<Running>,
+    /// What was walked in the kernel, and what was not; `None`: nothing was to be.
+    pub handed_over: Option<HandedOver>,
     /// Files that were deleted or replaced while the target used them, held open so that symbols can be read.
     pub vanished: Vec<(DsoId, File)>,
 }
@@ -85,6 +89,15 @@ impl Running {
 impl Recorder {
     /// Begins to record. A command has begun its program when this returns.
     pub fn start(target: &Target, options: &Options) -> Result<Self, Error> {
+        Self::start_with(target, options, None)
+    }
+
+    /// Begins to record with something that walks stacks in the kernel, if there is such a thing.
+    pub fn start_with(
+        target: &Target,
+        options: &Options,
+        assistant: Option<Box<dyn Assistant>>,
+    ) -> Result<Self, Error> {
         let own = own_cpu_time();
         let host = Host::read();
         raise_file_limit();
@@ -108,7 +121,10 @@ impl Recorder {
         let account = Account::open(&attachment, target, &pids);
         let growth = Growth::new(sampling.stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
         let began = Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own };
-        let events = Events::start(rings, attachment, Sampling { stack_copy: growth.bytes(), ..sampling })?;
+        let program = assistant.as_deref().map(|assistant| assistant.program().try_clone_to_owned());
+        let program = program.transpose().map_err(Error::system("keeping a program"))?;
+        let sampling = Sampling { stack_copy: growth.bytes(), ..sampling };
+        let events = Events::start(rings, attachment, sampling, program)?;
         let mut ingest = ingest_for(target, &events, &pids);
         ingest.scan_stacks(options.scan);
         let event = ingest.add_event(sampling.counter.name(), sampling.counter.unit());
@@ -126,6 +142,7 @@ impl Recorder {
             events,
             growth,
             ingest,
+            assisted: assistant.map(Assisted::new),
             event,
             account,
             began,
@@ -163,6 +180,7 @@ impl Recorder {
         let mut files = vec![self.signals.as_fd()];
         files.extend(self.ends.iter().map(AsFd::as_fd));
         files.extend(self.events.rings().descriptors());
+        files.extend(self.assisted.iter().map(|assisted| assisted.assistant().wakes()));
         let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
         let gone: Vec<bool> = ready.iter().skip(1).take(self.ends.len()).copied().collect();
         if let Some(end) = self.heed_signals().or_else(|| self.heed_ends(&gone)) {
@@ -186,6 +204,7 @@ impl Recorder {
         let running = if self.exited.is_none() { self.child.map(Running) } else { None };
         let lost = self.events.lost();
         let vanished = self.ingest.vanished();
+        let handed_over = self.assisted.as_ref().map(|assisted| assisted.assistant().handed_over());
         let (mut profile, mut statistics) = self.ingest.finish();
         // LOST records don't say what was lost: nearly all that is in the rings is samples. The last loss has no
         // record that tells of it, which is why the events are asked too.
@@ -206,7 +225,7 @@ impl Recorder {
         meta.damaged_records = statistics.damaged_records;
         meta.stack_copy_bytes = sampling.stack_copy;
         meta.warnings.extend(self.setup.limits.iter().cloned());
-        Recorded { profile, statistics, setup: self.setup, target_cpu, running, vanished }
+        Recorded { profile, statistics, setup: self.setup, target_cpu, running, handed_over, vanished }
     }
 
     fn heed_signals(&mut self) -> Option<End> {
@@ -258,7 +277,20 @@ impl Recorder {
 
     fn read(&mut self, until_ns: u64) {
         let (ingest, event) = (&mut self.ingest, self.event);
-        self.rings.drain(until_ns, |record| ingest.record(event, record));
+        let Some(assisted) = &mut self.assisted else {
+            self.rings.drain(until_ns, |record| ingest.record(event, record));
+            return;
+        };
+        // Before the records: what a message depends on is in the rings by the time it was sent.
+        assisted.take();
+        let mut between = assisted.begin();
+        self.rings.drain(until_ns, |record| {
+            between.hand_out(ingest, event, record.timestamp().unwrap_or(0));
+            ingest.record(event, record);
+        });
+        between.hand_out(ingest, event, until_ns);
+        between.end(ingest);
+        assisted.add_counts(ingest, event, until_ns);
     }
 
     fn grow(&mut self) {

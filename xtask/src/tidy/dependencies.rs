@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "plumb",
         &[
             "plumb-analyze",
+            "plumb-capture-bpf",
             "plumb-capture-perf",
             "plumb-formats",
             "plumb-process",
@@ -22,6 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("plumb-analyze", &["plumb-profile"]),
+    ("plumb-capture-bpf", &["plumb-capture-perf", "plumb-unwind"]),
     ("plumb-capture-perf", &["plumb-process", "plumb-profile", "plumb-unwind"]),
     ("plumb-formats", &["plumb-profile"]),
     ("plumb-process", &[]),

@@ -10,6 +10,9 @@ use plumb_process::{
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
 use plumb_unwind::{Avma, CodeMap, Located, Module, Section, Sections, Svma};
 
+use super::walked::segments_of;
+use crate::assist::CodeSegment;
+
 type Unwind = Module<Vec<u8>>;
 
 /// All files, each with its unwind information once that was asked for.
@@ -46,7 +49,7 @@ impl Code {
         self.vdso_build_id = Some(id.into());
     }
 
-    fn module(&self, id: FileId) -> Option<&Unwind> {
+    pub(super) fn module(&self, id: FileId) -> Option<&Unwind> {
         let load = || self.files.borrow_mut().take_unwind_sections(id).map(module_of);
         self.modules.get(id.index())?.get_or_init(load).as_ref()
     }
@@ -62,6 +65,16 @@ impl Code {
             Some(Vdso { elf, module })
         };
         self.vdso.get_or_init(load).as_ref()
+    }
+
+    /// The vdso's unwind information, and where its code is.
+    pub(super) fn vdso_parts(&self) -> Option<(&Unwind, Vec<CodeSegment>)> {
+        self.vdso().map(|vdso| (&vdso.module, segments_of(&vdso.elf)))
+    }
+
+    /// Asks a file's headers.
+    pub(super) fn with_elf<T>(&self, id: FileId, ask: impl FnOnce(&Elf) -> T) -> Option<T> {
+        self.files.borrow().get(id).elf().map(ask)
     }
 
     /// The files behind DSOs that can't be reached by their paths any more.

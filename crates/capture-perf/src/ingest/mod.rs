@@ -20,6 +20,7 @@ mod stopped;
 mod tasks;
 mod track;
 mod user;
+mod walked;
 mod wire;
 
 pub use options::{Filter, Source};
@@ -68,6 +69,8 @@ pub struct Ingest {
     noted: FxHashMap<ProcessId, usize>,
     /// When was looked at how much memory processes have.
     looks: lives::Looks,
+    /// Processes of which something was mapped over another mapping.
+    remapped: Vec<u32>,
     // Buffers that are kept from sample to sample.
     walked: Vec<Walked>,
     leaf_first: Vec<FrameId>,
@@ -105,6 +108,7 @@ impl Ingest {
             exited: VecDeque::new(),
             noted: FxHashMap::default(),
             looks: lives::Looks::default(),
+            remapped: Vec::new(),
             walked: Vec::new(),
             leaf_first: Vec::new(),
             base: None,

@@ -5,6 +5,7 @@ use plumb_profile::{Cut, EventId, Frame, ProcessId, Sample, StackId};
 use super::exec::Pending;
 use super::user::Ending;
 use super::{Filter, Ingest, Source, kernel, wire};
+use crate::assist::Row;
 
 /// What perf gives as pid and tid of a task that has been reaped already.
 const REAPED: u32 = u32::MAX;
@@ -20,7 +21,19 @@ impl Ingest {
         self.now_ns = sample.time;
         self.kernel_part(sample);
         let kernel_frames = self.leaf_first.len();
-        let mut ending = if pid == 0 { Ending::Absent } else { self.user_part(sample, pid, tid) };
+        let ending = if pid == 0 { Ending::Absent } else { self.user_part(sample, pid, tid) };
+        self.add_sample(event, (pid, tid), sample, kernel_frames, ending);
+    }
+
+    /// Puts a sample, whose frames are in `self.leaf_first`, into the profile.
+    pub(super) fn add_sample(
+        &mut self,
+        event: EventId,
+        (pid, tid): (u32, u32),
+        sample: &wire::Sample<'_>,
+        kernel_frames: usize,
+        mut ending: Ending,
+    ) -> Row {
         if self.is_old_image(pid, sample, ending) {
             self.leaf_first.truncate(kernel_frames);
             ending = Ending::Absent;
@@ -35,6 +48,7 @@ impl Ingest {
         self.note_life(pid, process);
         let &wire::Sample { time: time_ns, cpu, period: weight, .. } = sample;
         self.samples.push(Sample { time_ns, thread, cpu, event, stack, weight });
+        (thread, stack, cpu)
     }
 
     /// Counts how a stack ended and puts it into the profile.
@@ -67,7 +81,7 @@ impl Ingest {
     }
 
     /// Process and thread of a sample; `None` if the filter keeps it out.
-    fn task_of(&mut self, sample: &wire::Sample<'_>) -> Option<(u32, u32)> {
+    pub(super) fn task_of(&mut self, sample: &wire::Sample<'_>) -> Option<(u32, u32)> {
         let (mut pid, mut tid) = (sample.pid, sample.tid);
         if pid == REAPED {
             // The end of an exit, after the task has lost its number: it is the last that exited on this processor.

@@ -151,6 +151,7 @@ impl Ingest {
         let (backing, is_program) = self.backing(pid, &range, key);
         let space = self.space_of(pid);
         let mapping = Mapping { start: range.start, end: range.end, offset: FileOffset(offset), backing };
+        self.note_remapped(pid, space, &mapping);
         let space = self.spaces.map(space, pid, mapping);
         let process = self.tasks.processes.entry(pid).or_default();
         process.space = Some(space);

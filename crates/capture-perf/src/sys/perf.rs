@@ -63,6 +63,13 @@ impl Event {
         check(unsafe { ioctls::DISABLE(self.file.as_raw_fd(), 0) })
     }
 
+    /// Has the program decide on each sample: those for which it returns 0 are not written.
+    pub fn attach(&self, program: BorrowedFd<'_>) -> io::Result<()> {
+        let program = u64::try_from(program.as_raw_fd()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: takes a descriptor, no pointer.
+        check(unsafe { ioctls::SET_BPF(self.file.as_raw_fd(), program as _) })
+    }
+
     /// Sends this event's records to the ring of `owner`, which must be an event of the same processor and clock.
     pub fn output_to(&self, owner: &Event) -> io::Result<()> {
         // SAFETY: takes a descriptor, no pointer.

@@ -2,6 +2,7 @@
 //!
 //! Not here: sampling itself (capture-perf), names (symbolize), the file's format (formats).
 
+mod capture;
 pub(crate) mod causes;
 mod headline;
 mod live;
@@ -63,6 +64,14 @@ pub struct Args {
     #[arg(long)]
     scan: bool,
 
+    /// How stacks are captured
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    capture: capture::Capture,
+
+    /// Keep the time of each sample: stacks walked in the kernel are not counted there
+    #[arg(long)]
+    timeline: bool,
+
     /// Ask debuginfod servers for symbols that are missing here
     #[arg(long)]
     debuginfod: bool,
@@ -86,7 +95,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         _ => Code::All,
     };
     let options = Options { frequency_hz: args.frequency, code, scan: args.scan, ..Options::default() };
-    let mut recorder = match Recorder::start(&target, &options) {
+    let (assistant, note) = capture::assistant(args.capture, args.timeline);
+    let mut recorder = match Recorder::start_with(&target, &options, assistant) {
         Ok(recorder) => recorder,
         Err(error) => {
             eprintln!("plumb: {error}");
@@ -94,6 +104,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
     };
     let mut live = Live::new(args.quiet);
+    note.iter().for_each(|note| eprintln!("plumb: {note}"));
     if !matches!(target, Target::Command(_)) && args.duration.is_none() {
         live.note("recording; Ctrl-C ends it");
     }
@@ -149,7 +160,7 @@ fn write(
     output: &Output,
     live: &mut Live,
 ) -> Result<Option<plumb_capture_perf::Running>> {
-    let Recorded { mut profile, target_cpu, setup, running, vanished, .. } = recorded;
+    let Recorded { mut profile, target_cpu, setup, running, handed_over, vanished, .. } = recorded;
     profile.meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
     profile.meta.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let recording = plumb_capture_perf::own_cpu_time().total().saturating_sub(names.early());
@@ -172,6 +183,7 @@ fn write(
     };
     if !args.quiet {
         headline::print(&profile, &setup, target_cpu, recording, &written);
+        handed_over.iter().for_each(|handed_over| eprintln!("plumb: {}", capture::line(handed_over)));
     }
     Ok(running)
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use plumb_capture_bpf::CAP_BPF;
 use plumb_capture_perf::{Abilities, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Counter, Host};
 
 use super::State::{Good, Limited, Missing};
@@ -29,6 +30,7 @@ pub(super) fn diagnosis() -> Diagnosis {
         rings(&host),
         readable("tracefs", "system calls and scheduling by name", &["/sys/kernel/tracing/events"]),
         readable("BTF", "types of the kernel, for BPF programs", &["/sys/kernel/btf/vmlinux"]),
+        bpf(&host),
     ];
     let subject = format!(
         "{}: Linux {} {}, {} processors",
@@ -65,6 +67,7 @@ fn is_privileged(host: &Host) -> bool {
 fn capabilities(host: &Host) -> Finding {
     let all = [
         ("CAP_PERFMON", CAP_PERFMON),
+        ("CAP_BPF", CAP_BPF),
         ("CAP_SYS_ADMIN", CAP_SYS_ADMIN),
         ("CAP_SYS_PTRACE", CAP_SYS_PTRACE),
         ("CAP_SYSLOG", CAP_SYSLOG),
@@ -166,6 +169,16 @@ fn symbols(host: &Host) -> Finding {
     let level = host.kptr_restrict.map_or(String::new(), |level| format!(" (kptr_restrict {level})"));
     Finding::new(Limited, what, format!("hidden from this user{level}"))
         .remedy("run as root, or: sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1")
+}
+
+fn bpf(host: &Host) -> Finding {
+    let what = "BPF";
+    match plumb_capture_bpf::support(host) {
+        Ok(()) => Finding::new(Good, what, "stacks can be walked in the kernel (plumb record --capture bpf)"),
+        Err(why) => {
+            Finding::new(Limited, what, format!("stacks are copied, not walked in the kernel: {why}"))
+        }
+    }
 }
 
 fn rings(host: &Host) -> Finding {

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* What the programs use of the kernel: types, helpers, and the fields of its structures that are read.
+ *
+ * Only the named fields matter: where they are in the running kernel is found from its BTF when the program is loaded.
+ * Numbers and prototypes of helpers: include/uapi/linux/bpf.h. */
+#ifndef PLUMB_KERNEL_H
+#define PLUMB_KERNEL_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char s8;
+typedef short s16;
+typedef int s32;
+typedef long long s64;
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+/* Verified by itself, once, whoever calls it. */
+#define APART __attribute__((noinline))
+#define UINT(name, value) int(*name)[value]
+#define TYPE(name, type) typeof(type) *name
+#define BARRIER() asm volatile("" ::: "memory")
+
+enum {
+    BPF_MAP_TYPE_HASH = 1,
+    BPF_MAP_TYPE_ARRAY = 2,
+    BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+    BPF_MAP_TYPE_LRU_HASH = 9,
+    BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+    BPF_MAP_TYPE_RINGBUF = 27,
+    BPF_MAP_TYPE_TASK_STORAGE = 29,
+    BPF_F_NO_PREALLOC = 1,
+    BPF_F_MMAPABLE = 1 << 10,
+    BPF_ANY = 0,
+    BPF_NOEXIST = 1,
+    BPF_RB_NO_WAKEUP = 1,
+    BPF_RB_FORCE_WAKEUP = 2,
+    BPF_RB_AVAIL_DATA = 0,
+    BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+};
+
+/* linux/sched.h */
+#define PF_KTHREAD 0x00200000
+#define PF_USER_WORKER 0x00004000
+#define PF_IO_WORKER 0x00000010
+/* linux/mm.h */
+#define VM_EXEC 4
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct super_block {
+    u32 s_dev;
+};
+
+struct inode {
+    struct super_block *i_sb;
+    unsigned long i_ino;
+    u32 i_generation;
+    s64 i_size;
+};
+
+struct file {
+    struct inode *f_inode;
+};
+
+struct vm_area_struct {
+    unsigned long vm_start;
+    unsigned long vm_end;
+    unsigned long vm_flags;
+    unsigned long vm_pgoff;
+    struct file *vm_file;
+};
+
+typedef struct {
+    void *vdso;
+} mm_context_t;
+
+struct mm_struct {
+    mm_context_t context;
+    unsigned long start_code;
+};
+
+typedef struct {
+    int counter;
+} atomic_t;
+
+struct signal_struct {
+    atomic_t live;
+};
+
+struct task_struct {
+    unsigned int flags;
+    int pid;
+    int tgid;
+    struct mm_struct *mm;
+    struct signal_struct *signal;
+};
+
+struct pt_regs {
+    unsigned long bp;
+    unsigned long ip;
+    unsigned long cs;
+    unsigned long sp;
+};
+
+#pragma clang attribute pop
+
+/* linux/bpf_perf_event.h, asm/ptrace.h: the context of a perf_event program, which the kernel keeps as it is. */
+struct bpf_perf_event_data {
+    unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+    u64 sample_period;
+    u64 addr;
+};
+
+static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
+static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
+static long (*const bpf_get_stack)(void *ctx, void *buffer, u32 size, u64 flags) = (void *)67;
+static long (*const bpf_probe_read_user)(void *to, u32 size, const void *from) = (void *)112;
+static long (*const bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
+static u64 (*const bpf_ringbuf_query)(void *ring, u64 flags) = (void *)134;
+static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
+static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
+static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
+static long (*const bpf_find_vma)(struct task_struct *task, u64 address, void *callback, void *ctx, u64 flags) = (void *)180;
+static long (*const bpf_loop)(u32 count, void *callback, void *ctx, u64 flags) = (void *)181;
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* The walk over a user stack by the rules of crates/unwind: as its walker does, as far as it goes.
+ *
+ * Whoever includes this says where memory, files and tables are:
+ *   int env_read(u64 at, u64 *value)            0 if the word could be read
+ *   struct File *env_file(u32 number)           0 if there is none
+ *   const u8 *env_chunk(u32 number)             0 if there is none; CHUNK_BYTES long
+ * What it can't do is no result but a reason (WHY_...), and is done elsewhere with the same registers. */
+#ifndef PLUMB_WALK_H
+#define PLUMB_WALK_H
+
+/* Kinds of rules: crates/unwind/src/rule.rs. */
+enum { KIND_SP = 0, KIND_FP = 1, KIND_ROOT = 3 };
+
+/* How often a stack may go back to lower addresses. */
+#define MAX_JUMPS 16
+
+struct walk {
+    u64 pc;
+    u64 sp;
+    u64 fp;
+    /* Where the value of the frame pointer is; 0: in fp. */
+    u64 fp_slot;
+    u64 hash;
+    /* The last mapping that was found, and its file. */
+    u64 address;
+    u32 file;
+    u32 count;
+    u32 jumps;
+    u32 is_return;
+    u32 why;
+    /* Some clock, to tell tables that are not used. */
+    u32 now;
+};
+
+INLINE u32 word_at(const u8 *chunk, u64 at)
+{
+    return *(const u32 *)(chunk + (at & (CHUNK_BYTES - 4)));
+}
+
+/* The number of the mapping that an address is in, or -1. */
+APART int mapping_at(struct Space *space, u64 address)
+{
+    if (!space)
+        return -1;
+    u8 *hint = &space->hints[(address >> 16) & (HINTS - 1)];
+    u32 hinted = *hint & (MAX_MAPPINGS - 1);
+    struct Mapping *mapping = &space->mappings[hinted];
+    if (address - mapping->start < (u64)mapping->pages << 12)
+        return hinted;
+    for (u32 i = 0; i < MAX_MAPPINGS; i++) {
+        mapping = &space->mappings[i];
+        if (address - mapping->start < (u64)mapping->pages << 12) {
+            *hint = i;
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* The stated address of a place in a file, or -1. */
+INLINE u64 stated(struct File *file, u64 offset)
+{
+    if (offset >= file->segments[0].begin && offset < file->segments[0].end)
+        return offset + file->segments[0].delta;
+    if (offset >= file->segments[1].begin && offset < file->segments[1].end)
+        return offset + file->segments[1].delta;
+    return -1;
+}
+
+/* The rule for a stated address: as Table::lookup. 0: none. */
+APART int table_lookup(u32 number, u64 address, u64 *rule)
+{
+    struct File *file = env_file(number);
+    if (!file || !rule || address < file->base || address >= file->end)
+        return 0;
+    u64 page = (address - file->base) >> 16;
+    if (page >= file->pages)
+        return 0;
+    const u8 *chunk = env_chunk(file->chunk);
+    if (!chunk)
+        return 0;
+    u32 low = word_at(chunk, file->pages_at + 4 * page);
+    u32 high = page + 1 < file->pages ? word_at(chunk, file->pages_at + 4 * (page + 1)) : file->rows;
+    u32 last = (u32)(address << 16) | 0xffff;
+    u64 rows = file->rows_at;
+    /* At most 65,536 rows a page. */
+    for (int i = 0; i < 17; i++) {
+        if (low >= high)
+            break;
+        u32 middle = (u32)(((u64)low + high) >> 1);
+        if (word_at(chunk, rows + 4 * (u64)middle) <= last)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low)
+        return 0;
+    u64 row = word_at(chunk, rows + 4 * (u64)(low - 1)) & 0xffff;
+    *rule = *(const u64 *)(chunk + ((file->rules_at + 8 * row) & (CHUNK_BYTES - 8)));
+    return 1;
+}
+
+INLINE int rule_at(struct walk *walk, struct Space *space, u64 address, u64 *rule)
+{
+    walk->address = address;
+    walk->file = FILE_NONE;
+    walk->why = WHY_UNMAPPED;
+    int index = mapping_at(space, address);
+    if (index < 0)
+        return 0;
+    struct Mapping *mapping = &space->mappings[index & (MAX_MAPPINGS - 1)];
+    u32 number = mapping->file;
+    u64 offset = address - mapping->start + mapping->offset;
+    walk->file = number;
+    walk->why = WHY_ANONYMOUS;
+    if (number == FILE_NONE)
+        return 0;
+    struct File *file = env_file(number);
+    walk->why = WHY_NO_TABLE;
+    if (!file || file->state != STATE_READY)
+        return 0;
+    if (file->used != walk->now)
+        file->used = walk->now;
+    walk->why = WHY_ODD;
+    return table_lookup(number, stated(file, offset), rule);
+}
+
+/* The frame pointer, read now if it was saved. */
+INLINE int frame_pointer(struct walk *walk)
+{
+    if (walk->fp_slot) {
+        if (env_read(walk->fp_slot, &walk->fp)) {
+            walk->why = WHY_NO_REGISTER;
+            return 0;
+        }
+        walk->fp_slot = 0;
+    }
+    return 1;
+}
+
+INLINE int advance(struct walk *walk, u64 sp)
+{
+    if (sp > walk->sp)
+        return 1;
+    walk->jumps++;
+    walk->why = WHY_NOT_ADVANCING;
+    return sp != walk->sp && walk->jumps <= MAX_JUMPS;
+}
+
+/* To what a signal interrupted: offsets in struct ucontext of x86_64. */
+INLINE int leave_signal(struct walk *walk)
+{
+    u64 pc, sp, fp;
+    walk->why = WHY_UNREADABLE;
+    if (env_read(walk->sp + 168, &pc) || env_read(walk->sp + 160, &sp) || env_read(walk->sp + 120, &fp))
+        return 0;
+    if (!advance(walk, sp))
+        return 0;
+    walk->pc = pc;
+    walk->sp = sp;
+    walk->fp = fp;
+    walk->fp_slot = 0;
+    walk->is_return = 0;
+    return 1;
+}
+
+/* Goes to the caller of the current frame. 0: there is none, and why is set. */
+APART int walk_step(struct walk *walk, struct Space *space)
+{
+    u64 rule = 0;
+    if (!walk || !space)
+        return 0;
+    if (walk->pc >> 63) {
+        walk->why = WHY_UNMAPPED;
+        return 0;
+    }
+    if (!rule_at(walk, space, walk->pc - walk->is_return, &rule))
+        return 0;
+    u32 kind = rule & 0xff;
+    s64 fp = (s16)(rule >> 16);
+    s64 value = (s32)(rule >> 32);
+    u64 cfa;
+    if (kind == KIND_SP) {
+        cfa = walk->sp + value;
+    } else if (kind == KIND_FP) {
+        if (!frame_pointer(walk))
+            return 0;
+        cfa = walk->fp + value;
+    } else if (kind == KIND_ROOT) {
+        walk->why = WHY_ROOT;
+        return 0;
+    } else if (kind == KIND_PLT) {
+        cfa = walk->sp + 8 + ((s64)(walk->pc & 15) >= value ? 8 : 0);
+    } else if (kind == KIND_SIGNAL) {
+        if (!leave_signal(walk))
+            return 0;
+        goto found;
+    } else {
+        walk->why = WHY_ODD;
+        return 0;
+    }
+    if (!advance(walk, cfa))
+        return 0;
+    walk->why = WHY_UNREADABLE;
+    if (env_read(cfa - 8, &walk->pc))
+        return 0;
+    if (fp)
+        walk->fp_slot = cfa + 8 * fp;
+    walk->sp = cfa;
+    walk->is_return = 1;
+found:
+    /* The outermost frame has a return address of 0. */
+    if (!walk->pc)
+        walk->why = WHY_ROOT;
+    return walk->pc != 0;
+}
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* Made of src/wire.rs, which says what all this means: cargo run -p xtask -- codegen */
+#ifndef PLUMB_WIRE_H
+#define PLUMB_WIRE_H
+
+#define MAX_FRAMES 4096u
+#define MAX_KERNEL_FRAMES 127u
+#define CHUNK_BYTES 8388608u
+#define MAX_CHUNKS 64u
+#define MAX_MAPPINGS 64u
+#define HINTS 128u
+#define MAX_SPACES 4096u
+#define MAX_FILES 8192u
+#define MAX_COUNTS 16384u
+#define FILE_NONE 0u
+#define FILE_VDSO 1u
+#define FILE_FIRST 2u
+#define KIND_PLT 64u
+#define KIND_SIGNAL 65u
+#define STATE_UNKNOWN 0u
+#define STATE_ASKED 1u
+#define STATE_READY 2u
+#define STATE_NONE 3u
+#define MESSAGE_SAMPLE 1u
+#define MESSAGE_WANT 2u
+#define SAMPLE_IN_KERNEL 1u
+#define SAMPLE_NO_USER 2u
+#define FRAME_NO_RETURN 0x8000000000000000ull
+#define COUNTER_WALKED 0u
+#define COUNTER_RING_FULL 1u
+#define COUNTER_OTHERS 2u
+#define COUNTER_WHY 3u
+#define COUNTERS 16u
+#define WHY_UNMAPPED 1u
+#define WHY_ANONYMOUS 2u
+#define WHY_NO_TABLE 3u
+#define WHY_ODD 4u
+#define WHY_UNREADABLE 5u
+#define WHY_NOT_ADVANCING 6u
+#define WHY_TOO_DEEP 7u
+#define WHY_EXEC 8u
+#define WHY_NO_REGISTER 9u
+#define WHY_ROOT 10u
+
+struct Mapping {
+    u64 start;
+    u64 offset;
+    u32 pages;
+    u32 file;
+};
+_Static_assert(sizeof(struct Mapping) == 24, "Mapping");
+
+struct Space {
+    u64 mm;
+    u64 birth;
+    u32 entered;
+    u32 zero;
+    u8 hints[HINTS];
+    struct Mapping mappings[MAX_MAPPINGS];
+};
+_Static_assert(sizeof(struct Space) == 1688, "Space");
+
+struct FileKey {
+    u64 inode;
+    u64 size;
+    u32 device;
+    u32 generation;
+};
+_Static_assert(sizeof(struct FileKey) == 24, "FileKey");
+
+struct Segment {
+    u64 begin;
+    u64 end;
+    u64 delta;
+};
+_Static_assert(sizeof(struct Segment) == 24, "Segment");
+
+struct File {
+    u32 state;
+    u32 chunk;
+    u64 base;
+    u64 end;
+    u32 rules_at;
+    u32 pages_at;
+    u32 rows_at;
+    u32 pages;
+    u32 rows;
+    u32 used;
+    struct Segment segments[2];
+};
+_Static_assert(sizeof(struct File) == 96, "File");
+
+struct Head {
+    u32 kind;
+    u32 cpu;
+    u64 time_ns;
+    u32 pid;
+    u32 tid;
+};
+_Static_assert(sizeof(struct Head) == 24, "Head");
+
+struct Sample {
+    struct Head head;
+    u64 period;
+    u64 key;
+    u32 user;
+    u32 kernel;
+    u32 flags;
+    u32 zero;
+};
+_Static_assert(sizeof(struct Sample) == 56, "Sample");
+
+struct Want {
+    struct Head head;
+    u64 address;
+    u32 file;
+    u32 zero;
+};
+_Static_assert(sizeof(struct Want) == 40, "Want");
+
+struct CountKey {
+    u64 key;
+    u32 pid;
+    u32 tid;
+};
+_Static_assert(sizeof(struct CountKey) == 16, "CountKey");
+
+struct Count {
+    u64 samples;
+    u64 period;
+    u64 time_ns;
+};
+_Static_assert(sizeof(struct Count) == 24, "Count");
+
+#endif

@@ -1,0 +1,131 @@
+//! The memory in which the kernel's programs find tables: pieces of some MiB, each table within one.
+//!
+//! Room is handed out first-fit. What is given back is used again only after a while, when no program can be reading it any
+//! more: that is for the caller to see to.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use crate::sys::{self, Shared};
+use crate::wire::{CHUNK_BYTES, MAX_CHUNKS};
+
+const SIZE: usize = CHUNK_BYTES as usize;
+
+/// Where a table is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub chunk: u32,
+    pub bytes: Range<usize>,
+}
+
+/// All chunks.
+pub(crate) struct Chunks {
+    /// The map of maps.
+    maps: OwnedFd,
+    chunks: Vec<(Shared, Free)>,
+    most: usize,
+}
+
+/// Free room of a chunk: ranges in order that don't touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Free(Vec<Range<usize>>);
+
+impl Free {
+    fn all() -> Self {
+        Self(std::iter::once(0..SIZE).collect())
+    }
+
+    fn take(&mut self, size: usize) -> Option<Range<usize>> {
+        let index = self.0.iter().position(|range| range.len() >= size)?;
+        let range = self.0.get_mut(index)?;
+        let taken = range.start..range.start + size;
+        range.start = taken.end;
+        if range.start == range.end {
+            self.0.remove(index);
+        }
+        Some(taken)
+    }
+
+    fn give_back(&mut self, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        let index = self.0.partition_point(|other| other.start < range.start);
+        self.0.insert(index, range);
+        let mut joined: Vec<Range<usize>> = Vec::with_capacity(self.0.len());
+        for range in self.0.drain(..) {
+            match joined.last_mut() {
+                Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+                _ => joined.push(range),
+            }
+        }
+        self.0 = joined;
+    }
+}
+
+impl Chunks {
+    /// No chunks yet, and never more than `limit` bytes of them, but at least one.
+    pub fn new(maps: OwnedFd, limit: usize) -> Self {
+        Self { maps, chunks: Vec::new(), most: (limit / SIZE).clamp(1, MAX_CHUNKS as usize) }
+    }
+
+    /// Puts bytes somewhere. `None`: there is no room.
+    pub fn put(&mut self, bytes: &[u8]) -> io::Result<Option<Place>> {
+        let size = bytes.len().next_multiple_of(64);
+        if size > SIZE {
+            return Ok(None);
+        }
+        for (index, (shared, free)) in self.chunks.iter_mut().enumerate() {
+            if let Some(range) = free.take(size) {
+                shared.write(range.start, bytes);
+                return Ok(Some(Place { chunk: index as u32, bytes: range }));
+            }
+        }
+        if self.chunks.len() >= self.most {
+            return Ok(None);
+        }
+        self.add()?;
+        self.put(bytes)
+    }
+
+    /// Gives a place back.
+    pub fn give_back(&mut self, place: Place) {
+        if let Some((_, free)) = self.chunks.get_mut(place.chunk as usize) {
+            free.give_back(place.bytes);
+        }
+    }
+
+    /// Bytes that the chunks take.
+    pub fn bytes(&self) -> usize {
+        self.chunks.len() * SIZE
+    }
+
+    fn add(&mut self) -> io::Result<()> {
+        let map = sys::create_mappable(CHUNK_BYTES)?;
+        let shared = Shared::map(map.as_fd(), SIZE)?;
+        sys::update_u32(self.maps.as_fd(), self.chunks.len() as u32, map.as_raw_fd() as u32)?;
+        // The map itself is kept by the one that it is in.
+        self.chunks.push((shared, Free::all()));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_comes_back_whole() {
+        let mut free = Free::all();
+        let taken: Vec<_> = (1..=4).map(|size| free.take(64 * size).expect("there is room")).collect();
+        assert!(taken.windows(2).all(|pair| pair[0].end == pair[1].start));
+        for index in [2, 0, 3, 1] {
+            free.give_back(taken[index].clone());
+        }
+        assert_eq!(free, Free::all());
+        assert_eq!(free.take(SIZE + 1), None);
+        assert_eq!(free.take(SIZE), Some(0..SIZE));
+        assert_eq!(free.take(64), None);
+    }
+}

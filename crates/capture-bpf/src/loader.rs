@@ -1,0 +1,312 @@
+//! The programs, loaded, and what the recorder tells them.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
+use aya::programs::{BtfTracePoint, PerfEvent};
+use aya::{Btf, Ebpf, EbpfLoader};
+use plumb_capture_perf::{Assistant, Counted, HandedOver, Host, Lent, Messages};
+use rustc_hash::FxHashMap;
+
+use crate::chunks::{Chunks, Place};
+use crate::support::{Unsupported, support};
+use crate::tables::loadable;
+use crate::wire::{
+    COUNTER_OTHERS, COUNTER_RING_FULL, COUNTER_WALKED, COUNTER_WHY, Count, CountKey, File, STATE_ASKED,
+    STATE_NONE, STATE_READY, STATE_UNKNOWN, Space, WHY_ANONYMOUS, WHY_EXEC, WHY_NO_REGISTER, WHY_NO_TABLE,
+    WHY_NOT_ADVANCING, WHY_ODD, WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
+};
+use crate::{messages, sys};
+
+/// The programs, as `xtask/bpf.sh` made them.
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
+/// The ring: bytes for each processor, and the least and the most of all.
+const RING: (u32, u32, u32) = (1 << 20, 4 << 20, 64 << 20);
+/// How long after it was taken away nobody can be reading a table any more: a walk takes microseconds.
+const GRACE: Duration = Duration::from_secs(1);
+/// Counts taken out of the kernel at once.
+const BATCH: usize = 1024;
+
+// SAFETY (all): structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
+#[allow(unsafe_code)]
+mod pod {
+    use super::{Count, CountKey, File};
+    // SAFETY: see above.
+    unsafe impl aya::Pod for File {}
+    // SAFETY: see above.
+    unsafe impl aya::Pod for CountKey {}
+    // SAFETY: see above.
+    unsafe impl aya::Pod for Count {}
+}
+
+/// How the programs are to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Count equal stacks in the kernel. Otherwise each sample is sent with its time.
+    pub counting: bool,
+    /// The most memory that tables may take, in bytes.
+    pub table_memory: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { counting: true, table_memory: 64 << 20 }
+    }
+}
+
+/// Why the programs could not be loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// This machine or user can't have them.
+    Unsupported(Unsupported),
+    /// The kernel refused: doing what, and what it said.
+    Refused(&'static str, Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Unsupported(why) => why.fmt(f),
+            LoadError::Refused(what, error) => {
+                write!(f, "the kernel refuses {what}: {error}")?;
+                let mut source = error.source();
+                while let Some(error) = source {
+                    write!(f, ": {error}")?;
+                    source = error.source();
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+fn refused<E: std::error::Error + Send + Sync + 'static>(what: &'static str) -> impl FnOnce(E) -> LoadError {
+    move |error| LoadError::Refused(what, Box::new(error))
+}
+
+/// The loaded programs. Dropping this ends them.
+pub struct Programs {
+    // Keeps programs and links.
+    _bpf: Ebpf,
+    program: OwnedFd,
+    ring: RingBuf<MapData>,
+    files: Array<MapData, File>,
+    spaces: HashMap<MapData, u32, [u8; size_of::<Space>()]>,
+    counters: PerCpuArray<MapData, u64>,
+    counts: OwnedFd,
+    chunks: Chunks,
+    /// Tables that are loaded, by the number of their file.
+    loaded: FxHashMap<u32, Loaded>,
+    /// What was taken away, and when.
+    leaving: VecDeque<(Instant, Place)>,
+    counting: bool,
+    damaged: u64,
+}
+
+struct Loaded {
+    place: Place,
+    file: File,
+}
+
+impl Programs {
+    /// Loads the programs and starts those that watch processes. Samples come once events are attached.
+    pub fn load(options: Options) -> Result<Self, LoadError> {
+        let host = Host::read();
+        support(&host).map_err(LoadError::Unsupported)?;
+        let btf = Btf::from_sys_fs().map_err(refused("to show its types"))?;
+        let cpus = host.cpus.iter().max().map_or(1, |&last| last.saturating_add(1));
+        let ring = cpus.saturating_mul(RING.0).clamp(RING.1, RING.2).next_power_of_two();
+        let counting = u32::from(options.counting);
+        let mut bpf = EbpfLoader::new()
+            .btf(Some(&btf))
+            .override_global("counting", &counting, true)
+            .override_global("ring_bytes", &ring, true)
+            .map_max_entries("ring", ring)
+            .map_max_entries("drafts", cpus)
+            .allow_unsupported_maps()
+            .load(OBJECT)
+            .map_err(refused("maps"))?;
+        for (name, event) in [
+            ("on_exec", "sched_process_exec"),
+            ("on_fork", "sched_process_fork"),
+            ("on_exit", "sched_process_exit"),
+        ] {
+            let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
+            let program: &mut BtfTracePoint = program.try_into().map_err(refused("a program"))?;
+            program.load(event, &btf).map_err(refused("a program"))?;
+            program.attach().map_err(refused("a program at a tracepoint"))?;
+        }
+        let program = bpf.program_mut("sample").ok_or_else(|| missing("sample"))?;
+        let program: &mut PerfEvent = program.try_into().map_err(refused("the sampling program"))?;
+        program.load().map_err(refused("the sampling program"))?;
+        let program = program.fd().map_err(refused("the sampling program"))?;
+        let program = program.as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?;
+        let chunks = match take(&mut bpf, "chunks")? {
+            Map::ArrayOfMaps(map) => {
+                map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?
+            }
+            _ => return Err(missing("chunks")),
+        };
+        let counts = match take(&mut bpf, "counts")? {
+            Map::HashMap(map) => map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?,
+            _ => return Err(missing("counts")),
+        };
+        Ok(Self {
+            program,
+            ring: take(&mut bpf, "ring")?.try_into().map_err(refused("a map"))?,
+            spaces: take(&mut bpf, "spaces")?.try_into().map_err(refused("a map"))?,
+            files: take(&mut bpf, "files")?.try_into().map_err(refused("a map"))?,
+            counters: take(&mut bpf, "counters")?.try_into().map_err(refused("a map"))?,
+            counts,
+            chunks: Chunks::new(chunks, options.table_memory),
+            loaded: FxHashMap::default(),
+            leaving: VecDeque::new(),
+            counting: options.counting,
+            damaged: 0,
+            _bpf: bpf,
+        })
+    }
+
+    fn counter(&self, index: u32) -> u64 {
+        self.counters.get(&index, 0).map_or(0, |values| values.iter().sum())
+    }
+
+    /// Loads the table of a file. Returns the state that the file is in then.
+    fn load_table(&mut self, number: u32, lent: Option<&Lent<'_>>) -> io::Result<u32> {
+        let Some(lent) = lent else { return Ok(STATE_UNKNOWN) };
+        let Some(mut table) = loadable(lent) else { return Ok(STATE_NONE) };
+        let place = match self.chunks.put(&table.bytes)? {
+            Some(place) => place,
+            None => {
+                self.evict();
+                return Ok(STATE_UNKNOWN);
+            }
+        };
+        let at = place.bytes.start as u32;
+        let file = &mut table.file;
+        (file.chunk, file.state) = (place.chunk, STATE_ASKED);
+        (file.rules_at, file.pages_at, file.rows_at) = (at, file.pages_at + at, file.rows_at + at);
+        // All else is there before the state says so.
+        self.files.set(number, *file, 0).map_err(io::Error::other)?;
+        file.state = STATE_READY;
+        self.files.set(number, *file, 0).map_err(io::Error::other)?;
+        self.loaded.insert(number, Loaded { place, file: *file });
+        Ok(STATE_READY)
+    }
+
+    /// Takes away the tables that were used least, half of the memory. They come back when they are wanted.
+    fn evict(&mut self) {
+        let mut numbers: Vec<(u32, u32)> = Vec::new();
+        for &number in self.loaded.keys() {
+            let used = self.files.get(&number, 0).map_or(0, |file| file.used);
+            numbers.push((used, number));
+        }
+        numbers.sort_unstable();
+        let goal = self.chunks.bytes() / 2;
+        let mut freed = 0;
+        for (_, number) in numbers {
+            if freed >= goal {
+                break;
+            }
+            let Some(Loaded { place, file }) = self.loaded.remove(&number) else { continue };
+            let _ = self.files.set(number, File { state: STATE_UNKNOWN, ..file }, 0);
+            freed += place.bytes.len();
+            self.leaving.push_back((Instant::now(), place));
+        }
+    }
+}
+
+fn missing(name: &'static str) -> LoadError {
+    LoadError::Refused(name, "it is not in the object".into())
+}
+
+fn take(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadError> {
+    bpf.take_map(name).ok_or_else(|| missing(name))
+}
+
+impl Assistant for Programs {
+    fn program(&self) -> BorrowedFd<'_> {
+        self.program.as_fd()
+    }
+
+    fn wakes(&self) -> BorrowedFd<'_> {
+        self.ring.as_fd()
+    }
+
+    fn take(&mut self, into: &mut Messages) {
+        while let Some(item) = self.ring.next() {
+            if messages::read(&item, into).is_none() {
+                self.damaged += 1;
+            }
+        }
+        while let Some((since, _)) = self.leaving.front()
+            && since.elapsed() > GRACE
+            && let Some((_, place)) = self.leaving.pop_front()
+        {
+            self.chunks.give_back(place);
+        }
+    }
+
+    fn take_counts(&mut self, each: &mut dyn FnMut(Counted)) {
+        if !self.counting {
+            return;
+        }
+        let mut keys = vec![CountKey::default(); BATCH];
+        let mut values = vec![Count::default(); BATCH];
+        let mut position = None;
+        while let Ok((taken, more)) = sys::take(self.counts.as_fd(), &mut position, &mut keys, &mut values) {
+            for (key, count) in keys.iter().zip(&values).take(taken) {
+                each(Counted {
+                    key: key.key,
+                    pid: key.pid,
+                    tid: key.tid,
+                    samples: count.samples,
+                    period: count.period,
+                    time_ns: count.time_ns,
+                });
+            }
+            if !more {
+                break;
+            }
+        }
+    }
+
+    fn supply(&mut self, number: u32, lent: Option<Lent<'_>>) {
+        let state = self.load_table(number, lent.as_ref()).unwrap_or(STATE_NONE);
+        if state != STATE_READY {
+            let _ = self.files.set(number, File { state, ..File::default() }, 0);
+        }
+    }
+
+    fn forget(&mut self, pid: u32) {
+        // There may be none.
+        let _ = self.spaces.remove(&pid);
+    }
+
+    fn handed_over(&self) -> HandedOver {
+        let why = |why: u32| self.counter(COUNTER_WHY + why);
+        HandedOver {
+            walked: self.counter(COUNTER_WALKED),
+            others: self.counter(COUNTER_OTHERS),
+            reasons: vec![
+                ("in a mapping not known yet", why(WHY_UNMAPPED)),
+                ("in memory without a file", why(WHY_ANONYMOUS)),
+                ("in a file without a table yet", why(WHY_NO_TABLE)),
+                ("by rules that take more", why(WHY_ODD)),
+                ("on stack memory not readable", why(WHY_UNREADABLE) + why(WHY_NO_REGISTER)),
+                ("on a stack that does not advance", why(WHY_NOT_ADVANCING)),
+                ("on a stack too deep", why(WHY_TOO_DEEP)),
+                ("in the middle of an exec", why(WHY_EXEC)),
+                ("while the ring was full", self.counter(COUNTER_RING_FULL)),
+            ],
+            table_bytes: self.chunks.bytes() as u64,
+            damaged: self.damaged,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Messages of the programs, from the bytes of the ring.
+
+use plumb_capture_perf::{Message, Messages, WalkedSample};
+
+use crate::wire::{self, MESSAGE_SAMPLE, MESSAGE_WANT, SAMPLE_IN_KERNEL, SAMPLE_NO_USER};
+
+/// Reads numbers off the front of a message.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn u32(&mut self) -> Option<u32> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_ne_bytes(*bytes))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_ne_bytes(*bytes))
+    }
+
+    fn head(&mut self) -> Option<wire::Head> {
+        Some(wire::Head {
+            kind: self.u32()?,
+            cpu: self.u32()?,
+            time_ns: self.u64()?,
+            pid: self.u32()?,
+            tid: self.u32()?,
+        })
+    }
+}
+
+/// Adds a message to the others. `None`: it makes no sense.
+pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
+    let mut reader = Reader(bytes);
+    let head = reader.head()?;
+    match head.kind {
+        MESSAGE_SAMPLE => {
+            let (period, key) = (reader.u64()?, reader.u64()?);
+            let (user, kernel) = (reader.u32()?, reader.u32()?);
+            let (flags, _zero) = (reader.u32()?, reader.u32()?);
+            let words = usize::try_from(u64::from(user) + u64::from(kernel)).ok()?;
+            let frames =
+                reader.0.get(..8 * words)?.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+            let begin = messages.frames.len();
+            messages.frames.extend(frames);
+            messages.list.push(Message::Sample(WalkedSample {
+                time_ns: head.time_ns,
+                cpu: head.cpu,
+                pid: head.pid,
+                tid: head.tid,
+                period,
+                key,
+                in_kernel: flags & SAMPLE_IN_KERNEL != 0,
+                has_user: flags & SAMPLE_NO_USER == 0,
+                user: begin..begin + user as usize,
+                kernel: begin + user as usize..begin + words,
+            }));
+        }
+        MESSAGE_WANT => {
+            let (address, file) = (reader.u64()?, reader.u32()?);
+            messages.list.push(Message::Want { time_ns: head.time_ns, pid: head.pid, address, file });
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_messages_are_refused() {
+        let mut bytes = Vec::new();
+        bytes.extend(MESSAGE_SAMPLE.to_ne_bytes());
+        bytes.extend([0; 36]);
+        bytes.extend([2_u32, 1, SAMPLE_IN_KERNEL, 0].iter().flat_map(|word| word.to_ne_bytes()));
+        bytes.extend([10_u64, 20, 30].iter().flat_map(|word| word.to_ne_bytes()));
+        let mut messages = Messages::default();
+        for length in 0..bytes.len() {
+            assert_eq!(read(&bytes[..length], &mut messages), None);
+        }
+        assert_eq!(read(&bytes, &mut messages), Some(()));
+        let [Message::Sample(sample)] = &messages.list[..] else { panic!("a sample was sent") };
+        assert_eq!(messages.frames[sample.user.clone()], [10, 20]);
+        assert_eq!(messages.frames[sample.kernel.clone()], [30]);
+        assert!(sample.in_kernel && sample.has_user);
+    }
+}

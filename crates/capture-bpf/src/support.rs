@@ -1,0 +1,113 @@
+//! Whether the programs can run here, and if not, what is in the way.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use plumb_capture_perf::{CAP_PERFMON, CAP_SYS_ADMIN, Host};
+
+/// Bit of CAP_BPF.
+pub const CAP_BPF: u32 = 39;
+/// The oldest kernel that has what the programs use: BPF's own allocator, which works in interrupts.
+const OLDEST: (u32, u32) = (6, 1);
+/// Types of the kernel, by which the programs find their way in its structures.
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+/// Inode of the first pid namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Why stacks can't be walked in the kernel here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsupported {
+    /// Tables and registers are those of x86_64.
+    Architecture,
+    /// The kernel is too old: its release.
+    Kernel(String),
+    /// The kernel does not show its types.
+    NoBtf,
+    /// These capabilities are missing.
+    Capabilities(Vec<&'static str>),
+    /// The kernel is locked down.
+    Lockdown,
+    /// The recorder counts processes otherwise than the kernel.
+    PidNamespace,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unsupported::Architecture => f.write_str("stacks are walked in the kernel on x86_64 only"),
+            Unsupported::Kernel(release) => {
+                write!(f, "it takes Linux {}.{} or newer, this is {release}", OLDEST.0, OLDEST.1)
+            }
+            Unsupported::NoBtf => write!(f, "the kernel shows no types ({BTF}; CONFIG_DEBUG_INFO_BTF)"),
+            Unsupported::Capabilities(names) => write!(f, "it takes {}: run as root", names.join(" and ")),
+            Unsupported::Lockdown => {
+                f.write_str("the kernel is locked down to confidentiality (/sys/kernel/security/lockdown)")
+            }
+            Unsupported::PidNamespace => {
+                f.write_str("it does not work in a pid namespace: run it on the host (docker run --pid=host)")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+/// Whether programs can be loaded, as far as can be told without trying.
+pub fn support(host: &Host) -> Result<(), Unsupported> {
+    if !cfg!(target_arch = "x86_64") {
+        return Err(Unsupported::Architecture);
+    }
+    if release(&host.kernel).is_none_or(|release| release < OLDEST) {
+        return Err(Unsupported::Kernel(host.kernel.clone()));
+    }
+    if !Path::new(BTF).exists() {
+        return Err(Unsupported::NoBtf);
+    }
+    let missing = missing(host);
+    if !missing.is_empty() {
+        return Err(Unsupported::Capabilities(missing));
+    }
+    let lockdown = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
+    if lockdown.contains("[confidentiality]") {
+        return Err(Unsupported::Lockdown);
+    }
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    if namespace != Path::new(FIRST_PID_NAMESPACE) {
+        return Err(Unsupported::PidNamespace);
+    }
+    Ok(())
+}
+
+fn missing(host: &Host) -> Vec<&'static str> {
+    if host.has(CAP_SYS_ADMIN) {
+        return Vec::new();
+    }
+    let wanted = [("CAP_BPF", CAP_BPF), ("CAP_PERFMON", CAP_PERFMON)];
+    wanted.into_iter().filter(|&(_, bit)| !host.has(bit)).map(|(name, _)| name).collect()
+}
+
+fn release(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_is_in_the_way() {
+        let host =
+            |kernel: &str, capabilities: u64| Host { kernel: kernel.into(), capabilities, ..Host::default() };
+        assert_eq!(
+            support(&host("5.10.0-8-amd64", u64::MAX)),
+            Err(Unsupported::Kernel("5.10.0-8-amd64".into()))
+        );
+        assert_eq!(support(&host("", u64::MAX)), Err(Unsupported::Kernel(String::new())));
+        assert_eq!(missing(&host("6.18.1", 1 << CAP_PERFMON)), ["CAP_BPF"]);
+        assert_eq!(missing(&host("6.18.1", 1 << CAP_SYS_ADMIN)), [""; 0]);
+        assert_eq!(release("6.1.0-18-amd64"), Some((6, 1)));
+        assert_eq!(release("6"), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! `bpf(2)` for what `aya` has no call for, and memory shared with a map of the kernel's.
+//!
+//! Structures: `union bpf_attr` in include/uapi/linux/bpf.h.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+const MAP_CREATE: libc::c_long = 0;
+const MAP_UPDATE_ELEM: libc::c_long = 2;
+const MAP_LOOKUP_AND_DELETE_BATCH: libc::c_long = 25;
+
+const MAP_TYPE_ARRAY: u32 = 2;
+/// The map's values can be mapped.
+const F_MMAPABLE: u32 = 1 << 10;
+
+/// The fields of `union bpf_attr` for `MAP_CREATE`.
+#[repr(C)]
+struct Create {
+    map_type: u32,
+    key_size: u32,
+    value_size: u32,
+    max_entries: u32,
+    flags: u32,
+    zero: u32,
+}
+
+/// Likewise for `MAP_UPDATE_ELEM`.
+#[repr(C)]
+struct Update {
+    map: u32,
+    zero: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+/// Likewise for `MAP_LOOKUP_AND_DELETE_BATCH`.
+#[repr(C)]
+struct Batch {
+    from: u64,
+    to: u64,
+    keys: u64,
+    values: u64,
+    count: u32,
+    map: u32,
+    element_flags: u64,
+    flags: u64,
+}
+
+/// Calls `bpf(2)`.
+///
+/// # Safety
+/// `attr` must be what `command` takes, and its addresses those of memory of the sizes that the map has.
+unsafe fn bpf<T>(command: libc::c_long, attr: &mut T) -> io::Result<i32> {
+    // SAFETY: the kernel reads and writes no more than the size of `attr`, and what it points at, see above.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attr, size_of::<T>()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(i32::try_from(result).unwrap_or(0)) }
+}
+
+/// Makes an array map of one value of `size` bytes that can be mapped.
+pub(crate) fn create_mappable(size: u32) -> io::Result<OwnedFd> {
+    let mut attr = Create {
+        map_type: MAP_TYPE_ARRAY,
+        key_size: 4,
+        value_size: size,
+        max_entries: 1,
+        flags: F_MMAPABLE,
+        zero: 0,
+    };
+    // SAFETY: this is what MAP_CREATE takes; there are no addresses in it.
+    let fd = unsafe { bpf(MAP_CREATE, &mut attr) }?;
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sets the element `key` of a map whose keys and values have four bytes each.
+pub(crate) fn update_u32(map: BorrowedFd<'_>, key: u32, value: u32) -> io::Result<()> {
+    let address = |word: &u32| (&raw const *word).addr() as u64;
+    let map = map.as_raw_fd() as u32;
+    let mut attr = Update { map, zero: 0, key: address(&key), value: address(&value), flags: 0 };
+    // SAFETY: this is what MAP_UPDATE_ELEM takes; key and value live until after the call, and the kernel reads four
+    // bytes of each, as the caller says.
+    unsafe { bpf(MAP_UPDATE_ELEM, &mut attr) }.map(drop)
+}
+
+/// Takes elements out of a hash map whose keys and values have the sizes of `K` and `V`: at most as many as `keys` and `values`
+/// have room for. Returns how many, and whether there may be more. `position` says where to go on.
+pub(crate) fn take<K: aya::Pod, V: aya::Pod>(
+    map: BorrowedFd<'_>,
+    position: &mut Option<u64>,
+    keys: &mut [K],
+    values: &mut [V],
+) -> io::Result<(usize, bool)> {
+    let from = position.unwrap_or(0);
+    let mut to = 0_u64;
+    let room = keys.len().min(values.len());
+    let mut attr = Batch {
+        from: if position.is_some() { (&raw const from).addr() as u64 } else { 0 },
+        to: (&raw mut to).expose_provenance() as u64,
+        keys: keys.as_mut_ptr().expose_provenance() as u64,
+        values: values.as_mut_ptr().expose_provenance() as u64,
+        count: u32::try_from(room).unwrap_or(u32::MAX),
+        map: map.as_raw_fd() as u32,
+        element_flags: 0,
+        flags: 0,
+    };
+    // SAFETY: this is what MAP_LOOKUP_AND_DELETE_BATCH takes; the kernel writes no more than `count` keys and values, for which
+    // there is room, and any bytes are values of plain types; a position is a number of four bytes.
+    let result = unsafe { bpf(MAP_LOOKUP_AND_DELETE_BATCH, &mut attr) };
+    let taken = (attr.count as usize).min(room);
+    match result {
+        Ok(_) => {
+            *position = Some(to);
+            Ok((taken, true))
+        }
+        // The end of the map, after so many.
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok((taken, false)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The values of an array map, mapped (BPF_F_MMAPABLE).
+#[derive(Debug)]
+pub(crate) struct Shared {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone; the kernel's programs only read it.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    /// Maps the first `len` bytes of the array `map`.
+    pub fn map(map: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let base = unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(std::ptr::null_mut(), len, protection, libc::MAP_SHARED, map.as_raw_fd(), 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { base, len })
+    }
+
+    /// Copies `bytes` to the place `at`. Returns whether there was room.
+    pub fn write(&mut self, at: usize, bytes: &[u8]) -> bool {
+        if at.checked_add(bytes.len()).is_none_or(|end| end > self.len) {
+            return false;
+        }
+        // SAFETY: the target is within the mapping (checked above), which is ours to write; `bytes` is other memory, as
+        // nobody gets a slice of the mapping. Programs may read it meanwhile: they check every place that they read
+        // from it, and are told of it only afterwards.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr().add(at), bytes.len()) };
+        true
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping that `map` made, and nothing refers to it any more.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}

@@ -1,0 +1,115 @@
+//! A file's table as the programs in the kernel read it.
+//!
+//! The rules, pages and rows are those of `plumb_unwind::table`, of all addresses. Two kinds of rows that such a table calls odd
+//! get kinds of their own, because nearly every program has them: stubs of procedure linkage tables, and the code that
+//! returns from a signal handler. Both are told by what their expressions say, not by where they are.
+
+use plumb_capture_perf::Lent;
+use plumb_unwind::rule::{Kind, Rule};
+use plumb_unwind::table::Table;
+use plumb_unwind::{CfaRule, Module, RegisterRule, Row, x86_64};
+
+use crate::wire::{File, KIND_PLT, KIND_SIGNAL, Segment};
+
+/// The header of a table's bytes (`plumb_unwind::table`).
+const HEADER: usize = 64;
+/// No rule has a number above this.
+const MAX_RULES: usize = 0xffff;
+
+/// A table and what is to be known of it; places are from the beginning of `bytes`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Loadable {
+    pub bytes: Vec<u8>,
+    pub file: File,
+}
+
+/// Makes the table of a file. `None` if it has none that would help.
+pub(crate) fn loadable(lent: &Lent<'_>) -> Option<Loadable> {
+    let mut segments = [Segment::default(); 2];
+    if lent.segments.is_empty() || lent.segments.len() > segments.len() {
+        return None;
+    }
+    for (to, from) in segments.iter_mut().zip(&lent.segments) {
+        let begin = from.offset;
+        *to = Segment {
+            begin,
+            end: begin.saturating_add(from.size),
+            delta: from.address.wrapping_sub(from.offset),
+        };
+    }
+    let table = Table::of_all(lent.module).ok()?;
+    let file = File { segments, ..File::default() };
+    Some(with_known_kinds(&table, lent.module, file))
+}
+
+/// The bytes of a table without their header, with rules for what is odd and known.
+fn with_known_kinds<B: AsRef<[u8]>>(table: &Table, module: &Module<B>, mut file: File) -> Loadable {
+    let all = table.to_bytes();
+    let u64_at =
+        |at: usize| all.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let body = all.get(HEADER..).unwrap_or_default();
+    let (rules, rest) = body.split_at(8 * table.rules().len());
+    let mut rules = rules.to_vec();
+    let (pages, rows) = rest.split_at(rest.len().saturating_sub(4 * table.rows()));
+    let mut rows = rows.to_vec();
+    let odd = Rule::only(Kind::Odd);
+    let known =
+        table.iter().enumerate().filter(|&(_, (_, rule))| rule == odd).filter_map(|(index, (at, _))| {
+            let row = module.row(at).ok()??;
+            Some((index, known_kind(&row, module)?))
+        });
+    for (index, rule) in known.collect::<Vec<_>>() {
+        let number = match rules.as_chunks::<8>().0.iter().position(|other| *other == rule) {
+            Some(number) => number,
+            None if rules.len() / 8 >= MAX_RULES => continue,
+            None => {
+                rules.extend(rule);
+                rules.len() / 8 - 1
+            }
+        };
+        if let Some(row) = rows.get_mut(4 * index..4 * index + 2) {
+            row.copy_from_slice(&(number as u16).to_le_bytes());
+        }
+    }
+    (file.base, file.end) = (u64_at(16), u64_at(24));
+    file.pages_at = rules.len() as u32;
+    file.rows_at = file.pages_at + pages.len() as u32;
+    file.pages = pages.len() as u32 / 4;
+    file.rows = rows.len() as u32 / 4;
+    Loadable { bytes: [&rules[..], pages, &rows[..]].concat(), file }
+}
+
+/// The rule of an odd row whose kind the programs know.
+fn known_kind<B: AsRef<[u8]>>(row: &Row, module: &Module<B>) -> Option<[u8; 8]> {
+    let CfaRule::Expression(cfa) = row.cfa else { return None };
+    let cfa = module.expression(row, cfa);
+    let saved = |register, expected: &[u8]| match row.register(register) {
+        RegisterRule::Expression(expression) => module.expression(row, expression) == expected,
+        _ => false,
+    };
+    // glibc's __restore_rt (sysdeps/unix/sysv/linux/x86_64/libc_sigaction.c): all registers are relative to rsp.
+    const SIGNAL_CFA: &[u8] = &[0x77, 0xa0, 0x01, 0x06];
+    if row.is_signal
+        && cfa == SIGNAL_CFA
+        && saved(x86_64::RIP, &[0x77, 0xa8, 0x01])
+        && saved(x86_64::RBP, &[0x77, 0xf8, 0x00])
+    {
+        return Some(bytes(KIND_SIGNAL, 0));
+    }
+    // What linkers write for .plt: rsp + 8 + ((rip & 15) >= 11 ? 8 : 0); 10 where stubs begin with endbr64.
+    let [0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, literal @ 0x30..=0x3f, 0x2a, 0x33, 0x24, 0x22] = *cfa else {
+        return None;
+    };
+    let is_plain = row.register(x86_64::RIP) == RegisterRule::Offset(-8)
+        && matches!(row.register(x86_64::RBP), RegisterRule::Unspecified | RegisterRule::SameValue)
+        && !row.is_signal;
+    is_plain.then(|| bytes(KIND_PLT, u32::from(literal - 0x30)))
+}
+
+fn bytes(kind: u32, value: u32) -> [u8; 8] {
+    (u64::from(kind) | 0xff << 8 | u64::from(value) << 32).to_le_bytes()
+}
+
+#[cfg(test)]
+#[path = "walker_tests.rs"]
+mod tests;

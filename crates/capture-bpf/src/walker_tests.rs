@@ -1,0 +1,258 @@
+//! The walker of the kernel's programs, compiled for user space, finds what `plumb_unwind::walk` finds: on stacks that a program
+//! recorded of itself, with the tables as they are loaded. Takes no privilege.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use plumb_capture_perf::{CodeSegment, Lent};
+use plumb_process::{Elf, FileOffset, parse_maps};
+use plumb_unwind::{
+    Avma, Cache, CodeMap, End, Located, Memory, Module, ReadError, Registers, Section, Sections, Svma,
+    Walked, walk,
+};
+
+use crate::tables::loadable;
+use crate::wire::{
+    FILE_FIRST, FRAME_NO_RETURN, MAX_FRAMES, MAX_MAPPINGS, Mapping, STATE_READY, WHY_NO_TABLE, WHY_ODD,
+    WHY_ROOT, WHY_UNMAPPED,
+};
+
+/// A file of the program, as both walkers see it.
+struct Code {
+    module: Module<Vec<u8>>,
+    segments: Vec<CodeSegment>,
+}
+
+struct Mapped {
+    start: u64,
+    end: u64,
+    offset: u64,
+    file: Option<usize>,
+}
+
+struct Sample {
+    registers: [u64; 17],
+    stack: Vec<u8>,
+}
+
+struct Recorded {
+    files: Vec<Code>,
+    mappings: Vec<Mapped>,
+    samples: Vec<Sample>,
+    /// The samples as they were written.
+    bytes: Vec<u8>,
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/walker").join(name)
+}
+
+fn folder() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("plumb-walker-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
+
+fn compile(name: &str, folder: &Path, options: &[&str]) -> PathBuf {
+    let program = folder.join(name.trim_end_matches(".c"));
+    let include = format!("-I{}", Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf").display());
+    let status =
+        Command::new("cc").args(options).arg(include).arg("-o").arg(&program).arg(source(name)).status();
+    assert!(status.expect("cc is there").success(), "{name} compiles");
+    program
+}
+
+fn word(bytes: &mut &[u8]) -> u64 {
+    let (word, rest) = bytes.split_first_chunk().expect("the file is whole");
+    *bytes = rest;
+    u64::from_ne_bytes(*word)
+}
+
+fn code(path: &Path) -> Option<Code> {
+    let file = std::fs::File::open(path).ok()?;
+    let elf = Elf::read(&file).ok()?;
+    let sections = elf.unwind_sections(&file);
+    let section =
+        |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
+    let module = Module::new(Sections {
+        eh_frame: sections.eh_frame.map(section),
+        eh_frame_hdr: sections.eh_frame_hdr.map(section),
+        text: sections.text.map(Svma),
+        got: sections.got.map(Svma),
+        ..Sections::default()
+    });
+    let segment =
+        |(address, offset, size): (u64, FileOffset, u64)| CodeSegment { address, offset: offset.0, size };
+    Some(Code { module, segments: elf.code().map(segment).collect() })
+}
+
+fn record(program: &Path, folder: &Path) -> Recorded {
+    let file = folder.join("stacks");
+    let status = Command::new(program).arg(&file).status();
+    assert!(status.expect("the program runs").success());
+    let bytes = std::fs::read(&file).expect("it wrote its stacks");
+    let mut rest = &bytes[..];
+    let mut samples = Vec::new();
+    loop {
+        let mut registers = [0; 17];
+        registers.iter_mut().for_each(|register| *register = word(&mut rest));
+        let words = word(&mut rest) as usize;
+        if registers[16] == 0 {
+            break;
+        }
+        let (stack, after) = rest.split_at(8 * words);
+        rest = after;
+        samples.push(Sample { registers, stack: stack.to_vec() });
+    }
+    let samples_end = bytes.len() - rest.len();
+    let (mut files, mut mappings, mut known) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for line in parse_maps(rest).filter(|line| line.executable) {
+        let path = PathBuf::from(String::from_utf8_lossy(line.path).into_owned());
+        let file = known.get(&path).copied().or_else(|| {
+            files.push(code(&path)?);
+            Some(files.len() - 1)
+        });
+        if let Some(file) = file {
+            known.insert(path, file);
+        }
+        mappings.push(Mapped { start: line.start, end: line.end, offset: line.offset, file });
+    }
+    Recorded { files, mappings, samples, bytes: bytes[..samples_end].to_vec() }
+}
+
+impl CodeMap for Recorded {
+    type Bytes = Vec<u8>;
+
+    fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
+        let Some(mapping) = self.mappings.iter().find(|m| (m.start..m.end).contains(&pc.0)) else {
+            return Located::Unmapped;
+        };
+        let Some(file) = mapping.file.map(|file| &self.files[file]) else { return Located::NoInfo };
+        let offset = pc.0 - mapping.start + mapping.offset;
+        let inside = |s: &&CodeSegment| (s.offset..s.offset + s.size).contains(&offset);
+        match file.segments.iter().find(inside) {
+            Some(s) => Located::Module {
+                module: &file.module,
+                bias: pc.0.wrapping_sub(offset - s.offset + s.address),
+            },
+            None => Located::NoInfo,
+        }
+    }
+}
+
+struct Stack<'a>(u64, &'a [u8]);
+
+impl Memory for Stack<'_> {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        let offset = usize::try_from(at.0.wrapping_sub(self.0)).map_err(|_| ReadError::Unreadable)?;
+        let bytes = self.1.get(offset..).and_then(<[u8]>::first_chunk).ok_or(ReadError::Unreadable)?;
+        Ok(u64::from_ne_bytes(*bytes))
+    }
+}
+
+/// What the walker in C gets to read.
+fn input(recorded: &Recorded) -> Vec<u8> {
+    let mut input = (recorded.files.len() as u64).to_ne_bytes().to_vec();
+    for Code { module, segments } in &recorded.files {
+        let lent = Lent { module, segments: segments.clone() };
+        let mut table = loadable(&lent).expect("each file has a table");
+        table.file.state = STATE_READY;
+        let file = &table.file;
+        for word in [file.state, file.chunk] {
+            input.extend(word.to_ne_bytes());
+        }
+        input.extend(file.base.to_ne_bytes());
+        input.extend(file.end.to_ne_bytes());
+        for word in [file.rules_at, file.pages_at, file.rows_at, file.pages, file.rows, file.used] {
+            input.extend(word.to_ne_bytes());
+        }
+        for segment in &file.segments {
+            [segment.begin, segment.end, segment.delta]
+                .iter()
+                .for_each(|word| input.extend(word.to_ne_bytes()));
+        }
+        input.extend((table.bytes.len() as u64).to_ne_bytes());
+        input.extend(table.bytes);
+    }
+    let mut mappings = vec![Mapping::default(); MAX_MAPPINGS as usize];
+    for (to, from) in mappings.iter_mut().zip(&recorded.mappings) {
+        let file = from.file.map_or(0, |file| file as u32 + FILE_FIRST);
+        let pages = ((from.end - from.start) >> 12) as u32;
+        *to = Mapping { start: from.start, offset: from.offset, pages, file };
+    }
+    input.extend([0; 24]);
+    input.extend([0; crate::wire::HINTS as usize]);
+    for mapping in mappings {
+        input.extend(mapping.start.to_ne_bytes());
+        input.extend(mapping.offset.to_ne_bytes());
+        input.extend(mapping.pages.to_ne_bytes());
+        input.extend(mapping.file.to_ne_bytes());
+    }
+    input.extend(&recorded.bytes);
+    input
+}
+
+fn in_c(walker: &Path, recorded: &Recorded) -> Vec<(u32, Vec<u64>)> {
+    let mut child =
+        Command::new(walker).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the walker runs");
+    let mut stdin = child.stdin.take().expect("its input is a pipe");
+    let input = input(recorded);
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().expect("the walker ends");
+    writer.join().expect("no panic").expect("it read everything");
+    assert!(output.status.success(), "{:?}", output.status);
+    let mut rest = &output.stdout[..];
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        let (why, count) = (word(&mut rest), word(&mut rest));
+        found.push((why as u32, (0..count).map(|_| word(&mut rest)).collect()));
+    }
+    found
+}
+
+#[test]
+fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
+    let folder = folder();
+    let walker =
+        compile("walker.c", &folder, &["-O1", "-g", "-fsanitize=undefined", "-fno-sanitize-recover"]);
+    for options in [&["-O2", "-fomit-frame-pointer"][..], &["-O1", "-fno-omit-frame-pointer", "-static"][..]]
+    {
+        let recorded = record(&compile("sampled.c", &folder, options), &folder);
+        let found = in_c(&walker, &recorded);
+        assert_eq!(found.len(), recorded.samples.len());
+        let (mut cache, mut frames) = (Cache::default(), Vec::new());
+        let (mut rooted, mut with_signal) = (0, 0);
+        for (sample, (why, in_c)) in recorded.samples.iter().zip(&found) {
+            let mut registers = Registers::new(sample.registers[16], sample.registers[7]);
+            (0..16).for_each(|number| registers.set(number, sample.registers[usize::from(number)]));
+            let mut memory = Stack(sample.registers[7], &sample.stack);
+            let end = walk(&recorded, &mut memory, &mut cache, &registers, MAX_FRAMES as usize, &mut frames);
+            let mark =
+                |frame: &Walked| if frame.is_return { frame.pc.0 } else { frame.pc.0 | FRAME_NO_RETURN };
+            let in_rust: Vec<u64> = frames.iter().map(mark).collect();
+            // As far as it got: what ends early is walked in user space.
+            assert_eq!(in_c[..], in_rust[..in_c.len().min(in_rust.len())], "{why} {end:?}");
+            if *why == WHY_ROOT {
+                assert_eq!((in_c.len(), end), (in_rust.len(), End::Root));
+                rooted += 1;
+                with_signal += u32::from(in_rust[1..].iter().any(|frame| frame & FRAME_NO_RETURN != 0));
+            } else {
+                assert!(
+                    [WHY_ODD, WHY_UNMAPPED, WHY_NO_TABLE].contains(why) || end != End::Root,
+                    "{why} {end:?}"
+                );
+            }
+        }
+        let all = recorded.samples.len();
+        println!("{options:?}: {rooted} of {all} to the root, {with_signal} through a handler");
+        assert!(
+            rooted * 100 >= all * 98,
+            "{rooted} of {all}: {:?}",
+            found.iter().map(|f| f.0).collect::<Vec<_>>()
+        );
+        assert!(with_signal > 10, "{with_signal} stacks through a signal handler");
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+}

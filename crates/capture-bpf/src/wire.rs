@@ -1,0 +1,249 @@
+//! What the programs in the kernel and the recorder share: maps' keys and values, and the messages of the ring.
+//!
+//! `cargo run -p xtask -- codegen` turns this file into `bpf/wire.h`; CI checks that it did. So there are only
+//! constants and `#[repr(C)]` structures of integers, arrays of them and each other here, without hidden padding.
+
+/// The most user frames of a stack; a power of two.
+pub const MAX_FRAMES: u32 = 4096;
+/// The most kernel frames of a stack.
+pub const MAX_KERNEL_FRAMES: u32 = 127;
+/// Bytes of one piece of the memory for tables; a power of two. No table spans two.
+pub const CHUNK_BYTES: u32 = 8388608;
+/// The most such pieces.
+pub const MAX_CHUNKS: u32 = 64;
+/// Mappings that are remembered of one process; a power of two.
+pub const MAX_MAPPINGS: u32 = 64;
+/// Places in [`Space::hints`]; a power of two.
+pub const HINTS: u32 = 128;
+/// Processes whose mappings are remembered.
+pub const MAX_SPACES: u32 = 4096;
+/// Files that are told apart. Those beyond are walked in user space.
+pub const MAX_FILES: u32 = 8192;
+/// Distinct stacks that are counted at one time.
+pub const MAX_COUNTS: u32 = 16384;
+
+/// Number of no file: memory without one, or one too many.
+pub const FILE_NONE: u32 = 0;
+/// Number of the vdso.
+pub const FILE_VDSO: u32 = 1;
+/// The first number for a file.
+pub const FILE_FIRST: u32 = 2;
+
+/// A kind of rule beside those of `plumb_unwind::rule::Kind`: the stub of a procedure linkage table, which has pushed a word
+/// once the low four bits of the program counter are `value` or more.
+pub const KIND_PLT: u32 = 64;
+/// Likewise: the code that returns from a signal handler, where the stack pointer points at a `struct ucontext`.
+pub const KIND_SIGNAL: u32 = 65;
+
+/// State of a file: nobody has asked for its table.
+pub const STATE_UNKNOWN: u32 = 0;
+/// Its table was asked for.
+pub const STATE_ASKED: u32 = 1;
+/// Its table is there.
+pub const STATE_READY: u32 = 2;
+/// It has none.
+pub const STATE_NONE: u32 = 3;
+
+/// Kind of a message: a sample with its stack.
+pub const MESSAGE_SAMPLE: u32 = 1;
+/// Kind of a message: a table is wanted.
+pub const MESSAGE_WANT: u32 = 2;
+
+/// Flag of a sample: it was taken in the kernel.
+pub const SAMPLE_IN_KERNEL: u32 = 1;
+/// Flag of a sample: the task has no user part by nature.
+pub const SAMPLE_NO_USER: u32 = 2;
+/// Bit of a user frame: it is no return address.
+pub const FRAME_NO_RETURN: u64 = 0x8000000000000000;
+
+/// Index of a counter: samples walked in the kernel.
+pub const COUNTER_WALKED: u32 = 0;
+/// Index of a counter: samples handed over because the ring was full.
+pub const COUNTER_RING_FULL: u32 = 1;
+/// Index of a counter: samples of tasks that are not followed.
+pub const COUNTER_OTHERS: u32 = 2;
+/// Index of the first counter of samples handed over, by [why](WHY_UNMAPPED).
+pub const COUNTER_WHY: u32 = 3;
+/// Number of counters.
+pub const COUNTERS: u32 = 16;
+
+/// Why a sample is handed over: an address in no mapping that is known (yet).
+pub const WHY_UNMAPPED: u32 = 1;
+/// Code in memory without a file.
+pub const WHY_ANONYMOUS: u32 = 2;
+/// The file's table is not there (yet).
+pub const WHY_NO_TABLE: u32 = 3;
+/// A rule that the program does not know.
+pub const WHY_ODD: u32 = 4;
+/// Stack memory that can't be read.
+pub const WHY_UNREADABLE: u32 = 5;
+/// A stack that does not advance.
+pub const WHY_NOT_ADVANCING: u32 = 6;
+/// Too many frames.
+pub const WHY_TOO_DEEP: u32 = 7;
+/// The process is in the middle of an exec.
+pub const WHY_EXEC: u32 = 8;
+/// A frame pointer that is not known.
+pub const WHY_NO_REGISTER: u32 = 9;
+/// No why: the stack's root was reached.
+pub const WHY_ROOT: u32 = 10;
+
+/// An executable mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// Its length in pages of 4 KiB; 0 for an unused entry.
+    pub pages: u32,
+    /// Number of the file.
+    pub file: u32,
+}
+
+/// What is known of a process' mappings.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Space {
+    /// The kernel's address of its memory: another one after an exec.
+    pub mm: u64,
+    /// Changes with each life of a process and each change of its mappings.
+    pub birth: u64,
+    /// How many mappings have been entered.
+    pub entered: u32,
+    /// Zero.
+    pub zero: u32,
+    /// By address: the mapping where one was found last.
+    pub hints: [u8; HINTS as usize],
+    /// The mappings, in no order.
+    pub mappings: [Mapping; MAX_MAPPINGS as usize],
+}
+
+/// What tells a file apart in the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct FileKey {
+    /// Inode.
+    pub inode: u64,
+    /// Size: files that are written in place change it most of the time.
+    pub size: u64,
+    /// Device, as the kernel packs it.
+    pub device: u32,
+    /// Generation of the inode.
+    pub generation: u32,
+}
+
+/// A stretch of a file that is code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Segment {
+    /// First byte in the file.
+    pub begin: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// What to add to a place in the file to get the stated address.
+    pub delta: u64,
+}
+
+/// A file and where its table is: places are in bytes from the beginning of the chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct File {
+    /// One of the states.
+    pub state: u32,
+    /// Number of the chunk.
+    pub chunk: u32,
+    /// First address of the table's first page.
+    pub base: u64,
+    /// First address after the table.
+    pub end: u64,
+    /// Place of the rules.
+    pub rules_at: u32,
+    /// Place of the pages.
+    pub pages_at: u32,
+    /// Place of the rows.
+    pub rows_at: u32,
+    /// Number of pages.
+    pub pages: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// When it was used last, in about seconds.
+    pub used: u32,
+    /// Code in the file; unused ones are empty.
+    pub segments: [Segment; 2],
+}
+
+/// The head of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Head {
+    /// What message it is.
+    pub kind: u32,
+    /// Number of the processor.
+    pub cpu: u32,
+    /// When, by the monotonic clock.
+    pub time_ns: u64,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+}
+
+/// A sample. User frames follow, innermost first, then kernel frames likewise, eight bytes each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Sample {
+    /// The head.
+    pub head: Head,
+    /// What the sample counts.
+    pub period: u64,
+    /// Its stack's key in the counts; 0 if it is not counted there.
+    pub key: u64,
+    /// Number of user frames.
+    pub user: u32,
+    /// Number of kernel frames.
+    pub kernel: u32,
+    /// Flags.
+    pub flags: u32,
+    /// Zero.
+    pub zero: u32,
+}
+
+/// A table is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Want {
+    /// The head.
+    pub head: Head,
+    /// An address in the file, in that process.
+    pub address: u64,
+    /// Number of the file.
+    pub file: u32,
+    /// Zero.
+    pub zero: u32,
+}
+
+/// What is counted: one stack of one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct CountKey {
+    /// The stack and the life of the process.
+    pub key: u64,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+}
+
+/// How often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Count {
+    /// Samples since the one that was sent.
+    pub samples: u64,
+    /// Sum of their periods.
+    pub period: u64,
+    /// When the last of them was.
+    pub time_ns: u64,
+}

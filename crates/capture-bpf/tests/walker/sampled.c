@@ -1,0 +1,106 @@
+/* A program that records its own stacks: at each tick of a timer its registers and its stack, as they were.
+ *
+ * Written to the file that is named: for each sample 17 registers by DWARF number (16 is rip), the number of words of the stack
+ * and these words from the stack pointer upwards; a sample of zeros; the text of /proc/self/maps. What runs: recursion
+ * without frame pointers, a callback out of the C library (qsort), calls through the procedure linkage table, a handler
+ * of another signal, so that there are stacks with two contexts in them. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { SAMPLES = 400 };
+
+static uint64_t *stack_end;
+static int out;
+static volatile int taken;
+static volatile uint64_t sink;
+
+static void put(const void *bytes, size_t size)
+{
+    if (write(out, bytes, size) != (ssize_t)size)
+        _exit(3);
+}
+
+static void tick(int number, siginfo_t *info, void *context)
+{
+    static const int by_dwarf[17] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+                                      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP };
+    (void)number, (void)info;
+    if (taken >= SAMPLES)
+        return;
+    taken++;
+    const greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    uint64_t head[18];
+    for (int i = 0; i < 17; i++)
+        head[i] = registers[by_dwarf[i]];
+    uint64_t *stack = (uint64_t *)registers[REG_RSP];
+    head[17] = stack_end - stack;
+    put(head, sizeof head);
+    put(stack, (stack_end - stack) * sizeof *stack);
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    for (int i = 0; i < 50; i++)
+        sink += x ^ y;
+    return x < y ? -1 : x > y;
+}
+
+static void sort(void)
+{
+    uint64_t numbers[300];
+    for (int i = 0; i < 300; i++)
+        numbers[i] = (uint64_t)i * 0x9e3779b97f4a7c15u;
+    qsort(numbers, 300, sizeof *numbers, compare);
+    sink += numbers[7];
+}
+
+__attribute__((noinline)) static uint64_t descend(unsigned depth, char *text)
+{
+    char copy[64];
+    strncpy(copy, text, sizeof copy - 1);
+    if (depth == 0)
+        sort();
+    uint64_t below = depth ? descend(depth - 1, copy) : 1;
+    for (int i = 0; i < 200; i++)
+        sink += below + strnlen(copy, 40);
+    return below + sink;
+}
+
+static void interrupted(int number)
+{
+    (void)number;
+    sink += descend(5, "inside a handler");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2 || (out = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC, 0600)) < 0)
+        return 2;
+    /* The arguments' strings are above all frames. */
+    stack_end = (uint64_t *)((uintptr_t)argv[0] & ~(uintptr_t)7);
+    struct sigaction on_tick = { .sa_sigaction = tick, .sa_flags = SA_SIGINFO | SA_RESTART };
+    struct sigaction on_other = { .sa_handler = interrupted };
+    sigaction(SIGPROF, &on_tick, 0);
+    sigaction(SIGUSR1, &on_other, 0);
+    struct itimerval often = { { 0, 1000 }, { 0, 1000 } };
+    setitimer(ITIMER_PROF, &often, 0);
+    while (taken < SAMPLES) {
+        descend(20, "the plain way");
+        raise(SIGUSR1);
+    }
+    uint64_t zeros[18] = { 0 };
+    put(zeros, sizeof zeros);
+    int maps = open("/proc/self/maps", O_RDONLY);
+    char text[4096];
+    for (ssize_t size; (size = read(maps, text, sizeof text)) > 0;)
+        put(text, size);
+    return 0;
+}

@@ -1,0 +1,93 @@
+/* The walker of bpf/walk.h as a program: reads files' tables, mappings and samples, writes what it finds.
+ *
+ * From standard input, as words: the number of files; for each the size of struct File, that structure, the bytes of its
+ * chunk and these; a struct Space; then samples as sampled.c writes them, until one of zeros. To standard output, for each
+ * sample: why it ended, the number of frames, the frames. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef short s16;
+typedef int s32;
+typedef long long s64;
+#define INLINE static inline
+#define APART static
+
+#include "wire.h"
+
+enum { FILES = 64 };
+static struct File files[FILES];
+static u8 *chunks[FILES];
+static u64 *stack;
+static u64 stack_base, stack_words;
+
+static int env_read(u64 at, u64 *value)
+{
+    u64 offset = at - stack_base;
+    if (offset > 8 * stack_words - 8 || stack_words == 0)
+        return -1;
+    memcpy(value, (u8 *)stack + offset, 8);
+    return 0;
+}
+
+static struct File *env_file(u32 number)
+{
+    return number < FILES ? &files[number] : 0;
+}
+
+static const u8 *env_chunk(u32 number)
+{
+    return number < FILES ? chunks[number] : 0;
+}
+
+#include "walk.h"
+
+static void get(void *to, size_t size)
+{
+    if (fread(to, 1, size, stdin) != size)
+        exit(3);
+}
+
+int main(void)
+{
+    static struct Space space;
+    u64 count, size;
+    get(&count, 8);
+    for (u64 i = 0; i < count; i++) {
+        struct File file;
+        get(&file, sizeof file);
+        get(&size, 8);
+        if (i + FILE_FIRST >= FILES || size > CHUNK_BYTES)
+            return 4;
+        chunks[i + FILE_FIRST] = calloc(1, CHUNK_BYTES);
+        get(chunks[i + FILE_FIRST], size);
+        file.chunk = i + FILE_FIRST;
+        files[i + FILE_FIRST] = file;
+    }
+    get(&space, sizeof space);
+    for (;;) {
+        u64 head[18], frames[MAX_FRAMES];
+        get(head, sizeof head);
+        if (!head[16])
+            return 0;
+        stack_base = head[7];
+        stack_words = head[17];
+        stack = malloc(8 * stack_words);
+        get(stack, 8 * stack_words);
+        struct walk walk = { .pc = head[16], .sp = head[7], .fp = head[6] };
+        for (walk.count = 0; walk.count < MAX_FRAMES;) {
+            frames[walk.count++] = walk.is_return ? walk.pc : walk.pc | FRAME_NO_RETURN;
+            walk.why = WHY_TOO_DEEP;
+            if (!walk_step(&walk, &space))
+                break;
+        }
+        u64 result[2] = { walk.why, walk.count };
+        fwrite(result, 8, 2, stdout);
+        fwrite(frames, 8, walk.count, stdout);
+        free(stack);
+    }
+}

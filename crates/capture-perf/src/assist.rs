@@ -1,0 +1,267 @@
+//! What walks stacks in the kernel, as the recorder sees it.
+//!
+//! An [`Assistant`] is attached to the sampling events and keeps the samples that it can walk; all others come as records of
+//! their own. Its messages are merged with the records by time, so that each meets the mappings of its moment.
+//!
+//! Not here: how it walks.
+
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+
+use plumb_profile::{EventId, StackId, ThreadId};
+use plumb_unwind::Module;
+use rustc_hash::FxHashMap;
+
+use crate::ingest::Ingest;
+
+/// Something that walks stacks before they are copied.
+pub trait Assistant {
+    /// The program for the sampling events. It returns 0 for a sample that it keeps.
+    fn program(&self) -> BorrowedFd<'_>;
+    /// Becomes readable when there are messages to be taken soon.
+    fn wakes(&self) -> BorrowedFd<'_>;
+    /// Takes the messages that are there.
+    fn take(&mut self, into: &mut Messages);
+    /// Takes what was counted since the last time.
+    fn take_counts(&mut self, each: &mut dyn FnMut(Counted));
+    /// Gives it the code of a file that it wants; `None`: it could not be found this time.
+    fn supply(&mut self, file: u32, code: Option<Lent<'_>>);
+    /// Something else was mapped over a mapping of this process.
+    fn forget(&mut self, pid: u32);
+    /// How many samples it walked, and why others were handed over.
+    fn handed_over(&self) -> HandedOver;
+}
+
+/// Messages of an assistant.
+#[derive(Debug, Default)]
+pub struct Messages {
+    /// The messages, in about the order of their time.
+    pub list: Vec<Message>,
+    /// The frames of all samples.
+    pub frames: Vec<u64>,
+}
+
+/// A message of an assistant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// A sample, walked.
+    Sample(WalkedSample),
+    /// It wants a file's code.
+    Want {
+        /// When.
+        time_ns: u64,
+        /// The process that has the file mapped.
+        pid: u32,
+        /// An address in it.
+        address: u64,
+        /// What the assistant calls the file.
+        file: u32,
+    },
+}
+
+impl Message {
+    fn time_ns(&self) -> u64 {
+        match self {
+            Message::Sample(sample) => sample.time_ns,
+            Message::Want { time_ns, .. } => *time_ns,
+        }
+    }
+}
+
+/// A sample whose stack is complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalkedSample {
+    /// When, by the monotonic clock.
+    pub time_ns: u64,
+    /// Processor.
+    pub cpu: u32,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// What it counts.
+    pub period: u64,
+    /// Under which equal stacks of the thread are counted from now on; 0: they are not.
+    pub key: u64,
+    /// It was taken in the kernel.
+    pub in_kernel: bool,
+    /// The task has a user part.
+    pub has_user: bool,
+    /// User frames, innermost first, in [`Messages::frames`]; bit 63 marks those that are no return addresses.
+    pub user: Range<usize>,
+    /// Kernel frames likewise, without marks: the first is no return address.
+    pub kernel: Range<usize>,
+}
+
+/// A stack that was sent before, and counted since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// [`WalkedSample::key`].
+    pub key: u64,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Samples since.
+    pub samples: u64,
+    /// Sum of their periods.
+    pub period: u64,
+    /// When the last of them was.
+    pub time_ns: u64,
+}
+
+/// A file's code.
+#[derive(Debug)]
+pub struct Lent<'a> {
+    /// Its unwind information.
+    pub module: &'a Module<Vec<u8>>,
+    /// What of the file is loaded as code.
+    pub segments: Vec<CodeSegment>,
+}
+
+/// A stretch of a file that is code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeSegment {
+    /// Stated address of its first byte.
+    pub address: u64,
+    /// Place of that byte in the file.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+/// What an assistant did, in samples.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HandedOver {
+    /// Walked in the kernel, counted ones included.
+    pub walked: u64,
+    /// Of tasks that are not recorded.
+    pub others: u64,
+    /// Not walked, by where that ended.
+    pub reasons: Vec<(&'static str, u64)>,
+    /// Memory that its tables take.
+    pub table_bytes: u64,
+    /// Messages that made no sense.
+    pub damaged: u64,
+}
+
+/// A counted stack: key, process and thread.
+type Key = (u64, u32, u32);
+/// What a sample became: thread, stack and processor.
+pub(crate) type Row = (ThreadId, Option<StackId>, u32);
+
+/// Time between two looks at the counts.
+const COUNTS_NS: u64 = 1_000_000_000;
+
+/// The assistant of a recording, and what is remembered for it.
+pub(crate) struct Assisted {
+    assistant: Box<dyn Assistant>,
+    messages: Messages,
+    /// The stacks that may be counted, by key, process and thread.
+    stacks: FxHashMap<Key, Row>,
+    counts_ns: u64,
+}
+
+impl Assisted {
+    pub fn new(assistant: Box<dyn Assistant>) -> Self {
+        Self { assistant, messages: Messages::default(), stacks: FxHashMap::default(), counts_ns: 0 }
+    }
+
+    pub fn assistant(&self) -> &dyn Assistant {
+        &*self.assistant
+    }
+
+    /// Takes what messages there are. Records that they depend on have to be looked for afterwards.
+    pub fn take(&mut self) {
+        self.assistant.take(&mut self.messages);
+        // Processors write into one ring: nearly in order.
+        self.messages.list.sort_by_key(Message::time_ns);
+    }
+
+    /// The messages, oldest first, to be handed out in between records.
+    pub fn begin(&mut self) -> Between<'_> {
+        Between { next: 0, assisted: self }
+    }
+
+    /// Adds what was counted, if it is time.
+    pub fn add_counts(&mut self, ingest: &mut Ingest, event: EventId, now_ns: u64) {
+        if now_ns.saturating_sub(self.counts_ns) < COUNTS_NS {
+            return;
+        }
+        self.counts_ns = now_ns;
+        let stacks = &self.stacks;
+        let mut waiting = FxHashMap::default();
+        self.assistant.take_counts(&mut |counted| {
+            let key = (counted.key, counted.pid, counted.tid);
+            if let Some(&stack) = stacks.get(&key) {
+                ingest.counted(event, stack, &counted);
+            } else {
+                // Its first sample is still on its way.
+                waiting.insert(key, counted);
+            }
+        });
+        self.stacks.clear();
+        self.late(ingest, event, waiting);
+    }
+
+    /// What was counted of stacks whose first sample has not been handed out yet.
+    fn late(&mut self, ingest: &mut Ingest, event: EventId, waiting: FxHashMap<Key, Counted>) {
+        if waiting.is_empty() {
+            return;
+        }
+        self.take();
+        let mut between = self.begin();
+        between.hand_out(ingest, event, u64::MAX);
+        between.end(ingest);
+        for (key, counted) in waiting {
+            match self.stacks.get(&key) {
+                Some(&stack) => ingest.counted(event, stack, &counted),
+                None => ingest.lost(counted.samples),
+            }
+        }
+    }
+}
+
+/// Hands out messages in between records.
+pub(crate) struct Between<'a> {
+    assisted: &'a mut Assisted,
+    next: usize,
+}
+
+impl Between<'_> {
+    /// Hands out all that are no newer than `until_ns`.
+    pub fn hand_out(&mut self, ingest: &mut Ingest, event: EventId, until_ns: u64) {
+        let Assisted { assistant, messages, stacks, .. } = &mut *self.assisted;
+        while let Some(message) = messages.list.get(self.next).filter(|message| message.time_ns() <= until_ns)
+        {
+            self.next += 1;
+            match message {
+                Message::Sample(sample) => {
+                    let frames =
+                        |range: &Range<usize>| messages.frames.get(range.clone()).unwrap_or_default();
+                    let (user, kernel) = (frames(&sample.user), frames(&sample.kernel));
+                    if let Some(stack) = ingest.walked(event, sample, user, kernel)
+                        && sample.key != 0
+                    {
+                        stacks.insert((sample.key, sample.pid, sample.tid), stack);
+                    }
+                }
+                Message::Want { pid, address, file, .. } => {
+                    assistant.supply(*file, ingest.lend(*pid, *address));
+                }
+            }
+        }
+    }
+
+    /// Forgets what was handed out.
+    pub fn end(self, ingest: &mut Ingest) {
+        let Messages { list, frames } = &mut self.assisted.messages;
+        list.drain(..self.next);
+        if list.is_empty() {
+            frames.clear();
+        }
+        for pid in ingest.take_remapped() {
+            self.assisted.assistant.forget(pid);
+        }
+    }
+}

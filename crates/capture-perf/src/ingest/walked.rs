@@ -1,0 +1,146 @@
+//! Samples whose stacks were walked in the kernel, and what it needs to do so.
+
+use plumb_process::{Backing, FileId};
+use plumb_profile::{Cut, EventId, Found, Sample};
+
+use super::user::Ending;
+use super::wire::{self, Stack};
+use super::{Ingest, Source};
+use crate::assist::{CodeSegment, Counted, Lent, Row, WalkedSample};
+
+/// A user frame that is no return address has this bit.
+const NO_RETURN: u64 = 1 << 63;
+
+impl Ingest {
+    /// Takes a sample that was walked already. Returns what it became, unless it is filtered out.
+    pub(crate) fn walked(
+        &mut self,
+        event: EventId,
+        walked: &WalkedSample,
+        user: &[u64],
+        kernel: &[u64],
+    ) -> Option<Row> {
+        let sample = wire::Sample {
+            ip: None,
+            pid: walked.pid,
+            tid: walked.tid,
+            time: walked.time_ns,
+            cpu: walked.cpu,
+            period: walked.period,
+            callchain: None,
+            asked_registers: false,
+            registers: None,
+            stack: Stack::NotAsked,
+            in_kernel: walked.in_kernel,
+        };
+        let Some((pid, tid)) = self.task_of(&sample) else {
+            self.statistics.filtered += 1;
+            return None;
+        };
+        self.leaf_first.clear();
+        self.base = None;
+        self.now_ns = walked.time_ns;
+        for (index, &address) in kernel.iter().enumerate() {
+            let frame = self.kernel.frame(&mut self.profile, address, index > 0);
+            self.leaf_first.push(frame);
+        }
+        let kernel_frames = self.leaf_first.len();
+        let ending = match walked.has_user && pid != 0 {
+            true => self.walked_user(pid, user),
+            false => Ending::Absent,
+        };
+        Some(self.add_sample(event, (pid, tid), &sample, kernel_frames, ending))
+    }
+
+    /// The user frames of a complete stack.
+    fn walked_user(&mut self, pid: u32, user: &[u64]) -> Ending {
+        let Some(mut space) = self.tasks.processes.get(&pid).and_then(|process| process.space) else {
+            return Ending::Cut(Cut::NotMapped, None);
+        };
+        let call = |word: u64| if word & NO_RETURN == 0 { word.wrapping_sub(1) } else { word & !NO_RETURN };
+        let is_known = |ingest: &Self, space| {
+            let mappings = &ingest.spaces.get(space).mappings;
+            user.iter().all(|&word| mappings.find(call(word)).is_some())
+        };
+        if !is_known(self, space) && self.refresh(pid) {
+            space = self.tasks.processes.get(&pid).and_then(|process| process.space).unwrap_or(space);
+        }
+        for (index, &word) in user.iter().enumerate() {
+            let found = if index == 0 { Found::Sampled } else { Found::Cfi };
+            let id = self.user_frame(space, word & !NO_RETURN, word & NO_RETURN == 0, found);
+            self.leaf_first.push(id);
+        }
+        Ending::Root
+    }
+
+    /// Adds samples that are like one before.
+    pub(crate) fn counted(&mut self, event: EventId, (thread, stack, cpu): Row, counted: &Counted) {
+        if counted.samples == 0 {
+            return;
+        }
+        self.statistics.samples += counted.samples;
+        self.statistics.complete += counted.samples;
+        // One row for each, as readers count rows.
+        let each = counted.period / counted.samples;
+        let rest = counted.period % counted.samples;
+        for index in 0..counted.samples {
+            let weight = each + if index == 0 { rest } else { 0 };
+            self.samples.push(Sample { time_ns: counted.time_ns, thread, cpu, event, stack, weight });
+        }
+    }
+
+    /// The code that a process has mapped at an address.
+    pub(crate) fn lend(&mut self, pid: u32, address: u64) -> Option<Lent<'_>> {
+        if self.source == Source::Live && !self.tasks.processes.contains_key(&pid) {
+            self.read_process(pid);
+        }
+        let space = self.tasks.processes.get(&pid)?.space?;
+        if self.spaces.get(space).mappings.find(address).is_none() {
+            self.refresh(pid);
+        }
+        let space = self.tasks.processes.get(&pid)?.space?;
+        let mapping = *self.spaces.get(space).mappings.find(address)?;
+        self.code.lend(mapping.backing)
+    }
+
+    /// Processes of which something was mapped over another mapping since the last call.
+    pub(crate) fn take_remapped(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.remapped)
+    }
+
+    /// Notes whether a new mapping takes the place of another one.
+    pub(super) fn note_remapped(
+        &mut self,
+        pid: u32,
+        space: super::spaces::SpaceId,
+        new: &plumb_process::Mapping,
+    ) {
+        let mappings = &self.spaces.get(space).mappings;
+        let is_same = mappings.find(new.start) == Some(new);
+        if self.source == Source::Live && !is_same && mappings.overlaps(new.start..new.end) {
+            self.remapped.push(pid);
+        }
+    }
+}
+
+impl super::code::Code {
+    /// The unwind information of a file, and where its code is.
+    fn lend(&self, backing: Backing) -> Option<Lent<'_>> {
+        let (module, segments) = match backing {
+            Backing::Anonymous => return None,
+            Backing::Vdso => self.vdso_parts()?,
+            Backing::File(id) => self.file_parts(id)?,
+        };
+        Some(Lent { module, segments })
+    }
+
+    fn file_parts(&self, id: FileId) -> Option<(&plumb_unwind::Module<Vec<u8>>, Vec<CodeSegment>)> {
+        let segments = self.with_elf(id, segments_of)?;
+        Some((self.module(id)?, segments))
+    }
+}
+
+/// What of a file is code.
+pub(super) fn segments_of(elf: &plumb_process::Elf) -> Vec<CodeSegment> {
+    elf.code().map(|(address, offset, size)| CodeSegment { address, offset: offset.0, size }).collect()
+}

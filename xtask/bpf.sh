@@ -1,0 +1,23 @@
+#!/bin/sh
+# Builds the programs for the kernel. The object is committed, so that building plumb takes no clang.
+# bpf.sh: writes it   bpf.sh --check: builds it again and compares
+set -eu
+cd "$(dirname "$0")/../crates/capture-bpf/bpf"
+
+CLANG=${CLANG:-clang-19}
+STRIP=${STRIP:-llvm-strip-19}
+out=${TMPDIR:-/tmp}/plumb-capture.$$.o
+trap 'rm -f "$out"' EXIT
+
+# No paths of this machine in it: the same source gives the same bytes anywhere.
+"$CLANG" -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-declarations \
+    -ffile-prefix-map="$PWD=bpf" -fdebug-compilation-dir=bpf -c capture.bpf.c -o "$out"
+"$STRIP" -g "$out"
+if [ "${1:-}" = --check ]; then
+    cmp "$out" capture.bpf.o || {
+        echo "crates/capture-bpf/bpf/capture.bpf.o is not what its source gives ($("$CLANG" --version | head -n 1)): xtask/bpf.sh" >&2
+        exit 1
+    }
+else
+    cp "$out" capture.bpf.o
+fi
