@@ -16,7 +16,7 @@ use crate::table::Heads;
 
 mod direct;
 
-pub(crate) use direct::{Direct, FRAMED, LAST_BITS, OFFSETS, PACKED_BITS, Packed, ROOT};
+pub(crate) use direct::{ABSENT, Direct, FRAMED, LAST_BITS, OFFSETS, PACKED_BITS, Packed, ROOT};
 
 /// How many odd rows are kept. Real processes have a few dozen distinct ones.
 const MAX_ODD: usize = 4096;
@@ -133,6 +133,11 @@ impl Cache {
     pub(crate) fn packed(&self, key: Key) -> Option<Packed> {
         let table = if key.is_return { &self.callers } else { &self.leaves };
         table.get(key.pc.0)
+    }
+
+    /// The rule that a packed one points at.
+    pub(crate) fn listed(&self, bits: u64) -> Option<Rule> {
+        self.list.get(usize::try_from(bits.checked_sub(OFFSETS)?).ok()?).copied()
     }
 
     /// What [`Cache::get`] did not find because it was out of place.

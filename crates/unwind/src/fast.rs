@@ -15,8 +15,13 @@ pub(crate) use driver::walk;
 pub use trail::{Trail, trace};
 
 use crate::address::Avma;
-use crate::cache::{Cache, Direct, FRAMED, Key, LAST_BITS, OFFSETS, PACKED_BITS, ROOT};
-use crate::memory::Window;
+use crate::cache::{ABSENT, Cache, Direct, FRAMED, Key, LAST_BITS, OFFSETS, PACKED_BITS, Packed, ROOT};
+use crate::code::CodeMap;
+use crate::learn::learn;
+use crate::memory::{Memory, Window};
+use crate::rule::{Kind, Rule};
+use crate::walk::End;
+use crate::x86_64::X86_64;
 
 /// Frames that the loop finds in a row. A piece of memory for slots that has less room left counts as full.
 const UNROLLED: usize = 8;
@@ -35,8 +40,8 @@ struct Place {
 /// Why it goes on no further.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// This is the outermost frame.
-    Root,
+    /// The walk is over.
+    End(End),
     /// There is no more room for slots.
     Full,
     /// It takes more than is here.
@@ -102,73 +107,143 @@ struct FramePointer {
     value: Option<u64>,
 }
 
-/// Goes on by the usual rules. The last `passed` of the `used` slots were found since the frame pointer is what `fp`
-/// says, the first of them from the frame `before`.
-fn glide(
-    cache: &Cache,
-    window: Window<'_>,
+/// Frames that were found since the frame pointer was looked after: the last of the slots.
+struct Passed {
+    count: usize,
+    /// The frame that the first of them was found from.
+    from: Key,
+}
+
+/// Goes on by the usual rules, and learns those that are not known yet. The last `passed` of the `used` slots were found
+/// since the frame pointer is what `fp` says.
+fn glide<C: CodeMap, M: Memory>(
+    (code, memory, cache): (&C, &mut M, &mut Cache),
     (place, fp): (&mut Place, &mut FramePointer),
     slots: &mut [u32],
     used: &mut usize,
-    (mut passed, mut before): (usize, Key),
+    mut passed: Passed,
 ) -> Verdict {
-    loop {
-        if place.pc == 0 && passed > 0 {
+    let Some(mut window) = memory.window() else { return Verdict::Stuck };
+    let mut has_moved = passed.count > 0;
+    let verdict = loop {
+        if place.pc == 0 && has_moved {
             // No frame: it marks the end.
             *used -= 1;
-            return Verdict::Root;
+            return Verdict::End(End::Root);
+        }
+        let key = Key { pc: Avma(place.pc), is_return: true };
+        if place.bits > ABSENT {
+            if !is_learnt(code, cache, key) {
+                break Verdict::Stuck;
+            }
+            place.bits = cache.callers().bits(place.pc);
         }
         if place.bits == ROOT {
-            return Verdict::Root;
-        }
-        let found = slots.get(*used - passed..*used).unwrap_or_default();
-        if let Some(saved) = find_saved(cache, window, found, before) {
-            fp.saved = Some(saved);
+            return Verdict::End(End::Root);
         }
         if slots.len() < *used + UNROLLED {
-            return Verdict::Full;
+            break Verdict::Full;
         }
-        before = Key { pc: Avma(place.pc), is_return: true };
-        if place.bits >= OFFSETS {
-            let slot = (place.bits == FRAMED).then(|| by_fp(window, place.slot, fp)).flatten();
-            let (Some((slot, pc)), Some(found)) = (slot, slots.get_mut(*used)) else {
-                return Verdict::Stuck;
-            };
-            (*place, *found) = (Place { pc, slot, bits: cache.callers().bits(pc) }, slot as u32);
-            *used += 1;
-            if place.bits >= OFFSETS {
-                passed = 1;
-                continue;
+        if place.bits < OFFSETS {
+            if passed.count == 0 {
+                passed.from = key;
             }
-            before = Key { pc: Avma(pc), is_return: true };
+            let free = slots.get_mut(*used..).unwrap_or_default();
+            let count = run_by_size(cache.callers(), window.words, place, free);
+            passed.count += count;
+            *used += count;
+            has_moved |= count > 0;
+            if place.bits < OFFSETS && slots.len() >= *used + UNROLLED {
+                let beyond = window.base.offset(8 * place.slot.wrapping_add(place.bits as usize) as i64);
+                if let Err(error) = memory.read_u64(beyond) {
+                    return Verdict::End(error.into());
+                }
+                let Some(again) = memory.window() else { return Verdict::Stuck };
+                window = again;
+                break Verdict::Stuck;
+            }
+            continue;
         }
-        let free = slots.get_mut(*used..).unwrap_or_default();
-        passed = run_by_size(cache.callers(), window.words, place, free);
-        *used += passed;
-        if place.bits < OFFSETS && slots.len() >= *used + UNROLLED {
-            // The end of the window. What was passed has to be looked at for the frame pointer.
-            let found = slots.get(*used - passed..*used).unwrap_or_default();
-            fp.saved = find_saved(cache, window, found, before).or(fp.saved);
-            return Verdict::Stuck;
+        fp.follow(cache, window, slots.get(*used - passed.count..*used).unwrap_or_default(), passed.from);
+        passed.count = 0;
+        let slot = match place.bits {
+            FRAMED => by_fp(window, place.slot, fp),
+            bits => match cache.listed(bits).and_then(|rule| by_offset(window, place.slot, rule, fp)) {
+                Some(Err(beyond)) => match memory.read_u64(beyond) {
+                    Err(error) => return Verdict::End(error.into()),
+                    Ok(_) => return Verdict::Stuck,
+                },
+                found => found.and_then(Result::ok),
+            },
+        };
+        let (Some(slot), Some(found)) = (slot, slots.get_mut(*used)) else { return Verdict::Stuck };
+        let Some(&pc) = window.words.get(slot) else { return Verdict::Stuck };
+        (*place, *found) = (Place { pc, slot, bits: cache.callers().bits(pc) }, slot as u32);
+        *used += 1;
+        has_moved = true;
+    };
+    fp.follow(cache, window, slots.get(*used - passed.count..*used).unwrap_or_default(), passed.from);
+    verdict
+}
+
+/// Has the cache learn a rule. False if there is none to learn, or no room.
+#[inline(never)]
+fn is_learnt<C: CodeMap>(code: &C, cache: &mut Cache, key: Key) -> bool {
+    let is_user = key.pc.0 >> 63 == 0;
+    is_user
+        && (cache.recall(key).is_some() || learn::<X86_64, C>(code, cache, key).is_ok())
+        && cache.packed(key).is_some()
+}
+
+impl FramePointer {
+    /// Looks after it for frames just passed: these slots were found, the first of them from the frame `from`.
+    #[inline(never)]
+    fn follow(&mut self, cache: &Cache, window: Window<'_>, slots: &[u32], from: Key) {
+        for (index, &slot) in slots.iter().enumerate().rev() {
+            let callee = match index.checked_sub(1).and_then(|index| slots.get(index)) {
+                Some(&slot) => window.words.get(slot as usize).and_then(|&pc| cache.callers().peek(pc)),
+                None => cache.packed(from),
+            };
+            match callee {
+                Some(Packed { bits: ..OFFSETS, fp: 0 }) => {}
+                Some(Packed { bits: ..OFFSETS, fp }) => {
+                    let words = i64::from(slot) + 1 - i64::from(fp);
+                    self.saved = Some(window.base.offset(8 * words));
+                    return;
+                }
+                // It was forgotten meanwhile, because others were learnt.
+                _ => {
+                    *self = FramePointer { saved: None, value: None };
+                    return;
+                }
+            }
         }
     }
 }
 
-/// Where the frame pointer was saved last by frames just passed: these slots were found, the first of them from the
-/// frame `before`.
-fn find_saved(cache: &Cache, window: Window<'_>, slots: &[u32], before: Key) -> Option<Avma> {
-    slots.iter().enumerate().rev().find_map(|(index, &slot)| {
-        let callee = match index.checked_sub(1) {
-            Some(index) => cache.callers().get(*window.words.get(*slots.get(index)? as usize)?)?,
-            None => cache.packed(before)?,
-        };
-        let words = i64::from(slot) + 1 - i64::from(callee.fp);
-        (callee.fp != 0).then(|| window.base.offset(8 * words))
-    })
+/// The slot of a frame that is so far away that its rule is in the list; the address that is beyond the window. `None`
+/// for rules of other kinds.
+fn by_offset(
+    window: Window<'_>,
+    slot: usize,
+    rule: Rule,
+    fp: &mut FramePointer,
+) -> Option<Result<usize, Avma>> {
+    if rule.kind != Kind::Sp || rule.value % 8 != 0 {
+        return None;
+    }
+    let next = slot.wrapping_add(usize::try_from(rule.value / 8).ok()?);
+    if next >= window.words.len() {
+        return Some(Err(window.base.offset(8 * next as i64)));
+    }
+    if rule.fp != 0 {
+        fp.saved = Some(window.base.offset(8 * (next as i64 + 1 + i64::from(rule.fp))));
+    }
+    Some(Ok(next))
 }
 
-/// The slot and return address of a frame that keeps a frame pointer.
-fn by_fp(window: Window<'_>, slot: usize, fp: &mut FramePointer) -> Option<(usize, u64)> {
+/// The slot of the caller of a frame that keeps a frame pointer.
+fn by_fp(window: Window<'_>, slot: usize, fp: &mut FramePointer) -> Option<usize> {
     let value = match fp.saved {
         Some(at) => *window.words.get(window.index(at)?)?,
         None => fp.value?,
@@ -177,7 +252,7 @@ fn by_fp(window: Window<'_>, slot: usize, fp: &mut FramePointer) -> Option<(usiz
     if caller.wrapping_add(1) <= slot.wrapping_add(1) {
         return None;
     }
-    let &pc = window.words.get(caller)?;
+    window.words.get(caller)?;
     fp.saved = Some(Avma(value));
-    Some((caller, pc))
+    Some(caller)
 }

@@ -55,6 +55,7 @@ mod code;
 mod expression;
 mod fallback;
 mod fast;
+mod learn;
 mod memory;
 mod method;
 mod module;

@@ -150,11 +150,15 @@ impl<B: AsRef<[u8]>> Module<B> {
 
     /// The rule for the instruction at `pc`, if it is one that takes no full row and the module is as usual.
     pub(crate) fn quick_rule(&self, pc: Svma, heads: &mut Heads) -> Option<Rule> {
-        let (bytes, _, header) = self.header().filter(|_| self.sections.isa == Isa::X86_64)?;
-        let section = self.sections.eh_frame.as_ref()?;
-        let (_, entry) = header.nearest_usual(bytes, self.sections.eh_frame_hdr.as_ref()?.address.0, pc.0)?;
-        let offset = usize::try_from(entry.wrapping_sub(section.address.0)).ok()?;
-        table::rule_at(&self.frames(section, SectionKind::EhFrame), heads, (self.number, offset), pc.0)
+        let Sections { eh_frame: Some(frames), eh_frame_hdr: Some(index), isa: Isa::X86_64, .. } =
+            &self.sections
+        else {
+            return None;
+        };
+        let header = self.header.as_ref()?;
+        let (_, entry) = header.nearest_usual(index.bytes.as_ref(), index.address.0, pc.0)?;
+        let offset = usize::try_from(entry.wrapping_sub(frames.address.0)).ok()?;
+        table::rule_at(&self.frames(frames, SectionKind::EhFrame), heads, (self.number, offset), pc.0)
     }
 
     /// As [`Module::row`], with memory to work in.

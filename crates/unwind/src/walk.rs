@@ -1,13 +1,13 @@
 //! From registers and stack memory to the list of frames.
 
-use crate::address::{Avma, Svma};
+use crate::address::Avma;
 use crate::apply::{Caller, Source, apply};
 use crate::architecture::Architecture;
 use crate::cache::{Cache, Key};
 use crate::code::{CodeMap, Located};
+use crate::learn::learn;
 use crate::memory::Memory;
 use crate::method::Method;
-use crate::module::Module;
 use crate::registers::RegisterSet;
 use crate::rule::{Kind, Rule};
 use alloc::vec::Vec;
@@ -161,7 +161,7 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
         let key = Key { pc, is_return };
         let rule = match self.cache.get(key).or_else(|| self.cache.recall(key)) {
             Some(rule) => rule,
-            None => match self.find(key, pc, is_return) {
+            None => match learn::<A, C>(self.code, self.cache, key) {
                 Ok(rule) => rule,
                 Err(End::NotMapped) => return self.not_mapped(is_return),
                 Err(end) => return Err(end),
@@ -308,39 +308,6 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
     #[inline(always)]
     pub(crate) fn code_address(&self, value: u64) -> u64 {
         A::code_address(value, self.code.address_bits())
-    }
-
-    /// The rule for an address that is not in the cache; it is from now on.
-    #[inline(never)]
-    fn find(&mut self, key: Key, pc: Avma, is_return: bool) -> Result<Rule, End> {
-        let lookup = pc.offset(-i64::from(is_return));
-        let rule = match self.code.locate(lookup) {
-            Located::Unmapped => return Err(End::NotMapped),
-            Located::Unreadable => return Err(End::FileUnreadable),
-            Located::NoInfo => Rule::only(Kind::Missing),
-            Located::Module { module, .. } if module.isa() != A::ISA => Rule::only(Kind::Bad),
-            Located::Module { module, bias } => {
-                let stated = lookup.to_svma(bias);
-                match module.quick_rule(stated, &mut self.cache.heads) {
-                    Some(rule) => rule,
-                    None => self.by_full_row(module, stated, bias),
-                }
-            }
-        };
-        self.cache.insert(key, rule);
-        Ok(rule)
-    }
-
-    /// The rule for an address that takes a full row to tell.
-    #[inline(never)]
-    fn by_full_row(&mut self, module: &Module<C::Bytes>, stated: Svma, bias: u64) -> Rule {
-        match module.row_with(stated, &mut self.cache.scratch) {
-            Err(_) => Rule::only(Kind::Bad),
-            Ok(None) if module.has_info() => Rule::only(Kind::MissingHere),
-            Ok(None) => Rule::only(Kind::Missing),
-            Ok(Some(row)) => Rule::compact_for::<A>(&row)
-                .unwrap_or_else(|| self.cache.add_odd(&row, module.text(row.section), bias)),
-        }
     }
 }
 

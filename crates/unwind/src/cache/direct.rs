@@ -45,8 +45,8 @@ pub(crate) struct Direct {
     pushed_out: u32,
 }
 
-/// A table grows after so many entries were pushed out by others.
-const MAX_PUSHED_OUT: u32 = 16;
+/// A table grows after so many entries were pushed out by others: the smallest soon, because it has no second places.
+const MAX_PUSHED_OUT: [u32; 2] = [16, 64];
 
 /// A rule as the table holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,14 +92,25 @@ impl Packed {
     }
 }
 
-/// What is in a place without a rule: no address yields a rule there.
+/// Places that addresses below `1 << PACKED_BITS` have.
+const FIRST_PLACES: usize = 1 << PACKED_BITS;
+
+/// What is in a place without a rule: no address yields a rule there. But for the first places that is a number that is
+/// in none of their addresses.
+const EMPTY: u64 = 1;
+
 fn empty(place: usize) -> u64 {
-    !(place as u64)
+    if place < FIRST_PLACES { !(place as u64) } else { EMPTY }
 }
 
 /// Whether there is no rule in a place.
 fn is_empty(place: usize, entry: u64) -> bool {
-    (entry ^ place as u64) & ABSENT == ABSENT
+    entry == empty(place)
+}
+
+/// Empties the first places.
+fn mark_first(entries: &mut [u64]) {
+    entries.iter_mut().take(FIRST_PLACES).enumerate().for_each(|(place, entry)| *entry = empty(place));
 }
 
 /// The address of the entry at `place`.
@@ -111,7 +122,9 @@ impl Direct {
     /// A table with `1 << bits` entries.
     pub(crate) fn new(bits: u32) -> Direct {
         let count = 1 << bits.clamp(PACKED_BITS, LAST_BITS);
-        Direct { entries: (0..count).map(empty).collect(), fps: vec![0; count], pushed_out: 0 }
+        let mut entries = vec![EMPTY; count];
+        mark_first(&mut entries);
+        Direct { entries, fps: vec![0; count], pushed_out: 0 }
     }
 
     /// The entries.
@@ -141,6 +154,15 @@ impl Direct {
     /// The second place for the entry of `place`.
     fn other(&self, place: usize) -> Option<usize> {
         (self.entries.len() > 1 << PACKED_BITS).then_some(place ^ (self.entries.len() / 2))
+    }
+
+    /// What is known of an address, also where it is out of place.
+    pub(crate) fn peek(&self, pc: u64) -> Option<Packed> {
+        self.get(pc).or_else(|| {
+            let place = self.other(self.place(pc))?;
+            let bits = self.entries.get(place)? ^ pc;
+            (bits < ABSENT).then(|| Packed { bits, fp: self.fps.get(place).copied().unwrap_or(0) })
+        })
     }
 
     /// What is known of an address that [`Direct::get`] did not find, because another one took its place. Now it is
@@ -175,8 +197,8 @@ impl Direct {
 
     /// Whether rules begin to push out each other, and a larger table would help.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.entries.len() < 1 << PACKED_BITS
-            || self.pushed_out >= MAX_PUSHED_OUT && self.entries.len() < 1 << LAST_BITS
+        let most = MAX_PUSHED_OUT[usize::from(self.entries.len() > FIRST_PLACES)];
+        self.entries.len() < FIRST_PLACES || self.pushed_out >= most && self.entries.len() < 1 << LAST_BITS
     }
 
     /// A table four times as large with the same content; the first one if this has no entries.
@@ -220,6 +242,7 @@ impl Direct {
 
     /// Forgets everything, and keeps its size.
     pub(crate) fn clear(&mut self) {
-        self.entries.iter_mut().enumerate().for_each(|(place, entry)| *entry = empty(place));
+        self.entries.fill(EMPTY);
+        mark_first(&mut self.entries);
     }
 }

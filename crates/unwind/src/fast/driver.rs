@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{FramePointer, Place, Trail, UNROLLED, Verdict, glide, run_by_size};
+use super::{FramePointer, Passed, Place, Trail, UNROLLED, Verdict, glide, is_learnt, run_by_size};
 use crate::address::Avma;
 use crate::cache::{Key, OFFSETS};
 use crate::code::CodeMap;
@@ -58,7 +58,7 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
             }
             if self.count > self.walker.full_until && self.is_inside {
                 match self.by_words(slots, &mut used) {
-                    Verdict::Root => return (used, Stop::End(End::Root)),
+                    Verdict::End(end) => return (used, Stop::End(end)),
                     Verdict::Full => return (used, Stop::Full),
                     Verdict::Stuck => {}
                 }
@@ -89,6 +89,9 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
     /// Goes to the return address at `place`, which so many frames lead to.
     pub(super) fn jump(&mut self, place: Place, fp: FramePointer, count: usize) {
         self.walker.saved_fp = fp.saved;
+        if fp.value.is_none() {
+            self.walker.registers.forget(FP);
+        }
         self.walker.lost = true;
         (self.pc, self.slot, self.count) = (place.pc, place.slot, count + 1);
         (self.is_return, self.is_inside, self.is_ahead) = (true, true, true);
@@ -97,27 +100,34 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
     /// Frames that take no walker.
     fn by_words(&mut self, slots: &mut [u32], used: &mut usize) -> Verdict {
         let walker = &mut *self.walker;
-        let Some(window) = walker.memory.window() else { return Verdict::Stuck };
         let key = Key { pc: Avma(self.pc), is_return: self.is_return };
-        let Some(packed) = walker.cache.packed(key) else { return Verdict::Stuck };
+        if walker.cache.packed(key).is_none() && !is_learnt(walker.code, walker.cache, key) {
+            return Verdict::Stuck;
+        }
+        let (Some(packed), Some(window)) = (walker.cache.packed(key), walker.memory.window()) else {
+            return Verdict::Stuck;
+        };
         let mut place = Place { pc: self.pc, slot: self.slot, bits: packed.bits };
         let mut fp = FramePointer { saved: walker.saved_fp, value: walker.registers.get(FP) };
         let before = *used;
-        let mut passed = 0;
+        let mut passed = Passed { count: 0, from: key };
         if !self.is_return {
             if packed.bits >= OFFSETS {
                 return Verdict::Stuck;
             }
             let free = slots.get_mut(*used..).unwrap_or_default();
-            passed = run_by_size(walker.cache.callers(), window.words, &mut place, free);
-            if passed == 0 {
+            passed.count = run_by_size(walker.cache.callers(), window.words, &mut place, free);
+            if passed.count == 0 {
                 return Verdict::Stuck;
             }
-            *used += passed;
+            *used += passed.count;
         }
-        let (at, passed) = ((&mut place, &mut fp), (passed, key));
-        let verdict = glide(walker.cache, window, at, slots, used, passed);
+        let process = (walker.code, &mut *walker.memory, &mut *walker.cache);
+        let verdict = glide(process, (&mut place, &mut fp), slots, used, passed);
         walker.saved_fp = fp.saved;
+        if fp.value.is_none() {
+            walker.registers.forget(FP);
+        }
         (self.pc, self.slot) = (place.pc, place.slot);
         if *used > before {
             self.count += *used - before;

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::driver::Fast;
-use super::{FramePointer, LARGE, MIDDLE, Place, SMALL, UNROLLED, Verdict, glide, run};
+use super::{FramePointer, LARGE, MIDDLE, Passed, Place, SMALL, UNROLLED, Verdict, glide, is_learnt, run};
 use crate::address::Avma;
 use crate::cache::{Cache, Key, OFFSETS, ROOT};
 use crate::code::CodeMap;
@@ -123,18 +123,28 @@ fn trace_on<C: CodeMap, M: Memory>(
     place: Option<Place>,
 ) -> End {
     trail.others.clear();
+    let leaf = Key { pc: Avma(start.ip()), is_return: false };
+    let mut place = place;
+    if place.is_none() && cache.packed(leaf).is_none() && is_learnt(code, cache, leaf) {
+        place = match cache.callers().entries().len() {
+            LARGE => by_offsets::<LARGE, M>(memory, cache, start, trail),
+            MIDDLE => by_offsets::<MIDDLE, M>(memory, cache, start, trail),
+            _ => by_offsets::<SMALL, M>(memory, cache, start, trail),
+        };
+    }
     let mut fp = FramePointer { saved: None, value: start.get(FP) };
     let mut at = None;
-    if let (Some(mut place), Some(window)) = (place, memory.window()) {
-        let passed = (trail.used, Key { pc: Avma(start.ip()), is_return: false });
+    if let Some(mut place) = place {
+        let passed = Passed { count: trail.used, from: leaf };
         let slots = trail.slots.as_flattened_mut();
-        let verdict = glide(cache, window, (&mut place, &mut fp), slots, &mut trail.used, passed);
+        let process = (code, &mut *memory, &mut *cache);
+        let verdict = glide(process, (&mut place, &mut fp), slots, &mut trail.used, passed);
         if trail.used > trail.limit {
             trail.used = trail.limit;
             return End::TooManyFrames;
         }
-        if verdict == Verdict::Root {
-            return End::Root;
+        if let Verdict::End(end) = verdict {
+            return end;
         }
         at = Some(place);
     }

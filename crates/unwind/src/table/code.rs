@@ -18,6 +18,11 @@ impl<'a> Code<'a> {
         self.0.len()
     }
 
+    /// The bytes that are left.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.0.as_slice()
+    }
+
     #[inline(always)]
     pub(super) fn byte(&mut self) -> Option<u8> {
         self.0.next().copied()
@@ -38,39 +43,19 @@ impl<'a> Code<'a> {
     #[inline(always)]
     pub(super) fn uleb(&mut self) -> Option<u64> {
         let low = self.byte()?;
-        if low < 0x80 { Some(low.into()) } else { self.rest(low).map(|(value, _)| value) }
-    }
-
-    /// The offset of a `def_cfa_offset` that comes next, if it has one byte.
-    #[inline(always)]
-    pub(super) fn small_offset(&mut self) -> Option<u8> {
-        let (&head, rest) = self.0.as_slice().split_first_chunk::<2>()?;
-        (u16::from_le_bytes(head) & 0x80ff == 0x000e).then(|| {
-            self.0 = rest.iter();
-            head[1]
-        })
-    }
-
-    /// The register and the number of an `offset` that comes next, if that number has one byte.
-    #[inline(always)]
-    pub(super) fn small_saved(&mut self) -> Option<(u8, u8)> {
-        let (&head, rest) = self.0.as_slice().split_first_chunk::<2>()?;
-        (u16::from_le_bytes(head) & 0x80c0 == 0x0080).then(|| {
-            self.0 = rest.iter();
-            (head[0] & 0x3f, head[1])
-        })
+        if low < 0x80 { Some(low.into()) } else { self.long(low).map(|(value, _)| value) }
     }
 
     pub(super) fn sleb(&mut self) -> Option<i64> {
         let low = self.byte()?;
-        let (value, bits) = self.rest(low)?;
+        let (value, bits) = self.long(low)?;
         let sign = bits < 64 && value >> (bits - 1) & 1 != 0;
         Some(if sign { (value | u64::MAX << bits) as i64 } else { value as i64 })
     }
 
     /// The number that begins with `byte`, and how many bits were written.
     #[inline(never)]
-    fn rest(&mut self, mut byte: u8) -> Option<(u64, u32)> {
+    fn long(&mut self, mut byte: u8) -> Option<(u64, u32)> {
         let mut value = 0;
         for shift in (0..7 * MAX_LEB).step_by(7) {
             if shift < 64 {

@@ -123,7 +123,7 @@ impl Heads {
     /// Makes the CIE at `offset` the current one; `None` if it can't be used.
     #[inline(never)]
     fn enter(&mut self, frames: &Frames<'_>, file: u32, offset: usize) -> Option<()> {
-        let slot = (offset / 8 ^ file as usize) % COMMON;
+        let slot = ((offset / 8) ^ file as usize) % COMMON;
         let cie = match self.commons.get(slot) {
             Some((at, cie)) if *at == (file, offset) => *cie,
             _ => {

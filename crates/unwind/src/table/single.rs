@@ -5,11 +5,10 @@
 
 use super::code::Code;
 use super::heads::{Head, Heads};
-use super::layout::rule_of;
-use super::machine::{Common, LAST_ADDRESS};
+use super::machine::LAST_ADDRESS;
 use super::state::State;
 use crate::cfi::Frames;
-use crate::rule::{Kind, Rule};
+use crate::rule::Rule;
 
 /// States that are remembered at a time: compilers do with one or two.
 const REMEMBERED: usize = 4;
@@ -27,87 +26,208 @@ pub(crate) fn rule_at(
     if pc < begin || pc >= end || end > LAST_ADDRESS || cie.is_signal {
         return None;
     }
-    let code = Code::new(frames.bytes.get(code)?);
-    let state = state_at(code, &cie.common, pc - begin)?;
-    rule_of(state.rule()).filter(|rule| rule.kind != Kind::Odd)
+    let initial = cie.common.initial;
+    if cie.common.code_alignment != 1 || cie.common.data_alignment != -8 || !initial.has_base() {
+        return None;
+    }
+    let remembered = [State::NOTHING; REMEMBERED];
+    let steps = Steps { left: pc - begin, state: initial, initial, remembered, depth: 0 };
+    steps.run(frames.bytes.get(code)?)?.compact()
 }
 
-/// The state so many bytes into a function.
-fn state_at(mut code: Code<'_>, common: &Common, mut left: u64) -> Option<State> {
-    let mut state = common.initial;
-    let mut remembered = [State::NOTHING; REMEMBERED];
-    let mut depth = 0;
-    while let Some(op) = code.byte() {
-        let low = op & 0x3f;
-        match op {
-            0x40..=0x7f => {
-                let delta = u64::from(low) * common.code_alignment;
+/// Instructions of a function being run.
+#[derive(Clone)]
+struct Steps {
+    /// Bytes from the location to the address that is asked for.
+    left: u64,
+    /// What holds at the location. It has a base all the time.
+    state: State,
+    /// What its CIE says.
+    initial: State,
+    remembered: [State; REMEMBERED],
+    depth: usize,
+}
+
+/// Whether a `def_cfa_offset` comes, with a number of one byte.
+#[inline(always)]
+fn is_offset(next: u32) -> bool {
+    next & 0x80ff == 0x000e
+}
+
+/// The same with a number of two bytes.
+#[inline(always)]
+fn is_long_offset(next: u32) -> bool {
+    next & 0x80_80ff == 0x00_800e
+}
+
+/// Whether an `offset` comes, with a number of one byte.
+#[inline(always)]
+fn is_saved(next: u32) -> bool {
+    next & 0x80c0 == 0x0080
+}
+
+impl Steps {
+    /// Runs the instructions up to the address. Looks at eight bytes at a time; what is left where there are fewer, and
+    /// what is rare, is done by [`Steps::step`].
+    #[inline(always)]
+    fn run(mut self, mut rest: &[u8]) -> Option<State> {
+        // In local variables, which the compiler keeps in registers.
+        let (mut state, mut left) = (self.state, self.left);
+        while let Some(&bytes) = rest.first_chunk() {
+            let eight = u64::from_le_bytes(bytes);
+            let (first, next) = (eight as u8, (eight >> 8) as u32);
+            if first & 0xc0 == 0x40 {
+                let delta = eight & 0x3f;
                 if delta > left {
                     return Some(state);
                 }
                 left -= delta;
-                // After most instructions that have rows of their own the stack is larger or smaller.
-                if let Some(offset) = code.small_offset() {
-                    state = state.with_offset(offset.into())?;
-                    // ... because a register was pushed.
-                    if let Some((register, words)) = code.small_saved() {
-                        state.saved_if_tracked(register, i64::from(words), common);
+                // After most instructions that begin a row the stack is larger or smaller.
+                if is_offset(next) {
+                    state.set_near_offset(next);
+                    rest = rest.get(3..)?;
+                    // A prologue says next which register was pushed.
+                    if is_saved(next >> 16) {
+                        state.saved_near(next >> 16);
+                        rest = rest.get(2..)?;
                     }
+                } else {
+                    rest = rest.get(1..)?;
                 }
-            }
-            0x80..=0xbf => {
-                let words = code.uleb()?;
-                state.saved_if_tracked(low, words as i64, common);
-            }
-            0xc0..=0xff => state.restore(low.into(), common.initial),
-            0x00 => {}
-            // advance_loc1, advance_loc2, advance_loc4
-            0x02..=0x04 => {
-                let units = match op {
-                    0x02 => code.byte()?.into(),
-                    0x03 => u16::from_le_bytes(code.array()?).into(),
-                    _ => u32::from_le_bytes(code.array()?).into(),
-                };
-                // Below 2^48, as alignments are below 2^16.
-                let delta = u64::wrapping_mul(units, common.code_alignment);
+            } else if is_offset(eight as u32) {
+                state.set_near_offset(eight as u32);
+                rest = rest.get(2..)?;
+            } else if is_long_offset(eight as u32) {
+                state.set_long_offset(next);
+                rest = rest.get(3..)?;
+            } else if first == 0x0b {
+                self.depth = self.depth.checked_sub(1)?;
+                state = *self.remembered.get(self.depth)?;
+                rest = rest.get(1..)?;
+            } else if first == 0x0a {
+                *self.remembered.get_mut(self.depth)? = state;
+                self.depth += 1;
+                rest = rest.get(1..)?;
+            } else if first == 0x02 || first == 0x03 {
+                // advance_loc1, advance_loc2
+                let delta = u64::from(next & if first == 0x02 { 0xff } else { 0xffff });
                 if delta > left {
                     return Some(state);
                 }
                 left -= delta;
+                rest = rest.get(usize::from(first)..)?;
+            } else if is_saved(eight as u32) {
+                state.saved_near(eight as u32);
+                rest = rest.get(2..)?;
+            } else if first >= 0xc0 {
+                state.restore((first & 0x3f).into(), self.initial);
+                rest = rest.get(1..)?;
+            } else {
+                (self.state, self.left) = (state, left);
+                let step = self.clone().step(rest)?;
+                if step.2 {
+                    return Some(step.0.state);
+                }
+                (self, rest) = (step.0, step.1);
+                (state, left) = (self.state, self.left);
             }
-            // remember_state, restore_state
-            0x0a => {
-                *remembered.get_mut(depth)? = state;
-                depth += 1;
+        }
+        (self.state, self.left) = (state, left);
+        self.finish(rest)
+    }
+
+    /// The last few bytes.
+    #[inline(never)]
+    fn finish(mut self, mut rest: &[u8]) -> Option<State> {
+        let mut is_there = false;
+        while !rest.is_empty() && !is_there {
+            (self, rest, is_there) = self.step(rest)?;
+        }
+        Some(self.state)
+    }
+
+    /// One instruction. Also returned is what is left, and whether the address was reached.
+    #[inline(never)]
+    fn step(mut self, rest: &[u8]) -> Option<(Self, &[u8], bool)> {
+        let mut code = Code::new(rest);
+        let op = code.byte()?;
+        let delta = match op {
+            0x00 => 0,
+            0x02 => code.byte()?.into(),
+            0x03 => u16::from_le_bytes(code.array()?).into(),
+            0x04 => u32::from_le_bytes(code.array()?).into(),
+            0x40..=0x7f => u64::from(op & 0x3f),
+            _ => {
+                self.define(op, &mut code)?;
+                0
             }
-            0x0b => {
-                depth = depth.checked_sub(1)?;
-                state = *remembered.get(depth)?;
+        };
+        if delta > self.left {
+            return Some((self, rest, true));
+        }
+        self.left -= delta;
+        Some((self, code.rest(), false))
+    }
+
+    #[inline(always)]
+    fn remember(&mut self) -> Option<()> {
+        *self.remembered.get_mut(self.depth)? = self.state;
+        self.depth += 1;
+        Some(())
+    }
+
+    #[inline(always)]
+    fn recall(&mut self) -> Option<()> {
+        self.depth = self.depth.checked_sub(1)?;
+        self.state = *self.remembered.get(self.depth)?;
+        Some(())
+    }
+
+    /// An instruction that changes the state.
+    #[inline(always)]
+    fn define(&mut self, op: u8, code: &mut Code<'_>) -> Option<()> {
+        match op {
+            0x80..=0xbf => {
+                let units = code.uleb()? as i64;
+                self.state.saved((op & 0x3f).into(), units.wrapping_mul(-8));
             }
+            0xc0..=0xff => self.state.restore((op & 0x3f).into(), self.initial),
+            0x0a => self.remember()?,
+            0x0b => self.recall()?,
             // def_cfa, def_cfa_register, def_cfa_offset
             0x0c => {
-                state.set_base(code.byte().filter(|&register| register < 0x80)?.into());
-                state = state.with_offset(code.uleb()? as i64)?;
+                self.state.set_base(code.byte().filter(|&register| register < 0x80)?.into());
+                self.state = self.state.with_offset(code.uleb()? as i64)?;
             }
-            0x0d => {
-                let register = code.byte().filter(|&register| register < 0x80 && state.has_base())?;
-                state.set_base(register.into());
-            }
-            0x0e => state = state.with_offset(code.uleb()? as i64)?,
+            0x0d => self.state.set_base(code.byte().filter(|&register| register < 0x80)?.into()),
+            0x0e => self.state = self.state.with_offset(code.uleb()? as i64)?,
             // GNU_args_size
             0x2e => code.uleb().map(|_| ())?,
             _ => return None,
         }
+        Some(())
     }
-    Some(state)
 }
 
 impl State {
-    /// A register is saved so many units below the CFA.
+    /// The offset of a `def_cfa_offset` whose number is the second of these bytes.
     #[inline(always)]
-    fn saved_if_tracked(&mut self, register: u8, units: i64, common: &Common) {
+    fn set_near_offset(&mut self, bytes: u32) {
+        self.set_offset(bytes >> 8 & 0x7f);
+    }
+
+    /// The same where the number is the second and the third.
+    #[inline(always)]
+    fn set_long_offset(&mut self, bytes: u32) {
+        self.set_offset(bytes & 0x7f | bytes >> 1 & 0x3f80);
+    }
+
+    /// An `offset` in two bytes: a register is saved so many words below the CFA.
+    #[inline(always)]
+    fn saved_near(&mut self, bytes: u32) {
+        let register = bytes as u8 & 0x3f;
         if State::tracks(register) {
-            self.saved(register.into(), units.wrapping_mul(common.data_alignment));
+            self.saved(register.into(), -8 * i64::from(bytes >> 8 & 0x7f));
         }
     }
 }

@@ -45,6 +45,18 @@ impl State {
         bits(Rule::only(if self.0 & ROOT != 0 { Kind::Root } else { Kind::Odd }))
     }
 
+    /// What the row says, if a rule can say it.
+    #[inline(always)]
+    pub(super) fn compact(self) -> Option<Rule> {
+        let rule = self.rule();
+        let kind = match rule & 0xff {
+            0 => Kind::Sp,
+            1 => Kind::Fp,
+            kind => return (kind == Kind::Root as u64).then_some(Rule::only(Kind::Root)),
+        };
+        Some(Rule { kind, ra: -1, fp: (rule >> 16) as i16, value: (rule >> 32) as i32 })
+    }
+
     /// What is added to the base of the CFA.
     #[inline(always)]
     pub(super) fn offset(self) -> i32 {
@@ -110,6 +122,12 @@ impl State {
         let rest = self.0 & 0xffff_ffff & !ODD_OFFSET;
         let odd = if i32::try_from(offset).is_ok() { 0 } else { ODD_OFFSET };
         self.has_base().then_some(State(rest | odd | (offset as u64) << 32))
+    }
+
+    /// Another offset of the CFA from its base, which it has.
+    #[inline(always)]
+    pub(super) fn set_offset(&mut self, offset: u32) {
+        self.0 = u64::from(self.0 as u32 & !(ODD_OFFSET as u32)) | u64::from(offset) << 32;
     }
 
     pub(super) fn set_base(&mut self, register: u16) {

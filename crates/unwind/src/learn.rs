@@ -1,0 +1,47 @@
+//! What happens when an address is met that nothing is remembered of: its rule is found and remembered.
+
+use crate::address::Svma;
+use crate::architecture::Architecture;
+use crate::cache::{Cache, Key};
+use crate::code::{CodeMap, Located};
+use crate::module::Module;
+use crate::rule::{Kind, Rule};
+use crate::walk::End;
+
+/// The rule for an address that is not in the cache; it is from now on.
+#[inline(never)]
+pub(crate) fn learn<A: Architecture, C: CodeMap>(code: &C, cache: &mut Cache, key: Key) -> Result<Rule, End> {
+    let lookup = key.pc.offset(-i64::from(key.is_return));
+    let rule = match code.locate(lookup) {
+        Located::Unmapped => return Err(End::NotMapped),
+        Located::Unreadable => return Err(End::FileUnreadable),
+        Located::NoInfo => Rule::only(Kind::Missing),
+        Located::Module { module, .. } if module.isa() != A::ISA => Rule::only(Kind::Bad),
+        Located::Module { module, bias } => {
+            let stated = lookup.to_svma(bias);
+            match module.quick_rule(stated, &mut cache.heads) {
+                Some(rule) => rule,
+                None => by_full_row::<A, C::Bytes>(module, cache, stated, bias),
+            }
+        }
+    };
+    cache.insert(key, rule);
+    Ok(rule)
+}
+
+/// The rule for an address that takes a full row to tell.
+#[inline(never)]
+fn by_full_row<A: Architecture, B: AsRef<[u8]>>(
+    module: &Module<B>,
+    cache: &mut Cache,
+    stated: Svma,
+    bias: u64,
+) -> Rule {
+    match module.row_with(stated, &mut cache.scratch) {
+        Err(_) => Rule::only(Kind::Bad),
+        Ok(None) if module.has_info() => Rule::only(Kind::MissingHere),
+        Ok(None) => Rule::only(Kind::Missing),
+        Ok(Some(row)) => Rule::compact_for::<A>(&row)
+            .unwrap_or_else(|| cache.add_odd(&row, module.text(row.section), bias)),
+    }
+}
