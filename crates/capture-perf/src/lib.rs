@@ -37,5 +37,6 @@ pub use probe::Abilities;
 pub use recorder::{Recorded, Recorder, Running};
 pub use setup::Setup;
 pub use snapshot::{NoStack, Refusal, Snapshot, StoppedProcess, StoppedThread};
+pub use sys::spawn::{Took, Way, start_and_wait};
 pub use sys::usage::{CpuTime, own_cpu_time};
 pub use target::{End, Launch, Options, Target};

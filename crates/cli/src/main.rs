@@ -39,6 +39,8 @@ enum Command {
     Flame(cmd::flame::Args),
     /// Print the stacks that running processes have right now, as pstack does
     Stack(cmd::stack::Args),
+    /// Measure what starting a program takes here
+    Bench(cmd::bench::Args),
     /// Say what this user may record here, and what a recording lacks
     Doctor(cmd::doctor::Args),
     /// Say how large the unwind tables of programs and libraries are
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Fold(args) => cmd::fold::run(args),
         Command::Flame(args) => cmd::flame::run(args),
         Command::Stack(args) => cmd::stack::run(args),
+        Command::Bench(args) => cmd::bench::run(args),
         Command::Doctor(args) => cmd::doctor::run(args),
         Command::UnwindStats(args) => cmd::unwind_stats::run(args),
     };

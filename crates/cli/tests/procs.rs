@@ -1,4 +1,5 @@
-//! `plumb procs` as a user meets it: a command recorded and shown, its exit status, a perf.data.
+//! `plumb procs` and `plumb bench fork` as a user meets them: a command recorded and shown, its exit status, a perf.data,
+//! measurements.
 //!
 //! Needs perf_event_open: where it is missing a test says so and does nothing.
 
@@ -80,4 +81,22 @@ fn what_can_not_be_read_is_said() {
     std::fs::write(folder.join("empty"), "").expect("it can be written");
     let output = plumb(&folder, &["procs", "empty"]);
     assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("empty"));
+}
+
+#[test]
+fn starts_are_measured_for_sizes_that_fit() {
+    let folder = folder("bench-fork");
+    let sizes = ["bench", "fork", "--runs", "3", "--sizes", "0,64,128,9999999999", "--json"];
+    let output = plumb(&folder, &sizes);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(report["left_out_mb"], serde_json::json!([9_999_999_999_u64]));
+    assert_eq!(report["sizes"].as_array().map(Vec::len), Some(3));
+    for way in ["fork", "vfork", "posix_spawn"] {
+        assert!(report["sizes"][1]["ways"][way]["cpu_ms"]["median"].as_f64() > Some(0.0), "{way}");
+        assert!(report["cpu_ms_per_mb"][way].is_f64());
+    }
+    let missing = plumb(&folder, &["bench", "fork", "--sizes", "0", "--program", "/no/such/program"]);
+    assert!(!missing.status.success());
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("/no/such/program"), "{missing:?}");
 }

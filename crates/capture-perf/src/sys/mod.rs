@@ -6,5 +6,6 @@
 pub(crate) mod perf;
 pub(crate) mod process;
 pub(crate) mod signals;
+pub(crate) mod spawn;
 pub(crate) mod trace;
 pub(crate) mod usage;

@@ -1,5 +1,6 @@
 //! One file per subcommand: its arguments and its `run`.
 
+pub mod bench;
 pub mod doctor;
 pub mod flame;
 pub mod fold;

@@ -1,0 +1,218 @@
+//! `plumb bench fork`: what it takes to start `/bin/true` from a parent with so much memory, by fork, vfork and
+//! posix_spawn.
+//!
+//! The ways take turns, so that a machine that gets slower meanwhile does so for all. Figures are processor time of
+//! parent and child, which a busy machine disturbs least; the time on the clock is beside it.
+
+use std::ffi::CString;
+use std::io::{IsTerminal, Write, stderr};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use plumb_analyze::{Spread, slope};
+use plumb_capture_perf::{Way, start_and_wait};
+use serde_json::{Value, json};
+
+use crate::cmd::report::table::{self, Column, Layout};
+use crate::terminal::{Output, finish};
+
+/// Memory is left alone beyond this share of what is available.
+const SHARE: f64 = 0.8;
+const MIB: u64 = 1 << 20;
+
+/// Arguments of `plumb bench fork`.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Memory of the parent that is resident, in MiB
+    #[arg(long, value_name = "MB,...", value_delimiter = ',', default_value = "0,1,10,100,250,500,1000")]
+    sizes: Vec<u64>,
+    /// Starts measured of each way and size
+    #[arg(long, value_name = "NUMBER", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: u32,
+    /// The program to start: it gets no arguments and has to end by itself with 0
+    #[arg(long, value_name = "FILE", default_value = "/bin/true")]
+    program: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One size: a spread for each way, of processor time and of time on the clock, in milliseconds.
+struct Measured {
+    mib: u64,
+    cpu: [Spread; Way::ALL.len()],
+    wall: [Spread; Way::ALL.len()],
+}
+
+/// Runs `plumb bench fork`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let available =
+        plumb_process::available_memory().context("how much memory is available can't be read")?;
+    let room = (available as f64 * SHARE) as u64;
+    let (fits, left_out): (Vec<u64>, Vec<u64>) =
+        args.sizes.iter().partition(|&&mib| mib.checked_mul(MIB).is_some_and(|bytes| bytes <= room));
+    if fits.is_empty() {
+        bail!(
+            "{} MiB of memory are available, which is too little for any of these sizes: see --sizes",
+            available / MIB
+        );
+    }
+    let program = CString::new(args.program.as_str()).context("--program")?;
+    let mut measured = Vec::new();
+    for (index, &mib) in fits.iter().enumerate() {
+        progress(&format!("size {} of {}: {mib} MiB", index + 1, fits.len()));
+        let one = measure(mib, &args, &program);
+        progress("");
+        measured.push(one?);
+    }
+    let mut out = Output::stdout();
+    finish(match args.json {
+        true => write_json(&measured, &left_out, available, &args, &mut out),
+        false => write(&measured, &left_out, available, &args, &mut out),
+    })
+}
+
+fn measure(mib: u64, args: &Args, program: &CString) -> Result<Measured> {
+    let bytes = usize::try_from(mib * MIB).context("--sizes")?;
+    // Written to, so that it is there.
+    let memory = std::hint::black_box(vec![1_u8; bytes]);
+    let mut cpu: [Vec<f64>; Way::ALL.len()] = Default::default();
+    let mut wall: [Vec<f64>; Way::ALL.len()] = Default::default();
+    // The first start of each is a warm-up.
+    for run in 0..=args.runs {
+        for (index, way) in Way::ALL.into_iter().enumerate() {
+            let took = start_and_wait(way, program)
+                .with_context(|| format!("starting {} by {}", args.program, way.name()))?;
+            if run > 0 {
+                cpu[index].push(took.cpu.as_secs_f64() * 1e3);
+                wall[index].push(took.wall.as_secs_f64() * 1e3);
+            }
+        }
+    }
+    drop(std::hint::black_box(memory));
+    let spread = |values: [Vec<f64>; Way::ALL.len()]| {
+        values.map(|values| Spread::of(&values).expect("there is a run at least"))
+    };
+    Ok(Measured { mib, cpu: spread(cpu), wall: spread(wall) })
+}
+
+/// How much a MiB of the parent adds to a start, in milliseconds of processor time.
+fn slope_of(measured: &[Measured], way: usize) -> Option<f64> {
+    let points: Vec<(f64, f64)> = measured.iter().map(|one| (one.mib as f64, one.cpu[way].median)).collect();
+    slope(&points)
+}
+
+fn ratio(one: &Measured) -> f64 {
+    one.cpu[0].median / one.cpu[Way::ALL.len() - 1].median
+}
+
+fn write(
+    measured: &[Measured],
+    left_out: &[u64],
+    available: u64,
+    args: &Args,
+    out: &mut Output<'_>,
+) -> Result<()> {
+    writeln!(
+        out,
+        "# {} started {} times each; ms of processor time of parent and child, median (quartiles); wall: ms on the clock",
+        args.program, args.runs
+    )?;
+    writeln!(out, "# kernel {}; {}", kernel(), huge_pages())?;
+    if !left_out.is_empty() {
+        let sizes: Vec<String> = left_out.iter().map(u64::to_string).collect();
+        writeln!(
+            out,
+            "# left out: {} MB, as only {} MiB of memory are available and a fifth of that is left alone",
+            sizes.join(", "),
+            available / MIB
+        )?;
+    }
+    let titles = ["MB", "fork", "vfork", "posix_spawn", "fork/posix_spawn", "fork wall", "posix_spawn wall"];
+    let columns = titles.map(|title| Column { title, layout: Layout::Number });
+    let lines: Vec<Vec<String>> = measured
+        .iter()
+        .map(|one| {
+            let mut cells = vec![one.mib.to_string()];
+            cells.extend(
+                one.cpu.map(|Spread { lower, median, upper }| format!("{median:.2} ({lower:.2}–{upper:.2})")),
+            );
+            cells.push(format!("{:.1}", ratio(one)));
+            cells.extend([one.wall[0], one.wall[2]].map(|wall| format!("{:.2}", wall.median)));
+            cells
+        })
+        .collect();
+    table::write(&columns, &lines, true, out)?;
+    for (index, way) in Way::ALL.into_iter().enumerate() {
+        if let Some(slope) = slope_of(measured, index) {
+            // No minus before nothing.
+            let slope = (slope * 1e4).round() / 1e4 + 0.0;
+            writeln!(
+                out,
+                "# {}: {slope:.4} ms for each MB of the parent (Theil-Sen over the medians)",
+                way.name()
+            )?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn write_json(
+    measured: &[Measured],
+    left_out: &[u64],
+    available: u64,
+    args: &Args,
+    out: &mut Output<'_>,
+) -> Result<()> {
+    let spread =
+        |spread: Spread| json!({"lower": spread.lower, "median": spread.median, "upper": spread.upper});
+    let sizes: Vec<Value> = measured
+        .iter()
+        .map(|one| {
+            let mut ways = serde_json::Map::new();
+            for (index, way) in Way::ALL.into_iter().enumerate() {
+                let both = json!({"cpu_ms": spread(one.cpu[index]), "wall_ms": spread(one.wall[index])});
+                ways.insert(way.name().into(), both);
+            }
+            json!({"mb": one.mib, "ways": ways, "fork_to_posix_spawn": ratio(one)})
+        })
+        .collect();
+    let slopes: serde_json::Map<String, Value> = Way::ALL
+        .into_iter()
+        .enumerate()
+        .map(|(index, way)| (way.name().into(), slope_of(measured, index).into()))
+        .collect();
+    let document = json!({
+        "program": args.program,
+        "runs": args.runs,
+        "kernel": kernel(),
+        "huge_pages": huge_pages(),
+        "available_bytes": available,
+        "left_out_mb": left_out,
+        "sizes": sizes,
+        "cpu_ms_per_mb": slopes,
+    });
+    serde_json::to_writer(&mut *out, &document)?;
+    writeln!(out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Memory in huge pages costs a fork far less, so that belongs to the figures.
+fn huge_pages() -> String {
+    let text = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    let chosen = text.split(['[', ']']).nth(1).unwrap_or("not known");
+    format!("transparent huge pages: {chosen}")
+}
+
+fn kernel() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+}
+
+/// The line on the terminal while it measures; takes it away if empty.
+fn progress(text: &str) {
+    if stderr().is_terminal() {
+        let _ = write!(stderr(), "\r\x1b[K{}{text}", if text.is_empty() { "" } else { "plumb: " });
+    }
+}
