@@ -1,17 +1,25 @@
 //! Functions, inlined calls and source lines from DWARF, for many addresses of a file at once.
 //!
 //! Built on gimli rather than on addr2line (the crate's README has the figures): many addresses are known at once, so
-//! that each unit is passed over once, and kept is only where its functions are; and addr2line follows nested
-//! inlined calls by recursion, which a hostile file could use to exhaust the stack.
+//! that each unit is passed over once, and kept is where its functions are and what was inlined into those that were
+//! asked for; and addr2line follows nested inlined calls by recursion, which a hostile file could use to exhaust the
+//! stack. The two passes that see every entry (`entries`) and every line row (`lines`) of a unit are own code, and do
+//! nothing for what isn't wanted; all else is read by gimli.
 //!
 //! Not here: opening files, symbol tables, demangling.
 
 pub(crate) mod budget;
+mod calls;
+mod cursor;
+mod entries;
 mod functions;
 mod lines;
 mod names;
+mod program;
 mod ranges;
+mod shapes;
 pub(crate) mod side;
+mod spans;
 mod split;
 pub(crate) mod store;
 mod units;
@@ -61,7 +69,7 @@ pub(crate) struct Resolver<'a> {
     package: Option<Package>,
     units: Units,
     /// What was found out of units whose addresses were asked for, by the offsets of their headers.
-    known: HashMap<usize, Known<'a>>,
+    known: HashMap<usize, Known>,
     names: Names,
     /// Lowest address of code in the file.
     lowest: u64,
@@ -71,10 +79,9 @@ pub(crate) struct Resolver<'a> {
 }
 
 /// What was found out of a unit.
-#[derive(Default)]
-struct Known<'a> {
+struct Known {
     functions: Functions,
-    lines: Lines<'a>,
+    lines: Lines,
 }
 
 impl<'a> Resolver<'a> {
@@ -106,7 +113,9 @@ impl<'a> Resolver<'a> {
             if addresses.is_empty() {
                 continue;
             }
-            let mut known = self.known.remove(&offset).unwrap_or_default();
+            let known = self.known.remove(&offset);
+            let mut known =
+                known.unwrap_or_else(|| Known { functions: Functions::new(&unit), lines: Lines::default() });
             let mut names = std::mem::take(&mut self.names);
             let answers = self.unit(&unit, &addresses, &mut known, &mut names);
             self.names = names;
@@ -125,7 +134,7 @@ impl<'a> Resolver<'a> {
         &mut self,
         unit: &Rc<Unit<'a>>,
         wanted: &[u64],
-        known: &mut Known<'a>,
+        known: &mut Known,
         names: &mut Names,
     ) -> Vec<Option<Found>> {
         let reference = UnitRef::new(&self.side.dwarf, unit);
@@ -179,7 +188,7 @@ fn split_chains<'a>(
     let unit = Rc::new(split::unit(&side.dwarf, id, skeleton)?);
     let mut names = Names::default();
     names.set_folder(&unit, folder);
-    let hits = Functions::default().find(UnitRef::new(&side.dwarf, &unit), wanted, budget);
+    let hits = Functions::new(&unit).find(UnitRef::new(&side.dwarf, &unit), wanted, budget);
     Some(chains(side, &unit, &mut names, hits, rows))
 }
 
@@ -216,12 +225,10 @@ fn chain<'a>(
     mut line: u32,
 ) -> Found {
     let mut frames = Vec::new();
-    let mut inlined = hit.inlined.as_ref();
-    while let Some(call) = inlined {
-        frames.push(Place { name: Some(names.of(side, unit, call.entry)), file, line });
-        file = call.call_file.map(|index| names.path(side, unit, index, false)).unwrap_or_default();
-        line = call.call_line;
-        inlined = call.outer.as_ref();
+    for call in hit.innermost.into_iter().flat_map(|innermost| hit.calls.outwards(innermost)) {
+        frames.push(Place { name: Some(names.of_call(side, unit, call)), file, line });
+        file = call.file.map(|index| names.path(side, unit, index, false)).unwrap_or_default();
+        line = call.line;
     }
     frames.push(Place { name: Some(names.of(side, unit, hit.entry)), file, line });
     Found { frames, start: Some(hit.start) }

@@ -1,11 +1,15 @@
 //! Source files and lines of addresses, from a unit's line program.
 //!
-//! Rows are compared with the wanted addresses as they come and never stored: a large unit has a million of them.
+//! The program is passed over once, which tells where its sequences are. Those that hold wanted addresses are run
+//! again, and their rows compared with the addresses as they come: a large unit has a million rows, and none is kept.
 
-use gimli::{CompleteLineProgram, LineProgram, LineRow, LineSequence, UnitRef};
+use std::collections::BTreeSet;
+
+use gimli::{LineProgramHeader, UnitRef};
 
 use crate::dwarf::budget::Budget;
-use crate::dwarf::ranges::within;
+use crate::dwarf::program::{Program, Step};
+use crate::dwarf::spans::Spans;
 use crate::dwarf::store::Bytes;
 
 /// A row that covers a wanted address.
@@ -17,42 +21,75 @@ pub(crate) struct Row {
     pub line: u32,
 }
 
-/// The line program of a unit: passed over as a whole for the first addresses, and from then on only where more of
-/// them are.
+/// Where the sequences of a unit's line program are, found out when first asked.
 #[derive(Default)]
-pub(crate) struct Lines<'a> {
-    passes: u32,
-    sequences: Option<Sequences<'a>>,
+pub(crate) struct Lines {
+    sequences: Option<Sequences>,
 }
 
-/// Stretches of a line program that can be run by themselves.
-type Sequences<'a> = (CompleteLineProgram<Bytes<'a>>, Vec<LineSequence<Bytes<'a>>>);
+struct Sequences {
+    /// The addresses of each.
+    spans: Spans,
+    /// Where each begins in the program.
+    begins: Vec<usize>,
+}
 
-impl<'a> Lines<'a> {
-    /// For each of the `wanted` addresses (in order) the row that covers it. Sequences that begin below `lowest`,
-    /// where the file has no code, belong to functions that the linker dropped.
+impl Lines {
+    /// For each of the `wanted` addresses (in order) the row that covers it. Rows below `lowest`, where the file has no
+    /// code, belong to functions that the linker dropped.
     pub fn rows(
         &mut self,
-        unit: UnitRef<'_, Bytes<'a>>,
+        unit: UnitRef<'_, Bytes<'_>>,
         wanted: &[u64],
         lowest: u64,
         budget: &Budget,
     ) -> Vec<Option<Row>> {
         let mut rows = Rows { wanted, found: vec![None; wanted.len()], lowest, last: None, next: 0 };
-        let Some(program) = unit.line_program.clone() else { return rows.found };
-        self.passes += 1;
-        if self.passes == 2 && budget.pay(program.header().raw_program_buf().len() as u64) {
-            self.sequences = program.clone().sequences().ok();
-        }
-        match &self.sequences {
-            None => rows.take(program.rows(), budget),
-            Some((program, sequences)) => {
-                for sequence in sequences.iter().filter(|s| !within(wanted, &(s.start..s.end)).is_empty()) {
-                    rows.take(program.resume_from(sequence), budget);
-                }
-            }
+        let Some(header) = unit.line_program.as_ref().map(|program| program.header()) else {
+            return rows.found;
+        };
+        let sequences = self.sequences.get_or_insert_with(|| Sequences::find(header, budget));
+        let asked = wanted.iter().flat_map(|&address| sequences.spans.at(address, budget));
+        let asked: BTreeSet<usize> = asked.map(|(number, _)| number).collect();
+        for number in asked {
+            rows.take(Program::new(header, sequences.begins[number]), budget);
         }
         rows.found
+    }
+}
+
+impl Sequences {
+    fn find(header: &LineProgramHeader<Bytes<'_>>, budget: &Budget) -> Self {
+        let (mut begins, mut ranges) = (Vec::new(), Vec::new());
+        if budget.pay(header.raw_program_buf().len() as u64) {
+            let mut program = Program::new(header, 0);
+            let mut begin = 0;
+            let (mut lowest, mut highest) = (u64::MAX, 0);
+            while let Some(step) = program.next() {
+                if step != Step::Dropped {
+                    lowest = lowest.min(program.address);
+                    highest = highest.max(program.address);
+                }
+                if step == Step::Row {
+                    continue;
+                }
+                if lowest < highest {
+                    if !budget.pay_for_kept(1) {
+                        break;
+                    }
+                    begins.push(begin);
+                    ranges.push(lowest..highest);
+                }
+                begin = program.at();
+                (lowest, highest) = (u64::MAX, 0);
+            }
+            // One that has no end is damaged, but its rows are used.
+            if lowest < highest {
+                begins.push(begin);
+                ranges.push(lowest..highest);
+            }
+        }
+        Self { spans: Spans::new(ranges.into_iter()), begins }
     }
 }
 
@@ -67,23 +104,22 @@ struct Rows<'w> {
 }
 
 impl Rows<'_> {
-    fn take<'a, P: LineProgram<Bytes<'a>>>(
-        &mut self,
-        mut rows: gimli::LineRows<Bytes<'a>, P, usize>,
-        budget: &Budget,
-    ) {
+    /// Takes the rows of a sequence.
+    fn take(&mut self, mut program: Program<'_>, budget: &Budget) {
         self.last = None;
-        while let Ok(Some((_, row))) = rows.next_row() {
-            if !budget.pay(1) {
+        self.next = 0;
+        while let Some(step) = program.next().filter(|_| budget.pay(1)) {
+            if step != Step::Dropped {
+                self.row(program.address, program.file, program.line);
+            }
+            if step != Step::Row {
                 break;
             }
-            self.row(row);
         }
     }
 
-    fn row(&mut self, row: &LineRow) {
+    fn row(&mut self, address: u64, file: u64, line: u64) {
         let wanted = self.wanted;
-        let address = row.address();
         match self.last {
             Some((from, covering)) if from < address && from >= self.lowest => {
                 if wanted.get(self.next).is_some_and(|&wanted| wanted < from) {
@@ -95,17 +131,9 @@ impl Rows<'_> {
                     self.next += 1;
                 }
             }
-            _ => {}
+            Some(_) => {}
+            None => self.next = wanted.partition_point(|&wanted| wanted < address),
         }
-        if row.end_sequence() {
-            self.last = None;
-            self.next = 0;
-            return;
-        }
-        if self.last.is_none() {
-            self.next = wanted.partition_point(|&wanted| wanted < address);
-        }
-        let line = row.line().map_or(0, |line| u32::try_from(line.get()).unwrap_or(0));
-        self.last = Some((address, Row { file: row.file_index(), line }));
+        self.last = Some((address, Row { file, line: u32::try_from(line).unwrap_or(0) }));
     }
 }

@@ -8,6 +8,8 @@ use std::rc::Rc;
 
 use gimli::{AttributeValue, UnitOffset, UnitSectionOffset};
 
+use crate::dwarf::calls::Call;
+use crate::dwarf::entries::Origin;
 use crate::dwarf::side::{Side, Unit, Value};
 
 /// Longest path of references; compilers need three.
@@ -27,6 +29,7 @@ pub(crate) struct Name {
 /// Names that were looked up, and paths.
 #[derive(Default)]
 pub(crate) struct Names {
+    /// By whether they are in the supplementary file, and their offsets.
     names: HashMap<(bool, usize), Rc<Name>>,
     folders: HashMap<(bool, usize), Rc<str>>,
     paths: HashMap<(bool, usize, u64), Rc<str>>,
@@ -35,12 +38,30 @@ pub(crate) struct Names {
 impl Names {
     /// The name of the function whose entry is at `entry` of `unit`.
     pub fn of<'a>(&mut self, side: &Side<'a>, unit: &Rc<Unit<'a>>, entry: UnitOffset) -> Rc<Name> {
-        let offset = start(unit).saturating_add(entry.0);
-        if let Some(name) = self.names.get(&(false, offset)) {
+        let key = (false, start(unit).saturating_add(entry.0));
+        self.known(key, |names| names.follow(side, unit, entry, false))
+    }
+
+    /// The name of the function that was inlined as `call` of `unit`: one for all calls of it.
+    pub fn of_call<'a>(&mut self, side: &Side<'a>, unit: &Rc<Unit<'a>>, call: &Call) -> Rc<Name> {
+        let (key, side) = match (call.origin, side.shared.as_deref()) {
+            (Some(Origin::Elsewhere(offset)), _) => ((false, offset), side),
+            (Some(Origin::Shared(offset)), Some(shared)) => ((true, offset), shared),
+            (Some(Origin::Here(entry)), _) => return self.of(side, unit, entry),
+            _ => return self.of(side, unit, call.entry),
+        };
+        self.known((key.0, key.1.0), |names| match side.unit_of(key.1) {
+            Some((unit, entry)) => names.follow(side, &unit, entry, key.0),
+            None => Name::default(),
+        })
+    }
+
+    fn known(&mut self, key: (bool, usize), find: impl FnOnce(&mut Self) -> Name) -> Rc<Name> {
+        if let Some(name) = self.names.get(&key) {
             return Rc::clone(name);
         }
-        let name = Rc::new(self.follow(side, unit, entry));
-        self.names.insert((false, offset), Rc::clone(&name));
+        let name = Rc::new(find(self));
+        self.names.insert(key, Rc::clone(&name));
         name
     }
 
@@ -63,9 +84,16 @@ impl Names {
         self.folders.insert((false, start(unit)), folder.into());
     }
 
-    fn follow<'a>(&mut self, side: &Side<'a>, unit: &Rc<Unit<'a>>, entry: UnitOffset) -> Name {
+    /// Follows the references from an entry; `shared`: of the supplementary file.
+    fn follow<'a>(
+        &mut self,
+        mut side: &Side<'a>,
+        unit: &Rc<Unit<'a>>,
+        mut entry: UnitOffset,
+        mut shared: bool,
+    ) -> Name {
         let mut name = Name::default();
-        let (mut side, mut unit, mut entry, mut shared) = (side, Rc::clone(unit), entry, false);
+        let mut unit = Rc::clone(unit);
         for _ in 0..MAX_REFERENCES {
             let next = self.read(side, &unit, entry, shared, &mut name);
             if !name.linkage_name.is_empty() && !name.source_file.is_empty() {

@@ -3,20 +3,30 @@
 //! `.debug_aranges` answers at once where there is one for all of them; else every unit's root entry is read.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use gimli::{DebugInfoOffset, UnitRef, UnitSectionOffset, UnitType};
 
 use crate::dwarf::budget::Budget;
-use crate::dwarf::ranges::{Attributes, within};
+use crate::dwarf::entries::Entries;
+use crate::dwarf::ranges::{ranges, within};
+use crate::dwarf::shapes::Shapes;
 use crate::dwarf::side::{Side, Unit};
+use crate::dwarf::spans::Spans;
 
 /// Which addresses each unit covers, found out when first asked.
 #[derive(Default)]
 pub(crate) struct Units {
-    listed: OnceCell<Vec<(usize, Range<u64>)>>,
+    listed: OnceCell<Listed>,
     others: OnceCell<Vec<(usize, Covers)>>,
+}
+
+/// Ranges of units.
+struct Listed {
+    spans: Spans,
+    /// The offset of each one's unit.
+    units: Vec<usize>,
 }
 
 /// What the root entry of a unit says that it covers.
@@ -28,24 +38,41 @@ enum Covers {
 
 impl Units {
     /// For each unit (by the offset of its header) the indices of the `wanted` addresses (in order) that may be in it.
-    pub fn find(&self, side: &Side<'_>, wanted: &[u64], budget: &Budget) -> BTreeMap<usize, BTreeSet<usize>> {
-        let mut found: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    pub fn find(&self, side: &Side<'_>, wanted: &[u64], budget: &Budget) -> BTreeMap<usize, Vec<usize>> {
+        let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let mut claimed = vec![false; wanted.len()];
         let listed = self.listed.get_or_init(|| by_table(side, budget));
-        for (unit, range) in listed {
-            for index in within(wanted, range) {
+        for (index, &address) in wanted.iter().enumerate() {
+            for (number, _) in listed.spans.at(address, budget) {
                 claimed[index] = true;
-                found.entry(*unit).or_default().insert(index);
+                found.entry(listed.units[number]).or_default().push(index);
             }
         }
-        if claimed.iter().all(|&claimed| claimed) {
-            return found;
+        if !claimed.iter().all(|&claimed| claimed) {
+            self.find_others(side, wanted, &claimed, budget, &mut found);
         }
-        for (unit, covers) in self.others.get_or_init(|| by_roots(side, listed, budget)) {
+        for indices in found.values_mut() {
+            indices.sort_unstable();
+            indices.dedup();
+        }
+        found
+    }
+
+    /// The same for the units that aren't listed.
+    fn find_others(
+        &self,
+        side: &Side<'_>,
+        wanted: &[u64],
+        claimed: &[bool],
+        budget: &Budget,
+        found: &mut BTreeMap<usize, Vec<usize>>,
+    ) {
+        let listed = || self.listed.get().map(|listed| &listed.units[..]).unwrap_or_default();
+        for (unit, covers) in self.others.get_or_init(|| by_roots(side, listed(), budget)) {
             match covers {
                 Covers::Ranges(ranges) => {
                     for index in ranges.iter().flat_map(|range| within(wanted, range)) {
-                        found.entry(*unit).or_default().insert(index);
+                        found.entry(*unit).or_default().push(index);
                     }
                 }
                 Covers::NotSaid => {
@@ -54,35 +81,35 @@ impl Units {
                 }
             }
         }
-        found
     }
 }
 
 /// Every unit's ranges in `.debug_aranges`.
-fn by_table(side: &Side<'_>, budget: &Budget) -> Vec<(usize, Range<u64>)> {
-    let mut found = Vec::new();
+fn by_table(side: &Side<'_>, budget: &Budget) -> Listed {
+    let (mut units, mut ranges) = (Vec::new(), Vec::new());
     let mut headers = side.dwarf.debug_aranges.headers();
-    while let Ok(Some(header)) = headers.next() {
+    'all: while let Ok(Some(header)) = headers.next() {
         let DebugInfoOffset(unit) = header.debug_info_offset();
         let mut entries = header.entries();
         while let Some(entry) = entries.next().transpose() {
             if !budget.pay(1) {
-                return found;
+                break 'all;
             }
             // An entry that wraps around is the compiler's fault and no reason to leave out the others.
             let Ok(entry) = entry else { continue };
             let range = entry.range();
             if range.begin < range.end {
-                found.push((unit, range.begin..range.end));
+                units.push(unit);
+                ranges.push(range.begin..range.end);
             }
         }
     }
-    found
+    Listed { spans: Spans::new(ranges.into_iter()), units }
 }
 
 /// What the units that are not `listed` say of themselves.
-fn by_roots(side: &Side<'_>, listed: &[(usize, Range<u64>)], budget: &Budget) -> Vec<(usize, Covers)> {
-    let listed: HashSet<usize> = listed.iter().map(|&(unit, _)| unit).collect();
+fn by_roots(side: &Side<'_>, listed: &[usize], budget: &Budget) -> Vec<(usize, Covers)> {
+    let listed: HashSet<usize> = listed.iter().copied().collect();
     let mut found = Vec::new();
     for header in side.headers() {
         let UnitSectionOffset(offset) = header.offset();
@@ -106,8 +133,10 @@ fn by_roots(side: &Side<'_>, listed: &[(usize, Range<u64>)], budget: &Budget) ->
 /// The ranges that a unit's root entry states.
 fn root<'a>(side: &Side<'a>, unit: &Unit<'a>, budget: &Budget) -> Option<Vec<Range<u64>>> {
     let unit = UnitRef::new(&side.dwarf, unit);
-    let mut entries = unit.entries_raw(None).ok()?;
-    let abbreviation = entries.read_abbreviation().ok()??;
-    let attributes = Attributes::read(&mut entries, abbreviation.attributes()).ok()?;
-    Some(attributes.ranges(unit, budget))
+    let mut shapes = Shapes::new(&unit.abbreviations);
+    let mut entries = Entries::new(unit, &mut shapes, None)?;
+    entries.next()?;
+    let mut found = Vec::new();
+    ranges(entries.attributes(), unit, budget, &mut found);
+    Some(found)
 }

@@ -1,0 +1,198 @@
+//! A line program, run step by step (DWARF 5, 6.2; of versions 2 to 5).
+//!
+//! Only what places and lines need: columns, statements, blocks and discriminators are passed over.
+
+use std::num::Wrapping;
+
+use gimli::{DwLne, DwLns, LineProgramHeader};
+
+use crate::dwarf::cursor::Cursor;
+use crate::dwarf::store::Bytes;
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A row.
+    Row,
+    /// The row behind the last one of a sequence, whose address is one past its code. What follows begins anew.
+    End,
+    /// The end of a sequence that has no such row, because the linker dropped its code.
+    Dropped,
+}
+
+/// A program and the registers of the machine that runs it.
+pub(crate) struct Program<'a> {
+    cursor: Cursor<'a>,
+    /// Opcodes' numbers of arguments, from opcode 1 on.
+    arguments: &'a [u8],
+    opcode_base: u8,
+    line_base: i64,
+    line_range: u8,
+    instruction_length: Wrapping<u64>,
+    /// Operations in an instruction, 1 but for VLIW machines.
+    operations: Wrapping<u64>,
+    address_size: u8,
+    operation: Wrapping<u64>,
+    is_dropped: bool,
+    is_over: bool,
+    /// Address of the row.
+    pub address: u64,
+    /// Its file.
+    pub file: u64,
+    /// Its line.
+    pub line: u64,
+}
+
+impl<'a> Program<'a> {
+    /// The program behind `header`, from the sequence at the offset `begin` on.
+    pub fn new(header: &LineProgramHeader<Bytes<'a>>, begin: usize) -> Self {
+        let program: Bytes<'a> = header.raw_program_buf();
+        let arguments: &Bytes<'a> = header.standard_opcode_lengths();
+        let mut cursor = Cursor::new(program.slice());
+        cursor.go(begin);
+        Self {
+            cursor,
+            arguments: arguments.slice(),
+            opcode_base: header.opcode_base().max(1),
+            line_base: header.line_base().into(),
+            line_range: header.line_range().max(1),
+            instruction_length: Wrapping(header.minimum_instruction_length().into()),
+            operations: Wrapping(u64::from(header.maximum_operations_per_instruction()).max(1)),
+            address_size: header.address_size(),
+            operation: Wrapping(0),
+            is_dropped: false,
+            is_over: true,
+            address: 0,
+            file: 1,
+            line: 1,
+        }
+    }
+
+    /// Bytes of the program that were run.
+    pub fn at(&self) -> usize {
+        self.cursor.at()
+    }
+
+    /// Runs to the next row or end. `None` at the end of the program, or where it is damaged.
+    #[inline]
+    pub fn next(&mut self) -> Option<Step> {
+        if std::mem::take(&mut self.is_over) {
+            (self.address, self.file, self.line) = (0, 1, 1);
+            self.operation = Wrapping(0);
+            self.is_dropped = false;
+        }
+        loop {
+            if self.cursor.is_at_end() {
+                return None;
+            }
+            let opcode = self.cursor.u8()?;
+            if opcode >= self.opcode_base {
+                let adjusted = opcode - self.opcode_base;
+                self.line(self.line_base + i64::from(adjusted % self.line_range));
+                self.advance((adjusted / self.line_range).into())?;
+                if !self.is_dropped {
+                    return Some(Step::Row);
+                }
+            } else if opcode == 0 {
+                if let Some(step) = self.extended()? {
+                    return Some(step);
+                }
+            } else if self.standard(opcode)? && !self.is_dropped {
+                return Some(Step::Row);
+            }
+        }
+    }
+
+    /// Executes a standard opcode; whether it makes a row.
+    #[inline]
+    fn standard(&mut self, opcode: u8) -> Option<bool> {
+        match DwLns(opcode) {
+            gimli::DW_LNS_copy => return Some(true),
+            gimli::DW_LNS_advance_pc => {
+                let operations = self.cursor.uleb()?;
+                self.advance(operations)?;
+            }
+            gimli::DW_LNS_advance_line => {
+                let lines = self.cursor.sleb()?;
+                self.line(lines);
+            }
+            gimli::DW_LNS_set_file => self.file = self.cursor.uleb()?,
+            gimli::DW_LNS_set_column | gimli::DW_LNS_set_isa => self.cursor.skip_leb()?,
+            gimli::DW_LNS_const_add_pc => {
+                self.advance(((255 - self.opcode_base) / self.line_range).into())?;
+            }
+            gimli::DW_LNS_fixed_advance_pc => {
+                let bytes = self.cursor.number(2)?;
+                if !self.is_dropped {
+                    self.address = self.sized(self.address.checked_add(bytes)?)?;
+                    self.operation = Wrapping(0);
+                }
+            }
+            gimli::DW_LNS_negate_stmt
+            | gimli::DW_LNS_set_basic_block
+            | gimli::DW_LNS_set_prologue_end
+            | gimli::DW_LNS_set_epilogue_begin => {}
+            _ => {
+                for _ in 0..*self.arguments.get(usize::from(opcode) - 1)? {
+                    self.cursor.skip_leb()?;
+                }
+            }
+        }
+        Some(false)
+    }
+
+    /// Executes an extended opcode.
+    fn extended(&mut self) -> Option<Option<Step>> {
+        let length = usize::try_from(self.cursor.uleb()?).ok()?;
+        let end = self.cursor.at().checked_add(length).filter(|_| length > 0)?;
+        let mut step = None;
+        match DwLne(self.cursor.u8()?) {
+            gimli::DW_LNE_end_sequence => {
+                step = Some(if self.is_dropped { Step::Dropped } else { Step::End });
+                self.is_over = true;
+            }
+            gimli::DW_LNE_set_address => {
+                let address = self.cursor.number(self.address_size.into())?;
+                // Linkers give dropped code the highest address or the one before, gold and old ones 0 or a little
+                // more. Addresses never fall within a sequence.
+                let highest = u64::MAX >> (64 - 8 * u32::from(self.address_size.clamp(1, 8)));
+                self.is_dropped = address < self.address || address >= highest - 1;
+                if !self.is_dropped {
+                    self.address = address;
+                    self.operation = Wrapping(0);
+                }
+            }
+            _ => {}
+        }
+        self.cursor.go(end);
+        Some(step)
+    }
+
+    fn line(&mut self, lines: i64) {
+        let lines_back = lines.unsigned_abs();
+        self.line =
+            if lines < 0 { self.line.saturating_sub(lines_back) } else { self.line.wrapping_add(lines_back) };
+    }
+
+    #[inline]
+    fn advance(&mut self, operations: u64) -> Option<()> {
+        if self.is_dropped {
+            return Some(());
+        }
+        let mut instructions = Wrapping(operations);
+        if self.operations.0 != 1 {
+            let sum = self.operation + Wrapping(operations);
+            self.operation = sum % self.operations;
+            instructions = sum / self.operations;
+        }
+        let bytes = self.instruction_length * instructions;
+        self.address = self.sized(self.address.checked_add(bytes.0)?)?;
+        Some(())
+    }
+
+    /// An address, if it isn't too large for the machine.
+    #[inline]
+    fn sized(&self, address: u64) -> Option<u64> {
+        (self.address_size >= 8 || address >> (8 * self.address_size) == 0).then_some(address)
+    }
+}
