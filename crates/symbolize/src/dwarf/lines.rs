@@ -1,16 +1,20 @@
 //! Source files and lines of addresses, from a unit's line program.
 //!
-//! The program is passed over once, which tells where its sequences are. Those that hold wanted addresses are run
-//! again, and their rows compared with the addresses as they come: a large unit has a million rows, and none is kept.
+//! The program is passed over once, which tells what addresses each stretch of it is about. Those that hold wanted
+//! addresses are run again, and their rows compared with the addresses as they come: a large unit has a million rows,
+//! and none is kept.
 
 use std::collections::BTreeSet;
 
 use gimli::{LineProgramHeader, UnitRef};
 
 use crate::dwarf::budget::Budget;
-use crate::dwarf::program::{Program, Step};
+use crate::dwarf::program::{Program, Registers, Step};
 use crate::dwarf::spans::Spans;
 use crate::dwarf::store::Bytes;
+
+/// Most rows of a stretch: more would have to be run again for each address, fewer would take more memory.
+const ROWS: usize = 64;
 
 /// A row that covers a wanted address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,17 +25,27 @@ pub(crate) struct Row {
     pub line: u32,
 }
 
-/// Where the sequences of a unit's line program are, found out when first asked.
+/// Where what is about which addresses in a unit's line program, found out when first asked.
 #[derive(Default)]
 pub(crate) struct Lines {
-    sequences: Option<Sequences>,
+    stretches: Option<Stretches>,
 }
 
-struct Sequences {
+/// Parts of a line program that can be run by themselves.
+struct Stretches {
     /// The addresses of each.
     spans: Spans,
-    /// Where each begins in the program.
-    begins: Vec<usize>,
+    begins: Vec<Begin>,
+}
+
+/// Where a stretch begins.
+#[derive(Clone, Copy, Debug, Default)]
+struct Begin {
+    /// Offset in the program.
+    at: usize,
+    registers: Registers,
+    /// Whether the registers are a row's, which reaches into the stretch.
+    is_row: bool,
 }
 
 impl Lines {
@@ -48,46 +62,49 @@ impl Lines {
         let Some(header) = unit.line_program.as_ref().map(|program| program.header()) else {
             return rows.found;
         };
-        let sequences = self.sequences.get_or_insert_with(|| Sequences::find(header, budget));
-        let asked = wanted.iter().flat_map(|&address| sequences.spans.at(address, budget));
+        let stretches = self.stretches.get_or_insert_with(|| Stretches::find(header, budget));
+        let asked = wanted.iter().flat_map(|&address| stretches.spans.at(address, budget));
         let asked: BTreeSet<usize> = asked.map(|(number, _)| number).collect();
         for number in asked {
-            rows.take(Program::new(header, sequences.begins[number]), budget);
+            rows.take(header, stretches.begins[number], budget);
         }
         rows.found
     }
 }
 
-impl Sequences {
+impl Stretches {
     fn find(header: &LineProgramHeader<Bytes<'_>>, budget: &Budget) -> Self {
         let (mut begins, mut ranges) = (Vec::new(), Vec::new());
-        if budget.pay(header.raw_program_buf().len() as u64) {
-            let mut program = Program::new(header, 0);
-            let mut begin = 0;
-            let (mut lowest, mut highest) = (u64::MAX, 0);
-            while let Some(step) = program.next() {
-                if step != Step::Dropped {
-                    lowest = lowest.min(program.address);
-                    highest = highest.max(program.address);
-                }
-                if step == Step::Row {
-                    continue;
-                }
-                if lowest < highest {
-                    if !budget.pay_for_kept(1) {
-                        break;
-                    }
-                    begins.push(begin);
-                    ranges.push(lowest..highest);
-                }
-                begin = program.at();
-                (lowest, highest) = (u64::MAX, 0);
+        if !budget.pay(header.raw_program_buf().len() as u64) {
+            return Self { spans: Spans::default(), begins };
+        }
+        let mut begin = Begin::default();
+        let mut program = Program::new(header, begin.at, begin.registers);
+        let (mut lowest, mut highest, mut rows) = (u64::MAX, 0, 0);
+        loop {
+            let step = program.next();
+            let address = program.registers.address;
+            if matches!(step, Some(Step::Row | Step::End)) {
+                lowest = lowest.min(address);
+                highest = highest.max(address);
+                rows += 1;
             }
-            // One that has no end is damaged, but its rows are used.
+            if step == Some(Step::Row) && rows < ROWS {
+                continue;
+            }
             if lowest < highest {
+                if !budget.pay_for_kept(1) {
+                    break;
+                }
                 begins.push(begin);
                 ranges.push(lowest..highest);
             }
+            // Without an end a program is damaged, but its rows are used.
+            let Some(step) = step else { break };
+            let is_row = step == Step::Row;
+            begin = Begin { at: program.at(), registers: program.registers, is_row };
+            (lowest, highest) = if is_row { (address, address) } else { (u64::MAX, 0) };
+            rows = 0;
         }
         Self { spans: Spans::new(ranges.into_iter()), begins }
     }
@@ -104,13 +121,18 @@ struct Rows<'w> {
 }
 
 impl Rows<'_> {
-    /// Takes the rows of a sequence.
-    fn take(&mut self, mut program: Program<'_>, budget: &Budget) {
+    /// Takes the rows of a stretch.
+    fn take(&mut self, header: &LineProgramHeader<Bytes<'_>>, begin: Begin, budget: &Budget) {
         self.last = None;
         self.next = 0;
-        while let Some(step) = program.next().filter(|_| budget.pay(1)) {
+        if begin.is_row {
+            self.row(&begin.registers);
+        }
+        let mut program = Program::new(header, begin.at, begin.registers);
+        for _ in 0..ROWS {
+            let Some(step) = program.next().filter(|_| budget.pay(1)) else { break };
             if step != Step::Dropped {
-                self.row(program.address, program.file, program.line);
+                self.row(&program.registers);
             }
             if step != Step::Row {
                 break;
@@ -118,7 +140,7 @@ impl Rows<'_> {
         }
     }
 
-    fn row(&mut self, address: u64, file: u64, line: u64) {
+    fn row(&mut self, &Registers { address, file, line, .. }: &Registers) {
         let wanted = self.wanted;
         match self.last {
             Some((from, covering)) if from < address && from >= self.lowest => {

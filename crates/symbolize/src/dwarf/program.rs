@@ -32,20 +32,34 @@ pub(crate) struct Program<'a> {
     /// Operations in an instruction, 1 but for VLIW machines.
     operations: Wrapping<u64>,
     address_size: u8,
-    operation: Wrapping<u64>,
-    is_dropped: bool,
-    is_over: bool,
+    /// What the machine holds; that of the last row, if there was one.
+    pub registers: Registers,
+}
+
+/// What the machine holds between two steps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Registers {
     /// Address of the row.
     pub address: u64,
     /// Its file.
     pub file: u64,
     /// Its line.
     pub line: u64,
+    operation: Wrapping<u64>,
+    is_dropped: bool,
+    is_over: bool,
+}
+
+impl Default for Registers {
+    fn default() -> Self {
+        let operation = Wrapping(0);
+        Self { address: 0, file: 1, line: 1, operation, is_dropped: false, is_over: false }
+    }
 }
 
 impl<'a> Program<'a> {
-    /// The program behind `header`, from the sequence at the offset `begin` on.
-    pub fn new(header: &LineProgramHeader<Bytes<'a>>, begin: usize) -> Self {
+    /// The program behind `header`, from where it had come to at the offset `begin`.
+    pub fn new(header: &LineProgramHeader<Bytes<'a>>, begin: usize, registers: Registers) -> Self {
         let program: Bytes<'a> = header.raw_program_buf();
         let arguments: &Bytes<'a> = header.standard_opcode_lengths();
         let mut cursor = Cursor::new(program.slice());
@@ -59,12 +73,7 @@ impl<'a> Program<'a> {
             instruction_length: Wrapping(header.minimum_instruction_length().into()),
             operations: Wrapping(u64::from(header.maximum_operations_per_instruction()).max(1)),
             address_size: header.address_size(),
-            operation: Wrapping(0),
-            is_dropped: false,
-            is_over: true,
-            address: 0,
-            file: 1,
-            line: 1,
+            registers,
         }
     }
 
@@ -76,10 +85,8 @@ impl<'a> Program<'a> {
     /// Runs to the next row or end. `None` at the end of the program, or where it is damaged.
     #[inline]
     pub fn next(&mut self) -> Option<Step> {
-        if std::mem::take(&mut self.is_over) {
-            (self.address, self.file, self.line) = (0, 1, 1);
-            self.operation = Wrapping(0);
-            self.is_dropped = false;
+        if self.registers.is_over {
+            self.registers = Registers::default();
         }
         loop {
             if self.cursor.is_at_end() {
@@ -90,14 +97,14 @@ impl<'a> Program<'a> {
                 let adjusted = opcode - self.opcode_base;
                 self.line(self.line_base + i64::from(adjusted % self.line_range));
                 self.advance((adjusted / self.line_range).into())?;
-                if !self.is_dropped {
+                if !self.registers.is_dropped {
                     return Some(Step::Row);
                 }
             } else if opcode == 0 {
                 if let Some(step) = self.extended()? {
                     return Some(step);
                 }
-            } else if self.standard(opcode)? && !self.is_dropped {
+            } else if self.standard(opcode)? && !self.registers.is_dropped {
                 return Some(Step::Row);
             }
         }
@@ -116,16 +123,16 @@ impl<'a> Program<'a> {
                 let lines = self.cursor.sleb()?;
                 self.line(lines);
             }
-            gimli::DW_LNS_set_file => self.file = self.cursor.uleb()?,
+            gimli::DW_LNS_set_file => self.registers.file = self.cursor.uleb()?,
             gimli::DW_LNS_set_column | gimli::DW_LNS_set_isa => self.cursor.skip_leb()?,
             gimli::DW_LNS_const_add_pc => {
                 self.advance(((255 - self.opcode_base) / self.line_range).into())?;
             }
             gimli::DW_LNS_fixed_advance_pc => {
                 let bytes = self.cursor.number(2)?;
-                if !self.is_dropped {
-                    self.address = self.sized(self.address.checked_add(bytes)?)?;
-                    self.operation = Wrapping(0);
+                if !self.registers.is_dropped {
+                    self.registers.address = self.sized(self.registers.address.checked_add(bytes)?)?;
+                    self.registers.operation = Wrapping(0);
                 }
             }
             gimli::DW_LNS_negate_stmt
@@ -148,18 +155,18 @@ impl<'a> Program<'a> {
         let mut step = None;
         match DwLne(self.cursor.u8()?) {
             gimli::DW_LNE_end_sequence => {
-                step = Some(if self.is_dropped { Step::Dropped } else { Step::End });
-                self.is_over = true;
+                step = Some(if self.registers.is_dropped { Step::Dropped } else { Step::End });
+                self.registers.is_over = true;
             }
             gimli::DW_LNE_set_address => {
                 let address = self.cursor.number(self.address_size.into())?;
                 // Linkers give dropped code the highest address or the one before, gold and old ones 0 or a little
                 // more. Addresses never fall within a sequence.
                 let highest = u64::MAX >> (64 - 8 * u32::from(self.address_size.clamp(1, 8)));
-                self.is_dropped = address < self.address || address >= highest - 1;
-                if !self.is_dropped {
-                    self.address = address;
-                    self.operation = Wrapping(0);
+                self.registers.is_dropped = address < self.registers.address || address >= highest - 1;
+                if !self.registers.is_dropped {
+                    self.registers.address = address;
+                    self.registers.operation = Wrapping(0);
                 }
             }
             _ => {}
@@ -170,23 +177,26 @@ impl<'a> Program<'a> {
 
     fn line(&mut self, lines: i64) {
         let lines_back = lines.unsigned_abs();
-        self.line =
-            if lines < 0 { self.line.saturating_sub(lines_back) } else { self.line.wrapping_add(lines_back) };
+        self.registers.line = if lines < 0 {
+            self.registers.line.saturating_sub(lines_back)
+        } else {
+            self.registers.line.wrapping_add(lines_back)
+        };
     }
 
     #[inline]
     fn advance(&mut self, operations: u64) -> Option<()> {
-        if self.is_dropped {
+        if self.registers.is_dropped {
             return Some(());
         }
         let mut instructions = Wrapping(operations);
         if self.operations.0 != 1 {
-            let sum = self.operation + Wrapping(operations);
-            self.operation = sum % self.operations;
+            let sum = self.registers.operation + Wrapping(operations);
+            self.registers.operation = sum % self.operations;
             instructions = sum / self.operations;
         }
         let bytes = self.instruction_length * instructions;
-        self.address = self.sized(self.address.checked_add(bytes.0)?)?;
+        self.registers.address = self.sized(self.registers.address.checked_add(bytes.0)?)?;
         Some(())
     }
 
