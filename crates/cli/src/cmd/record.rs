@@ -21,7 +21,7 @@ use plumb_capture_perf::{Code, End, Launch, Options, Recorded, Recorder, Target}
 
 use live::Live;
 use names::Names;
-use output::{Output, Write};
+use output::Output;
 
 /// How often the recorder looks around when nothing wakes it: files that the target deletes are opened before.
 const STEP: Duration = Duration::from_millis(100);
@@ -165,15 +165,15 @@ fn write(
     profile.meta.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let recording = plumb_capture_perf::own_cpu_time().total().saturating_sub(names.early());
     names.close(&profile, &vanished);
-    // What takes longer is first written without names: should finding them be interrupted, or need more disk than
-    // there is, this stays.
-    let mut written = if names.are_found() { None } else { Some(output.write(&profile, Write::Quickly)?) };
+    // Names are there by now, but for those of large files met last, or of a server. Where they take longer the recording
+    // is first written without: should finding them be interrupted, or need more disk than there is, this stays.
+    let mut written = if names.are_found() { None } else { Some(output.write(&profile)?) };
     names.store(&mut profile, live);
     live.clear();
     let own = plumb_capture_perf::own_cpu_time().total();
     profile.meta.recorder_cpu_ns = u64::try_from(own.as_nanos()).ok();
     let written = match written.take() {
-        None => output.write(&profile, Write::Well)?,
+        None => output.write(&profile)?,
         Some(mut written) => {
             if let Err(error) = written.replace(&profile) {
                 eprintln!("plumb: {error:#}\nplumb: the recording is there, but without symbols");

@@ -35,7 +35,7 @@ mod table;
 mod write;
 
 pub use read::{ReadError, read};
-pub use write::{WriteError, write, write_quickly};
+pub use write::{WriteError, write};
 
 /// Version of the format that is written: major, minor.
 const VERSION: (u32, u32) = (1, 1);

@@ -53,15 +53,6 @@ impl std::error::Error for WriteError {
 
 /// Writes `profile` as a recording. What is in `out` is a recording once this has returned, not before.
 pub fn write<W: Write + Seek>(profile: &Profile, out: W) -> Result<(), WriteError> {
-    write_as(profile, out, false)
-}
-
-/// The same in less time and more bytes: for a recording that a better one is to replace soon.
-pub fn write_quickly<W: Write + Seek>(profile: &Profile, out: W) -> Result<(), WriteError> {
-    write_as(profile, out, true)
-}
-
-fn write_as<W: Write + Seek>(profile: &Profile, out: W, quickly: bool) -> Result<(), WriteError> {
     let mut archive = ZipWriter::new(out);
     let entry = "meta.json";
     let mut meta = serde_json::to_vec_pretty(&MetaFile::new(&profile.meta))
@@ -70,7 +61,7 @@ fn write_as<W: Write + Seek>(profile: &Profile, out: W, quickly: bool) -> Result
     add(&mut archive, entry, &meta)?;
     for (entry, build) in TABLES {
         let bytes = build(profile)
-            .finish(quickly)
+            .finish()
             .map_err(|error| WriteError::Encode { entry, message: error.to_string() })?;
         add(&mut archive, entry, &bytes)?;
     }

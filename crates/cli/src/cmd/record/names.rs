@@ -17,7 +17,7 @@ const INTERVAL: Duration = Duration::from_millis(400);
 /// The longer the recording, the rarer: a look costs something where little is new too.
 const SHARE: u32 = 3;
 /// How long names may take at the end before the recording is written without them.
-const PATIENCE: Duration = Duration::from_millis(25);
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The names of a recording.
 pub(super) struct Names {

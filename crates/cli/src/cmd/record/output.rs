@@ -30,15 +30,15 @@ impl Output {
 
     /// Writes a recording, and keeps an older one as `FILE.old`. If the place doesn't take it, others are tried: a
     /// recording can't be made again.
-    pub fn write(&self, profile: &Profile, how: Write) -> Result<Written> {
-        let error = match self.write_to(&self.path, profile, how) {
+    pub fn write(&self, profile: &Profile) -> Result<Written> {
+        let error = match self.write_to(&self.path, profile) {
             Ok(()) => return Ok(Written::at(&self.path, None)),
             Err(error) => error,
         };
         let name = format!("profile-{}.plumb", std::process::id());
         for folder in [std::env::temp_dir(), PathBuf::from("/var/tmp"), PathBuf::from("/dev/shm")] {
             let elsewhere = folder.join(&name);
-            if self.write_to(&elsewhere, profile, how).is_ok() {
+            if self.write_to(&elsewhere, profile).is_ok() {
                 return Ok(Written::at(&elsewhere, Some(format!("{}: {error:#}", self.path.display()))));
             }
         }
@@ -46,13 +46,13 @@ impl Output {
             .context(format!("the recording is lost: it could not be written to {}", self.path.display())))
     }
 
-    fn write_to(&self, path: &Path, profile: &Profile, how: Write) -> Result<()> {
+    fn write_to(&self, path: &Path, profile: &Profile) -> Result<()> {
         if path == self.path && self.in_place() {
             let file = OpenOptions::new().write(true).truncate(true).open(path)?;
-            return write(profile, file, how);
+            return write(profile, file);
         }
         let temporary = Temporary::create(path)?;
-        write(profile, temporary.file.try_clone()?, how)?;
+        write(profile, temporary.file.try_clone()?)?;
         // A directory may have come to stand there meanwhile, and that is not ours to move.
         if path.is_file() {
             fs::rename(path, old(path)).context("keeping the older recording")?;
@@ -64,15 +64,6 @@ impl Output {
     fn in_place(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
     }
-}
-
-/// Whether a recording is to be small or there soon.
-#[derive(Clone, Copy)]
-pub(super) enum Write {
-    /// Small.
-    Well,
-    /// There soon: it will be replaced.
-    Quickly,
 }
 
 /// A recording that is in place.
@@ -93,10 +84,10 @@ impl Written {
     pub fn replace(&mut self, profile: &Profile) -> Result<()> {
         let output = Output { path: self.path.clone() };
         if output.in_place() {
-            output.write_to(&self.path, profile, Write::Well)?;
+            output.write_to(&self.path, profile)?;
         } else {
             let temporary = Temporary::create(&self.path)?;
-            write(profile, temporary.file.try_clone()?, Write::Well)?;
+            write(profile, temporary.file.try_clone()?)?;
             temporary.rename(&self.path)?;
         }
         self.bytes = fs::metadata(&self.path).map_or(0, |meta| meta.len());
@@ -122,13 +113,10 @@ impl Written {
     }
 }
 
-fn write(profile: &Profile, mut file: File, how: Write) -> Result<()> {
+fn write(profile: &Profile, mut file: File) -> Result<()> {
     // It is small, and so a full disk is met once and not somewhere between the parts of an archive.
     let mut bytes = Cursor::new(Vec::new());
-    match how {
-        Write::Well => plumb_formats::native::write(profile, &mut bytes)?,
-        Write::Quickly => plumb_formats::native::write_quickly(profile, &mut bytes)?,
-    }
+    plumb_formats::native::write(profile, &mut bytes)?;
     file.write_all(bytes.get_ref())?;
     Ok(())
 }
