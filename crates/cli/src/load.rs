@@ -53,6 +53,7 @@ fn read<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile> {
     if !profile.meta.symbolized {
         plumb_symbolize::symbolize(&mut profile, &plumb_symbolize::Options::default(), &mut |_| {});
     }
+    plumb_symbolize::make_readable(&mut profile);
     Ok(profile)
 }
 

@@ -13,7 +13,7 @@ id!(
 /// A function of a file, outlined or inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Function {
-    /// Name for people: demangled.
+    /// Name for people: demangled. The linkage name where that is mangled and was not demangled yet.
     pub name: StringId,
     /// Name as the linker sees it; empty where only the readable name is known.
     pub linkage_name: StringId,

@@ -112,6 +112,16 @@ impl<I: Id, T: Clone + Eq + Hash> Interned<I, T> {
         id
     }
 
+    /// Changes rows in place: each keeps its id. Rows that become equal stay apart, and looking one of them up gives the
+    /// first.
+    pub fn change(&mut self, change: impl FnMut(&mut T)) {
+        self.rows.rows.iter_mut().for_each(change);
+        self.ids.clear();
+        for (id, row) in self.rows.iter() {
+            self.ids.entry(row.clone()).or_insert(id);
+        }
+    }
+
     /// The id of the row that equals `row`, if there is one.
     pub fn find(&self, row: &T) -> Option<I> {
         self.ids.get(row).copied()

@@ -17,6 +17,17 @@ const MAX_DEPTH: u32 = 96;
 /// Shorter forms that are tried of a name that can't be parsed as a whole.
 const MAX_TRIES: usize = 32;
 
+/// The readable form of a linkage name, if it takes no work: if it isn't mangled. Else the name itself, which
+/// [`demangle`] makes readable later.
+pub(crate) fn readable_at_once(linkage_name: &str) -> &str {
+    if is_mangled(linkage_name) { linkage_name } else { without_version(linkage_name) }
+}
+
+/// Whether a name may be mangled.
+pub(crate) fn is_mangled(name: &str) -> bool {
+    ["_Z", "_R", "__R", "__ZN", "_GLOBAL_"].iter().any(|start| name.starts_with(start))
+}
+
 /// The readable form of a linkage name; the name itself if it isn't mangled.
 pub(crate) fn demangle(linkage_name: &str) -> String {
     if let Some(function) = linkage_name.strip_suffix("@plt") {

@@ -13,7 +13,7 @@ use plumb_profile::{AddressSpace, FrameId};
 use typed_arena::Arena;
 
 use crate::debug_file::{self, Fetch};
-use crate::demangle::demangle;
+use crate::demangle::readable_at_once;
 use crate::dwarf::side::Side;
 use crate::dwarf::store::{self, Store};
 use crate::dwarf::{self, Found, Resolver};
@@ -133,7 +133,7 @@ impl<'s> Open<'s> {
             return Some(function);
         }
         let function = FoundFunction {
-            name: demangle(&named.linkage_name),
+            name: readable_at_once(&named.linkage_name).to_owned(),
             linkage_name: named.linkage_name,
             start: Some(named.start),
             source_file: name.map(|name| name.source_file.clone()).unwrap_or_default(),
@@ -149,12 +149,12 @@ impl<'s> Open<'s> {
             return function;
         }
         let readable = match (name.linkage_name.as_str(), name.name.as_str()) {
-            ("", "") => "(no name in DWARF)".to_owned(),
-            ("", name) => name.to_owned(),
-            (linkage_name, _) => demangle(linkage_name),
+            ("", "") => "(no name in DWARF)",
+            ("", name) => name,
+            (linkage_name, _) => readable_at_once(linkage_name),
         };
         let function = FoundFunction {
-            name: readable,
+            name: readable.to_owned(),
             linkage_name: name.linkage_name.clone(),
             start,
             source_file: name.source_file.clone(),

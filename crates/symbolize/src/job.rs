@@ -76,7 +76,7 @@ pub(crate) struct Answer {
 /// A function that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct FoundFunction {
-    /// Name for people.
+    /// Name for people, or the linkage name where that is yet to be demangled.
     pub name: String,
     /// Name as the linker sees it, empty if there is none.
     pub linkage_name: String,

@@ -21,6 +21,7 @@ mod mini;
 mod options;
 mod perf_map;
 mod plt;
+mod readable;
 mod session;
 mod sources;
 mod strings;
@@ -32,6 +33,7 @@ mod vdso;
 mod work;
 
 pub use options::{Options, Progress};
+pub use readable::make_readable;
 pub use session::Session;
 pub use summary::{DsoSummary, Missing, Summary};
 
@@ -46,5 +48,7 @@ use plumb_profile::Profile;
 pub fn symbolize(profile: &mut Profile, options: &Options, progress: &mut dyn FnMut(Progress)) -> Summary {
     let mut session = Session::begin(options.clone());
     session.close(profile, HashMap::new());
-    session.finish(profile, progress)
+    let summary = session.finish(profile, progress);
+    make_readable(profile);
+    summary
 }

@@ -24,6 +24,8 @@ const EARLY_WORKERS: usize = 2;
 
 /// Names for a profile, found from time to time while it is being made, and the rest at its end.
 ///
+/// Mangled names are left to [`make_readable`](crate::make_readable).
+///
 /// The frames of the profile must not change between the calls but by getting more.
 pub struct Session {
     options: Options,

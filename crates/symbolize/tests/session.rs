@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 
 use plumb_profile::{Address, AddressSpace, Dso, DsoId, DsoKind, Found, Frame, FrameKind, Profile};
-use plumb_symbolize::{Missing, Options, Session, Summary, symbolize};
+use plumb_symbolize::{Missing, Options, Session, Summary, make_readable, symbolize};
 use truth::{Folder, build_id, have, options};
 
 fn add(profile: &mut Profile, dso: DsoId, addresses: &[u64]) {
@@ -74,6 +74,7 @@ fn names_from_rounds_are_those_from_one_pass() {
         add(&mut growing, dso, &parts[6]);
         session.close(&growing, HashMap::new());
         let grown = session.finish(&mut growing, &mut |_| {});
+        make_readable(&mut growing);
         assert!(said(&whole).iter().any(|said| !said.is_empty()), "{name}");
         for (at, (one, other)) in said(&whole).into_iter().zip(said(&growing)).enumerate() {
             assert_eq!(one, other, "{name}, address {:#x}", whole.frames.rows()[at].address.0);

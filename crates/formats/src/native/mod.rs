@@ -22,6 +22,9 @@
 //!
 //! ¹ a row of strings. ² since version 1.1; times are in whole microseconds on the clock of the samples, rounded down.
 //!
+//! Since version 1.2 a function's `name` may be the row of its `linkage_name` though that is mangled: demangling is
+//! the reader's, who may have all day, and not the recorder's. Older readers show such a name mangled.
+//!
 //! Readers take any minor version (unknown entries and columns are passed over) and refuse a newer major version.
 //! Not here: renaming into place. A recording cut off while it was written has no archive directory and can't be
 //! read, so write to a temporary file first.
@@ -38,4 +41,4 @@ pub use read::{ReadError, read};
 pub use write::{WriteError, write};
 
 /// Version of the format that is written: major, minor.
-const VERSION: (u32, u32) = (1, 1);
+const VERSION: (u32, u32) = (1, 2);
