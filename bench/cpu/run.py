@@ -2,10 +2,15 @@
 """Records six workloads with plumb, perf and (where installed) samply, and prints one table in Markdown.
 
 Per recorder: samples, coverage, lost, complete stacks, size, the recorder's processor time beside the target's, and
-the time to a first text report. Medians over the repeats; the recorders take turns within a repeat, so that a change of
-the machine's speed meets all alike. Run as root for kernel frames and per-processor events.
+the time to a first text report. `end ms` is the time from the target's end to the recorder's, `more wall ms` all that the
+recorder's run took longer than the target's own, start and end together. Medians over the repeats; the recorders take turns
+within a repeat, so that a change of the machine's speed meets all alike. Run as root for kernel frames and per-processor
+events.
 
-    bench/cpu/build.sh && bench/cpu/run.py [--repeats 3] [--plumb target/release/plumb] [--only recur,deep] [--inline-limit 200]
+plumb keeps tables and kernel symbols from run to run: the row `plumb` is with what an earlier run of the same workload,
+which isn't counted, has kept. With --cold there is a row `plumb cold` in which each run begins with an empty cache.
+
+    bench/cpu/build.sh && bench/cpu/run.py [--repeats 3] [--plumb target/release/plumb] [--only recur,deep] [--inline-limit 200] [--cold]
 """
 import argparse
 import json
@@ -27,11 +32,11 @@ from workloads import BIN, HZ, ROOT, WORKLOADS
 ENTRY = re.compile(r"^(_start|__libc_start_.*|start_thread|(__)?clone3?|_dl_start_user|_dl_start)$")
 
 
-def run(command, stdout=subprocess.DEVNULL, timeout=None):
+def run(command, stdout=subprocess.DEVNULL, timeout=None, env=None):
     """Wall and processor seconds (user + sys, with waited-for children) of a command; None if it ran into the limit."""
     start = time.monotonic()
     with tempfile.TemporaryFile() as log:
-        child = subprocess.Popen(command, stdout=stdout, stderr=log, cwd=BIN)
+        child = subprocess.Popen(command, stdout=stdout, stderr=log, cwd=BIN, env=env)
         if timeout:
             try:
                 child.wait(timeout)
@@ -49,9 +54,9 @@ def run(command, stdout=subprocess.DEVNULL, timeout=None):
 
 
 def target_seconds(file):
-    """Wall and processor seconds of the target alone, as its launcher saw them."""
+    """Wall and processor seconds of the target alone, as its launcher saw them, and when it ended on the monotonic clock."""
     figures = json.loads(Path(file).read_text())
-    return figures["wall"], figures["user"] + figures["sys"]
+    return figures["wall"], figures["user"] + figures["sys"], figures["end"]
 
 
 def stacks(command):
@@ -90,6 +95,16 @@ class Plumb:
 
     def __init__(self, options):
         self.program = str(Path(options.plumb).resolve())
+        self.warmed = set()
+
+    def cache(self, folder, workload):
+        """Where plumb keeps what it keeps, warm."""
+        cache = os.path.join(folder, "warm")
+        if workload not in self.warmed:
+            self.warmed.add(workload)
+            os.makedirs(cache, mode=0o700, exist_ok=True)
+            run(self.record(os.path.join(folder, "warming"), WORKLOADS[workload]), env=os.environ | {"XDG_CACHE_HOME": cache})
+        return cache
 
     def record(self, file, command):
         return [self.program, "record", "-q", "-F", str(HZ), "-o", file, "--", *command]
@@ -103,6 +118,13 @@ class Plumb:
     def lost(self, file):
         report = json.loads(subprocess.run([self.program, "report", "--json", file], capture_output=True, check=True).stdout)
         return report["lost_samples"]
+
+
+class PlumbCold(Plumb):
+    name = "plumb cold"
+
+    def cache(self, folder, workload):
+        return tempfile.mkdtemp(prefix="cold-", dir=folder)
 
 
 class Perf:
@@ -145,9 +167,12 @@ class Samply(Perf):
 def measure(recorder, workload, folder, options):
     file = os.path.join(folder, f"{workload}.{recorder.name.replace(' ', '-')}")
     timing = file + ".tw"
-    wall, cpu = run(recorder.record(file, [str(BIN / "tw"), timing, *WORKLOADS[workload]]))
-    target_wall, target_cpu = target_seconds(timing)
-    row = {"target cpu s": target_cpu, "recorder cpu %": 100 * (cpu - target_cpu) / target_cpu, "end ms": 1000 * (wall - target_wall)}
+    env = os.environ | {"XDG_CACHE_HOME": recorder.cache(folder, workload)} if isinstance(recorder, Plumb) else None
+    wall, cpu = run(recorder.record(file, [str(BIN / "tw"), timing, *WORKLOADS[workload]]), env=env)
+    ended = time.monotonic()
+    target_wall, target_cpu, target_end = target_seconds(timing)
+    row = {"target cpu s": target_cpu, "recorder cpu %": 100 * (cpu - target_cpu) / target_cpu}
+    row |= {"end ms": 1000 * (ended - target_end), "more wall ms": 1000 * (wall - target_wall)}
     if isinstance(recorder, Samply):
         row["size MB"] = os.path.getsize(file + ".json.gz") / 1e6
         return row
@@ -175,8 +200,7 @@ def works(peer):
 def bare(workload, folder):
     timing = os.path.join(folder, "bare.tw")
     run([str(BIN / "tw"), timing, *WORKLOADS[workload]])
-    wall, cpu = target_seconds(timing)
-    return {"target cpu s": cpu, "end ms": 0.0}
+    return {"target cpu s": target_seconds(timing)[1]}
 
 
 def cell(value):
@@ -194,11 +218,12 @@ def main():
     parser.add_argument("--only", default=",".join(WORKLOADS))
     parser.add_argument("--peers", default="perf,perf-fp,samply")
     parser.add_argument("--inline-limit", type=float, default=200, help="seconds that a report of a peer may take")
+    parser.add_argument("--cold", action="store_true", help="measure plumb with an empty cache too")
     options = parser.parse_args()
     kinds = {"perf": Perf, "perf-fp": PerfFp, "samply": Samply}
     peers = [kinds[name](options) for name in options.peers.split(",") if name in kinds]
-    recorders = [Plumb(options)] + [p for p in peers if works(p)]
-    columns = ["target cpu s", "target cpu x", "samples", "coverage %", "lost", "rooted %", "size MB", "recorder cpu %", "end ms", "report s", "report --no-inline s"]
+    recorders = [Plumb(options)] + ([PlumbCold(options)] if options.cold else []) + [p for p in peers if works(p)]
+    columns = ["target cpu s", "target cpu x", "samples", "coverage %", "lost", "rooted %", "size MB", "recorder cpu %", "end ms", "more wall ms", "report s", "report --no-inline s"]
     print(f"Kernel {platform.release()}, {os.cpu_count()} processors, {HZ} Hz, median of {options.repeats}.", flush=True)
     versions = [["perf", "--version"], [recorders[0].program, "--version"]]
     print("Against " + ", ".join(subprocess.run(v, capture_output=True, text=True).stdout.strip() for v in versions) + ".\n")
