@@ -82,7 +82,7 @@ fn rounds(name: &'static str, shares: u64, mut round: impl FnMut(&mut Random)) {
 
 #[test]
 fn any_bytes() {
-    const SHARES: u64 = 4;
+    const SHARES: u64 = 5;
     let paths = ["/bin/ls", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"];
     let seeds: Vec<_> = paths.iter().filter_map(|path| seed_section(path)).collect();
     if seeds.is_empty() {
@@ -106,4 +106,8 @@ fn any_bytes() {
     assert!(frames > 2 * walks, "walks get somewhere: {frames} frames in {walks}");
     rounds("tables of ARM", SHARES, |random| fuzzed::exidx::run(&random.bytes(1000)));
     rounds("tables", SHARES, |random| fuzzed::table::run(&random.bytes(2000)));
+    let mut scanned = 0;
+    rounds("scans", SHARES, |random| scanned += fuzzed::scan::run(&random.bytes(2000)));
+    println!("{scanned} frames by scan");
+    assert!(scanned > 100, "scans find something: {scanned}");
 }

@@ -90,7 +90,7 @@ pub fn run(data: &[u8]) {
     }
     let mut cache = Cache::default();
     let mut walked = || -> (Vec<Walked>, _) {
-        let mut memory = Words { base: STACK, words: &words, reads: Cell::new(0) };
+        let mut memory = Words { base: STACK, words: &words, reads: Cell::new(0), is_window: false };
         let mut frames = Vec::new();
         let end = walk(&process, &mut memory, &mut cache, &start, LIMIT, &mut frames);
         assert!(!frames.is_empty() && frames.len() <= LIMIT, "{} frames", frames.len());

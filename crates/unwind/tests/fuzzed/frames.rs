@@ -21,7 +21,10 @@ fn process(program: &Program, with_table: bool) -> Process<'_> {
 }
 
 fn walked(process: &Process<'_>, program: &Program, cache: &mut Cache, start: &Registers) -> Walk {
-    let mut stack = Words::new(&program.words);
+    walked_in(Words::new(&program.words), process, cache, start)
+}
+
+fn walked_in(mut stack: Words<'_>, process: &Process<'_>, cache: &mut Cache, start: &Registers) -> Walk {
     let mut frames = Vec::new();
     let end = walk(process, &mut stack, cache, start, LIMIT, &mut frames);
     assert!(!frames.is_empty() && frames.len() <= LIMIT, "{} frames", frames.len());
@@ -53,7 +56,11 @@ pub fn run(data: &[u8]) -> usize {
     let mut count = 0;
     for _ in 0..4 {
         let start = start(&mut source, &program);
+        let at_hand = || Words::at_hand(&program.words);
+        let fast = walked_in(at_hand(), &with, &mut Cache::default(), &start);
         let first = walked(&with, &program, &mut cache, &start);
+        assert_eq!(first, fast, "by words at hand");
+        assert_eq!(first, walked_in(at_hand(), &with, &mut cache, &start), "by words at hand, again");
         assert_eq!(first, walked(&with, &program, &mut cache, &start), "walked again");
         assert_eq!(first, walked(&with, &program, &mut Cache::default(), &start), "with nothing remembered");
         assert_eq!(first, walked(&without, &program, &mut Cache::default(), &start), "without the table");

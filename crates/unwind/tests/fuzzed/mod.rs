@@ -7,11 +7,12 @@ pub mod cfi;
 pub mod exidx;
 pub mod frames;
 pub mod program;
+pub mod scan;
 pub mod table;
 
 use std::cell::Cell;
 
-use plumb_unwind::{Avma, CodeMap, Located, Memory, Module, ReadError};
+use plumb_unwind::{Avma, CodeMap, Located, Memory, Module, ReadError, Window};
 
 /// The most frames of a walk.
 pub const LIMIT: usize = 100;
@@ -39,11 +40,18 @@ pub struct Words<'a> {
     pub base: u64,
     pub words: &'a [u64],
     pub reads: Cell<usize>,
+    /// They are at hand as words, so that walks take them from there.
+    pub is_window: bool,
 }
 
 impl<'a> Words<'a> {
     pub fn new(words: &'a [u64]) -> Words<'a> {
-        Words { base: STACK, words, reads: Cell::new(0) }
+        Words { base: STACK, words, reads: Cell::new(0), is_window: false }
+    }
+
+    /// The same at hand.
+    pub fn at_hand(words: &'a [u64]) -> Words<'a> {
+        Words { is_window: true, ..Words::new(words) }
     }
 
     pub fn end(&self) -> u64 {
@@ -61,6 +69,10 @@ impl Memory for Words<'_> {
             0 => word(index),
             _ => Ok(word(index)? >> shift | word(index + 1)? << (64 - shift)),
         }
+    }
+
+    fn window(&self) -> Option<Window<'_>> {
+        self.is_window.then_some(Window { base: Avma(self.base), words: self.words })
     }
 }
 
