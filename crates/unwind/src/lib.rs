@@ -59,6 +59,7 @@ mod learn;
 mod memory;
 mod method;
 mod module;
+pub mod prefix;
 mod registers;
 mod row;
 pub mod rule;

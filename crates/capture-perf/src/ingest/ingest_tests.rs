@@ -216,6 +216,48 @@ fn tasks_without_user_memory_are_complete() {
     assert_eq!(kinds(&profile, 0), [FrameKind::Kernel]);
 }
 
+/// Where a program's first function is in its file: it has no caller, so a stack there is whole.
+fn entry_offset(path: &str) -> Option<u64> {
+    let bytes = std::fs::read(path).ok()?;
+    let entry = u64::from_le_bytes(*bytes.get(24..)?.first_chunk()?);
+    let elf = plumb_process::Elf::read(std::io::Cursor::new(&bytes)).ok()?;
+    let (at, offset, _) = elf.code().find(|&(at, _, size)| (at..at + size).contains(&entry))?;
+    Some(entry - at + offset.0)
+}
+
+#[test]
+fn frames_kept_from_the_last_sample_are_those_of_todays_mappings() {
+    const IP: u64 = 0x7000_0100;
+    let (first, second) = ("/bin/ls", "/bin/cat");
+    let mapped = |path: &str| {
+        let offset = entry_offset(path)? - 0x100;
+        let fields = Fields::new().u32s(&[7, 7]).u64s(&[IP - 0x100, 0x1000, offset]);
+        let fields = fields.u32s(&[0, 0]).u64s(&[0, 0]).u32s(&[5, 2]).text(path);
+        Some(fields.record(RecordType::MMAP2, IN_USER, 0))
+    };
+    let (Some(before), Some(after)) = (mapped(first), mapped(second)) else {
+        eprintln!("skipped: {first} or {second} is no program here");
+        return;
+    };
+    let of = || sample(&Kernel { pid: 7, abi: 2, ip: IP, stack: Some(&[1]) });
+    let mut ingest = Ingest::new(Source::File, Filter::All);
+    feed(&mut ingest, &[comm(7, "program", EXEC), before, of(), of()]);
+    assert_eq!((ingest.kept, ingest.leaf_first.len()), (1, 1), "made once");
+    // The library was unloaded and another one put in its place; registers and stack are the same.
+    feed(&mut ingest, &[after, of()]);
+    assert_eq!((ingest.kept, ingest.leaf_first.len()), (0, 2));
+    feed(&mut ingest, &[of()]);
+    assert_eq!(ingest.kept, 1);
+    let (profile, statistics) = ingest.finish();
+    assert_eq!((statistics.complete, statistics.samples), (4, 4));
+    let path = |index: usize| {
+        let stack = profile.samples.get(index).unwrap().stack;
+        let user = profile.frames_of(stack).map(|id| profile.frames[id]).find(|f| f.kind == FrameKind::User);
+        profile.strings.get(profile.dsos[user.unwrap().dso.unwrap()].path)
+    };
+    assert_eq!([0, 1, 2, 3].map(path), [first, first, second, second]);
+}
+
 #[test]
 fn process_of_32_bits_is_not_unwound() {
     let of = sample(&Kernel { pid: 7, abi: 1, ip: 0x40_0010, stack: Some(&[1]) });

@@ -1,6 +1,10 @@
 //! Putting stacks into the profile's tree cheaply: most of a sample's stack is that of the thread's last sample.
 
 use plumb_profile::{FrameId, Profile, StackId};
+use plumb_unwind::prefix::Last;
+use plumb_unwind::{End, Walked};
+
+use super::spaces::SpaceId;
 
 /// The stack of a thread's last sample, from the root, each frame with its node.
 #[derive(Debug, Default)]
@@ -8,17 +12,47 @@ pub(super) struct LastStack {
     /// What comes before the first of `nodes`.
     base: Option<StackId>,
     nodes: Vec<(FrameId, StackId)>,
+    /// The walked frames that the first of `nodes` were made of, ...
+    walked: Last,
+    /// ... among these mappings. `None`: of others.
+    made_in: Option<Made>,
+    /// `walked` is of the stack that comes next.
+    is_ahead: bool,
 }
 
+/// An address space, and how often its mappings had changed.
+type Made = (SpaceId, u32);
+
 impl LastStack {
+    /// How many of the outermost frames of the next stack, which was walked whole, are those of the last one, so that
+    /// they need not be made again.
+    pub(super) fn kept(&mut self, walked: &[Walked], space: SpaceId, changes: u32) -> usize {
+        let now = Some((space, changes));
+        if self.made_in != now || self.base.is_some() {
+            self.walked.forget();
+        }
+        (self.made_in, self.is_ahead) = (now, true);
+        self.walked.next(walked, End::Root).kept
+    }
+
+    /// The next stack is not what [`LastStack::kept`] was told.
+    pub(super) fn forget(&mut self) {
+        self.is_ahead = false;
+    }
+
     /// The node of a stack that is given from the innermost frame outwards to the one that `base` called; `None`
-    /// for a base: to the root. `None` if it is empty.
+    /// for a base: to the root. `None` if it is empty. `kept` frames, the outermost, are left out: those that
+    /// [`LastStack::kept`] said.
     pub(super) fn intern(
         &mut self,
         profile: &mut Profile,
         leaf_first: &[FrameId],
         base: Option<StackId>,
+        kept: usize,
     ) -> Option<StackId> {
+        if !std::mem::take(&mut self.is_ahead) {
+            self.made_in = None;
+        }
         if self.base != base {
             self.base = base;
             self.nodes.clear();
@@ -26,10 +60,11 @@ impl LastStack {
         let same = self
             .nodes
             .iter()
+            .skip(kept)
             .zip(leaf_first.iter().rev())
             .take_while(|(node, frame)| node.0 == **frame)
             .count();
-        self.nodes.truncate(same);
+        self.nodes.truncate(kept + same);
         let mut caller = self.nodes.last().map(|node| node.1).or(base);
         for &frame in leaf_first.iter().rev().skip(same) {
             let node = profile.stacks.add(caller, frame);
@@ -53,10 +88,10 @@ mod tests {
             Cut::ALL.iter().map(|&cut| profile.frames.add(Frame::marker(cut, None))).collect();
         let mut last = LastStack::default();
         for stack in [&frames[0..4], &frames[1..4], &frames[0..4], &frames[2..6], &[], &frames[0..1]] {
-            assert_eq!(last.intern(&mut profile, stack, None), profile.add_stack(stack));
+            assert_eq!(last.intern(&mut profile, stack, None, 0), profile.add_stack(stack));
             let base = profile.add_stack(&frames[5..7]);
             let whole: Vec<_> = stack.iter().chain(&frames[5..7]).copied().collect();
-            assert_eq!(last.intern(&mut profile, stack, base), profile.add_stack(&whole));
+            assert_eq!(last.intern(&mut profile, stack, base, 0), profile.add_stack(&whole));
         }
     }
 }

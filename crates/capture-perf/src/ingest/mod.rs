@@ -76,6 +76,8 @@ pub struct Ingest {
     leaf_first: Vec<FrameId>,
     /// The stack that the last of `leaf_first` was called from, if that is not the root.
     base: Option<StackId>,
+    /// So many of the outermost frames are those of the thread's last sample, and not in `leaf_first`.
+    kept: usize,
     joined: Vec<u8>,
 }
 
@@ -112,6 +114,7 @@ impl Ingest {
             walked: Vec::new(),
             leaf_first: Vec::new(),
             base: None,
+            kept: 0,
             joined: Vec::new(),
         };
         ingest.tasks.rename(0, 0, tasks::Name::new(b"swapper"));

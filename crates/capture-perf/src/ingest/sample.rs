@@ -18,6 +18,7 @@ impl Ingest {
         };
         self.leaf_first.clear();
         self.base = None;
+        self.kept = 0;
         self.now_ns = sample.time;
         self.kernel_part(sample);
         let kernel_frames = self.leaf_first.len();
@@ -36,6 +37,8 @@ impl Ingest {
     ) -> Row {
         if self.is_old_image(pid, sample, ending) {
             self.leaf_first.truncate(kernel_frames);
+            self.kept = 0;
+            self.tasks.threads.entry(tid).or_default().last.forget();
             ending = Ending::Absent;
         }
         // Nothing at all to show: say so.
@@ -66,7 +69,7 @@ impl Ingest {
             if ending == Ending::Root {
                 thread.pending.clear();
             }
-            return thread.last.intern(&mut self.profile, &self.leaf_first, self.base);
+            return thread.last.intern(&mut self.profile, &self.leaf_first, self.base, self.kept);
         };
         *self.statistics.cut.entry((cut, blamed)).or_default() += 1;
         let marker = self.profile.frames.add(Frame::marker(cut, blamed));
@@ -77,7 +80,7 @@ impl Ingest {
             thread.pending.clear();
         }
         self.leaf_first.push(marker);
-        thread.last.intern(&mut self.profile, &self.leaf_first, self.base)
+        thread.last.intern(&mut self.profile, &self.leaf_first, self.base, 0)
     }
 
     /// Process and thread of a sample; `None` if the filter keeps it out.

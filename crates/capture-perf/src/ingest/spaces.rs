@@ -28,6 +28,8 @@ pub(super) struct Space {
     /// The process that the memory belongs to.
     pub(super) owner: u32,
     users: u32,
+    /// Counts changes of the mappings: what was made of addresses before holds no more.
+    pub(super) changes: u32,
 }
 
 /// A mapping that a frame fell into.
@@ -59,6 +61,7 @@ impl Spaces {
             if std::mem::take(&mut old.walked) {
                 old.cache.clear();
             }
+            old.changes = old.changes.wrapping_add(1);
             old.frames.clear();
             old.used = space.used;
             old.mappings = space.mappings;
@@ -109,6 +112,7 @@ impl Spaces {
         let space = self.get_mut(id);
         let buries = space.mappings.overlaps(mapping.start..mapping.end);
         if space.mappings.map(mapping) {
+            space.changes = space.changes.wrapping_add(1);
             // Even where nothing was: that there was nothing is remembered too.
             if space.walked {
                 space.cache.invalidate(Avma(mapping.start)..Avma(mapping.end));
@@ -129,7 +133,7 @@ impl Spaces {
     }
 }
 
-/// The key of a frame in [`Space::frames`]: `pc` is below 2^57, so that its bits and three more fit.
+/// The key of a frame in [`Space::frames`]: `pc` is below 2^57, so that its bits and four more fit.
 pub(super) fn frame_key(pc: u64, is_return: bool, found: u8) -> u64 {
-    pc << 3 | u64::from(found & 3) << 1 | u64::from(is_return)
+    pc << 4 | u64::from(found & 7) << 1 | u64::from(is_return)
 }

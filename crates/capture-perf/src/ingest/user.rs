@@ -199,7 +199,10 @@ impl Ingest {
                 self.base = beyond.stack;
                 (walked.len().saturating_sub(beyond.included), Ending::Root)
             }
-            (None, None) => (walked.len(), Ending::Root),
+            (None, None) => {
+                self.kept = self.kept_of_last(tid, space, &walked);
+                (walked.len() - self.kept, Ending::Root)
+            }
             (None, Some(cut)) => (walked.len(), self.blame(space, cut, walked.last())),
         };
         for frame in walked.iter().take(own) {
@@ -208,6 +211,12 @@ impl Ingest {
         }
         self.walked = walked;
         ending
+    }
+
+    /// How many of the outermost frames of a whole stack were made for the thread's last sample.
+    fn kept_of_last(&mut self, tid: u32, space: SpaceId, walked: &[Walked]) -> usize {
+        let changes = self.spaces.get(space).changes;
+        self.tasks.threads.get_mut(&tid).map_or(0, |thread| thread.last.kept(walked, space, changes))
     }
 
     /// Learns from the stack of a thread that was too deep for a copy once, and says what is known of its callers.
