@@ -46,7 +46,7 @@ pub fn run(data: &[u8]) -> usize {
         let pc = CODE + u64::from(source.byte()) * 9 % (program.functions * SIZE + 0x200);
         let mut start = Registers::new(pc, STACK + u64::from(source.below(8)) * 8);
         start.set(6, STACK + u64::from(source.byte()) * 8);
-        let mut scanned = |cache: &mut Cache| {
+        let scanned = |cache: &mut Cache| {
             let (mut stack, mut frames) = (Words::new(&program.words), Vec::new());
             let end = scan::walk(&process, &mut Text(&text), &mut stack, cache, &start, LIMIT, &mut frames);
             assert!(!frames.is_empty() && frames.len() <= LIMIT, "{} frames", frames.len());
