@@ -123,10 +123,10 @@ def measure(engine, name, whole):
         run = subprocess.run([TOOL, "count", corpus(name), str(samples)], check=True, capture_output=True, text=True)
         count = json.loads(run.stdout)
     runs = {key: instructions(engine, mode, times, name, samples)
-            for key, mode, times in (("none", "stream", 0), ("once", "stream", 1), ("twice", "stream", 2), ("warm", "warm", 2))}
+            for key, mode, times in (("none", "stream", 0), ("once", "stream", 1), ("twice", "stream", 2), ("first", "warm", 1), ("again", "warm", 2))}
     per_frame = lambda value: None if value is None else value / count["frames"]
     result = {
-        "warm": per_frame(difference(runs["warm"], runs["once"])),
+        "warm": per_frame(difference(runs["again"], runs["first"])),
         "stream": per_frame(difference(runs["twice"], runs["once"])),
         "first": per_frame(difference(runs["once"], runs["none"])),
         "heap": heap(engine, name, 1),

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use crate::address::Avma;
+use crate::cache::Cache;
 use crate::code::CodeMap;
 use crate::memory::{Memory, ReadError};
 use crate::registers::RegisterSet;
@@ -150,6 +151,21 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         memory: &mut M,
     ) -> Option<(RegisterSet<Self>, Avma)> {
         let _ = (row, registers, memory);
+        None
+    }
+
+    /// A whole walk, where memory is at hand as words and the architecture has a faster way for that.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn walk_by_words<C: CodeMap, M: Memory>(
+        code: &C,
+        memory: &mut M,
+        cache: &mut Cache,
+        start: &RegisterSet<Self>,
+        limit: usize,
+        frames: &mut Vec<Walked>,
+    ) -> Option<End> {
+        let _ = (code, memory, cache, start, limit, frames);
         None
     }
 

@@ -10,6 +10,7 @@ use core::ops::Range;
 
 use crate::address::Avma;
 use crate::cfi::Scratch;
+use crate::fast::Trail;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
 use crate::rule::{Kind, Rule};
 use crate::table::Heads;
@@ -51,6 +52,8 @@ pub struct Cache {
     is_fixed: bool,
     pub(crate) scratch: Scratch,
     pub(crate) heads: Heads,
+    /// What walks that are not in signal handlers work in.
+    pub(crate) trail: Trail,
 }
 
 /// What is being looked up: an address, and whether it is a return address.
@@ -81,6 +84,7 @@ impl Default for Cache {
             is_fixed: false,
             scratch: Scratch::default(),
             heads: Heads::default(),
+            trail: Trail::default(),
         }
     }
 }
@@ -99,6 +103,12 @@ impl Cache {
             scratch: Scratch::full(),
             ..Cache::default()
         }
+    }
+
+    /// Whether nothing may be allocated.
+    #[inline]
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.is_fixed
     }
 
     /// Forgets what is known about `range`, because something else is mapped there now, or nothing.

@@ -11,7 +11,8 @@
 mod driver;
 mod trail;
 
-pub(crate) use driver::walk;
+pub(crate) use driver::walk as walk_in_place;
+pub(crate) use trail::walk;
 pub use trail::{Trail, trace};
 
 use crate::address::Avma;
@@ -116,16 +117,18 @@ struct Passed {
 
 /// Goes on by the usual rules, and learns those that are not known yet. The last `passed` of the `used` slots were found
 /// since the frame pointer is what `fp` says.
-fn glide<C: CodeMap, M: Memory>(
+///
+/// The table has `N` entries; should it grow, the rest is left to others.
+fn glide<const N: usize, C: CodeMap, M: Memory>(
     (code, memory, cache): (&C, &mut M, &mut Cache),
     (place, fp): (&mut Place, &mut FramePointer),
     slots: &mut [u32],
     used: &mut usize,
     mut passed: Passed,
 ) -> Verdict {
-    let Some(mut window) = memory.window() else { return Verdict::Stuck };
     let mut has_moved = passed.count > 0;
     let verdict = loop {
+        let Some(window) = memory.window() else { return Verdict::Stuck };
         if place.pc == 0 && has_moved {
             // No frame: it marks the end.
             *used -= 1;
@@ -148,8 +151,12 @@ fn glide<C: CodeMap, M: Memory>(
             if passed.count == 0 {
                 passed.from = key;
             }
-            let free = slots.get_mut(*used..).unwrap_or_default();
-            let count = run_by_size(cache.callers(), window.words, place, free);
+            let (free, Ok(entries)) =
+                (slots.get_mut(*used..).unwrap_or_default(), cache.callers().entries().try_into())
+            else {
+                break Verdict::Stuck;
+            };
+            let count = run::<N>(entries, window.words, place, free.as_chunks_mut().0);
             passed.count += count;
             *used += count;
             has_moved |= count > 0;
@@ -158,23 +165,29 @@ fn glide<C: CodeMap, M: Memory>(
                 if let Err(error) = memory.read_u64(beyond) {
                     return Verdict::End(error.into());
                 }
-                let Some(again) = memory.window() else { return Verdict::Stuck };
-                window = again;
                 break Verdict::Stuck;
             }
             continue;
         }
+        let far = cache.listed(place.bits).and_then(|rule| by_offset(window, place.slot, rule));
+        if let Some((slot, _)) = far
+            && slot >= window.words.len()
+        {
+            let beyond = window.base.offset(8 * slot as i64);
+            if let Err(error) = memory.read_u64(beyond) {
+                return Verdict::End(error.into());
+            }
+            break Verdict::Stuck;
+        }
         fp.follow(cache, window, slots.get(*used - passed.count..*used).unwrap_or_default(), passed.from);
         passed.count = 0;
-        let slot = match place.bits {
-            FRAMED => by_fp(window, place.slot, fp),
-            bits => match cache.listed(bits).and_then(|rule| by_offset(window, place.slot, rule, fp)) {
-                Some(Err(beyond)) => match memory.read_u64(beyond) {
-                    Err(error) => return Verdict::End(error.into()),
-                    Ok(_) => return Verdict::Stuck,
-                },
-                found => found.and_then(Result::ok),
-            },
+        let slot = match far {
+            Some((slot, saved)) => {
+                fp.saved = saved.or(fp.saved);
+                Some(slot)
+            }
+            None if place.bits == FRAMED => by_fp(window, place.slot, fp),
+            None => None,
         };
         let (Some(slot), Some(found)) = (slot, slots.get_mut(*used)) else { return Verdict::Stuck };
         let Some(&pc) = window.words.get(slot) else { return Verdict::Stuck };
@@ -182,6 +195,7 @@ fn glide<C: CodeMap, M: Memory>(
         *used += 1;
         has_moved = true;
     };
+    let Some(window) = memory.window() else { return Verdict::Stuck };
     fp.follow(cache, window, slots.get(*used - passed.count..*used).unwrap_or_default(), passed.from);
     verdict
 }
@@ -221,25 +235,15 @@ impl FramePointer {
     }
 }
 
-/// The slot of a frame that is so far away that its rule is in the list; the address that is beyond the window. `None`
-/// for rules of other kinds.
-fn by_offset(
-    window: Window<'_>,
-    slot: usize,
-    rule: Rule,
-    fp: &mut FramePointer,
-) -> Option<Result<usize, Avma>> {
+/// The slot of a frame that is so far away that its rule is in the list, and where the frame pointer was saved if that
+/// rule says so. `None` for rules of other kinds.
+fn by_offset(window: Window<'_>, slot: usize, rule: Rule) -> Option<(usize, Option<Avma>)> {
     if rule.kind != Kind::Sp || rule.value % 8 != 0 {
         return None;
     }
     let next = slot.wrapping_add(usize::try_from(rule.value / 8).ok()?);
-    if next >= window.words.len() {
-        return Some(Err(window.base.offset(8 * next as i64)));
-    }
-    if rule.fp != 0 {
-        fp.saved = Some(window.base.offset(8 * (next as i64 + 1 + i64::from(rule.fp))));
-    }
-    Some(Ok(next))
+    let saved = window.base.offset(8 * (next as i64 + 1 + i64::from(rule.fp)));
+    Some((next, (rule.fp != 0).then_some(saved)))
 }
 
 /// The slot of the caller of a frame that keeps a frame pointer.

@@ -67,6 +67,9 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
+    if let Some(end) = A::walk_by_words(code, memory, cache, start, limit, frames) {
+        return end;
+    }
     let mut walker = Walker::new(code, memory, cache, start);
     let mut restarts = 0;
     loop {

@@ -2,7 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::{FramePointer, Passed, Place, Trail, UNROLLED, Verdict, glide, is_learnt, run_by_size};
+use super::{
+    FramePointer, LARGE, MIDDLE, Passed, Place, SMALL, Trail, UNROLLED, Verdict, glide, is_learnt,
+    run_by_size,
+};
 use crate::address::Avma;
 use crate::cache::{Key, OFFSETS};
 use crate::code::CodeMap;
@@ -123,7 +126,12 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
             *used += passed.count;
         }
         let process = (walker.code, &mut *walker.memory, &mut *walker.cache);
-        let verdict = glide(process, (&mut place, &mut fp), slots, used, passed);
+        let at = (&mut place, &mut fp);
+        let verdict = match process.2.callers().entries().len() {
+            LARGE => glide::<LARGE, C, M>(process, at, slots, used, passed),
+            MIDDLE => glide::<MIDDLE, C, M>(process, at, slots, used, passed),
+            _ => glide::<SMALL, C, M>(process, at, slots, used, passed),
+        };
         walker.saved_fp = fp.saved;
         if fp.value.is_none() {
             walker.registers.forget(FP);
@@ -188,7 +196,7 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
 }
 
 /// The frames of slots in a window.
-fn frames<'a>(window: Window<'a>, slots: &'a [u32]) -> impl ExactSizeIterator<Item = Walked> + 'a {
+pub(super) fn frames<'a>(window: Window<'a>, slots: &'a [u32]) -> impl ExactSizeIterator<Item = Walked> + 'a {
     slots.iter().map(move |&slot| Walked {
         pc: Avma(window.words.get(slot as usize).copied().unwrap_or(0)),
         is_return: true,
@@ -197,7 +205,7 @@ fn frames<'a>(window: Window<'a>, slots: &'a [u32]) -> impl ExactSizeIterator<It
     })
 }
 
-/// A whole walk; as [`Walker::run`].
+/// A whole walk, without memory but for the frames; as [`Walker::run`].
 pub(crate) fn walk<C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, X86_64, C, M>,
     limit: usize,

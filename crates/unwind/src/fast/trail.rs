@@ -2,12 +2,13 @@
 
 use alloc::vec::Vec;
 
-use super::driver::Fast;
+use super::driver::{Fast, frames};
 use super::{FramePointer, LARGE, MIDDLE, Passed, Place, SMALL, UNROLLED, Verdict, glide, is_learnt, run};
 use crate::address::Avma;
 use crate::cache::{Cache, Key, OFFSETS, ROOT};
 use crate::code::CodeMap;
 use crate::memory::Memory;
+use crate::method::Method;
 use crate::walk::{End, Walked, Walker};
 use crate::x86_64::{FP, Registers};
 
@@ -88,7 +89,7 @@ fn trace_sized<const N: usize, C: CodeMap, M: Memory>(
     {
         return End::Root;
     }
-    trace_on(code, memory, cache, start, trail, place)
+    trace_on::<N, C, M>(code, memory, cache, start, trail, place)
 }
 
 /// A walk as far as it goes by offsets from the stack pointer.
@@ -103,7 +104,7 @@ fn by_offsets<const N: usize, M: Memory>(
     let pc = start.ip();
     let slot = window.index(Avma(start.sp()))?.wrapping_sub(1);
     let bits = cache.leaves().bits(pc);
-    let entries = cache.callers().entries().first_chunk::<N>()?;
+    let entries: &[u64; N] = cache.callers().entries().try_into().ok()?;
     if bits >= OFFSETS {
         return None;
     }
@@ -114,7 +115,7 @@ fn by_offsets<const N: usize, M: Memory>(
 
 /// The rest of a walk that is at `place`, or all of it.
 #[inline(never)]
-fn trace_on<C: CodeMap, M: Memory>(
+fn trace_on<const N: usize, C: CodeMap, M: Memory>(
     code: &C,
     memory: &mut M,
     cache: &mut Cache,
@@ -126,11 +127,7 @@ fn trace_on<C: CodeMap, M: Memory>(
     let leaf = Key { pc: Avma(start.ip()), is_return: false };
     let mut place = place;
     if place.is_none() && cache.packed(leaf).is_none() && is_learnt(code, cache, leaf) {
-        place = match cache.callers().entries().len() {
-            LARGE => by_offsets::<LARGE, M>(memory, cache, start, trail),
-            MIDDLE => by_offsets::<MIDDLE, M>(memory, cache, start, trail),
-            _ => by_offsets::<SMALL, M>(memory, cache, start, trail),
-        };
+        place = by_offsets::<N, M>(memory, cache, start, trail);
     }
     let mut fp = FramePointer { saved: None, value: start.get(FP) };
     let mut at = None;
@@ -138,7 +135,7 @@ fn trace_on<C: CodeMap, M: Memory>(
         let passed = Passed { count: trail.used, from: leaf };
         let slots = trail.slots.as_flattened_mut();
         let process = (code, &mut *memory, &mut *cache);
-        let verdict = glide(process, (&mut place, &mut fp), slots, &mut trail.used, passed);
+        let verdict = glide::<N, C, M>(process, (&mut place, &mut fp), slots, &mut trail.used, passed);
         if trail.used > trail.limit {
             trail.used = trail.limit;
             return End::TooManyFrames;
@@ -160,5 +157,36 @@ fn trace_on<C: CodeMap, M: Memory>(
         trail.others.clear();
         end = Fast::new(&mut walker).trace(trail);
     }
+    end
+}
+
+/// As [`walk`](crate::walk()), by a trail that the cache keeps.
+#[inline]
+pub(crate) fn walk<C: CodeMap, M: Memory>(
+    code: &C,
+    memory: &mut M,
+    cache: &mut Cache,
+    start: &Registers,
+    limit: usize,
+    found: &mut Vec<Walked>,
+) -> End {
+    found.clear();
+    let Some(callers) = limit.checked_sub(1) else { return End::TooManyFrames };
+    let mut trail = core::mem::take(&mut cache.trail);
+    if trail.limit != callers {
+        trail = Trail::new(callers);
+    }
+    let end = trace(code, memory, cache, start, &mut trail);
+    found.push(Walked { pc: Avma(start.ip()), is_return: false, found: Method::Sampled, slot: Avma(0) });
+    if let Some(window) = memory.window() {
+        let mut from = 0;
+        for &(position, frame) in trail.others() {
+            found.extend(frames(window, trail.slots().get(from..position).unwrap_or_default()));
+            found.push(frame);
+            from = position + 1;
+        }
+        found.extend(frames(window, trail.slots().get(from..).unwrap_or_default()));
+    }
+    cache.trail = trail;
     end
 }

@@ -7,6 +7,7 @@ mod realigned;
 use alloc::vec::Vec;
 
 use crate::architecture::{Architecture, Isa};
+use crate::cache::Cache;
 use crate::code::CodeMap;
 use crate::fast;
 use crate::memory::Memory;
@@ -63,13 +64,26 @@ impl Architecture for X86_64 {
     }
 
     #[inline]
+    fn walk_by_words<C: CodeMap, M: Memory>(
+        code: &C,
+        memory: &mut M,
+        cache: &mut Cache,
+        start: &Registers,
+        limit: usize,
+        frames: &mut Vec<Walked>,
+    ) -> Option<End> {
+        let may = memory.window().is_some() && !cache.is_fixed();
+        may.then(|| fast::walk(code, memory, cache, start, limit, frames))
+    }
+
+    #[inline]
     fn run<C: CodeMap, M: Memory>(
         walker: &mut Walker<'_, X86_64, C, M>,
         limit: usize,
         frames: &mut Vec<Walked>,
     ) -> End {
         if walker.memory.window().is_some() {
-            return fast::walk(walker, limit, frames);
+            return fast::walk_in_place(walker, limit, frames);
         }
         walker.run(limit, frames)
     }
