@@ -14,7 +14,6 @@
 const char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* Set before loading. */
-const volatile u32 follow_all = 1;
 const volatile u32 counting = 1;
 const volatile u32 ring_bytes = 0;
 
@@ -86,6 +85,14 @@ struct {
     TYPE(value, u32);
 } followed SEC(".maps");
 
+/* Whether only tasks in `followed` are sampled. */
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, 1);
+    TYPE(key, u32);
+    TYPE(value, u32);
+} follows_some SEC(".maps");
+
 /* A sample being made. */
 struct draft {
     struct Sample sample;
@@ -108,6 +115,14 @@ INLINE void count(u32 index)
     u64 *counter = bpf_map_lookup_elem(&counters, &index);
     if (counter)
         ++*counter;
+}
+
+/* Whether a task is to be sampled: its process says so. */
+INLINE int is_followed(struct task_struct *task)
+{
+    u32 zero = 0;
+    u32 *some = bpf_map_lookup_elem(&follows_some, &zero);
+    return !some || !*some || bpf_task_storage_get(&followed, task->group_leader, 0, 0);
 }
 
 INLINE int env_read(u64 at, u64 *value)
@@ -230,16 +245,13 @@ int on_fork(u64 *ctx)
 {
     struct task_struct *parent = (struct task_struct *)ctx[0];
     struct task_struct *child = (struct task_struct *)ctx[1];
-    if (!follow_all) {
-        u32 *follows = bpf_task_storage_get(&followed, parent, 0, 0);
-        if (!follows)
-            return 0;
-        u32 yes = 1;
-        bpf_task_storage_get(&followed, child, &yes, BPF_LOCAL_STORAGE_GET_F_CREATE);
-    }
     u32 from = parent->tgid, to = child->tgid;
     if (from == to)
         return 0;
+    u32 zero = 0, yes = 1;
+    u32 *some = bpf_map_lookup_elem(&follows_some, &zero);
+    if (some && *some && bpf_task_storage_get(&followed, parent->group_leader, 0, 0))
+        bpf_task_storage_get(&followed, child, &yes, BPF_LOCAL_STORAGE_GET_F_CREATE);
     struct Space *space = bpf_map_lookup_elem(&spaces, &from);
     if (!space || space->mm != (u64)parent->mm)
         return 0;
@@ -365,7 +377,7 @@ int sample(struct bpf_perf_event_data *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     u32 flags = task->flags;
-    if (!follow_all && !bpf_task_storage_get(&followed, task, 0, 0)) {
+    if (!is_followed(task)) {
         count(COUNTER_OTHERS);
         return 0;
     }

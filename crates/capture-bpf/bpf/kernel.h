@@ -95,6 +95,7 @@ struct task_struct {
     int pid;
     int tgid;
     struct mm_struct *mm;
+    struct task_struct *group_leader;
     struct signal_struct *signal;
 };
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
@@ -100,6 +100,8 @@ pub struct Programs {
     spaces: HashMap<MapData, u32, [u8; size_of::<Space>()]>,
     counters: PerCpuArray<MapData, u64>,
     counts: OwnedFd,
+    followed: OwnedFd,
+    follows_some: Array<MapData, u32>,
     chunks: Chunks,
     /// Tables that are loaded, by the number of their file.
     loaded: FxHashMap<u32, Loaded>,
@@ -153,6 +155,12 @@ impl Programs {
             }
             _ => return Err(missing("chunks")),
         };
+        let followed = match take(&mut bpf, "followed")? {
+            Map::Unsupported(map) => {
+                map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?
+            }
+            _ => return Err(missing("followed")),
+        };
         let counts = match take(&mut bpf, "counts")? {
             Map::HashMap(map) => map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?,
             _ => return Err(missing("counts")),
@@ -164,6 +172,8 @@ impl Programs {
             files: take(&mut bpf, "files")?.try_into().map_err(refused("a map"))?,
             counters: take(&mut bpf, "counters")?.try_into().map_err(refused("a map"))?,
             counts,
+            followed,
+            follows_some: take(&mut bpf, "follows_some")?.try_into().map_err(refused("a map"))?,
             chunks: Chunks::new(chunks, options.table_memory),
             loaded: FxHashMap::default(),
             leaving: VecDeque::new(),
@@ -237,6 +247,13 @@ impl Assistant for Programs {
 
     fn wakes(&self) -> BorrowedFd<'_> {
         self.ring.as_fd()
+    }
+
+    fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
+        self.follows_some.set(0, 1, 0).map_err(io::Error::other)?;
+        let pid = u32::try_from(pid.as_raw_fd()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // The key of a task's storage is a descriptor of its process.
+        sys::update_u32(self.followed.as_fd(), pid, 1)
     }
 
     fn take(&mut self, into: &mut Messages) {

@@ -5,14 +5,17 @@
 //!
 //! Not here: how it walks.
 
+use std::io;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use plumb_profile::{EventId, StackId, ThreadId};
 use plumb_unwind::Module;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ingest::Ingest;
+use crate::procfs;
+use crate::sys::process::pidfd;
 
 /// Something that walks stacks before they are copied.
 pub trait Assistant {
@@ -20,6 +23,8 @@ pub trait Assistant {
     fn program(&self) -> BorrowedFd<'_>;
     /// Becomes readable when there are messages to be taken soon.
     fn wakes(&self) -> BorrowedFd<'_>;
+    /// Keeps to this process, by its pidfd, with what it forks from now on, and to others that are told.
+    fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()>;
     /// Takes the messages that are there.
     fn take(&mut self, into: &mut Messages);
     /// Takes what was counted since the last time.
@@ -152,6 +157,26 @@ pub(crate) type Row = (ThreadId, Option<StackId>, u32);
 
 /// Time between two looks at the counts.
 const COUNTS_NS: u64 = 1_000_000_000;
+
+/// Has an assistant follow these processes and their descendants.
+pub(crate) fn follow(assistant: &mut dyn Assistant, pids: &[u32]) -> io::Result<()> {
+    let mut known = FxHashSet::default();
+    // Of a process that is forked while they are listed the parent may not have been followed yet: until none is new.
+    loop {
+        let new: Vec<u32> = procfs::tree(pids).into_iter().filter(|&pid| known.insert(pid)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        for pid in new {
+            // One that has gone in the meantime needs no following.
+            let Ok(descriptor) = pidfd(pid) else { continue };
+            match assistant.follow(descriptor.as_fd()) {
+                Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
+                _ => {}
+            }
+        }
+    }
+}
 
 /// The assistant of a recording, and what is remembered for it.
 pub(crate) struct Assisted {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use plumb_profile::{DsoId, EventId, Profile};
 
 use crate::account::Account;
-use crate::assist::{Assistant, Assisted, HandedOver};
+use crate::assist::{self, Assistant, Assisted, HandedOver};
 use crate::attr::{self, Sampling};
 use crate::error::Error;
 use crate::events::{Attachment, Events, Rings};
@@ -121,6 +121,12 @@ impl Recorder {
         let account = Account::open(&attachment, target, &pids);
         let growth = Growth::new(sampling.stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
         let began = Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own };
+        let mut assistant = assistant;
+        if let (Some(assistant), Attachment::Everyone, false) =
+            (&mut assistant, &attachment, matches!(target, Target::Machine))
+        {
+            assist::follow(&mut **assistant, &pids).map_err(Error::system("following processes"))?;
+        }
         let program = assistant.as_deref().map(|assistant| assistant.program().try_clone_to_owned());
         let program = program.transpose().map_err(Error::system("keeping a program"))?;
         let sampling = Sampling { stack_copy: growth.bytes(), ..sampling };
