@@ -93,6 +93,13 @@ struct {
     TYPE(value, u32);
 } follows_some SEC(".maps");
 
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, 1024);
+    TYPE(key, u32);
+    TYPE(value, struct RuleCache);
+} caches SEC(".maps");
+
 /* A sample being made. */
 struct draft {
     struct Sample sample;
@@ -140,6 +147,12 @@ INLINE const u8 *env_chunk(u32 number)
     void *chunk = bpf_map_lookup_elem(&chunks, &number);
     u32 zero = 0;
     return chunk ? bpf_map_lookup_elem(chunk, &zero) : 0;
+}
+
+INLINE struct RuleCache *env_cache(void)
+{
+    u32 cpu = bpf_get_smp_processor_id();
+    return bpf_map_lookup_elem(&caches, &cpu);
 }
 
 #include "walk.h"

@@ -5,12 +5,13 @@
  *   int env_read(u64 at, u64 *value)            0 if the word could be read
  *   struct File *env_file(u32 number)           0 if there is none
  *   const u8 *env_chunk(u32 number)             0 if there is none; CHUNK_BYTES long
+ *   struct RuleCache *env_cache(void)           0 if there is none; nobody else uses it meanwhile
  * What it can't do is no result but a reason (WHY_...), and is done elsewhere with the same registers. */
 #ifndef PLUMB_WALK_H
 #define PLUMB_WALK_H
 
 /* Kinds of rules: crates/unwind/src/rule.rs. */
-enum { KIND_SP = 0, KIND_FP = 1, KIND_ROOT = 3 };
+enum { KIND_SP = 0, KIND_FP = 1, KIND_ROOT = 3, KIND_MISSING_HERE = 5 };
 
 /* How often a stack may go back to lower addresses. */
 #define MAX_JUMPS 16
@@ -116,6 +117,15 @@ INLINE int rule_at(struct walk *walk, struct Space *space, u64 address, u64 *rul
     walk->why = WHY_ANONYMOUS;
     if (number == FILE_NONE)
         return 0;
+    struct RuleCache *cache = env_cache();
+    if (!cache)
+        return 0;
+    u64 tag = offset << FILE_BITS | number;
+    struct CachedRule *cached = &cache->rules[(tag * 0x9e3779b97f4a7c15ull >> 32) & (CACHED_RULES - 1)];
+    if (cached->tag == tag) {
+        *rule = cached->rule;
+        return 1;
+    }
     struct File *file = env_file(number);
     walk->why = WHY_NO_TABLE;
     if (!file || file->state != STATE_READY)
@@ -123,7 +133,11 @@ INLINE int rule_at(struct walk *walk, struct Space *space, u64 address, u64 *rul
     if (file->used != walk->now)
         file->used = walk->now;
     walk->why = WHY_ODD;
-    return table_lookup(number, stated(file, offset), rule);
+    if (!table_lookup(number, stated(file, offset), rule))
+        return 0;
+    cached->tag = tag;
+    cached->rule = *rule;
+    return 1;
 }
 
 /* The frame pointer, read now if it was saved. */
@@ -165,6 +179,27 @@ INLINE int leave_signal(struct walk *walk)
     return 1;
 }
 
+INLINE int is_above(u64 sp, u64 address)
+{
+    /* No more than arguments and environment may have. */
+    return address > sp && address - sp < 16 << 20;
+}
+
+/* Whether the stack is as the kernel hands it to a new program, as the walker in Rust has it (fallback.rs). Only asked where
+ * rbp is 0, as it is then, so that neither the frame pointer nor the top of the stack would help. */
+INLINE int at_entry(struct walk *walk)
+{
+    u64 count, first, last, end, environment, sp = walk->sp;
+    if (walk->is_return || walk->fp || walk->fp_slot || sp & 15)
+        return 0;
+    if (env_read(sp, &count) || count < 1 || count >= (16 << 20) / 8)
+        return 0;
+    if (env_read(sp + 8, &first) || env_read(sp + 8 * count, &last) || env_read(sp + 8 * count + 8, &end) ||
+        env_read(sp + 8 * count + 16, &environment))
+        return 0;
+    return is_above(sp, first) && is_above(sp, last) && !end && (!environment || is_above(sp, environment));
+}
+
 /* Goes to the caller of the current frame. 0: there is none, and why is set. */
 APART int walk_step(struct walk *walk, struct Space *space)
 {
@@ -197,7 +232,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
             return 0;
         goto found;
     } else {
-        walk->why = WHY_ODD;
+        walk->why = kind == KIND_MISSING_HERE && at_entry(walk) ? WHY_ROOT : WHY_ODD;
         return 0;
     }
     if (!advance(walk, cfa))

@@ -12,6 +12,8 @@
 #define MAX_SPACES 4096u
 #define MAX_FILES 8192u
 #define MAX_COUNTS 16384u
+#define CACHED_RULES 8192u
+#define FILE_BITS 13u
 #define FILE_NONE 0u
 #define FILE_VDSO 1u
 #define FILE_FIRST 2u
@@ -59,6 +61,17 @@ struct Space {
     struct Mapping mappings[MAX_MAPPINGS];
 };
 _Static_assert(sizeof(struct Space) == 1688, "Space");
+
+struct CachedRule {
+    u64 tag;
+    u64 rule;
+};
+_Static_assert(sizeof(struct CachedRule) == 16, "CachedRule");
+
+struct RuleCache {
+    struct CachedRule rules[CACHED_RULES];
+};
+_Static_assert(sizeof(struct RuleCache) == 131072, "RuleCache");
 
 struct FileKey {
     u64 inode;

@@ -131,6 +131,7 @@ impl Programs {
             .override_global("ring_bytes", &ring, true)
             .map_max_entries("ring", ring)
             .map_max_entries("drafts", cpus)
+            .map_max_entries("caches", cpus)
             .allow_unsupported_maps()
             .load(OBJECT)
             .map_err(refused("maps"))?;

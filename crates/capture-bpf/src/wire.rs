@@ -22,6 +22,11 @@ pub const MAX_FILES: u32 = 8192;
 /// Distinct stacks that are counted at one time.
 pub const MAX_COUNTS: u32 = 16384;
 
+/// Rules that each processor remembers; a power of two.
+pub const CACHED_RULES: u32 = 8192;
+/// Bits of a file's number.
+pub const FILE_BITS: u32 = 13;
+
 /// Number of no file: memory without one, or one too many.
 pub const FILE_NONE: u32 = 0;
 /// Number of the vdso.
@@ -118,6 +123,24 @@ pub struct Space {
     pub hints: [u8; HINTS as usize],
     /// The mappings, in no order.
     pub mappings: [Mapping; MAX_MAPPINGS as usize],
+}
+
+/// A rule that was looked up before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct CachedRule {
+    /// Place in the file, above [`FILE_BITS`] bits of the file's number; 0: none.
+    pub tag: u64,
+    /// The rule.
+    pub rule: u64,
+}
+
+/// What a processor remembers of rules. Files' tables never change, so nothing here does.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct RuleCache {
+    /// The rules, by the tag's hash.
+    pub rules: [CachedRule; CACHED_RULES as usize],
 }
 
 /// What tells a file apart in the kernel.

@@ -44,6 +44,12 @@ static const u8 *env_chunk(u32 number)
     return number < FILES ? chunks[number] : 0;
 }
 
+static struct RuleCache *env_cache(void)
+{
+    static struct RuleCache cache;
+    return &cache;
+}
+
 #include "walk.h"
 
 static void get(void *to, size_t size)
