@@ -150,3 +150,14 @@ fn what_rules_lead_to_must_have_called_too() {
     assert_eq!(pcs(&frames), [here, caller, WITH_RULES + 0x30]);
     assert_eq!(end, End::BeyondCopy);
 }
+
+#[test]
+fn there_is_nothing_at_the_end_of_the_address_space() {
+    let process = Process::new();
+    for sp in [u64::MAX, u64::MAX - 7, u64::MAX - 8, 0] {
+        let (mut text, mut cache, mut frames) = (Text(&process.text), Cache::default(), Vec::new());
+        let start = Registers::new(BARE + 0x10, sp);
+        let end = scan::walk(&process, &mut text, &mut Words(&[]), &mut cache, &start, 9, &mut frames);
+        assert_eq!((pcs(&frames), end), (vec![BARE + 0x10], End::NoUnwindInfo), "{sp:#x}");
+    }
+}

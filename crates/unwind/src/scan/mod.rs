@@ -112,7 +112,7 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
 ) -> Option<Walked> {
     // What the frame pointer was when it was saved is looked up now or never.
     let fp = walker.fp().ok();
-    let sp = walker.registers.sp().next_multiple_of(A::WORD);
+    let sp = walker.registers.sp().checked_next_multiple_of(A::WORD)?;
     let callee = nearest::<A, C>(walker.code, text, callee(frame));
     for index in 0..MAX_WORDS {
         let slot = Avma(sp.checked_add(A::WORD * index)?);

@@ -1,6 +1,7 @@
 //! Walks over made programs: what is remembered changes nothing, nor does the linker's table, and gimli, which evaluates
 //! all registers, finds the same callers.
 
+use plumb_unwind::prefix::{Last, Shared};
 use plumb_unwind::{Cache, End, Method, Module, Registers, Section, Sections, Svma, Walked, walk};
 
 use super::program::{self, CODE, Program, SIZE, TABLE};
@@ -53,7 +54,7 @@ pub fn run(data: &[u8]) -> usize {
     let program = program::make(&mut source);
     let (with, without) = (process(&program, true), process(&program, false));
     let mut cache = Cache::default();
-    let mut count = 0;
+    let (mut count, mut last) = (0, Last::default());
     for _ in 0..4 {
         let start = start(&mut source, &program);
         let at_hand = || Words::at_hand(&program.words);
@@ -65,6 +66,14 @@ pub fn run(data: &[u8]) -> usize {
         assert_eq!(first, walked(&with, &program, &mut Cache::default(), &start), "with nothing remembered");
         assert_eq!(first, walked(&without, &program, &mut Cache::default(), &start), "without the table");
         agrees(&with, &program, &start, &first);
+        let before = last.frames().to_vec();
+        let Shared { kept, new } = last.next(&first.0, first.1);
+        assert_eq!(kept + new, first.0.len());
+        assert!(
+            before.iter().take(kept).eq(first.0.iter().rev().take(kept)),
+            "kept frames are the last stack's"
+        );
+        assert!(first.1 != End::Root || last.frames().iter().rev().eq(&first.0));
         count += first.0.len();
     }
     count
