@@ -110,6 +110,22 @@ fn a_directory_is_refused_and_left_where_it_is() {
 }
 
 #[test]
+fn a_recording_goes_through_a_pipe() {
+    let Some(folder) = folder("pipe") else { return };
+    let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let mut recorder = plumb(&folder, &["record", "-o", "-", "--", "sh", "-c", burn])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("plumb runs");
+    let pipe = recorder.stdout.take().expect("it is piped");
+    let report = plumb(&folder, &["report", "-"]).stdin(pipe).output().expect("plumb runs");
+    assert!(recorder.wait().expect("it ends").success());
+    assert!(text(&report.stdout).contains("% complete"), "{}{}", text(&report.stdout), text(&report.stderr));
+    assert!(std::fs::read_dir(&folder).expect("it is there").next().is_none(), "nothing else is written");
+}
+
+#[test]
 fn a_signal_to_the_recorder_ends_the_command_and_keeps_the_recording() {
     let Some(folder) = folder("signal") else { return };
     let script = "touch ready; while :; do :; done";

@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     duration: Option<Duration>,
 
-    /// Where to write the recording; one that is there is kept as FILE.old
+    /// Where to write the recording, - for standard output; one that is there is kept as FILE.old
     #[arg(short, long, value_name = "FILE", default_value = "profile.plumb")]
     output: PathBuf,
 
@@ -167,7 +167,8 @@ fn write(
     names.close(&profile, &vanished);
     // Names are there by now, but for those of large files met last, or of a server. Where they take longer the recording
     // is first written without: should finding them be interrupted, or need more disk than there is, this stays.
-    let mut written = if names.are_found() { None } else { Some(output.write(&profile)?) };
+    let is_early = !names.are_found() && output.is_replaceable();
+    let mut written = if is_early { Some(output.write(&profile)?) } else { None };
     names.store(&mut profile, live);
     live.clear();
     let own = plumb_capture_perf::own_cpu_time().total();

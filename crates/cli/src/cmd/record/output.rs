@@ -1,7 +1,8 @@
 //! Puts a recording in place: whole or not at all, an older one kept, and somewhere else when the disk is full.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Cursor, Write as _};
+use std::io::{Cursor, IsTerminal as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,28 @@ use plumb_profile::Profile;
 /// Where a recording is to go.
 pub(super) struct Output {
     path: PathBuf,
+    place: Place,
+}
+
+/// What is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nothing yet, or a file.
+    File,
+    /// A device or a named pipe, which nothing can be renamed to.
+    Stream,
+    /// Standard output (`-`).
+    Stdout,
+}
+
+impl Place {
+    fn of(path: &Path) -> Self {
+        if path == Path::new("-") {
+            return Place::Stdout;
+        }
+        let is_stream = fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+        if is_stream { Place::Stream } else { Place::File }
+    }
 }
 
 impl Output {
@@ -21,11 +44,23 @@ impl Output {
             "cannot write {}: it is a directory; name a file in it",
             path.display()
         );
-        let output = Self { path: path.to_owned() };
-        if !output.in_place() {
-            Temporary::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let place = Place::of(path);
+        match place {
+            Place::File => {
+                Temporary::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+            }
+            Place::Stream => (),
+            Place::Stdout => ensure!(
+                !std::io::stdout().is_terminal(),
+                "a recording is not for a terminal: name a file, or pipe it to something like plumb report -"
+            ),
         }
-        Ok(output)
+        Ok(Self { path: path.to_owned(), place })
+    }
+
+    /// Whether it can be written a second time.
+    pub fn is_replaceable(&self) -> bool {
+        self.place == Place::File
     }
 
     /// Writes a recording, and keeps an older one as `FILE.old`. If the place doesn't take it, others are tried: a
@@ -47,9 +82,14 @@ impl Output {
     }
 
     fn write_to(&self, path: &Path, profile: &Profile) -> Result<()> {
-        if path == self.path && self.in_place() {
-            let file = OpenOptions::new().write(true).truncate(true).open(path)?;
-            return write(profile, file);
+        if path == self.path {
+            match self.place {
+                Place::File => (),
+                Place::Stream => return write(profile, OpenOptions::new().write(true).open(path)?),
+                Place::Stdout => {
+                    return write(profile, std::io::stdout().as_fd().try_clone_to_owned()?.into());
+                }
+            }
         }
         let temporary = Temporary::create(path)?;
         write(profile, temporary.file.try_clone()?)?;
@@ -58,11 +98,6 @@ impl Output {
             fs::rename(path, old(path)).context("keeping the older recording")?;
         }
         temporary.rename(path)
-    }
-
-    /// Whether this is a device or a pipe, which nothing can be renamed to.
-    fn in_place(&self) -> bool {
-        fs::metadata(&self.path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
     }
 }
 
@@ -80,16 +115,11 @@ impl Written {
         Self { path: path.to_owned(), bytes, elsewhere }
     }
 
-    /// Puts a newer version of the recording in its place.
+    /// Puts a newer version of the recording in its place, which is a file.
     pub fn replace(&mut self, profile: &Profile) -> Result<()> {
-        let output = Output { path: self.path.clone() };
-        if output.in_place() {
-            output.write_to(&self.path, profile)?;
-        } else {
-            let temporary = Temporary::create(&self.path)?;
-            write(profile, temporary.file.try_clone()?)?;
-            temporary.rename(&self.path)?;
-        }
+        let temporary = Temporary::create(&self.path)?;
+        write(profile, temporary.file.try_clone()?)?;
+        temporary.rename(&self.path)?;
         self.bytes = fs::metadata(&self.path).map_or(0, |meta| meta.len());
         Ok(())
     }
@@ -99,6 +129,9 @@ impl Written {
         let mut text = String::new();
         if let Some(reason) = &self.elsewhere {
             text += &format!("{reason}; the recording is in {} instead\nplumb: ", self.path.display());
+        }
+        if self.path == Path::new("-") {
+            return text + "the recording went to standard output";
         }
         let command = if self.path == Path::new("profile.plumb") {
             "plumb report".to_owned()
