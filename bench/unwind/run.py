@@ -25,7 +25,7 @@ BIG = str(ROOT / "bench" / "cpu" / "big.cpp")
 MOST = 3200
 SLOW = 400  # So many samples are enough where an engine takes thousands of instructions a frame.
 ALL = 1 << 32
-OURS = ("plumb", "plumb-slots")
+OURS = ("plumb", "plumb-slots", "plumb-tables")
 
 
 def rustc():
@@ -74,7 +74,7 @@ def build():
             built.append(name)
         else:
             print(f"{name}: skipped, {name}-dev is not installed", file=sys.stderr)
-    return ["plumb", "plumb-slots", "framehop", "gimli", *built]
+    return [*OURS, "framehop", "gimli", *built]
 
 
 def command(engine, mode, times, name, samples):
@@ -160,7 +160,8 @@ def table(measured, compared, names):
 
 
 NOTES = """
-*plumb* yields frames, *plumb-slots* the places of return addresses in the stack, for those who look at few of them (`trace`).
+*plumb* yields frames, *plumb-slots* the places of return addresses in the stack, for those who look at few
+of them (`trace`), and *plumb-tables* the same with the tables of rules for callers made beforehand.
 Columns 2 to 5 are instructions (callgrind): *warm*: a frame, the same stack walked again at once; *stream*: a frame, all
 samples in order once they have all been walked before; *first pass*: a frame, all samples in order, with nothing remembered
 at first; *missed address*: what the first sight of an address costs more: (first pass − stream) ÷ distinct addresses for plumb

@@ -81,7 +81,8 @@ fn run(engine: &str, mode: &str, times: u32, path: &Path, samples: usize) -> Out
     let corpus = Corpus::read(path, samples)?;
     match engine {
         "plumb" => run_with(&corpus, plumb::Plumb::new(&corpus), mode, times, path),
-        "plumb-slots" => run_with(&corpus, plumb::Traced::new(&corpus), mode, times, path),
+        "plumb-slots" => run_with(&corpus, plumb::Traced::new(&corpus, false), mode, times, path),
+        "plumb-tables" => run_with(&corpus, plumb::Traced::new(&corpus, true), mode, times, path),
         "framehop" => run_with(&corpus, framehop::Framehop::new(&corpus), mode, times, path),
         "gimli" => {
             let images = image::load_all(&corpus);
@@ -127,7 +128,8 @@ fn frames(engine: &str, path: &Path, output: &Path) -> Outcome {
     let corpus = Corpus::read(path, usize::MAX)?;
     let words = match engine {
         "plumb" => engine::frames(&corpus, &mut plumb::Plumb::new(&corpus)),
-        "plumb-slots" => engine::frames(&corpus, &mut plumb::Traced::new(&corpus)),
+        "plumb-slots" => engine::frames(&corpus, &mut plumb::Traced::new(&corpus, false)),
+        "plumb-tables" => engine::frames(&corpus, &mut plumb::Traced::new(&corpus, true)),
         "framehop" => engine::frames(&corpus, &mut framehop::Framehop::new(&corpus)),
         _ => return Err(format!("no engine is called {engine}").into()),
     };

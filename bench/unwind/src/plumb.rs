@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use plumb_unwind::table::Table;
 use plumb_unwind::{
     Avma, Cache, CodeMap, Located, Memory, Module, ReadError, Registers, Section, Sections, Svma, Trail,
     Walked, Window, trace, walk,
@@ -77,7 +78,12 @@ fn module(image: &Image) -> Module<Vec<u8>> {
 
 impl Process {
     /// Takes the files of a corpus.
-    fn new(corpus: &Corpus) -> Process {
+    fn new(corpus: &Corpus, with_tables: bool) -> Process {
+        let module = |image: &Image| {
+            let module = module(image);
+            let table = with_tables.then(|| Table::by_length(&module).ok()).flatten();
+            table.into_iter().fold(module, Module::with_table)
+        };
         let images = image::load_all(corpus);
         let mut modules: Vec<Rc<Module<Vec<u8>>>> = Vec::new();
         for (index, image) in images.iter().enumerate() {
@@ -114,7 +120,7 @@ pub struct Plumb {
 impl Plumb {
     /// Takes the files of a corpus.
     pub fn new(corpus: &Corpus) -> Plumb {
-        Plumb { process: Process::new(corpus), frames: Vec::with_capacity(LIMIT) }
+        Plumb { process: Process::new(corpus, false), frames: Vec::with_capacity(LIMIT) }
     }
 }
 
@@ -143,9 +149,9 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Takes the files of a corpus.
-    pub fn new(corpus: &Corpus) -> Traced {
-        Traced { process: Process::new(corpus), trail: Trail::new(LIMIT - 1) }
+    /// Takes the files of a corpus, and makes tables of the rules for their callers if that is wanted.
+    pub fn new(corpus: &Corpus, with_tables: bool) -> Traced {
+        Traced { process: Process::new(corpus, with_tables), trail: Trail::new(LIMIT - 1) }
     }
 }
 

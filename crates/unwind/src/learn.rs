@@ -19,7 +19,8 @@ pub(crate) fn learn<A: Architecture, C: CodeMap>(code: &C, cache: &mut Cache, ke
         Located::Module { module, .. } if module.isa() != A::ISA => Rule::only(Kind::Bad),
         Located::Module { module, bias } => {
             let stated = lookup.to_svma(bias);
-            match module.quick_rule(stated, &mut cache.heads) {
+            let tabled = key.is_return.then(|| module.tabled(stated)).flatten();
+            match tabled.or_else(|| module.quick_rule(stated, &mut cache.heads)) {
                 Some(rule) => rule,
                 None => by_full_row::<A, C::Bytes>(module, cache, stated, bias),
             }

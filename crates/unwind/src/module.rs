@@ -15,7 +15,7 @@ use crate::arm::exidx::{self, Placed};
 use crate::cfi::{self, Bases, CfiError, Fde, Frames, Header, Index, Scratch, SectionKind};
 use crate::row::{Expression, Row};
 use crate::rule::Rule;
-use crate::table::{self, Functions, Heads};
+use crate::table::{self, Functions, Heads, Lookup, Table};
 
 /// How many functions before the nearest one are tried where that does not hold the address: linkers keep entries of
 /// length 0.
@@ -83,6 +83,8 @@ pub struct Module<B> {
     number: u32,
     /// The head of `.eh_frame_hdr`, if it has a table that can be searched.
     header: Option<Header>,
+    /// The rules for callers, if they are known beforehand.
+    table: Option<Table>,
     eh_index: OnceBox<Index>,
     debug_index: OnceBox<Index>,
 }
@@ -93,9 +95,24 @@ impl<B: AsRef<[u8]>> Module<B> {
         static NUMBERS: AtomicU32 = AtomicU32::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let (eh_index, debug_index) = (OnceBox::new(), OnceBox::new());
-        let mut module = Module { sections, number, header: None, eh_index, debug_index };
+        let mut module = Module { sections, number, header: None, table: None, eh_index, debug_index };
         module.header = module.parse_header();
         module
+    }
+
+    /// With the table of this module's file: walks ask it first for the rules of callers. A table of another file gives
+    /// wrong frames; [`Table::is_of`] tells them apart.
+    pub fn with_table(self, table: Table) -> Self {
+        Module { table: Some(table), ..self }
+    }
+
+    /// The rule for the call that ends with the byte at `call`, if there is a table that says it.
+    #[inline]
+    pub(crate) fn tabled(&self, call: Svma) -> Option<Rule> {
+        match self.table.as_ref()?.lookup(call) {
+            Lookup::Rule(rule) => Some(rule),
+            Lookup::Odd | Lookup::Absent => None,
+        }
     }
 
     fn parse_header(&self) -> Option<Header> {

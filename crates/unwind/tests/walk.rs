@@ -5,6 +5,7 @@ mod bytes;
 use std::collections::HashMap;
 
 use bytes::{FUNCTION, Frames, LENGTH, USUAL, absolute, one_function};
+use plumb_unwind::table::Table;
 use plumb_unwind::{
     Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, Registers, Trail, Walked, Window,
     trace, walk,
@@ -341,4 +342,15 @@ fn the_cache_grows_and_stays_right() {
             assert_eq!(frames[1].pc.0, 0x100 + step % 10, "{step}");
         }
     }
+}
+
+#[test]
+fn a_table_is_asked_for_callers_alone() {
+    // It is another file's, so that what comes from it shows.
+    let table = Table::by_length(&one_function("zR", USUAL, &[0x0e, 32])).expect("a function with rules");
+    let stack = Stack::new(&[(1, CODE + 0x10), (3, CODE + 0x18), (5, CODE + 0x20)]);
+    let (frames, end) = run(plain().with_table(table), &stack, &start(CODE));
+    assert_eq!(end, End::Root);
+    assert_eq!(pcs(&frames), [CODE, CODE + 0x10, CODE + 0x20]);
+    assert_eq!(pcs(&run(plain(), &stack, &start(CODE)).0), [CODE, CODE + 0x10, CODE + 0x18, CODE + 0x20]);
 }
