@@ -19,8 +19,8 @@ const MAX_TRIES: usize = 32;
 
 /// The readable form of a linkage name, if it takes no work: if it isn't mangled. Else the name itself, which
 /// [`demangle`] makes readable later.
-pub(crate) fn readable_at_once(linkage_name: &str) -> &str {
-    if is_mangled(linkage_name) { linkage_name } else { without_version(linkage_name) }
+pub(crate) fn readable_at_once(linkage_name: &str) -> String {
+    if is_mangled(linkage_name) { linkage_name.to_owned() } else { demangle(linkage_name) }
 }
 
 /// Whether a name may be mangled.
@@ -149,6 +149,25 @@ impl Write for Bounded {
 #[cfg(test)]
 mod tests {
     use super::demangle;
+
+    #[test]
+    fn what_is_readable_at_once_is_what_demangling_gives() {
+        for name in [
+            "main",
+            "memcpy@@GLIBC_2.14",
+            "free@plt",
+            "*ABS*+0x9be70@plt",
+            "",
+            "@",
+            "cfree@GLIBC_2.2.5",
+            ".plt",
+        ] {
+            assert_eq!(super::readable_at_once(name), demangle(name), "{name}");
+        }
+        for name in ["_Znwm@plt", "_ZNSs4sizeEv@@GLIBCXX_3.4", "_RNvCs1234_7mycrate3foo"] {
+            assert_eq!(super::readable_at_once(name), name);
+        }
+    }
 
     #[test]
     fn names_of_every_kind() {

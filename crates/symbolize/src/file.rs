@@ -133,7 +133,7 @@ impl<'s> Open<'s> {
             return Some(function);
         }
         let function = FoundFunction {
-            name: readable_at_once(&named.linkage_name).to_owned(),
+            name: readable_at_once(&named.linkage_name),
             linkage_name: named.linkage_name,
             start: Some(named.start),
             source_file: name.map(|name| name.source_file.clone()).unwrap_or_default(),
@@ -149,12 +149,12 @@ impl<'s> Open<'s> {
             return function;
         }
         let readable = match (name.linkage_name.as_str(), name.name.as_str()) {
-            ("", "") => "(no name in DWARF)",
-            ("", name) => name,
+            ("", "") => "(no name in DWARF)".to_owned(),
+            ("", name) => name.to_owned(),
             (linkage_name, _) => readable_at_once(linkage_name),
         };
         let function = FoundFunction {
-            name: readable.to_owned(),
+            name: readable,
             linkage_name: name.linkage_name.clone(),
             start,
             source_file: name.source_file.clone(),
