@@ -105,6 +105,17 @@ pub fn functions(file: &Path) -> Vec<std::ops::Range<u64>> {
     (0..rows.len()).map(|index| rows[index].0..end(index)).collect()
 }
 
+/// The address ranges of the functions with these names, by nm, however many have the same.
+pub fn functions_called(file: &Path, names: &[&str]) -> Vec<std::ops::Range<u64>> {
+    let list = run("nm", &["-nS", "--defined-only", file.to_str().unwrap()]);
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let rows = list.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let rows = rows.filter(|fields| fields.len() == 4 && names.contains(&fields[3]));
+    rows.map(|fields| (number(fields[0]).unwrap(), number(fields[1]).unwrap()))
+        .map(|(start, size)| start..start + size)
+        .collect()
+}
+
 /// What `addr2line -fi` says about addresses.
 pub fn addr2line(file: &Path, addresses: &[u64]) -> BTreeMap<u64, Chain> {
     let mut child = Command::new("addr2line")
