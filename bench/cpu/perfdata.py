@@ -2,8 +2,10 @@
 """Holds `plumb report` on a perf.data against `perf report --no-inline`, for each of the six workloads.
 
 Samples must be equal, and the self share of every command, file and symbol within 0.1 percentage points. Addresses
-without a symbol are summed up per file, and names of one address taken together, because the two choose differently. Prints one table in Markdown, and the
-rows that differ.
+without a symbol are summed up per file, and names of one address taken together, because the two choose differently. Two
+things that plumb names and perf 6.1 doesn't count as perf has them: stubs for functions that are chosen when a file is
+loaded (`*ABS*+0x9be70@plt`, as binutils and later perfs say; perf 6.1 `@plt`), and the entry point of a stripped
+program (`_start` by the file's header; perf has the bare address). Prints one table in Markdown, and the rows that differ.
 
     bench/cpu/build.sh && bench/cpu/perfdata.py [--plumb target/release/plumb] [--only recur,deep]
 """
@@ -29,7 +31,7 @@ def symbol(name):
     name = re.sub(r"^\[[.kguH]\] ", "", name.strip())
     if re.fullmatch(r"(0x)?[0-9a-f]{16}", name) or name == "[unknown]":
         return "(no symbol)"
-    return name.replace(" ", "")
+    return re.sub(r"^\*ABS\*\+0x[0-9a-f]+@plt$", "@plt", name.replace(" ", ""))
 
 
 def perf(file):
@@ -90,7 +92,9 @@ class Aliases:
     def merged(self, rows, paths):
         merged = collections.Counter()
         for (comm, dso, name), count in rows.items():
-            merged[comm, dso, self.of(dso, paths).get(name, name)] += count
+            known = self.of(dso, paths)
+            unnamed = name == "_start" and name not in known
+            merged[comm, dso, "(no symbol)" if unnamed else known.get(name, name)] += count
         return merged
 
 
