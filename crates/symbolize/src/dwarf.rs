@@ -170,7 +170,7 @@ impl<'a> Resolver<'a> {
         let path =
             path.ok_or_else(|| Missing::Skipped { what: "a unit does not name its .dwo file".into() })?;
         let image = Rc::new(Image::open(&path)?);
-        let store = Store::read(&image, true)?;
+        let store = Store::read(&image, true, None)?;
         let side = Side::with(&store, split::view(&store, &self.side.dwarf), None);
         split_chains(&side, id, (skeleton, &folder), wanted, rows, &self.budget)
             .ok_or(Missing::Replaced { path })

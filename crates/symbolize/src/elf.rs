@@ -8,6 +8,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -22,6 +23,9 @@ use crate::summary::Missing;
 /// Largest section that is read or decompressed. Larger ones exist in browsers built with `-g`, which have to be
 /// split.
 const MAX_SECTION: u64 = 4 << 30;
+
+/// Up to as many bytes are read in one call to the system.
+const FEW: u64 = 4096;
 
 /// An ELF file.
 #[derive(Debug)]
@@ -133,7 +137,7 @@ impl Image {
         let raw = self.read_range(section.offset, section.size)?;
         match section.compression {
             Compression::None => Ok(raw),
-            how => self.decompress(section, how, &raw),
+            _ => self.decompress(section, &raw),
         }
     }
 
@@ -165,6 +169,13 @@ impl Image {
                     });
                 }
                 let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+                if size <= FEW {
+                    bytes.resize(size as usize, 0);
+                    if file.read_exact_at(&mut bytes, offset).is_ok() {
+                        return Ok(bytes);
+                    }
+                    bytes.clear();
+                }
                 let mut file: &File = file;
                 let read =
                     file.seek(SeekFrom::Start(offset)).and_then(|_| file.take(size).read_to_end(&mut bytes));
@@ -207,13 +218,15 @@ impl Image {
         Missing::Malformed { path: self.path.clone(), error }
     }
 
-    fn decompress(&self, section: &Section, how: Compression, raw: &[u8]) -> Result<Vec<u8>, Missing> {
+    /// The contents of a section that is stored as `raw`.
+    pub fn decompress(&self, section: &Section, raw: &[u8]) -> Result<Vec<u8>, Missing> {
         let failed = |what: &str| {
             self.malformed(format!("section {} at offset {:#x}: {what}", section.name, section.offset))
         };
-        let (format, size, data) = match how {
+        let (format, size, data) = match section.compression {
+            Compression::None => return Ok(raw.to_vec()),
             Compression::OldGnu => old_gnu_header(raw),
-            _ => compression_header(raw, self.form),
+            Compression::Header => compression_header(raw, self.form),
         }
         .ok_or_else(|| failed("unknown compression"))?;
         if size > MAX_SECTION {

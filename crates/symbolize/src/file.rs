@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use plumb_profile::{AddressSpace, FrameId};
+use rustc_hash::FxHashMap;
 use typed_arena::Arena;
 
 use crate::debug_file::{self, Fetch};
@@ -68,7 +69,7 @@ pub(crate) struct Open<'s> {
     /// By start address, functions that have a symbol, by their numbers in the answer.
     functions: HashMap<u64, u32>,
     /// By identity of its name, which is held so that no other gets it, functions that DWARF named.
-    inlined: HashMap<(*const dwarf::Name, Option<u64>), Numbered>,
+    inlined: FxHashMap<(*const dwarf::Name, Option<u64>), Numbered>,
 }
 
 /// A name and the number of its function.
@@ -80,7 +81,13 @@ impl<'s> Open<'s> {
         let mini = mini::find(&images.image, images.debug.as_deref(), answer);
         let symbols = FileSymbols::read(&images.image, images.debug.as_ref(), mini.as_ref(), answer);
         let resolver = if options.lines { resolver(&images, options, stores, answer) } else { None };
-        Self { image: images.image, symbols, resolver, functions: HashMap::new(), inlined: HashMap::new() }
+        Self {
+            image: images.image,
+            symbols,
+            resolver,
+            functions: HashMap::new(),
+            inlined: FxHashMap::default(),
+        }
     }
 
     /// Resolves the job's frames. The answer must be the one of the times before.
@@ -182,7 +189,9 @@ fn resolver<'s>(
     }
     let shared = debug_file::shared(source, options, answer);
     let mut read = |image| {
-        let store = Store::read(image, false).map_err(|missing| answer.miss(missing)).ok()?;
+        let store = Store::read(image, false, options.cache.as_deref())
+            .map_err(|missing| answer.miss(missing))
+            .ok()?;
         Some(&*stores.alloc(store))
     };
     let store = read(source)?;

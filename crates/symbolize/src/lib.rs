@@ -15,6 +15,7 @@ mod dwarf;
 mod elf;
 mod file;
 mod headers;
+mod inflated;
 mod job;
 mod kernel;
 mod mini;

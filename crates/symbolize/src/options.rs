@@ -38,7 +38,8 @@ pub struct Options {
     pub debuginfod_cache: Option<PathBuf>,
     /// Longest time that all downloads together may take.
     pub debuginfod_time: Duration,
-    /// Folder of the user's cache, below which the kernel's symbols are kept from run to run; `None`: they aren't.
+    /// Folder of the user's cache, below which the kernel's symbols and inflated debug information are kept from run to
+    /// run; `None`: they aren't.
     pub cache: Option<PathBuf>,
     /// Files worked on side by side; 0: as many as there are processors.
     pub threads: usize,

@@ -1,8 +1,9 @@
 //! String tables of ELF and DWARF.
 //!
 //! They are often the largest part of a file, and of their strings a profile needs a few hundred: a large one is read
-//! string by string.
+//! string by string, until so many were asked for that reading all of it at once is cheaper.
 
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use crate::elf::Image;
@@ -16,6 +17,11 @@ const FIRST_READ: u64 = 256;
 /// A table up to this size is read as a whole.
 const SMALL: u64 = 1 << 19;
 
+/// One string costs about as much as this many bytes of the whole table.
+const SHARE: u64 = 1 << 13;
+/// A table above this size is never read as a whole.
+const LARGE: u64 = 64 << 20;
+
 /// A string table.
 #[derive(Debug, Default)]
 pub(crate) enum Strings {
@@ -25,14 +31,30 @@ pub(crate) enum Strings {
     /// All of it.
     Whole(Vec<u8>),
     /// Read as needed.
-    InFile { image: Rc<Image>, section: Section },
+    InFile(InFile),
+}
+
+/// A large table.
+#[derive(Debug)]
+pub(crate) struct InFile {
+    image: Rc<Image>,
+    section: Section,
+    /// Strings that were read one by one.
+    asked: Cell<u64>,
+    /// All of it, once much of it was asked for.
+    whole: OnceCell<Vec<u8>>,
 }
 
 impl Strings {
     /// The table in a section.
     pub fn read(image: &Rc<Image>, section: &Section) -> Result<Self, Missing> {
         if section.compression == Compression::None && section.size > SMALL {
-            return Ok(Self::InFile { image: Rc::clone(image), section: section.clone() });
+            return Ok(Self::InFile(InFile {
+                image: Rc::clone(image),
+                section: section.clone(),
+                asked: Cell::new(0),
+                whole: OnceCell::new(),
+            }));
         }
         image.read(section).map(Self::Whole)
     }
@@ -41,26 +63,37 @@ impl Strings {
     pub fn get(&self, offset: u64) -> String {
         match self {
             Strings::None => String::new(),
-            Strings::Whole(bytes) => {
-                let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
-                text(rest.unwrap_or_default())
-            }
-            Strings::InFile { image, section } => in_file(image, section, offset),
+            Strings::Whole(bytes) => text(behind(bytes, offset)),
+            Strings::InFile(file) => file.get(offset),
         }
     }
 }
 
-fn in_file(image: &Image, section: &Section, offset: u64) -> String {
-    let rest = section.size.saturating_sub(offset);
-    let mut bytes = Vec::new();
-    for size in [FIRST_READ, MAX_STRING] {
-        let Some(start) = section.offset.checked_add(offset) else { break };
-        bytes = image.read_up_to(start, size.min(rest)).unwrap_or_default();
-        if bytes.contains(&0) {
-            break;
+impl InFile {
+    fn get(&self, offset: u64) -> String {
+        let (image, section) = (&self.image, &self.section);
+        self.asked.set(self.asked.get() + 1);
+        if self.asked.get() > section.size / SHARE && section.size <= LARGE {
+            // What can't be read is no worse for being asked for once.
+            let whole = self.whole.get_or_init(|| image.read(section).unwrap_or_default());
+            return text(behind(whole, offset));
         }
+        let rest = section.size.saturating_sub(offset);
+        let mut bytes = Vec::new();
+        for size in [FIRST_READ, MAX_STRING] {
+            let Some(start) = section.offset.checked_add(offset) else { break };
+            bytes = image.read_up_to(start, size.min(rest)).unwrap_or_default();
+            if bytes.contains(&0) {
+                break;
+            }
+        }
+        text(&bytes)
     }
-    text(&bytes)
+}
+
+/// What comes behind an offset.
+fn behind(bytes: &[u8], offset: u64) -> &[u8] {
+    usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default()
 }
 
 /// The text up to the first 0.

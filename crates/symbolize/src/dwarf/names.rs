@@ -3,10 +3,10 @@
 //! An entry of an inlined call or of a clone refers to the abstract function, and that to its declaration: the names
 //! are somewhere along that path.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use gimli::{AttributeValue, UnitOffset, UnitSectionOffset};
+use rustc_hash::FxHashMap;
 
 use crate::dwarf::calls::Call;
 use crate::dwarf::entries::Origin;
@@ -30,9 +30,9 @@ pub(crate) struct Name {
 #[derive(Default)]
 pub(crate) struct Names {
     /// By whether they are in the supplementary file, and their offsets.
-    names: HashMap<(bool, usize), Rc<Name>>,
-    folders: HashMap<(bool, usize), Rc<str>>,
-    paths: HashMap<(bool, usize, u64), Rc<str>>,
+    names: FxHashMap<(bool, usize), Rc<Name>>,
+    folders: FxHashMap<(bool, usize), Rc<str>>,
+    paths: FxHashMap<(bool, usize, u64), Rc<str>>,
 }
 
 impl Names {

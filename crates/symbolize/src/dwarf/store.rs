@@ -2,12 +2,14 @@
 //!
 //! `.debug_loc*`, `.debug_macro` and `.debug_names` are never read.
 
+use std::path::Path;
 use std::rc::Rc;
 
 use gimli::{Dwarf, DwarfSections, EndianSlice, LittleEndian, SectionId};
 
 use crate::elf::Image;
 use crate::headers::{Compression, Section};
+use crate::inflated;
 use crate::strings::Strings;
 use crate::summary::Missing;
 
@@ -45,12 +47,12 @@ pub(crate) fn bytes(image: &Image) -> u64 {
 }
 
 impl Store {
-    /// Reads the sections of `image`; of a `.dwo` file if `split`.
-    pub fn read(image: &Rc<Image>, split: bool) -> Result<Self, Missing> {
+    /// Reads the sections of `image`; of a `.dwo` file if `split`. What had to be inflated is kept in `cache`.
+    pub fn read(image: &Rc<Image>, split: bool, cache: Option<&Path>) -> Result<Self, Missing> {
         let name = |id: SectionId| if split { id.dwo_name() } else { Some(id.name()) };
         let sections = DwarfSections::load(|id| -> Result<Vec<u8>, Missing> {
             let section = NEEDED.contains(&id).then(|| image.debug_section(name(id)?)).flatten();
-            section.map_or(Ok(Vec::new()), |section| image.read(section))
+            section.map_or(Ok(Vec::new()), |section| inflated::read(image, section, cache))
         })?;
         let strings = name(SectionId::DebugStr).and_then(|name| image.debug_section(name));
         let strings = strings.map(|section| Strings::read(image, section)).transpose()?.unwrap_or_default();
