@@ -2,6 +2,7 @@
 //! registers and stack must neither panic nor take long.
 
 mod elf;
+mod random;
 
 use std::time::{Duration, Instant};
 
@@ -11,21 +12,11 @@ use plumb_unwind::{
     Architecture, Avma, Cache, CodeMap, Located, Memory, Module, ReadError, RegisterSet, Section, Sections,
     Svma, walk,
 };
+use random::Random;
 
 const LIMIT: usize = 200;
 const CODE: u64 = 0x1_0800;
 const STACK: u64 = 0x7f00_0000;
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-}
 
 /// A module without bias, code without rules, and nothing.
 struct Process(Module<Vec<u8>>);

@@ -7,28 +7,12 @@
 mod elf;
 mod fuzzed;
 mod gimli_rows;
+mod random;
 mod reference;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() >> 16) as usize % limit
-    }
-
-    fn bytes(&mut self, most: usize) -> Vec<u8> {
-        (0..self.below(most)).map(|_| (self.next() >> 24) as u8).collect()
-    }
-}
+use random::Random;
 
 /// Names the random number that a failing round began with.
 struct Round(&'static str, u64);
