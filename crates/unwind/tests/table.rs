@@ -2,12 +2,14 @@
 //!
 //! Rows are those of gimli; which addresses follow a call is told by a disassembler.
 
+mod bytes;
 mod calls;
 mod elf;
 mod gimli_rows;
 
 use std::path::Path;
 
+use bytes::{FUNCTION, Frames, USUAL, absolute};
 use gimli::LittleEndian;
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::{LoadError, Lookup, Table};
@@ -187,6 +189,29 @@ fn rows_are_where_lookups_find_them() {
 }
 
 /// Whatever bytes there are: a table of which each lookup is answered, or an error.
+/// No linker writes that, but damaged files have it.
+#[test]
+fn a_function_that_goes_on_for_ever_holds_what_is_between_others() {
+    let mut frames = Frames::default();
+    let cie = frames.cie("zR", &[0], USUAL);
+    frames.fde(cie, &absolute(FUNCTION, u64::MAX - FUNCTION), Some(&[]), &[0x07, 16]);
+    frames.fde(cie, &absolute(FUNCTION + 0x100, 0x10), Some(&[]), &[]);
+    frames.fde(cie, &absolute(FUNCTION + 0x200, 0x10), Some(&[]), &[]);
+    let module = frames.module();
+    let table = Table::of_all(&module).expect("a table is made");
+    for at in (FUNCTION..FUNCTION + 0x300).step_by(4) {
+        let row = module.row(Svma(at)).expect("rows can be read").expect("there is one");
+        if let Lookup::Rule(rule) = table.lookup(Svma(at)) {
+            assert_eq!(Some(rule), Rule::compact(&row), "{at:#x}");
+        }
+    }
+    let between = table.lookup(Svma(FUNCTION + 0x100));
+    assert_eq!(
+        between,
+        Lookup::Rule(Rule::compact(&module.row(Svma(FUNCTION + 0x100)).unwrap().unwrap()).unwrap())
+    );
+}
+
 #[test]
 fn damaged_tables_are_refused_or_answer() {
     let Some(file) = File::open("/lib64/ld-linux-x86-64.so.2") else {

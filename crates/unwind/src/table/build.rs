@@ -127,15 +127,19 @@ impl<K: Keep> Builder<'_, K> {
             reach = reach.max(end);
         }
         self.output.collected.check()?;
-        Ok(reach)
+        Ok(reach.min(LAST_ADDRESS))
     }
 
     /// The rows of the function that begins at `start`, up to `until`. What is returned is where it ends.
     #[inline(always)]
     fn function(&mut self, start: u64, offset: usize, until: u64) -> Option<u64> {
         let Head { begin, end, code } = self.heads.head(&self.functions.frames, 0, offset)?;
-        if begin != start || end > LAST_ADDRESS {
+        if begin != start {
             return None;
+        }
+        if end > LAST_ADDRESS {
+            self.output.odd(start, until);
+            return Some(end);
         }
         let range = start..end.min(until);
         if self.heads.cie().is_signal {
