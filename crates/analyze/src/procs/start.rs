@@ -2,7 +2,8 @@
 //!
 //! The record of a fork has no stack, so this is statistics: a fork that no sample hit leaves no trace, and one that
 //! takes longer is hit more often. Which child a sample belongs to is told by time: before the child is there it is the
-//! parent's next one, afterwards its last.
+//! parent's next one, afterwards its last. Where equal stacks were counted in the kernel, all have the time of the last,
+//! and so does their child: right for a parent that starts one program again and again, else only roughly.
 
 use std::collections::HashMap;
 

@@ -59,6 +59,9 @@ pub struct Args {
     #[arg(short = 'P', long = "record-pid", value_name = "PID", value_delimiter = ',',
           conflicts_with_all = ["file", "command", "all"])]
     record_pid: Vec<u32>,
+    /// How stacks are captured, as for `plumb record`
+    #[arg(long, value_name = "HOW")]
+    capture: Option<String>,
     /// End the recording after this many seconds
     #[arg(long, value_name = "SECONDS")]
     duration: Option<f64>,
@@ -99,6 +102,9 @@ fn recorder(args: &Args, output: &Path) -> Result<record::Args> {
     words.extend(["--frequency".into(), args.frequency.to_string().into(), "--output".into(), output.into()]);
     if let Some(seconds) = args.duration {
         words.extend(["--duration".into(), seconds.to_string().into()]);
+    }
+    if let Some(how) = &args.capture {
+        words.extend(["--capture".into(), how.into()]);
     }
     if args.all {
         words.push("--all".into());
