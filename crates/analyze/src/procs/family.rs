@@ -146,7 +146,7 @@ impl Family {
         let life = &self.lives[index];
         let previous = self.previous[index];
         let before = previous.filter(|&previous| self.is_before_exec[previous]);
-        let start_ns = before.map_or(life.start_ns, |before| self.lives[before].start_ns);
+        let start_ns = before.and_then(|before| self.lives[before].start_ns).or(life.start_ns);
         let is_same_process = previous.is_some() && before.is_none();
         Some(Run { start_ns, end_ns: life.end_ns, is_same_process })
     }

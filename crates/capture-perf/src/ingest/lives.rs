@@ -1,7 +1,7 @@
 //! The lives of processes, from the records of forks, execs and exits: also of those that no sample ever hits.
 //!
 //! Lives of processes that ran before the recording are noted once something happens to them: a sample, a fork, an
-//! exit. A command's own first moments, between the recorder's fork and its exec, are nobody's life.
+//! exit. A command's first moments, between the recorder's fork and its exec, are a life only if a sample hits them.
 
 use plumb_profile::{Begin, End, Life, LifeId, ProcessId};
 
@@ -53,6 +53,11 @@ impl Ingest {
         let parent_life = match old {
             Some(old) => {
                 let old = self.profile.lives.get_mut(old);
+                if self.source == Source::Live && parent == std::process::id() && old.begin == Begin::Running
+                {
+                    // The recorder forked it before it began to record, only to exec.
+                    old.begin = Begin::Fork;
+                }
                 (old.end, old.end_ns) = (End::Exec, time_ns);
                 old.parent
             }
