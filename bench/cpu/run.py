@@ -127,6 +127,13 @@ class PlumbCold(Plumb):
         return tempfile.mkdtemp(prefix="cold-", dir=folder)
 
 
+class PlumbBpf(Plumb):
+    name = "plumb bpf"
+
+    def record(self, file, command):
+        return [self.program, "record", "-q", "--capture", "bpf", "-F", str(HZ), "-o", file, "--", *command]
+
+
 class Perf:
     name = "perf dwarf"
     mode = ["--call-graph", "dwarf"]
@@ -216,11 +223,11 @@ def main():
     parser.add_argument("--plumb", default=os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target")) + "/release/plumb")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", default=",".join(WORKLOADS))
-    parser.add_argument("--peers", default="perf,perf-fp,samply")
+    parser.add_argument("--peers", default="plumb-bpf,perf,perf-fp,samply")
     parser.add_argument("--inline-limit", type=float, default=200, help="seconds that a report of a peer may take")
     parser.add_argument("--cold", action="store_true", help="measure plumb with an empty cache too")
     options = parser.parse_args()
-    kinds = {"perf": Perf, "perf-fp": PerfFp, "samply": Samply}
+    kinds = {"plumb-bpf": PlumbBpf, "perf": Perf, "perf-fp": PerfFp, "samply": Samply}
     peers = [kinds[name](options) for name in options.peers.split(",") if name in kinds]
     recorders = [Plumb(options)] + ([PlumbCold(options)] if options.cold else []) + [p for p in peers if works(p)]
     columns = ["target cpu s", "target cpu x", "samples", "coverage %", "lost", "rooted %", "size MB", "recorder cpu %", "end ms", "more wall ms", "report s", "report --no-inline s"]

@@ -190,7 +190,7 @@ INLINE int is_above(u64 sp, u64 address)
 INLINE int at_entry(struct walk *walk)
 {
     u64 count, first, last, end, environment, sp = walk->sp;
-    if (walk->is_return || walk->fp || walk->fp_slot || sp & 15)
+    if (!frame_pointer(walk) || walk->fp || sp & 15)
         return 0;
     if (env_read(sp, &count) || count < 1 || count >= (16 << 20) / 8)
         return 0;

@@ -16,9 +16,9 @@ use crate::chunks::{Chunks, Place};
 use crate::support::{Unsupported, support};
 use crate::tables::loadable;
 use crate::wire::{
-    COUNTER_OTHERS, COUNTER_RING_FULL, COUNTER_WALKED, COUNTER_WHY, Count, CountKey, File, STATE_ASKED,
-    STATE_NONE, STATE_READY, STATE_UNKNOWN, Space, WHY_ANONYMOUS, WHY_EXEC, WHY_NO_REGISTER, WHY_NO_TABLE,
-    WHY_NOT_ADVANCING, WHY_ODD, WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
+    CHUNK_BYTES, COUNTER_OTHERS, COUNTER_RING_FULL, COUNTER_WALKED, COUNTER_WHY, Count, CountKey, File,
+    STATE_ASKED, STATE_NONE, STATE_READY, STATE_UNKNOWN, Space, WHY_ANONYMOUS, WHY_EXEC, WHY_NO_REGISTER,
+    WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD, WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
 };
 use crate::{messages, sys};
 
@@ -190,10 +190,13 @@ impl Programs {
 
     /// Loads the table of a file. Returns the state that the file is in then.
     fn load_table(&mut self, number: u32, lent: Option<&Lent<'_>>) -> io::Result<u32> {
-        let Some(lent) = lent else { return Ok(STATE_UNKNOWN) };
+        // Room is being made; who makes a table now would throw it away.
+        let (Some(lent), true) = (lent, self.leaving.is_empty()) else { return Ok(STATE_UNKNOWN) };
         let Some(mut table) = loadable(lent) else { return Ok(STATE_NONE) };
         let place = match self.chunks.put(&table.bytes)? {
             Some(place) => place,
+            // It would not fit anywhere.
+            None if table.bytes.len() > CHUNK_BYTES as usize => return Ok(STATE_NONE),
             None => {
                 self.evict();
                 return Ok(STATE_UNKNOWN);

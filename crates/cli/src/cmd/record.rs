@@ -72,6 +72,10 @@ pub struct Args {
     #[arg(long)]
     timeline: bool,
 
+    /// With --capture bpf: memory for unwind tables, in steps of 8
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(8..=512))]
+    max_table_memory: u16,
+
     /// Ask debuginfod servers for symbols that are missing here
     #[arg(long)]
     debuginfod: bool,
@@ -95,7 +99,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         _ => Code::All,
     };
     let options = Options { frequency_hz: args.frequency, code, scan: args.scan, ..Options::default() };
-    let (assistant, note) = capture::assistant(args.capture, args.timeline);
+    let (assistant, note) = capture::assistant(args.capture, args.timeline, args.max_table_memory);
     let mut recorder = match Recorder::start_with(&target, &options, assistant) {
         Ok(recorder) => recorder,
         Err(error) => {

@@ -16,11 +16,16 @@ pub(super) enum Capture {
 }
 
 /// What walks stacks in the kernel, if something does, and what to say if it was asked for and can't be.
-pub(super) fn assistant(capture: Capture, timeline: bool) -> (Option<Box<dyn Assistant>>, Option<String>) {
+pub(super) fn assistant(
+    capture: Capture,
+    timeline: bool,
+    table_mib: u16,
+) -> (Option<Box<dyn Assistant>>, Option<String>) {
     if capture != Capture::Bpf {
         return (None, None);
     }
-    let options = plumb_capture_bpf::Options { counting: !timeline, ..Default::default() };
+    let options =
+        plumb_capture_bpf::Options { counting: !timeline, table_memory: usize::from(table_mib) << 20 };
     match Programs::load(options) {
         Ok(programs) => (Some(Box::new(programs)), None),
         Err(error) => (None, Some(format!("stacks are copied, not walked in the kernel: {error}"))),
