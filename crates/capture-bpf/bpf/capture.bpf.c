@@ -368,6 +368,20 @@ INLINE u32 walk_user(struct bpf_perf_event_data *ctx, struct task_struct *task, 
     return walk->why;
 }
 
+/* The hash of a stack with some more frames. */
+APART u64 mix(struct draft *draft, u32 first, u32 count, u64 hash)
+{
+    if (!draft || first > MAX_FRAMES)
+        return hash;
+    for (u32 i = 0; i < MAX_KERNEL_FRAMES; i++) {
+        if (i >= count)
+            break;
+        hash = (hash ^ draft->frames[first + i]) * 0x9e3779b97f4a7c15ull;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
 /* Counts a stack that was sent before. Returns whether it was. */
 INLINE int counted(struct Sample *sample)
 {
@@ -422,12 +436,7 @@ int sample(struct bpf_perf_event_data *ctx)
         long bytes = bpf_get_stack(ctx, &draft->frames[user], 8 * MAX_KERNEL_FRAMES, 0);
         if (bytes > 0)
             kernel = (u32)bytes >> 3;
-        for (u32 i = 0; i < MAX_KERNEL_FRAMES; i++) {
-            if (i >= kernel)
-                break;
-            hash = (hash ^ draft->frames[user + i]) * 0x9e3779b97f4a7c15ull;
-            hash ^= hash >> 29;
-        }
+        hash = mix(draft, user, kernel, hash);
     }
     sample->head.kind = MESSAGE_SAMPLE;
     sample->head.cpu = cpu;

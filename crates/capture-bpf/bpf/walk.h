@@ -13,6 +13,9 @@
 /* Kinds of rules: crates/unwind/src/rule.rs. */
 enum { KIND_SP = 0, KIND_FP = 1, KIND_ROOT = 3, KIND_MISSING_HERE = 5 };
 
+/* A value that the compiler can't look into. */
+#define OPAQUE(value) asm volatile("" : "+r"(value))
+
 /* How often a stack may go back to lower addresses. */
 #define MAX_JUMPS 16
 
@@ -81,19 +84,22 @@ APART int table_lookup(u32 number, u64 address, u64 *rule)
     const u8 *chunk = env_chunk(file->chunk);
     if (!chunk)
         return 0;
-    u32 low = word_at(chunk, file->pages_at + 4 * page);
-    u32 high = page + 1 < file->pages ? word_at(chunk, file->pages_at + 4 * (page + 1)) : file->rows;
-    u32 last = (u32)(address << 16) | 0xffff;
+    u64 low = word_at(chunk, file->pages_at + 4 * page);
+    u64 high = page + 1 < file->pages ? word_at(chunk, file->pages_at + 4 * (page + 1)) : file->rows;
+    u64 last = (u32)(address << 16) | 0xffff;
     u64 rows = file->rows_at;
-    /* At most 65,536 rows a page. */
+    /* At most 65,536 rows a page. Without branches: the kernel's verifier would follow each way through all of them. */
     for (int i = 0; i < 17; i++) {
-        if (low >= high)
-            break;
-        u32 middle = (u32)(((u64)low + high) >> 1);
-        if (word_at(chunk, rows + 4 * (u64)middle) <= last)
-            low = middle + 1;
-        else
-            high = middle;
+        u64 middle = (low + high) >> 1;
+        u64 goes_on = low - high;
+        u64 is_right = word_at(chunk, rows + 4 * middle) - last - 1;
+        OPAQUE(goes_on);
+        OPAQUE(is_right);
+        /* All ones where the difference is negative. */
+        goes_on = (s64)goes_on >> 63;
+        is_right = (s64)is_right >> 63;
+        low += (middle + 1 - low) & is_right & goes_on;
+        high += (middle - high) & ~is_right & goes_on;
     }
     if (!low)
         return 0;
