@@ -1,7 +1,7 @@
 //! Putting stacks into the profile's tree cheaply: most of a sample's stack is that of the thread's last sample.
 
 use plumb_profile::{FrameId, Profile, StackId};
-use plumb_unwind::prefix::Last;
+use plumb_unwind::prefix::{Last, Shared};
 use plumb_unwind::{End, Walked};
 
 use super::spaces::SpaceId;
@@ -18,7 +18,12 @@ pub(super) struct LastStack {
     made_in: Option<Made>,
     /// `walked` is of the stack that comes next.
     is_ahead: bool,
+    /// Frames compared, and those of them that were the same.
+    compared: (u32, u32),
 }
+
+/// So many frames of a thread are compared before it is decided whether that pays.
+const TRIED: u32 = 4096;
 
 /// An address space, and how often its mappings had changed.
 type Made = (SpaceId, u32);
@@ -27,12 +32,21 @@ impl LastStack {
     /// How many of the outermost frames of the next stack, which was walked whole, are those of the last one, so that
     /// they need not be made again.
     pub(super) fn kept(&mut self, walked: &[Walked], space: SpaceId, changes: u32) -> usize {
+        // Below 70% comparing costs more than it saves: ingesting cc1plus (57%) took 2.0% more instructions with it,
+        // a script and python (72%) 2.6% less.
+        let (all, same) = self.compared;
+        if all > TRIED && u64::from(same) * 10 < u64::from(all) * 7 {
+            return 0;
+        }
         let now = Some((space, changes));
         if self.made_in != now || self.base.is_some() {
             self.walked.forget();
         }
         (self.made_in, self.is_ahead) = (now, true);
-        self.walked.next(walked, End::Root).kept
+        let Shared { kept, new } = self.walked.next(walked, End::Root);
+        let count = |so_far: u32, more: usize| so_far.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        self.compared = (count(all, kept + new), count(same, kept));
+        kept
     }
 
     /// The next stack is not what [`LastStack::kept`] was told.
