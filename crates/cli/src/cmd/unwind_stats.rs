@@ -20,7 +20,7 @@ pub struct Args {
     /// Programs and libraries
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Keep the tables in the user's cache, by build id
+    /// Keep the tables in the user's cache, by build id, for other programs: recording decodes what it meets instead
     #[arg(long)]
     keep: bool,
     /// Print JSON
