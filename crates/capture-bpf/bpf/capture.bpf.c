@@ -455,6 +455,10 @@ int sample(struct bpf_perf_event_data *ctx)
         return 1;
     u64 wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_bytes / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
     if (bpf_ringbuf_output(&ring, draft, sizeof(struct Sample) + 8 * words, wake)) {
+        /* Nobody would know the stack that is counted under this key. */
+        struct CountKey key = { .key = sample->key, .pid = pid, .tid = tid };
+        if (sample->key)
+            bpf_map_delete_elem(&counts, &key);
         count(COUNTER_RING_FULL);
         return 1;
     }
