@@ -66,7 +66,7 @@ fn rounds(name: &'static str, shares: u64, mut round: impl FnMut(&mut Random)) {
 
 #[test]
 fn any_bytes() {
-    const SHARES: u64 = 5;
+    const SHARES: u64 = 6;
     let paths = ["/bin/ls", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"];
     let seeds: Vec<_> = paths.iter().filter_map(|path| seed_section(path)).collect();
     if seeds.is_empty() {
@@ -79,6 +79,11 @@ fn any_bytes() {
             data.extend(&seeds[random.below(seeds.len())]);
             mutate(&mut data, random);
             fuzzed::cfi::run(&data);
+        });
+        rounds("tables of changed sections", SHARES, |random| {
+            let mut data = fuzzed::table_bytes::seeded(&seeds[random.below(seeds.len())]);
+            mutate(&mut data, random);
+            fuzzed::table_bytes::run(&data);
         });
     }
     let (mut walks, mut frames) = (0, 0);
@@ -97,4 +102,10 @@ fn any_bytes() {
     });
     println!("{scanned} frames in {scans} scanned walks");
     assert!(4 * scanned > scans, "scans find something: {scanned} frames in {scans}");
+}
+
+/// What fuzzing has found once stays mended.
+#[test]
+fn inputs_that_failed() {
+    fuzzed::table_bytes::run(include_bytes!("fuzzed/inputs/table_bytes_start"));
 }

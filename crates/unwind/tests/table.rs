@@ -188,7 +188,6 @@ fn rows_are_where_lookups_find_them() {
     }
 }
 
-/// Whatever bytes there are: a table of which each lookup is answered, or an error.
 /// No linker writes that, but damaged files have it.
 #[test]
 fn a_function_that_goes_on_for_ever_holds_what_is_between_others() {
@@ -212,6 +211,7 @@ fn a_function_that_goes_on_for_ever_holds_what_is_between_others() {
     );
 }
 
+/// Whatever bytes there are: a table of which each lookup is answered, or an error.
 #[test]
 fn damaged_tables_are_refused_or_answer() {
     let Some(file) = File::open("/lib64/ld-linux-x86-64.so.2") else {

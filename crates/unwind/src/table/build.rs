@@ -115,6 +115,7 @@ impl<K: Keep> Builder<'_, K> {
                 }
                 None => {
                     self.output.odd(start, until);
+                    reach = reach.max(self.extent(offset));
                     continue;
                 }
             };
@@ -130,16 +131,21 @@ impl<K: Keep> Builder<'_, K> {
         Ok(reach.min(LAST_ADDRESS))
     }
 
+    /// How far a function goes whose entry is no usual one: it may hold what lies between later ones.
+    #[cold]
+    fn extent(&self, offset: Option<usize>) -> u64 {
+        let fde = offset.and_then(|offset| self.functions.frames.fde(offset).ok()?);
+        fde.map_or(0, |fde| fde.range.end)
+    }
+
     /// The rows of the function that begins at `start`, up to `until`. What is returned is where it ends.
     #[inline(always)]
     fn function(&mut self, start: u64, offset: usize, until: u64) -> Option<u64> {
         let Head { begin, end, code } = self.heads.head(&self.functions.frames, 0, offset)?;
-        if begin != start {
-            return None;
-        }
-        if end > LAST_ADDRESS {
+        if begin != start || end > LAST_ADDRESS {
             self.output.odd(start, until);
-            return Some(end);
+            // It may hold what lies between later ones, but nothing before those is said twice.
+            return Some(end.max(if until == u64::MAX { start.saturating_add(1) } else { until }));
         }
         let range = start..end.min(until);
         if self.heads.cie().is_signal {

@@ -9,6 +9,7 @@ pub mod frames;
 pub mod program;
 pub mod scan;
 pub mod table;
+pub mod table_bytes;
 
 use std::cell::Cell;
 
