@@ -173,7 +173,9 @@ fn a_program_deleted_while_it_runs_keeps_its_names() {
     std::fs::write(folder.join("gone.c"), source).expect("the folder is there");
     let built = Command::new("gcc").args(["-O2", "-g", "gone.c", "-o", "gone"]).current_dir(&folder).status();
     assert!(built.is_ok_and(|status| status.success()), "gcc builds it");
-    let recorded = run(&folder, &["record", "--", "sh", "-c", "./gone & rm ./gone; wait"]);
+    // It may only go once it runs.
+    let script = "./gone & until [ \"$(cat /proc/$!/comm)\" = gone ]; do :; done; rm ./gone; wait";
+    let recorded = run(&folder, &["record", "--", "sh", "-c", script]);
     assert!(recorded.status.success(), "{}", text(&recorded.stderr));
     let report = text(&run(&folder, &["report", "--comm", "gone", "--no-children"]).stdout);
     assert!(report.contains("spin_here"), "{report}");
