@@ -87,8 +87,9 @@ fn cut(cause: &Cause, samples: u64) -> Finding {
 #[derive(Default)]
 struct Lacks {
     names: u64,
-    lines: u64,
     samples: u64,
+    /// One of its functions has lines: where others have none they were written in assembly, or came without.
+    has_lines: bool,
 }
 
 fn names(profile: &Profile) -> Vec<Finding> {
@@ -100,26 +101,24 @@ fn names(profile: &Profile) -> Vec<Finding> {
     for (stack, samples) in stacks {
         // A file counts once a stack, however often it is in there.
         let frames: BTreeSet<FrameId> = profile.frames_of(Some(stack)).collect();
-        let mut seen: BTreeMap<DsoId, (bool, bool)> = BTreeMap::new();
+        let mut seen: BTreeMap<DsoId, bool> = BTreeMap::new();
         for frame in frames {
             if let (Some(dso), FrameKind::User | FrameKind::Kernel) =
                 (profile.frames[frame].dso, profile.frames[frame].kind)
             {
                 let lines = profile.symbols.of(frame);
-                let (nameless, lineless) = seen.entry(dso).or_default();
-                *nameless |= lines.is_empty();
-                *lineless |= !lines.is_empty() && lines.iter().all(|line| line.line == 0);
+                *seen.entry(dso).or_default() |= lines.is_empty();
+                files.entry(dso).or_default().has_lines |= lines.iter().any(|line| line.line != 0);
             }
         }
-        for (dso, (nameless, lineless)) in seen {
+        for (dso, nameless) in seen {
             let lacks = files.entry(dso).or_default();
             lacks.samples += samples;
             lacks.names += samples * u64::from(nameless);
-            lacks.lines += samples * u64::from(lineless);
         }
     }
     let mut files: Vec<(DsoId, Lacks)> = files.into_iter().collect();
-    files.sort_by_key(|(_, lacks)| std::cmp::Reverse((lacks.names, lacks.lines)));
+    files.sort_by_key(|(_, lacks)| std::cmp::Reverse((lacks.names, !lacks.has_lines, lacks.samples)));
     files.iter().take(FILES).filter_map(|(dso, lacks)| file(profile, *dso, lacks)).collect()
 }
 
@@ -138,7 +137,7 @@ fn file(profile: &Profile, dso: DsoId, lacks: &Lacks) -> Option<Finding> {
         return Some(Finding::new(Limited, path, text).remedy(remedy));
     }
     // The kernel's lines are rarely there, and rarely missed.
-    if lacks.lines > 0 && dso.kind == DsoKind::File {
+    if !lacks.has_lines && dso.kind == DsoKind::File {
         let text = "no debug information: no lines, no inlined calls";
         return Some(Finding::new(Limited, path, text).remedy(MissingSymbols::NoDebugInfo.remedy()));
     }
@@ -182,6 +181,21 @@ mod tests {
         assert_eq!(of("stacks", "0.00% complete").state, Limited);
         assert!(of("libstripped", "no unwind information").remedy.contains("-fasynchronous-unwind-tables"));
         assert!(!of("libstripped", "without names in 1 of its 1 samples").remedy.is_empty());
+    }
+
+    /// `_start` and functions in assembly have no lines in any program.
+    #[test]
+    fn a_file_has_debug_information_if_one_of_its_functions_has_lines() {
+        let (lined, bare) =
+            (Lacks { samples: 2, has_lines: true, names: 0 }, Lacks { samples: 2, ..Default::default() });
+        let mut profile = Profile::default();
+        let path = profile.strings.add("/usr/bin/program");
+        let dso = Dso { path, build_id: None, kind: DsoKind::File, addresses: AddressSpace::Svma };
+        let dso = profile.dsos.add(dso);
+        assert_eq!(file(&profile, dso, &lined).expect("a finding").state, Good);
+        let finding = file(&profile, dso, &bare).expect("a finding");
+        assert_eq!(finding.state, Limited);
+        assert!(finding.says.contains("no debug information"), "{finding:?}");
     }
 
     #[test]
