@@ -126,8 +126,9 @@ impl Cache {
 
     /// Forgets everything (exec).
     pub fn clear(&mut self) {
-        self.callers.clear();
-        self.leaves.clear();
+        for table in [&mut self.callers, &mut self.leaves] {
+            if self.is_fixed { table.clear() } else { table.restart() }
+        }
         self.list.clear();
         self.odd.clear();
         self.blocks = [0; BLOCKS / 64];

@@ -11,7 +11,7 @@ use super::{Ingest, Source};
 /// How far up parents are looked for: ids in a damaged file may form circles.
 const MAX_PARENTS: usize = 64;
 /// Time between two looks at how much memory processes that fork have. A look takes some 30 µs.
-const LOOK_PAUSE_NS: u64 = 10_000_000;
+const LOOK_PAUSE_NS: u64 = 100_000_000;
 /// The same for one process.
 const LOOK_AGAIN_NS: u64 = 100_000_000;
 

@@ -43,6 +43,8 @@ pub(crate) struct Direct {
     fps: Vec<u8>,
     /// How often an entry was pushed out since the table grew.
     pushed_out: u32,
+    /// Places written to since all was forgotten; more than [`MANY`] stand for any.
+    touched: Vec<u32>,
 }
 
 /// A table grows after so many entries were pushed out by others: the smallest soon, because it has no second places.
@@ -92,6 +94,9 @@ impl Packed {
     }
 }
 
+/// Places written to that are remembered: what a short-lived process leaves behind is cleared one by one.
+const MANY: usize = 100;
+
 /// Places that addresses below `1 << PACKED_BITS` have.
 const FIRST_PLACES: usize = 1 << PACKED_BITS;
 
@@ -124,7 +129,7 @@ impl Direct {
         let count = 1 << bits.clamp(PACKED_BITS, LAST_BITS);
         let mut entries = vec![EMPTY; count];
         mark_first(&mut entries);
-        Direct { entries, fps: vec![0; count], pushed_out: 0 }
+        Direct { entries, fps: vec![0; count], pushed_out: 0, touched: Vec::with_capacity(MANY + 1) }
     }
 
     /// The entries.
@@ -176,6 +181,8 @@ impl Direct {
         }
         self.entries.swap(place, other);
         self.fps.swap(place, other);
+        self.touch(place);
+        self.touch(other);
         Some(Packed { bits, fp: self.fps.get(place).copied().unwrap_or(0) })
     }
 
@@ -188,10 +195,19 @@ impl Direct {
             if let Some(other) = self.other(place) {
                 self.entries.swap(place, other);
                 self.fps.swap(place, other);
+                self.touch(other);
             }
         }
         if let (Some(entry), Some(fp)) = (self.entries.get_mut(place), self.fps.get_mut(place)) {
             (*entry, *fp) = (pc ^ rule.bits, rule.fp);
+            self.touch(place);
+        }
+    }
+
+    /// Something is written to `place`.
+    fn touch(&mut self, place: usize) {
+        if self.touched.len() <= MANY {
+            self.touched.push(place as u32);
         }
     }
 
@@ -240,9 +256,57 @@ impl Direct {
         }
     }
 
+    /// Forgets everything, and grows from the first size again: what comes next may be small, and clearing it for
+    /// each short-lived process would cost more than its walks.
+    pub(crate) fn restart(&mut self) {
+        self.entries.truncate(FIRST_PLACES);
+        self.fps.truncate(FIRST_PLACES);
+        self.clear();
+    }
+
     /// Forgets everything, and keeps its size.
     pub(crate) fn clear(&mut self) {
-        self.entries.fill(EMPTY);
-        mark_first(&mut self.entries);
+        self.pushed_out = 0;
+        if self.touched.len() > MANY {
+            self.entries.fill(EMPTY);
+            mark_first(&mut self.entries);
+        } else {
+            for &place in &self.touched {
+                let place = place as usize;
+                if let Some(entry) = self.entries.get_mut(place) {
+                    *entry = empty(place);
+                }
+            }
+        }
+        self.touched.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_forgotten_is_not_found_again() {
+        let rule = Packed { bits: 2, fp: 0 };
+        for (bits, count) in [(PACKED_BITS, 5), (PACKED_BITS, 3000), (LAST_BITS, 5), (LAST_BITS, 70_000)] {
+            let mut table = Direct::new(bits);
+            // Many share a place, so that they push each other around, and are asked for out of place.
+            let address = |number: u64| 0x5555_0000_0000 + (number % 7) * (1 << LAST_BITS) + number * 3;
+            (0..count).for_each(|number| table.insert(address(number), rule));
+            let known = (0..count).filter(|&number| table.recall(address(number)).is_some()).count();
+            assert!(bits == PACKED_BITS || count < 100 || known > 0, "second places are used");
+            table.restart();
+            let fresh = Direct::new(PACKED_BITS);
+            assert_eq!(table.entries, fresh.entries, "{count} in 2^{bits}");
+        }
+    }
+
+    #[test]
+    fn a_cleared_table_keeps_its_size() {
+        let mut table = Direct::new(LAST_BITS);
+        table.insert(0x1234_5678, Packed { bits: 2, fp: 0 });
+        table.clear();
+        assert_eq!(table.entries, Direct::new(LAST_BITS).entries);
     }
 }
