@@ -172,7 +172,9 @@ impl Temporary {
         name.push(beside.file_name().context("not the name of a file")?);
         name.push(format!(".{}.tmp", std::process::id()));
         let path = beside.with_file_name(name);
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
+        // In a folder that all may write to, somebody's link of this name must not be followed.
+        let _ = fs::remove_file(&path);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
         Ok(Self { path, file })
     }
 
