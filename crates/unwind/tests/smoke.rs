@@ -108,4 +108,5 @@ fn any_bytes() {
 #[test]
 fn inputs_that_failed() {
     fuzzed::table_bytes::run(include_bytes!("fuzzed/inputs/table_bytes_start"));
+    fuzzed::table_bytes::run(include_bytes!("fuzzed/inputs/table_bytes_remembered"));
 }

@@ -147,7 +147,8 @@ impl Machine {
                 }
             }
         }
-        Some(state)
+        // A state that is still remembered could be recalled by a function, or leave it less room.
+        (self.depth == 0).then_some(state)
     }
 
     /// Gives the rows of a function to `rows`. What is returned is where they end: before the function's end if the
