@@ -82,11 +82,11 @@ pub fn convert(input: &Path, output: &Path, most: usize) -> Result<usize, Box<dy
     }
     let mut process =
         processes.into_values().max_by_key(|process| process.samples.len()).ok_or("no samples")?;
-    let step = process.samples.len().div_ceil(most);
-    let mut number = 0;
+    let (all, mut number) = (process.samples.len(), 0);
+    let most = most.min(all);
     process.samples.retain(|_| {
         number += 1;
-        number % step == 0
+        number * most / all != (number - 1) * most / all
     });
     let mappings = located(&process, &output.with_extension("vdso"))?;
     corpus::write(output, &mappings, &process.samples)?;
