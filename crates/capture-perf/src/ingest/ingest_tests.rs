@@ -331,3 +331,38 @@ fn cut_records_are_counted_and_split_ones_are_joined() {
     let counted = ingest.finish().1.damaged_records;
     assert!(counted > 0 && counted <= 2 * damaged);
 }
+
+#[test]
+fn a_stack_walked_in_the_kernel_keeps_nothing_of_a_copied_one() {
+    const IP: u64 = 0x7000_0100;
+    let program = "/bin/ls";
+    let Some(entry) = entry_offset(program) else {
+        eprintln!("skipped: {program} is no program here");
+        return;
+    };
+    let fields = Fields::new().u32s(&[7, 7]).u64s(&[IP - 0x100, 0x1000, entry - 0x100]);
+    let mapped = fields.u32s(&[0, 0]).u64s(&[0, 0]).u32s(&[5, 2]).text(program);
+    let mapped = mapped.record(RecordType::MMAP2, IN_USER, 0);
+    let of = || sample(&Kernel { pid: 7, abi: 2, ip: IP, stack: Some(&[1]) });
+    let mut ingest = Ingest::new(Source::File, Filter::All);
+    feed(&mut ingest, &[comm(7, "program", EXEC), mapped, of(), of()]);
+    assert_eq!(ingest.kept, 1, "the second is the first again");
+    let walked = crate::assist::WalkedSample {
+        time_ns: 1,
+        cpu: 0,
+        pid: 7,
+        tid: 7,
+        period: 1,
+        key: 0,
+        in_kernel: false,
+        has_user: true,
+        user: 0..1,
+        kernel: 0..0,
+    };
+    let event = ingest.add_event("cpu-clock", "ns");
+    ingest.walked(event, &walked, &[(IP + 0x10) | 1 << 63], &[]);
+    let (profile, _) = ingest.finish();
+    let stack = profile.samples.iter().find(|sample| sample.time_ns == 1).expect("it was added").stack;
+    let frames: Vec<u64> = profile.frames_of(stack).map(|id| profile.frames[id].address.0).collect();
+    assert_eq!(frames.len(), 1, "{frames:x?}");
+}

@@ -39,6 +39,7 @@ impl Ingest {
         };
         self.leaf_first.clear();
         self.base = None;
+        self.kept = 0;
         self.now_ns = walked.time_ns;
         for (index, &address) in kernel.iter().enumerate() {
             let frame = self.kernel.frame(&mut self.profile, address, index > 0);
