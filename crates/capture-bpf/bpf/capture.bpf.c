@@ -6,8 +6,8 @@
  * costs a copy, never a sample.
  *
  * Mappings come from looking at exec (the program, its loader, the vdso), from one look for each sample that meets an
- * address it doesn't know, and from the parent at fork. User space never adds any; it takes a process' mappings
- * away when something else has been mapped over one. */
+ * address it doesn't know, and from the parent at fork. `on_map` takes them away while the kernel changes them: it holds
+ * the process' mmap lock then, which a look takes too, so that nobody can enter what is about to go. */
 #include "kernel.h"
 #include "wire.h"
 
@@ -274,6 +274,42 @@ int on_fork(u64 *ctx)
         space->mm = (u64)child->mm;
         space->birth = __sync_fetch_and_add(&last_birth, 1) + 1;
     }
+    return 0;
+}
+
+/* Forgets what was known of these addresses. */
+APART int forget(struct Space *space, u64 first, u64 last)
+{
+    if (!space)
+        return 0;
+    int found = 0;
+    for (u32 i = 0; i < MAX_MAPPINGS; i++) {
+        struct Mapping *mapping = &space->mappings[i];
+        u64 pages = mapping->pages;
+        if (!pages || mapping->start > last || mapping->start + (pages << 12) <= first)
+            continue;
+        mapping->pages = 0;
+        found = 1;
+    }
+    return found;
+}
+
+/* Something is written to a maple tree, of which the mappings of a process are one: they are mapped, unmapped, moved. */
+SEC("tp_btf/ma_write")
+int on_map(u64 *ctx)
+{
+    struct ma_state *state = (struct ma_state *)ctx[1];
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct mm_struct *mm = task->mm;
+    if (!mm || state->tree != &mm->mm_mt)
+        return 0;
+    u32 tgid = task->tgid;
+    struct Space *space = bpf_map_lookup_elem(&spaces, &tgid);
+    if (!space || space->mm != (u64)mm)
+        return 0;
+    /* The same addresses are other code from now on, so other stacks. */
+    if (forget(space, state->index, state->last))
+        space->birth = __sync_fetch_and_add(&last_birth, 1) + 1;
     return 0;
 }
 

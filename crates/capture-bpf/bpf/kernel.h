@@ -77,7 +77,18 @@ typedef struct {
     void *vdso;
 } mm_context_t;
 
+struct maple_tree {
+    unsigned int ma_flags;
+};
+
+struct ma_state {
+    struct maple_tree *tree;
+    unsigned long index;
+    unsigned long last;
+};
+
 struct mm_struct {
+    struct maple_tree mm_mt;
     mm_context_t context;
     unsigned long start_code;
 };

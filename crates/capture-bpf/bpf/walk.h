@@ -65,10 +65,10 @@ APART int mapping_at(struct Space *space, u64 address)
 /* The stated address of a place in a file, or -1. */
 INLINE u64 stated(struct File *file, u64 offset)
 {
-    if (offset >= file->segments[0].begin && offset < file->segments[0].end)
-        return offset + file->segments[0].delta;
-    if (offset >= file->segments[1].begin && offset < file->segments[1].end)
-        return offset + file->segments[1].delta;
+    for (u32 i = 0; i < SEGMENTS; i++) {
+        if (offset >= file->segments[i].begin && offset < file->segments[i].end)
+            return offset + file->segments[i].delta;
+    }
     return -1;
 }
 

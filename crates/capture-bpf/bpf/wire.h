@@ -11,6 +11,7 @@
 #define HINTS 128u
 #define MAX_SPACES 4096u
 #define MAX_FILES 8192u
+#define SEGMENTS 4u
 #define MAX_COUNTS 16384u
 #define CACHED_RULES 8192u
 #define FILE_BITS 13u
@@ -99,9 +100,9 @@ struct File {
     u32 pages;
     u32 rows;
     u32 used;
-    struct Segment segments[2];
+    struct Segment segments[SEGMENTS];
 };
-_Static_assert(sizeof(struct File) == 96, "File");
+_Static_assert(sizeof(struct File) == 144, "File");
 
 struct Head {
     u32 kind;

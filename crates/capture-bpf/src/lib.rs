@@ -8,6 +8,7 @@
 //!
 //! Not here: events, process tracking, the profile.
 
+mod btf;
 mod chunks;
 mod loader;
 mod messages;

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
 use aya::programs::{BtfTracePoint, PerfEvent};
-use aya::{Btf, Ebpf, EbpfLoader};
+use aya::{Btf, Ebpf, EbpfLoader, Endianness};
 use plumb_capture_perf::{Assistant, Counted, HandedOver, Host, Lent, Messages};
 use rustc_hash::FxHashMap;
 
+use crate::btf::Types;
 use crate::chunks::{Chunks, Place};
-use crate::support::{Unsupported, support};
+use crate::support::{self, Unsupported, support};
 use crate::tables::loadable;
 use crate::wire::{
     CHUNK_BYTES, COUNTER_OTHERS, COUNTER_RING_FULL, COUNTER_WALKED, COUNTER_WHY, Count, CountKey, File,
@@ -24,6 +25,28 @@ use crate::{messages, sys};
 
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
+/// The structures of the kernel that the programs look into (bpf/kernel.h).
+const STRUCTURES: [&str; 11] = [
+    "task_struct",
+    "signal_struct",
+    "mm_struct",
+    "mm_context_t",
+    "vm_area_struct",
+    "file",
+    "inode",
+    "super_block",
+    "pt_regs",
+    "maple_tree",
+    "ma_state",
+];
+/// The programs that watch processes: name, tracepoint, the name of its type.
+const WATCHES: [(&str, &str, &str); 3] = [
+    ("on_exec", "sched_process_exec", "btf_trace_sched_process_exec"),
+    ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),
+    ("on_exit", "sched_process_exit", "btf_trace_sched_process_exit"),
+];
+/// Likewise for mappings: Linux 6.1 and newer.
+const MAPS: (&str, &str, &str) = ("on_map", "ma_write", "btf_trace_ma_write");
 /// The ring: bytes for each processor, and the least and the most of all.
 const RING: (u32, u32, u32) = (1 << 20, 4 << 20, 64 << 20);
 /// How long after it was taken away nobody can be reading a table any more: a walk takes microseconds.
@@ -108,6 +131,8 @@ pub struct Programs {
     /// What was taken away, and when.
     leaving: VecDeque<(Instant, Place)>,
     counting: bool,
+    /// The kernel's programs see mappings change themselves.
+    watches_maps: bool,
     damaged: u64,
 }
 
@@ -121,7 +146,12 @@ impl Programs {
     pub fn load(options: Options) -> Result<Self, LoadError> {
         let host = Host::read();
         support(&host).map_err(LoadError::Unsupported)?;
-        let btf = Btf::from_sys_fs().map_err(refused("to show its types"))?;
+        let types = Types::read().map_err(refused("to show its types"))?;
+        support::helpers(&types).map_err(LoadError::Unsupported)?;
+        let names = WATCHES.iter().chain([&MAPS]).map(|&(_, _, name)| name);
+        let names: Vec<&str> = STRUCTURES.into_iter().chain(names).collect();
+        let btf = Btf::parse(&types.only(&names), Endianness::default());
+        let btf = btf.map_err(refused("types that make sense"))?;
         let cpus = host.cpus.iter().max().map_or(1, |&last| last.saturating_add(1));
         let ring = cpus.saturating_mul(RING.0).clamp(RING.1, RING.2).next_power_of_two();
         let counting = u32::from(options.counting);
@@ -135,16 +165,10 @@ impl Programs {
             .allow_unsupported_maps()
             .load(OBJECT)
             .map_err(refused("maps"))?;
-        for (name, event) in [
-            ("on_exec", "sched_process_exec"),
-            ("on_fork", "sched_process_fork"),
-            ("on_exit", "sched_process_exit"),
-        ] {
-            let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
-            let program: &mut BtfTracePoint = program.try_into().map_err(refused("a program"))?;
-            program.load(event, &btf).map_err(refused("a program"))?;
-            program.attach().map_err(refused("a program at a tracepoint"))?;
+        for (name, event, _) in WATCHES {
+            watch(&mut bpf, name, event, &btf)?;
         }
+        let watches_maps = watch(&mut bpf, MAPS.0, MAPS.1, &btf).is_ok();
         let program = bpf.program_mut("sample").ok_or_else(|| missing("sample"))?;
         let program: &mut PerfEvent = program.try_into().map_err(refused("the sampling program"))?;
         program.load().map_err(refused("the sampling program"))?;
@@ -179,6 +203,7 @@ impl Programs {
             loaded: FxHashMap::default(),
             leaving: VecDeque::new(),
             counting: options.counting,
+            watches_maps,
             damaged: 0,
             _bpf: bpf,
         })
@@ -234,6 +259,15 @@ impl Programs {
             self.leaving.push_back((Instant::now(), place));
         }
     }
+}
+
+/// Loads and starts a program that watches processes.
+fn watch(bpf: &mut Ebpf, name: &'static str, event: &str, btf: &Btf) -> Result<(), LoadError> {
+    let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
+    let program: &mut BtfTracePoint = program.try_into().map_err(refused("a program"))?;
+    program.load(event, btf).map_err(refused("a program"))?;
+    program.attach().map_err(refused("a program at a tracepoint"))?;
+    Ok(())
 }
 
 fn missing(name: &'static str) -> LoadError {
@@ -306,8 +340,11 @@ impl Assistant for Programs {
     }
 
     fn forget(&mut self, pid: u32) {
-        // There may be none.
-        let _ = self.spaces.remove(&pid);
+        // Otherwise it is forgotten already, and what is known now was looked up since.
+        if !self.watches_maps {
+            // There may be none.
+            let _ = self.spaces.remove(&pid);
+        }
     }
 
     fn handed_over(&self) -> HandedOver {

@@ -4,14 +4,17 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use crate::btf::{self, Types};
 use plumb_capture_perf::{CAP_PERFMON, CAP_SYS_ADMIN, Host};
 
 /// Bit of CAP_BPF.
 pub const CAP_BPF: u32 = 39;
-/// The oldest kernel that has what the programs use: BPF's own allocator, which works in interrupts.
-const OLDEST: (u32, u32) = (6, 1);
-/// Types of the kernel, by which the programs find their way in its structures.
-const BTF: &str = "/sys/kernel/btf/vmlinux";
+/// The oldest kernel that has programs' own view of registers (bpf_task_pt_regs) and tasks.
+const OLDEST: (u32, u32) = (5, 15);
+/// What the programs call that came later, as the kernel's types name it, and with what version it came. A distribution
+/// may have taken it into an older one, so that the version does not decide.
+const HELPERS: [(&str, &str, &str); 2] =
+    [("BPF_FUNC_loop", "bpf_loop", "5.17"), ("BPF_FUNC_find_vma", "bpf_find_vma", "5.17")];
 /// Inode of the first pid namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
@@ -24,6 +27,8 @@ pub enum Unsupported {
     Kernel(String),
     /// The kernel does not show its types.
     NoBtf,
+    /// The kernel lacks something that programs call: its name, and the first kernel that has it.
+    Helper(&'static str, &'static str),
     /// These capabilities are missing.
     Capabilities(Vec<&'static str>),
     /// The kernel is locked down.
@@ -39,7 +44,12 @@ impl fmt::Display for Unsupported {
             Unsupported::Kernel(release) => {
                 write!(f, "it takes Linux {}.{} or newer, this is {release}", OLDEST.0, OLDEST.1)
             }
-            Unsupported::NoBtf => write!(f, "the kernel shows no types ({BTF}; CONFIG_DEBUG_INFO_BTF)"),
+            Unsupported::NoBtf => {
+                write!(f, "the kernel shows no types ({}; CONFIG_DEBUG_INFO_BTF)", btf::PATH)
+            }
+            Unsupported::Helper(name, since) => {
+                write!(f, "the kernel has no {name}, which came with Linux {since}")
+            }
             Unsupported::Capabilities(names) => write!(f, "it takes {}: run as root", names.join(" and ")),
             Unsupported::Lockdown => {
                 f.write_str("the kernel is locked down to confidentiality (/sys/kernel/security/lockdown)")
@@ -61,7 +71,7 @@ pub fn support(host: &Host) -> Result<(), Unsupported> {
     if release(&host.kernel).is_none_or(|release| release < OLDEST) {
         return Err(Unsupported::Kernel(host.kernel.clone()));
     }
-    if !Path::new(BTF).exists() {
+    if !Path::new(btf::PATH).exists() {
         return Err(Unsupported::NoBtf);
     }
     let missing = missing(host);
@@ -77,6 +87,15 @@ pub fn support(host: &Host) -> Result<(), Unsupported> {
         return Err(Unsupported::PidNamespace);
     }
     Ok(())
+}
+
+/// Whether the kernel has what programs call.
+pub(crate) fn helpers(types: &Types) -> Result<(), Unsupported> {
+    let found = types.have(HELPERS.map(|(name, _, _)| name));
+    match HELPERS.iter().zip(found).find(|(_, found)| !found) {
+        Some((&(_, name, since), _)) => Err(Unsupported::Helper(name, since)),
+        None => Ok(()),
+    }
 }
 
 fn missing(host: &Host) -> Vec<&'static str> {

@@ -9,7 +9,7 @@ use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::Table;
 use plumb_unwind::{CfaRule, Module, RegisterRule, Row, x86_64};
 
-use crate::wire::{File, KIND_PLT, KIND_SIGNAL, Segment};
+use crate::wire::{File, KIND_PLT, KIND_SIGNAL, SEGMENTS, Segment};
 
 /// The header of a table's bytes (`plumb_unwind::table`).
 const HEADER: usize = 64;
@@ -25,7 +25,7 @@ pub(crate) struct Loadable {
 
 /// Makes the table of a file. `None` if it has none that would help.
 pub(crate) fn loadable(lent: &Lent<'_>) -> Option<Loadable> {
-    let mut segments = [Segment::default(); 2];
+    let mut segments = [Segment::default(); SEGMENTS as usize];
     if lent.segments.is_empty() || lent.segments.len() > segments.len() {
         return None;
     }

@@ -19,6 +19,8 @@ pub const HINTS: u32 = 128;
 pub const MAX_SPACES: u32 = 4096;
 /// Files that are told apart. Those beyond are walked in user space.
 pub const MAX_FILES: u32 = 8192;
+/// Stretches of code that a file may have. Files with more are walked in user space.
+pub const SEGMENTS: u32 = 4;
 /// Distinct stacks that are counted at one time.
 pub const MAX_COUNTS: u32 = 16384;
 
@@ -194,7 +196,7 @@ pub struct File {
     /// When it was used last, in about seconds.
     pub used: u32,
     /// Code in the file; unused ones are empty.
-    pub segments: [Segment; 2],
+    pub segments: [Segment; SEGMENTS as usize],
 }
 
 /// The head of a message.

@@ -1,0 +1,303 @@
+//! The types of the running kernel, by which programs find their way in its structures: of all only those that they use.
+//!
+//! The kernel shows some 100,000 types (BTF, Documentation/bpf/btf.rst), and a library that takes them in and searches
+//! through them takes a tenth of a second. Here they are passed over once, and what is of no use becomes a nameless stub.
+//! Types keep their numbers, by which the kernel knows them.
+//!
+//! Not here: what a loader does with types.
+
+use std::fs;
+use std::io;
+
+use rustc_hash::FxHashMap;
+
+/// Where the kernel shows its types.
+pub(crate) const PATH: &str = "/sys/kernel/btf/vmlinux";
+/// `BTF_MAGIC`, as a little-endian machine writes it.
+const MAGIC: u16 = 0xeb9f;
+/// Of a structure or the like that is only named.
+const KIND_FORWARD: u32 = 7;
+/// Bytes before a type's own data: its name, what it is, its size or another type.
+const COMMON: usize = 12;
+
+/// Types of the kernel.
+pub(crate) struct Types {
+    bytes: Vec<u8>,
+    types: (usize, usize),
+    strings: (usize, usize),
+}
+
+/// One type, where it is.
+struct Type<'a> {
+    name: u32,
+    kind: u32,
+    all: &'a [u8],
+}
+
+impl Types {
+    /// Reads those of the running kernel.
+    pub fn read() -> io::Result<Self> {
+        Self::new(fs::read(PATH)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Takes bytes. `None`: they are no types.
+    fn new(bytes: Vec<u8>) -> Option<Self> {
+        let word = |at: usize| u32_at(&bytes, at).map(|word| word as usize);
+        let magic = u16::from_le_bytes(*bytes.first_chunk()?);
+        let header = word(4)?;
+        let place = |begin: usize, length: usize| {
+            let begin = header.checked_add(begin)?;
+            let end = begin.checked_add(length)?;
+            (end <= bytes.len()).then_some((begin, end))
+        };
+        let types = place(word(8)?, word(12)?)?;
+        let strings = place(word(16)?, word(20)?)?;
+        (magic == MAGIC).then_some(Self { types, strings, bytes })
+    }
+
+    fn strings(&self) -> &[u8] {
+        self.bytes.get(self.strings.0..self.strings.1).unwrap_or_default()
+    }
+
+    /// Whether the kernel has these names: of types, functions, constants. In their order.
+    pub fn have<const N: usize>(&self, names: [&str; N]) -> [bool; N] {
+        let mut found = [false; N];
+        for text in self.strings().split(|&byte| byte == 0) {
+            if let Some(index) = names.iter().position(|name| name.as_bytes() == text) {
+                found[index] = true;
+            }
+        }
+        found
+    }
+
+    fn each(&self) -> impl Iterator<Item = Type<'_>> {
+        let mut rest = self.bytes.get(self.types.0..self.types.1).unwrap_or_default();
+        std::iter::from_fn(move || {
+            let (name, info) = (u32_at(rest, 0)?, u32_at(rest, 4)?);
+            let kind = info >> 24 & 0x1f;
+            let (all, after) = rest.split_at_checked(COMMON + extra(kind, (info & 0xffff) as usize))?;
+            rest = after;
+            Some(Type { name, kind, all })
+        })
+    }
+
+    /// The same types, but those that are not named here and are no part of one are stubs.
+    pub fn only(&self, names: &[&str]) -> Vec<u8> {
+        let wanted = self.places(names);
+        let all: Vec<Type<'_>> = self.each().collect();
+        let mut keep = vec![false; all.len() + 1];
+        let mut open: Vec<usize> = Vec::new();
+        for (index, one) in all.iter().enumerate() {
+            if one.name != 0 && wanted.contains_key(&one.name) {
+                open.push(index + 1);
+            }
+        }
+        while let Some(id) = open.pop() {
+            let Some(one) = id.checked_sub(1).and_then(|index| all.get(index)) else { continue };
+            // A structure with a name is not looked into for being a part: only its place matters.
+            let is_named_part = is_structure(one.kind) && one.name != 0 && !wanted.contains_key(&one.name);
+            if keep.get(id) != Some(&false) || is_named_part {
+                continue;
+            }
+            keep[id] = true;
+            open.extend(one.parts());
+        }
+        let last = keep.iter().rposition(|&keep| keep).unwrap_or(0);
+        let mut names = Names { from: self.strings(), strings: vec![0], places: FxHashMap::default() };
+        let mut types = Vec::with_capacity(COMMON * last);
+        for (one, &keep) in all.iter().zip(keep.iter().skip(1)).take(last) {
+            match keep {
+                true => one.copy(&mut types, &mut names),
+                false => types.extend([0, KIND_FORWARD << 24, 0].iter().flat_map(|word| word.to_le_bytes())),
+            }
+        }
+        let header = [
+            0x0001_0000 | u32::from(MAGIC),
+            24,
+            0,
+            types.len() as u32,
+            types.len() as u32,
+            names.strings.len() as u32,
+        ];
+        let mut out: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
+        out.extend(types);
+        out.extend(names.strings);
+        out
+    }
+
+    /// Where these names are among the strings.
+    fn places<'a>(&self, names: &[&'a str]) -> FxHashMap<u32, &'a str> {
+        let mut places = FxHashMap::default();
+        let mut at = 0_u32;
+        for text in self.strings().split(|&byte| byte == 0) {
+            if let Some(&name) = names.iter().find(|name| name.as_bytes() == text) {
+                places.insert(at, name);
+            }
+            at = at.saturating_add(text.len() as u32 + 1);
+        }
+        places
+    }
+}
+
+impl Type<'_> {
+    /// The types that it is made of. What is pointed at is no part.
+    fn parts(&self) -> Vec<usize> {
+        let word = |at: usize| u32_at(self.all, at).unwrap_or(0) as usize;
+        match self.kind {
+            // Arrays: their elements.
+            3 => vec![word(COMMON)],
+            // Structures and unions: their members.
+            4 | 5 => (COMMON..self.all.len()).step_by(12).map(|at| word(at + 4)).collect(),
+            // typedef, volatile, const, restrict, type tags.
+            8..=11 | 18 => vec![word(8)],
+            _ => Vec::new(),
+        }
+    }
+
+    fn copy(&self, to: &mut Vec<u8>, names: &mut Names<'_>) {
+        let begin = to.len();
+        to.extend_from_slice(self.all);
+        let members = match self.kind {
+            4 | 5 | 19 => 12,
+            6 => 8,
+            _ => usize::MAX,
+        };
+        let named = (COMMON..self.all.len()).step_by(members).filter(|_| members != usize::MAX);
+        for at in std::iter::once(0).chain(named) {
+            let name = names.place(u32_at(self.all, at).unwrap_or(0));
+            if let Some(word) = to.get_mut(begin + at..begin + at + 4) {
+                word.copy_from_slice(&name.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// The strings that are kept.
+struct Names<'a> {
+    from: &'a [u8],
+    strings: Vec<u8>,
+    places: FxHashMap<u32, u32>,
+}
+
+impl Names<'_> {
+    /// The new place of a string.
+    fn place(&mut self, at: u32) -> u32 {
+        if at == 0 {
+            return 0;
+        }
+        *self.places.entry(at).or_insert_with(|| {
+            let text = self.from.get(at as usize..).unwrap_or_default();
+            let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
+            let place = self.strings.len() as u32;
+            self.strings.extend_from_slice(text);
+            self.strings.push(0);
+            place
+        })
+    }
+}
+
+fn is_structure(kind: u32) -> bool {
+    matches!(kind, 4 | 5)
+}
+
+/// Bytes of a type after the common ones, by its kind and number of elements.
+fn extra(kind: u32, elements: usize) -> usize {
+    match kind {
+        // Integers, variables, declaration tags.
+        1 | 14 | 17 => 4,
+        // Arrays.
+        3 => 12,
+        // Structures, unions, sections, constants of 64 bits.
+        4 | 5 | 15 | 19 => 12 * elements,
+        // Constants, parameters.
+        6 | 13 => 8 * elements,
+        _ => 0,
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use aya::Btf;
+
+    use super::*;
+
+    /// Types of a kernel, made up: an integer, a structure of it and another one, a name for the latter.
+    fn made_up() -> Vec<u8> {
+        let strings = b"\0int\0outer\0inner\0x\0y\0loose\0name\0";
+        let at = |name: &[u8]| {
+            strings.windows(name.len()).position(|text| text == name).expect("it is there") as u32
+        };
+        let words = [
+            [at(b"int\0"), 1 << 24, 4, 32].as_slice(),
+            &[at(b"inner\0"), 4 << 24 | 1, 4, at(b"y\0"), 1, 0],
+            &[at(b"loose\0"), 4 << 24, 0],
+            &[at(b"outer\0"), 4 << 24 | 2, 8, at(b"x\0"), 1, 0, 0, 2, 32],
+            &[at(b"name\0"), 8 << 24, 4],
+        ]
+        .concat();
+        let types: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let header = [0x1_eb9f, 24, 0, types.len() as u32, types.len() as u32, strings.len() as u32];
+        let mut bytes: Vec<u8> = header.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+        bytes.extend(types);
+        bytes.extend(strings);
+        bytes
+    }
+
+    #[test]
+    fn what_is_asked_for_is_kept_under_its_number() {
+        let types = Types::new(made_up()).expect("these are types");
+        assert_eq!(types.have(["outer", "no such", "loose"]), [true, false, true]);
+        let only = Types::new(types.only(&["outer", "name"])).expect("these are types too");
+        let kinds: Vec<_> = only.each().map(|one| one.kind).collect();
+        assert_eq!(kinds, [1, KIND_FORWARD, KIND_FORWARD, 4, 8]);
+        let parsed = Btf::parse(&only.bytes, aya::Endianness::default()).expect("another reader takes them");
+        use aya_obj::btf::BtfKind;
+        assert_eq!(parsed.id_by_type_name_kind("outer", BtfKind::Struct).expect("it is there"), 4);
+        assert_eq!(parsed.id_by_type_name_kind("name", BtfKind::Typedef).expect("it is there"), 5);
+        assert!(parsed.id_by_type_name_kind("loose", BtfKind::Struct).is_err());
+    }
+
+    #[test]
+    fn damaged_types_are_none() {
+        let bytes = made_up();
+        for length in 0..bytes.len() {
+            if let Some(types) = Types::new(bytes[..length].to_vec()) {
+                types.only(&["outer"]);
+            }
+        }
+        for at in 0..bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 0xff;
+            if let Some(types) = Types::new(bytes) {
+                types.only(&["outer", "name", "int"]);
+            }
+        }
+    }
+
+    #[test]
+    fn types_of_this_kernel_keep_their_numbers() {
+        let Ok(types) = Types::read() else {
+            eprintln!("skipped: {PATH} is not there");
+            return;
+        };
+        use aya_obj::btf::BtfKind;
+        let whole = Btf::from_sys_fs().expect("it could be read");
+        let only = Btf::parse(
+            &types.only(&["task_struct", "btf_trace_sched_process_exec"]),
+            aya::Endianness::default(),
+        );
+        let only = only.expect("another reader takes them");
+        for (name, kind) in
+            [("task_struct", BtfKind::Struct), ("btf_trace_sched_process_exec", BtfKind::Typedef)]
+        {
+            assert_eq!(
+                only.id_by_type_name_kind(name, kind).expect("it was asked for"),
+                whole.id_by_type_name_kind(name, kind).expect("every kernel has it")
+            );
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What tests of the programs share: loading them, programs to record, recordings of them.
+
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use plumb_capture_bpf::{LoadError, Options, Programs};
+use plumb_capture_perf::{Launch, Recorded, Recorder, Target};
+use plumb_profile::{FrameKind, Profile, Sample};
+
+/// The programs; `None`, having said why, where they can't be had.
+pub fn load(options: Options) -> Option<Programs> {
+    match Programs::load(options) {
+        Ok(programs) => Some(programs),
+        Err(LoadError::Unsupported(why)) => {
+            eprintln!("skipped: {why}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// One recording of the machine at a time: two processors have no room for more.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A folder of a test's own, gone when this is dropped.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("plumb-bpf-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder for the test");
+        Self(folder)
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+
+    /// Compiles a source of this folder, or with a path from here.
+    pub fn compile(&self, source: &str, name: &str, options: &[&str]) -> String {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        let out = self.path(name);
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-fomit-frame-pointer", "-pthread", "-o", &out]).arg(&source).args(options);
+        assert!(compiler.status().expect("cc is there").success(), "{} compiles", source.display());
+        out
+    }
+
+    /// The program of capture-perf's tests that burns processor time.
+    pub fn burn(&self) -> String {
+        self.compile("../../../capture-perf/tests/programs/burn.c", "burn", &[])
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A command with its output going to a file.
+pub fn command(words: &[&str]) -> Target {
+    let (program, arguments) = words.split_first().expect("a command has a name");
+    let arguments = arguments.iter().map(Into::into).collect();
+    Target::Command(Launch { program: program.into(), arguments, environment: Vec::new() })
+}
+
+/// Records with the programs until the target ends, or for so long.
+pub fn record(programs: Programs, target: &Target, most: Option<Duration>) -> Recorded {
+    let options = plumb_capture_perf::Options::default();
+    record_at(programs, target, most, options)
+}
+
+/// Likewise, with options.
+pub fn record_at(
+    programs: Programs,
+    target: &Target,
+    most: Option<Duration>,
+    options: plumb_capture_perf::Options,
+) -> Recorded {
+    let mut recorder =
+        Recorder::start_with(target, &options, Some(Box::new(programs))).expect("recording begins");
+    while recorder.step(Duration::from_millis(20)).expect("recording goes on").is_none()
+        && most.is_none_or(|most| recorder.elapsed() < most)
+    {}
+    recorder.finish()
+}
+
+/// The user frames of a sample, innermost first: path of the file and address in it.
+pub fn user_frames(profile: &Profile, sample: &Sample) -> Vec<(String, u64)> {
+    let frames = profile.frames_of(sample.stack).map(|id| profile.frames[id]);
+    let users = frames.filter(|frame| frame.kind == FrameKind::User);
+    let path = |frame: &plumb_profile::Frame| {
+        let dso = frame.dso.map(|dso| profile.dsos[dso].path);
+        dso.map_or(String::new(), |path| profile.strings.get(path).to_owned())
+    };
+    users.map(|frame| (path(&frame), frame.lookup().0)).collect()
+}
+
+/// Whether a sample's stack goes to its root.
+pub fn is_complete(profile: &Profile, sample: &Sample) -> bool {
+    sample.stack.is_some_and(|stack| profile.is_complete(stack))
+}
