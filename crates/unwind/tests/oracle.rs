@@ -162,6 +162,21 @@ fn realigned_stacks() {
     check("alloca + AVX2", &mut Command::new(&program.path), u64::MAX);
 }
 
+/// The CFA in `rbx`, `r12` to `r15`; what is under a signal handler and callees that save these registers as well.
+#[test]
+fn cfa_in_other_registers() {
+    let Some(program) = programs::build("registers.c", &["-static"]) else { return };
+    let report = check("CFA in rbx, r12 to r15", &mut Command::new(&program.path), u64::MAX);
+    assert!(report.is_none_or(|report| report.exact == report.instructions && report.signals >= 5));
+}
+
+/// The same of compiled code: GCC's nested functions that realign the stack have their CFA in `r13`.
+#[test]
+fn cfa_in_a_register_of_gcc() {
+    let Some(program) = programs::build("registers.c", &["-mavx2", "-static", "-DNESTED"]) else { return };
+    check("CFA in r13 by GCC, AVX2", &mut Command::new(&program.path), u64::MAX);
+}
+
 #[test]
 fn plt_lazy() {
     let Some(program) = programs::build("plt.c", &["-Wl,-z,lazy"]) else { return };
