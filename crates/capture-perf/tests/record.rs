@@ -178,3 +178,38 @@ fn deep_stacks_make_the_copies_grow() {
     assert!(recorded.profile.meta.stack_copy_bytes > Options::default().stack_copy);
     assert_eq!(recorded.statistics.lost_samples, 0);
 }
+
+/// Code in anonymous memory without rules, which makes and leaves its frames all the time.
+#[test]
+fn callers_of_jit_code_are_found_at_each_of_its_instructions() {
+    let Some(burn) = burn() else { return };
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("jit");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/jit.c");
+    let compiled = Command::new("cc").args(["-O2", "-o"]).arg(&program).arg(source).status();
+    assert!(compiled.is_ok_and(|status| status.success()), "what compiled {burn:?} compiles this");
+    let (_, recorded) = record(&command(&program, &[]));
+    let profile = &recorded.profile;
+    let is_jit = |frame: &plumb_profile::Frame| {
+        frame
+            .dso
+            .is_some_and(|dso| matches!(profile.dsos[dso].kind, plumb_profile::DsoKind::Anonymous { .. }))
+    };
+    let (mut inner, mut wrong) = (0, Vec::new());
+    for sample in profile.samples.iter() {
+        let frames: Vec<_> = profile
+            .frames_of(sample.stack)
+            .map(|frame| profile.frames[frame])
+            .filter(|frame| frame.kind != plumb_profile::FrameKind::Kernel)
+            .collect();
+        let Some(leaf) = frames.first().filter(|leaf| is_jit(leaf)) else { continue };
+        // The inner function has the first 64 bytes of the page.
+        let expected = if leaf.address.0 % 4096 < 64 { 2 } else { 1 };
+        inner += u64::from(expected == 2);
+        let found = frames.iter().take_while(|frame| is_jit(frame)).count();
+        if found != expected {
+            wrong.push((leaf.address, found, expected));
+        }
+    }
+    assert!(inner > 100, "{inner} samples of the inner function");
+    assert!(wrong.is_empty(), "{} of {inner}: {wrong:x?}", wrong.len());
+}

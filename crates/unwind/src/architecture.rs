@@ -57,6 +57,15 @@ impl Isa {
     }
 }
 
+/// Where a function is that has no frame of its own yet, or no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// The return address is on top of the stack, and all registers that calls preserve are the caller's.
+    Bare,
+    /// The same, but the frame pointer was pushed since.
+    Pushed,
+}
+
 /// An architecture. Implemented by the markers [`X86_64`](crate::x86_64::X86_64), [`Aarch64`](crate::aarch64::Aarch64)
 /// and [`Arm`](crate::arm::Arm), and by nothing else. Registers go by their DWARF numbers.
 pub trait Architecture: Copy + Eq + Debug + 'static {
@@ -151,6 +160,14 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         memory: &mut M,
     ) -> Option<(RegisterSet<Self>, Avma)> {
         let _ = (row, registers, memory);
+        None
+    }
+
+    /// Where the frame that is being executed is, if its code says so: at the instructions that make and leave a frame
+    /// with a frame pointer neither that nor the stack pointer tells alone.
+    #[doc(hidden)]
+    fn edge<M: Memory>(pc: Avma, memory: &mut M) -> Option<Edge> {
+        let _ = (pc, memory);
         None
     }
 

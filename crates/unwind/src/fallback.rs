@@ -1,8 +1,9 @@
-//! What to try where call-frame information is missing: conventions, each checked against what the stack holds.
+//! What to try where call-frame information is missing: what the code at hand is about to do, then conventions, each
+//! checked against what the stack holds.
 
 use crate::address::Avma;
 use crate::apply::Caller;
-use crate::architecture::Architecture;
+use crate::architecture::{Architecture, Edge};
 use crate::code::{CodeMap, Located};
 use crate::memory::{Memory, ReadError};
 use crate::method::Method;
@@ -28,6 +29,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
             Some(_) if A::LR.is_some() && guessed_sp => return Err(End::NoUnwindInfo),
             Some(interrupted) => return Ok(interrupted),
             None => {}
+        }
+        if !is_return && let Some(found) = self.by_edge() {
+            return Ok(found);
         }
         // What was just pushed is the caller's frame pointer: a frame is being made, or is as small as can be.
         let is_framed = self.registers.get(A::FP) == Some(self.registers.sp());
@@ -58,6 +62,32 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     fn by_signal_frame(&mut self) -> Option<Walked> {
         let (registers, slot) = A::interrupted(&self.registers, self.memory)?;
         self.enter(Caller { registers, slot }, true).ok()
+    }
+
+    /// By what the code is about to do. Believed if the return address is code.
+    fn by_edge(&mut self) -> Option<Walked> {
+        let edge = A::edge(Avma(self.registers.ip()), self.memory)?;
+        let sp = self.registers.sp();
+        let slot = match edge {
+            Edge::Bare => Avma(sp),
+            Edge::Pushed => Avma(A::add(sp, A::WORD as i64)),
+        };
+        let pc = A::read_word(self.memory, slot).ok()?;
+        let pc = Avma(self.code_address(pc));
+        let fp = match edge {
+            Edge::Bare => self.registers.get(A::FP),
+            Edge::Pushed => A::read_word(self.memory, Avma(sp)).ok(),
+        };
+        if !self.is_code(pc) {
+            return None;
+        }
+        self.registers.set(A::PC, pc.0);
+        self.registers.set(A::SP, A::add(slot.0, A::WORD as i64));
+        fp.into_iter().for_each(|fp| self.registers.set(A::FP, fp));
+        (0..A::PC).filter(|&register| !A::is_preserved(register)).for_each(|register| {
+            self.registers.forget(register);
+        });
+        Some(Walked { pc, is_return: true, found: Method::FramePointer, slot })
     }
 
     /// The frame pointer points at the saved one, above which is the return address. Believed if it points into the rest of the

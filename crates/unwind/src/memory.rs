@@ -21,6 +21,14 @@ pub trait Memory {
         Ok(value as u32)
     }
 
+    /// Copies machine code from `at` on; false unless all of `to` could be filled. What the code of a first frame without
+    /// rules is about to do tells where its return address is. Where code is not at hand conventions have to do.
+    #[inline]
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        let _ = (at, to);
+        false
+    }
+
     /// A part of the memory that is at hand as words, the same each time. Walks over what is in it take a few
     /// instructions a frame. The words must be what [`Memory::read_u64`] yields there.
     #[inline]
@@ -66,6 +74,10 @@ impl<M: Memory + ?Sized> Memory for &mut M {
 
     fn read_u32(&mut self, at: Avma) -> Result<u32, ReadError> {
         (**self).read_u32(at)
+    }
+
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        (**self).read_code(at, to)
     }
 
     fn window(&self) -> Option<Window<'_>> {

@@ -102,10 +102,6 @@ fn reason(place: &str) -> &'static str {
             "it loads the registers of setjmp's caller one by one; its rows describe either side of that",
         ),
         ("_Unwind_", "it has put the handler's registers where it had saved its caller's, and goes there"),
-        (
-            "anonymous memory",
-            "before rbp is set up and after it is restored nothing tells; code bytes are not at hand",
-        ),
         ("clone3", "its information begins after the system call, where the child has no caller"),
     ];
     known.iter().find(|(name, _)| place.contains(name)).map_or("of unknown reason", |(_, why)| why)
@@ -212,11 +208,12 @@ fn libraries_come_and_go() {
     );
 }
 
-/// No information at all but the frame pointers of the code itself.
+/// No information at all but the frame pointers of the code itself, and its instructions before there is one.
 #[test]
 fn jit_code() {
     let Some(program) = programs::build("jit.c", &["-static"]) else { return };
-    check("JIT code with frame pointers", &mut Command::new(&program.path), u64::MAX);
+    let report = check("JIT code with frame pointers", &mut Command::new(&program.path), u64::MAX);
+    assert!(report.is_none_or(|report| report.exact == report.instructions), "at every instruction");
 }
 
 /// A program without rules and frame pointers: scanning finds callers, and next to nothing else.

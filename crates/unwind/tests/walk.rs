@@ -295,6 +295,59 @@ fn a_stub_without_rules_has_its_return_address_on_top() {
     assert_eq!((pcs(&frames), end), (vec![0x10, CODE + 1], End::Root));
 }
 
+/// The stack of a process whose code can be read.
+struct WithCode<'a>(Stack, u64, &'a [u8]);
+
+impl Memory for WithCode<'_> {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        self.0.read_u64(at)
+    }
+
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        let Some(offset) = at.0.checked_sub(self.1) else { return false };
+        let code = self.2.get(offset as usize..).and_then(|rest| rest.get(..to.len()));
+        code.map(|code| to.copy_from_slice(code)).is_some()
+    }
+}
+
+#[test]
+fn code_says_where_a_frame_is_being_made() {
+    let registers = |offset| {
+        let mut registers = start(JIT + offset);
+        registers.set(6, STACK + 32);
+        registers
+    };
+    // The caller is JIT code as well, with its frame at the fourth word.
+    let stack = |above: &[(u64, u64)]| {
+        Stack::new(&[above, &[(4, STACK + 48), (5, JIT + 0x99), (6, 0), (7, CODE + 1)]].concat())
+    };
+    let callers = |stack: Stack, code: &[u8], offset: u64| {
+        let mut frames = Vec::new();
+        let mut memory = WithCode(stack, JIT, code);
+        let process = Process(plain());
+        let end = walk(&process, &mut memory, &mut Cache::default(), &registers(offset), 100, &mut frames);
+        assert_eq!(end, End::Root);
+        pcs(&frames)[1..].to_vec()
+    };
+    let entered = || stack(&[(0, JIT + 0x50)]);
+    let pushed = || stack(&[(0, STACK + 32), (1, JIT + 0x50)]);
+    let all = [JIT + 0x50, JIT + 0x99, CODE + 1];
+    let prologue = [0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5];
+    for offset in [0, 4] {
+        assert_eq!(callers(entered(), &prologue, offset), all, "before the push");
+    }
+    assert_eq!(callers(pushed(), &prologue, 5), all, "after it");
+    for code in [&[0xc3][..], &[0xf3, 0xc3], &[0xc2, 8, 0], &[0xc5, 0xf8, 0x77, 0xc3]] {
+        assert_eq!(callers(entered(), code, 0), all, "{code:x?}");
+    }
+    // Elsewhere the frame pointer is right: also where the move follows no push, or the push no move.
+    for (code, offset) in [(&[0x90, 0x90][..], 0), (&prologue[..7], 4), (&[0x53, 0x48, 0x89, 0xe5], 1)] {
+        assert_eq!(callers(entered(), code, offset), all[1..], "{code:x?}");
+    }
+    // What is no code is no return address.
+    assert_eq!(callers(stack(&[(0, 0x1234)]), &[0xc3], 0), all[1..]);
+}
+
 #[test]
 fn a_process_begins_on_the_stack_that_the_kernel_made() {
     // argc 2, argv, NULL, one variable, NULL.

@@ -57,6 +57,10 @@ impl Memory for Extended<'_> {
             read => read,
         }
     }
+
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        self.copy.read_code(at, to)
+    }
 }
 
 impl Ingest {

@@ -8,7 +8,8 @@ use super::code::View;
 use super::spaces::{SpaceId, frame_key};
 use super::stitch::{Beyond, Border, Frames};
 use super::wire::{self, Stack};
-use super::{Ingest, kernel};
+use super::{Ingest, Source, kernel};
+use crate::sys::trace::read_memory;
 
 /// More frames than any sensible stack of 64 KiB has; a stack that is longer is cut, and says so.
 pub(super) const MAX_FRAMES: usize = 4096;
@@ -32,6 +33,8 @@ pub(super) struct Copy<'a> {
     pub(super) bytes: &'a [u8],
     /// All that was asked for was copied.
     pub(super) full: bool,
+    /// The process, if its code may be read from its memory.
+    pub(super) running: Option<u32>,
 }
 
 impl Copy<'_> {
@@ -52,6 +55,11 @@ impl Memory for Copy<'_> {
             None if at.0 >= self.base && self.full => Err(ReadError::BeyondCopy),
             None => Err(ReadError::Unreadable),
         }
+    }
+
+    /// As it is now: code that was sampled is rarely changed soon after.
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        self.running.is_some_and(|pid| read_memory(pid, at.0, to) == to.len())
     }
 
     /// Records are aligned in the ring, and copies in them; where one was put together elsewhere it may not be.
@@ -154,7 +162,8 @@ impl Ingest {
             return self.only_pc(&sampled, space);
         }
         let Some(mut registers) = registers(&sampled) else { return Ending::Cut(Cut::NoUserStack, None) };
-        let mut memory = Copy { base: registers.sp(), bytes, full };
+        let running = (self.source == Source::Live).then_some(pid);
+        let mut memory = Copy { base: registers.sp(), bytes, full, running };
         let mut end = self.walk(space, &registers, &mut memory);
         let mut space = space;
         if end == End::NotMapped && self.refresh(pid) {

@@ -14,6 +14,8 @@ const STACK: u64 = 1 << 20;
 const PLACE: u64 = 16 << 20;
 /// Code may keep things below the stack pointer (System V ABI for x86_64, 3.2.2, "red zone").
 const RED_ZONE: u64 = 128;
+/// So much code is copied on either side of the program counter.
+const CODE: u64 = 16;
 /// How long threads get to stop. A thread that waits uninterruptibly doesn't, and is let go.
 const PATIENCE: Duration = Duration::from_millis(250);
 
@@ -50,6 +52,8 @@ pub(super) struct StackCopy {
     pub(super) registers: Registers,
     pub(super) in_system_call: bool,
     places: Vec<(u64, Vec<u8>)>,
+    /// Code around the program counter, from that address on.
+    code: (u64, Vec<u8>),
     missed: Option<u64>,
 }
 
@@ -71,6 +75,13 @@ impl Memory for StackCopy {
         }
         self.missed = Some(at.0);
         Err(ReadError::Unreadable)
+    }
+
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        let (base, bytes) = &self.code;
+        let offset = usize::try_from(at.0.wrapping_sub(*base)).unwrap_or(usize::MAX);
+        let code = bytes.get(offset..).and_then(|rest| rest.get(..to.len()));
+        code.map(|code| to.copy_from_slice(code)).is_some()
     }
 }
 
@@ -188,7 +199,8 @@ impl Thread {
         let start = registers.sp().saturating_sub(RED_ZONE);
         let mut places: Vec<_> = piece(pid, maps, start, STACK).into_iter().collect();
         places.extend(wanted.places.iter().filter_map(|&at| piece(pid, maps, at, PLACE)));
-        Ok(StackCopy { registers, in_system_call, places, missed: None })
+        let code = code_around(pid, registers.ip());
+        Ok(StackCopy { registers, in_system_call, places, code, missed: None })
     }
 
     fn finish(self, stack: Result<StackCopy, NoStack>) -> CopiedThread {
@@ -216,7 +228,47 @@ fn piece(pid: u32, maps: &[u8], start: u64, most: u64) -> Option<(u64, Vec<u8>)>
     (read > 0).then_some((start, bytes))
 }
 
+/// The code around a program counter, as much of it as there is.
+fn code_around(pid: u32, ip: u64) -> (u64, Vec<u8>) {
+    let mut bytes = vec![0; 2 * CODE as usize];
+    let starts = [ip.saturating_sub(CODE), ip];
+    for start in starts {
+        let read = read_memory(pid, start, &mut bytes);
+        if start.saturating_add(read as u64) > ip {
+            bytes.truncate(read);
+            return (start, bytes);
+        }
+    }
+    (ip, Vec::new())
+}
+
 /// Kernel threads have no memory of their own, and so no mappings.
 fn is_kernel_thread(pid: u32) -> bool {
     plumb_process::mappings(pid).is_some_and(|maps| maps.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_around_a_place_is_what_is_there() {
+        let known: [u8; 48] = std::array::from_fn(|index| index as u8);
+        let at = known.as_ptr() as u64 + CODE;
+        let own = std::process::id();
+        assert_eq!(code_around(own, at), (at - CODE, known[..2 * CODE as usize].to_vec()));
+        assert_eq!(code_around(own, 8), (8, Vec::new()), "nothing is mapped there");
+        let registers = Registers::new(at, 0);
+        let code = code_around(own, at);
+        let mut stack =
+            StackCopy { registers, in_system_call: false, places: Vec::new(), code, missed: None };
+        let mut read = |at: u64, count: usize| {
+            let mut bytes = vec![0; count];
+            stack.read_code(Avma(at), &mut bytes).then_some(bytes)
+        };
+        assert_eq!(read(at, 8), Some((CODE as u8..CODE as u8 + 8).collect()));
+        assert_eq!(read(at - 1, 1), Some(vec![CODE as u8 - 1]));
+        assert_eq!((read(at, 17), read(at - 17, 1)), (None, None), "beyond what was copied");
+        assert_eq!(stack.missed(), None, "no reason to copy more of the stack");
+    }
 }

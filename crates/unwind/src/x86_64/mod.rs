@@ -2,11 +2,13 @@
 //!
 //! Numbers are those of the System V ABI, AMD64 supplement, figure 3.36.
 
+mod edge;
 mod realigned;
 
 use alloc::vec::Vec;
 
-use crate::architecture::{Architecture, Isa};
+use crate::address::Avma;
+use crate::architecture::{Architecture, Edge, Isa};
 use crate::cache::Cache;
 use crate::code::CodeMap;
 use crate::fast;
@@ -61,6 +63,10 @@ impl Architecture for X86_64 {
         memory: &mut M,
     ) -> bool {
         realigned::has_restored(row, text, cfa, registers, memory)
+    }
+
+    fn edge<M: Memory>(pc: Avma, memory: &mut M) -> Option<Edge> {
+        edge::at(pc, memory)
     }
 
     #[inline]

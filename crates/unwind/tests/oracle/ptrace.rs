@@ -296,6 +296,10 @@ impl Memory for Pages<'_> {
         self.tracee.read_u64(at.0).ok_or(ReadError::Unreadable)
     }
 
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        self.tracee.read(at.0, to) == to.len()
+    }
+
     fn window(&self) -> Option<Window<'_>> {
         let (base, words) = &self.pages.window;
         Some(Window { base: Avma(*base), words })
