@@ -17,7 +17,7 @@ use crate::table::Heads;
 
 mod direct;
 
-pub(crate) use direct::{ABSENT, Direct, FRAMED, LAST_BITS, OFFSETS, PACKED_BITS, Packed, ROOT};
+pub(crate) use direct::{Direct, FRAMED, LAST_BITS, OFFSETS, PACKED_BITS, Packed, ROOT};
 
 /// How many odd rows are kept. Real processes have a few dozen distinct ones.
 const MAX_ODD: usize = 4096;

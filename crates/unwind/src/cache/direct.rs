@@ -156,18 +156,16 @@ impl Direct {
         (bits < ABSENT).then(|| Packed { bits, fp: self.fps.get(place).copied().unwrap_or(0) })
     }
 
+    /// How many words below the CFA an address has its caller's frame pointer, if it is in its place and its rule is an
+    /// offset; 0 if that is unchanged.
+    #[inline]
+    pub(crate) fn fp(&self, pc: u64) -> u8 {
+        self.fps.get(self.place(pc)).copied().unwrap_or(0)
+    }
+
     /// The second place for the entry of `place`.
     fn other(&self, place: usize) -> Option<usize> {
         (self.entries.len() > 1 << PACKED_BITS).then_some(place ^ (self.entries.len() / 2))
-    }
-
-    /// What is known of an address, also where it is out of place.
-    pub(crate) fn peek(&self, pc: u64) -> Option<Packed> {
-        self.get(pc).or_else(|| {
-            let place = self.other(self.place(pc))?;
-            let bits = self.entries.get(place)? ^ pc;
-            (bits < ABSENT).then(|| Packed { bits, fp: self.fps.get(place).copied().unwrap_or(0) })
-        })
     }
 
     /// What is known of an address that [`Direct::get`] did not find, because another one took its place. Now it is

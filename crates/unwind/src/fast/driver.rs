@@ -2,12 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::{
-    FramePointer, LARGE, MIDDLE, Passed, Place, SMALL, Trail, UNROLLED, Verdict, glide, is_learnt,
-    run_by_size,
-};
+use super::course::{Course, FramePointer, Verdict, is_learnt};
+use super::{LARGE, MIDDLE, SMALL, Trail, UNROLLED};
 use crate::address::Avma;
-use crate::cache::{Key, OFFSETS};
+use crate::cache::Key;
 use crate::code::CodeMap;
 use crate::memory::{Memory, Window};
 use crate::method::Method;
@@ -89,15 +87,11 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
         }
     }
 
-    /// Goes to the return address at `place`, which so many frames lead to.
-    pub(super) fn jump(&mut self, place: Place, fp: FramePointer, count: usize) {
-        self.walker.saved_fp = fp.saved;
-        if fp.value.is_none() {
-            self.walker.registers.forget(FP);
-        }
-        self.walker.lost = true;
-        (self.pc, self.slot, self.count) = (place.pc, place.slot, count + 1);
-        (self.is_return, self.is_inside, self.is_ahead) = (true, true, true);
+    /// Goes to where a walk by words from the walker's frame got to.
+    pub(super) fn jump(&mut self, course: &Course) {
+        self.take(course);
+        self.count = course.used + 1;
+        self.is_inside = true;
     }
 
     /// Frames that take no walker.
@@ -107,42 +101,40 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
         if walker.cache.packed(key).is_none() && !is_learnt(walker.code, walker.cache, key) {
             return Verdict::Stuck;
         }
-        let (Some(packed), Some(window)) = (walker.cache.packed(key), walker.memory.window()) else {
-            return Verdict::Stuck;
+        let Some(packed) = walker.cache.packed(key) else { return Verdict::Stuck };
+        let fp = match walker.saved_fp {
+            Some(at) => FramePointer::Saved(at),
+            None => walker.registers.get(FP).map_or(FramePointer::Unknown, FramePointer::Value),
         };
-        let mut place = Place { pc: self.pc, slot: self.slot, bits: packed.bits };
-        let mut fp = FramePointer { saved: walker.saved_fp, value: walker.registers.get(FP) };
-        let before = *used;
-        let mut passed = Passed { count: 0, from: key };
-        if !self.is_return {
-            if packed.bits >= OFFSETS {
-                return Verdict::Stuck;
-            }
-            let free = slots.get_mut(*used..).unwrap_or_default();
-            passed.count = run_by_size(walker.cache.callers(), window.words, &mut place, free);
-            if passed.count == 0 {
-                return Verdict::Stuck;
-            }
-            *used += passed.count;
-        }
-        let process = (walker.code, &mut *walker.memory, &mut *walker.cache);
-        let at = (&mut place, &mut fp);
-        let verdict = match process.2.callers().entries().len() {
-            LARGE => glide::<LARGE, C, M>(process, at, slots, used, passed),
-            MIDDLE => glide::<MIDDLE, C, M>(process, at, slots, used, passed),
-            _ => glide::<SMALL, C, M>(process, at, slots, used, passed),
+        let mut course = Course::new(key, self.slot, packed.bits, fp, *used);
+        let verdict = match walker.cache.callers().entries().len() {
+            LARGE => course.run::<LARGE, C, M>(walker.code, walker.memory, walker.cache, slots),
+            MIDDLE => course.run::<MIDDLE, C, M>(walker.code, walker.memory, walker.cache, slots),
+            _ => course.run::<SMALL, C, M>(walker.code, walker.memory, walker.cache, slots),
         };
-        walker.saved_fp = fp.saved;
-        if fp.value.is_none() {
-            walker.registers.forget(FP);
-        }
-        (self.pc, self.slot) = (place.pc, place.slot);
-        if *used > before {
-            self.count += *used - before;
-            (self.is_return, self.is_ahead) = (true, true);
-            walker.lost = true;
+        if course.used > *used {
+            self.take(&course);
+            self.count += course.used - *used;
+            *used = course.used;
         }
         verdict
+    }
+
+    /// Makes the frame that a walk by words found last the current one.
+    fn take(&mut self, course: &Course) {
+        let walker = &mut *self.walker;
+        let base = walker.memory.window().map_or(Avma(0), |window| window.base);
+        walker.saved_fp = match course.fp {
+            FramePointer::Word(index) => Some(base.offset((index as i64).wrapping_mul(8))),
+            FramePointer::Saved(at) => Some(at),
+            FramePointer::Value(_) | FramePointer::Unknown => None,
+        };
+        if let FramePointer::Unknown = course.fp {
+            walker.registers.forget(FP);
+        }
+        walker.lost = true;
+        (self.pc, self.slot) = (course.place.pc, course.place.slot);
+        (self.is_return, self.is_ahead) = (true, true);
     }
 
     /// One frame by the walker.

@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
+use super::course::{Course, FramePointer, Verdict};
 use super::driver::{Fast, frames};
-use super::{FramePointer, LARGE, MIDDLE, Passed, Place, SMALL, UNROLLED, Verdict, glide, is_learnt, run};
+use super::{LARGE, MIDDLE, SMALL, UNROLLED};
 use crate::address::Avma;
-use crate::cache::{Cache, Key, OFFSETS, ROOT};
+use crate::cache::{Cache, Key};
 use crate::code::CodeMap;
 use crate::memory::Memory;
 use crate::method::Method;
@@ -21,6 +22,8 @@ pub struct Trail {
     pub(super) used: usize,
     /// Position among the callers, and the frame.
     others: Vec<(usize, Walked)>,
+    /// How many of them are of this stack.
+    other_count: usize,
     pub(super) limit: usize,
 }
 
@@ -32,7 +35,7 @@ impl Trail {
     /// there are frames that are no return addresses in the window: these are listed whole.
     pub fn new(limit: usize) -> Trail {
         let slots = alloc::vec![[0; UNROLLED]; limit / UNROLLED + 2];
-        Trail { slots, used: 0, others: Vec::with_capacity(8), limit }
+        Trail { slots, used: 0, others: Vec::with_capacity(8), other_count: 0, limit }
     }
 
     /// The callers of the frame that the walk began with, innermost first: the positions of their return addresses,
@@ -43,7 +46,7 @@ impl Trail {
 
     /// The frames that are [`Trail::OTHER`] in [`Trail::slots`], with their positions there.
     pub fn others(&self) -> &[(usize, Walked)] {
-        &self.others
+        self.others.get(..self.other_count).unwrap_or_default()
     }
 
     pub(super) fn put_other(&mut self, frame: Walked) {
@@ -80,75 +83,43 @@ fn trace_sized<const N: usize, C: CodeMap, M: Memory>(
     start: &Registers,
     trail: &mut Trail,
 ) -> End {
-    trail.used = 0;
-    let place = by_offsets::<N, M>(memory, cache, start, trail);
-    if let Some(place) = place
-        && place.bits == ROOT
-        && trail.used <= trail.limit
-        && trail.others.is_empty()
-    {
-        return End::Root;
+    (trail.used, trail.other_count) = (0, 0);
+    let sp = Avma(start.sp());
+    let Some(index) = memory.window().and_then(|window| window.index(sp)) else {
+        return trace_on(code, memory, cache, start, trail, None);
+    };
+    let leaf = Key { pc: Avma(start.ip()), is_return: false };
+    let bits = cache.leaves().bits(leaf.pc.0);
+    let fp = start.get(FP).map_or(FramePointer::Unknown, FramePointer::Value);
+    let mut course = Course::new(leaf, index.wrapping_sub(1), bits, fp, 0);
+    let verdict = course.run::<N, C, M>(code, memory, cache, trail.slots.as_flattened_mut());
+    trail.used = course.used;
+    match verdict {
+        Verdict::End(end) if course.used <= trail.limit => end,
+        _ => trace_on(code, memory, cache, start, trail, Some(course)),
     }
-    trace_on::<N, C, M>(code, memory, cache, start, trail, place)
 }
 
-/// A walk as far as it goes by offsets from the stack pointer.
-#[inline(always)]
-fn by_offsets<const N: usize, M: Memory>(
-    memory: &M,
-    cache: &Cache,
-    start: &Registers,
-    trail: &mut Trail,
-) -> Option<Place> {
-    let window = memory.window()?;
-    let pc = start.ip();
-    let slot = window.index(Avma(start.sp()))?.wrapping_sub(1);
-    let bits = cache.leaves().bits(pc);
-    let entries: &[u64; N] = cache.callers().entries().try_into().ok()?;
-    if bits >= OFFSETS {
-        return None;
-    }
-    let mut place = Place { pc, slot, bits };
-    trail.used = run(entries, window.words, &mut place, &mut trail.slots);
-    (trail.used > 0).then_some(place)
-}
-
-/// The rest of a walk that is at `place`, or all of it.
+/// The rest of a walk that got so far by words, or all of it.
+#[cold]
 #[inline(never)]
-fn trace_on<const N: usize, C: CodeMap, M: Memory>(
+fn trace_on<C: CodeMap, M: Memory>(
     code: &C,
     memory: &mut M,
     cache: &mut Cache,
     start: &Registers,
     trail: &mut Trail,
-    place: Option<Place>,
+    course: Option<Course>,
 ) -> End {
+    if trail.used > trail.limit {
+        trail.used = trail.limit;
+        return End::TooManyFrames;
+    }
     trail.others.clear();
-    let leaf = Key { pc: Avma(start.ip()), is_return: false };
-    let mut place = place;
-    if place.is_none() && cache.packed(leaf).is_none() && is_learnt(code, cache, leaf) {
-        place = by_offsets::<N, M>(memory, cache, start, trail);
-    }
-    let mut fp = FramePointer { saved: None, value: start.get(FP) };
-    let mut at = None;
-    if let Some(mut place) = place {
-        let passed = Passed { count: trail.used, from: leaf };
-        let slots = trail.slots.as_flattened_mut();
-        let process = (code, &mut *memory, &mut *cache);
-        let verdict = glide::<N, C, M>(process, (&mut place, &mut fp), slots, &mut trail.used, passed);
-        if trail.used > trail.limit {
-            trail.used = trail.limit;
-            return End::TooManyFrames;
-        }
-        if let Verdict::End(end) = verdict {
-            return end;
-        }
-        at = Some(place);
-    }
     let mut walker = Walker::new(code, memory, cache, start);
     let mut fast = Fast::new(&mut walker);
-    if let Some(place) = at {
-        fast.jump(place, fp, trail.used);
+    if let Some(course) = course.filter(|course| course.used > 0) {
+        fast.jump(&course);
     }
     let mut end = fast.trace(trail);
     let mut restarts = 0;
@@ -157,6 +128,7 @@ fn trace_on<const N: usize, C: CodeMap, M: Memory>(
         trail.others.clear();
         end = Fast::new(&mut walker).trace(trail);
     }
+    trail.other_count = trail.others.len();
     end
 }
 

@@ -54,6 +54,12 @@ fn is_offset(next: u32) -> bool {
     next & 0x80ff == 0x000e
 }
 
+/// Whether an `advance_loc` and such a `def_cfa_offset` come twice.
+#[inline(always)]
+fn is_two_steps(eight: u64) -> bool {
+    eight & 0x80ff_c080_ffc0 == 0x000e_4000_0e40
+}
+
 /// The same with a number of two bytes.
 #[inline(always)]
 fn is_long_offset(next: u32) -> bool {
@@ -76,6 +82,16 @@ impl Steps {
         while let Some(&bytes) = rest.first_chunk() {
             let eight = u64::from_le_bytes(bytes);
             let (first, next) = (eight as u8, (eight >> 8) as u32);
+            if is_two_steps(eight) {
+                // Epilogues: the stack grows smaller step by step.
+                let delta = (eight & 0x3f) + (eight >> 24 & 0x3f);
+                if delta <= left {
+                    left -= delta;
+                    state.set_near_offset((eight >> 32) as u32);
+                    rest = rest.get(6..)?;
+                    continue;
+                }
+            }
             if first & 0xc0 == 0x40 {
                 let delta = eight & 0x3f;
                 if delta > left {

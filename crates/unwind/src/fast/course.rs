@@ -1,0 +1,262 @@
+//! What a walk does with words alone: the loop, frame pointers, and addresses that are met for the first time.
+//!
+//! The frame pointer's value is looked after only where a rule needs it and before anything is learnt. So the frames
+//! passed since are still in their places in the cache, and the last of them that saved it says where.
+
+use super::{Place, UNROLLED};
+use crate::address::Avma;
+use crate::cache::{Cache, FRAMED, Key, OFFSETS, ROOT};
+use crate::code::CodeMap;
+use crate::learn::learn;
+use crate::memory::{Memory, Window};
+use crate::rule::Kind;
+use crate::walk::End;
+use crate::x86_64::X86_64;
+
+/// Why it goes on no further.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The walk is over.
+    End(End),
+    /// There is no more room for slots.
+    Full,
+    /// It takes more than is here.
+    Stuck,
+}
+
+/// The frame pointer during a walk by words.
+#[derive(Clone, Copy)]
+pub(super) enum FramePointer {
+    /// Its value.
+    Value(u64),
+    /// It is this word of the window, if there is such a word.
+    Word(usize),
+    /// It was saved elsewhere.
+    Saved(Avma),
+    Unknown,
+}
+
+/// A walk by words under way.
+#[derive(Clone, Copy)]
+pub(super) struct Course {
+    pub(super) place: Place,
+    /// How many slots are used.
+    pub(super) used: usize,
+    /// What the frame pointer was when so many were used.
+    pub(super) fp: FramePointer,
+    seen: usize,
+    /// Where it began, with so many used.
+    from: Key,
+    first: usize,
+}
+
+impl Course {
+    /// A walk from a frame, with room for slots from `used` on.
+    #[inline(always)]
+    pub(super) fn new(from: Key, slot: usize, bits: u64, fp: FramePointer, used: usize) -> Course {
+        Course { place: Place { pc: from.pc.0, slot, bits }, used, fp, seen: used, from, first: used }
+    }
+
+    /// Goes on while it takes no more than words, and learns rules that are not known yet.
+    ///
+    /// The table of return addresses has `N` entries; should it grow, the rest is left to others.
+    #[inline(always)]
+    pub(super) fn run<const N: usize, C: CodeMap, M: Memory>(
+        &mut self,
+        code: &C,
+        memory: &mut M,
+        cache: &mut Cache,
+        slots: &mut [u32],
+    ) -> Verdict {
+        // In a local variable, which the compiler keeps in registers: only copies of it have an address.
+        let mut at = *self;
+        let verdict = loop {
+            let Some(window) = memory.window() else { break Verdict::Stuck };
+            let caller = match at.place.bits {
+                ..OFFSETS => {
+                    let Ok(entries) = cache.callers().entries().try_into() else { break Verdict::Stuck };
+                    at.used += follow_offsets::<N>(entries, window.words, &mut at.place, slots, at.used);
+                    if at.place.bits >= OFFSETS {
+                        continue;
+                    }
+                    Some((at.place.slot.wrapping_add(at.place.bits as usize), None))
+                }
+                ROOT => break Verdict::End(End::Root),
+                FRAMED => {
+                    let saved = at.just_saved(cache, window, slots);
+                    (at.fp, at.seen) = (saved.unwrap_or_else(|| at.saved(cache, window, slots)), at.used);
+                    by_fp(window, at.place.slot, at.fp).map(|caller| (caller, Some(caller.wrapping_sub(1))))
+                }
+                OFFSETS..FRAMED => by_offset(cache, at.place),
+                _ => {
+                    let mut course = at;
+                    let verdict = course.learn(code, window, cache, slots);
+                    at = course;
+                    match verdict {
+                        Some(verdict) => break verdict,
+                        None => continue,
+                    }
+                }
+            };
+            if let Some((slot, saved)) = caller
+                && slots.len() >= at.used + UNROLLED
+            {
+                if let (Some(&pc), Some(found)) = (window.words.get(slot), slots.get_mut(at.used)) {
+                    *found = slot as u32;
+                    at.used += 1;
+                    at.place = Place { pc, slot, bits: cache.callers().bits(pc) };
+                    if let Some(index) = saved {
+                        (at.fp, at.seen) = (FramePointer::Word(index), at.used);
+                    }
+                    continue;
+                }
+                let beyond = window.base.offset((slot as i64).wrapping_mul(8));
+                if let Err(error) = memory.read_u64(beyond) {
+                    break Verdict::End(error.into());
+                }
+            }
+            let Some(window) = memory.window() else { break Verdict::Stuck };
+            (at.fp, at.seen) = (at.saved(cache, window, slots), at.used);
+            break if slots.len() < at.used + UNROLLED { Verdict::Full } else { Verdict::Stuck };
+        };
+        *self = at;
+        verdict
+    }
+
+    /// The frame that was found last.
+    fn key(&self) -> Key {
+        if self.used == self.first { self.from } else { Key { pc: Avma(self.place.pc), is_return: true } }
+    }
+
+    /// Where the frame pointer of the frame that was found last is, if the one before saved it.
+    #[inline(always)]
+    fn just_saved(&self, cache: &Cache, window: Window<'_>, slots: &[u32]) -> Option<FramePointer> {
+        let callee = self.used.checked_sub(2).filter(|&callee| callee >= self.seen)?;
+        let &pc = window.words.get(*slots.get(callee)? as usize)?;
+        saved(self.place.slot, cache.callers().fp(pc))
+    }
+
+    /// The frame pointer of the frame that was found last.
+    #[inline(never)]
+    fn saved(&self, cache: &Cache, window: Window<'_>, slots: &[u32]) -> FramePointer {
+        let mut slot = self.place.slot;
+        if self.used == self.seen {
+            return self.fp;
+        }
+        // Each was found from the one before it.
+        let start = if self.seen > self.first { self.seen - 1 } else { self.first };
+        for &callee in slots.get(start..self.used.saturating_sub(1)).unwrap_or_default().iter().rev() {
+            let Some(&pc) = window.words.get(callee as usize) else { return FramePointer::Unknown };
+            if let Some(found) = saved(slot, cache.callers().fp(pc)) {
+                return found;
+            }
+            slot = callee as usize;
+        }
+        if self.seen > self.first {
+            return self.fp;
+        }
+        let table = if self.from.is_return { cache.callers() } else { cache.leaves() };
+        saved(slot, table.fp(self.from.pc.0)).unwrap_or(self.fp)
+    }
+
+    /// Finds the rule of an address that is not known. The walk goes on unless there is a verdict.
+    #[inline(never)]
+    fn learn<C: CodeMap>(
+        &mut self,
+        code: &C,
+        window: Window<'_>,
+        cache: &mut Cache,
+        slots: &[u32],
+    ) -> Option<Verdict> {
+        let key = self.key();
+        if key.is_return && key.pc == Avma(0) && self.used > 0 {
+            // No frame: it marks the end.
+            self.used -= 1;
+            return Some(Verdict::End(End::Root));
+        }
+        (self.fp, self.seen) = (self.saved(cache, window, slots), self.used);
+        if !is_learnt(code, cache, key) {
+            return Some(Verdict::Stuck);
+        }
+        let table = if key.is_return { cache.callers() } else { cache.leaves() };
+        self.place.bits = table.bits(key.pc.0);
+        None
+    }
+}
+
+/// Follows offsets while the cache has them; `place` has one. Where the callers are goes to `slots` from `used` on;
+/// returns how many there are.
+///
+/// A stack word of the loop's is only looked up once it is known to be in the window, so a place whose bits are an
+/// offset is either at the window's end or at that of `slots`.
+#[inline(always)]
+fn follow_offsets<const N: usize>(
+    entries: &[u64; N],
+    words: &[u64],
+    place: &mut Place,
+    slots: &mut [u32],
+    used: usize,
+) -> usize {
+    let Place { mut pc, mut slot, mut bits } = *place;
+    let slots = slots.get_mut(used..).unwrap_or_default().as_chunks_mut::<UNROLLED>().0;
+    for (number, slots) in slots.iter_mut().enumerate() {
+        for (index, found) in slots.iter_mut().enumerate() {
+            let next = slot.wrapping_add(bits as usize);
+            let Some(&word) = words.get(next) else {
+                *place = Place { pc, slot, bits };
+                return UNROLLED * number + index;
+            };
+            (*found, slot, pc) = (next as u32, next, word);
+            bits = entries[pc as usize & (N - 1)] ^ pc;
+            if bits >= OFFSETS {
+                *place = Place { pc, slot, bits };
+                return UNROLLED * number + index + 1;
+            }
+        }
+    }
+    *place = Place { pc, slot, bits };
+    UNROLLED * slots.len()
+}
+
+/// Has the cache learn a rule. False if there is none to learn, or no room.
+#[inline(never)]
+pub(super) fn is_learnt<C: CodeMap>(code: &C, cache: &mut Cache, key: Key) -> bool {
+    let is_user = key.pc.0 >> 63 == 0;
+    is_user
+        && (cache.recall(key).is_some() || learn::<X86_64, C>(code, cache, key).is_ok())
+        && cache.packed(key).is_some()
+}
+
+/// Where a frame pointer is that was saved so many words below the CFA, whose return address is in `slot`.
+#[inline(always)]
+fn saved(slot: usize, words: u8) -> Option<FramePointer> {
+    (words != 0).then(|| FramePointer::Word(slot.wrapping_add(1).wrapping_sub(words.into())))
+}
+
+/// The slot of the caller of a frame that is so large that its rule is in the list, and the word where it saved the
+/// frame pointer if it did. `None` for rules of other kinds.
+#[inline(always)]
+fn by_offset(cache: &Cache, place: Place) -> Option<(usize, Option<usize>)> {
+    let rule = cache.listed(place.bits)?;
+    if rule.kind != Kind::Sp || rule.value % 8 != 0 {
+        return None;
+    }
+    let next = place.slot.wrapping_add_signed(rule.value as isize / 8);
+    let saved = next.wrapping_add(1).wrapping_add_signed(rule.fp.into());
+    Some((next, (rule.fp != 0).then_some(saved)))
+}
+
+/// The slot of the caller of a frame that keeps a frame pointer, if that is further up.
+#[inline(always)]
+fn by_fp(window: Window<'_>, slot: usize, fp: FramePointer) -> Option<usize> {
+    let value = match fp {
+        FramePointer::Value(value) => value,
+        FramePointer::Word(index) => *window.words.get(index)?,
+        FramePointer::Saved(at) => *window.words.get(window.index(at)?)?,
+        FramePointer::Unknown => return None,
+    };
+    // What is no address of a word becomes larger than any index.
+    let saved = value.wrapping_sub(window.base.0).rotate_right(3) as usize;
+    // The slot may be that before the first one.
+    (saved < window.words.len() && saved + 2 > slot.wrapping_add(1)).then_some(saved + 1)
+}
