@@ -1,5 +1,6 @@
 //! Samples whose stacks were walked in the kernel, and what it needs to do so.
 
+use linux_perf_event_reader::constants::PERF_CONTEXT_MAX;
 use plumb_process::{Backing, FileId};
 use plumb_profile::{Cut, EventId, Found, Sample};
 
@@ -41,7 +42,8 @@ impl Ingest {
         self.base = None;
         self.kept = 0;
         self.now_ns = walked.time_ns;
-        for (index, &address) in kernel.iter().enumerate() {
+        // The kernel marks in a call chain whose addresses follow, in the place of an address.
+        for (index, &address) in kernel.iter().filter(|&&address| address < PERF_CONTEXT_MAX).enumerate() {
             let frame = self.kernel.frame(&mut self.profile, address, index > 0);
             self.leaf_first.push(frame);
         }
