@@ -11,6 +11,7 @@
 mod advice;
 mod cost;
 mod cost_tree;
+mod coverage;
 mod filter;
 mod flame;
 mod frame;
@@ -27,6 +28,7 @@ mod view;
 
 pub use advice::{Advice, LEAST_PERCENT, Measure, RULES, Rule, advise};
 pub use cost::Cost;
+pub use coverage::{coverage, is_clock};
 pub use filter::{Filter, Mode, ThreadPattern, TimeRange};
 pub use flame::{BoxKind, Flame, FlameBox, Grouping, Label};
 pub use frame::{FrameIndex, Kind, SymbolId, ViewFrame};

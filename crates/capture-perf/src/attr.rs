@@ -2,6 +2,8 @@
 //!
 //! Field by field as in `struct perf_event_attr` (include/uapi/linux/perf_event.h, perf_event_open(2)).
 
+use std::sync::Arc;
+
 use linux_perf_event_reader::{
     BranchSampleFormat, Endianness, ReadFormat, RecordIdParseInfo, RecordParseInfo, SampleFormat,
 };
@@ -9,6 +11,8 @@ use perf_event_open_sys::bindings::{
     PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_FORMAT_LOST,
     PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
+
+use crate::trigger::Trigger;
 
 /// The largest stack copy: `sample_stack_user` has to be below 64 KiB and a multiple of 8.
 pub const MAX_STACK_COPY: u32 = 65528;
@@ -31,30 +35,57 @@ const SAMPLE: SampleFormat = SampleFormat::IP
     .union(SampleFormat::STACK_USER);
 
 /// What is counted to take samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counter {
     /// Cycles of the processor, from its performance counters.
     Cycles,
     /// A timer of the kernel that runs while the target does: where there are no performance counters.
     CpuClock,
+    /// Something that happens.
+    Trigger(Arc<Trigger>),
 }
 
 impl Counter {
     /// Name as perf prints it.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Counter::Cycles => "cycles",
             Counter::CpuClock => "cpu-clock",
+            Counter::Trigger(trigger) => trigger.name(),
         }
     }
 
     /// Unit of a sample's period.
-    pub fn unit(self) -> &'static str {
+    pub fn unit(&self) -> &str {
         match self {
             Counter::Cycles => "cycles",
             Counter::CpuClock => "ns",
+            Counter::Trigger(trigger) => trigger.unit(),
         }
     }
+
+    /// Whether an [`Assistant`](crate::Assistant) can walk the stacks of its samples.
+    pub fn takes_programs(&self) -> bool {
+        self.trigger().is_none_or(|trigger| !trigger.is_place())
+    }
+
+    /// What triggers samples, unless it is the passing of processor time.
+    pub fn trigger(&self) -> Option<&Trigger> {
+        match self {
+            Counter::Trigger(trigger) => Some(trigger),
+            Counter::Cycles | Counter::CpuClock => None,
+        }
+    }
+}
+
+/// How often a sample is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// So many times per second of processor time; of what isn't a clock, per second of wall time at most. The kernel chooses
+    /// how much is counted between two samples, and each sample says so.
+    Frequency(u32),
+    /// Each time that so much was counted: nanoseconds of the clock, else times that it happened.
+    Period(u64),
 }
 
 /// Which code is sampled.
@@ -70,12 +101,12 @@ pub enum Code {
 }
 
 /// A sampling event to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sampling {
     pub counter: Counter,
     pub code: Code,
-    /// Samples per second of processor time.
-    pub frequency_hz: u32,
+    /// How often a sample is taken.
+    pub pace: Pace,
     /// Bytes of user stack with each sample.
     pub stack_copy: u32,
     /// Whether children and new threads are counted too.
@@ -88,22 +119,35 @@ impl Sampling {
     /// The event, not yet enabled.
     pub fn attr(&self) -> perf_event_attr {
         let mut attr = base(self.count_lost);
-        match self.counter {
+        match &self.counter {
             Counter::Cycles => {
                 attr.type_ = PERF_TYPE_HARDWARE;
                 attr.config = PERF_COUNT_HW_CPU_CYCLES.into();
-                attr.set_freq(1);
-                attr.sample_freq = self.frequency_hz.into();
                 // A halted processor counts no cycles, and not every counter can tell the idle task (arm64).
             }
             Counter::CpuClock => {
                 attr.type_ = PERF_TYPE_SOFTWARE;
                 attr.config = PERF_COUNT_SW_CPU_CLOCK.into();
-                attr.sample_period = period_ns(self.frequency_hz);
                 attr.set_exclude_idle(1);
             }
+            Counter::Trigger(trigger) => {
+                let (kind, config, place) = trigger.numbers();
+                (attr.type_, attr.config) = (kind, config);
+                if let Some((path, offset)) = place {
+                    attr.__bindgen_anon_3.uprobe_path = path;
+                    attr.__bindgen_anon_4.probe_offset = offset;
+                }
+            }
         }
-        attr.sample_type = SAMPLE.bits();
+        match (&self.counter, self.pace) {
+            (Counter::CpuClock, Pace::Frequency(hz)) => attr.sample_period = period_ns(hz),
+            (_, Pace::Frequency(hz)) => {
+                attr.set_freq(1);
+                attr.sample_freq = hz.into();
+            }
+            (_, Pace::Period(period)) => attr.sample_period = period,
+        }
+        attr.sample_type = self.format().bits();
         attr.set_inherit(self.inherit.into());
         attr.set_exclude_kernel((self.code == Code::User).into());
         attr.set_exclude_user((self.code == Code::Kernel).into());
@@ -121,6 +165,31 @@ impl Sampling {
         attr.set_task(1);
         attr.set_sample_id_all(1);
         attr
+    }
+
+    /// What each sample holds.
+    fn format(&self) -> SampleFormat {
+        if self.period().is_some() { SAMPLE.difference(SampleFormat::PERIOD) } else { SAMPLE }
+    }
+
+    /// What each sample counts, where it doesn't say so itself: asked to say it, software events of the kernel give a
+    /// sample each time, whatever their period (perf_swevent_event in kernel/events/core.c).
+    pub fn period(&self) -> Option<u64> {
+        match (&self.counter, self.pace) {
+            (Counter::Trigger(_), Pace::Period(period)) if period > 1 => Some(period),
+            _ => None,
+        }
+    }
+
+    /// Whether a program can decide on its samples: those of tracepoints and uprobes take programs of other kinds, which see all
+    /// processes.
+    pub fn takes_programs(&self) -> bool {
+        self.counter.takes_programs()
+    }
+
+    /// How the event's records are laid out. The same for all stack sizes, and for all clocks.
+    pub fn parse_info(&self) -> RecordParseInfo {
+        parse_info(self.format())
     }
 }
 
@@ -153,15 +222,14 @@ fn base(count_lost: bool) -> perf_event_attr {
     attr
 }
 
-/// How records of [`Sampling::attr`] are laid out. The same for all stack sizes and counters.
-pub(crate) fn parse_info() -> RecordParseInfo {
+fn parse_info(format: SampleFormat) -> RecordParseInfo {
     // The sample id at the end of every other record: tid, time, cpu, 8 bytes each.
     let (id_bytes, id_bytes_from_time) = (24, 16);
     // Before a sample's time: ip, tid.
     let before_time = 16;
     RecordParseInfo {
         endian: if cfg!(target_endian = "little") { Endianness::LittleEndian } else { Endianness::BigEndian },
-        sample_format: SAMPLE,
+        sample_format: format,
         branch_sample_format: BranchSampleFormat::empty(),
         read_format: ReadFormat::empty(),
         common_data_offset_from_end: Some(id_bytes),
@@ -180,8 +248,12 @@ pub(crate) fn parse_info() -> RecordParseInfo {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    pub(crate) use super::parse_info;
     use super::*;
+
+    /// How samples of clocks are laid out.
+    pub(crate) fn parse_info() -> RecordParseInfo {
+        super::parse_info(SAMPLE)
+    }
 
     #[test]
     fn a_period_is_what_the_frequency_asks_for() {
@@ -194,12 +266,12 @@ pub(crate) mod tests {
         let sampling = Sampling {
             counter: Counter::CpuClock,
             code: Code::All,
-            frequency_hz: 999,
+            pace: Pace::Frequency(999),
             stack_copy: u32::MAX,
             inherit: false,
             count_lost: true,
         };
         assert_eq!(sampling.attr().sample_stack_user, MAX_STACK_COPY);
-        assert_eq!(Sampling { stack_copy: 1001, ..sampling }.attr().sample_stack_user, 1000);
+        assert_eq!(Sampling { stack_copy: 1001, ..sampling.clone() }.attr().sample_stack_user, 1000);
     }
 }

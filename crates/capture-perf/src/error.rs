@@ -24,6 +24,19 @@ pub enum Error {
     },
     /// This kernel has no `perf_event_open`, or a sandbox forbids it.
     Unsupported(io::Error),
+    /// The processor has no counters, or not this one.
+    NoCounter(String),
+    /// An event that takes rights of the whole machine.
+    Privileged(String),
+    /// The kernel doesn't take this event.
+    NoEvent {
+        /// Its name.
+        name: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// This event happens in the kernel only, and user code alone was asked for.
+    OnlyInKernel(String),
     /// No memory for the rings that records are written to.
     NoRing(io::Error),
     /// Something else that the system refused.
@@ -64,6 +77,27 @@ impl fmt::Display for Error {
                 f,
                 "perf_event_open is not to be had here: {error}. In a container it takes a seccomp profile that \
                  allows it, or the capability CAP_PERFMON (docker run --cap-add PERFMON)"
+            ),
+            Error::NoCounter(name) => write!(
+                f,
+                "{name}: this machine shows no performance counter for it (a virtual machine has none unless it is given a \
+                 PMU, for QEMU/KVM: -cpu host,pmu=on)\
+                 \n  without:  software events and tracepoints: plumb record -e page-faults -- CMD"
+            ),
+            Error::Privileged(name) => write!(
+                f,
+                "not allowed to sample {name}: a place in the kernel or in a file is everybody's, and this user lacks \
+                 CAP_PERFMON.\
+                 \n  do:       run as root\
+                 \n  or:       sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)"
+            ),
+            Error::NoEvent { name, error } => {
+                write!(f, "{name}: the kernel can't sample this event here: {error}")
+            }
+            Error::OnlyInKernel(name) => write!(
+                f,
+                "{name}: happens in the kernel only: leave out --user-only, or, where it is not asked for:\
+                 \n  do:       sudo sysctl kernel.perf_event_paranoid=1, or run as root"
             ),
             Error::NoRing(error) => write!(
                 f,
@@ -138,8 +172,13 @@ impl std::error::Error for Error {
             Error::Command { error, .. }
             | Error::Unsupported(error)
             | Error::NoRing(error)
+            | Error::NoEvent { error, .. }
             | Error::System { error, .. } => Some(error),
-            Error::NotPermitted { .. } | Error::NoSuchProcess(_) => None,
+            Error::NotPermitted { .. }
+            | Error::NoSuchProcess(_)
+            | Error::NoCounter(_)
+            | Error::Privileged(_)
+            | Error::OnlyInKernel(_) => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::attr::{Sampling, ring_owner};
+use crate::attr::{Pace, Sampling, ring_owner};
 use crate::cgroup::Cgroup;
 use crate::error::{Asked, Error};
 use crate::procfs;
@@ -88,6 +88,10 @@ pub(crate) struct Events {
     open: Vec<Event>,
     /// Records lost by events that are closed.
     lost_before: u64,
+    /// What events that are closed counted.
+    counted_before: Option<u64>,
+    /// Events that sample at another pace, not started yet.
+    spare: Option<(Sampling, Vec<Event>)>,
 }
 
 impl Events {
@@ -100,8 +104,17 @@ impl Events {
     ) -> Result<Self, Error> {
         let inherit = matches!(attachment, Attachment::Processes(_));
         let sampling = Sampling { inherit, ..sampling };
-        let mut events = Self { rings, attachment, sampling, program, open: Vec::new(), lost_before: 0 };
-        events.open = events.open_all(sampling)?;
+        let mut events = Self {
+            rings,
+            attachment,
+            sampling,
+            program,
+            open: Vec::new(),
+            lost_before: 0,
+            counted_before: Some(0),
+            spare: None,
+        };
+        events.open = events.open_all(&events.sampling)?;
         events.open.iter().try_for_each(Event::enable).map_err(Error::system("starting the events"))?;
         Ok(events)
     }
@@ -112,8 +125,8 @@ impl Events {
     }
 
     /// What they are.
-    pub fn sampling(&self) -> Sampling {
-        self.sampling
+    pub fn sampling(&self) -> &Sampling {
+        &self.sampling
     }
 
     /// The rings that they write to.
@@ -123,18 +136,42 @@ impl Events {
 
     /// Exchanges them for events that copy `bytes` of the stack. Should that fail, those that are there go on.
     pub fn grow(&mut self, bytes: u32) -> Result<(), Error> {
-        let sampling = Sampling { stack_copy: bytes, ..self.sampling };
-        let new = self.open_all(sampling)?;
+        self.exchange(Sampling { stack_copy: bytes, ..self.sampling.clone() })
+    }
+
+    /// Opens events that sample at another pace, with records of the same layout, for [`Events::change_pace`].
+    pub fn prepare(&mut self, pace: Pace) -> Result<(), Error> {
+        let sampling = Sampling { pace, ..self.sampling.clone() };
+        let events = self.open_all(&sampling)?;
+        self.spare = Some((sampling, events));
+        Ok(())
+    }
+
+    /// Goes on with the events that were prepared, within microseconds. Returns whether there are any.
+    pub fn change_pace(&mut self) -> bool {
+        let Some((sampling, events)) = self.spare.take() else { return false };
+        self.replace(sampling, events).is_ok()
+    }
+
+    fn exchange(&mut self, sampling: Sampling) -> Result<(), Error> {
+        let new = self.open_all(&sampling)?;
+        let pace = self.spare.take().map(|(spare, _)| spare.pace);
+        self.replace(sampling, new)?;
+        pace.map_or(Ok(()), |pace| self.prepare(pace))
+    }
+
+    fn replace(&mut self, sampling: Sampling, new: Vec<Event>) -> Result<(), Error> {
         // One after the other for each processor, so that it is without an event, or has two, for microseconds.
         let mut old = self.open.iter();
         for event in &new {
-            event.enable().map_err(Error::system("starting larger events"))?;
+            event.enable().map_err(Error::system("starting other events"))?;
             if let Some(event) = old.next() {
                 let _ = event.disable();
             }
         }
         self.stop();
         self.lost_before += self.open.iter().filter_map(Event::lost).sum::<u64>();
+        self.counted_before = self.counted();
         self.open = new;
         self.sampling = sampling;
         Ok(())
@@ -152,7 +189,14 @@ impl Events {
         self.lost_before + self.open.iter().filter_map(Event::lost).sum::<u64>()
     }
 
-    fn open_all(&self, sampling: Sampling) -> Result<Vec<Event>, Error> {
+    /// What the kernel counted, sampled or not; `None` if it can't be read.
+    pub fn counted(&self) -> Option<u64> {
+        self.open
+            .iter()
+            .try_fold(self.counted_before?, |sum, event| Some(sum.saturating_add(event.counted()?)))
+    }
+
+    fn open_all(&self, sampling: &Sampling) -> Result<Vec<Event>, Error> {
         match &self.attachment {
             Attachment::Cgroup(cgroup) => {
                 self.open_on_each(sampling, Whom::Cgroup(cgroup.as_fd()), Asked::Machine)
@@ -162,14 +206,14 @@ impl Events {
         }
     }
 
-    fn open_on_each(&self, sampling: Sampling, whom: Whom<'_>, what: Asked) -> Result<Vec<Event>, Error> {
+    fn open_on_each(&self, sampling: &Sampling, whom: Whom<'_>, what: Asked) -> Result<Vec<Event>, Error> {
         let attr = sampling.attr();
         let mut events = Vec::new();
         for (cpu, owner) in &self.rings.owners {
             let event = match Event::open(&attr, whom, *cpu) {
                 Ok(event) => event,
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
-                Err(error) => return Err(classify(error, what)),
+                Err(error) => return Err(classify_event(error, sampling, what)),
             };
             event.output_to(owner).map_err(Error::system("joining an event to its ring"))?;
             if let Some(program) = &self.program {
@@ -181,7 +225,7 @@ impl Events {
     }
 
     /// Opens inherited events for every thread of the processes and of what they have started so far.
-    fn open_for_tree(&self, sampling: Sampling, pids: &[u32]) -> Result<Vec<Event>, Error> {
+    fn open_for_tree(&self, sampling: &Sampling, pids: &[u32]) -> Result<Vec<Event>, Error> {
         let mut events = Vec::new();
         let mut known = HashSet::new();
         // A thread that is made while the threads are listed inherits nothing if its maker had no event yet: list
@@ -213,5 +257,22 @@ pub(crate) fn classify(error: io::Error, what: Asked) -> Error {
         }
         Some(libc::ENOSYS) => Error::Unsupported(error),
         _ => Error::System { what: "perf_event_open", error },
+    }
+}
+
+/// The same of an event that this machine may not have.
+fn classify_event(error: io::Error, sampling: &Sampling, what: Asked) -> Error {
+    let Some(trigger) = sampling.counter.trigger() else { return classify(error, what) };
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) if trigger.is_hardware() => {
+            Error::NoCounter(trigger.name().into())
+        }
+        Some(libc::EACCES | libc::EPERM) if trigger.is_privileged() => {
+            Error::Privileged(trigger.name().into())
+        }
+        Some(libc::EINVAL | libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EIO) => {
+            Error::NoEvent { name: trigger.name().into(), error }
+        }
+        _ => classify(error, what),
     }
 }

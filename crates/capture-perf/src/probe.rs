@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::attr::{Code, Counter, Sampling};
+use crate::attr::{Code, Counter, Pace, Sampling};
 use crate::cgroup;
 use crate::host::Host;
 use crate::sys::perf::{Event, Whom};
@@ -31,31 +31,31 @@ impl Abilities {
         let mut sampling = Sampling {
             counter: Counter::Cycles,
             code: Code::User,
-            frequency_hz: 99,
+            pace: Pace::Frequency(99),
             stack_copy: 1024,
             inherit: true,
             count_lost: false,
         };
-        let attempt = |sampling: Sampling, whom| Event::open(&sampling.attr(), whom, cpu).map(drop);
+        let attempt = |sampling: &Sampling, whom| Event::open(&sampling.attr(), whom, cpu).map(drop);
         // Where there is no performance counter the answer is ENOENT, ENODEV or EOPNOTSUPP, and EACCES only after that.
         // With two kinds of cores the counters of one may know nothing of the other's.
         let cycles = |&cpu: &u32| Event::open(&sampling.attr(), Whom::Thread(0), cpu).is_ok();
         if !host.cpus.iter().all(cycles) {
             sampling.counter = Counter::CpuClock;
         }
-        let own = attempt(sampling, Whom::Thread(0));
-        let all = Sampling { code: Code::All, ..sampling };
+        let own = attempt(&sampling, Whom::Thread(0));
+        let all = Sampling { code: Code::All, ..sampling.clone() };
         Self {
-            counter: sampling.counter,
+            counter: sampling.counter.clone(),
             own,
-            kernel: attempt(all, Whom::Thread(0)),
-            machine: attempt(all, Whom::Everyone),
+            kernel: attempt(&all, Whom::Thread(0)),
+            machine: attempt(&all, Whom::Everyone),
             cgroup: if with_cgroup {
                 cgroup::Cgroup::create().map(|c| c.path().into())
             } else {
                 cgroup::own()
             },
-            count_lost: attempt(Sampling { count_lost: true, ..sampling }, Whom::Thread(0)).is_ok(),
+            count_lost: attempt(&Sampling { count_lost: true, ..sampling }, Whom::Thread(0)).is_ok(),
         }
     }
 }

@@ -5,16 +5,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_profile::{DsoId, EventId, Profile};
+use plumb_profile::{DsoId, EventId, Profile, Scope};
 
 use crate::account::Account;
 use crate::assist::{self, Assistant, Assisted, HandedOver};
-use crate::attr::{self, Sampling};
+use crate::attr::Sampling;
+use crate::attr::{Counter, Pace};
 use crate::error::Error;
 use crate::events::{Attachment, Events, Rings};
 use crate::growth::Growth;
 use crate::host::Host;
 use crate::ingest::{Filter, Ingest, Source, Statistics};
+use crate::limit::Limit;
 use crate::merge::Merge;
 use crate::probe::Abilities;
 use crate::procfs;
@@ -43,6 +45,8 @@ pub struct Recorder {
     events: Events,
     rings: Merge<Ring>,
     growth: Growth,
+    /// Until when each occurrence of the event is a sample.
+    limit: Option<Limit>,
     ingest: Ingest,
     assisted: Option<Assisted>,
     event: EventId,
@@ -104,7 +108,7 @@ impl Recorder {
         check(target)?;
         let mut abilities = Abilities::find(&host, false);
         let machine = std::mem::replace(&mut abilities.machine, Ok(()));
-        let (sampling, mut limits) = setup::choose(&host, abilities, options)?;
+        let (sampling, frequency_hz, mut limits) = setup::choose(&host, abilities, options)?;
         let (rings, mapped) = Rings::map(&host.cpus)?;
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
         let held = match target {
@@ -116,7 +120,7 @@ impl Recorder {
             (None, Target::Processes(pids)) => pids.clone(),
             (None, _) => Vec::new(),
         };
-        let attachment = setup::attach(&host, machine, target, &pids, (sampling, &mut limits))?;
+        let attachment = setup::attach(&host, machine, target, &pids, (&sampling, &mut limits))?;
         let scope = setup::scope(&attachment, target);
         let account = Account::open(&attachment, target, &pids);
         let growth = Growth::new(sampling.stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
@@ -130,15 +134,24 @@ impl Recorder {
         let program = assistant.as_deref().map(|assistant| assistant.program().try_clone_to_owned());
         let program = program.transpose().map_err(Error::system("keeping a program"))?;
         let sampling = Sampling { stack_copy: growth.bytes(), ..sampling };
-        let events = Events::start(rings, attachment, sampling, program)?;
+        // A program decides on samples of clocks and software events only.
+        let program = program.filter(|_| sampling.takes_programs());
+        let limit =
+            (options.period.is_none() && sampling.pace == Pace::Period(1)).then(|| Limit::new(frequency_hz));
+        let mut events = Events::start(rings, attachment, sampling, program)?;
+        limit.map_or(Ok(()), |_| events.prepare(Pace::Frequency(frequency_hz)))?;
         let mut ingest = ingest_for(target, &events, &pids);
         ingest.scan_stacks(options.scan);
+        let sampling = events.sampling().clone();
+        ingest.weigh_each(sampling.period().unwrap_or(1));
         let event = ingest.add_event(sampling.counter.name(), sampling.counter.unit());
-        let Sampling { counter, code, frequency_hz, .. } = sampling;
+        let info = sampling.parse_info();
+        let Sampling { counter, code, pace, .. } = sampling;
         let mut recorder = Self {
-            setup: Setup { counter, code, frequency_hz, scope, limits },
+            setup: Setup { counter, code, frequency_hz, pace, scope, limits },
+            limit,
             ends: pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect(),
-            rings: Merge::new(mapped, attr::parse_info()),
+            rings: Merge::new(mapped, info),
             steering: Steering::default(),
             child: None,
             exited: None,
@@ -194,6 +207,7 @@ impl Recorder {
             self.events.stop();
             return Ok(Some(end));
         }
+        self.slow_down();
         self.read(monotonic_ns());
         self.account.look();
         self.grow();
@@ -206,7 +220,8 @@ impl Recorder {
         let ended = monotonic_ns();
         let target_cpu = self.target_cpu();
         self.read(u64::MAX);
-        let sampling = self.events.sampling();
+        let stack_copy = self.events.sampling().stack_copy;
+        let occurrences = self.occurrences();
         let running = if self.exited.is_none() { self.child.map(Running) } else { None };
         let lost = self.events.lost();
         let vanished = self.ingest.vanished();
@@ -223,15 +238,30 @@ impl Recorder {
         meta.start_unix_ns = self.began.unix_ns;
         meta.start_ns = self.began.monotonic_ns;
         meta.duration_ns = ended.saturating_sub(self.began.monotonic_ns);
-        meta.frequency_hz = Some(self.setup.frequency_hz);
+        meta.frequency_hz = match self.setup.pace {
+            Pace::Frequency(hz) => Some(hz),
+            Pace::Period(_) => None,
+        };
+        meta.occurrences = occurrences;
         meta.scope = self.setup.scope;
         meta.target_cpu_ns = target_cpu.map(|time| nanoseconds(time.total()));
         meta.recorder_cpu_ns = Some(nanoseconds(own_cpu_time().since(self.began.own).total()));
         meta.lost_samples = statistics.lost_samples;
         meta.damaged_records = statistics.damaged_records;
-        meta.stack_copy_bytes = sampling.stack_copy;
+        meta.stack_copy_bytes = stack_copy;
         meta.warnings.extend(self.setup.limits.iter().cloned());
         Recorded { profile, statistics, setup: self.setup, target_cpu, running, handed_over, vanished }
+    }
+
+    /// How often the event happened to the target, where the events count nothing else.
+    fn occurrences(&self) -> Option<u64> {
+        let is_target = match self.events.attachment() {
+            Attachment::Cgroup(_) | Attachment::Processes(_) => true,
+            Attachment::Everyone => self.setup.scope == Scope::System,
+        };
+        matches!(self.setup.counter, Counter::Trigger(_))
+            .then(|| self.events.counted())?
+            .filter(|_| is_target)
     }
 
     fn heed_signals(&mut self) -> Option<End> {
@@ -311,6 +341,27 @@ impl Recorder {
         self.read(monotonic_ns());
         let statistics = self.ingest.statistics();
         self.growth.grown(bytes, statistics.samples, statistics.beyond_copy);
+    }
+
+    /// Goes on by frequency, once single occurrences are too many: before what waits in the rings is unwound, as more comes
+    /// meanwhile than there is room for.
+    fn slow_down(&mut self) {
+        let Some(limit) = self.limit else { return };
+        let Statistics { samples, filtered, .. } = *self.ingest.statistics();
+        let samples = samples + filtered + self.rings.waiting();
+        if !limit.is_exceeded(samples, nanoseconds(self.elapsed())) {
+            return;
+        }
+        self.limit = None;
+        // Should that fail, it goes on as it was.
+        if self.events.change_pace() {
+            let (hz, name) = (self.setup.frequency_hz, self.setup.counter.name());
+            self.setup.pace = self.events.sampling().pace;
+            self.setup.limits.push(format!(
+                "{name} is frequent: each single one is a sample only at first, then there are at most {hz} a second, which \
+                 stand for several each; to sample each: -c 1"
+            ));
+        }
     }
 
     fn target_cpu(&mut self) -> Option<CpuTime> {

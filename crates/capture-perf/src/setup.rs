@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 
 use plumb_profile::Scope;
 
-use crate::attr::{Code, Counter, Sampling};
+use crate::attr::{Code, Counter, Pace, Sampling};
 use crate::cgroup::Cgroup;
 use crate::error::{Asked, Error};
 use crate::events::{Attachment, classify};
@@ -24,22 +24,25 @@ pub struct Setup {
     pub counter: Counter,
     /// Which code is sampled.
     pub code: Code,
-    /// Samples per second of processor time.
+    /// Samples per second of processor time; of what isn't a clock, per second at most.
     pub frequency_hz: u32,
+    /// How often a sample is taken.
+    pub pace: Pace,
     /// Whom the events are attached to.
     pub scope: Scope,
     /// Where this is less than what was asked for: one sentence each, with what would allow more.
     pub limits: Vec<String>,
 }
 
-/// What the counter, code and frequency can be.
+/// What the counter, code and frequency can be. The frequency is also that of a recording which doesn't go by it (yet).
 pub(crate) fn choose(
     host: &Host,
     abilities: Abilities,
     options: &Options,
-) -> Result<(Sampling, Vec<String>), Error> {
+) -> Result<(Sampling, u32, Vec<String>), Error> {
     let mut limits = Vec::new();
     abilities.own.map_err(|error| classify(error, Asked::Own))?;
+    let counter = options.counter.clone().unwrap_or(abilities.counter);
     let mut code = options.code;
     if let (Code::All | Code::Kernel, Err(error)) = (code, abilities.kernel) {
         if code == Code::Kernel {
@@ -60,15 +63,25 @@ pub(crate) fn choose(
             options.frequency_hz, options.frequency_hz
         ));
     }
+    let trigger = counter.trigger();
+    if let Some(trigger) = trigger.filter(|trigger| code == Code::User && trigger.is_in_kernel()) {
+        return Err(Error::OnlyInKernel(trigger.name().into()));
+    }
+    let may_be_rare = trigger.is_some_and(|trigger| !trigger.is_hardware());
+    let pace = match options.period {
+        Some(period) => Pace::Period(period.max(1)),
+        None if may_be_rare && options.each_if_rare => Pace::Period(1),
+        None => Pace::Frequency(frequency_hz),
+    };
     let sampling = Sampling {
-        counter: abilities.counter,
+        counter,
         code,
-        frequency_hz,
+        pace,
         stack_copy: options.stack_copy,
         inherit: false,
         count_lost: abilities.count_lost,
     };
-    Ok((sampling, limits))
+    Ok((sampling, frequency_hz, limits))
 }
 
 /// Whom to attach events to. `pids`: the command's, or the processes to record.
@@ -77,7 +90,7 @@ pub(crate) fn attach(
     machine: std::io::Result<()>,
     target: &Target,
     pids: &[u32],
-    (sampling, limits): (Sampling, &mut Vec<String>),
+    (sampling, limits): (&Sampling, &mut Vec<String>),
 ) -> Result<Attachment, Error> {
     if let Err(error) = machine {
         if matches!(target, Target::Machine) {
@@ -102,7 +115,7 @@ pub(crate) fn attach(
     }
 }
 
-fn cgroup_of(pids: &[u32], host: &Host, sampling: Sampling) -> std::io::Result<Cgroup> {
+fn cgroup_of(pids: &[u32], host: &Host, sampling: &Sampling) -> std::io::Result<Cgroup> {
     let cgroup = Cgroup::create()?;
     // A kernel may have cgroups and yet not count by them.
     let cpu = host.cpus.first().copied().unwrap_or(0);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::process::Command;
 
-use crate::attr::Code;
+use crate::attr::{Code, Counter};
 
 /// Who is to be recorded.
 #[derive(Clone, Debug)]
@@ -57,10 +57,16 @@ impl Launch {
 }
 
 /// How to record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Samples per second of processor time.
+    /// What samples are taken by; `None`: cycles where there are counters, else the kernel's clock.
+    pub counter: Option<Counter>,
+    /// Samples per second of processor time; of what isn't a clock, per second at most.
     pub frequency_hz: u32,
+    /// A sample each time that so much was counted, instead of by frequency.
+    pub period: Option<u64>,
+    /// Of what is no clock and no counter of the processor each single occurrence is a sample, as long as they are rare.
+    pub each_if_rare: bool,
     /// Which code is sampled.
     pub code: Code,
     /// Bytes of stack copied with each sample at first; more when they don't reach.
@@ -71,7 +77,15 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { frequency_hz: 999, code: Code::All, stack_copy: 16 << 10, scan: false }
+        Self {
+            counter: None,
+            frequency_hz: 999,
+            period: None,
+            each_if_rare: true,
+            code: Code::All,
+            stack_copy: 16 << 10,
+            scan: false,
+        }
     }
 }
 

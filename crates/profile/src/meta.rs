@@ -21,8 +21,11 @@ pub struct Meta {
     pub start_ns: u64,
     /// Wall time of the recording in nanoseconds.
     pub duration_ns: u64,
-    /// Samples asked for per second of processor time, if sampling went by frequency.
+    /// Samples asked for per second of processor time, if sampling went by frequency; of events that are no clock, per second
+    /// at most.
     pub frequency_hz: Option<u32>,
+    /// How often the event happened to the target as the kernel counted it, sampled or not. Of clocks this is not known.
+    pub occurrences: Option<u64>,
     /// Whom the events were attached to.
     pub scope: Scope,
     /// Processor time that the target used while recorded, as the kernel accounted it, in nanoseconds.

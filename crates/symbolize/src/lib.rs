@@ -23,6 +23,7 @@ mod options;
 mod perf_map;
 mod plt;
 mod readable;
+mod search;
 mod session;
 mod sources;
 mod strings;
@@ -35,6 +36,7 @@ mod work;
 
 pub use options::{Options, Progress};
 pub use readable::make_readable;
+pub use search::{FunctionPlace, NotFound, find_function};
 pub use session::Session;
 pub use summary::{DsoSummary, Missing, Summary};
 

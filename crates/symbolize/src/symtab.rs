@@ -57,6 +57,11 @@ impl Symtab {
         self.table.len()
     }
 
+    /// Names and first addresses of all.
+    pub fn all(&self) -> impl Iterator<Item = (String, u64)> {
+        self.table.symbols().iter().map(|symbol| (self.name(symbol), symbol.start))
+    }
+
     /// The function that `address` belongs to.
     pub fn find(&self, address: u64) -> Option<Named> {
         let symbol = self.table.find(address, |symbol| self.name(symbol))?;
@@ -65,6 +70,22 @@ impl Symtab {
 
     fn name(&self, symbol: &Symbol) -> String {
         self.strings.get(symbol.name.into())
+    }
+}
+
+/// Addresses of functions that say which function is meant (`STT_GNU_IFUNC`); none if there is no such table.
+pub(crate) fn indirect(image: &Image, kind: elf::SectionType) -> Vec<u64> {
+    let Some(rows) = image.section_of(kind).and_then(|section| image.read(section).ok()) else {
+        return Vec::new();
+    };
+    fn of<S: Sym<Endian = Endianness> + pod::Pod>(rows: &[u8], endian: Endianness) -> Vec<u64> {
+        let rows: &[S] = pod::slice_from_all_bytes(rows).unwrap_or_default();
+        let is_indirect = |row: &&S| row.st_type() == elf::STT_GNU_IFUNC;
+        rows.iter().filter(is_indirect).map(|row| row.st_value(endian).into()).collect()
+    }
+    match image.form.is_64 {
+        true => of::<Sym64<Endianness>>(&rows, image.form.endian),
+        false => of::<Sym32<Endianness>>(&rows, image.form.endian),
     }
 }
 

@@ -78,6 +78,11 @@ impl SymbolTable {
         self.symbols.len()
     }
 
+    /// All of them, in the order of their addresses.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
     /// The symbol that `address` belongs to. `name` gives the text of a symbol's name.
     pub fn find(&self, address: u64, name: impl Fn(&Symbol) -> String) -> Option<Symbol> {
         let mut end = self.symbols.partition_point(|symbol| symbol.start <= address);

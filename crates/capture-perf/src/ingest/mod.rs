@@ -50,6 +50,8 @@ pub struct Ingest {
     filter: Filter,
     /// Stacks that end for want of unwind information are scanned.
     scans: bool,
+    /// What a sample counts that doesn't say so.
+    each: u64,
     profile: Profile,
     statistics: Statistics,
     tree: Tree,
@@ -96,6 +98,7 @@ impl Ingest {
             source,
             filter,
             scans: false,
+            each: 1,
             profile: Profile::default(),
             statistics: Statistics::default(),
             tree,
@@ -125,6 +128,11 @@ impl Ingest {
     pub fn add_event(&mut self, name: &str, unit: &str) -> EventId {
         let (name, unit) = (self.profile.strings.add(name), self.profile.strings.add(unit));
         self.profile.events.push(Event { name, unit })
+    }
+
+    /// Has samples count `each` where they don't say themselves what they count. Otherwise these count 1.
+    pub fn weigh_each(&mut self, each: u64) {
+        self.each = each;
     }
 
     /// Follows `pid` and whatever it forks from now on. Without effect under [`Filter::All`].
@@ -169,7 +177,10 @@ impl Ingest {
         // Recorders make up records of what ran before without a time.
         let time_ns = || record.common_data().ok().and_then(|data| data.timestamp).filter(|&time| time != 0);
         match record.record_type {
-            RecordType::SAMPLE => self.sample(event, &wire::Sample::decode(bytes, misc, &record.parse_info)?),
+            RecordType::SAMPLE => {
+                let sample = wire::Sample::decode(bytes, misc, self.each, &record.parse_info)?;
+                self.sample(event, &sample);
+            }
             RecordType::MMAP2 => self.mmap(&wire::Mmap::decode2(reader, misc)?, misc),
             RecordType::MMAP => self.mmap(&wire::Mmap::decode(reader, misc)?, misc),
             RecordType::COMM => self.comm(

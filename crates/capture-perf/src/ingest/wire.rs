@@ -116,7 +116,8 @@ pub(super) struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    pub(super) fn decode(bytes: &'a [u8], misc: u16, info: &RecordParseInfo) -> Result<Self> {
+    /// `each`: what it counts if it doesn't say so.
+    pub(super) fn decode(bytes: &'a [u8], misc: u16, each: u64, info: &RecordParseInfo) -> Result<Self> {
         let mut r = Reader::new(bytes, info);
         let has = |bit: u64| info.sample_format.bits() & bit != 0;
         let optional = |bit: u64, r: &mut Reader<'a>| if has(bit) { r.u64().map(Some) } else { Ok(None) };
@@ -128,7 +129,7 @@ impl<'a> Sample<'a> {
         optional(perf::PERF_SAMPLE_ID, &mut r)?;
         optional(perf::PERF_SAMPLE_STREAM_ID, &mut r)?;
         let cpu = if has(perf::PERF_SAMPLE_CPU) { (r.u32()?, r.u32()?).0 } else { 0 };
-        let period = optional(perf::PERF_SAMPLE_PERIOD, &mut r)?.unwrap_or(1);
+        let period = optional(perf::PERF_SAMPLE_PERIOD, &mut r)?.unwrap_or(each);
         if has(perf::PERF_SAMPLE_READ) {
             skip_read(&mut r, info)?;
         }

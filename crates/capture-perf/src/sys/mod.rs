@@ -8,4 +8,5 @@ pub(crate) mod process;
 pub(crate) mod signals;
 pub(crate) mod spawn;
 pub(crate) mod trace;
+pub(crate) mod tracefs;
 pub(crate) mod usage;

@@ -88,6 +88,13 @@ impl Event {
         Some(u64::from_ne_bytes(lost.try_into().ok()?))
     }
 
+    /// How much this event has counted, sampled or not.
+    pub fn counted(&self) -> Option<u64> {
+        let mut words = [0; 16];
+        let count = (&self.file).read(&mut words).ok()?;
+        Some(u64::from_ne_bytes(*words.get(..count)?.first_chunk()?))
+    }
+
     /// The descriptor, for mapping and polling.
     pub fn file(&self) -> &File {
         &self.file

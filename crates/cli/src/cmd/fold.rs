@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use plumb_analyze::View;
+use plumb_analyze::{View, is_clock};
 use plumb_formats::folded;
 
 use crate::filters::FilterArgs;
@@ -20,7 +20,7 @@ pub struct Args {
     /// Mark kernel frames with `_[k]`, inlined calls with `_[i]` and JIT code with `_[j]`
     #[arg(long)]
     annotate: bool,
-    /// Count in the event's unit (nanoseconds of cpu-clock) instead of samples
+    /// Count in the event's unit (nanoseconds of cpu-clock) instead of samples, as is done anyway for events that are no clock
     #[arg(long)]
     weights: bool,
     #[command(flatten)]
@@ -36,8 +36,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         eprintln!("plumb: {} events more in {}: choose with --event", others.len(), args.file.display());
     }
     let kept = View::new(&profile, filter).to_profile();
-    let options =
-        folded::Options { inlined: !args.filters.no_inline, annotate: args.annotate, weights: args.weights };
+    let event = filter.event.map(|event| profile.strings.get(profile.events[event].name));
+    // A sample of page faults may stand for one or for a thousand.
+    let weights = args.weights || event.is_some_and(|event| !event.is_empty() && !is_clock(event));
+    let options = folded::Options { inlined: !args.filters.no_inline, annotate: args.annotate, weights };
     let mut out = Output::stdout();
     let written = folded::write(&kept, &options, &mut out).and_then(|()| out.flush());
     finish(written.map_err(Into::into))

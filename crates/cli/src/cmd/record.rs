@@ -4,6 +4,7 @@
 
 mod capture;
 pub(crate) mod causes;
+mod event;
 mod headline;
 mod live;
 mod names;
@@ -31,10 +32,28 @@ const STEP: Duration = Duration::from_millis(100);
 #[command(override_usage = "plumb record [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
                             plumb record [OPTIONS] -p PID[,PID]...\n       plumb record [OPTIONS] -a")]
 pub struct Args {
-    /// Samples per second of processor time
-    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 999,
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    frequency: u32,
+    /// Samples per second of processor time; of events that are no clock, per second at most [default: 999]
+    #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frequency: Option<u32>,
+
+    /// What to take samples by, instead of processor time
+    ///
+    /// Software events: page-faults, minor-faults, major-faults, context-switches, cpu-migrations. Counters of the processor,
+    /// where it shows any: cycles, instructions, cache-misses, branch-misses and others. Tracepoints: GROUP:NAME, such as
+    /// syscalls:sys_enter_brk. Functions of programs and libraries: uprobe:FILE:FUNCTION, such as uprobe:libc.so.6:malloc, where
+    /// FILE is a path, or the name of the command, of a library, or of what the target has mapped; FUNCTION is called as reports
+    /// show it, or as the linker calls it, or is an address in the file (0x1139). While one is probed, each call of it costs every
+    /// process about a microsecond.
+    ///
+    /// Each single time is a sample as long as the event is rare. Once it is not, or with -F, so many samples are taken a second at
+    /// most, and each counts the times that it stands for: sums stay right. With -c N each Nth time is a sample, however many.
+    #[arg(short = 'e', long, value_name = "EVENT", verbatim_doc_comment)]
+    event: Vec<String>,
+
+    /// Take a sample every so many times that the event happens (nanoseconds of a clock), instead of by frequency
+    #[arg(short = 'c', long, value_name = "N", conflicts_with = "frequency",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
 
     /// Record these running processes, with their threads and children, until Ctrl-C or --duration
     #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["all", "command"])]
@@ -98,8 +117,18 @@ pub fn run(args: Args) -> Result<ExitCode> {
         (_, true) => Code::Kernel,
         _ => Code::All,
     };
-    let options = Options { frequency_hz: args.frequency, code, scan: args.scan, ..Options::default() };
-    let (assistant, note) = capture::assistant(args.capture, args.timeline, args.max_table_memory);
+    let (counter, only) = event::counter(&args.event, &target)?;
+    let options = Options {
+        frequency_hz: args.frequency.unwrap_or(Options::default().frequency_hz),
+        period: args.count,
+        each_if_rare: args.frequency.is_none(),
+        code: if code == Code::All { only.unwrap_or(code) } else { code },
+        scan: args.scan,
+        counter,
+        ..Options::default()
+    };
+    let (assistant, note) =
+        capture::assistant(args.capture, options.counter.as_ref(), args.timeline, args.max_table_memory);
     let mut recorder = match Recorder::start_with(&target, &options, assistant) {
         Ok(recorder) => recorder,
         Err(error) => {

@@ -197,6 +197,7 @@ fn meta(dice: &mut Dice) -> Meta {
         start_ns: dice.number(),
         duration_ns: dice.number(),
         frequency_hz: dice.coin().then(|| dice.number() as u32),
+        occurrences: dice.coin().then(|| dice.number()),
         scope: Scope::ALL[dice.below(Scope::ALL.len())],
         target_cpu_ns: dice.coin().then(|| dice.number()),
         recorder_cpu_ns: dice.coin().then(|| dice.number()),

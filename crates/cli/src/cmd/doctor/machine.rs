@@ -24,7 +24,7 @@ pub(super) fn diagnosis() -> Diagnosis {
         kernel(&abilities.kernel),
         machine(&abilities.machine),
         cgroup(&abilities),
-        counter(abilities.counter),
+        counter(&abilities.counter),
         rate(&host),
         symbols(&host),
         rings(&host),
@@ -131,10 +131,10 @@ fn cgroup(abilities: &Abilities) -> Finding {
     }
 }
 
-fn counter(counter: Counter) -> Finding {
+fn counter(counter: &Counter) -> Finding {
     match counter {
         Counter::Cycles => Finding::new(Good, "performance counters", "cycles of the processor"),
-        Counter::CpuClock => Finding::new(
+        Counter::CpuClock | Counter::Trigger(_) => Finding::new(
             Limited,
             "performance counters",
             "none here: the kernel's cpu-clock timer does, but sees no code that runs with interrupts off",

@@ -16,7 +16,8 @@ const FILES: usize = 20;
 pub(super) fn findings(profile: &Profile) -> Vec<Finding> {
     let stacks = Stacks::of(profile);
     let mut findings = vec![samples(profile, stacks.samples), losses(profile)];
-    findings.extend(coverage(profile, stacks.samples));
+    findings.extend(coverage(profile));
+    findings.extend(occurrences(profile));
     findings.push(completeness(&stacks));
     findings.extend(stacks.causes.iter().take(FILES).map(|cause| cut(cause, stacks.samples)));
     findings.extend(names(profile));
@@ -33,7 +34,11 @@ fn samples(profile: &Profile, samples: u64) -> Finding {
     let command =
         if meta.command.is_empty() { String::new() } else { format!(" of {}", meta.command.join(" ")) };
     let state = if samples == 0 { Missing } else { Good };
-    Finding::new(state, "samples", format!("{samples}{command}"))
+    let names = profile.events.rows().iter().map(|event| profile.strings.get(event.name));
+    let others: Vec<&str> = names.filter(|name| !name.is_empty() && !plumb_analyze::is_clock(name)).collect();
+    let events = if others.is_empty() { String::new() } else { format!(" of {}", others.join(" and ")) };
+    let command = if events.is_empty() { command } else { command.replacen(" of ", ", command: ", 1) };
+    Finding::new(state, "samples", format!("{samples}{events}{command}"))
 }
 
 fn losses(profile: &Profile) -> Finding {
@@ -51,13 +56,13 @@ fn losses(profile: &Profile) -> Finding {
 }
 
 /// How much of the processor time samples account for; not known of a foreign profile.
-fn coverage(profile: &Profile, samples: u64) -> Option<Finding> {
+fn coverage(profile: &Profile) -> Option<Finding> {
     let meta = &profile.meta;
     let asked = meta.target_cpu_ns? as f64 / 1e9 * f64::from(meta.frequency_hz?);
     if asked < 100.0 {
         return None;
     }
-    let percent = samples as f64 / asked * 100.0;
+    let percent = plumb_analyze::coverage(profile)?;
     let text = format!("{percent:.1}% of processor time x frequency");
     let state = if (95.0..=105.0).contains(&percent) { Good } else { Limited };
     let finding = Finding::new(state, "coverage", text);
@@ -65,6 +70,21 @@ fn coverage(profile: &Profile, samples: u64) -> Option<Finding> {
         finding.remedy("record as root: short-lived processes are missed by inherited events")
     } else {
         finding
+    })
+}
+
+/// How much of what happened samples stand for, of an event that the kernel counted beside them.
+fn occurrences(profile: &Profile) -> Option<Finding> {
+    let counted = profile.meta.occurrences.filter(|&counted| counted > 0)?;
+    let weight: u64 = profile.samples.iter().map(|sample| sample.weight).sum();
+    let name = profile.events.rows().first().map_or("the event", |event| profile.strings.get(event.name));
+    let text = format!("samples stand for {weight} of {counted} {name}");
+    let state = if weight as f64 >= counted as f64 * 0.95 { Good } else { Limited };
+    let finding = Finding::new(state, "occurrences", text);
+    Some(if state == Good {
+        finding
+    } else {
+        finding.remedy("sample each of them: -c 1, or at a higher rate: -F")
     })
 }
 

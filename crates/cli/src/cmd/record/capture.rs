@@ -1,7 +1,7 @@
 //! How stacks are captured: walked in the kernel where that is possible and asked for, else copied.
 
 use plumb_capture_bpf::Programs;
-use plumb_capture_perf::{Assistant, HandedOver};
+use plumb_capture_perf::{Assistant, Counter, HandedOver};
 
 /// How to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -18,11 +18,17 @@ pub(super) enum Capture {
 /// What walks stacks in the kernel, if something does, and what to say if it was asked for and can't be.
 pub(super) fn assistant(
     capture: Capture,
+    counter: Option<&Counter>,
     timeline: bool,
     table_mib: u16,
 ) -> (Option<Box<dyn Assistant>>, Option<String>) {
     if capture != Capture::Bpf {
         return (None, None);
+    }
+    if let Some(counter) = counter.filter(|counter| !counter.takes_programs()) {
+        let note =
+            format!("stacks are copied, not walked in the kernel: samples of {} can't be", counter.name());
+        return (None, Some(note));
     }
     let options =
         plumb_capture_bpf::Options { counting: !timeline, table_memory: usize::from(table_mib) << 20 };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plumb_capture_perf::{Code, CpuTime, Setup};
+use plumb_capture_perf::{Code, CpuTime, Pace, Setup};
 use plumb_profile::Profile;
 
 use super::causes::Stacks;
@@ -33,9 +33,16 @@ pub(super) fn print(
 
 fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>, recording: Duration) -> Vec<String> {
     let stacks = Stacks::of(profile);
-    let mut lines = vec![samples(profile, setup, target, stacks.samples)];
+    let is_clock = setup.counter.trigger().is_none();
+    let first = if is_clock { samples } else { occurrences };
+    let mut lines = vec![first(profile, setup, target, stacks.samples)];
     if stacks.samples > 0 {
         lines.extend(stack_lines(&stacks));
+    } else if !is_clock {
+        lines.push(format!(
+            "no samples: {} did not happen to the target while it was recorded",
+            setup.counter.name()
+        ));
     } else {
         lines.extend(target.and_then(|target| why_none(target.total(), setup.frequency_hz)));
     }
@@ -56,13 +63,32 @@ fn samples(profile: &Profile, setup: &Setup, target: Option<CpuTime>, samples: u
         };
         let asked = time.as_secs_f64() * f64::from(setup.frequency_hz);
         text += &format!(" in {:.2} s of {whose}", time.as_secs_f64());
-        if asked >= ENOUGH_SAMPLES {
+        if asked >= ENOUGH_SAMPLES && matches!(setup.pace, Pace::Frequency(_)) {
             let share = samples as f64 / asked * 100.0;
             text += &format!(", coverage {about}{share:.1}% at {} a second", setup.frequency_hz);
         }
     }
     if let Some(idle) = profile.meta.idle_share() {
         text += &format!(", processors idle {:.1}% of the time", idle * 100.0);
+    }
+    text + &format!(", {} lost", profile.meta.lost_samples)
+}
+
+/// The line about an event that is no clock: how often it happened, and how often samples say that it did.
+fn occurrences(profile: &Profile, setup: &Setup, target: Option<CpuTime>, samples: u64) -> String {
+    let weight: u64 = profile.samples.iter().map(|sample| sample.weight).sum();
+    let name = setup.counter.name();
+    let mut text = format!("{samples} samples of {name}");
+    if weight != samples {
+        text += &format!(", standing for {weight}");
+    }
+    match profile.meta.occurrences {
+        Some(counted) if counted == weight && counted == samples => text += ", each one that happened",
+        Some(counted) => text += &format!("; {counted} happened"),
+        None => {}
+    }
+    if let Some(target) = target {
+        text += &format!(" in {:.2} s of processor time", target.total().as_secs_f64());
     }
     text + &format!(", {} lost", profile.meta.lost_samples)
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use plumb_analyze::{Summary, View};
+use plumb_analyze::{Summary, View, coverage, is_clock};
 use plumb_profile::{Meta, Profile, Scope};
 
 use super::Shown;
@@ -80,15 +80,22 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
         first.push_str(&format!(" of {name}"));
     }
     if let Some(frequency) = meta.frequency_hz {
-        first.push_str(&format!(" at {frequency} Hz"));
+        let most = if is_clock(name) || name.is_empty() { "" } else { "most " };
+        first.push_str(&format!(" at {most}{frequency} Hz"));
     }
     let mut parts = vec![first];
     parts.push(match unit {
         "ns" => format!("{:.3} s", whole.weight as f64 / 1e9),
         "" => format!("{} counted", whole.weight),
-        unit => format!("{} {unit}", whole.weight),
+        unit => match meta.occurrences {
+            Some(counted) if counted == whole.samples && counted == whole.weight => {
+                "each one that happened".into()
+            }
+            Some(counted) => format!("standing for {}, {counted} happened", whole.weight),
+            None => format!("{} {unit}", whole.weight),
+        },
     });
-    if let Some(coverage) = coverage(view) {
+    if let Some(coverage) = coverage(view.profile()) {
         parts.push(format!("{coverage:.1} % of the target's CPU time"));
     }
     if let Some(idle) = meta.idle_share() {
@@ -102,13 +109,6 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
         parts.push(format!("{} damaged records", meta.damaged_records));
     }
     parts
-}
-
-/// Samples taken of those that the target's processor time should have given, in percent.
-pub fn coverage(view: &View<'_>) -> Option<f64> {
-    let meta = &view.profile().meta;
-    let expected = meta.target_cpu_ns? as f64 / 1e9 * f64::from(meta.frequency_hz?);
-    (expected > 0.0).then(|| view.profile().samples.len() as f64 * 100.0 / expected)
 }
 
 fn stacks(profile: &Profile, summary: &Summary) -> String {

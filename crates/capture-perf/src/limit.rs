@@ -1,0 +1,44 @@
+//! When each single occurrence is too many: a recording of an event that turns out to be frequent goes on by frequency.
+//!
+//! So what is rare is recorded whole, and what is frequent costs no more than a clock does.
+
+/// So many samples may come at once.
+const BURST: u64 = 1000;
+/// And from then on, on average, so many times the samples a second that were asked for.
+const TIMES: u64 = 2;
+
+/// Watches over an event of which each occurrence is a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limit {
+    /// Samples per second that the recording goes on with.
+    frequency_hz: u32,
+}
+
+impl Limit {
+    /// A limit by which an event goes on at `frequency_hz`.
+    pub fn new(frequency_hz: u32) -> Self {
+        Self { frequency_hz: frequency_hz.max(1) }
+    }
+
+    /// Whether there are more samples than there may be after `elapsed_ns`.
+    pub fn is_exceeded(self, samples: u64, elapsed_ns: u64) -> bool {
+        let per_second = u64::from(self.frequency_hz).saturating_mul(TIMES);
+        let allowed = u128::from(elapsed_ns) * u128::from(per_second) / 1_000_000_000 + u128::from(BURST);
+        u128::from(samples) > allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_rare_stays_whole_and_what_is_frequent_does_not() {
+        let limit = Limit::new(1000);
+        assert!(!limit.is_exceeded(1000, 0), "a burst is no flood");
+        assert!(limit.is_exceeded(1001, 0));
+        assert!(!limit.is_exceeded(100_000, 60_000_000_000), "1,667 a second for a minute");
+        assert!(limit.is_exceeded(200_000, 60_000_000_000));
+        assert!(Limit::new(0).is_exceeded(u64::MAX, u64::MAX));
+    }
+}

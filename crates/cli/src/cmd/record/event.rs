@@ -1,0 +1,155 @@
+//! What `-e` names: the event to take samples by, and the file that a function is looked for in.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use plumb_capture_perf::{Code, Counter, Named, Target, Trigger};
+use plumb_process::parse_maps;
+
+/// Folders of libraries, beside those that /etc/ld.so.conf names.
+const LIBRARIES: [&str; 8] = [
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+];
+
+/// What an event's name means here: what to sample, and in which code, if the name says so.
+pub(super) fn counter(names: &[String], target: &Target) -> Result<(Option<Counter>, Option<Code>)> {
+    let name = match names {
+        [] => return Ok((None, None)),
+        [name] if !is_list(name) => name,
+        _ => bail!(
+            "one event a recording: samples of several would share their rings and limits. Record again with the other, to \
+             another file (-o)"
+        ),
+    };
+    Ok(match Named::parse(name)? {
+        Named::CpuClock => (Some(Counter::CpuClock), None),
+        Named::Cycles => (Some(Counter::Cycles), None),
+        Named::Trigger(trigger, code) => (Some(Counter::Trigger(Arc::new(trigger))), code),
+        Named::Function { file, function } => {
+            let path = find_file(&file, target)?;
+            let options = plumb_symbolize::Options::default();
+            let place = plumb_symbolize::find_function(&path, &function, &options).context(name.clone())?;
+            let trigger = Trigger::uprobe(name.clone(), &path, place.offset)?;
+            (Some(Counter::Trigger(Arc::new(trigger))), None)
+        }
+    })
+}
+
+/// Whether perf would take it for several events. Names of functions may hold commas.
+fn is_list(name: &str) -> bool {
+    !name.starts_with("uprobe:") && name.contains(',')
+}
+
+/// The file that `name` means: a path, a file that the target has mapped, a program, or a library.
+fn find_file(name: &str, target: &Target) -> Result<PathBuf> {
+    if name.contains('/') {
+        return fs::canonicalize(name).with_context(|| name.to_owned());
+    }
+    let found = mapped(name, target)
+        .or_else(|| command(name, target))
+        .or_else(|| in_folders(name, &library_folders()))
+        .or_else(|| in_folders(name, &program_folders()));
+    match found {
+        Some(path) => Ok(path),
+        None => bail!(
+            "{name}: no program or library of this name is mapped by the target, in PATH or in the loader's folders; give its \
+             path: uprobe:/PATH/{name}:FUNCTION"
+        ),
+    }
+}
+
+/// A file of this name in the memory of the processes to be recorded: what they really use.
+fn mapped(name: &str, target: &Target) -> Option<PathBuf> {
+    let Target::Processes(pids) = target else { return None };
+    let is_it = |path: &Path| path.file_name() == Some(OsStr::new(name));
+    pids.iter().find_map(|&pid| {
+        let maps = plumb_process::mappings(pid)?;
+        let path =
+            parse_maps(&maps).map(|line| Path::new(OsStr::from_bytes(line.path))).find(|path| is_it(path))?;
+        // In its own mount namespace.
+        let inside = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
+        let outside = path.to_owned();
+        Some(if outside.exists() { outside } else { inside })
+    })
+}
+
+/// The command to be recorded, if that is its name.
+fn command(name: &str, target: &Target) -> Option<PathBuf> {
+    let Target::Command(launch) = target else { return None };
+    let path = Path::new(&launch.program);
+    if path.file_name() != Some(OsStr::new(name)) || !launch.program.as_bytes().contains(&b'/') {
+        return None;
+    }
+    fs::canonicalize(path).ok()
+}
+
+fn in_folders(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
+    // A real path: the kernel probes the file, whatever it is called.
+    folders.iter().find_map(|folder| fs::canonicalize(folder.join(name)).ok().filter(|path| is_native(path)))
+}
+
+/// Whether it is a file of code for this processor. Libraries for 32 bits may have the same names.
+fn is_native(path: &Path) -> bool {
+    let elf = |path: &Path| plumb_process::Elf::read(fs::File::open(path).ok()?).ok();
+    match (elf(path), elf(Path::new("/proc/self/exe"))) {
+        (Some(file), Some(own)) => file.machine == own.machine && file.is_64 == own.is_64,
+        (file, None) => file.is_some(),
+        (None, _) => false,
+    }
+}
+
+/// Where the loader looks for libraries: ld.so(8), but for its cache, whose folders these are.
+fn library_folders() -> Vec<PathBuf> {
+    let set = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> =
+        std::env::split_paths(&set).filter(|path| !path.as_os_str().is_empty()).collect();
+    let entries = fs::read_dir("/etc/ld.so.conf.d").into_iter().flatten().flatten().map(|entry| entry.path());
+    for file in entries.chain([PathBuf::from("/etc/ld.so.conf")]) {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        folders.extend(text.lines().map(str::trim).filter(|line| line.starts_with('/')).map(PathBuf::from));
+    }
+    folders.extend(LIBRARIES.iter().map(PathBuf::from));
+    folders
+}
+
+fn program_folders() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_is_found_by_its_name() {
+        let path = find_file("libc.so.6", &Target::Machine).expect("every program uses it");
+        assert!(path.is_absolute() && path.is_file(), "{path:?}");
+        let own = Target::Processes(vec![std::process::id()]);
+        let mapped = find_file("libc.so.6", &own).expect("this test has it mapped");
+        assert_eq!(fs::canonicalize(mapped).expect("it is there"), path);
+        let error = find_file("libnowhere.so", &Target::Machine).expect_err("there is none").to_string();
+        assert!(error.contains("give its path"), "{error}");
+    }
+
+    #[test]
+    fn several_events_are_refused() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        for several in [names(&["page-faults", "cs"]), names(&["page-faults,cs"])] {
+            let error = counter(&several, &Target::Machine).expect_err("there are two").to_string();
+            assert!(error.contains("one event a recording"), "{error}");
+        }
+        assert_eq!(counter(&[], &Target::Machine).expect("none is the default"), (None, None));
+    }
+}

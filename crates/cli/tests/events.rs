@@ -1,0 +1,192 @@
+//! `plumb record -e`: what is sampled is what happened, by the program's own count and the kernel's.
+//!
+//! Needs perf_event_open and a C compiler, tracepoints and uprobes root: where one is missing a test says so and does nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// Where a test works, with its program.
+struct Place {
+    folder: PathBuf,
+}
+
+impl Place {
+    /// `None`, having said why, where nothing can be recorded.
+    fn new(name: &str) -> Option<Self> {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("events-{name}"));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/events.c");
+        let compiled =
+            Command::new("cc").args(["-O2", "-g", "-o"]).arg(folder.join("events")).arg(source).status();
+        if !compiled.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: no C compiler");
+            return None;
+        }
+        let place = Self { folder };
+        let doctor: Value = serde_json::from_slice(&place.plumb(&["doctor", "--json"]).stdout).expect("JSON");
+        let findings = doctor["findings"].as_array().expect("there are findings");
+        if findings.iter().any(|finding| finding["what"] == "own processes" && finding["state"] == "missing")
+        {
+            eprintln!("skipped: nothing can be recorded here");
+            return None;
+        }
+        Some(place)
+    }
+
+    fn plumb(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(arguments).current_dir(&self.folder).stdin(Stdio::null()).output().expect("plumb runs")
+    }
+
+    /// Records the program with an event; the numbers that it printed and the report. `None`: this user may not.
+    fn record(&self, event: &[&str], counts: [&str; 4]) -> Option<(Vec<u64>, Value)> {
+        let arguments = [&["record", "-e"], event, &["--", "./events"], &counts].concat();
+        let output = self.plumb(&arguments);
+        let said = text(&output.stderr);
+        if said.contains("CAP_PERFMON") || said.contains("can't be looked up") {
+            eprintln!("skipped: {said}");
+            return None;
+        }
+        assert!(output.status.success(), "{said}");
+        let numbers = text(&output.stdout).lines().map(|line| line.parse().expect("a number")).collect();
+        let report = self.plumb(&["report", "--json", "--no-children", "--sort", "sym"]);
+        Some((numbers, serde_json::from_slice(&report.stdout).expect("it is JSON")))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What the rows of this function weigh.
+fn weight_of(report: &Value, function: &str) -> u64 {
+    let rows = report["reports"][0]["rows"].as_array().expect("there are rows");
+    let own = rows.iter().filter(|row| row["sym"] == function).map(|row| row["self_weight"].as_u64());
+    own.map(|weight| weight.expect("it is a number")).sum()
+}
+
+fn is_about(value: u64, truth: u64, percent: u64) -> bool {
+    value.abs_diff(truth) * 100 <= truth * percent
+}
+
+#[test]
+fn page_faults_are_faults_however_many_are_sampled() {
+    let Some(place) = Place::new("faults") else { return };
+    // Few: each; many: by frequency; and each hundredth.
+    let cases: [(&[&str], &str, u64); 4] = [
+        (&["page-faults"], "400", 0),
+        (&["minor-faults"], "60000", 5),
+        (&["page-faults", "-F", "500"], "60000", 5),
+        (&["page-faults", "-c", "100"], "60000", 1),
+    ];
+    for (event, pages, percent) in cases {
+        let Some((numbers, report)) = place.record(event, [pages, "0", "0", "0"]) else { return };
+        let touched = weight_of(&report, "touch");
+        assert!(is_about(touched, numbers[0], percent), "{event:?}: {touched} of {} faults", numbers[0]);
+        let shown = &report["reports"][0];
+        assert_eq!((&shown["event"], &shown["unit"]), (&event[0].into(), &event[0].into()));
+        assert!(shown["coverage_percent"].is_null(), "faults don't cover processor time");
+        assert!(report["occurrences"].as_u64().expect("the kernel counts them") >= numbers[0]);
+        let samples = shown["samples"].as_u64().expect("it is a number");
+        assert!(percent == 0 || samples < 8000, "{samples} samples are no limit");
+        let complete = shown["complete_percent"].as_f64().expect("it is a number");
+        assert!(complete > 99.0, "{complete}% of stacks complete");
+    }
+}
+
+#[test]
+fn context_switches_are_those_of_the_kernels_account() {
+    let Some(place) = Place::new("switches") else { return };
+    let Some((numbers, report)) = place.record(&["cs"], ["1", "0", "0", "300"]) else { return };
+    let switches = report["reports"][0]["weight"].as_u64().expect("it is a number");
+    // Those of the program's start, and involuntary ones, are not in its own figure.
+    assert!(numbers[1] >= 300 && switches >= numbers[1], "{switches} of {numbers:?}");
+    let script = text(&place.plumb(&["script"]).stdout);
+    assert!(script.contains("context-switches:"), "{script}");
+    assert!(script.contains("do_nanosleep"), "the reason is in the stack");
+}
+
+#[test]
+fn tracepoints_and_functions_are_sampled_each_single_time() {
+    let Some(place) = Place::new("places") else { return };
+    // The second is in a library that is mapped by itself.
+    for (event, function) in [
+        ("syscalls:sys_enter_getppid", "getppid"),
+        ("uprobe:libc.so.6:getppid", "getppid"),
+        ("uprobe:events:probed", "probed"),
+        ("uprobe:./events:probed", "probed"),
+    ] {
+        let Some((_, report)) = place.record(&[event], ["1", "321", "321", "0"]) else { return };
+        let shown = &report["reports"][0];
+        assert_eq!(shown["event"], event);
+        assert_eq!((&shown["samples"], &shown["weight"]), (&321.into(), &321.into()), "{event}");
+        assert_eq!(report["occurrences"], 321);
+        assert_eq!(shown["complete_percent"], 100.0);
+        let script = text(&place.plumb(&["script", "-F", "sym"]).stdout);
+        let stacks: Vec<&str> = script.split("\n\n").filter(|stack| !stack.trim().is_empty()).collect();
+        assert_eq!(stacks.len(), 321);
+        for stack in stacks {
+            assert!(stack.contains(function) && stack.contains("main"), "{event}: {stack}");
+        }
+    }
+}
+
+#[test]
+fn every_tenth_call_counts_ten() {
+    let Some(place) = Place::new("tenth") else { return };
+    let Some((_, report)) = place.record(&["uprobe:events:probed", "-c", "10"], ["1", "0", "5000", "0"])
+    else {
+        return;
+    };
+    let shown = &report["reports"][0];
+    let (samples, weight) = (shown["samples"].as_u64(), shown["weight"].as_u64().expect("it is a number"));
+    // Each processor counts to ten by itself.
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    assert!(weight <= 5000 && weight + 10 * cpus >= 5000, "{weight}");
+    assert_eq!(samples, Some(weight / 10));
+    let folded = text(&place.plumb(&["fold"]).stdout);
+    let sum: u64 = folded.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum();
+    assert_eq!(sum, weight, "folded stacks count calls, not samples: {folded}");
+}
+
+#[test]
+fn what_cannot_be_sampled_is_explained() {
+    let Some(place) = Place::new("refused") else { return };
+    let refused = |arguments: &[&str], word: &str| {
+        let output = place.plumb(&[arguments, &["--", "touch", "ran"]].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(word), "no {word:?} in: {said}");
+        assert!(!place.folder.join("ran").exists(), "the command has not run");
+    };
+    refused(&["record", "-e", "page-fault"], "page-faults");
+    refused(&["record", "-e", "cs", "-e", "page-faults"], "one event a recording");
+    refused(&["record", "-e", "uprobe:./events:prob"], "similar are:\n  probed");
+    refused(&["record", "-e", "uprobe:nowhere.so:f"], "give its path");
+    refused(&["record", "-e", "cs", "--user-only"], "happens in the kernel only");
+    refused(&["record", "-e", "uprobe:libc.so.6:memcpy"], "IFUNC");
+    let counters = place.plumb(&["record", "-e", "instructions", "--", "true"]);
+    if !counters.status.success() {
+        assert!(text(&counters.stderr).contains("no performance counter"), "{}", text(&counters.stderr));
+    }
+}
+
+/// As root tracepoints are found where nobody has mounted their file system, and it stays as it was.
+#[test]
+fn a_tracepoint_needs_no_mount() {
+    let Some(place) = Place::new("mount") else { return };
+    let mounts = || std::fs::read_to_string("/proc/self/mounts").expect("the kernel has it");
+    let before = mounts();
+    let output = place.plumb(&["record", "-e", "sched:sched_process_exi", "--", "true"]);
+    let said = text(&output.stderr);
+    if said.contains("can't be looked up") {
+        assert!(said.contains("sudo mount -t tracefs"), "{said}");
+        eprintln!("skipped: {said}");
+        return;
+    }
+    assert!(said.contains("similar are:") && said.contains("sched:sched_process_exit"), "{said}");
+    assert_eq!(mounts(), before);
+}

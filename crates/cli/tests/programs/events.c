@@ -1,0 +1,42 @@
+/* Does countable things, and prints how often the kernel says that it did: page faults of its own pages, and switches. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+__attribute__((noinline)) void probed(long i)
+{
+    __asm__ volatile("" ::"r"(i));
+}
+
+__attribute__((noinline)) void touch(volatile char *at, long pages)
+{
+    for (long i = 0; i < pages; i++)
+        at[i * 4096] = 1;
+}
+
+int main(int argc, char **argv)
+{
+    long pages = atol(argv[1]), parents = atol(argv[2]), calls = atol(argv[3]), sleeps = atol(argv[4]);
+    struct rusage before, after;
+    char *at = mmap(0, pages * 4096 + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(at, pages * 4096 + 4096, MADV_NOHUGEPAGE);
+    getrusage(RUSAGE_SELF, &before);
+    touch(at, pages);
+    getrusage(RUSAGE_SELF, &after);
+    for (long i = 0; i < parents; i++)
+        getppid();
+    for (long i = 0; i < calls; i++)
+        probed(i);
+    struct timespec wait = { 0, 1000000 };
+    for (long i = 0; i < sleeps; i++)
+        nanosleep(&wait, 0);
+    printf("%ld\n", after.ru_minflt - before.ru_minflt);
+    getrusage(RUSAGE_SELF, &after);
+    printf("%ld\n", after.ru_nvcsw);
+    return 0;
+}
