@@ -66,7 +66,7 @@ fn rounds(name: &'static str, shares: u64, mut round: impl FnMut(&mut Random)) {
 
 #[test]
 fn any_bytes() {
-    const SHARES: u64 = 6;
+    const SHARES: u64 = 7;
     let paths = ["/bin/ls", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"];
     let seeds: Vec<_> = paths.iter().filter_map(|path| seed_section(path)).collect();
     if seeds.is_empty() {
@@ -93,6 +93,13 @@ fn any_bytes() {
     });
     println!("{frames} frames in {walks} walks");
     assert!(frames > 2 * walks, "walks get somewhere: {frames} frames in {walks}");
+    let (mut walks, mut frames) = (0, 0);
+    rounds("made programs of aarch64", SHARES, |random| {
+        frames += fuzzed::aarch64::run(&random.bytes(2000));
+        walks += 4;
+    });
+    println!("{frames} frames in {walks} walks");
+    assert!(frames > walks, "walks get somewhere: {frames} frames in {walks}");
     rounds("tables of ARM", SHARES, |random| fuzzed::exidx::run(&random.bytes(1000)));
     rounds("tables", SHARES, |random| fuzzed::table::run(&random.bytes(2000)));
     let (mut scans, mut scanned) = (0, 0);

@@ -1,10 +1,12 @@
 //! Any bytes as call-frame information: asking for rows and walking end, with what is there or a reason.
 
-use plumb_unwind::{Cache, Module, Registers, Section, Sections, Svma, walk};
+use plumb_unwind::{
+    Architecture, Cache, Isa, Module, RegisterSet, Registers, Section, Sections, Svma, aarch64, walk,
+};
 
 use super::{LIMIT, Process, STACK, Source, Words};
 
-/// The first bytes say which sections there are, how long the stack is, and where the walk begins; then come the stack,
+/// The first bytes say which sections there are, for which architecture, how long the stack is, and where the walk begins; then come the stack,
 /// up to 64 bytes of `.eh_frame_hdr`, and the section.
 pub fn run(data: &[u8]) {
     let mut source = Source(data);
@@ -14,7 +16,9 @@ pub fn run(data: &[u8]) {
     let header = source.take(if shape & 4 != 0 { 64 } else { 0 });
     let body = source.0;
     let section = |address, bytes| Some(Section { address: Svma(address), bytes });
-    let mut sections = Sections { text: Some(Svma(0x1000)), got: Some(Svma(0x2000)), ..Sections::default() };
+    let isa = if shape & 8 != 0 { Isa::Aarch64 } else { Isa::X86_64 };
+    let (text, got) = (Some(Svma(0x1000)), Some(Svma(0x2000)));
+    let mut sections = Sections { text, got, isa, ..Sections::default() };
     if shape & 1 != 0 {
         sections.eh_frame = section(0x1000, body);
     }
@@ -28,17 +32,24 @@ pub fn run(data: &[u8]) {
     for at in 0..32 {
         let _ = std::hint::black_box(process.0.row(Svma(pc.wrapping_add(at * 37))));
     }
-    let mut registers = Registers::new(pc, STACK + 64);
-    for register in 0..16 {
+    match isa {
+        Isa::Aarch64 => walks(&process, aarch64::Registers::new(pc, STACK + 64), &words),
+        _ => walks(&process, Registers::new(pc, STACK + 64), &words),
+    }
+}
+
+/// Walks from there, twice.
+fn walks<A: Architecture>(process: &Process<'_>, mut registers: RegisterSet<A>, words: &[u64]) {
+    for register in (0..A::PC).filter(|&register| register != A::SP || A::LR.is_none()) {
         registers.set(register, STACK + 128 + u64::from(register) * 40);
     }
     let mut cache = Cache::default();
     let mut frames = Vec::new();
     for _ in 0..2 {
-        let mut stack = Words::new(&words);
-        let end = walk(&process, &mut stack, &mut cache, &registers, LIMIT, &mut frames);
+        let mut stack = Words::new(words);
+        let end = walk(process, &mut stack, &mut cache, &registers, LIMIT, &mut frames);
         assert!(frames.len() <= LIMIT, "{end:?} after {} frames", frames.len());
         // Each register of a frame is read through an expression of bounded length; walks start again rarely.
-        assert!(stack.reads.get() <= 5 * LIMIT * 17 * 512, "{} reads", stack.reads.get());
+        assert!(stack.reads.get() <= 5 * LIMIT * 33 * 512, "{} reads", stack.reads.get());
     }
 }

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each user takes what it needs")]
 
+pub mod aarch64;
 pub mod cfi;
 pub mod exidx;
 pub mod frames;

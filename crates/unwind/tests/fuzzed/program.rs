@@ -17,6 +17,28 @@ pub struct Program {
     pub functions: u64,
 }
 
+/// What call-frame information of an architecture has in it.
+pub struct Target {
+    /// Registers by DWARF number, those that rules are about most.
+    registers: [u8; 12],
+    /// The head of a CIE from the alignment of code on, with pc-relative pointers in four bytes, and its instructions.
+    cie: &'static [u8],
+    /// The stack pointer and the frame pointer, plus an offset, in expressions.
+    based: [u8; 2],
+}
+
+pub const X86_64: Target = Target {
+    registers: [7, 6, 7, 6, 3, 12, 10, 16, 14, 15, 0, 17],
+    cie: &[1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1],
+    based: [0x77, 0x76],
+};
+
+pub const AARCH64: Target = Target {
+    registers: [31, 29, 31, 29, 30, 19, 20, 28, 16, 30, 0, 34],
+    cie: &[4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0],
+    based: [0x8f, 0x8d],
+};
+
 /// Where `.eh_frame` says that it is.
 pub fn frames_at() -> u64 {
     FRAMES
@@ -36,20 +58,22 @@ fn offset(source: &mut Source<'_>, out: &mut Vec<u8>) {
     if source.below(32) == 0 { leb(source, out) } else { out.push(8 + source.below(6) * 8) }
 }
 
-fn register(source: &mut Source<'_>) -> u8 {
-    [7, 6, 7, 6, 3, 12, 10, 16, 14, 15, 0, 17][usize::from(source.below(12))]
+impl Target {
+    fn register(&self, source: &mut Source<'_>) -> u8 {
+        self.registers[usize::from(source.below(12))]
+    }
 }
 
-fn expression(source: &mut Source<'_>, out: &mut Vec<u8>) {
+fn expression(target: &Target, source: &mut Source<'_>, out: &mut Vec<u8>) {
     let mut code = Vec::new();
     for _ in 0..1 + source.below(5) {
         match source.below(8) {
-            0 => code.extend([0x70 | register(source) & 0xf, source.byte() & 0x7f]),
+            0 => code.extend([0x70 + (target.register(source) & 0x1f), source.byte() & 0x7f]),
             1 => code.push(0x06),
             2 => code.extend([0x23, source.byte() & 0x7f]),
             3 => code.push(0x30 + source.below(32)),
-            4 => code.extend([0x77, 8 * source.below(8)]),
-            5 => code.extend([0x76, 8 * source.below(8)]),
+            4 => code.extend([target.based[0], 8 * source.below(8)]),
+            5 => code.extend([target.based[1], 8 * source.below(8)]),
             6 => code.push(0x12 + source.below(0x1c)),
             _ => code.push(source.byte()),
         }
@@ -58,7 +82,8 @@ fn expression(source: &mut Source<'_>, out: &mut Vec<u8>) {
     out.extend(code);
 }
 
-fn instruction(kinds: u8, source: &mut Source<'_>, out: &mut Vec<u8>) {
+fn instruction(target: &Target, kinds: u8, source: &mut Source<'_>, out: &mut Vec<u8>) {
+    let register = |source: &mut Source<'_>| target.register(source);
     match source.below(kinds) {
         0..4 => out.push(0x41 + source.below(12)),
         4..7 => {
@@ -76,11 +101,11 @@ fn instruction(kinds: u8, source: &mut Source<'_>, out: &mut Vec<u8>) {
         14 => out.push(0x0b),
         15 => {
             out.push(0x0f);
-            expression(source, out);
+            expression(target, source, out);
         }
         16 => {
             out.extend([[0x10, 0x16][usize::from(source.below(2))], register(source)]);
-            expression(source, out);
+            expression(target, source, out);
         }
         17 => out.extend([[0x07, 0x08][usize::from(source.below(2))], register(source)]),
         18 => out.extend([0x09, register(source), register(source)]),
@@ -100,6 +125,11 @@ fn entry(body: &[u8], out: &mut Vec<u8>) {
 
 /// Makes a program of any bytes.
 pub fn make(source: &mut Source<'_>) -> Program {
+    make_for(&X86_64, source)
+}
+
+/// Makes a program for an architecture.
+pub fn make_for(target: &Target, source: &mut Source<'_>) -> Program {
     let functions = u64::from(1 + source.below(8));
     let mut eh_frame = Vec::new();
     // Two CIEs, the second of signal frames: `zR` and `zRS`, pointers pc-relative in four bytes.
@@ -108,7 +138,8 @@ pub fn make(source: &mut Source<'_>) -> Program {
         cies.push(eh_frame.len());
         let mut body = vec![0, 0, 0, 0, 1];
         body.extend(augmentation);
-        body.extend([0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1]);
+        body.push(0);
+        body.extend(target.cie);
         entry(&body, &mut eh_frame);
     }
     let mut table = Vec::new();
@@ -125,7 +156,7 @@ pub fn make(source: &mut Source<'_>) -> Program {
         // Most have only what ordinary functions have, so that walks get somewhere.
         let kinds = [7, 7, 20][usize::from(source.below(3))];
         for _ in 0..source.below(16) {
-            instruction(kinds, source, &mut body);
+            instruction(target, kinds, source, &mut body);
         }
         entry(&body, &mut eh_frame);
         table.extend((begin.wrapping_sub(TABLE) as u32).to_le_bytes());

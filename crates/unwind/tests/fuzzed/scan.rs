@@ -7,7 +7,7 @@ use super::program::{self, CODE, SIZE, TABLE};
 use super::{LIMIT, Process, STACK, Source, Words};
 
 /// Bytes from [`CODE`] on, a period that goes on for ever.
-struct Text<'a>(&'a [u8]);
+pub struct Text<'a>(pub &'a [u8]);
 
 impl ReadCode for Text<'_> {
     fn read(&mut self, at: Avma, to: &mut [u8]) -> bool {
