@@ -85,13 +85,12 @@ struct {
     TYPE(value, u32);
 } followed SEC(".maps");
 
-/* Whether only tasks in `followed` are sampled. */
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, 1);
     TYPE(key, u32);
-    TYPE(value, u32);
-} follows_some SEC(".maps");
+    TYPE(value, struct Control);
+} controls SEC(".maps");
 
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
@@ -124,12 +123,16 @@ INLINE void count(u32 index)
         ++*counter;
 }
 
-/* Whether a task is to be sampled: its process says so. */
-INLINE int is_followed(struct task_struct *task)
+INLINE struct Control *the_control(void)
 {
     u32 zero = 0;
-    u32 *some = bpf_map_lookup_elem(&follows_some, &zero);
-    return !some || !*some || bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+    return bpf_map_lookup_elem(&controls, &zero);
+}
+
+/* Whether a task is to be sampled: its process says so. */
+INLINE int is_followed(struct Control *control, struct task_struct *task)
+{
+    return !control->follows_some || bpf_task_storage_get(&followed, task->group_leader, 0, 0);
 }
 
 INLINE int env_read(u64 at, u64 *value)
@@ -261,9 +264,9 @@ int on_fork(u64 *ctx)
     u32 from = parent->tgid, to = child->tgid;
     if (from == to)
         return 0;
-    u32 zero = 0, yes = 1;
-    u32 *some = bpf_map_lookup_elem(&follows_some, &zero);
-    if (some && *some && bpf_task_storage_get(&followed, parent->group_leader, 0, 0))
+    u32 yes = 1;
+    struct Control *control = the_control();
+    if (control && control->follows_some && bpf_task_storage_get(&followed, parent->group_leader, 0, 0))
         bpf_task_storage_get(&followed, child, &yes, BPF_LOCAL_STORAGE_GET_F_CREATE);
     struct Space *space = bpf_map_lookup_elem(&spaces, &from);
     if (!space || space->mm != (u64)parent->mm)
@@ -440,8 +443,12 @@ int sample(struct bpf_perf_event_data *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     u32 flags = task->flags;
-    if (!is_followed(task)) {
-        count(COUNTER_OTHERS);
+    struct Control *control = the_control();
+    if (!control)
+        return 1;
+    if (!is_followed(control, task)) {
+        if (control->began)
+            count(COUNTER_OTHERS);
         return 0;
     }
     u32 cpu = bpf_get_smp_processor_id();
@@ -453,16 +460,21 @@ int sample(struct bpf_perf_event_data *ctx)
     struct Sample *sample = &draft->sample;
     sample->flags = ctx->cs & 3 ? 0 : SAMPLE_IN_KERNEL;
     if (flags & (PF_USER_WORKER | PF_IO_WORKER))
-        return 1;
+        return control->began;
     if (flags & PF_KTHREAD || !task->mm) {
         sample->flags |= SAMPLE_NO_USER;
     } else {
         u32 why = walk_user(ctx, task, &walking, pid, tid);
+        /* All that this was for is that tables are asked for. */
+        if (!control->began)
+            return 0;
         if (why != WHY_ROOT) {
             count(COUNTER_WHY + (why & 15));
             return 1;
         }
     }
+    if (!control->began)
+        return 0;
     u32 user = walking.walk.count;
     if (user > MAX_FRAMES)
         return 1;

@@ -74,6 +74,12 @@ struct RuleCache {
 };
 _Static_assert(sizeof(struct RuleCache) == 131072, "RuleCache");
 
+struct Control {
+    u32 follows_some;
+    u32 began;
+};
+_Static_assert(sizeof(struct Control) == 8, "Control");
+
 struct FileKey {
     u64 inode;
     u64 size;

@@ -1,5 +1,7 @@
 //! The memory in which the kernel's programs find tables: pieces of some MiB, each table within one.
 //!
+//! The kernel gives each piece all of its memory at once. Where less is allowed than a piece has, less of it is used.
+//!
 //! Room is handed out first-fit. What is given back is used again only after a while, when no program can be reading it any
 //! more: that is for the caller to see to.
 
@@ -24,7 +26,8 @@ pub(crate) struct Chunks {
     /// The map of maps.
     maps: OwnedFd,
     chunks: Vec<(Shared, Free)>,
-    most: usize,
+    /// The most bytes of tables.
+    limit: usize,
 }
 
 /// Free room of a chunk: ranges in order that don't touch.
@@ -32,8 +35,8 @@ pub(crate) struct Chunks {
 struct Free(Vec<Range<usize>>);
 
 impl Free {
-    fn all() -> Self {
-        Self(std::iter::once(0..SIZE).collect())
+    fn of(size: usize) -> Self {
+        Self(std::iter::once(0..size).collect())
     }
 
     fn take(&mut self, size: usize) -> Option<Range<usize>> {
@@ -65,15 +68,25 @@ impl Free {
 }
 
 impl Chunks {
-    /// No chunks yet, and never more than `limit` bytes of them, but at least one.
+    /// No chunks yet, and never more than `limit` bytes of tables in them.
     pub fn new(maps: OwnedFd, limit: usize) -> Self {
-        Self { maps, chunks: Vec::new(), most: (limit / SIZE).clamp(1, MAX_CHUNKS as usize) }
+        Self { maps, chunks: Vec::new(), limit: limit.min(SIZE * MAX_CHUNKS as usize) }
+    }
+
+    /// The largest table that there ever is room for.
+    pub fn largest(&self) -> usize {
+        SIZE.min(self.limit)
+    }
+
+    /// Bytes that tables may take.
+    pub fn room(&self) -> usize {
+        self.limit
     }
 
     /// Puts bytes somewhere. `None`: there is no room.
     pub fn put(&mut self, bytes: &[u8]) -> io::Result<Option<Place>> {
         let size = bytes.len().next_multiple_of(64);
-        if size > SIZE {
+        if size > self.largest() {
             return Ok(None);
         }
         for (index, (shared, free)) in self.chunks.iter_mut().enumerate() {
@@ -82,10 +95,12 @@ impl Chunks {
                 return Ok(Some(Place { chunk: index as u32, bytes: range }));
             }
         }
-        if self.chunks.len() >= self.most {
+        // A last piece that is used in part only, and may be too small.
+        let part = self.limit.saturating_sub(self.chunks.len() * SIZE).min(SIZE);
+        if size > part {
             return Ok(None);
         }
-        self.add()?;
+        self.add(part)?;
         self.put(bytes)
     }
 
@@ -101,12 +116,12 @@ impl Chunks {
         self.chunks.len() * SIZE
     }
 
-    fn add(&mut self) -> io::Result<()> {
+    fn add(&mut self, part: usize) -> io::Result<()> {
         let map = sys::create_mappable(CHUNK_BYTES)?;
         let shared = Shared::map(map.as_fd(), SIZE)?;
         sys::update_u32(self.maps.as_fd(), self.chunks.len() as u32, map.as_raw_fd() as u32)?;
         // The map itself is kept by the one that it is in.
-        self.chunks.push((shared, Free::all()));
+        self.chunks.push((shared, Free::of(part)));
         Ok(())
     }
 }
@@ -117,13 +132,13 @@ mod tests {
 
     #[test]
     fn room_comes_back_whole() {
-        let mut free = Free::all();
+        let mut free = Free::of(SIZE);
         let taken: Vec<_> = (1..=4).map(|size| free.take(64 * size).expect("there is room")).collect();
         assert!(taken.windows(2).all(|pair| pair[0].end == pair[1].start));
         for index in [2, 0, 3, 1] {
             free.give_back(taken[index].clone());
         }
-        assert_eq!(free, Free::all());
+        assert_eq!(free, Free::of(SIZE));
         assert_eq!(free.take(SIZE + 1), None);
         assert_eq!(free.take(SIZE), Some(0..SIZE));
         assert_eq!(free.take(64), None);

@@ -12,6 +12,7 @@ mod btf;
 mod chunks;
 mod loader;
 mod messages;
+mod resident;
 mod support;
 mod sys;
 mod tables;

@@ -1,25 +1,22 @@
 //! The programs, loaded, and what the recorder tells them.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
 
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
 use aya::programs::{BtfTracePoint, PerfEvent};
 use aya::{Btf, Ebpf, EbpfLoader, Endianness};
 use plumb_capture_perf::{Assistant, Counted, HandedOver, Host, Lent, Messages};
-use rustc_hash::FxHashMap;
 
 use crate::btf::Types;
-use crate::chunks::{Chunks, Place};
+use crate::chunks::Chunks;
+use crate::resident::Resident;
 use crate::support::{self, Unsupported, support};
-use crate::tables::loadable;
 use crate::wire::{
-    CHUNK_BYTES, COUNTER_OTHERS, COUNTER_RING_FULL, COUNTER_WALKED, COUNTER_WHY, Count, CountKey, File,
-    STATE_ASKED, STATE_NONE, STATE_READY, STATE_UNKNOWN, Space, WHY_ANONYMOUS, WHY_EXEC, WHY_NO_REGISTER,
-    WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD, WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
+    COUNTER_OTHERS, COUNTER_RING_FULL, COUNTER_WALKED, COUNTER_WHY, Control, Count, CountKey, File, Space,
+    WHY_ANONYMOUS, WHY_EXEC, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD, WHY_TOO_DEEP,
+    WHY_UNMAPPED, WHY_UNREADABLE,
 };
 use crate::{messages, sys};
 
@@ -49,21 +46,21 @@ const WATCHES: [(&str, &str, &str); 3] = [
 const MAPS: (&str, &str, &str) = ("on_map", "ma_write", "btf_trace_ma_write");
 /// The ring: bytes for each processor, and the least and the most of all.
 const RING: (u32, u32, u32) = (1 << 20, 4 << 20, 64 << 20);
-/// How long after it was taken away nobody can be reading a table any more: a walk takes microseconds.
-const GRACE: Duration = Duration::from_secs(1);
 /// Counts taken out of the kernel at once.
 const BATCH: usize = 1024;
 
 // SAFETY (all): structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
 #[allow(unsafe_code)]
 mod pod {
-    use super::{Count, CountKey, File};
+    use super::{Control, Count, CountKey, File};
     // SAFETY: see above.
     unsafe impl aya::Pod for File {}
     // SAFETY: see above.
     unsafe impl aya::Pod for CountKey {}
     // SAFETY: see above.
     unsafe impl aya::Pod for Count {}
+    // SAFETY: see above.
+    unsafe impl aya::Pod for Control {}
 }
 
 /// How the programs are to work.
@@ -119,26 +116,17 @@ pub struct Programs {
     _bpf: Ebpf,
     program: OwnedFd,
     ring: RingBuf<MapData>,
-    files: Array<MapData, File>,
+    tables: Resident,
     spaces: HashMap<MapData, u32, [u8; size_of::<Space>()]>,
     counters: PerCpuArray<MapData, u64>,
     counts: OwnedFd,
     followed: OwnedFd,
-    follows_some: Array<MapData, u32>,
-    chunks: Chunks,
-    /// Tables that are loaded, by the number of their file.
-    loaded: FxHashMap<u32, Loaded>,
-    /// What was taken away, and when.
-    leaving: VecDeque<(Instant, Place)>,
+    controls: Array<MapData, Control>,
+    control: Control,
     counting: bool,
     /// The kernel's programs see mappings change themselves.
     watches_maps: bool,
     damaged: u64,
-}
-
-struct Loaded {
-    place: Place,
-    file: File,
 }
 
 impl Programs {
@@ -190,18 +178,17 @@ impl Programs {
             Map::HashMap(map) => map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?,
             _ => return Err(missing("counts")),
         };
+        let files = take(&mut bpf, "files")?.try_into().map_err(refused("a map"))?;
         Ok(Self {
             program,
             ring: take(&mut bpf, "ring")?.try_into().map_err(refused("a map"))?,
             spaces: take(&mut bpf, "spaces")?.try_into().map_err(refused("a map"))?,
-            files: take(&mut bpf, "files")?.try_into().map_err(refused("a map"))?,
+            tables: Resident::new(files, Chunks::new(chunks, options.table_memory)),
             counters: take(&mut bpf, "counters")?.try_into().map_err(refused("a map"))?,
             counts,
             followed,
-            follows_some: take(&mut bpf, "follows_some")?.try_into().map_err(refused("a map"))?,
-            chunks: Chunks::new(chunks, options.table_memory),
-            loaded: FxHashMap::default(),
-            leaving: VecDeque::new(),
+            controls: take(&mut bpf, "controls")?.try_into().map_err(refused("a map"))?,
+            control: Control::default(),
             counting: options.counting,
             watches_maps,
             damaged: 0,
@@ -211,53 +198,6 @@ impl Programs {
 
     fn counter(&self, index: u32) -> u64 {
         self.counters.get(&index, 0).map_or(0, |values| values.iter().sum())
-    }
-
-    /// Loads the table of a file. Returns the state that the file is in then.
-    fn load_table(&mut self, number: u32, lent: Option<&Lent<'_>>) -> io::Result<u32> {
-        // Room is being made; who makes a table now would throw it away.
-        let (Some(lent), true) = (lent, self.leaving.is_empty()) else { return Ok(STATE_UNKNOWN) };
-        let Some(mut table) = loadable(lent) else { return Ok(STATE_NONE) };
-        let place = match self.chunks.put(&table.bytes)? {
-            Some(place) => place,
-            // It would not fit anywhere.
-            None if table.bytes.len() > CHUNK_BYTES as usize => return Ok(STATE_NONE),
-            None => {
-                self.evict();
-                return Ok(STATE_UNKNOWN);
-            }
-        };
-        let at = place.bytes.start as u32;
-        let file = &mut table.file;
-        (file.chunk, file.state) = (place.chunk, STATE_ASKED);
-        (file.rules_at, file.pages_at, file.rows_at) = (at, file.pages_at + at, file.rows_at + at);
-        // All else is there before the state says so.
-        self.files.set(number, *file, 0).map_err(io::Error::other)?;
-        file.state = STATE_READY;
-        self.files.set(number, *file, 0).map_err(io::Error::other)?;
-        self.loaded.insert(number, Loaded { place, file: *file });
-        Ok(STATE_READY)
-    }
-
-    /// Takes away the tables that were used least, half of the memory. They come back when they are wanted.
-    fn evict(&mut self) {
-        let mut numbers: Vec<(u32, u32)> = Vec::new();
-        for &number in self.loaded.keys() {
-            let used = self.files.get(&number, 0).map_or(0, |file| file.used);
-            numbers.push((used, number));
-        }
-        numbers.sort_unstable();
-        let goal = self.chunks.bytes() / 2;
-        let mut freed = 0;
-        for (_, number) in numbers {
-            if freed >= goal {
-                break;
-            }
-            let Some(Loaded { place, file }) = self.loaded.remove(&number) else { continue };
-            let _ = self.files.set(number, File { state: STATE_UNKNOWN, ..file }, 0);
-            freed += place.bytes.len();
-            self.leaving.push_back((Instant::now(), place));
-        }
     }
 }
 
@@ -288,10 +228,16 @@ impl Assistant for Programs {
     }
 
     fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
-        self.follows_some.set(0, 1, 0).map_err(io::Error::other)?;
+        self.control.follows_some = 1;
+        self.controls.set(0, self.control, 0).map_err(io::Error::other)?;
         let pid = u32::try_from(pid.as_raw_fd()).map_err(|_| io::ErrorKind::InvalidInput)?;
         // The key of a task's storage is a descriptor of its process.
         sys::update_u32(self.followed.as_fd(), pid, 1)
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        self.control.began = 1;
+        self.controls.set(0, self.control, 0).map_err(io::Error::other)
     }
 
     fn take(&mut self, into: &mut Messages) {
@@ -300,12 +246,7 @@ impl Assistant for Programs {
                 self.damaged += 1;
             }
         }
-        while let Some((since, _)) = self.leaving.front()
-            && since.elapsed() > GRACE
-            && let Some((_, place)) = self.leaving.pop_front()
-        {
-            self.chunks.give_back(place);
-        }
+        self.tables.give_back();
     }
 
     fn take_counts(&mut self, each: &mut dyn FnMut(Counted)) {
@@ -333,10 +274,7 @@ impl Assistant for Programs {
     }
 
     fn supply(&mut self, number: u32, lent: Option<Lent<'_>>) {
-        let state = self.load_table(number, lent.as_ref()).unwrap_or(STATE_NONE);
-        if state != STATE_READY {
-            let _ = self.files.set(number, File { state, ..File::default() }, 0);
-        }
+        self.tables.supply(number, lent.as_ref());
     }
 
     fn forget(&mut self, pid: u32) {
@@ -363,7 +301,8 @@ impl Assistant for Programs {
                 ("in the middle of an exec", why(WHY_EXEC)),
                 ("while the ring was full", self.counter(COUNTER_RING_FULL)),
             ],
-            table_bytes: self.chunks.bytes() as u64,
+            table_bytes: self.tables.bytes() as u64,
+            evicted: self.tables.evicted(),
             damaged: self.damaged,
         }
     }

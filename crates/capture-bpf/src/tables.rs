@@ -23,8 +23,8 @@ pub(crate) struct Loadable {
     pub file: File,
 }
 
-/// Makes the table of a file. `None` if it has none that would help.
-pub(crate) fn loadable(lent: &Lent<'_>) -> Option<Loadable> {
+/// Where a file's code is. `None`: in more places than can be told.
+pub(crate) fn segments(lent: &Lent<'_>) -> Option<[Segment; SEGMENTS as usize]> {
     let mut segments = [Segment::default(); SEGMENTS as usize];
     if lent.segments.is_empty() || lent.segments.len() > segments.len() {
         return None;
@@ -37,6 +37,12 @@ pub(crate) fn loadable(lent: &Lent<'_>) -> Option<Loadable> {
             delta: from.address.wrapping_sub(from.offset),
         };
     }
+    Some(segments)
+}
+
+/// Makes the table of a file. `None` if it has none that would help.
+pub(crate) fn loadable(lent: &Lent<'_>) -> Option<Loadable> {
+    let segments = segments(lent)?;
     let table = Table::of_all(lent.module).ok()?;
     let file = File { segments, ..File::default() };
     Some(with_known_kinds(&table, lent.module, file))

@@ -145,6 +145,16 @@ pub struct RuleCache {
     pub rules: [CachedRule; CACHED_RULES as usize],
 }
 
+/// What the recorder tells the programs while they run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Control {
+    /// Whether only followed processes are sampled.
+    pub follows_some: u32,
+    /// Whether samples count. Before, stacks are walked only to learn which tables are wanted.
+    pub began: u32,
+}
+
 /// What tells a file apart in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]

@@ -3,15 +3,8 @@
 mod setup;
 
 use plumb_capture_bpf::Options;
-use plumb_capture_perf::{Assistant, Recorded};
-use setup::{Folder, alone, command, load, record};
-
-#[test]
-fn two_recorders_load_the_programs_at_once() {
-    let Some(first) = load(Options::default()) else { return };
-    let second = load(Options { counting: false, ..Options::default() }).expect("the first could be loaded");
-    assert_eq!(first.handed_over().walked, second.handed_over().walked);
-}
+use plumb_capture_perf::Recorded;
+use setup::{Folder, alone, command, load, record, record_at};
 
 /// Nothing is missing, nearly all stacks are complete, and most were walked in the kernel.
 fn check(recorded: &Recorded) {
@@ -39,4 +32,21 @@ fn processes_of_a_millisecond_are_walked_too() {
     let Some(programs) = load(Options { counting: false, ..Options::default() }) else { return };
     let script = "i=0; while [ $i -lt 600 ]; do /usr/bin/dirname /a/b >/dev/null; i=$((i+1)); done";
     check(&record(programs, &command(&["sh", "-c", script]), None));
+}
+
+#[test]
+fn nothing_is_dropped_at_five_thousand_samples_a_second_on_each_processor() {
+    let _alone = alone();
+    for counting in [true, false] {
+        let Some(programs) = load(Options { counting, ..Options::default() }) else { return };
+        let folder = Folder::new("often");
+        let burn = folder.burn();
+        let script = format!("{burn} 1500 & {burn} 1500 & wait");
+        let options = plumb_capture_perf::Options { frequency_hz: 4999, ..Default::default() };
+        let recorded = record_at(programs, &command(&["sh", "-c", &script]), None, options);
+        let (statistics, samples) = (&recorded.statistics, recorded.profile.samples.len() as f64);
+        let wanted = recorded.target_cpu.expect("a command's time is known").total().as_secs_f64() * 4999.0;
+        assert_eq!((statistics.lost_samples, statistics.damaged_records), (0, 0));
+        assert!((0.97..1.03).contains(&(samples / wanted)), "{samples} of {wanted}");
+    }
 }

@@ -25,6 +25,8 @@ pub trait Assistant {
     fn wakes(&self) -> BorrowedFd<'_>;
     /// Keeps to this process, by its pidfd, with what it forks from now on, and to others that are told.
     fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()>;
+    /// From now on samples count. Before, it only says which files' code it wants, and no sample becomes a record.
+    fn begin(&mut self) -> io::Result<()>;
     /// Takes the messages that are there.
     fn take(&mut self, into: &mut Messages);
     /// Takes what was counted since the last time.
@@ -120,6 +122,8 @@ pub struct Counted {
 pub struct Lent<'a> {
     /// Its unwind information.
     pub module: &'a Module<Vec<u8>>,
+    /// Its build id, if it has one.
+    pub build_id: Option<Box<[u8]>>,
     /// What of the file is loaded as code.
     pub segments: Vec<CodeSegment>,
 }
@@ -146,6 +150,8 @@ pub struct HandedOver {
     pub reasons: Vec<(&'static str, u64)>,
     /// Memory that its tables take.
     pub table_bytes: u64,
+    /// Tables that had to make room for others.
+    pub evicted: u64,
     /// Messages that made no sense.
     pub damaged: u64,
 }
@@ -185,15 +191,33 @@ pub(crate) struct Assisted {
     /// The stacks that may be counted, by key, process and thread.
     stacks: FxHashMap<Key, Row>,
     counts_ns: u64,
+    /// How many files' code it wanted so far.
+    wants: u64,
 }
 
 impl Assisted {
     pub fn new(assistant: Box<dyn Assistant>) -> Self {
-        Self { assistant, messages: Messages::default(), stacks: FxHashMap::default(), counts_ns: 0 }
+        Self {
+            assistant,
+            messages: Messages::default(),
+            stacks: FxHashMap::default(),
+            counts_ns: 0,
+            wants: 0,
+        }
     }
 
     pub fn assistant(&self) -> &dyn Assistant {
         &*self.assistant
+    }
+
+    /// From now on samples count.
+    pub fn start(&mut self) -> io::Result<()> {
+        self.assistant.begin()
+    }
+
+    /// How many files' code it wanted so far: what it can't walk meanwhile is copied.
+    pub fn wants(&self) -> u64 {
+        self.wants
     }
 
     /// Takes what messages there are. Records that they depend on have to be looked for afterwards.
@@ -256,7 +280,7 @@ pub(crate) struct Between<'a> {
 impl Between<'_> {
     /// Hands out all that are no newer than `until_ns`.
     pub fn hand_out(&mut self, ingest: &mut Ingest, event: EventId, until_ns: u64) {
-        let Assisted { assistant, messages, stacks, .. } = &mut *self.assisted;
+        let Assisted { assistant, messages, stacks, wants, .. } = &mut *self.assisted;
         while let Some(message) = messages.list.get(self.next).filter(|message| message.time_ns() <= until_ns)
         {
             self.next += 1;
@@ -272,6 +296,7 @@ impl Between<'_> {
                     }
                 }
                 Message::Want { pid, address, file, .. } => {
+                    *wants += 1;
                     assistant.supply(*file, ingest.lend(*pid, *address));
                 }
             }

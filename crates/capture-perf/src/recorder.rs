@@ -28,6 +28,9 @@ use crate::sys::signals::{self, Signals};
 use crate::sys::usage::{CpuTime, monotonic_ns, own_cpu_time, raise_file_limit};
 use crate::target::{End, Launch, Options, Target};
 
+/// Before a recording of what runs already, what walks stacks in the kernel gets the tables that it wants: until it has
+/// wanted none for the first of these times, and no longer than the second.
+const WARM_UP: (Duration, Duration) = (Duration::from_millis(30), Duration::from_secs(1));
 /// A ring holds at least this many samples, so that the recorder may sleep a while.
 const SAMPLES_IN_RING: usize = 64;
 
@@ -52,6 +55,8 @@ pub struct Recorder {
     event: EventId,
     account: Account,
     began: Began,
+    /// What was wanted when it was looked at the growth of copies.
+    wants: [u64; 2],
 }
 
 /// When a recording began.
@@ -165,11 +170,46 @@ impl Recorder {
             event,
             account,
             began,
+            wants: [0; 2],
         };
+        recorder.begin(target)?;
         if let (Some(held), Target::Command(launch)) = (held, target) {
             recorder.child = Some(release(held, launch)?);
         }
         Ok(recorder)
+    }
+
+    /// Has samples count from now on.
+    fn begin(&mut self, target: &Target) -> Result<(), Error> {
+        if self.assisted.is_none() {
+            return Ok(());
+        }
+        if !matches!(target, Target::Command(_)) {
+            self.warm_up()?;
+            self.account = Account::open(self.events.attachment(), target, &self.pids);
+            (self.began.monotonic_ns, self.began.unix_ns) = (monotonic_ns(), unix_ns());
+        }
+        match &mut self.assisted {
+            Some(assisted) => assisted.start().map_err(Error::system("starting what walks stacks")),
+            None => Ok(()),
+        }
+    }
+
+    /// Supplies tables until nothing that runs wants any, so that the first samples need not be copied.
+    fn warm_up(&mut self) -> Result<(), Error> {
+        let begin = Instant::now();
+        let (mut wants, mut last) = (0, begin);
+        while last.elapsed() < WARM_UP.0 && begin.elapsed() < WARM_UP.1 {
+            let files: Vec<_> = self.assisted.iter().map(|assisted| assisted.assistant().wakes()).collect();
+            let left = WARM_UP.0.saturating_sub(last.elapsed()).as_millis() as i32 + 1;
+            signals::poll(&files, left).map_err(Error::system("waiting for messages"))?;
+            self.read(monotonic_ns());
+            let now = self.assisted.as_ref().map_or(0, Assisted::wants);
+            if now != wants {
+                (wants, last) = (now, Instant::now());
+            }
+        }
+        Ok(())
     }
 
     /// What is recorded, and where that is less than what was asked for.
@@ -331,6 +371,13 @@ impl Recorder {
 
     fn grow(&mut self) {
         let statistics = self.ingest.statistics();
+        // What is copied only until its table is there is no reason to copy more of everything from then on.
+        let wants = self.assisted.as_ref().map_or(0, Assisted::wants);
+        if self.wants != [wants; 2] {
+            self.wants = [self.wants[1], wants];
+            self.growth.grown(self.growth.bytes(), statistics.samples, statistics.beyond_copy);
+            return;
+        }
         let Some(bytes) = self.growth.wanted(statistics.samples, statistics.beyond_copy) else { return };
         if self.events.grow(bytes).is_err() {
             // Out of descriptors, say: what is there goes on, and isn't asked to grow again.

@@ -11,7 +11,7 @@ use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile
 use plumb_unwind::{Avma, CodeMap, Located, Module, Section, Sections, Svma};
 
 use super::walked::segments_of;
-use crate::assist::CodeSegment;
+use crate::assist::Lent;
 
 type Unwind = Module<Vec<u8>>;
 
@@ -68,8 +68,9 @@ impl Code {
     }
 
     /// The vdso's unwind information, and where its code is.
-    pub(super) fn vdso_parts(&self) -> Option<(&Unwind, Vec<CodeSegment>)> {
-        self.vdso().map(|vdso| (&vdso.module, segments_of(&vdso.elf)))
+    pub(super) fn vdso_parts(&self) -> Option<Lent<'_>> {
+        let Vdso { elf, module } = self.vdso()?;
+        Some(Lent { module, build_id: elf.build_id.clone(), segments: segments_of(elf) })
     }
 
     /// Asks a file's headers.

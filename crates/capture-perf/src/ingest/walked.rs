@@ -1,7 +1,7 @@
 //! Samples whose stacks were walked in the kernel, and what it needs to do so.
 
 use linux_perf_event_reader::constants::PERF_CONTEXT_MAX;
-use plumb_process::{Backing, FileId};
+use plumb_process::Backing;
 use plumb_profile::{Cut, EventId, Found, Sample};
 
 use super::user::Ending;
@@ -129,17 +129,15 @@ impl Ingest {
 impl super::code::Code {
     /// The unwind information of a file, and where its code is.
     fn lend(&self, backing: Backing) -> Option<Lent<'_>> {
-        let (module, segments) = match backing {
-            Backing::Anonymous => return None,
-            Backing::Vdso => self.vdso_parts()?,
-            Backing::File(id) => self.file_parts(id)?,
-        };
-        Some(Lent { module, segments })
-    }
-
-    fn file_parts(&self, id: FileId) -> Option<(&plumb_unwind::Module<Vec<u8>>, Vec<CodeSegment>)> {
-        let segments = self.with_elf(id, segments_of)?;
-        Some((self.module(id)?, segments))
+        match backing {
+            Backing::Anonymous => None,
+            Backing::Vdso => self.vdso_parts(),
+            Backing::File(id) => {
+                let (build_id, segments) =
+                    self.with_elf(id, |elf| (elf.build_id.clone(), segments_of(elf)))?;
+                Some(Lent { module: self.module(id)?, build_id, segments })
+            }
+        }
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn assistant(
 
 /// What was walked in the kernel and what was not, in one line.
 pub(super) fn line(handed_over: &HandedOver) -> String {
-    let HandedOver { walked, reasons, table_bytes, damaged, .. } = handed_over;
+    let HandedOver { walked, reasons, table_bytes, evicted, damaged, .. } = handed_over;
     let others: u64 = reasons.iter().map(|(_, samples)| samples).sum();
     let all = (walked + others).max(1) as f64;
     let share = |samples: u64| samples as f64 / all * 100.0;
@@ -54,5 +54,9 @@ pub(super) fn line(handed_over: &HandedOver) -> String {
     if *damaged > 0 {
         text += &format!("; {damaged} damaged messages");
     }
-    text + &format!("; tables {} MiB", table_bytes >> 20)
+    text += &format!("; tables {} MiB", table_bytes >> 20);
+    if *evicted > 0 {
+        text += &format!(", {evicted} had to make room for others (--max-table-memory)");
+    }
+    text
 }

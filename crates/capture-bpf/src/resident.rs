@@ -1,0 +1,149 @@
+//! The tables that are loaded: which file has which, and which go when there is no more room.
+//!
+//! A program may be reading a table when it is taken away, so its memory is given to no other for a while.
+//!
+//! Not here: what is in a table, the memory itself.
+
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use aya::maps::{Array, MapData};
+use plumb_capture_perf::Lent;
+use rustc_hash::FxHashMap;
+
+use crate::chunks::{Chunks, Place};
+use crate::tables::{self, loadable};
+use crate::wire::{File, STATE_ASKED, STATE_NONE, STATE_READY, STATE_UNKNOWN};
+
+/// How long after it was taken away nobody can be reading a table any more: a walk takes microseconds.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The tables that are loaded.
+pub(crate) struct Resident {
+    /// What the programs know of files, by number.
+    files: Array<MapData, File>,
+    chunks: Chunks,
+    /// Tables that are loaded, by the number of their file.
+    loaded: FxHashMap<u32, Loaded>,
+    /// What was taken away, and when.
+    leaving: VecDeque<(Instant, Place)>,
+    /// How many tables were taken away.
+    evicted: u64,
+}
+
+/// A table of a file.
+#[derive(Clone)]
+struct Loaded {
+    /// Where it is; files with the same code share it.
+    place: Rc<Place>,
+    file: File,
+    build_id: Option<Box<[u8]>>,
+}
+
+impl Resident {
+    /// None yet.
+    pub fn new(files: Array<MapData, File>, chunks: Chunks) -> Self {
+        Self { files, chunks, loaded: FxHashMap::default(), leaving: VecDeque::new(), evicted: 0 }
+    }
+
+    /// Bytes that tables' memory takes.
+    pub fn bytes(&self) -> usize {
+        self.chunks.bytes()
+    }
+
+    /// How many tables were taken away to make room for others.
+    pub fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// Gives the programs the table of a file, or says that there is none.
+    pub fn supply(&mut self, number: u32, lent: Option<&Lent<'_>>) {
+        let state = self.load(number, lent).unwrap_or(STATE_NONE);
+        if state != STATE_READY {
+            let _ = self.files.set(number, File { state, ..File::default() }, 0);
+        }
+    }
+
+    /// Makes memory free that nobody can be reading any more.
+    pub fn give_back(&mut self) {
+        while let Some((since, _)) = self.leaving.front()
+            && since.elapsed() > GRACE
+            && let Some((_, place)) = self.leaving.pop_front()
+        {
+            self.chunks.give_back(place);
+        }
+    }
+
+    /// Loads the table of a file. Returns the state that the file is in then.
+    fn load(&mut self, number: u32, lent: Option<&Lent<'_>>) -> io::Result<u32> {
+        // Room is being made; who makes a table now would throw it away.
+        let (Some(lent), true) = (lent, self.leaving.is_empty()) else { return Ok(STATE_UNKNOWN) };
+        if let Some(same) = self.same_table(lent) {
+            self.show(number, same)?;
+            return Ok(STATE_READY);
+        }
+        let Some(table) = loadable(lent) else { return Ok(STATE_NONE) };
+        let place = match self.chunks.put(&table.bytes)? {
+            Some(place) => place,
+            // It would not fit anywhere.
+            None if table.bytes.len() > self.chunks.largest() => return Ok(STATE_NONE),
+            None => {
+                self.evict();
+                return Ok(STATE_UNKNOWN);
+            }
+        };
+        let (at, mut file) = (place.bytes.start as u32, table.file);
+        file.chunk = place.chunk;
+        (file.rules_at, file.pages_at, file.rows_at) = (at, file.pages_at + at, file.rows_at + at);
+        self.show(number, Loaded { place: Rc::new(place), file, build_id: lent.build_id.clone() })?;
+        Ok(STATE_READY)
+    }
+
+    /// A table that is loaded already, of a file with the same build id and the same code in the same places: in
+    /// another container, say.
+    fn same_table(&self, lent: &Lent<'_>) -> Option<Loaded> {
+        let build_id = lent.build_id.as_ref()?;
+        let segments = tables::segments(lent)?;
+        let mut all = self.loaded.values();
+        let is_same =
+            |one: &&Loaded| one.build_id.as_ref() == Some(build_id) && one.file.segments == segments;
+        all.find(is_same).cloned()
+    }
+
+    /// Tells the programs of a file's table.
+    fn show(&mut self, number: u32, loaded: Loaded) -> io::Result<()> {
+        // All else is there before the state says so.
+        for state in [STATE_ASKED, STATE_READY] {
+            self.files.set(number, File { state, ..loaded.file }, 0).map_err(io::Error::other)?;
+        }
+        self.loaded.insert(number, loaded);
+        Ok(())
+    }
+
+    /// Takes away the tables that were used least, half of the memory. They come back when they are wanted.
+    fn evict(&mut self) {
+        let mut numbers: Vec<(u32, u32)> = Vec::new();
+        for &number in self.loaded.keys() {
+            let used = self.files.get(&number, 0).map_or(0, |file| file.used);
+            numbers.push((used, number));
+        }
+        numbers.sort_unstable();
+        let goal = self.chunks.room() / 2;
+        let mut freed = 0;
+        for (_, number) in numbers {
+            if freed >= goal {
+                break;
+            }
+            let Some(Loaded { place, file, .. }) = self.loaded.remove(&number) else { continue };
+            let _ = self.files.set(number, File { state: STATE_UNKNOWN, ..file }, 0);
+            // Unless another file has the same one.
+            if let Ok(place) = Rc::try_unwrap(place) {
+                freed += place.bytes.len();
+                self.leaving.push_back((Instant::now(), place));
+                self.evicted += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Tables stay within the memory that they may take, and a table that had to go comes back.
+
+mod setup;
+
+use plumb_capture_bpf::Options;
+use setup::{Folder, alone, command, is_complete, load, record};
+
+#[test]
+fn tables_make_room_for_others() {
+    let _alone = alone();
+    let table_memory = 192 << 10;
+    let Some(programs) = load(Options { table_memory, ..Options::default() }) else { return };
+    let folder = Folder::new("eviction");
+    let names = ["one", "two", "three", "four"];
+    let burn = names.iter().enumerate().map(|(seed, name)| {
+        let seed = format!("-DSEED={seed}");
+        format!("{} 300", folder.compile("many.c", name, &["-static", &seed]))
+    });
+    let round = burn.collect::<Vec<_>>().join("; ");
+    // What has gone is given to others only a second later: by the last rounds everything has been in and out.
+    let script = format!("for round in 1 2 3 4; do {round}; done");
+    let recorded = record(programs, &command(&["sh", "-c", &script]), None);
+
+    let handed_over = recorded.handed_over.as_ref().expect("there was something to hand over");
+    let samples = recorded.profile.samples.len() as u64;
+    println!("{handed_over:?} of {samples}");
+    assert!(handed_over.evicted >= 4, "{handed_over:?}");
+    assert_eq!(handed_over.table_bytes, 8 << 20, "one piece, as the smallest there is");
+    let wanted = recorded.target_cpu.expect("a command's time is known").total().as_secs_f64() * 999.0;
+    assert!((0.95..1.05).contains(&(samples as f64 / wanted)), "{samples} of {wanted}");
+    assert_eq!(recorded.statistics.lost_samples, 0);
+    let complete = recorded.profile.samples.iter().filter(|sample| is_complete(&recorded.profile, sample));
+    assert!(complete.count() * 100 >= samples as usize * 99, "{:?}", recorded.statistics);
+    // While room is made stacks are copied. Each of the four had its turn, or it would be less than a quarter.
+    assert!(handed_over.walked * 100 >= samples * 25, "{handed_over:?}");
+}

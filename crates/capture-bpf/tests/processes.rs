@@ -1,0 +1,89 @@
+//! Who a sample belongs to: processes that live for a millisecond, and processes that ran before.
+
+mod setup;
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use plumb_capture_bpf::Options;
+use plumb_capture_perf::{Recorded, Target};
+use plumb_profile::{Begin, End, Profile, Sample};
+use setup::{Folder, alone, command, load, record, user_frames};
+
+fn executable(profile: &Profile, sample: &Sample) -> String {
+    let process = &profile.processes[profile.threads[sample.thread].process];
+    profile.strings.get(process.exe).to_owned()
+}
+
+/// Every life of the program at `path` is there, and what ran in its file and what it ran are the same samples.
+fn check(recorded: &Recorded, path: &str, shell: &str, count: usize) {
+    let profile = &recorded.profile;
+    let of_program =
+        |life: &&plumb_profile::Life| profile.strings.get(life.exe) == path && life.begin == Begin::Exec;
+    let lives: Vec<_> = profile.lives.rows().iter().filter(of_program).collect();
+    assert_eq!(lives.len(), count);
+    assert!(lives.iter().all(|life| life.end == End::Exit && life.start_ns < life.end_ns));
+    let (mut own, mut elsewhere) = (0, Vec::new());
+    for sample in profile.samples.iter() {
+        let frames = user_frames(profile, &sample);
+        let runs = executable(profile, &sample);
+        let is_in = |file: &str| frames.iter().any(|(path, _)| path == file);
+        own += usize::from(runs == path);
+        // The program's code runs in the program's process, and the shell's never does.
+        if is_in(path) && runs != path || is_in(shell) && runs == path {
+            elsewhere.push((runs, frames));
+        }
+    }
+    println!("{own} of {} samples, {:?}", profile.samples.len(), recorded.handed_over);
+    assert!(elsewhere.is_empty(), "{} elsewhere: {:x?}", elsewhere.len(), elsewhere.first());
+    assert!(own * 4 >= count, "each takes some 0.3 ms or more, most of it its own: {own}");
+}
+
+#[test]
+fn every_dirname_is_dirnames() {
+    let _alone = alone();
+    let folder = Folder::new("processes");
+    // Copies of their own: nobody has seen these files before, and nothing else runs them.
+    let copy = |name: &str, from: &str| {
+        let to = folder.path(name);
+        std::fs::copy(from, &to).expect("it can be copied");
+        to
+    };
+    let (shell, dirname) = (copy("testsh", "/bin/sh"), copy("testdirname", "/usr/bin/dirname"));
+    for counting in [true, false] {
+        let Some(programs) = load(Options { counting, ..Options::default() }) else { return };
+        let script = format!("i=0; while [ $i -lt 800 ]; do {dirname} /a/b >/dev/null; i=$((i+1)); done");
+        let recorded = record(programs, &command(&[&shell, "-c", &script]), None);
+        assert_eq!(recorded.statistics.lost_samples, 0);
+        check(&recorded, &dirname, &shell, 800);
+    }
+}
+
+#[test]
+fn only_the_processes_that_were_named_are_sampled_with_their_children() {
+    let _alone = alone();
+    let Some(programs) = load(Options::default()) else { return };
+    let folder = Folder::new("named");
+    let burn = folder.burn();
+    let other = folder.path("other");
+    std::fs::copy(&burn, &other).expect("it can be copied");
+    let start = |program: &str, arguments: [&str; 2]| {
+        Command::new(program).args(arguments).stdout(Stdio::null()).spawn().expect("it starts")
+    };
+    // One burns in children that it forks one after the other, the other by itself.
+    let mut named = start(&burn, ["1500", "30"]);
+    let mut bystander = start(&other, ["60000", "0"]);
+    let recorded = record(programs, &Target::Processes(vec![named.id()]), Some(Duration::from_secs(30)));
+    bystander.kill().expect("it runs");
+    bystander.wait().expect("it was killed");
+    named.wait().expect("it has ended");
+
+    let profile = &recorded.profile;
+    let handed_over = recorded.handed_over.as_ref().expect("there was something to hand over");
+    assert!(profile.samples.iter().all(|sample| executable(profile, &sample) == burn));
+    assert!(handed_over.others > 100, "the other was left alone: {handed_over:?}");
+    let used = recorded.target_cpu.expect("it is accounted").total().as_secs_f64() * 999.0;
+    let samples = profile.samples.len() as f64;
+    assert!((0.95..1.05).contains(&(samples / used)), "{samples} of {used}");
+    assert!(handed_over.walked as f64 >= samples * 0.9, "{handed_over:?} of {samples}");
+}
