@@ -1,5 +1,6 @@
 //! plumb's own unwinder: called as the recorder calls it, and for the places of return addresses alone.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use plumb_unwind::table::Table;
@@ -16,13 +17,19 @@ use crate::image::{self, Image};
 struct Code {
     mappings: Vec<Mapping>,
     modules: Vec<Rc<Module<Vec<u8>>>>,
+    /// The mapping that was found last.
+    last: Cell<usize>,
 }
 
 impl CodeMap for Code {
     type Bytes = Vec<u8>;
 
     fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
-        let index = self.mappings.partition_point(|mapping| mapping.range.end <= pc.0);
+        let is_there = |mapping: &Mapping| mapping.range.contains(&pc.0);
+        if !self.mappings.get(self.last.get()).is_some_and(is_there) {
+            self.last.set(self.mappings.partition_point(|mapping| mapping.range.end <= pc.0));
+        }
+        let index = self.last.get();
         match (self.mappings.get(index), self.modules.get(index)) {
             (Some(mapping), Some(module)) if mapping.range.start <= pc.0 => {
                 Located::Module { module, bias: mapping.bias }
@@ -90,7 +97,7 @@ impl Process {
             let same = images[..index].iter().position(|other| Rc::ptr_eq(image, other));
             modules.push(same.map_or_else(|| Rc::new(module(image)), |same| modules[same].clone()));
         }
-        let code = Code { mappings: corpus.mappings.clone(), modules };
+        let code = Code { mappings: corpus.mappings.clone(), modules, last: Cell::new(0) };
         Process { code, cache: Cache::default() }
     }
 }

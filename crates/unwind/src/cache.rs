@@ -134,12 +134,7 @@ impl Cache {
         self.blocks = [0; BLOCKS / 64];
     }
 
-    #[inline]
-    pub(crate) fn get(&self, key: Key) -> Option<Rule> {
-        self.packed(key)?.rule(&self.list)
-    }
-
-    /// The same as the tables have it.
+    /// What is known of an address, if that is in its place.
     #[inline]
     pub(crate) fn packed(&self, key: Key) -> Option<Packed> {
         let table = if key.is_return { &self.callers } else { &self.leaves };
@@ -151,10 +146,17 @@ impl Cache {
         self.list.get(usize::try_from(bits.checked_sub(OFFSETS)?).ok()?).copied()
     }
 
-    /// What [`Cache::get`] did not find because it was out of place.
-    pub(crate) fn recall(&mut self, key: Key) -> Option<Rule> {
+    /// What [`Cache::packed`] did not find because it was out of place.
+    #[inline]
+    pub(crate) fn recall(&mut self, key: Key) -> Option<Packed> {
         let table = if key.is_return { &mut self.callers } else { &mut self.leaves };
-        table.recall(key.pc.0)?.rule(&self.list)
+        table.recall(key.pc.0)
+    }
+
+    /// The rule that a packed one stands for.
+    #[inline]
+    pub(crate) fn unpack(&self, packed: Packed) -> Option<Rule> {
+        packed.rule(&self.list)
     }
 
     /// The table of return addresses.
@@ -174,10 +176,22 @@ impl Cache {
         self.odd.get(usize::try_from(rule.value).ok()?)
     }
 
-    pub(crate) fn insert(&mut self, key: Key, rule: Rule) {
-        let Some(packed) = Packed::usual(rule).or_else(|| self.enlist(rule)) else { return };
+    /// Whether a rule can be remembered without another one being moved or forgotten.
+    #[inline]
+    pub(crate) fn has_place(&self, key: Key) -> bool {
+        let table = if key.is_return { &self.callers } else { &self.leaves };
+        self.list.len() < direct::MAX_LISTED && self.odd.len() < MAX_ODD && table.has_place(key.pc.0)
+    }
+
+    /// Remembers a rule. `None` if there is no room for it.
+    #[inline]
+    pub(crate) fn insert(&mut self, key: Key, rule: Rule) -> Option<Packed> {
+        let packed = match Packed::usual(rule) {
+            Some(packed) => packed,
+            None => self.enlist(rule)?,
+        };
         let table = if key.is_return { &mut self.callers } else { &mut self.leaves };
-        if !self.is_fixed && table.is_crowded() {
+        if table.is_crowded() && !self.is_fixed {
             table.grow();
         }
         table.insert(key.pc.0, packed);
@@ -185,9 +199,11 @@ impl Cache {
         if let Some(word) = self.blocks.get_mut(word) {
             *word |= bit;
         }
+        Some(packed)
     }
 
     /// Puts a rule on the list, unless it is there already. `None` if the list is full for good.
+    #[inline(never)]
     fn enlist(&mut self, rule: Rule) -> Option<Packed> {
         if self.recent.is_empty() {
             self.recent = [0; RECENT].into();

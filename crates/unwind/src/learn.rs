@@ -2,15 +2,19 @@
 
 use crate::address::Svma;
 use crate::architecture::Architecture;
-use crate::cache::{Cache, Key};
+use crate::cache::{Cache, Key, Packed};
 use crate::code::{CodeMap, Located};
 use crate::module::Module;
 use crate::rule::{Kind, Rule};
 use crate::walk::End;
 
-/// The rule for an address that is not in the cache; it is from now on.
-#[inline(never)]
-pub(crate) fn learn<A: Architecture, C: CodeMap>(code: &C, cache: &mut Cache, key: Key) -> Result<Rule, End> {
+/// The rule for an address that is not in the cache, and what it is there from now on; `None` if there is no room.
+#[inline]
+pub(crate) fn learn<A: Architecture, C: CodeMap>(
+    code: &C,
+    cache: &mut Cache,
+    key: Key,
+) -> Result<(Rule, Option<Packed>), End> {
     let lookup = key.pc.offset(-i64::from(key.is_return));
     let rule = match code.locate(lookup) {
         Located::Unmapped => return Err(End::NotMapped),
@@ -26,8 +30,8 @@ pub(crate) fn learn<A: Architecture, C: CodeMap>(code: &C, cache: &mut Cache, ke
             }
         }
     };
-    cache.insert(key, rule);
-    Ok(rule)
+    let packed = cache.insert(key, rule);
+    Ok((rule, packed))
 }
 
 /// The rule for an address that takes a full row to tell.

@@ -162,10 +162,11 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             return self.by_row(pc, is_return);
         }
         let key = Key { pc, is_return };
-        let rule = match self.cache.get(key).or_else(|| self.cache.recall(key)) {
+        let known = self.cache.packed(key).or_else(|| self.cache.recall(key));
+        let rule = match known.and_then(|packed| self.cache.unpack(packed)) {
             Some(rule) => rule,
             None => match learn::<A, C>(self.code, self.cache, key) {
-                Ok(rule) => rule,
+                Ok((rule, _)) => rule,
                 Err(End::NotMapped) => return self.not_mapped(is_return),
                 Err(end) => return Err(end),
             },

@@ -60,19 +60,19 @@ pub(crate) struct Packed {
 impl Packed {
     /// A rule that needs no list: the CFA is so many words above the stack pointer, the return address just below it,
     /// and two that are frequent. `None` for all others, and where a number is too large.
+    #[inline]
     pub(crate) fn usual(rule: Rule) -> Option<Packed> {
-        if rule == Rule::only(Kind::Root) {
-            return Some(Packed { bits: ROOT, fp: 0 });
+        if rule.kind != Kind::Sp {
+            return match rule.kind {
+                Kind::Fp if rule == FRAMED_RULE => Some(Packed { bits: FRAMED, fp: 2 }),
+                Kind::Root if rule == Rule::only(Kind::Root) => Some(Packed { bits: ROOT, fp: 0 }),
+                _ => None,
+            };
         }
-        if rule == FRAMED_RULE {
-            return Some(Packed { bits: FRAMED, fp: 2 });
-        }
-        if rule.kind != Kind::Sp || rule.ra != -1 || rule.value % 8 != 0 {
-            return None;
-        }
-        let bits = u64::try_from(rule.value / 8).ok().filter(|words| (1..OFFSETS).contains(words))?;
+        // Words and a remainder that makes the number too large, like a sign.
+        let bits = u64::from((rule.value as u32).rotate_right(3));
         let fp = u8::try_from(-i32::from(rule.fp)).ok()?;
-        Some(Packed { bits, fp })
+        (rule.ra == -1 && (1..OFFSETS).contains(&bits)).then_some(Packed { bits, fp })
     }
 
     /// The rule at `position` in the list.
@@ -170,6 +170,7 @@ impl Direct {
 
     /// What is known of an address that [`Direct::get`] did not find, because another one took its place. Now it is
     /// the other one that is out of place.
+    #[inline]
     pub(crate) fn recall(&mut self, pc: u64) -> Option<Packed> {
         let place = self.place(pc);
         let other = self.other(place)?;
@@ -177,24 +178,31 @@ impl Direct {
         if bits >= ABSENT {
             return None;
         }
+        self.exchange(place, other);
+        Some(Packed { bits, fp: self.fps.get(place).copied().unwrap_or(0) })
+    }
+
+    #[inline(never)]
+    fn exchange(&mut self, place: usize, other: usize) {
         self.entries.swap(place, other);
         self.fps.swap(place, other);
         self.touch(place);
         self.touch(other);
-        Some(Packed { bits, fp: self.fps.get(place).copied().unwrap_or(0) })
+    }
+
+    /// Whether a rule can be remembered without moving another one.
+    #[inline]
+    pub(crate) fn has_place(&self, pc: u64) -> bool {
+        let place = self.place(pc);
+        !self.is_crowded() && self.entries.get(place).is_some_and(|&entry| is_empty(place, entry))
     }
 
     /// Remembers a rule. What was in its place is moved to the other one, and what was there is forgotten.
+    #[inline]
     pub(crate) fn insert(&mut self, pc: u64, rule: Packed) {
         let place = self.place(pc);
-        let Some(&old) = self.entries.get(place) else { return };
-        if !is_empty(place, old) && old ^ pc > ABSENT {
-            self.pushed_out = self.pushed_out.saturating_add(1);
-            if let Some(other) = self.other(place) {
-                self.entries.swap(place, other);
-                self.fps.swap(place, other);
-                self.touch(other);
-            }
+        if self.entries.get(place).is_some_and(|&old| !is_empty(place, old) && old ^ pc > ABSENT) {
+            self.push_out(place);
         }
         if let (Some(entry), Some(fp)) = (self.entries.get_mut(place), self.fps.get_mut(place)) {
             (*entry, *fp) = (pc ^ rule.bits, rule.fp);
@@ -202,7 +210,18 @@ impl Direct {
         }
     }
 
+    #[inline(never)]
+    fn push_out(&mut self, place: usize) {
+        self.pushed_out = self.pushed_out.saturating_add(1);
+        if let Some(other) = self.other(place) {
+            self.entries.swap(place, other);
+            self.fps.swap(place, other);
+            self.touch(other);
+        }
+    }
+
     /// Something is written to `place`.
+    #[inline]
     fn touch(&mut self, place: usize) {
         if self.touched.len() <= MANY {
             self.touched.push(place as u32);
@@ -210,6 +229,7 @@ impl Direct {
     }
 
     /// Whether rules begin to push out each other, and a larger table would help.
+    #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
         let most = MAX_PUSHED_OUT[usize::from(self.entries.len() > FIRST_PLACES)];
         self.entries.len() < FIRST_PLACES || self.pushed_out >= most && self.entries.len() < 1 << LAST_BITS

@@ -5,7 +5,7 @@
 
 use super::{Place, UNROLLED};
 use crate::address::Avma;
-use crate::cache::{Cache, FRAMED, Key, OFFSETS, ROOT};
+use crate::cache::{Cache, FRAMED, Key, OFFSETS, Packed, ROOT};
 use crate::code::CodeMap;
 use crate::learn::learn;
 use crate::memory::{Memory, Window};
@@ -174,13 +174,19 @@ impl Course {
             self.used -= 1;
             return Some(Verdict::End(End::Root));
         }
-        (self.fp, self.seen) = (self.saved(cache, window, slots), self.used);
-        if !is_learnt(code, cache, key) {
-            return Some(Verdict::Stuck);
+        // The frames passed may be moved from their places.
+        let is_safe = cache.has_place(key);
+        if !is_safe {
+            (self.fp, self.seen) = (self.saved(cache, window, slots), self.used);
         }
-        let table = if key.is_return { cache.callers() } else { cache.leaves() };
-        self.place.bits = table.bits(key.pc.0);
-        None
+        if let Some(packed) = learnt(code, cache, key) {
+            self.place.bits = packed.bits;
+            return None;
+        }
+        if is_safe {
+            (self.fp, self.seen) = (self.saved(cache, window, slots), self.used);
+        }
+        Some(Verdict::Stuck)
     }
 }
 
@@ -218,13 +224,13 @@ fn follow_offsets<const N: usize>(
     UNROLLED * slots.len()
 }
 
-/// Has the cache learn a rule. False if there is none to learn, or no room.
+/// Has the cache learn a rule. `None` if there is none to learn, or no room.
 #[inline(never)]
-pub(super) fn is_learnt<C: CodeMap>(code: &C, cache: &mut Cache, key: Key) -> bool {
-    let is_user = key.pc.0 >> 63 == 0;
-    is_user
-        && (cache.recall(key).is_some() || learn::<X86_64, C>(code, cache, key).is_ok())
-        && cache.packed(key).is_some()
+pub(super) fn learnt<C: CodeMap>(code: &C, cache: &mut Cache, key: Key) -> Option<Packed> {
+    if key.pc.0 >> 63 != 0 {
+        return None;
+    }
+    cache.recall(key).or_else(|| learn::<X86_64, C>(code, cache, key).ok()?.1)
 }
 
 /// Where a frame pointer is that was saved so many words below the CFA, whose return address is in `slot`.

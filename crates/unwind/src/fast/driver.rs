@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::course::{Course, FramePointer, Verdict, is_learnt};
+use super::course::{Course, FramePointer, Verdict, learnt};
 use super::{LARGE, MIDDLE, SMALL, Trail, UNROLLED};
 use crate::address::Avma;
 use crate::cache::Key;
@@ -98,10 +98,8 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
     fn by_words(&mut self, slots: &mut [u32], used: &mut usize) -> Verdict {
         let walker = &mut *self.walker;
         let key = Key { pc: Avma(self.pc), is_return: self.is_return };
-        if walker.cache.packed(key).is_none() && !is_learnt(walker.code, walker.cache, key) {
-            return Verdict::Stuck;
-        }
-        let Some(packed) = walker.cache.packed(key) else { return Verdict::Stuck };
+        let known = walker.cache.packed(key).or_else(|| learnt(walker.code, walker.cache, key));
+        let Some(packed) = known else { return Verdict::Stuck };
         let fp = match walker.saved_fp {
             Some(at) => FramePointer::Saved(at),
             None => walker.registers.get(FP).map_or(FramePointer::Unknown, FramePointer::Value),
