@@ -4,7 +4,8 @@
     bench/unwind/tables.py [FILE...]
 
 Without files: libLLVM-19, cc1plus, python3.11, libc, those that are there. Instructions are counted by callgrind, as the
-difference of making a table once and twice. Needs valgrind."""
+difference of making a table once and twice. Times, which depend on what else the machine does, are the best and the
+median of 25; the load is written below. Needs valgrind."""
 import os
 import re
 import subprocess
@@ -30,16 +31,23 @@ def run(*arguments):
     return int(re.search(r"Collected : (\d+)", counted.stderr)[1]), {key: int(value) for key, value in numbers.items()}
 
 
+def times(*arguments):
+    timed = subprocess.run([TOOL, *arguments], capture_output=True, text=True, check=True).stderr
+    return " / ".join(re.search(rf"{which} ([0-9.]+)", timed)[1] for which in ("best", "median"))
+
+
 def main():
     subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "plumb-unwind", "--example", "build_table"], cwd=ROOT, check=True)
-    print("| file | .eh_frame, bytes | rows by length | bytes | instructions a byte of .eh_frame | rows of calls | bytes | instructions a byte |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| file | .eh_frame, bytes | rows by length | bytes | instructions a byte of .eh_frame | ms, best / median | rows of calls | bytes | instructions a byte | ms, best / median |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for file in sys.argv[1:] or usual():
         cells = []
         for content in ("length", "calls"):
             (once, numbers), (twice, _) = run(file, "1", content), run(file, "2", content)
-            cells += [f"{numbers['rows']:,}", f"{numbers['bytes']:,}", f"{(twice - once) / numbers['eh_frame']:.1f}"]
-        print(f"| {Path(file).name} | {numbers['eh_frame']:,} | {' | '.join(cells)} |")
+            cells += [f"{numbers['rows']:,}", f"{numbers['bytes']:,}", f"{(twice - once) / numbers['eh_frame']:.1f}",
+                      times(file, "25", content)]
+        print(f"| {Path(file).name} | {numbers['eh_frame']:,} | {' | '.join(cells)} |", flush=True)
+    print(f"\nLoad, of {os.cpu_count()} processors, at the end: {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

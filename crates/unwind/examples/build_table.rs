@@ -32,15 +32,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => Table::by_length(&module),
         }
     };
-    let mut best = Duration::MAX;
+    let mut taken = Vec::new();
     for _ in 0..times.parse::<u32>()? {
         let start = Instant::now();
         let table = black_box(build()?);
-        best = best.min(start.elapsed());
+        taken.push(start.elapsed());
         drop(table);
     }
     let table = build()?;
     println!("eh_frame {frames} rows {} rules {} bytes {}", table.rows(), table.rules().len(), table.size());
-    eprintln!("best {:.2} ms", best.as_secs_f64() * 1e3);
+    taken.sort();
+    let ms = |time: Option<&Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1e3);
+    eprintln!("best {:.2} ms median {:.2} ms", ms(taken.first()), ms(taken.get(taken.len() / 2)));
     Ok(())
 }

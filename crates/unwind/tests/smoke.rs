@@ -81,7 +81,11 @@ fn any_bytes() {
             fuzzed::cfi::run(&data);
         });
         rounds("tables of changed sections", SHARES, |random| {
-            let mut data = fuzzed::table_bytes::seeded(&seeds[random.below(seeds.len())]);
+            let seed = &seeds[random.below(seeds.len())];
+            let mut data = match random.below(2) {
+                0 => fuzzed::table_bytes::seeded(seed),
+                _ => fuzzed::table_bytes::seeded_with_header(seed),
+            };
             mutate(&mut data, random);
             fuzzed::table_bytes::run(&data);
         });
@@ -116,4 +120,5 @@ fn any_bytes() {
 fn inputs_that_failed() {
     fuzzed::table_bytes::run(include_bytes!("fuzzed/inputs/table_bytes_start"));
     fuzzed::table_bytes::run(include_bytes!("fuzzed/inputs/table_bytes_remembered"));
+    fuzzed::table_bytes::run(include_bytes!("fuzzed/inputs/table_bytes_no_advance"));
 }

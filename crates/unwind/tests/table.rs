@@ -12,7 +12,7 @@ use std::path::Path;
 use bytes::{FUNCTION, Frames, USUAL, absolute};
 use gimli::LittleEndian;
 use plumb_unwind::rule::{Kind, Rule};
-use plumb_unwind::table::{LoadError, Lookup, Table};
+use plumb_unwind::table::{Content, LoadError, Lookup, Table, TableError};
 use plumb_unwind::{CfaRule, Module, RegisterRule, Sections, Svma};
 
 const RBP: u16 = 6;
@@ -169,6 +169,49 @@ fn tables_of_calls_are_right_after_every_call() {
         // What the size is good for: as many rows as `by_length` keeps could be had without the code.
         assert!(table.rows() < Table::by_length(&module).unwrap().rows(), "{name}");
     });
+}
+
+/// Libraries and programs of this machine.
+fn system_files() -> Vec<std::path::PathBuf> {
+    let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/bin"];
+    let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let mut files: Vec<_> = files.filter_map(|file| file.path().canonicalize().ok()).collect();
+    files.extend(FILES.iter().map(Into::into).filter(|path: &std::path::PathBuf| path.is_file()));
+    files.sort();
+    files.dedup();
+    files
+}
+
+#[test]
+fn what_is_run_quickly_and_plainly_are_the_same_tables() {
+    let (mut same, mut bytes) = (0, 0);
+    for path in system_files() {
+        let head = std::fs::File::open(&path).and_then(|mut file| {
+            let mut head = [0; 4];
+            std::io::Read::read_exact(&mut file, &mut head).map(|()| head)
+        });
+        if !head.is_ok_and(|head| head == *b"\x7fELF") {
+            continue;
+        }
+        let Some(data) = std::fs::read(&path).ok() else { continue };
+        let Some(sections) = elf::sections(&data) else { continue };
+        bytes += sections.eh_frame.as_ref().map_or(0, |section| section.bytes.len());
+        let module = Module::new(sections);
+        let mut code = calls::code(&data);
+        let tables = [
+            (Content::All, Table::of_all(&module)),
+            (Content::ByLength, Table::by_length(&module)),
+            (Content::Calls, Table::of_calls(&module, &mut code[..])),
+        ];
+        for (content, table) in tables {
+            let plain = Table::plainly(&module, content, &mut code[..]);
+            let made = |table: Result<Table, TableError>| table.map(|table| table.to_bytes());
+            assert!(made(table) == made(plain), "{}: {content:?}", path.display());
+        }
+        same += 1;
+    }
+    println!("{same} files with {bytes} bytes of .eh_frame");
+    assert!(same > 0, "no file of this machine has a table");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use core::ops::Range;
 
 use super::keep::{Keep, SHORTEST_CALL};
-use super::machine::Around;
+use super::open::Around;
 use crate::address::Svma;
 
 /// The executable bytes of a file.
@@ -49,6 +49,7 @@ pub(super) struct ByCalls<'t, T: ?Sized> {
 impl<T: Text + ?Sized> Keep for ByCalls<'_, T> {
     const IS_EASY: bool = false;
     const SHORTEST: u64 = SHORTEST_CALL;
+    const BETWEEN_PUSHES: bool = true;
 
     fn row(&mut self, range: Range<u64>, _: Around) -> bool {
         self.has_call(range)

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::machine::Around;
+use super::open::Around;
 
 /// Decides which rows are worth keeping. A row that is not kept answers as the one before it.
 pub(super) trait Keep {
@@ -10,6 +10,9 @@ pub(super) trait Keep {
     const IS_EASY: bool;
     /// Shorter rows are not kept.
     const SHORTEST: u64;
+    /// Whether a row may be kept that is as long as a push or a pop, and at whose beginning and end the stack grows, or
+    /// shrinks, by a word.
+    const BETWEEN_PUSHES: bool;
 
     /// A row within a function.
     fn row(&mut self, range: Range<u64>, states: Around) -> bool;
@@ -23,6 +26,7 @@ pub(super) struct All;
 impl Keep for All {
     const IS_EASY: bool = true;
     const SHORTEST: u64 = 1;
+    const BETWEEN_PUSHES: bool = true;
 
     #[inline(always)]
     fn row(&mut self, _: Range<u64>, _: Around) -> bool {
@@ -55,6 +59,7 @@ const ALIGNMENT: u64 = 16;
 impl Keep for ByLength {
     const IS_EASY: bool = true;
     const SHORTEST: u64 = SHORTEST_CALL;
+    const BETWEEN_PUSHES: bool = false;
 
     #[inline(always)]
     fn row(&mut self, range: Range<u64>, states: Around) -> bool {
@@ -71,20 +76,17 @@ impl Keep for ByLength {
 }
 
 /// The length of the shortest instruction that can have ended a row; 0 if it may have been none.
-#[inline]
-fn shortest_end(states: Around) -> u64 {
-    let Some(after) = states.after else { return 0 };
-    let here = states.here.change_from(states.before);
-    let on = after.change_from(states.here);
-    if here > 0 {
-        match on {
+#[inline(always)]
+fn shortest_end(Around { grown, here, grows, after }: Around) -> u64 {
+    if grown > 0 {
+        match grows {
             8 => PUSH,
             9..=128 => SUB,
             129.. => SUB_LONG,
-            _ if after.is_moved_from(states.here) => MOVE,
+            _ if after.is_some_and(|after| after.is_moved_from(here)) => MOVE,
             _ => 0,
         }
-    } else if here < 0 && on == -8 {
+    } else if grown < 0 && grows == -8 {
         PUSH
     } else {
         0

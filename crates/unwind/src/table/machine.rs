@@ -6,6 +6,7 @@
 use core::ops::Range;
 
 use super::code::Code;
+use super::open::{Open, Rows};
 use super::state::State;
 use crate::cfi::{Encoding, Frames, Reader};
 use crate::x86_64::{RBP, RSP};
@@ -24,66 +25,6 @@ pub(super) struct Common {
     pub(super) encoding: Encoding,
     /// The state at the start of its functions.
     pub(super) initial: State,
-}
-
-/// Where the rows go.
-pub(super) trait Rows {
-    /// Shorter rows are not asked for.
-    const SHORTEST: u64;
-
-    /// A row, and what there is before and after it.
-    fn row(&mut self, range: Range<u64>, states: Around);
-}
-
-/// A row's state and those of its neighbours.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Around {
-    /// The same as `here` if no instruction led here.
-    pub(super) before: State,
-    pub(super) here: State,
-    /// `None` at the function's end.
-    pub(super) after: Option<State>,
-}
-
-/// The row whose end was not reached yet.
-struct Open {
-    start: u64,
-    before: State,
-    state: State,
-}
-
-impl Open {
-    /// Ends the row at `location`, because `next` is something else.
-    #[inline(always)]
-    fn close<R: Rows>(&mut self, next: State, location: u64, rows: &mut R) {
-        let length = location - self.start;
-        if length >= R::SHORTEST {
-            let states = Around { before: self.before, here: self.state, after: Some(next) };
-            rows.row(self.start..location, states);
-        }
-        self.before = if length == 0 { next } else { self.state };
-        self.start = location;
-        self.state = next;
-    }
-
-    /// Gives the last row, up to `end`, where the instructions end.
-    #[inline(always)]
-    fn end<R: Rows>(mut self, state: State, location: u64, end: u64, rows: &mut R) -> u64 {
-        if !state.says(self.state) && location < end {
-            self.close(state, location, rows);
-        }
-        self.fail(end, rows)
-    }
-
-    /// Gives the last row, up to where it is known to hold. What is returned is that.
-    #[inline(always)]
-    fn fail<R: Rows>(self, location: u64, rows: &mut R) -> u64 {
-        if location - self.start >= R::SHORTEST {
-            let states = Around { before: self.before, here: self.state, after: None };
-            rows.row(self.start..location, states);
-        }
-        location
-    }
 }
 
 /// A function's instructions.
@@ -108,7 +49,7 @@ pub(super) struct Machine {
 }
 
 /// What a rare instruction does.
-enum Effect {
+pub(super) enum Effect {
     State(State),
     /// It goes on from there.
     Location(u64),
@@ -154,15 +95,31 @@ impl Machine {
     /// Gives the rows of a function to `rows`. What is returned is where they end: before the function's end if the
     /// instructions are damaged (DWARF 5 §6.4.2 and §7.24, and GNU's own). What is frequent is here, the rest in
     /// `rare`; all is in local variables, which the compiler keeps in registers.
-    #[inline(always)]
     pub(super) fn run<R: Rows>(&mut self, function: &Function<'_>, common: &Common, rows: &mut R) -> u64 {
-        let Range { start, end } = function.range;
+        let (start, state) = (function.range.start, common.initial);
+        self.forget();
+        self.resume(function, common, Open::new(start, state), (state, start), function.code.start, rows)
+    }
+
+    /// No state is remembered.
+    #[inline(always)]
+    pub(super) fn forget(&mut self) {
         self.depth = 0;
-        let mut state = common.initial;
-        let mut location = start;
-        let mut code = function.code();
-        // A function begins as if something had been pushed.
-        let mut open = Open { start, before: state.popped(), state };
+    }
+
+    /// The same from an instruction on: the one at the offset `at`, where the state is this and the location that.
+    #[inline(never)]
+    pub(super) fn resume<R: Rows>(
+        &mut self,
+        function: &Function<'_>,
+        common: &Common,
+        mut open: Open,
+        (mut state, mut location): (State, u64),
+        at: usize,
+        rows: &mut R,
+    ) -> u64 {
+        let end = function.range.end;
+        let mut code = function.code_from(at);
         while let Some(op) = code.byte() {
             let low = op & 0x3f;
             let delta = if op < 0x40 {
@@ -213,7 +170,7 @@ impl Machine {
 
     /// What is not frequent; `None` if it is damaged.
     #[inline(never)]
-    fn slow(
+    pub(super) fn slow(
         &mut self,
         op: u8,
         state: State,
@@ -338,7 +295,12 @@ impl Common {
 
 impl<'a> Function<'a> {
     fn code(&self) -> Code<'a> {
-        Code::new(self.frames.bytes.get(self.code.clone()).unwrap_or_default())
+        self.code_from(self.code.start)
+    }
+
+    /// The instructions from the offset `at` on.
+    fn code_from(&self, at: usize) -> Code<'a> {
+        Code::new(self.frames.bytes.get(at..self.code.end).unwrap_or_default())
     }
 
     /// The code address that comes next.

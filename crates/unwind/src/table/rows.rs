@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::state::State;
 use super::{PAGE_BITS, TableError};
 
 /// Pages of the widest table: files of 4 GiB. A table has an entry for each page, also for those without code.
@@ -11,7 +12,7 @@ pub(super) const MAX_PAGES: usize = 1 << 16;
 pub(super) const MAX_RULES: usize = u16::MAX as usize;
 
 /// A table under way. Rows come in order of their addresses.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Collected {
     /// The first address of the first page.
     pub(super) base: u64,
@@ -20,24 +21,57 @@ pub(super) struct Collected {
     /// Address in the page and number of the rule.
     pub(super) rows: Vec<u32>,
     pub(super) rules: Rules,
-    last: Option<u64>,
+    last: u64,
     error: Option<TableError>,
+}
+
+/// How many rules are found at once, a power of two.
+const RECENT: usize = 1024;
+/// No rule has these bytes.
+const NO_RULE: u64 = u64::MAX;
+
+impl Default for Collected {
+    fn default() -> Self {
+        let (pages, rows, rules) = (Vec::new(), Vec::new(), Rules::default());
+        Collected { base: 0, pages, rows, rules, last: NO_RULE, error: None }
+    }
 }
 
 impl Collected {
     /// Whether the last row says this.
     #[inline(always)]
     pub(super) fn says(&self, rule: u64) -> bool {
-        self.last == Some(rule)
+        self.last == rule
+    }
+
+    /// Says that a state holds from `start` on.
+    #[inline(never)]
+    pub(super) fn push_state(&mut self, start: u64, state: State) -> u64 {
+        let rule = state.rule();
+        self.push(start, rule);
+        rule
     }
 
     /// Says what holds from `start` on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, start: u64, rule: u64) {
-        if self.says(rule) {
-            return;
+        if !self.says(rule) {
+            self.push_other(start, rule);
         }
-        self.last = Some(rule);
+    }
+
+    /// The same of some rules, each where it begins from `from` on.
+    #[inline(always)]
+    pub(super) fn push_all(&mut self, from: u64, rows: &[(u32, u64)]) {
+        for &(start, rule) in rows {
+            self.push(from + u64::from(start), rule);
+        }
+    }
+
+    /// The same where the last row says something else.
+    #[inline(never)]
+    fn push_other(&mut self, start: u64, rule: u64) {
+        self.last = rule;
         let Some(index) = self.rules.index(rule) else {
             self.error = Some(TableError::TooManyRules);
             return;
@@ -71,11 +105,19 @@ impl Collected {
 }
 
 /// Rules by number and numbers by rule. A rule is its eight bytes, as a number.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rules {
     pub(super) list: Vec<u64>,
+    /// Some that were asked for last, with their numbers.
+    recent: [(u64, u16); RECENT],
     /// Numbers in the order of hashes of their rules, with gaps; a power of two long, at most half full.
     slots: Vec<u16>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules { list: Vec::new(), recent: [(NO_RULE, 0); RECENT], slots: Vec::new() }
+    }
 }
 
 impl Rules {
@@ -83,6 +125,21 @@ impl Rules {
 
     #[inline]
     fn index(&mut self, rule: u64) -> Option<u16> {
+        let recent = hash(rule) % RECENT;
+        match self.recent.get(recent) {
+            Some(&(known, index)) if known == rule => Some(index),
+            _ => {
+                let index = self.search(rule)?;
+                if let Some(slot) = self.recent.get_mut(recent) {
+                    *slot = (rule, index);
+                }
+                Some(index)
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn search(&mut self, rule: u64) -> Option<u16> {
         let mask = self.slots.len().wrapping_sub(1);
         let mut slot = hash(rule) & mask;
         while let Some(&index) = self.slots.get(slot) {

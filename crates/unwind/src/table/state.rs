@@ -91,6 +91,18 @@ impl State {
         self.0 & BASE != NO_BASE
     }
 
+    /// Whether the CFA is based on a register, at an offset that can be said, and no jump led here.
+    #[inline(always)]
+    pub(super) fn is_plain(self) -> bool {
+        self.has_base() && self.0 & (ODD_OFFSET | JUMPED) == 0
+    }
+
+    /// The same, which is plain, with another offset of the CFA from its base.
+    #[inline(always)]
+    pub(super) fn at_offset(self, offset: u32) -> State {
+        State(self.0 & 0xffff_ffff | u64::from(offset) << 32)
+    }
+
     /// The CFA is an expression.
     pub(super) fn set_no_base(&mut self) {
         self.0 |= NO_BASE;

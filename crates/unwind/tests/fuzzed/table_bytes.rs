@@ -5,6 +5,12 @@ use plumb_unwind::table::{Content, Lookup, Table};
 use plumb_unwind::{Module, Section, Sections, Svma};
 
 const CODE: u64 = 0x1000;
+/// Where the frames of functions are that come with a long header, far enough behind the functions.
+const FRAMES: u64 = 0x80_0000;
+/// Where `.eh_frame_hdr` is.
+const HEADER: u64 = 0x800;
+/// What the length of a long `.eh_frame_hdr` is counted in.
+const UNIT: usize = 64;
 
 /// The first four bytes say which sections the rest is, and where to look; see `seeded`.
 pub fn run(data: &[u8]) {
@@ -13,17 +19,19 @@ pub fn run(data: &[u8]) {
     if shape & 0x80 != 0 {
         return load(rest, asked);
     }
-    let (header, body) = rest.split_at(if shape & 4 != 0 { rest.len().min(split.into()) } else { 0 });
+    let (frames, unit) = if shape & 8 != 0 { (FRAMES, UNIT) } else { (CODE, 1) };
+    let (header, body) =
+        rest.split_at(if shape & 4 != 0 { rest.len().min(usize::from(split) * unit) } else { 0 });
     let section = |address, bytes| Some(Section { address: Svma(address), bytes });
     let mut sections = Sections { text: Some(Svma(CODE)), got: Some(Svma(0x2000)), ..Sections::default() };
     if shape & 1 != 0 {
-        sections.eh_frame = section(CODE, body);
+        sections.eh_frame = section(frames, body);
     }
     if shape & 2 != 0 {
         sections.debug_frame = section(0, body);
     }
     if shape & 4 != 0 {
-        sections.eh_frame_hdr = section(0x800, header);
+        sections.eh_frame_hdr = section(HEADER, header);
     }
     let module = Module::new(sections);
     let Ok(all) = Table::of_all(&module) else { return };
@@ -32,8 +40,11 @@ pub fn run(data: &[u8]) {
         check(&module, &all, at);
     }
     let mut text = [(Svma(CODE), rest), (Svma(starts.first().map_or(0, |&start| start)), body)];
+    assert_eq!(all, Table::plainly(&module, Content::All, &mut text[..]).expect("it was made quickly"));
     for table in [Table::by_length(&module), Table::of_calls(&module, &mut text[..])] {
         let table = table.expect("another table of the module was made");
+        let plain = Table::plainly(&module, table.content(), &mut text[..]);
+        assert_eq!(table, plain.expect("it was made quickly"));
         assert!(table.rows() <= all.rows() && table.content() != Content::All);
         load(&table.to_bytes(), asked);
     }
@@ -42,6 +53,32 @@ pub fn run(data: &[u8]) {
 /// What `run` takes for a file's `.eh_frame` without a header.
 pub fn seeded(eh_frame: &[u8]) -> Vec<u8> {
     [&[1, 0, 0, 0], eh_frame].concat()
+}
+
+/// What `run` takes for as much of a file's `.eh_frame` as fits, with a header as linkers make it.
+pub fn seeded_with_header(eh_frame: &[u8]) -> Vec<u8> {
+    let u32_at = |at: usize| Some(u32::from_le_bytes(*eh_frame.get(at..)?.first_chunk()?));
+    let (mut functions, mut at) = (Vec::new(), 0);
+    while let (Some(length), Some(id)) = (u32_at(at), u32_at(at + 4))
+        && (length as usize) < eh_frame.len()
+        && length != 0
+    {
+        // Compilers write addresses relative to themselves.
+        let begin =
+            u32_at(at + 8).map(|from| FRAMES.wrapping_add_signed(i64::from(from as i32)) + at as u64 + 8);
+        functions.extend(begin.filter(|_| id != 0).map(|begin| (begin, FRAMES + at as u64)));
+        at += 4 + length as usize;
+    }
+    functions.sort();
+    functions.truncate(255 * UNIT / 8 - 2);
+    let mut header = vec![1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0];
+    header.extend((functions.len() as u32).to_le_bytes());
+    for (begin, entry) in functions {
+        header.extend((begin.wrapping_sub(HEADER) as u32).to_le_bytes());
+        header.extend((entry.wrapping_sub(HEADER) as u32).to_le_bytes());
+    }
+    header.resize(header.len().next_multiple_of(UNIT), 0);
+    [&[1 | 4 | 8, (header.len() / UNIT) as u8, 0, 0], &header[..], eh_frame].concat()
 }
 
 /// What the table says has to be what the row says; that nothing is known it may always say.
