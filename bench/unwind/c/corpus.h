@@ -130,6 +130,11 @@ static int read_word(const struct sample *sample, uint64_t base, uint64_t at, ui
     return 1;
 }
 
+// Bytes set aside for remembering before the first walk.
+static size_t made_before;
+
+static size_t allocated(void) { return mallinfo2().uordblks + mallinfo2().hblkhd; }
+
 // What an unwinder brings.
 static void set_up(void);
 static void walk(const struct sample *sample);
@@ -165,10 +170,10 @@ int main(int argc, char **argv) {
         for (uint64_t i = 0; i < count; i++)
             if (steps[i].sample < sample_count && !one_step(&steps[i], &samples[steps[i].sample], times)) return 1;
     } else {
-        size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+        size_t before = allocated();
         for (int time = 0; time < times; time++)
             for (uint64_t i = 0; i < sample_count; i++) walk(&samples[i]);
-        printf("%zu\n", mallinfo2().uordblks + mallinfo2().hblkhd - before);
+        printf("%zu\n", made_before + allocated() - before);
     }
     return 0;
 }

@@ -74,8 +74,10 @@ static void set_up(void) {
             tables[i] = (struct table){mappings[i].bias + program[p].p_vaddr, entries};
         }
     }
+    size_t before = allocated();
     space = unw_create_addr_space(&accessors, 0);
     unw_set_caching_policy(space, UNW_CACHE_GLOBAL);
+    made_before = allocated() - before;
 }
 
 static void walk(const struct sample *sample) {

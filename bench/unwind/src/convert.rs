@@ -9,7 +9,7 @@ use std::path::Path;
 use linux_perf_data::linux_perf_event_reader::{EventRecord, SampleRecord};
 use linux_perf_data::{PerfFileReader, PerfFileRecord};
 
-use crate::corpus::{self, Mapping, Values};
+use crate::corpus::{self, Corpus, Mapping, Values};
 use crate::image;
 
 const PROT_EXEC: u32 = 4;
@@ -55,6 +55,21 @@ impl Process {
     }
 }
 
+/// Whether a sample is one of `most`, evenly spread over all.
+fn is_kept(number: usize, all: usize, most: usize) -> bool {
+    let most = most.min(all);
+    (number + 1) * most / all != number * most / all
+}
+
+/// Makes a corpus of some samples of another.
+pub fn thin(corpus: &Corpus, most: usize, output: &Path) -> io::Result<()> {
+    let all = corpus.samples.len();
+    let samples = corpus.samples.iter().enumerate().filter(|&(number, _)| is_kept(number, all, most));
+    let samples: Vec<_> =
+        samples.map(|(_, sample)| (sample.registers, corpus.stack(sample).to_vec())).collect();
+    corpus::write(output, &corpus.mappings, &samples)
+}
+
 /// Converts, at most `most` samples. Returns their number.
 pub fn convert(input: &Path, output: &Path, most: usize) -> Result<usize, Box<dyn std::error::Error>> {
     let PerfFileReader { mut perf_file, mut record_iter } =
@@ -82,12 +97,9 @@ pub fn convert(input: &Path, output: &Path, most: usize) -> Result<usize, Box<dy
     }
     let mut process =
         processes.into_values().max_by_key(|process| process.samples.len()).ok_or("no samples")?;
-    let (all, mut number) = (process.samples.len(), 0);
-    let most = most.min(all);
-    process.samples.retain(|_| {
-        number += 1;
-        number * most / all != (number - 1) * most / all
-    });
+    let all = process.samples.len();
+    let mut number = 0..all;
+    process.samples.retain(|_| number.next().is_some_and(|number| is_kept(number, all, most)));
     let mappings = located(&process, &output.with_extension("vdso"))?;
     corpus::write(output, &mappings, &process.samples)?;
     Ok(process.samples.len())

@@ -35,6 +35,11 @@ pub trait Engine {
     /// The program counters of the callers that were found last, in this stack, innermost first.
     fn callers(&self, stack: &[u64]) -> impl Iterator<Item = u64>;
 
+    /// Bytes on the heap that were set aside for remembering before the first walk.
+    fn made_before(&self) -> usize {
+        0
+    }
+
     /// Unwinds one frame as if for the first time, so many times. Not all engines can.
     fn steps(&mut self, _step: &Step, _stack: &[u64], _times: u32) -> bool {
         false

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder};
 
+use crate::HEAP;
 use crate::corpus::{Corpus, Sample, Step};
 use crate::engine::{End, Engine, LIMIT};
 use crate::image;
@@ -27,6 +28,7 @@ pub struct Framehop {
     unwinder: UnwinderX86_64<Bytes>,
     cache: CacheX86_64,
     callers: Vec<u64>,
+    cache_bytes: usize,
 }
 
 fn read<'a>(base: u64, stack: &'a [u64]) -> impl FnMut(u64) -> Result<u64, ()> + 'a {
@@ -63,7 +65,10 @@ impl Framehop {
             let path = mapping.path.clone();
             unwinder.add_module(Module::new(path, mapping.range.clone(), mapping.bias, sections));
         }
-        Framehop { unwinder, cache: CacheX86_64::new(), callers: Vec::with_capacity(LIMIT) }
+        let before = HEAP.allocated();
+        let cache = CacheX86_64::new();
+        let cache_bytes = HEAP.allocated() - before;
+        Framehop { unwinder, cache, callers: Vec::with_capacity(LIMIT), cache_bytes }
     }
 }
 
@@ -90,6 +95,10 @@ impl Engine for Framehop {
 
     fn callers(&self, _: &[u64]) -> impl Iterator<Item = u64> {
         self.callers.iter().skip(1).copied()
+    }
+
+    fn made_before(&self) -> usize {
+        self.cache_bytes
     }
 
     fn steps(&mut self, step: &Step, stack: &[u64], times: u32) -> bool {

@@ -1,6 +1,6 @@
 //! Runs one unwinder over one corpus, so that its instructions can be counted from outside.
 //!
-//! `convert PERF.DATA CORPUS SAMPLES`, `truth CORPUS`, `run ENGINE MODE TIMES CORPUS SAMPLES`, `count CORPUS SAMPLES`,
+//! `convert PERF.DATA CORPUS SAMPLES`, `thin CORPUS SAMPLES CORPUS`, `truth CORPUS`, `tables TIMES CORPUS`, `run ENGINE MODE TIMES CORPUS SAMPLES`, `count CORPUS SAMPLES`,
 //! `frames ENGINE CORPUS OUT`, `compare CORPUS FRAMES`. `run.py` calls it and prints the table; what the modes are stands there.
 
 mod compare;
@@ -9,13 +9,21 @@ mod corpus;
 mod engine;
 mod framehop;
 mod full;
+#[path = "../../../crates/unwind/tests/gimli_rows/mod.rs"]
+mod gimli_rows;
 mod image;
 mod plumb;
+#[path = "../../../crates/unwind/tests/reference/mod.rs"]
+mod reference;
 
 use std::alloc::System;
 use std::collections::HashSet;
 use std::error::Error;
+use std::hint::black_box;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+use plumb_unwind::table::Table;
 
 use crate::corpus::{Corpus, Step};
 use crate::engine::Engine;
@@ -34,6 +42,12 @@ fn main() -> Outcome {
             println!("{}", convert::convert(Path::new(input), Path::new(output), most.parse()?)?);
             Ok(())
         }
+        ["thin", corpus, most, output] => Ok(convert::thin(
+            &Corpus::read(Path::new(corpus), usize::MAX)?,
+            most.parse()?,
+            Path::new(output),
+        )?),
+        ["tables", times, corpus] => tables(times.parse()?, Path::new(corpus)),
         ["truth", corpus] => truth(Path::new(corpus)),
         ["run", engine, mode, times, corpus, samples] => {
             run(engine, mode, times.parse()?, Path::new(corpus), samples.parse()?)
@@ -66,11 +80,13 @@ fn truth(path: &Path) -> Outcome {
         full.visited = Some(Vec::new());
         full.walk(&full.start(sample), corpus.stack(sample));
         for (registers, is_return) in full.visited.take().unwrap_or_default() {
-            if known.insert((registers.values[16], is_return)) {
-                let mut values = registers.values;
+            if known.insert((registers.ip(), is_return)) {
+                let mut values = std::array::from_fn(|register| registers.get(register as u16).unwrap_or(0));
                 // No rule of these programs needs rax; engines need to know where the copy begins.
                 values[0] = sample.registers[7];
-                steps.push(Step { sample: number, is_return, known: registers.known, registers: values });
+                let is_known = |register: &u16| registers.get(*register).is_some();
+                let known = (0..17).filter(is_known).fold(0, |known, register| known | 1 << register);
+                steps.push(Step { sample: number, is_return, known, registers: values });
             }
         }
     }
@@ -106,10 +122,32 @@ fn run_with<E: Engine>(corpus: &Corpus, mut engine: E, mode: &str, times: u32, p
         "heap" => {
             let before = HEAP.allocated();
             engine::stream(corpus, &mut engine, times);
-            println!("{}", HEAP.allocated().saturating_sub(before));
+            println!("{}", engine.made_before() + HEAP.allocated().saturating_sub(before));
         }
         _ => return Err(format!("no mode is called {mode}").into()),
     }
+    Ok(())
+}
+
+/// Makes the tables of the files of a corpus so many times. Prints what they come to.
+fn tables(times: u32, path: &Path) -> Outcome {
+    let corpus = Corpus::read(path, 0)?;
+    let modules = plumb::modules(&corpus);
+    let frames: usize =
+        modules.iter().map(|module| module.sections().eh_frame.as_ref().map_or(0, |f| f.bytes.len())).sum();
+    let (mut bytes, mut rows, mut best) = (0, 0, Duration::MAX);
+    for _ in 0..times {
+        let began = Instant::now();
+        let tables: Vec<Table> =
+            modules.iter().filter_map(|module| Table::by_length(module).ok()).map(black_box).collect();
+        best = best.min(began.elapsed());
+        bytes = tables.iter().map(Table::size).sum();
+        rows = tables.iter().map(Table::rows).sum();
+    }
+    println!(
+        "{{\"eh_frame\": {frames}, \"bytes\": {bytes}, \"rows\": {rows}, \"seconds\": {}}}",
+        best.as_secs_f64()
+    );
     Ok(())
 }
 

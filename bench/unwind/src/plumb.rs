@@ -40,9 +40,9 @@ impl CodeMap for Code {
 }
 
 /// What was copied of a stack.
-struct Copy<'a> {
-    base: u64,
-    words: &'a [u64],
+pub struct Copy<'a> {
+    pub base: u64,
+    pub words: &'a [u64],
 }
 
 impl Memory for Copy<'_> {
@@ -83,6 +83,13 @@ fn module(image: &Image) -> Module<Vec<u8>> {
     })
 }
 
+/// The files of a corpus, each once.
+pub fn modules(corpus: &Corpus) -> Vec<Module<Vec<u8>>> {
+    let images = image::load_all(corpus);
+    let is_first = |index: usize| !images[..index].iter().any(|other| Rc::ptr_eq(&images[index], other));
+    (0..images.len()).filter(|&index| is_first(index)).map(|index| module(&images[index])).collect()
+}
+
 impl Process {
     /// Takes the files of a corpus.
     fn new(corpus: &Corpus, with_tables: bool) -> Process {
@@ -102,7 +109,8 @@ impl Process {
     }
 }
 
-fn start(sample: &Sample) -> Registers {
+/// A sample's registers.
+pub fn start(sample: &Sample) -> Registers {
     let mut registers = Registers::new(sample.registers[16], sample.registers[7]);
     for (number, value) in (0..16).zip(sample.registers) {
         registers.set(number, value);

@@ -133,7 +133,8 @@ pub fn by_fde<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
     Ok(caller.map(|(registers, slot)| Caller { registers, is_signal: fde.is_signal_trampoline(), slot }))
 }
 
-fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
+/// The caller by a row, and where its program counter was read from. A program counter of 0 is one as well.
+pub fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
     section: &S,
     row: &gimli::UnwindTableRow<usize>,
     memory: &mut M,
