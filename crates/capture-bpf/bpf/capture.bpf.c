@@ -99,6 +99,13 @@ struct {
     TYPE(value, struct RuleCache);
 } caches SEC(".maps");
 
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, 1024);
+    TYPE(key, u32);
+    TYPE(value, struct Window);
+} windows SEC(".maps");
+
 /* A sample being made. */
 struct draft {
     struct Sample sample;
@@ -135,9 +142,28 @@ INLINE int is_followed(struct Control *control, struct task_struct *task)
     return !control->follows_some || bpf_task_storage_get(&followed, task->group_leader, 0, 0);
 }
 
+/* A word of user memory. A copy of what is around it is kept for the walk, as the next ones are there: most of what a word
+ * costs is the call for it. */
 INLINE int env_read(u64 at, u64 *value)
 {
-    return bpf_probe_read_user(value, 8, (const void *)at);
+    u32 cpu = bpf_get_smp_processor_id();
+    struct Window *window = bpf_map_lookup_elem(&windows, &cpu);
+    if (!window)
+        return -1;
+    u64 offset = at - window->begin;
+    if (offset > WINDOW_BYTES - 8) {
+        if (bpf_probe_read_user(window->bytes, WINDOW_BYTES, (const void *)at)) {
+            /* The end of what is mapped, or of what is there. The copy is zeros now. */
+            if (bpf_probe_read_user(value, 8, (const void *)at))
+                return -1;
+            window->begin = NO_WINDOW;
+            return 0;
+        }
+        window->begin = at;
+        offset = 0;
+    }
+    *value = *(u64 *)(window->bytes + (offset & (WINDOW_BYTES - 1)));
+    return 0;
 }
 
 INLINE struct File *env_file(u32 number)
@@ -393,6 +419,10 @@ INLINE u32 walk_user(struct bpf_perf_event_data *ctx, struct task_struct *task, 
         walk->sp = regs->sp;
         walk->fp = regs->bp;
     }
+    u32 cpu = bpf_get_smp_processor_id();
+    struct Window *window = bpf_map_lookup_elem(&windows, &cpu);
+    if (window)
+        window->begin = NO_WINDOW;
     walk->hash = space->birth;
     walk->now = bpf_ktime_get_ns() >> 30;
     walking->space = space;

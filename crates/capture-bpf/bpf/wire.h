@@ -14,6 +14,9 @@
 #define SEGMENTS 4u
 #define MAX_COUNTS 16384u
 #define CACHED_RULES 8192u
+#define WINDOW_BYTES 1024u
+#define WINDOW_ROOM 1032u
+#define NO_WINDOW 0x8000000000000000ull
 #define FILE_BITS 13u
 #define FILE_NONE 0u
 #define FILE_VDSO 1u
@@ -73,6 +76,12 @@ struct RuleCache {
     struct CachedRule rules[CACHED_RULES];
 };
 _Static_assert(sizeof(struct RuleCache) == 131072, "RuleCache");
+
+struct Window {
+    u64 begin;
+    u8 bytes[WINDOW_ROOM];
+};
+_Static_assert(sizeof(struct Window) == 1040, "Window");
 
 struct Control {
     u32 follows_some;

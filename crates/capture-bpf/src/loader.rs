@@ -150,6 +150,7 @@ impl Programs {
             .map_max_entries("ring", ring)
             .map_max_entries("drafts", cpus)
             .map_max_entries("caches", cpus)
+            .map_max_entries("windows", cpus)
             .allow_unsupported_maps()
             .load(OBJECT)
             .map_err(refused("maps"))?;

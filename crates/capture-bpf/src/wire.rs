@@ -26,6 +26,13 @@ pub const MAX_COUNTS: u32 = 16384;
 
 /// Rules that each processor remembers; a power of two.
 pub const CACHED_RULES: u32 = 8192;
+/// Bytes of user memory that are copied at once; a power of two.
+pub const WINDOW_BYTES: u32 = 1024;
+/// The same, and a word more.
+pub const WINDOW_ROOM: u32 = 1032;
+/// Begin of a window that is none: no word is within reach of it.
+pub const NO_WINDOW: u64 = 0x8000000000000000;
+
 /// Bits of a file's number.
 pub const FILE_BITS: u32 = 13;
 
@@ -143,6 +150,16 @@ pub struct CachedRule {
 pub struct RuleCache {
     /// The rules, by the tag's hash.
     pub rules: [CachedRule; CACHED_RULES as usize],
+}
+
+/// User memory that was copied for a walk.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Window {
+    /// Where it is from; [`NO_WINDOW`]: there is none.
+    pub begin: u64,
+    /// The bytes, and room for a word that begins with the last of them.
+    pub bytes: [u8; WINDOW_ROOM as usize],
 }
 
 /// What the recorder tells the programs while they run.

@@ -4,6 +4,7 @@ use linux_perf_event_reader::constants::PERF_CONTEXT_MAX;
 use plumb_process::Backing;
 use plumb_profile::{Cut, EventId, Found, Sample};
 
+use super::spaces::{SpaceId, frame_key};
 use super::user::Ending;
 use super::wire::{self, Stack};
 use super::{Ingest, Source};
@@ -57,23 +58,28 @@ impl Ingest {
 
     /// The user frames of a complete stack.
     fn walked_user(&mut self, pid: u32, user: &[u64]) -> Ending {
-        let Some(mut space) = self.tasks.processes.get(&pid).and_then(|process| process.space) else {
-            return Ending::Cut(Cut::NotMapped, None);
-        };
-        let call = |word: u64| if word & NO_RETURN == 0 { word.wrapping_sub(1) } else { word & !NO_RETURN };
-        let is_known = |ingest: &Self, space| {
-            let mappings = &ingest.spaces.get(space).mappings;
-            user.iter().all(|&word| mappings.find(call(word)).is_some())
-        };
-        if !is_known(self, space) && self.refresh(pid) {
-            space = self.tasks.processes.get(&pid).and_then(|process| process.space).unwrap_or(space);
+        let own_space = |ingest: &Self| ingest.tasks.processes.get(&pid).and_then(|process| process.space);
+        let mut space = own_space(self);
+        if space.is_none_or(|space| !self.knows_all(space, user)) && self.refresh(pid) {
+            space = own_space(self);
         }
+        let Some(space) = space else { return Ending::Cut(Cut::NotMapped, None) };
         for (index, &word) in user.iter().enumerate() {
-            let found = if index == 0 { Found::Sampled } else { Found::Cfi };
+            let found = found_at(index);
             let id = self.user_frame(space, word & !NO_RETURN, word & NO_RETURN == 0, found);
             self.leaf_first.push(id);
         }
         Ending::Root
+    }
+
+    /// Whether it is known what all these frames are in. Frames that were made before are in something.
+    fn knows_all(&self, space: SpaceId, user: &[u64]) -> bool {
+        let space = self.spaces.get(space);
+        let call = |word: u64| if word & NO_RETURN == 0 { word.wrapping_sub(1) } else { word & !NO_RETURN };
+        user.iter().enumerate().all(|(index, &word)| {
+            let key = frame_key(word & !NO_RETURN, word & NO_RETURN == 0, found_at(index) as u8);
+            space.frames.contains_key(&key) || space.mappings.find(call(word)).is_some()
+        })
     }
 
     /// Adds samples that are like one before.
@@ -112,18 +118,18 @@ impl Ingest {
     }
 
     /// Notes whether a new mapping takes the place of another one.
-    pub(super) fn note_remapped(
-        &mut self,
-        pid: u32,
-        space: super::spaces::SpaceId,
-        new: &plumb_process::Mapping,
-    ) {
+    pub(super) fn note_remapped(&mut self, pid: u32, space: SpaceId, new: &plumb_process::Mapping) {
         let mappings = &self.spaces.get(space).mappings;
         let is_same = mappings.find(new.start) == Some(new);
         if self.source == Source::Live && !is_same && mappings.overlaps(new.start..new.end) {
             self.remapped.push(pid);
         }
     }
+}
+
+/// How the frame of a stack walked in the kernel was found.
+fn found_at(index: usize) -> Found {
+    if index == 0 { Found::Sampled } else { Found::Cfi }
 }
 
 impl super::code::Code {
