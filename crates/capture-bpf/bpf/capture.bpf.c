@@ -263,6 +263,20 @@ INLINE struct Space *new_space(u32 tgid, u64 mm)
     return bpf_map_lookup_elem(&spaces, &tgid);
 }
 
+/* Says how much processor time a task has used. */
+INLINE void say_spent(struct task_struct *task, u32 until)
+{
+    struct Control *control = the_control();
+    if (!control || !control->began)
+        return;
+    struct Spent spent = {
+        .head = { .kind = MESSAGE_SPENT, .time_ns = bpf_ktime_get_ns(), .pid = task->tgid, .tid = task->pid },
+        .runtime_ns = task->se.sum_exec_runtime,
+        .until = until,
+    };
+    bpf_ringbuf_output(&ring, &spent, sizeof(spent), BPF_RB_NO_WAKEUP);
+}
+
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
 {
@@ -270,6 +284,7 @@ int on_exec(u64 *ctx)
     struct mm_struct *mm = task->mm;
     if (!mm)
         return 0;
+    say_spent(task, UNTIL_EXEC);
     struct Space *space = new_space(task->tgid, (u64)mm);
     if (!space)
         return 0;
@@ -349,6 +364,14 @@ int on_exit(u64 *ctx)
     u32 tgid = task->tgid;
     if (task->signal->live.counter <= 0)
         bpf_map_delete_elem(&spaces, &tgid);
+    return 0;
+}
+
+/* A task has gone for good, and will run no more: at its exit the work of exiting was still to come. */
+SEC("tp_btf/sched_process_free")
+int on_free(u64 *ctx)
+{
+    say_spent((struct task_struct *)ctx[0], UNTIL_END);
     return 0;
 }
 

@@ -101,8 +101,13 @@ struct signal_struct {
     atomic_t live;
 };
 
+struct sched_entity {
+    u64 sum_exec_runtime;
+};
+
 struct task_struct {
     unsigned int flags;
+    struct sched_entity se;
     int pid;
     int tgid;
     struct mm_struct *mm;

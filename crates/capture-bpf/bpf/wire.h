@@ -29,6 +29,9 @@
 #define STATE_NONE 3u
 #define MESSAGE_SAMPLE 1u
 #define MESSAGE_WANT 2u
+#define MESSAGE_SPENT 3u
+#define UNTIL_EXEC 0u
+#define UNTIL_END 1u
 #define SAMPLE_IN_KERNEL 1u
 #define SAMPLE_NO_USER 2u
 #define FRAME_NO_RETURN 0x8000000000000000ull
@@ -146,6 +149,14 @@ struct Want {
     u32 zero;
 };
 _Static_assert(sizeof(struct Want) == 40, "Want");
+
+struct Spent {
+    struct Head head;
+    u64 runtime_ns;
+    u32 until;
+    u32 zero;
+};
+_Static_assert(sizeof(struct Spent) == 40, "Spent");
 
 struct CountKey {
     u64 key;

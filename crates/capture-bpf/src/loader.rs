@@ -23,8 +23,9 @@ use crate::{messages, sys};
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
 /// The structures of the kernel that the programs look into (bpf/kernel.h).
-const STRUCTURES: [&str; 11] = [
+const STRUCTURES: [&str; 12] = [
     "task_struct",
+    "sched_entity",
     "signal_struct",
     "mm_struct",
     "mm_context_t",
@@ -37,10 +38,11 @@ const STRUCTURES: [&str; 11] = [
     "ma_state",
 ];
 /// The programs that watch processes: name, tracepoint, the name of its type.
-const WATCHES: [(&str, &str, &str); 3] = [
+const WATCHES: [(&str, &str, &str); 4] = [
     ("on_exec", "sched_process_exec", "btf_trace_sched_process_exec"),
     ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),
     ("on_exit", "sched_process_exit", "btf_trace_sched_process_exit"),
+    ("on_free", "sched_process_free", "btf_trace_sched_process_free"),
 ];
 /// Likewise for mappings: Linux 6.1 and newer.
 const MAPS: (&str, &str, &str) = ("on_map", "ma_write", "btf_trace_ma_write");

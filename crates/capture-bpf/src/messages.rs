@@ -2,7 +2,9 @@
 
 use plumb_capture_perf::{Message, Messages, WalkedSample};
 
-use crate::wire::{self, MESSAGE_SAMPLE, MESSAGE_WANT, SAMPLE_IN_KERNEL, SAMPLE_NO_USER};
+use crate::wire::{
+    self, MESSAGE_SAMPLE, MESSAGE_SPENT, MESSAGE_WANT, SAMPLE_IN_KERNEL, SAMPLE_NO_USER, UNTIL_EXEC,
+};
 
 /// Reads numbers off the front of a message.
 struct Reader<'a>(&'a [u8]);
@@ -61,6 +63,16 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
         MESSAGE_WANT => {
             let (address, file) = (reader.u64()?, reader.u32()?);
             messages.list.push(Message::Want { time_ns: head.time_ns, pid: head.pid, address, file });
+        }
+        MESSAGE_SPENT => {
+            let (runtime_ns, until) = (reader.u64()?, reader.u32()?);
+            messages.list.push(Message::Spent {
+                time_ns: head.time_ns,
+                pid: head.pid,
+                tid: head.tid,
+                runtime_ns,
+                at_exec: until == UNTIL_EXEC,
+            });
         }
         _ => return None,
     }

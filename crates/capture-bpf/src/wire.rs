@@ -63,6 +63,14 @@ pub const MESSAGE_SAMPLE: u32 = 1;
 /// Kind of a message: a table is wanted.
 pub const MESSAGE_WANT: u32 = 2;
 
+/// Kind of a message: how much processor time a task has used.
+pub const MESSAGE_SPENT: u32 = 3;
+
+/// It was used until the task exec'd.
+pub const UNTIL_EXEC: u32 = 0;
+/// It was used until the task's end.
+pub const UNTIL_END: u32 = 1;
+
 /// Flag of a sample: it was taken in the kernel.
 pub const SAMPLE_IN_KERNEL: u32 = 1;
 /// Flag of a sample: the task has no user part by nature.
@@ -272,6 +280,20 @@ pub struct Want {
     pub address: u64,
     /// Number of the file.
     pub file: u32,
+    /// Zero.
+    pub zero: u32,
+}
+
+/// How much processor time a task has used since it was forked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Spent {
+    /// The head.
+    pub head: Head,
+    /// The time, as the scheduler accounts it.
+    pub runtime_ns: u64,
+    /// Until when.
+    pub until: u32,
     /// Zero.
     pub zero: u32,
 }

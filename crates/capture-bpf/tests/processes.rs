@@ -15,6 +15,30 @@ fn executable(profile: &Profile, sample: &Sample) -> String {
     profile.strings.get(process.exe).to_owned()
 }
 
+/// What lives used is what the kernel accounted for all of them together.
+fn check_accounts(recorded: &Recorded, path: &str) {
+    let profile = &recorded.profile;
+    let lives = profile.lives.rows();
+    let known = lives.iter().filter(|life| life.cpu_ns.is_some()).count();
+    let unknown = lives.iter().filter(|life| life.cpu_ns.is_none());
+    let mut kinds = std::collections::BTreeMap::<_, u64>::new();
+    for life in unknown {
+        *kinds.entry((life.begin.name(), life.end.name(), life.process.is_some())).or_default() += 1;
+    }
+    println!("without an account: {kinds:?}");
+    assert!(known * 100 >= lives.len() * 98, "{known} of {}", lives.len());
+    let sum: u64 = lives.iter().filter_map(|life| life.cpu_ns).sum();
+    let all = recorded.target_cpu.expect("a command's time is known").total().as_nanos() as f64;
+    println!("{} ms of {} ms in {known} lives", sum / 1_000_000, all / 1e6);
+    assert!((0.95..1.02).contains(&(sum as f64 / all)), "{sum} of {all}");
+    // Each begins anew at its exec: with what its shell's moments before used, it would be more than all.
+    let own = lives.iter().filter(|life| profile.strings.get(life.exe) == path && life.begin == Begin::Exec);
+    assert!(
+        own.filter_map(|life| life.cpu_ns).all(|ns| ns > 50_000),
+        "none starts and exits in less than 50 us"
+    );
+}
+
 /// Every life of the program at `path` is there, and what ran in its file and what it ran are the same samples.
 fn check(recorded: &Recorded, path: &str, shell: &str, count: usize) {
     let profile = &recorded.profile;
@@ -56,6 +80,7 @@ fn every_dirname_is_dirnames() {
         let recorded = record(programs, &command(&[&shell, "-c", &script]), None);
         assert_eq!(recorded.statistics.lost_samples, 0);
         check(&recorded, &dirname, &shell, 800);
+        check_accounts(&recorded, &dirname);
     }
 }
 

@@ -64,13 +64,26 @@ pub enum Message {
         /// What the assistant calls the file.
         file: u32,
     },
+    /// How much processor time a task has used since it was forked.
+    Spent {
+        /// When.
+        time_ns: u64,
+        /// The process.
+        pid: u32,
+        /// The task.
+        tid: u32,
+        /// The time, as the scheduler accounts it.
+        runtime_ns: u64,
+        /// It has just exec'd; otherwise it has ended.
+        at_exec: bool,
+    },
 }
 
 impl Message {
     fn time_ns(&self) -> u64 {
         match self {
             Message::Sample(sample) => sample.time_ns,
-            Message::Want { time_ns, .. } => *time_ns,
+            Message::Want { time_ns, .. } | Message::Spent { time_ns, .. } => *time_ns,
         }
     }
 }
@@ -190,6 +203,8 @@ pub(crate) struct Assisted {
     messages: Messages,
     /// The stacks that may be counted, by key, process and thread.
     stacks: FxHashMap<Key, Row>,
+    /// What was counted of stacks whose first sample has not been handed out yet.
+    waiting: FxHashMap<Key, Counted>,
     counts_ns: u64,
     /// How many files' code it wanted so far.
     wants: u64,
@@ -201,6 +216,7 @@ impl Assisted {
             assistant,
             messages: Messages::default(),
             stacks: FxHashMap::default(),
+            waiting: FxHashMap::default(),
             counts_ns: 0,
             wants: 0,
         }
@@ -232,42 +248,29 @@ impl Assisted {
         Between { next: 0, assisted: self }
     }
 
-    /// Adds what was counted, if it is time.
+    /// Adds what was counted, if it is time. To be called when all messages up to `now_ns` were handed out.
     pub fn add_counts(&mut self, ingest: &mut Ingest, event: EventId, now_ns: u64) {
-        if now_ns.saturating_sub(self.counts_ns) < COUNTS_NS {
-            return;
-        }
-        self.counts_ns = now_ns;
-        let stacks = &self.stacks;
-        let mut waiting = FxHashMap::default();
-        self.assistant.take_counts(&mut |counted| {
-            let key = (counted.key, counted.pid, counted.tid);
-            if let Some(&stack) = stacks.get(&key) {
-                ingest.counted(event, stack, &counted);
-            } else {
-                // Its first sample is still on its way.
-                waiting.insert(key, counted);
-            }
-        });
-        self.stacks.clear();
-        self.late(ingest, event, waiting);
-    }
-
-    /// What was counted of stacks whose first sample has not been handed out yet.
-    fn late(&mut self, ingest: &mut Ingest, event: EventId, waiting: FxHashMap<Key, Counted>) {
-        if waiting.is_empty() {
-            return;
-        }
-        self.take();
-        let mut between = self.begin();
-        between.hand_out(ingest, event, u64::MAX);
-        between.end(ingest);
-        for (key, counted) in waiting {
+        for (key, counted) in self.waiting.drain() {
             match self.stacks.get(&key) {
                 Some(&stack) => ingest.counted(event, stack, &counted),
                 None => ingest.lost(counted.samples),
             }
         }
+        if now_ns.saturating_sub(self.counts_ns) < COUNTS_NS {
+            return;
+        }
+        self.counts_ns = now_ns;
+        let Self { assistant, stacks, waiting, .. } = self;
+        assistant.take_counts(&mut |counted| {
+            let key = (counted.key, counted.pid, counted.tid);
+            match stacks.get(&key) {
+                Some(&stack) => ingest.counted(event, stack, &counted),
+                // Its first sample was sent after the last look, and is to meet the records of its time.
+                None if counted.samples > 0 => drop(waiting.insert(key, counted)),
+                None => {}
+            }
+        });
+        self.stacks.clear();
     }
 }
 
@@ -298,6 +301,9 @@ impl Between<'_> {
                 Message::Want { pid, address, file, .. } => {
                     *wants += 1;
                     assistant.supply(*file, ingest.lend(*pid, *address));
+                }
+                &Message::Spent { pid, tid, runtime_ns, at_exec, .. } => {
+                    ingest.spent((pid, tid), runtime_ns, at_exec);
                 }
             }
         }

@@ -31,6 +31,9 @@ use crate::target::{End, Launch, Options, Target};
 /// Before a recording of what runs already, what walks stacks in the kernel gets the tables that it wants: until it has
 /// wanted none for the first of these times, and no longer than the second.
 const WARM_UP: (Duration, Duration) = (Duration::from_millis(30), Duration::from_secs(1));
+/// At the end, accounts of processes are waited for until none has come for the first of these times, and no longer than
+/// the second.
+const SETTLE: (Duration, Duration) = (Duration::from_millis(60), Duration::from_millis(500));
 /// A ring holds at least this many samples, so that the recorder may sleep a while.
 const SAMPLES_IN_RING: usize = 64;
 
@@ -260,6 +263,7 @@ impl Recorder {
         let ended = monotonic_ns();
         let target_cpu = self.target_cpu();
         self.read(u64::MAX);
+        self.settle();
         let stack_copy = self.events.sampling().stack_copy;
         let occurrences = self.occurrences();
         let running = if self.exited.is_none() { self.child.map(Running) } else { None };
@@ -302,6 +306,23 @@ impl Recorder {
         matches!(self.setup.counter, Counter::Trigger(_))
             .then(|| self.events.counted())?
             .filter(|_| is_target)
+    }
+
+    /// Takes what comes late: the kernel frees a task, and so closes its account, milliseconds after its exit.
+    fn settle(&mut self) {
+        if self.assisted.is_none() {
+            return;
+        }
+        // Counts may wait for a message of the last look.
+        self.read(u64::MAX);
+        let (begin, mut last, mut open) = (Instant::now(), Instant::now(), self.ingest.open_accounts());
+        while open > 0 && last.elapsed() < SETTLE.0 && begin.elapsed() < SETTLE.1 {
+            std::thread::sleep(Duration::from_millis(5));
+            self.read(u64::MAX);
+            if open != std::mem::replace(&mut open, self.ingest.open_accounts()) {
+                last = Instant::now();
+            }
+        }
     }
 
     fn heed_signals(&mut self) -> Option<End> {

@@ -52,6 +52,7 @@ impl Ingest {
         let (parent, old) = (process.parent, process.life.take());
         let parent_life = match old {
             Some(old) => {
+                self.tasks.accounts.exec(pid, old);
                 let old = self.profile.lives.get_mut(old);
                 if self.source == Source::Live && parent == std::process::id() && old.begin == Begin::Running
                 {
@@ -74,6 +75,7 @@ impl Ingest {
             return;
         }
         if let Some(life) = self.life_of(pid) {
+            self.tasks.accounts.exit(pid, life);
             let life = self.profile.lives.get_mut(life);
             (life.end, life.end_ns) = (End::Exit, time_ns);
         }

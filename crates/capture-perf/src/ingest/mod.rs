@@ -14,6 +14,7 @@ mod options;
 mod sample;
 mod scan;
 mod spaces;
+mod spent;
 mod statistics;
 mod stitch;
 mod stopped;
@@ -240,6 +241,7 @@ impl Ingest {
     pub fn finish(mut self) -> (Profile, Statistics) {
         let threads: Vec<u32> = self.tasks.threads.keys().copied().collect();
         threads.into_iter().for_each(|tid| self.settle_cut(tid));
+        self.drop_parts_of_accounts();
         self.samples.sort_by_key(|sample| sample.time_ns);
         self.samples.drain(..).for_each(|sample| self.profile.samples.push(sample));
         (self.profile, self.statistics)

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::exec::Pending;
 use super::intern::LastStack;
 use super::spaces::SpaceId;
+use super::spent::Accounts;
 use super::stitch::Stitcher;
 
 /// A process between two execs.
@@ -76,6 +77,8 @@ impl Name {
 pub(super) struct Tasks {
     pub(super) processes: FxHashMap<u32, Process>,
     pub(super) threads: FxHashMap<u32, Thread>,
+    /// Processor time of lives that is still to be told.
+    pub(super) accounts: Accounts,
 }
 
 impl Tasks {
