@@ -43,7 +43,7 @@ pub(crate) fn segments(lent: &Lent<'_>) -> Option<[Segment; SEGMENTS as usize]> 
 /// Makes the table of a file. `None` if it has none that would help.
 pub(crate) fn loadable(lent: &Lent<'_>) -> Option<Loadable> {
     let segments = segments(lent)?;
-    let table = Table::of_all(lent.module).ok()?;
+    let table = lent.all_rows()?;
     let file = File { segments, ..File::default() };
     Some(with_known_kinds(&table, lent.module, file))
 }

@@ -156,7 +156,7 @@ impl Memory for Stack<'_> {
 fn input(recorded: &Recorded) -> Vec<u8> {
     let mut input = (recorded.files.len() as u64).to_ne_bytes().to_vec();
     for Code { module, segments } in &recorded.files {
-        let lent = Lent { module, build_id: None, segments: segments.clone() };
+        let lent = Lent::new(module, None, segments.clone());
         let mut table = loadable(&lent).expect("each file has a table");
         table.file.state = STATE_READY;
         let file = &table.file;

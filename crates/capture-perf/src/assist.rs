@@ -5,16 +5,19 @@
 //!
 //! Not here: how it walks.
 
+use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use plumb_profile::{EventId, StackId, ThreadId};
 use plumb_unwind::Module;
+use plumb_unwind::table::Table;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ingest::Ingest;
 use crate::procfs;
+use crate::shelf::Shelf;
 use crate::sys::process::pidfd;
 
 /// Something that walks stacks before they are copied.
@@ -139,6 +142,23 @@ pub struct Lent<'a> {
     pub build_id: Option<Box<[u8]>>,
     /// What of the file is loaded as code.
     pub segments: Vec<CodeSegment>,
+    pub(crate) shelf: Option<&'a RefCell<Shelf>>,
+}
+
+impl<'a> Lent<'a> {
+    /// A file with no tables but those that are made of it.
+    pub fn new(module: &'a Module<Vec<u8>>, build_id: Option<Box<[u8]>>, segments: Vec<CodeSegment>) -> Self {
+        Self { module, build_id, segments, shelf: None }
+    }
+
+    /// The table of all its rows; `None` if it has none. It may have been kept by an earlier recording, and is kept for
+    /// later ones.
+    pub fn all_rows(&self) -> Option<Table> {
+        match self.shelf {
+            Some(shelf) => shelf.borrow_mut().all_rows(self.build_id.as_deref(), self.module),
+            None => Table::of_all(self.module).ok(),
+        }
+    }
 }
 
 /// A stretch of a file that is code.

@@ -23,6 +23,7 @@ mod recorder;
 mod records;
 mod ring;
 mod setup;
+mod shelf;
 mod snapshot;
 mod steer;
 mod sys;

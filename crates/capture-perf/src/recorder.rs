@@ -26,6 +26,7 @@ use crate::steer::{Action, Steering};
 use crate::sys::process::{Child, Held, pidfd};
 use crate::sys::signals::{self, Signals};
 use crate::sys::usage::{CpuTime, monotonic_ns, own_cpu_time, raise_file_limit};
+use crate::tables::KeptTables;
 use crate::target::{End, Launch, Options, Target};
 
 /// Before a recording of what runs already, what walks stacks in the kernel gets the tables that it wants: until it has
@@ -150,6 +151,9 @@ impl Recorder {
         limit.map_or(Ok(()), |_| events.prepare(Pace::Frequency(frequency_hz)))?;
         let mut ingest = ingest_for(target, &events, &pids);
         ingest.scan_stacks(options.scan);
+        if options.keep_tables {
+            ingest.use_tables(KeptTables::open());
+        }
         let sampling = events.sampling().clone();
         ingest.weigh_each(sampling.period().unwrap_or(1));
         let event = ingest.add_event(sampling.counter.name(), sampling.counter.unit());
@@ -254,6 +258,7 @@ impl Recorder {
         self.read(monotonic_ns());
         self.account.look();
         self.grow();
+        self.ingest.look_at_tables();
         Ok(None)
     }
 

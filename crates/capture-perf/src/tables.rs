@@ -1,8 +1,8 @@
 //! Tables of the rules for callers (`plumb_unwind::table`) of ELF files: made with the file's code, kept on disk by build
 //! id, and described.
 //!
-//! A recording through `perf_event_open` makes and loads none: it looks up some thousand addresses, each once, and that
-//! takes less than a table of one large library. They are for walkers that can't decode call-frame information.
+//! Recordings use those of files in which many addresses are looked up, and have them made (`shelf`). Most look up few
+//! in each file, which takes less than a table of one large library.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,15 +14,17 @@ use std::time::{Duration, Instant};
 
 use plumb_process::{Elf, ElfError, Kept};
 use plumb_unwind::rule::{Kind, Rule};
-use plumb_unwind::table::{Table, TableError, Text};
+use plumb_unwind::table::{Content, Table, TableError, Text};
 use plumb_unwind::{CfaRule, Module, RegisterRule, Row, Svma, x86_64};
 
 use crate::ingest::module_of;
 
 /// Version of what is kept: of the table's layout and of how rows are chosen.
 const VERSION: u32 = 1;
-/// All tables together take no more on disk. That of a library of 120 MB has 0.3 MB.
-const LIMIT: u64 = 64 << 20;
+/// All tables together take no more on disk. That for callers of a library of 120 MB has 0.3 MB, that of all its rows 4.8.
+const LIMIT: u64 = 128 << 20;
+/// What the key of a table of all rows has after the build id.
+const ALL_ROWS: &[u8] = b"/all";
 /// How much code is read at once.
 const PIECE: usize = 256 << 10;
 
@@ -41,15 +43,30 @@ impl KeptTables {
         Self(Kept::open_in(cache, "tables", VERSION, LIMIT))
     }
 
-    /// The table of the file with this build id, if it was kept.
+    /// The table for callers of the file with this build id, if it was kept.
     pub fn get(&self, build_id: &[u8]) -> Option<Table> {
-        let table = Table::from_bytes(&self.0.get(build_id)?).ok()?;
-        table.is_of(build_id).then_some(table)
+        self.read(build_id, build_id).filter(|table| table.content() != Content::All)
     }
 
-    /// Keeps the table of the file with this build id.
+    /// Keeps the table for callers of the file with this build id.
     pub fn put(&self, build_id: &[u8], table: Table) {
         self.0.put(build_id, &table.with_build_id(build_id).to_bytes());
+    }
+
+    /// The table of all rows of the file with this build id, if it was kept.
+    pub fn all_rows(&self, build_id: &[u8]) -> Option<Table> {
+        let table = self.read(&[build_id, ALL_ROWS].concat(), build_id);
+        table.filter(|table| table.content() == Content::All)
+    }
+
+    /// Keeps the table of all rows of the file with this build id.
+    pub fn put_all_rows(&self, build_id: &[u8], table: Table) {
+        self.0.put(&[build_id, ALL_ROWS].concat(), &table.with_build_id(build_id).to_bytes());
+    }
+
+    fn read(&self, key: &[u8], build_id: &[u8]) -> Option<Table> {
+        let table = Table::from_bytes(&self.0.get(key)?).ok()?;
+        table.is_of(build_id).then_some(table)
     }
 }
 
@@ -96,8 +113,18 @@ impl Source {
             return Err(NoTable::File(std::io::ErrorKind::IsADirectory.into()));
         }
         let elf = Elf::read(&file).map_err(NoTable::Elf)?;
-        let module = module_of(elf.unwind_sections(&file));
-        Ok(Self { module, elf, file })
+        Ok(Self::of(elf, file))
+    }
+
+    /// The file with these headers.
+    pub(crate) fn of(elf: Elf, file: File) -> Self {
+        Self { module: module_of(elf.unwind_sections(&file)), elf, file }
+    }
+
+    /// Its unwind information.
+    #[cfg(test)]
+    pub(crate) fn module(&self) -> &Module<Vec<u8>> {
+        &self.module
     }
 
     /// What the file is found by in [`KeptTables`], if it has such a thing.

@@ -73,6 +73,9 @@ pub struct Options {
     pub stack_copy: u32,
     /// Whether stacks that end for want of unwind information are scanned ([`crate::Ingest::scan_stacks`]).
     pub scan: bool,
+    /// Whether tables of files are taken from the user's cache and, where many addresses of one are looked up, made for
+    /// it ([`crate::tables`]).
+    pub keep_tables: bool,
 }
 
 impl Default for Options {
@@ -85,6 +88,7 @@ impl Default for Options {
             code: Code::All,
             stack_copy: 16 << 10,
             scan: false,
+            keep_tables: false,
         }
     }
 }

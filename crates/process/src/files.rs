@@ -91,8 +91,12 @@ impl MappedFile {
 
     /// Fills `to` with the bytes from `offset` on. False if the file is not open any more, or ends before.
     pub fn read_at(&self, offset: FileOffset, to: &mut [u8]) -> bool {
-        let file = self.content.as_ref().ok().and_then(|content| content.bytes.file());
-        file.is_some_and(|file| file.read_exact_at(to, offset.0).is_ok())
+        self.open_file().is_some_and(|file| file.read_exact_at(to, offset.0).is_ok())
+    }
+
+    /// The file, if it is still open.
+    pub fn open_file(&self) -> Option<&File> {
+        self.content.as_ref().ok()?.bytes.file()
     }
 
     /// GNU build id, from the file or from what the mapping says.
@@ -200,6 +204,11 @@ impl Files {
                 std::fs::metadata(path).is_ok_and(|now| file.metadata().is_ok_and(|then| is_same(now, then)));
             (!there).then_some((FileId(index), file))
         })
+    }
+
+    /// All files, in the order in which they were seen.
+    pub fn ids(&self) -> impl Iterator<Item = FileId> + use<> {
+        (0..u32::try_from(self.rows.len()).unwrap_or(u32::MAX)).map(FileId)
     }
 
     /// Number of files.

@@ -106,6 +106,11 @@ impl<B: AsRef<[u8]>> Module<B> {
         Module { table: Some(table), ..self }
     }
 
+    /// Its table, if it has one.
+    pub fn table(&self) -> Option<&Table> {
+        self.table.as_ref()
+    }
+
     /// The rule for the call that ends with the byte at `call`, if there is a table that says it.
     #[inline]
     pub(crate) fn tabled(&self, call: Svma) -> Option<Rule> {

@@ -1,6 +1,6 @@
 //! The files that hold user code: what the unwinder reads of them, and the DSOs that frames point at.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::File;
 use std::io::Cursor;
 
@@ -12,6 +12,7 @@ use plumb_unwind::{Avma, CodeMap, Located, Module, Section, Sections, Svma};
 
 use super::walked::segments_of;
 use crate::assist::Lent;
+use crate::shelf::Shelf;
 
 type Unwind = Module<Vec<u8>>;
 
@@ -20,6 +21,10 @@ type Unwind = Module<Vec<u8>>;
 pub(super) struct Code {
     files: RefCell<Files>,
     modules: Vec<OnceCell<Option<Unwind>>>,
+    /// For each file how many addresses in it were looked up, until its table was asked for.
+    lookups: Vec<Cell<Lookups>>,
+    /// Where tables come from, if they are used.
+    shelf: Option<RefCell<Shelf>>,
     dsos: Vec<Option<DsoId>>,
     vdso: OnceCell<Option<Vdso>>,
     vdso_dso: Option<DsoId>,
@@ -33,12 +38,36 @@ struct Vdso {
     module: Unwind,
 }
 
+/// How many addresses of a file were looked up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lookups(u32);
+
+impl Lookups {
+    /// Its table was asked for.
+    const ASKED: Lookups = Lookups(u32::MAX);
+    /// Fewer are not worth a table, however small.
+    const LEAST: u32 = 64;
+    /// Reading a table that was kept takes as long as one look-up without a table for so many bytes of `.eh_frame`. So
+    /// at the worst, if none follows, tables double what look-ups take.
+    const BYTES: usize = 2048;
+
+    fn one_more(self) -> Self {
+        if self == Self::ASKED { self } else { Lookups((self.0 + 1).min(u32::MAX - 1)) }
+    }
+
+    fn are_worth_a_table(self, module: &Unwind) -> bool {
+        let bytes = module.sections().eh_frame.as_ref().map_or(usize::MAX, |section| section.bytes.len());
+        self != Self::ASKED && self.0 >= Self::LEAST && self.0 as usize >= bytes / Self::BYTES
+    }
+}
+
 impl Code {
     /// The file of a mapping.
     pub(super) fn add(&mut self, key: FileKey, place: &Place) -> FileId {
         let id = self.files.get_mut().add(key, place);
         if self.modules.len() <= id.index() {
             self.modules.resize_with(id.index() + 1, OnceCell::new);
+            self.lookups.resize(id.index() + 1, Cell::default());
             self.dsos.resize(id.index() + 1, None);
         }
         id
@@ -52,6 +81,44 @@ impl Code {
     pub(super) fn module(&self, id: FileId) -> Option<&Unwind> {
         let load = || self.files.borrow_mut().take_unwind_sections(id).map(module_of);
         self.modules.get(id.index())?.get_or_init(load).as_ref()
+    }
+
+    /// Uses tables from now on, and has them made.
+    pub(super) fn use_tables(&mut self, shelf: Shelf) {
+        self.shelf = Some(RefCell::new(shelf));
+    }
+
+    pub(super) fn shelf(&self) -> Option<&RefCell<Shelf>> {
+        self.shelf.as_ref()
+    }
+
+    fn note_lookup(&self, id: FileId) {
+        if let Some(lookups) = self.lookups.get(id.index()) {
+            lookups.set(lookups.get().one_more());
+        }
+    }
+
+    /// Takes the tables that are there by now, and asks for those of files that are worth one.
+    pub(super) fn look_at_tables(&mut self) {
+        let Some(shelf) = &mut self.shelf else { return };
+        let shelf = shelf.get_mut();
+        for (id, table) in shelf.take() {
+            let Some(cell) = self.modules.get_mut(id.index()) else { continue };
+            let module = cell.take().flatten().map(|module| module.with_table(table));
+            *cell = module.map_or_else(OnceCell::new, |module| OnceCell::from(Some(module)));
+        }
+        let files = self.files.get_mut();
+        for ((id, cell), lookups) in files.ids().zip(&self.modules).zip(&self.lookups) {
+            let Some(Some(module)) = cell.get() else { continue };
+            if !lookups.get().are_worth_a_table(module) {
+                continue;
+            }
+            lookups.set(Lookups::ASKED);
+            let file = files.get(id);
+            let (Some(elf), Some(open)) = (file.elf(), file.open_file()) else { continue };
+            let (Some(build_id), Ok(open)) = (&elf.build_id, open.try_clone()) else { continue };
+            shelf.want(id, build_id, elf.clone(), open);
+        }
     }
 
     fn vdso(&self) -> Option<&Vdso> {
@@ -70,7 +137,7 @@ impl Code {
     /// The vdso's unwind information, and where its code is.
     pub(super) fn vdso_parts(&self) -> Option<Lent<'_>> {
         let Vdso { elf, module } = self.vdso()?;
-        Some(Lent { module, build_id: elf.build_id.clone(), segments: segments_of(elf) })
+        Some(Lent { module, build_id: elf.build_id.clone(), segments: segments_of(elf), shelf: self.shelf() })
     }
 
     /// Asks a file's headers.
@@ -103,6 +170,7 @@ impl Code {
             Backing::File(id) if self.is_unreadable(id) => return Located::Unreadable,
             Backing::File(id) => {
                 let stated = self.files.borrow().get(id).stated(mapping.file_offset(pc.0));
+                self.note_lookup(id);
                 (self.module(id), stated)
             }
         };
@@ -208,3 +276,7 @@ impl CodeMap for View<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "code_tests.rs"]
+mod tests;

@@ -36,6 +36,8 @@ use plumb_profile::{DsoId, Event, EventId, FrameId, ProcessId, Profile, Sample, 
 use plumb_unwind::Walked;
 use rustc_hash::FxHashMap;
 
+use crate::shelf::Shelf;
+use crate::tables::KeptTables;
 use code::Code;
 pub(crate) use code::module_of;
 use kernel::Kernel;
@@ -151,6 +153,16 @@ impl Ingest {
                 self.build_ids.insert(path.into(), id.into());
             }
         }
+    }
+
+    /// Has rules found by tables that were kept, where many are looked up, and has such tables made.
+    pub(crate) fn use_tables(&mut self, kept: KeptTables) {
+        self.code.use_tables(Shelf::new(kept));
+    }
+
+    /// Looks after tables, from time to time.
+    pub(crate) fn look_at_tables(&mut self) {
+        self.code.look_at_tables();
     }
 
     /// Takes the next record. `event` is the one that it belongs to (by sample id or by ring).

@@ -141,7 +141,7 @@ impl super::code::Code {
             Backing::File(id) => {
                 let (build_id, segments) =
                     self.with_elf(id, |elf| (elf.build_id.clone(), segments_of(elf)))?;
-                Some(Lent { module: self.module(id)?, build_id, segments })
+                Some(Lent { module: self.module(id)?, build_id, segments, shelf: self.shelf() })
             }
         }
     }

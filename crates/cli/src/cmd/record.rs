@@ -124,6 +124,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         each_if_rare: args.frequency.is_none(),
         code: if code == Code::All { only.unwrap_or(code) } else { code },
         scan: args.scan,
+        keep_tables: true,
         counter,
         ..Options::default()
     };

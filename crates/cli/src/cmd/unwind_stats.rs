@@ -20,7 +20,7 @@ pub struct Args {
     /// Programs and libraries
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Keep the tables in the user's cache, by build id, for other programs: recording decodes what it meets instead
+    /// Keep the tables in the user's cache, by build id, as recordings do with those of files that matter to them
     #[arg(long)]
     keep: bool,
     /// Print JSON
