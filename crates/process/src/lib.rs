@@ -32,6 +32,6 @@ pub use memory::available_memory;
 pub use open::{OpenError, Place};
 pub use pid::{comm, executable, mappings, parent, peak_rss, pids, threads};
 pub use space::{AddressSpace, Backing, Mapping};
-pub use thread::{kernel_stack, state, tracer, user, waits_at};
+pub use thread::{kernel_stack, own_number, state, tracer, user, waits_at};
 pub use tree::Tree;
 pub use vdso::vdso;

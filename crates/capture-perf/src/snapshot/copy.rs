@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use plumb_interpreters::{Interpreter, ScriptFrame, Unreadable};
 use plumb_process::parse_maps;
 use plumb_unwind::{Avma, Memory, ReadError, Registers};
 
 use super::refusal::{NoStack, Refusal};
+use super::script;
 use crate::sys::trace::{Held, Traced, read_memory};
 
 /// The most that is copied at the stack pointer. What is beyond is fetched for the few stacks that are deeper.
@@ -26,6 +28,8 @@ pub(super) struct Wanted {
     pub(super) thread: Option<u32>,
     /// Memory from these addresses on, besides that at the stack pointer.
     pub(super) places: Vec<u64>,
+    /// Frames of interpreted programs.
+    pub(super) script: bool,
 }
 
 /// A process as it was while all its threads were stopped.
@@ -33,6 +37,8 @@ pub(super) struct CopiedProcess {
     pub(super) threads: Vec<CopiedThread>,
     /// Text of its maps file.
     pub(super) maps: Vec<u8>,
+    /// The interpreter in it.
+    pub(super) interpreter: Option<Box<dyn Interpreter>>,
     /// Time from the first thread's stop to the last one's going on.
     pub(super) held: Duration,
 }
@@ -44,6 +50,8 @@ pub(super) struct CopiedThread {
     pub(super) state: Option<char>,
     pub(super) kernel: Vec<String>,
     pub(super) stack: Result<StackCopy, NoStack>,
+    /// Frames of the interpreted program, innermost first.
+    pub(super) script: Result<Vec<ScriptFrame>, Unreadable>,
 }
 
 /// Registers and stack of a thread.
@@ -102,16 +110,26 @@ fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
     for tid in tids {
         threads.push(Thread::look(pid, tid));
     }
+    // Before anything is stopped: finding it takes longer than reading its frames.
+    let interpreter = wanted.script.then(|| script::find(pid)).flatten();
     let start = stop_all(pid, wanted, &mut threads)?;
     let maps = plumb_process::mappings(pid).unwrap_or_default();
     let copies: Vec<_> = threads.iter().map(|thread| thread.copy(pid, &maps, wanted)).collect();
+    for thread in &mut threads {
+        thread.read_script(pid, interpreter.as_deref());
+    }
     threads.iter_mut().for_each(|thread| drop(thread.traced.take()));
     let held = start.elapsed();
     if plumb_process::state(pid, pid).is_none() {
         return Err(Refusal::Gone(pid));
     }
     let threads = threads.into_iter().zip(copies);
-    Ok(CopiedProcess { threads: threads.map(|(thread, stack)| thread.finish(stack)).collect(), maps, held })
+    Ok(CopiedProcess {
+        threads: threads.map(|(thread, stack)| thread.finish(stack)).collect(),
+        maps,
+        interpreter,
+        held,
+    })
 }
 
 fn tids(pid: u32, wanted: &Wanted) -> Vec<u32> {
@@ -153,6 +171,7 @@ struct Thread {
     waited_at: Option<(u64, u64)>,
     traced: Option<Traced>,
     failed: Option<NoStack>,
+    script: Result<Vec<ScriptFrame>, Unreadable>,
 }
 
 impl Thread {
@@ -163,7 +182,7 @@ impl Thread {
         let state = plumb_process::state(pid, tid);
         let name = plumb_process::comm(pid, tid).unwrap_or_default();
         let name = String::from_utf8_lossy(&name).into_owned();
-        Self { tid, name, state, kernel, waited_at, traced: None, failed: None }
+        Self { tid, name, state, kernel, waited_at, traced: None, failed: None, script: Ok(Vec::new()) }
     }
 
     /// Takes control of the thread and asks it to stop. An error: nothing of this process can be had.
@@ -203,6 +222,15 @@ impl Thread {
         Ok(StackCopy { registers, in_system_call, places, code, missed: None })
     }
 
+    /// Reads the frames of the interpreted program of a stopped thread.
+    fn read_script(&mut self, pid: u32, interpreter: Option<&dyn Interpreter>) {
+        let is_stopped = self.traced.as_ref().is_some_and(Traced::is_stopped);
+        if let Some(interpreter) = interpreter.filter(|_| is_stopped) {
+            let number = plumb_process::own_number(pid, self.tid).unwrap_or(self.tid);
+            self.script = interpreter.frames(&script::ProcessMemory(pid), number);
+        }
+    }
+
     fn finish(self, stack: Result<StackCopy, NoStack>) -> CopiedThread {
         // If it went on between the two looks, it does not wait there any more.
         let same = match &stack {
@@ -215,6 +243,7 @@ impl Thread {
             state: self.state,
             kernel: if same { self.kernel } else { Vec::new() },
             stack,
+            script: self.script,
         }
     }
 }

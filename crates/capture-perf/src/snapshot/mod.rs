@@ -9,12 +9,14 @@
 
 mod copy;
 mod refusal;
+mod script;
 
 pub use refusal::{NoStack, Refusal};
 
 use std::fs::File;
 use std::time::Duration;
 
+use plumb_interpreters::{Interpreter, ScriptFrame, Unreadable};
 use plumb_profile::{DsoId, EventId, Profile};
 use plumb_unwind::End;
 
@@ -42,6 +44,8 @@ pub struct StoppedProcess {
     pub executable: String,
     /// Its threads, by number.
     pub threads: Vec<StoppedThread>,
+    /// The interpreter that runs in it, if one that is known does, and it was asked for.
+    pub interpreter: Option<Box<dyn Interpreter>>,
     /// How long threads were stopped, from the first to the last.
     pub held: Duration,
 }
@@ -59,18 +63,22 @@ pub struct StoppedThread {
     pub kernel: Vec<String>,
     /// The number of its sample in the profile, or why it has none.
     pub sample: Result<usize, NoStack>,
+    /// Frames of the interpreted program, innermost first; empty if it runs none.
+    pub script: Result<Vec<ScriptFrame>, Unreadable>,
 }
 
 impl Snapshot {
     /// Looks at these processes, one after the other. `scan`: where stacks end for want of unwind information, they are
-    /// scanned ([`Ingest::scan_stacks`]).
-    pub fn take(pids: &[u32], scan: bool) -> Snapshot {
+    /// scanned ([`Ingest::scan_stacks`]). `script`: frames of interpreted programs are read as well.
+    pub fn take(pids: &[u32], scan: bool, script: bool) -> Snapshot {
         let mut ingest = Ingest::new(Source::Live, Filter::All);
         ingest.scan_stacks(scan);
         let event = ingest.add_event("snapshot", "threads");
         let mut taken = 0;
-        let processes =
-            pids.iter().map(|&pid| (pid, take_process(&mut ingest, event, pid, &mut taken))).collect();
+        let processes = pids
+            .iter()
+            .map(|&pid| (pid, take_process(&mut ingest, event, pid, script, &mut taken)))
+            .collect();
         let vanished = ingest.vanished();
         let (profile, _) = ingest.finish();
         Snapshot { profile, processes, vanished }
@@ -81,23 +89,25 @@ fn take_process(
     ingest: &mut Ingest,
     event: EventId,
     pid: u32,
+    script: bool,
     taken: &mut usize,
 ) -> Result<StoppedProcess, Refusal> {
-    let CopiedProcess { threads, maps, mut held } = copy::copy(pid, Wanted::default())?;
+    let wanted = Wanted { script, ..Wanted::default() };
+    let CopiedProcess { threads, maps, interpreter, mut held } = copy::copy(pid, wanted)?;
     ingest.meet_stopped(pid, &maps);
     let mut stopped = Vec::with_capacity(threads.len());
-    for CopiedThread { tid, name, state, kernel, stack } in threads {
+    for CopiedThread { tid, name, state, kernel, stack, script } in threads {
         let sample = stack.map(|stack| {
             let end = walk(ingest, pid, tid, stack, &mut held);
             ingest.keep_stopped(event, pid, tid, end);
             *taken += 1;
             *taken - 1
         });
-        stopped.push(StoppedThread { tid, name, state, kernel, sample });
+        stopped.push(StoppedThread { tid, name, state, kernel, sample, script });
     }
     let executable = plumb_process::executable(pid).unwrap_or_default();
     let executable = String::from_utf8_lossy(&executable).into_owned();
-    Ok(StoppedProcess { executable, threads: stopped, held })
+    Ok(StoppedProcess { executable, threads: stopped, interpreter, held })
 }
 
 /// Walks a copied stack. If it leads to memory that was not copied (a signal handler's own stack, a coroutine's, a very
@@ -113,7 +123,7 @@ fn walk(ingest: &mut Ingest, pid: u32, tid: u32, mut stack: StackCopy, held: &mu
             return end;
         };
         places.push(missed);
-        let again = copy::copy(pid, Wanted { thread: Some(tid), places: places.clone() });
+        let again = copy::copy(pid, Wanted { thread: Some(tid), places: places.clone(), script: false });
         let Ok(CopiedProcess { mut threads, held: took, .. }) = again else { return end };
         let Some(Ok(again)) = threads.pop().map(|thread| thread.stack) else { return end };
         *held += took;

@@ -13,7 +13,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plumb_analyze::{Filter, View, ViewFrame};
-use plumb_capture_perf::{Snapshot, StoppedThread};
+use plumb_capture_perf::{Snapshot, StoppedProcess, StoppedThread};
+use plumb_interpreters::Merged;
 use plumb_profile::{DsoId, Found, Mapping, ProcessId, Profile};
 
 use super::script::run_time;
@@ -25,8 +26,8 @@ pub struct Args {
     /// The processes
     #[arg(short, long, value_name = "PID", value_delimiter = ',', required = true)]
     pid: Vec<u32>,
-    /// Print frames of machine code only, also where an interpreter's own are known. None is known yet, so that all
-    /// frames are such
+    /// Print frames of machine code only. Otherwise, where a process runs Python (CPython 3.11), the interpreter's
+    /// loop is replaced by the functions of the program
     #[arg(long)]
     native: bool,
     /// Where a stack ends for want of unwind information, guess callers from its words. Such frames are marked: some
@@ -43,7 +44,7 @@ pub struct Args {
 
 /// Runs `plumb stack`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let mut snapshot = Snapshot::take(&args.pid, args.scan);
+    let mut snapshot = Snapshot::take(&args.pid, args.scan, !args.native);
     let open = |file: &File| vec![PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))];
     let images = snapshot.vanished.iter().map(|(dso, file)| (*dso, open(file))).collect();
     let options = plumb_symbolize::Options { lines: !args.no_lines, images, ..Default::default() };
@@ -64,6 +65,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { code })
 }
 
+/// A frame of machine code, or a call inlined in one, and its address in the process.
+type Native<'t, 'p> = (u64, &'t ViewFrame<'p>);
+
 /// The named frames of a snapshot.
 struct Stacks<'p> {
     view: View<'p>,
@@ -79,8 +83,42 @@ impl<'p> Stacks<'p> {
         Self { view: View::new(profile, &Filter::default()), mappings }
     }
 
-    /// The frames of a thread, innermost first, with their addresses in the process. Empty if none is known.
-    fn of(&self, thread: &StoppedThread) -> Vec<(u64, &ViewFrame<'p>)> {
+    /// The frames of a thread of a process, innermost first. Empty if none is known.
+    fn of<'t>(
+        &'t self,
+        process: &StoppedProcess,
+        thread: &'t StoppedThread,
+    ) -> Vec<Merged<'t, Native<'t, 'p>>> {
+        let mut natives = Vec::new();
+        let mut inlined = Vec::new();
+        for frame in self.native(thread) {
+            // Calls that were inlined come before the frame that they are in.
+            inlined.push(frame);
+            if !frame.1.inlined {
+                natives.push(std::mem::take(&mut inlined));
+            }
+        }
+        natives.push(inlined);
+        let (Some(interpreter), Ok(script)) = (&process.interpreter, &thread.script) else {
+            return natives.into_iter().flatten().map(Merged::Native).collect();
+        };
+        let name = interpreter.native_loop();
+        let is_loop = |frames: &Vec<Native<'_, '_>>| {
+            let rest = frames.last().and_then(|(_, frame)| frame.name.strip_prefix(name));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let mut merged = Vec::new();
+        for frames in plumb_interpreters::merge(natives, is_loop, script) {
+            match frames {
+                Merged::Native(frames) => merged.extend(frames.into_iter().map(Merged::Native)),
+                Merged::Script(frame) => merged.push(Merged::Script(frame)),
+            }
+        }
+        merged
+    }
+
+    /// The frames of machine code of a thread, innermost first.
+    fn native(&self, thread: &StoppedThread) -> Vec<Native<'_, 'p>> {
         let sample = thread.sample.ok().and_then(|index| self.view.samples().nth(index));
         let Some(sample) = sample else { return Vec::new() };
         let process = self.view.profile().threads[sample.sample.thread].process;

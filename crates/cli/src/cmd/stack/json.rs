@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_analyze::{Kind, ViewFrame};
 use plumb_capture_perf::{Refusal, Snapshot, StoppedProcess, StoppedThread};
+use plumb_interpreters::{Merged, ScriptFrame};
 use plumb_profile::Found;
 use serde_json::{Value, json};
 
@@ -25,27 +26,31 @@ pub fn write(snapshot: &Snapshot, stacks: &Stacks<'_>, out: &mut Output<'_>) -> 
 }
 
 fn process(pid: u32, process: &StoppedProcess, stacks: &Stacks<'_>) -> Value {
-    let threads: Vec<Value> = process.threads.iter().map(|found| thread(found, stacks)).collect();
+    let threads: Vec<Value> = process.threads.iter().map(|found| thread(process, found, stacks)).collect();
     json!({
         "pid": pid,
         "executable": process.executable,
+        "interpreter": process.interpreter.as_ref().map(|found| found.name()),
         "held_ns": u64::try_from(process.held.as_nanos()).ok(),
         "threads": threads,
     })
 }
 
-fn thread(thread: &StoppedThread, stacks: &Stacks<'_>) -> Value {
-    let found = stacks.of(thread);
-    let marker = found.last().map(|(_, frame)| *frame).filter(|frame| frame.kind == Kind::Marker);
+fn thread(process: &StoppedProcess, thread: &StoppedThread, stacks: &Stacks<'_>) -> Value {
+    let found = stacks.of(process, thread);
+    let mut marker = None;
     let mut trust = Trust::Certain;
-    let frames: Vec<Value> = found
-        .iter()
-        .filter(|(_, frame)| frame.kind != Kind::Marker)
-        .map(|&(at, found)| {
-            trust = trust.min(Trust::of(found.found));
-            frame(at, found, trust)
-        })
-        .collect();
+    let mut frames = Vec::new();
+    for found in found {
+        match found {
+            Merged::Native((_, found)) if found.kind == Kind::Marker => marker = Some(found),
+            Merged::Native((at, found)) => {
+                trust = trust.min(Trust::of(found.found));
+                frames.push(frame(at, found, trust));
+            }
+            Merged::Script(found) => frames.push(script_frame(found)),
+        }
+    }
     json!({
         "tid": thread.tid,
         "name": thread.name,
@@ -55,8 +60,18 @@ fn thread(thread: &StoppedThread, stacks: &Stacks<'_>) -> Value {
         "complete": thread.sample.is_ok() && marker.is_none(),
         "cut": marker.and_then(|frame| frame.cut).map(|cut| cut.name()),
         "cut_file": marker.map(|frame| frame.dso_path).filter(|path| !path.is_empty()),
+        "script_error": thread.script.as_ref().err().map(ToString::to_string),
         "no_stack": thread.sample.err().map(|why| why.name()),
         "frames": frames,
+    })
+}
+
+fn script_frame(frame: &ScriptFrame) -> Value {
+    json!({
+        "kind": "script",
+        "symbol": frame.function,
+        "file": frame.file,
+        "line": (frame.line > 0).then_some(frame.line),
     })
 }
 

@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_analyze::{Kind, ViewFrame};
 use plumb_capture_perf::{Snapshot, StoppedProcess, StoppedThread};
+use plumb_interpreters::{Merged, ScriptFrame};
 use plumb_profile::Found;
 
 use super::{Stacks, state_text};
@@ -20,7 +21,7 @@ pub fn write(snapshot: &Snapshot, stacks: &Stacks<'_>, out: &mut Output<'_>) -> 
         }
         head(*pid, process, out)?;
         for thread in &process.threads {
-            write_thread(thread, stacks, out)?;
+            write_thread(process, thread, stacks, out)?;
         }
     }
     out.flush()?;
@@ -35,11 +36,18 @@ fn head(pid: u32, process: &StoppedProcess, out: &mut Output<'_>) -> Result<()> 
         path => printable(path),
     };
     let held = process.held.as_secs_f64() * 1e3;
-    writeln!(out, "Process {pid}: {executable}, {threads}, held for {held:.1} ms")?;
+    let interpreter =
+        process.interpreter.as_ref().map(|found| format!(", {}", found.name())).unwrap_or_default();
+    writeln!(out, "Process {pid}: {executable}{interpreter}, {threads}, held for {held:.1} ms")?;
     Ok(())
 }
 
-fn write_thread(thread: &StoppedThread, stacks: &Stacks<'_>, out: &mut Output<'_>) -> Result<()> {
+fn write_thread(
+    process: &StoppedProcess,
+    thread: &StoppedThread,
+    stacks: &Stacks<'_>,
+    out: &mut Output<'_>,
+) -> Result<()> {
     writeln!(out, "\nThread {} ({}), {}", thread.tid, printable(&thread.name), state_text(thread.state))?;
     for place in &thread.kernel {
         writeln!(out, "  kernel               {}", printable(place))?;
@@ -47,8 +55,14 @@ fn write_thread(thread: &StoppedThread, stacks: &Stacks<'_>, out: &mut Output<'_
     if let Err(why) = thread.sample {
         writeln!(out, "  no stack: {}", why.text())?;
     }
-    for (number, (address, frame)) in stacks.of(thread).into_iter().enumerate() {
-        writeln!(out, "{}", line(number, address, frame))?;
+    if let Err(error) = &thread.script {
+        writeln!(out, "  functions of the program are not known: {error}")?;
+    }
+    for (number, frame) in stacks.of(process, thread).into_iter().enumerate() {
+        match frame {
+            Merged::Native((address, frame)) => writeln!(out, "{}", line(number, address, frame))?,
+            Merged::Script(frame) => writeln!(out, "{}", script_line(number, frame))?,
+        }
     }
     Ok(())
 }
@@ -74,6 +88,11 @@ fn line(number: usize, address: u64, frame: &ViewFrame<'_>) -> String {
         line += remark(frame.found);
     }
     line
+}
+
+fn script_line(number: usize, frame: &ScriptFrame) -> String {
+    let line = if frame.line > 0 { format!(":{}", frame.line) } else { String::new() };
+    format!("  #{number:<3} {:18} {} at {}{line}", "", printable(&frame.function), printable(&frame.file))
 }
 
 /// How the frame was found, where that is not by what its file says.

@@ -1,0 +1,93 @@
+//! Stacks of interpreted programs, read from the interpreter's own structures in the memory of its process.
+//!
+//! The native stack of an interpreted program says what the interpreter does, not what the program does: each call of
+//! the program is one more round of the same loop, or none at all. Interpreters keep the program's frames in lists of
+//! their own. An [`Interpreter`] reads these lists, and [`merge`] puts what it finds in the place of the frames of the
+//! loop.
+//!
+//! Invariant: memory of a process is hostile. Whatever it holds, work and what is kept are bounded, and what can't be
+//! read is an error. The process should not run meanwhile; if it does, frames may be missing or wrong.
+//!
+//! Not here: how memory is read, stopping the process, native stacks.
+
+mod image;
+mod merge;
+mod python;
+
+use std::fmt;
+use std::fs::File;
+
+pub use merge::{Merged, merge};
+
+/// Memory of a process.
+pub trait Memory {
+    /// Reads all of `bytes` from an address on. False if some of them can't be read.
+    fn read(&self, at: u64, bytes: &mut [u8]) -> bool;
+
+    /// The word at an address.
+    fn word(&self, at: u64) -> Result<u64, Unreadable> {
+        let mut bytes = [0; 8];
+        if self.read(at, &mut bytes) { Ok(u64::from_le_bytes(bytes)) } else { Err(Unreadable(at)) }
+    }
+}
+
+/// Memory at this address could not be read, or does not hold what should be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable(pub u64);
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the interpreter's memory at {:#x} can't be understood", self.0)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// A frame of an interpreted program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptFrame {
+    /// The function, with the classes and functions that it is in.
+    pub function: String,
+    /// The file as the interpreter names it.
+    pub file: String,
+    /// The line that runs, or whose call has not returned; 0 if it has none.
+    pub line: u32,
+    /// Native code entered the interpreter's loop with this frame; those further in, up to the next such frame, run in
+    /// the same round of the loop.
+    pub is_entry: bool,
+}
+
+/// An interpreter in a process.
+pub trait Interpreter: fmt::Debug + Send {
+    /// What it is, with its version.
+    fn name(&self) -> String;
+
+    /// The native function that is the interpreter's loop.
+    fn native_loop(&self) -> &'static str;
+
+    /// The frames of a thread of the process, innermost first; empty if the interpreter doesn't know the thread.
+    /// `thread` is the kernel's number of it in its own pid namespace.
+    fn frames(&self, memory: &dyn Memory, thread: u32) -> Result<Vec<ScriptFrame>, Unreadable>;
+}
+
+/// A part of a file in the memory of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// Its first address.
+    pub start: u64,
+    /// Where in the file that is.
+    pub offset: u64,
+}
+
+/// Whether a file of this name may hold an interpreter, so that it pays to look. A program's own file should be looked
+/// at in any case: it may have one linked in.
+pub fn is_likely(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    name.starts_with(b"python") || name.starts_with(b"libpython")
+}
+
+/// The interpreter in a mapped file, if there is one that is known.
+pub fn find(file: &File, mapped: Mapped, memory: &dyn Memory) -> Option<Box<dyn Interpreter>> {
+    let image = image::Image::read(file, mapped, python::SYMBOLS)?;
+    python::find(&image, memory)
+}

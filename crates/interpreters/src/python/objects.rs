@@ -1,0 +1,106 @@
+//! Code objects, strings and bytes.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::layout::{self, Layout};
+use crate::{Memory, Unreadable};
+
+/// The longest name that is read whole, in characters.
+const MAX_TEXT: usize = 4096;
+/// The most bytes of tables of lines.
+const MAX_LINES: usize = 1 << 26;
+
+/// What matters of a code object.
+pub(super) struct Code {
+    pub(super) name: String,
+    pub(super) file: String,
+    pub(super) first_line: u32,
+    /// The table of lines (`lines`).
+    pub(super) lines: Vec<u8>,
+    /// Address of the first instruction.
+    pub(super) first_instruction: u64,
+    /// The first instruction of which a debugger hears.
+    pub(super) first_traceable: u32,
+}
+
+/// Code objects by address, each read once.
+#[derive(Default)]
+pub(super) struct Codes {
+    codes: HashMap<u64, Code>,
+    /// Bytes of their tables.
+    size: usize,
+}
+
+impl Codes {
+    /// The code object at an address.
+    pub(super) fn get(&mut self, memory: &dyn Memory, layout: &Layout, at: u64) -> Result<&Code, Unreadable> {
+        match self.codes.entry(at) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(place) => {
+                let code = code(memory, layout, at, MAX_LINES - self.size)?;
+                self.size += code.lines.len();
+                Ok(place.insert(code))
+            }
+        }
+    }
+}
+
+/// Reads a code object whose table has so many bytes at most.
+fn code(memory: &dyn Memory, layout: &Layout, at: u64, most: usize) -> Result<Code, Unreadable> {
+    let mut bytes = [0; layout::CODE];
+    if !memory.read(at, &mut bytes) {
+        return Err(Unreadable(at));
+    }
+    let offsets = &layout.code;
+    Ok(Code {
+        name: text(memory, layout, word(&bytes, offsets.name))?,
+        file: text(memory, layout, word(&bytes, offsets.file))?,
+        first_line: word(&bytes, offsets.first_line) as u32,
+        lines: table(memory, layout, word(&bytes, offsets.lines), most)?,
+        first_instruction: at.wrapping_add(offsets.instructions as u64),
+        first_traceable: word(&bytes, offsets.first_traceable) as u32,
+    })
+}
+
+fn word(bytes: &[u8], offset: usize) -> u64 {
+    bytes.get(offset..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
+}
+
+/// Reads a `bytes` object of so many bytes at most.
+fn table(memory: &dyn Memory, layout: &Layout, at: u64, most: usize) -> Result<Vec<u8>, Unreadable> {
+    let size = memory.word(at.wrapping_add(layout.object.size))?;
+    let size = usize::try_from(size).ok().filter(|&size| size <= most).ok_or(Unreadable(at))?;
+    let mut bytes = vec![0; size];
+    if memory.read(at.wrapping_add(layout.object.bytes), &mut bytes) {
+        Ok(bytes)
+    } else {
+        Err(Unreadable(at))
+    }
+}
+
+/// Reads a string: one, two or four bytes a character (PEP 393).
+fn text(memory: &dyn Memory, layout: &Layout, at: u64) -> Result<String, Unreadable> {
+    let mut head = [0; 40];
+    if !memory.read(at, &mut head) {
+        return Err(Unreadable(at));
+    }
+    let length = usize::try_from(word(&head, layout.object.length)).unwrap_or(usize::MAX).min(MAX_TEXT);
+    // Bits of `state`: 2 say whether it is interned, 3 the width of characters, 1 whether these follow, 1 whether
+    // all are ASCII.
+    let state = word(&head, layout.object.state) as u32;
+    let (width, follow, ascii) = ((state >> 2 & 7) as usize, state >> 5 & 1 != 0, state >> 6 & 1 != 0);
+    if !matches!(width, 1 | 2 | 4) || !follow {
+        return Err(Unreadable(at));
+    }
+    let start = if ascii { layout.object.ascii } else { layout.object.wide };
+    let mut bytes = vec![0; width * length];
+    if !memory.read(at.wrapping_add(start), &mut bytes) {
+        return Err(Unreadable(at));
+    }
+    let character = |bytes: &[u8]| {
+        let number = bytes.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte));
+        char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER)
+    };
+    Ok(bytes.chunks(width).map(character).collect())
+}
