@@ -92,6 +92,18 @@ struct {
     TYPE(value, struct Control);
 } controls SEC(".maps");
 
+struct comm {
+    char text[COMM_BYTES];
+};
+
+/* Who execs and then has this name is followed; empty: nobody. */
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, 1);
+    TYPE(key, u32);
+    TYPE(value, struct comm);
+} awaited SEC(".maps");
+
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, 1024);
@@ -277,6 +289,20 @@ INLINE void say_spent(struct task_struct *task, u32 until)
     bpf_ringbuf_output(&ring, &spent, sizeof(spent), BPF_RB_NO_WAKEUP);
 }
 
+/* Follows a process that has exec'd what is waited for. */
+INLINE void meet(struct task_struct *task)
+{
+    u32 zero = 0, yes = 1;
+    struct comm *wanted = bpf_map_lookup_elem(&awaited, &zero);
+    struct comm own = {};
+    if (!wanted || !wanted->text[0] || bpf_get_current_comm(own.text, COMM_BYTES))
+        return;
+    for (int i = 0; i < (int)COMM_BYTES; i++)
+        if (own.text[i] != wanted->text[i])
+            return;
+    bpf_task_storage_get(&followed, task->group_leader, &yes, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
 {
@@ -284,6 +310,7 @@ int on_exec(u64 *ctx)
     struct mm_struct *mm = task->mm;
     if (!mm)
         return 0;
+    meet(task);
     say_spent(task, UNTIL_EXEC);
     struct Space *space = new_space(task->tgid, (u64)mm);
     if (!space)

@@ -13,6 +13,7 @@
 #define MAX_FILES 8192u
 #define SEGMENTS 4u
 #define MAX_COUNTS 16384u
+#define COMM_BYTES 16u
 #define CACHED_RULES 8192u
 #define WINDOW_BYTES 1024u
 #define WINDOW_ROOM 1032u

@@ -14,9 +14,9 @@ use crate::chunks::Chunks;
 use crate::resident::Resident;
 use crate::support::{self, Unsupported, support};
 use crate::wire::{
-    COUNTER_OTHERS, COUNTER_RING_FULL, COUNTER_WALKED, COUNTER_WHY, Control, Count, CountKey, File, Space,
-    WHY_ANONYMOUS, WHY_EXEC, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD, WHY_TOO_DEEP,
-    WHY_UNMAPPED, WHY_UNREADABLE,
+    COMM_BYTES, COUNTER_OTHERS, COUNTER_RING_FULL, COUNTER_WALKED, COUNTER_WHY, Control, Count, CountKey,
+    File, Space, WHY_ANONYMOUS, WHY_EXEC, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD,
+    WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
 };
 use crate::{messages, sys};
 
@@ -125,6 +125,7 @@ pub struct Programs {
     followed: OwnedFd,
     controls: Array<MapData, Control>,
     control: Control,
+    awaited: Array<MapData, [u8; COMM_BYTES as usize]>,
     counting: bool,
     /// The kernel's programs see mappings change themselves.
     watches_maps: bool,
@@ -192,6 +193,7 @@ impl Programs {
             followed,
             controls: take(&mut bpf, "controls")?.try_into().map_err(refused("a map"))?,
             control: Control::default(),
+            awaited: take(&mut bpf, "awaited")?.try_into().map_err(refused("a map"))?,
             counting: options.counting,
             watches_maps,
             damaged: 0,
@@ -240,6 +242,14 @@ impl Assistant for Programs {
 
     fn begin(&mut self) -> io::Result<()> {
         self.control.began = 1;
+        self.controls.set(0, self.control, 0).map_err(io::Error::other)
+    }
+
+    fn await_comm(&mut self, comm: &[u8]) -> io::Result<()> {
+        let mut name = [0; COMM_BYTES as usize];
+        name.iter_mut().zip(comm.iter().take(COMM_BYTES as usize - 1)).for_each(|(to, from)| *to = *from);
+        self.awaited.set(0, name, 0).map_err(io::Error::other)?;
+        self.control.follows_some = 1;
         self.controls.set(0, self.control, 0).map_err(io::Error::other)
     }
 

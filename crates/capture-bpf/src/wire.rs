@@ -24,6 +24,8 @@ pub const SEGMENTS: u32 = 4;
 /// Distinct stacks that are counted at one time.
 pub const MAX_COUNTS: u32 = 16384;
 
+/// Bytes of a task's name, with a zero at its end.
+pub const COMM_BYTES: u32 = 16;
 /// Rules that each processor remembers; a power of two.
 pub const CACHED_RULES: u32 = 8192;
 /// Bytes of user memory that are copied at once; a power of two.

@@ -27,7 +27,19 @@ impl Account {
             (Attachment::Cgroup(_), _) => Account::Cgroup,
             (_, Target::Command(_)) => Account::Command(pids.first().copied().unwrap_or(0)),
             (_, Target::Processes(_)) => Account::Processes(Processes::open(pids)),
+            (_, Target::Tree(root)) => Account::Processes(Processes::open(&[*root])),
+            // They begin with the recording.
+            (_, Target::Awaited(_)) => Account::Processes(Processes::default()),
+            (_, Target::Cgroup(_)) => Account::Cgroup,
             (_, Target::Machine) => Account::Machine(procfs::machine_cpu_time()),
+        }
+    }
+
+    /// A process of the target has begun.
+    pub fn add(&mut self, pid: u32) {
+        if let Account::Processes(processes) = self {
+            processes.roots.push(pid);
+            processes.known.insert(pid, Known { before: CpuTime::default(), last: with_waited(pid) });
         }
     }
 
@@ -67,7 +79,7 @@ fn with_waited(pid: u32) -> Option<CpuTime> {
 }
 
 /// The account of a tree of processes. Every time includes that of children which the process has waited for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Processes {
     roots: Vec<u32>,
     /// Those that ran when the recording began.

@@ -30,6 +30,8 @@ pub trait Assistant {
     fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()>;
     /// From now on samples count. Before, it only says which files' code it wants, and no sample becomes a record.
     fn begin(&mut self) -> io::Result<()>;
+    /// Keeps to processes that are followed, and follows any that execs a program and then has this name, from that moment on.
+    fn await_comm(&mut self, comm: &[u8]) -> io::Result<()>;
     /// Takes the messages that are there.
     fn take(&mut self, into: &mut Messages);
     /// Takes what was counted since the last time.
@@ -254,6 +256,13 @@ impl Assisted {
     /// How many files' code it wanted so far: what it can't walk meanwhile is copied.
     pub fn wants(&self) -> u64 {
         self.wants
+    }
+
+    /// Has it follow a process that has just begun, unless that has gone.
+    pub fn follow(&mut self, pid: u32) {
+        if let Ok(descriptor) = pidfd(pid) {
+            let _ = self.assistant.follow(descriptor.as_fd());
+        }
     }
 
     /// Takes what messages there are. Records that they depend on have to be looked for afterwards.

@@ -1,12 +1,13 @@
-//! A cgroup made for the target: events scoped to it count all that the target forks, and its accounting says how
+//! A cgroup made for the target, or one that is there: events scoped to it count all that the target forks, and its accounting says how
 //! much processor time that took.
 //!
-//! The cgroup is a child of the recorder's own, so that the target keeps its limits. It lives as long as its
+//! A made cgroup is a child of the recorder's own, so that the target keeps its limits. It lives as long as its
 //! [`Cgroup`]; one whose recorder was killed is removed by the next recorder: the recorder holds a lock on the
 //! directory, which ends with it however it ends, and works across pid namespaces.
 //!
 //! Documentation: cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
 
+use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,8 +24,10 @@ const PREFIX: &str = "plumb-";
 pub(crate) struct Cgroup {
     directory: PathBuf,
     parent: PathBuf,
-    /// The open directory: handed to perf_event_open, and locked.
+    /// The open directory: handed to perf_event_open, and locked if it is ours.
     handle: File,
+    /// What it had used when it was opened; `None`: it was made for us.
+    found_with: Option<CpuTime>,
 }
 
 impl Cgroup {
@@ -37,7 +40,7 @@ impl Cgroup {
         for attempt in 0..8 {
             let directory = parent.join(format!("{PREFIX}{}-{attempt}", std::process::id()));
             match fs::create_dir(&directory).and_then(|()| locked(&directory)) {
-                Ok(Some(handle)) => return Ok(Self { directory, parent, handle }),
+                Ok(Some(handle)) => return Ok(Self { directory, parent, handle, found_with: None }),
                 Ok(None) => {}
                 Err(other) if other.kind() == io::ErrorKind::PermissionDenied => return Err(other),
                 Err(other) => error = other,
@@ -46,14 +49,50 @@ impl Cgroup {
         Err(error)
     }
 
+    /// One that is there: its directory, or its name in the hierarchy that perf events go by.
+    pub fn find(path: &Path) -> Result<Self, NoCgroup> {
+        let hierarchy = hierarchy().map_err(NoCgroup::NoHierarchy)?;
+        let inside = hierarchy.join(path.strip_prefix("/").unwrap_or(path));
+        let found = [path.to_path_buf(), inside].into_iter().find(|path| path.join("cgroup.procs").exists());
+        let directory = found.ok_or_else(|| NoCgroup::Missing(path.into(), hierarchy.clone()))?;
+        let directory = fs::canonicalize(&directory).map_err(|error| NoCgroup::Refused(directory, error))?;
+        if !directory.starts_with(&hierarchy) {
+            return Err(NoCgroup::OtherHierarchy(directory, hierarchy));
+        }
+        let handle = File::open(&directory).map_err(|error| NoCgroup::Refused(directory.clone(), error))?;
+        let mut found = Self { parent: hierarchy, directory, handle, found_with: None };
+        found.found_with = Some(found.cpu_time().unwrap_or_default());
+        Ok(found)
+    }
+
+    /// Whether it has been removed.
+    pub fn is_gone(&self) -> bool {
+        !self.directory.exists()
+    }
+
+    /// Processes in it and in those below it.
+    pub fn pids(&self) -> Vec<u32> {
+        let mut pids: Vec<u32> = Vec::new();
+        let mut folders = vec![self.directory.clone()];
+        while let Some(folder) = folders.pop() {
+            let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+            // Those of another pid namespace show as 0.
+            pids.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|&pid| pid != 0));
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            folders.extend(entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
+        }
+        pids
+    }
+
     /// Moves a process in, with all its threads.
     pub fn add(&self, pid: u32) -> io::Result<()> {
         add(&self.directory, pid)
     }
 
-    /// What everything that ever was in it used; `None` under cgroup v1, which keeps no such account here.
+    /// What everything that ever was in it used, of one that was found since then; `None` under cgroup v1, which keeps no such account here.
     pub fn cpu_time(&self) -> Option<CpuTime> {
-        parse_cpu_stat(&fs::read_to_string(self.directory.join("cpu.stat")).ok()?)
+        let used = parse_cpu_stat(&fs::read_to_string(self.directory.join("cpu.stat")).ok()?)?;
+        Some(used.since(self.found_with.unwrap_or_default()))
     }
 
     /// The directory.
@@ -70,25 +109,84 @@ impl AsFd for Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
+        if self.found_with.is_some() {
+            return;
+        }
         // Should it fail, the next recorder tries again.
         let _ = remove(&self.directory, &self.parent);
     }
+}
+
+/// Why a cgroup can't be recorded.
+#[derive(Debug)]
+pub enum NoCgroup {
+    /// No hierarchy of cgroups that perf events go by is mounted.
+    NoHierarchy(io::Error),
+    /// There is no such cgroup: what was asked for, and the hierarchy's root.
+    Missing(PathBuf, PathBuf),
+    /// It is of another hierarchy than perf events go by, whose root this is.
+    OtherHierarchy(PathBuf, PathBuf),
+    /// It can't be opened.
+    Refused(PathBuf, io::Error),
+}
+
+impl fmt::Display for NoCgroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoCgroup::NoHierarchy(error) => {
+                write!(f, "{error}; to have one: sudo mount -t cgroup2 cgroup2 /sys/fs/cgroup")
+            }
+            NoCgroup::Missing(path, root) => write!(
+                f,
+                "{}: there is no such cgroup, neither as a path nor below {}; those of a process are in /proc/PID/cgroup, all \
+                 of them: find {} -type d",
+                path.display(),
+                root.display(),
+                root.display()
+            ),
+            NoCgroup::OtherHierarchy(path, root) => write!(
+                f,
+                "{}: perf events go by the cgroups below {}, not by those of this controller; which one a process has there is \
+                 in /proc/PID/cgroup",
+                path.display(),
+                root.display()
+            ),
+            NoCgroup::Refused(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+/// The root of the hierarchy that perf events go by, as far as it is mounted here.
+fn hierarchy() -> io::Result<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let mounts: Vec<Mount> = mounts.lines().filter_map(Mount::parse).collect();
+    let found =
+        mounts.iter().find(|mount| is_perf_v1(mount)).or_else(|| mounts.iter().find(|mount| is_v2(mount)));
+    found.map(|mount| PathBuf::from(unescape(mount.point))).ok_or_else(no_hierarchy)
+}
+
+fn is_perf_v1(mount: &Mount<'_>) -> bool {
+    mount.kind == "cgroup" && mount.options.split(',').any(|option| option == "perf_event")
+}
+
+fn is_v2(mount: &Mount<'_>) -> bool {
+    mount.kind == "cgroup2"
+}
+
+fn no_hierarchy() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "no cgroup hierarchy for perf events is mounted")
 }
 
 /// The recorder's own cgroup in the hierarchy that perf events go by.
 pub(crate) fn own() -> io::Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let member = fs::read_to_string("/proc/self/cgroup")?;
-    find(&mounts, &member).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::NotFound, "no cgroup hierarchy for perf events is mounted")
-    })
+    find(&mounts, &member).ok_or_else(no_hierarchy)
 }
 
 /// The directory of the cgroup of a process, from its /proc/PID/mountinfo and /proc/PID/cgroup (both proc(5)): in
 /// the perf_event hierarchy of cgroup v1 if that is mounted, as the controller is bound to it then, else in v2.
 fn find(mountinfo: &str, member: &str) -> Option<PathBuf> {
-    let v1 = |mount: &Mount| mount.kind == "cgroup" && mount.options.split(',').any(|o| o == "perf_event");
-    let v2 = |mount: &Mount| mount.kind == "cgroup2";
     let member_of = |wanted: &str| {
         member.lines().find_map(|line| {
             let (_, rest) = line.split_once(':')?;
@@ -98,11 +196,11 @@ fn find(mountinfo: &str, member: &str) -> Option<PathBuf> {
     };
     let mounts: Vec<Mount> = mountinfo.lines().filter_map(Mount::parse).collect();
     // cgroup v2 is the line without controllers.
-    if let Some(mount) = mounts.iter().find(|m| v1(m)) {
+    if let Some(mount) = mounts.iter().find(|mount| is_perf_v1(mount)) {
         return mount.directory(member_of("perf_event")?);
     }
     let path = member_of("")?;
-    mounts.iter().filter(|m| v2(m)).find_map(|mount| mount.directory(path))
+    mounts.iter().filter(|mount| is_v2(mount)).find_map(|mount| mount.directory(path))
 }
 
 /// A line of mountinfo.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::cgroup::NoCgroup;
+
 /// Why a recording could not begin or go on.
 #[derive(Debug)]
 pub enum Error {
@@ -15,6 +17,8 @@ pub enum Error {
     },
     /// There is no such process.
     NoSuchProcess(u32),
+    /// There is no such cgroup, or none that can be recorded.
+    Cgroup(NoCgroup),
     /// The command could not be started.
     Command {
         /// Its name as given.
@@ -68,6 +72,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::NotPermitted { what, paranoid } => not_permitted(f, *what, *paranoid),
+            Error::Cgroup(why) => why.fmt(f),
             Error::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
             Error::Command { name, error } if error.kind() == io::ErrorKind::NotFound => {
                 write!(f, "{name}: command not found")
@@ -176,6 +181,7 @@ impl std::error::Error for Error {
             | Error::System { error, .. } => Some(error),
             Error::NotPermitted { .. }
             | Error::NoSuchProcess(_)
+            | Error::Cgroup(_)
             | Error::NoCounter(_)
             | Error::Privileged(_)
             | Error::OnlyInKernel(_) => None,

@@ -33,6 +33,7 @@ mod trigger;
 
 pub use assist::{Assistant, CodeSegment, Counted, HandedOver, Lent, Message, Messages, WalkedSample};
 pub use attr::{Code, Counter, MAX_STACK_COPY, Pace};
+pub use cgroup::NoCgroup;
 pub use error::{Asked, Error};
 pub use host::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 pub use ingest::{Filter, Ingest, Source, Statistics};
@@ -42,5 +43,5 @@ pub use setup::Setup;
 pub use snapshot::{NoStack, Refusal, Snapshot, StoppedProcess, StoppedThread};
 pub use sys::spawn::{Took, Way, start_and_wait};
 pub use sys::usage::{CpuTime, own_cpu_time};
-pub use target::{End, Launch, Options, Target};
+pub use target::{End, Launch, Options, Program, Target};
 pub use trigger::{Named, NoTrigger, Trigger};

@@ -14,6 +14,12 @@ pub(crate) fn exists(pid: u32) -> bool {
     PathBuf::from(format!("/proc/{pid}/stat")).exists()
 }
 
+/// Whether a process runs, and has not only not been waited for yet.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
 /// The threads of these processes and of all their descendants that live now.
 pub(crate) fn tree_threads(pids: &[u32]) -> Vec<u32> {
     tree(pids).into_iter().flat_map(threads).collect()
@@ -99,7 +105,7 @@ mod tests {
     #[test]
     fn this_test_is_in_its_own_tree() {
         let own = std::process::id();
-        assert!(exists(own));
+        assert!(exists(own) && is_alive(own));
         assert!(tree(&[own]).contains(&own));
         assert!(tree_threads(&[own]).contains(&own));
     }

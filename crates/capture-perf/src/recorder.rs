@@ -49,6 +49,7 @@ pub struct Recorder {
     /// Become readable when the processes to be recorded end.
     ends: Vec<OwnedFd>,
     pids: Vec<u32>,
+    whom: Whom,
     events: Events,
     rings: Merge<Ring>,
     growth: Growth,
@@ -61,6 +62,27 @@ pub struct Recorder {
     began: Began,
     /// What was wanted when it was looked at the growth of copies.
     wants: [u64; 2],
+}
+
+/// What a recording of processes that it didn't start goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whom {
+    /// The processes that were named; none: it has no end of its own.
+    Named,
+    /// All that descend from them.
+    Descendants,
+    /// Those that begin to run a program.
+    Awaited,
+}
+
+impl Whom {
+    fn of(target: &Target) -> Self {
+        match target {
+            Target::Tree(_) => Whom::Descendants,
+            Target::Awaited(_) => Whom::Awaited,
+            Target::Command(_) | Target::Processes(_) | Target::Cgroup(_) | Target::Machine => Whom::Named,
+        }
+    }
 }
 
 /// When a recording began.
@@ -122,11 +144,12 @@ impl Recorder {
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
         let held = match target {
             Target::Command(launch) => Some(hold(launch, &signals)?),
-            Target::Processes(_) | Target::Machine => None,
+            _ => None,
         };
         let pids = match (&held, target) {
             (Some(held), _) => vec![held.pid()],
             (None, Target::Processes(pids)) => pids.clone(),
+            (None, Target::Tree(root)) => procfs::tree(&[*root]),
             (None, _) => Vec::new(),
         };
         let attachment = setup::attach(&host, machine, target, &pids, (&sampling, &mut limits))?;
@@ -138,7 +161,11 @@ impl Recorder {
         if let (Some(assistant), Attachment::Everyone, false) =
             (&mut assistant, &attachment, matches!(target, Target::Machine))
         {
-            assist::follow(&mut **assistant, &pids).map_err(Error::system("following processes"))?;
+            match target {
+                Target::Awaited(program) => assistant.await_comm(program.comm()),
+                _ => assist::follow(&mut **assistant, &pids),
+            }
+            .map_err(Error::system("following processes"))?;
         }
         let program = assistant.as_deref().map(|assistant| assistant.program().try_clone_to_owned());
         let program = program.transpose().map_err(Error::system("keeping a program"))?;
@@ -153,6 +180,9 @@ impl Recorder {
         ingest.scan_stacks(options.scan);
         if options.keep_tables {
             ingest.use_tables(KeptTables::open());
+        }
+        if let Target::Awaited(program) = target {
+            ingest.await_program(program.clone());
         }
         let sampling = events.sampling().clone();
         ingest.weigh_each(sampling.period().unwrap_or(1));
@@ -170,6 +200,7 @@ impl Recorder {
             host,
             signals,
             pids,
+            whom: Whom::of(target),
             events,
             growth,
             ingest,
@@ -256,6 +287,7 @@ impl Recorder {
         }
         self.slow_down();
         self.read(monotonic_ns());
+        self.meet_arrived();
         self.account.look();
         self.grow();
         self.ingest.look_at_tables();
@@ -363,8 +395,14 @@ impl Recorder {
             // SIGCHLD tells too, unless another thread of the program takes it.
             return if gone.contains(&true) { self.reap() } else { None };
         }
+        if let Attachment::Cgroup(cgroup) = self.events.attachment() {
+            return cgroup.is_gone().then_some(End::Gone);
+        }
         if self.pids.is_empty() {
             return None;
+        }
+        if self.whom != Whom::Named && (gone.contains(&true) || self.ends.is_empty()) {
+            return self.heed_gone(gone);
         }
         if gone.contains(&true) {
             let mut gone = gone.iter();
@@ -375,6 +413,38 @@ impl Recorder {
         // Without pidfds (before kernel 5.3) the look at /proc does.
         let all_gone = self.ends.is_empty() && !self.pids.iter().any(|&pid| procfs::exists(pid));
         all_gone.then_some(End::Gone)
+    }
+
+    /// Some of those that the recording goes by have ended; an end if nobody is left who matters.
+    fn heed_gone(&mut self, gone: &[bool]) -> Option<End> {
+        let mut gone = gone.iter();
+        self.ends.retain(|_| !gone.next().copied().unwrap_or(false));
+        // Who was forked, or has begun, is in the records.
+        self.read(monotonic_ns());
+        self.meet_arrived();
+        let is_left = match self.whom {
+            Whom::Descendants => self.ingest.has_followed(procfs::is_alive),
+            Whom::Named | Whom::Awaited => !self.ends.is_empty(),
+        };
+        (!is_left).then_some(End::Gone)
+    }
+
+    /// Processes have begun to run the program that is waited for: with the first of them the recording begins.
+    fn meet_arrived(&mut self) {
+        for pid in self.ingest.take_arrived() {
+            if self.pids.is_empty() {
+                self.began = Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own: self.began.own };
+            }
+            self.pids.push(pid);
+            self.account.add(pid);
+            self.ends.extend(pidfd(pid).ok());
+            self.assisted.iter_mut().for_each(|assisted| assisted.follow(pid));
+        }
+    }
+
+    /// Whether it still waits for a process to begin.
+    pub fn is_waiting(&self) -> bool {
+        self.whom == Whom::Awaited && self.pids.is_empty()
     }
 
     fn read(&mut self, until_ns: u64) {
@@ -448,7 +518,11 @@ impl Recorder {
 }
 
 fn check(target: &Target) -> Result<(), Error> {
-    let Target::Processes(pids) = target else { return Ok(()) };
+    let pids = match target {
+        Target::Processes(pids) => &pids[..],
+        Target::Tree(root) => std::slice::from_ref(root),
+        _ => return Ok(()),
+    };
     match pids.iter().find(|&&pid| !procfs::exists(pid)) {
         Some(&pid) => Err(Error::NoSuchProcess(pid)),
         None => Ok(()),
@@ -470,7 +544,8 @@ fn failed(launch: &Launch, error: std::io::Error) -> Error {
 fn ingest_for(target: &Target, events: &Events, pids: &[u32]) -> Ingest {
     let tree = procfs::tree(pids);
     let filter = match (events.attachment(), target) {
-        (Attachment::Everyone, Target::Command(_) | Target::Processes(_)) => Filter::Tree(tree.clone()),
+        (Attachment::Everyone, Target::Machine) => Filter::All,
+        (Attachment::Everyone, _) => Filter::Tree(tree.clone()),
         _ => Filter::All,
     };
     let mut ingest = Ingest::new(Source::Live, filter);
@@ -478,7 +553,13 @@ fn ingest_for(target: &Target, events: &Events, pids: &[u32]) -> Ingest {
     if let Target::Machine = target {
         ingest.read_all_processes();
     }
-    tree.into_iter().for_each(|pid| ingest.read_process(pid));
+    let inside = match (events.attachment(), target) {
+        (Attachment::Cgroup(cgroup), Target::Cgroup(_)) => cgroup.pids(),
+        _ => Vec::new(),
+    };
+    // Also where all are kept: when the last of them ends matters.
+    tree.iter().for_each(|&pid| ingest.follow(pid));
+    tree.into_iter().chain(inside).for_each(|pid| ingest.read_process(pid));
     ingest
 }
 

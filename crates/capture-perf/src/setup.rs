@@ -93,7 +93,7 @@ pub(crate) fn attach(
     (sampling, limits): (&Sampling, &mut Vec<String>),
 ) -> Result<Attachment, Error> {
     if let Err(error) = machine {
-        if matches!(target, Target::Machine) {
+        if matches!(target, Target::Machine | Target::Cgroup(_) | Target::Awaited(_)) {
             return Err(classify(error, Asked::Machine));
         }
         limits.push(format!(
@@ -102,6 +102,9 @@ pub(crate) fn attach(
             paranoid(host)
         ));
         return Ok(Attachment::Processes(pids.to_vec()));
+    }
+    if let Target::Cgroup(path) = target {
+        return Cgroup::find(path).map(Attachment::Cgroup).map_err(Error::Cgroup);
     }
     let Target::Command(_) = target else { return Ok(Attachment::Everyone) };
     match cgroup_of(pids, host, sampling) {

@@ -2,17 +2,25 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::attr::{Code, Counter};
+pub use crate::ingest::Program;
 
 /// Who is to be recorded.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// A command that the recorder starts.
     Command(Launch),
-    /// Processes that run already, with what they start.
+    /// Processes that run already, with what they start, until these processes end.
     Processes(Vec<u32>),
+    /// A process that runs already and all its descendants, living and to be born, until the last of them ends.
+    Tree(u32),
+    /// What runs in a cgroup or below it, by the path of its directory or its name in the hierarchy, until it is removed.
+    Cgroup(PathBuf),
+    /// Processes that begin to run this program from now on, with what they start, until these processes end.
+    Awaited(Program),
     /// Everything.
     Machine,
 }

@@ -24,6 +24,11 @@ impl Tree {
         }
     }
 
+    /// All that are followed, also those that have exited.
+    pub fn followed(&self) -> impl Iterator<Item = u32> {
+        self.followed.iter().copied()
+    }
+
     /// Whether a process is followed. It stays so after its exit, until its number is used again.
     pub fn follows(&self, pid: u32) -> bool {
         self.followed.contains(&pid)

@@ -60,7 +60,7 @@ pub enum Scope {
     /// Not known (an imported profile).
     #[default]
     Unknown,
-    /// Per processor, counting only in a cgroup made for the target.
+    /// Per processor, counting only in a cgroup: that of the target, or one made for it.
     Cgroup,
     /// Per processor, everything, filtered to the target's processes while recording.
     FilteredSystem,

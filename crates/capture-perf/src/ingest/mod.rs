@@ -11,6 +11,7 @@ mod kernel;
 mod live;
 mod lives;
 mod options;
+mod program;
 mod sample;
 mod scan;
 mod spaces;
@@ -25,6 +26,7 @@ mod walked;
 mod wire;
 
 pub use options::{Filter, Source};
+pub use program::Program;
 pub use statistics::Statistics;
 
 use std::collections::VecDeque;
@@ -51,10 +53,8 @@ use wire::{Damaged, Reader};
 pub struct Ingest {
     source: Source,
     filter: Filter,
-    /// Stacks that end for want of unwind information are scanned.
-    scans: bool,
-    /// What a sample counts that doesn't say so.
-    each: u64,
+    ways: options::Ways,
+    arrivals: program::Arrivals,
     profile: Profile,
     statistics: Statistics,
     tree: Tree,
@@ -100,8 +100,8 @@ impl Ingest {
         let mut ingest = Self {
             source,
             filter,
-            scans: false,
-            each: 1,
+            ways: options::Ways::default(),
+            arrivals: program::Arrivals::default(),
             profile: Profile::default(),
             statistics: Statistics::default(),
             tree,
@@ -135,12 +135,17 @@ impl Ingest {
 
     /// Has samples count `each` where they don't say themselves what they count. Otherwise these count 1.
     pub fn weigh_each(&mut self, each: u64) {
-        self.each = each;
+        self.ways.each = each;
     }
 
-    /// Follows `pid` and whatever it forks from now on. Without effect under [`Filter::All`].
+    /// Follows `pid` and whatever it forks from now on. Has no effect on what is kept under [`Filter::All`].
     pub fn follow(&mut self, pid: u32) {
         self.tree.follow(pid);
+    }
+
+    /// Whether one of the followed processes lives.
+    pub(crate) fn has_followed(&self, lives: impl Fn(u32) -> bool) -> bool {
+        self.tree.followed().any(lives)
     }
 
     /// Tells the build id of the file that records call `path`, as a perf.data file's own table does, before the
@@ -191,7 +196,7 @@ impl Ingest {
         let time_ns = || record.common_data().ok().and_then(|data| data.timestamp).filter(|&time| time != 0);
         match record.record_type {
             RecordType::SAMPLE => {
-                let sample = wire::Sample::decode(bytes, misc, self.each, &record.parse_info)?;
+                let sample = wire::Sample::decode(bytes, misc, self.ways.each, &record.parse_info)?;
                 self.sample(event, &sample);
             }
             RecordType::MMAP2 => self.mmap(&wire::Mmap::decode2(reader, misc)?, misc),

@@ -17,3 +17,18 @@ pub enum Filter {
     /// Those of these processes and of what they fork.
     Tree(Vec<u32>),
 }
+
+/// How samples are made of records.
+#[derive(Debug)]
+pub(super) struct Ways {
+    /// Stacks that end for want of unwind information are scanned.
+    pub scans: bool,
+    /// What a sample counts that doesn't say so.
+    pub each: u64,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self { scans: false, each: 1 }
+    }
+}

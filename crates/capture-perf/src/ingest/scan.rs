@@ -29,7 +29,7 @@ impl Ingest {
     /// ([`plumb_unwind::scan`]): frames found that way, marked as [`plumb_profile::Found::Scan`], are guesses. Off
     /// unless asked for.
     pub fn scan_stacks(&mut self, wanted: bool) {
-        self.scans = wanted;
+        self.ways.scans = wanted;
     }
 
     /// Scans a stack whose walk ended like this, if that is wanted.
@@ -43,7 +43,7 @@ impl Ingest {
     ) -> End {
         let helps =
             matches!(end, End::NoUnwindInfo | End::BadUnwindInfo | End::RegisterUnknown | End::NotMapped);
-        if !self.scans || !helps {
+        if !self.ways.scans || !helps {
             return end;
         }
         let live = (self.source == Source::Live).then(|| File::open(format!("/proc/{pid}/mem")).ok());

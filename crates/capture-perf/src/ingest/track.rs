@@ -24,6 +24,7 @@ impl Ingest {
             self.settle_pending(comm.tid);
             self.settle_cut(comm.tid);
             self.exec(comm.pid, comm.tid);
+            self.meet_comm(comm.pid, comm.name);
         }
         self.tasks.rename(comm.pid, comm.tid, Name::new(comm.name));
         if is_exec {
@@ -127,7 +128,11 @@ impl Ingest {
             }
             return;
         }
-        if !mmap.executable || !self.wants(mmap.pid) {
+        if !mmap.executable {
+            return;
+        }
+        self.meet_executable(mmap.pid, mmap.path);
+        if !self.wants(mmap.pid) {
             return;
         }
         let mut key = FileKey::of_path(mmap.path);

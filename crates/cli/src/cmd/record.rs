@@ -9,16 +9,16 @@ mod headline;
 mod live;
 mod names;
 mod output;
+mod whom;
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use plumb_capture_perf::{Code, End, Launch, Options, Recorded, Recorder, Target};
+use anyhow::Result;
+use plumb_capture_perf::{Code, End, Options, Recorded, Recorder, Target};
 
 use live::Live;
 use names::Names;
@@ -30,7 +30,9 @@ const STEP: Duration = Duration::from_millis(100);
 /// Arguments of `plumb record`.
 #[derive(clap::Args)]
 #[command(override_usage = "plumb record [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
-                            plumb record [OPTIONS] -p PID[,PID]...\n       plumb record [OPTIONS] -a")]
+                            plumb record [OPTIONS] -p PID[,PID]...\n       plumb record [OPTIONS] --tree PID\n       \
+                            plumb record [OPTIONS] --cgroup PATH\n       plumb record [OPTIONS] --name PROGRAM [--wait]\n       \
+                            plumb record [OPTIONS] -a")]
 pub struct Args {
     /// Samples per second of processor time; of events that are no clock, per second at most [default: 999]
     #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -47,7 +49,7 @@ pub struct Args {
     ///
     /// Each single time is a sample as long as the event is rare. Once it is not, or with -F, so many samples are taken a second at
     /// most, and each counts the times that it stands for: sums stay right. With -c N each Nth time is a sample, however many.
-    #[arg(short = 'e', long, value_name = "EVENT", verbatim_doc_comment)]
+    #[arg(short = 'e', long, value_name = "EVENT")]
     event: Vec<String>,
 
     /// Take a sample every so many times that the event happens (nanoseconds of a clock), instead of by frequency
@@ -58,6 +60,25 @@ pub struct Args {
     /// Record these running processes, with their threads and children, until Ctrl-C or --duration
     #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["all", "command"])]
     pid: Vec<u32>,
+
+    /// Record this running process and all its descendants, those that live and those to be born, until the last has ended, Ctrl-C
+    /// or --duration
+    #[arg(long, value_name = "PID", conflicts_with_all = ["pid", "all", "command"])]
+    tree: Option<u32>,
+
+    /// Record what runs in this cgroup and below it, until it is removed, Ctrl-C or --duration: its directory, or its name as in
+    /// /proc/PID/cgroup
+    #[arg(short = 'G', long, value_name = "PATH", conflicts_with_all = ["pid", "tree", "all", "command"])]
+    cgroup: Option<PathBuf>,
+
+    /// Record the processes that run this program now, with their children: a name, or the path of an executable
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["pid", "tree", "cgroup", "all", "command"])]
+    name: Option<OsString>,
+
+    /// With --name: wait until a process begins to run it and follow it from its exec, and others that do meanwhile, until all of
+    /// them have ended
+    #[arg(long, requires = "name")]
+    wait: bool,
 
     /// Record everything that runs, until Ctrl-C or --duration
     #[arg(short, long, conflicts_with = "command")]
@@ -110,7 +131,7 @@ pub struct Args {
 
 /// Runs `plumb record`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let target = target(&args)?;
+    let target = whom::target(&args)?;
     let output = Output::check(&args.output)?;
     let code = match (args.user_only, args.kernel_only) {
         (true, _) => Code::User,
@@ -140,7 +161,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let mut live = Live::new(args.quiet);
     note.iter().for_each(|note| eprintln!("plumb: {note}"));
     if !matches!(target, Target::Command(_)) && args.duration.is_none() {
-        live.note("recording; Ctrl-C ends it");
+        live.note(if args.wait {
+            "waiting for it to start; Ctrl-C ends it"
+        } else {
+            "recording; Ctrl-C ends it"
+        });
     }
     let names = plumb_symbolize::Options { debuginfod: args.debuginfod, ..Default::default() };
     let mut names = Names::begin(names);
@@ -181,7 +206,9 @@ fn record(
         if end.is_some() {
             return Ok(end);
         }
-        live.show(recorder.elapsed(), recorder.statistics());
+        if !recorder.is_waiting() {
+            live.show(recorder.elapsed(), recorder.statistics());
+        }
         names.look(recorder.elapsed(), recorder.profile());
     }
 }
@@ -223,35 +250,6 @@ fn write(
     Ok(running)
 }
 
-fn target(args: &Args) -> Result<Target> {
-    if args.all {
-        return Ok(Target::Machine);
-    }
-    if !args.pid.is_empty() {
-        return Ok(Target::Processes(args.pid.clone()));
-    }
-    let variables = args.command.iter().map_while(|word| variable(word));
-    let environment: Vec<(OsString, OsString)> = variables.collect();
-    let mut words = args.command.iter().skip(environment.len()).cloned().peekable();
-    if !environment.is_empty() {
-        words.next_if(|word| word == "--");
-    }
-    let Some(program) = words.next() else {
-        bail!("nothing to record: name a command, or processes (-p PID), or everything (-a)");
-    };
-    Ok(Target::Command(Launch { program, arguments: words.collect(), environment }))
-}
-
-/// The name and value of a word like `VAR=x`.
-fn variable(word: &OsStr) -> Option<(OsString, OsString)> {
-    let bytes = word.as_bytes();
-    let equals = bytes.iter().position(|&byte| byte == b'=')?;
-    let (name, value) = (&bytes[..equals], &bytes[equals + 1..]);
-    let is_name = !name.first()?.is_ascii_digit()
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    is_name.then(|| (OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())))
-}
-
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
@@ -266,17 +264,6 @@ fn exit_code(status: ExitStatus) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn variables_look_like_a_shells() {
-        let variable = |word: &str| variable(OsStr::new(word));
-        assert_eq!(variable("A_1=x=y"), Some(("A_1".into(), "x=y".into())));
-        assert_eq!(variable("A="), Some(("A".into(), "".into())));
-        assert_eq!(variable("./x=y"), None);
-        assert_eq!(variable("1A=x"), None);
-        assert_eq!(variable("=x"), None);
-        assert_eq!(variable("make"), None);
-    }
 
     #[test]
     fn exit_statuses_are_those_of_a_shell() {
