@@ -8,7 +8,7 @@ use std::time::Duration;
 use plumb_capture_bpf::Options;
 use plumb_capture_perf::{Recorded, Target};
 use plumb_profile::{Begin, End, Profile, Sample};
-use setup::{Folder, alone, command, load, record, user_frames};
+use setup::{Folder, alone, command, is_complete, load, record, user_frames};
 
 fn executable(profile: &Profile, sample: &Sample) -> String {
     let process = &profile.processes[profile.threads[sample.thread].process];
@@ -111,4 +111,33 @@ fn only_the_processes_that_were_named_are_sampled_with_their_children() {
     let samples = profile.samples.len() as f64;
     assert!((0.95..1.05).contains(&(samples / used)), "{samples} of {used}");
     assert!(handed_over.walked as f64 >= samples * 0.9, "{handed_over:?} of {samples}");
+}
+
+#[test]
+fn short_processes_of_a_file_that_only_they_see_are_read_through_their_parent() {
+    let _alone = alone();
+    let Some(programs) = load(Options::default()) else { return };
+    let folder = Folder::new("mounted");
+    let hidden = folder.path("hidden");
+    std::fs::create_dir(&hidden).expect("a folder for a file system");
+    let unshare = ["unshare", "--mount", "--propagation", "private"];
+    let can =
+        Command::new(unshare[0]).args(&unshare[1..]).args(["mount", "-t", "tmpfs", "none", &hidden]).status();
+    if !can.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no file systems can be mounted here");
+        return;
+    }
+    let script = format!(
+        "mount -t tmpfs none {hidden} && cp /usr/bin/dirname {hidden}/own && i=0 && \\
+         while [ $i -lt 600 ]; do {hidden}/own /a/b >/dev/null; i=$((i+1)); done"
+    );
+    let words: Vec<&str> = unshare.into_iter().chain(["sh", "-c", &script]).collect();
+    let recorded = record(programs, &command(&words), None);
+    let profile = &recorded.profile;
+    let own = format!("{hidden}/own");
+    let samples: Vec<_> =
+        profile.samples.iter().filter(|sample| executable(profile, sample) == own).collect();
+    let whole = samples.iter().filter(|sample| is_complete(profile, sample)).count();
+    println!("{whole} of {} are complete", samples.len());
+    assert!(samples.len() >= 150 && whole * 100 >= samples.len() * 98, "{:?}", recorded.statistics);
 }

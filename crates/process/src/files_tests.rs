@@ -42,7 +42,10 @@ impl Sleeper {
             {
                 let key =
                     FileKey { device: Some(line.device), inode: line.inode, ..FileKey::of_path(line.path) };
-                return (key, Place::Process(self.child.id(), line.start..line.end));
+                return (
+                    key,
+                    Place::Process { pid: self.child.id(), range: line.start..line.end, parent: 0 },
+                );
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
@@ -71,7 +74,7 @@ fn second_mapping_opens_nothing() {
     assert!(files.get(first).elf().is_some());
     // If it were opened, it would fail: there is no such process and the program is gone.
     std::fs::remove_file(&sleeper.program).unwrap();
-    assert_eq!(files.add(key.clone(), &Place::Process(u32::MAX, 0..1)), first);
+    assert_eq!(files.add(key.clone(), &Place::Process { pid: u32::MAX, range: 0..1, parent: 0 }), first);
     // The same file told differently is still the same file.
     let other = FileKey { generation: 7, ..key };
     assert_eq!(files.add(other, &place), first);
@@ -91,7 +94,7 @@ fn replaced_program_is_read_through_its_process() {
     assert_eq!(files.get(id).unreadable(), None, "map_files needs root or ptrace rights; run as root");
     assert_eq!(files.get(id).elf().unwrap().build_id, original);
     // Without the process, what is at the path must not be taken for it.
-    let gone = Place::Process(u32::MAX, 0..1);
+    let gone = Place::Process { pid: u32::MAX, range: 0..1, parent: 0 };
     let mut fresh = Files::default();
     let id = fresh.add(key, &gone);
     assert_eq!(fresh.get(id).unreadable(), Some(OpenError::Replaced));

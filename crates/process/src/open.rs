@@ -1,7 +1,8 @@
 //! Opening the very file that is mapped, while programs are deleted and replaced as they run.
 //!
 //! Tried in turn: the mapping's own link in `/proc/PID/map_files`, which is the mapped file by definition; the path
-//! as the process sees it; the path as we see it. The last two only count if the inode is the mapped one.
+//! as the process sees it, or its parent, in a container of their own, say; the path as we see it. Paths only count if the
+//! inode is the mapped one.
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -17,8 +18,15 @@ use crate::identity::FileKey;
 /// Where a file was seen mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In this running process, at these addresses.
-    Process(u32, Range<u64>),
+    /// In this process, at these addresses.
+    Process {
+        /// The process.
+        pid: u32,
+        /// The addresses.
+        range: Range<u64>,
+        /// The process that forked it, which sees files at the same paths more often than not; 0: not known.
+        parent: u32,
+    },
     /// In a process of some recording: only path and build id can lead to the file.
     Recorded,
 }
@@ -69,13 +77,16 @@ pub(crate) fn open(key: &FileKey, place: &Place) -> Result<File, OpenError> {
         return Err(OpenError::NotFound);
     }
     let mut outcome = Err(OpenError::NotFound);
-    if let Place::Process(pid, range) = place {
+    if let Place::Process { pid, range, parent } = place {
         let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
         outcome = open_regular(Path::new(&link)).and_then(|file| check_link(key, file));
-        if outcome.is_err() {
-            let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
-            inside.push(path.strip_prefix("/").unwrap_or(path));
-            outcome = better(outcome, open_checked(key, &inside));
+        // A process of half a millisecond is gone by now, its parent is not.
+        for pid in [*pid, *parent] {
+            if outcome.is_err() && pid != 0 {
+                let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
+                inside.push(path.strip_prefix("/").unwrap_or(path));
+                outcome = better(outcome, open_checked(key, &inside));
+            }
         }
     }
     if outcome.is_err() {

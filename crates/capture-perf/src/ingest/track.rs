@@ -183,7 +183,10 @@ impl Ingest {
             _ => {}
         }
         let place = match self.source {
-            Source::Live => Place::Process(pid, range.clone()),
+            Source::Live => {
+                let parent = self.tasks.processes.get(&pid).map_or(0, |process| process.parent);
+                Place::Process { pid, range: range.clone(), parent }
+            }
             Source::File => {
                 // Inodes of another machine, or of another day, say nothing about the files of today.
                 (key.device, key.inode, key.generation) = (None, 0, 0);
