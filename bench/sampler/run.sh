@@ -11,7 +11,7 @@ gcc -O2 -fomit-frame-pointer -pthread -o "$work/work" bench/sampler/work.c -Icra
     "$target/release/libplumb_sampler.a" -ldl -lm
 echo "load before: $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) processors, kernel $(uname -r)"
 for _ in $(seq "${1:-10}"); do
-    for mode in off timer signal plumb plumb signal timer off; do
+    for mode in off timer signal plumb posix copy sleep sleep copy posix plumb signal timer off; do
         "$work/work" $mode 60
     done
 done > "$work/results"
