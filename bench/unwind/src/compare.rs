@@ -47,11 +47,14 @@ pub fn frames(truth: &[u64], samples: usize) -> usize {
     chains(truth).take(samples).map(|chain| chain.callers.len() + 1).sum()
 }
 
-/// A place in a file.
+/// A place in a file, which goes by its name alone.
 fn place(corpus: &Corpus, pc: u64) -> String {
     let index = corpus.mappings.partition_point(|mapping| mapping.range.end <= pc);
     match corpus.mappings.get(index).filter(|mapping| mapping.range.start <= pc) {
-        Some(mapping) => format!("{}+{:#x}", mapping.path, pc.wrapping_sub(mapping.bias)),
+        Some(mapping) => {
+            let name = mapping.path.rsplit('/').next().unwrap_or_default();
+            format!("{name}+{:#x}", pc.wrapping_sub(mapping.bias))
+        }
         None => format!("{pc:#x}, not mapped"),
     }
 }
