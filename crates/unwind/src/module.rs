@@ -207,24 +207,31 @@ impl<B: AsRef<[u8]>> Module<B> {
         Ok(None)
     }
 
+    /// `.ARM.exidx` and what it points at.
+    pub(crate) fn exidx(&self) -> Option<(Placed<'_>, Option<Placed<'_>>)> {
+        Some((placed(self.sections.exidx.as_ref()?), self.sections.extab.as_ref().map(placed)))
+    }
+
     /// How many functions have rules, in the section that is asked first.
     pub fn function_count(&self) -> usize {
         self.functions().map_or(0, |functions| functions.len())
     }
 
-    /// All functions that have rules in the section that is asked first.
+    /// All functions that have rules in the section that is asked first, of those that have any.
     pub(crate) fn functions(&self) -> Option<Functions<'_>> {
-        let Some(section) = &self.sections.eh_frame else {
+        let in_debug_frame = || {
             let frames = self.frames(self.sections.debug_frame.as_ref()?, SectionKind::DebugFrame);
             let index = self.debug_index.get_or_init(|| Box::new(Index::build(&frames)));
-            return Some(Functions::of_index(frames, index));
+            Some(Functions::of_index(frames, index))
         };
+        let Some(section) = &self.sections.eh_frame else { return in_debug_frame() };
         let frames = self.frames(section, SectionKind::EhFrame);
         if let Some((bytes, bases, header)) = self.header() {
             return Some(Functions::of_header(frames, bytes, header, bases));
         }
         let index = self.eh_index.get_or_init(|| Box::new(Index::build(&frames)));
-        Some(Functions::of_index(frames, index))
+        let functions = Functions::of_index(frames, index);
+        if functions.len() == 0 { in_debug_frame().or(Some(functions)) } else { Some(functions) }
     }
 
     /// The function with rules that holds `pc`, or the code without rules around it.

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 use gimli::LittleEndian;
-use plumb_unwind::aarch64::{COUNT, PC, X30};
-use plumb_unwind::{CfaRule, Module, RegisterRule, Svma};
+use plumb_unwind::aarch64::{Aarch64, COUNT, PC, X30};
+use plumb_unwind::table::{Lookup, Table};
+use plumb_unwind::{CfaRule, Module, RegisterRule, Rule, Svma};
 
 /// Where Debian's cross compilers have their libraries.
 const LIBRARIES: &str = "/usr/aarch64-linux-gnu/lib";
@@ -23,6 +24,8 @@ fn check(data: &[u8]) -> usize {
     let mut section = gimli::EhFrame::new(&bytes, LittleEndian);
     section.set_vendor(gimli::Vendor::AArch64);
     let module = Module::new(sections);
+    let table = Table::of_all(&module).expect("a table is made");
+    let table = Table::from_bytes(&table.to_bytes()).expect("what was written is read");
     let mut context = gimli::UnwindContext::new();
     let mut count = 0;
     gimli_rows::each_fde(&section, &bases, |fde| {
@@ -50,6 +53,13 @@ fn check(data: &[u8]) -> usize {
                 same &= ours.register(register) == expected;
             }
             assert!(same, "{at:#x}: {ours:?} but gimli says {row:?}");
+            let expected = match Rule::compact_for::<Aarch64>(&ours) {
+                Some(rule) => Lookup::Rule(rule),
+                None => Lookup::Odd,
+            };
+            for at in [at, row.end_address() - 1] {
+                assert_eq!(table.lookup(Svma(at)), expected, "{at:#x}: {ours:?}");
+            }
         }
     });
     count

@@ -135,6 +135,15 @@ fn search(exidx: Placed<'_>, pc: Svma) -> Option<(usize, Range<Svma>)> {
     (pc.0 < end).then_some((index, Svma(begin(index)?)..Svma(end)))
 }
 
+/// Where the functions begin, in the order of the index.
+pub(crate) fn starts(exidx: Placed<'_>) -> impl Iterator<Item = Svma> {
+    let entries = exidx.bytes.as_chunks::<ENTRY>().0.iter().enumerate();
+    entries.map(move |(index, &[a, b, c, d, ..])| {
+        let word = u32::from_le_bytes([a, b, c, d]);
+        Svma(u64::from(relative(exidx.address, index * ENTRY, word) & !1))
+    })
+}
+
 /// A pointer of 31 bits relative to its own place (`prel31`).
 fn relative(section: Svma, offset: usize, word: u32) -> u32 {
     let distance = ((word << 1) as i32 >> 1) as u32;

@@ -1,6 +1,7 @@
 //! Runs call-frame instructions up to one address and yields the row that holds there.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::entry::{Fde, Frames};
 use super::error::{CfiError, CfiErrorKind};
@@ -45,25 +46,7 @@ pub(crate) fn row_at(
     pc: u64,
     scratch: &mut Scratch,
 ) -> Result<Row, CfiError> {
-    scratch.remembered.clear();
-    let section = |range: &core::ops::Range<usize>| {
-        Reader::new(frames.bytes, range.start, frames.kind).up_to(range.end)
-    };
-    let mut machine = Machine {
-        reader: section(&fde.cie.instructions),
-        fde,
-        frames,
-        row: Row::empty(frames.kind, fde.cie.is_signal),
-        initial: None,
-        remembered: &mut scratch.remembered,
-        location: fde.range.start,
-    };
-    while !machine.reader.at_end() {
-        ops::step(&mut machine)?;
-    }
-    machine.location = fde.range.start;
-    machine.initial = Some(machine.row.registers);
-    machine.reader = section(&fde.instructions);
+    let mut machine = Machine::begin(frames, fde, scratch)?;
     let mut start = fde.range.start;
     let mut end = fde.range.end;
     while !machine.reader.at_end() {
@@ -77,6 +60,53 @@ pub(crate) fn row_at(
     }
     machine.row.range = Svma(start)..Svma(end);
     Ok(machine.row)
+}
+
+/// Calls `visit` with each row of `fde` in order, and where it holds. What was visited before an error is right.
+pub(crate) fn each_row(
+    frames: &Frames<'_>,
+    fde: &Fde,
+    scratch: &mut Scratch,
+    mut visit: impl FnMut(Range<u64>, &Row),
+) -> Result<(), CfiError> {
+    let mut machine = Machine::begin(frames, fde, scratch)?;
+    let (mut start, end) = (fde.range.start, fde.range.end);
+    while !machine.reader.at_end() && start < end {
+        ops::step(&mut machine)?;
+        if machine.location > start {
+            visit(start..machine.location.min(end), &machine.row);
+            start = machine.location;
+        }
+    }
+    if start < end {
+        visit(start..end, &machine.row);
+    }
+    Ok(())
+}
+
+impl<'a, 's> Machine<'a, 's> {
+    /// Where the instructions of `fde` itself begin.
+    fn begin(frames: &'a Frames<'a>, fde: &'a Fde, scratch: &'s mut Scratch) -> Result<Self, CfiError> {
+        scratch.remembered.clear();
+        let section =
+            |range: &Range<usize>| Reader::new(frames.bytes, range.start, frames.kind).up_to(range.end);
+        let mut machine = Machine {
+            reader: section(&fde.cie.instructions),
+            fde,
+            frames,
+            row: Row::empty(frames.kind, fde.cie.is_signal),
+            initial: None,
+            remembered: &mut scratch.remembered,
+            location: fde.range.start,
+        };
+        while !machine.reader.at_end() {
+            ops::step(&mut machine)?;
+        }
+        machine.location = fde.range.start;
+        machine.initial = Some(machine.row.registers);
+        machine.reader = section(&fde.instructions);
+        Ok(machine)
+    }
 }
 
 impl Machine<'_, '_> {

@@ -19,6 +19,6 @@ pub use error::{CfiError, CfiErrorKind, SectionKind};
 pub(crate) use entry::{Fde, Frames};
 pub(crate) use hdr::Header;
 pub(crate) use index::Index;
-pub(crate) use machine::{Scratch, row_at};
+pub(crate) use machine::{Scratch, each_row, row_at};
 pub(crate) use pointer::{Bases, Encoding};
 pub(crate) use reader::Reader;

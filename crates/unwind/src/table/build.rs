@@ -11,14 +11,16 @@ use super::alike::Alike;
 use super::functions::Functions;
 use super::heads::{Head, Heads};
 use super::keep::Keep;
-use super::layout::{bits, rule_of};
+use super::layout::bits;
 use super::machine::{Function, LAST_ADDRESS, Machine};
 use super::memo::Memo;
 use super::open::{Around, Open, Rows};
+use super::others;
 use super::quick::{WINDOW, instructions};
 use super::rows::Collected;
 use super::{Content, Table, TableError};
 use crate::architecture::Isa;
+use crate::cfi::{Scratch, each_row};
 use crate::module::Module;
 use crate::rule::{Kind, Rule};
 
@@ -45,35 +47,29 @@ fn build_by<B: AsRef<[u8]>, K: Keep, const QUICKLY: bool>(
     content: Content,
     keep: K,
 ) -> Result<Table, TableError> {
-    if module.isa() != Isa::X86_64 {
-        return Err(TableError::OtherArchitecture);
+    if let Some(table) = others::of_exidx(module, content) {
+        return table;
     }
     let functions = module.functions().ok_or(TableError::NoFrames)?;
-    let gap = match module.has_one_section() {
+    let gap = match module.has_one_section() && module.sections().exidx.is_none() {
         true => Kind::MissingHere,
         false => Kind::Odd,
     };
     let memo = Memo::new(if QUICKLY && K::IS_EASY { functions.len() } else { 0 });
-    let output = Output { collected: Collected::default(), keep, gap: bits(Rule::only(gap)), memo };
+    let output =
+        Output { isa: module.isa(), collected: Collected::default(), keep, gap: bits(Rule::only(gap)), memo };
     let mut builder = Builder::<K, QUICKLY> {
         functions,
         output,
         machine: Machine::new(),
         heads: Heads::default(),
+        scratch: Scratch::default(),
         alike: None,
     };
     let end = builder.run()?;
     let collected = builder.output.collected;
     collected.check()?;
-    Ok(Table {
-        content,
-        build_id: [0; 20],
-        base: collected.base,
-        end,
-        pages: collected.pages.into(),
-        rows: collected.rows.into(),
-        rules: collected.rules.list.iter().filter_map(|&rule| rule_of(rule)).collect(),
-    })
+    Ok(others::table(module.isa(), content, end, collected))
 }
 
 struct Builder<'a, K, const QUICKLY: bool> {
@@ -81,6 +77,8 @@ struct Builder<'a, K, const QUICKLY: bool> {
     output: Output<K>,
     machine: Machine,
     heads: Heads,
+    /// Memory for rows of other architectures.
+    scratch: Scratch,
     /// What the last function has that was usual.
     alike: Option<Alike>,
 }
@@ -88,6 +86,7 @@ struct Builder<'a, K, const QUICKLY: bool> {
 struct Output<K> {
     collected: Collected,
     keep: K,
+    isa: Isa,
     /// What holds between functions.
     gap: u64,
     /// What is remembered of functions.
@@ -133,6 +132,14 @@ impl<K: Keep> Rows for Output<K> {
 }
 
 impl<K: Keep> Output<K> {
+    /// A row of another architecture.
+    fn other(&mut self, range: Range<u64>, rule: u64) {
+        let start = range.start;
+        if !self.collected.says(rule) && self.keep.other(self.isa, range) {
+            self.collected.push(start, rule);
+        }
+    }
+
     fn odd(&mut self, start: u64, end: u64) {
         if start < end {
             self.collected.push(start, bits(Rule::only(Kind::Odd)));
@@ -141,7 +148,11 @@ impl<K: Keep> Output<K> {
 
     #[inline(always)]
     fn gap(&mut self, start: u64, end: u64) {
-        if start < end && !self.collected.says(self.gap) && self.keep.gap(start..end) {
+        let is_kept = |keep: &mut K| match self.isa {
+            Isa::X86_64 => keep.gap(start..end),
+            isa => keep.other(isa, start..end),
+        };
+        if start < end && !self.collected.says(self.gap) && is_kept(&mut self.keep) {
             self.collected.push(start, self.gap);
         }
     }
@@ -199,6 +210,9 @@ impl<K: Keep, const QUICKLY: bool> Builder<'_, K, QUICKLY> {
     /// The rows of the function that begins at `start`, up to `until`. What is returned is where it ends.
     #[inline(always)]
     fn function(&mut self, start: u64, offset: usize, until: u64) -> Option<u64> {
+        if self.functions.frames.isa != Isa::X86_64 {
+            return self.by_rows(start, offset, until);
+        }
         let Head { begin, end, code } = self.heads.head(&self.functions.frames, 0, offset)?;
         if begin != start || end > LAST_ADDRESS {
             self.output.odd(start, until);
@@ -219,6 +233,32 @@ impl<K: Keep, const QUICKLY: bool> Builder<'_, K, QUICKLY> {
         if QUICKLY {
             self.alike = Alike::to(&self.functions.frames, offset, self.heads.cie(), (begin, end, code));
         }
+        Some(end)
+    }
+
+    /// The same of another architecture.
+    #[inline(never)]
+    fn by_rows(&mut self, start: u64, offset: usize, until: u64) -> Option<u64> {
+        let frames = self.functions.frames;
+        let fde = frames.fde(offset).ok()??;
+        let (begin, end) = (fde.range.start, fde.range.end);
+        if begin != start || end > LAST_ADDRESS {
+            self.output.odd(start, until);
+            return Some(end.max(if until == u64::MAX { start.saturating_add(1) } else { until }));
+        }
+        let last = end.min(until);
+        let mut done = start;
+        if !fde.cie.is_signal {
+            // Where it fails, what comes before is right.
+            let _ = each_row(&frames, &fde, &mut self.scratch, |range, row| {
+                let range = range.start..range.end.min(last);
+                done = done.max(range.end);
+                if !range.is_empty() {
+                    self.output.other(range, others::rule(frames.isa, row));
+                }
+            });
+        }
+        self.output.odd(done, last);
         Some(end)
     }
 

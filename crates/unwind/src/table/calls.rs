@@ -1,4 +1,4 @@
-//! Finds where calls may end in x86_64 code, without disassembling it: any bytes that would be a call are taken for one.
+//! Finds where calls may end in x86_64 code (and in that of aarch64, which is simple), without disassembling it: any bytes that would be a call are taken for one.
 //!
 //! So a row in which a call ends is never left out; now and then one is kept for bytes within another instruction.
 //! Instructions: Intel 64 manual, volume 2, CALL (`E8` rel32, `FF /2`); prefixes come before and don't matter. Far calls
@@ -9,6 +9,7 @@ use core::ops::Range;
 use super::keep::{Keep, SHORTEST_CALL};
 use super::open::Around;
 use crate::address::Svma;
+use crate::architecture::Isa;
 
 /// The executable bytes of a file.
 pub trait Text {
@@ -55,6 +56,11 @@ impl<T: Text + ?Sized> Keep for ByCalls<'_, T> {
         self.has_call(range)
     }
 
+    fn other(&mut self, isa: Isa, range: Range<u64>) -> bool {
+        // ARM and Thumb code are not told apart here.
+        isa != Isa::Aarch64 || self.has_aarch64_call(range)
+    }
+
     fn gap(&mut self, range: Range<u64>) -> bool {
         self.has_call(range)
     }
@@ -64,6 +70,26 @@ impl<'t, T: Text + ?Sized> ByCalls<'t, T> {
     pub(super) fn new(text: &'t mut T) -> Self {
         let span = text.span();
         ByCalls { text, span: span.start.0..span.end.0 }
+    }
+
+    /// Whether a call lies in a row, by the Arm Architecture Reference Manual, C4.1: `BL`, `BLR` and those of the latter
+    /// that check a signature.
+    fn has_aarch64_call(&mut self, Range { start: mut at, end }: Range<u64>) -> bool {
+        let is_call = |&word: &[u8; 4]| {
+            let word = u32::from_le_bytes(word);
+            word >> 26 == 0b10_0101 || word & 0xfeff_f000 == 0xd63f_0000
+        };
+        while at < end {
+            let bytes = self.text.bytes(Svma(at));
+            let left = usize::try_from(end - at).unwrap_or(usize::MAX);
+            let words = bytes.get(..left.min(bytes.len())).unwrap_or_default().as_chunks::<4>().0;
+            // Of what can't be read nothing is known.
+            if words.is_empty() || at % 4 != 0 || words.iter().any(is_call) {
+                return true;
+            }
+            at += 4 * words.len() as u64;
+        }
+        false
     }
 
     /// Whether a call may lie in a row. Rows begin and end between instructions, so a call lies in one.

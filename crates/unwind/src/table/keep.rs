@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use super::open::Around;
+use crate::architecture::Isa;
 
 /// Decides which rows are worth keeping. A row that is not kept answers as the one before it.
 pub(super) trait Keep {
@@ -16,6 +17,10 @@ pub(super) trait Keep {
 
     /// A row within a function.
     fn row(&mut self, range: Range<u64>, states: Around) -> bool;
+    /// A row of another architecture, or code between its functions.
+    fn other(&mut self, _: Isa, _: Range<u64>) -> bool {
+        true
+    }
     /// Code between functions.
     fn gap(&mut self, range: Range<u64>) -> bool;
 }

@@ -6,13 +6,16 @@ use core::fmt;
 
 use super::rows::{MAX_PAGES, MAX_RULES};
 use super::{Content, PAGE_BITS, Table};
+use crate::architecture::Isa;
 use crate::rule::{Kind, Rule};
 
 /// The size of the header.
 pub(super) const HEADER: usize = 64;
 const MAGIC: [u8; 8] = *b"PLUMBTBL";
 const VERSION: u32 = 1;
-const X86_64: u8 = 64;
+
+/// What the header calls the architectures.
+const ARCHITECTURES: [(u8, Isa); 3] = [(64, Isa::X86_64), (65, Isa::Aarch64), (32, Isa::Arm)];
 
 /// Why bytes are no table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +52,9 @@ impl Table {
         let mut bytes = Vec::with_capacity(self.size());
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
-        bytes.extend([self.content as u8, X86_64, 0, 0]);
+        let architecture =
+            ARCHITECTURES.iter().find(|(_, isa)| *isa == self.isa).map_or(0, |&(number, _)| number);
+        bytes.extend([self.content as u8, architecture, 0, 0]);
         bytes.extend(self.base.to_le_bytes());
         bytes.extend(self.end.to_le_bytes());
         for count in [self.rules.len(), self.pages.len(), self.rows.len()] {
@@ -73,8 +78,9 @@ impl Table {
             return Err(LoadError::Truncated);
         }
         let rules: Option<Box<[Rule]>> =
-            rules.iter().map(|&rule| rule_of(u64::from_le_bytes(rule))).collect();
+            rules.iter().map(|&rule| rule_of(header.isa, u64::from_le_bytes(rule))).collect();
         let table = Table {
+            isa: header.isa,
             content: header.content,
             build_id: header.build_id,
             base: header.base,
@@ -108,6 +114,7 @@ impl Table {
 }
 
 struct Header {
+    isa: Isa,
     content: Content,
     base: u64,
     end: u64,
@@ -127,11 +134,11 @@ impl Header {
             return Err(LoadError::OtherVersion(u32_at(8)));
         }
         let [content, architecture, ..] = array::<4>(bytes, 12);
-        if architecture != X86_64 {
-            return Err(LoadError::OtherArchitecture(architecture));
-        }
+        let known = ARCHITECTURES.iter().find(|(number, _)| *number == architecture);
+        let &(_, isa) = known.ok_or(LoadError::OtherArchitecture(architecture))?;
         let content = [Content::All, Content::ByLength, Content::Calls].get(usize::from(content)).copied();
         let header = Header {
+            isa,
             content: content.ok_or(LoadError::Damaged("header"))?,
             base: u64::from_le_bytes(array(bytes, 16)),
             end: u64::from_le_bytes(array(bytes, 24)),
@@ -172,13 +179,14 @@ pub(super) fn bits(rule: Rule) -> u64 {
 }
 
 /// The rule, if it is one that tables have.
-pub(super) fn rule_of(bits: u64) -> Option<Rule> {
+pub(super) fn rule_of(isa: Isa, bits: u64) -> Option<Rule> {
     let kinds = [Kind::Sp, Kind::Fp, Kind::Odd, Kind::Root, Kind::MissingHere];
     let kind = kinds.into_iter().find(|&kind| kind as u64 == bits & 0xff)?;
     let rule = Rule { kind, ra: (bits >> 8) as i8, fp: (bits >> 16) as i16, value: (bits >> 32) as i32 };
     let is_sound = match kind {
-        Kind::Sp => rule.ra == -1 && rule.value >= 8,
-        Kind::Fp => rule.ra == -1,
+        Kind::Sp if isa == Isa::X86_64 => rule.ra == -1 && rule.value >= 8,
+        Kind::Sp => rule.value >= 0,
+        Kind::Fp => rule.ra == -1 || isa != Isa::X86_64,
         _ => rule == Rule::only(kind),
     };
     is_sound.then_some(rule)

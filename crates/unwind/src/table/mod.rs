@@ -15,7 +15,7 @@
 //! | header | 0 | 8 | `PLUMBTBL` |
 //! | | 8 | 4 | version: 1 |
 //! | | 12 | 1 | which rows: 0 all, 1 by length, 2 of calls |
-//! | | 13 | 1 | architecture, of that size in bits: 64 for x86_64 |
+//! | | 13 | 1 | architecture: 64 is x86_64, 65 aarch64, 32 ARM |
 //! | | 14 | 2 | zero |
 //! | | 16 | 8 | base: the first address of the first page, a multiple of 65536 |
 //! | | 24 | 8 | end: the first address after all functions |
@@ -26,6 +26,10 @@
 //! | rules | 64 | 8 each | [`Rule`]: kind, `ra`, `fp` (2), value (4) |
 //! | pages | | 4 each | for each 64 KiB from the base on: the number of rows before it |
 //! | rows | | 4 each | number of the rule (2), first address in its page (2) |
+//!
+//! The bytes are the same on all machines, whatever architecture the file and the machine are of. `ra` is -1 on x86_64, where
+//! calls push the return address; elsewhere 0 says that it is in its register still. Of aarch64 a table [by
+//! length](Table::by_length) has all rows, of ARM every table.
 //!
 //! A row holds up to the next one, also across pages. As a number of four bytes, rows of a page ascend.
 
@@ -42,6 +46,7 @@ mod layout;
 mod machine;
 mod memo;
 mod open;
+mod others;
 mod quick;
 mod rows;
 mod single;
@@ -57,6 +62,7 @@ pub use layout::LoadError;
 pub(crate) use single::rule_at;
 
 use crate::address::Svma;
+use crate::architecture::Isa;
 use crate::module::Module;
 use crate::rule::{Kind, Rule};
 
@@ -66,6 +72,7 @@ const PAGE_BITS: u32 = 16;
 /// Rules by address, for one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
+    isa: Isa,
     content: Content,
     build_id: [u8; 20],
     base: u64,
@@ -102,7 +109,7 @@ pub enum Lookup {
 pub enum TableError {
     /// It has no call-frame information.
     NoFrames,
-    /// It is not for x86_64.
+    /// It is for an architecture of which no table is made.
     OtherArchitecture,
     /// The functions of its `.eh_frame_hdr` are not in order.
     Unsorted,
@@ -116,7 +123,7 @@ impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             TableError::NoFrames => "no call-frame information",
-            TableError::OtherArchitecture => "not x86_64",
+            TableError::OtherArchitecture => "not of an architecture that tables are made for",
             TableError::Unsorted => "the functions in .eh_frame_hdr are not in order",
             TableError::TooManyRules => "more than 65,535 different rules",
             TableError::TooWide => "code that spans more than 4 GiB",
@@ -205,6 +212,11 @@ impl Table {
             let rule = self.rules.get((row & u32::from(u16::MAX)) as usize)?;
             Some((Svma(self.base.wrapping_add(offset)), *rule))
         })
+    }
+
+    /// What its file is for.
+    pub fn isa(&self) -> Isa {
+        self.isa
     }
 
     /// Which rows it has.

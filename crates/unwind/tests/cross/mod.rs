@@ -6,9 +6,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use object::{Object, ObjectSection};
+use plumb_unwind::table::Table;
 use plumb_unwind::{
-    Architecture, Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, RegisterSet, Walked,
-    walk,
+    Architecture, Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, RegisterSet, Svma,
+    Walked, walk,
 };
 
 use crate::elf;
@@ -134,11 +136,23 @@ pub fn compare<A: Architecture>(tools: &Tools, flags: &[&str], hidden: &[&str]) 
     compile(tools, flags, &path);
     let data = std::fs::read(&path).expect("the compiler made it");
     let sections = elf::sections(&data).expect("an ELF file");
-    let program = Program {
-        module: Module::new(sections),
+    let with = |module| Program {
+        module,
         code: elf::code(&data).expect("it has code"),
         hidden: hide(&data, hidden),
     };
+    let mut text = code(&data);
+    let module = Module::new(sections.clone());
+    let tables = [Table::of_all(&module), Table::by_length(&module), Table::of_calls(&module, &mut text[..])];
+    let tables = tables.map(|table| table.unwrap_or_else(|error| panic!("{flags:?}: {error}")));
+    let sizes = tables.each_ref().map(Table::rows);
+    assert!(sizes[0] > 20 && sizes.is_sorted_by(|a, b| a >= b), "{flags:?}: {sizes:?}");
+    let tabled = tables.map(|table| {
+        let table = Table::from_bytes(&table.to_bytes()).expect("what was written is read");
+        assert_eq!(table.isa(), A::ISA);
+        with(Module::new(sections.clone()).with_table(table))
+    });
+    let program = with(module);
     let mut counts = Counts::default();
     let mut cache = Cache::default();
     for seed in 1..=SEEDS {
@@ -151,6 +165,9 @@ pub fn compare<A: Architecture>(tools: &Tools, flags: &[&str], hidden: &[&str]) 
         assert!(output.status.success(), "{flags:?}: {} {said}", output.status);
         for moment in moments::<A>(&output.stdout) {
             check::<A>(&program, &moment, &mut cache, &mut counts, &data);
+            for tabled in &tabled {
+                check_tabled::<A>(&program, tabled, &moment);
+            }
         }
     }
     println!("{} {flags:?}: {counts:?}", tools.compiler);
@@ -239,6 +256,27 @@ fn check<A: Architecture>(
     counts.depths += 1;
     counts.frames += frames.len();
     count_kinds::<A>(&frames, &mut moment.memory.clone(), counts);
+}
+
+/// A walk with a table finds what one without finds.
+fn check_tabled<A: Architecture>(program: &Program, tabled: &Program, moment: &Moment) {
+    let mut start = RegisterSet::<A>::new(0, 0);
+    for (number, &value) in (0..).zip(&moment.registers) {
+        start.set(number, value);
+    }
+    let [plain, with] = [program, tabled].map(|program| {
+        let mut frames = Vec::new();
+        let end = walk(program, &mut moment.memory.clone(), &mut Cache::default(), &start, 1000, &mut frames);
+        (frames, end)
+    });
+    assert_eq!(plain, with);
+}
+
+/// The code of a file by its sections.
+fn code(data: &[u8]) -> Vec<(Svma, Vec<u8>)> {
+    let file = object::File::parse(data).expect("an ELF file");
+    let code = file.sections().filter(|section| section.kind() == object::SectionKind::Text);
+    code.filter_map(|section| Some((Svma(section.address()), section.data().ok()?.to_vec()))).collect()
 }
 
 fn count_kinds<A: Architecture>(frames: &[Walked], memory: &mut Pieces, counts: &mut Counts) {

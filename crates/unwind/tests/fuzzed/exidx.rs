@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use plumb_unwind::{Avma, Cache, Isa, Module, Section, Sections, Svma, Walked, arm, walk};
+use plumb_unwind::table::{Lookup, Table};
+use plumb_unwind::{Avma, Cache, Isa, Module, Rule, Section, Sections, Svma, Walked, arm, walk};
 
 use super::{LIMIT, Process, Source, Words};
 
@@ -78,8 +79,18 @@ pub fn run(data: &[u8]) {
         isa: Isa::Arm,
         ..Sections::default()
     });
+    let table = Table::of_all(&module).ok();
     for number in 0..functions {
-        let _ = std::hint::black_box(module.row(Svma(u64::from(CODE + number * SIZE + 5))));
+        let at = Svma(u64::from(CODE + number * SIZE + 5));
+        let row = module.row(at);
+        // A table of functions that are not in order is refused.
+        match table.as_ref().map(|table| table.lookup(at)) {
+            Some(Lookup::Rule(rule)) => {
+                let row = row.expect("the table has a rule").expect("the table has a rule");
+                assert_eq!(Some(rule), Rule::compact_for::<arm::Arm>(&row), "{at:?}: {row:?}");
+            }
+            Some(Lookup::Odd | Lookup::Absent) | None => drop(std::hint::black_box(row)),
+        }
     }
     let process = Process(module);
     let mut source = Source(&registers);

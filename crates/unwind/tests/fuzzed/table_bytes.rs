@@ -1,8 +1,9 @@
 //! Tables of any bytes as sections say what single rows say, or none; any bytes as a table are refused or answer.
 
+use plumb_unwind::aarch64::Aarch64;
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::{Content, Lookup, Table};
-use plumb_unwind::{Module, Section, Sections, Svma};
+use plumb_unwind::{Isa, Module, Section, Sections, Svma};
 
 const CODE: u64 = 0x1000;
 /// Where the frames of functions are that come with a long header, far enough behind the functions.
@@ -23,7 +24,9 @@ pub fn run(data: &[u8]) {
     let (header, body) =
         rest.split_at(if shape & 4 != 0 { rest.len().min(usize::from(split) * unit) } else { 0 });
     let section = |address, bytes| Some(Section { address: Svma(address), bytes });
-    let mut sections = Sections { text: Some(Svma(CODE)), got: Some(Svma(0x2000)), ..Sections::default() };
+    let isa = if shape & 0x10 != 0 { Isa::Aarch64 } else { Isa::X86_64 };
+    let mut sections =
+        Sections { isa, text: Some(Svma(CODE)), got: Some(Svma(0x2000)), ..Sections::default() };
     if shape & 1 != 0 {
         sections.eh_frame = section(frames, body);
     }
@@ -85,7 +88,13 @@ pub fn seeded_with_header(eh_frame: &[u8]) -> Vec<u8> {
 fn check(module: &Module<&[u8]>, table: &Table, at: u64) {
     let Lookup::Rule(rule) = table.lookup(Svma(at)) else { return };
     match module.row(Svma(at)) {
-        Ok(Some(row)) => assert_eq!(Some(rule), Rule::compact(&row), "{at:#x}: {row:?}"),
+        Ok(Some(row)) => {
+            let expected = match table.isa() {
+                Isa::Aarch64 => Rule::compact_for::<Aarch64>(&row),
+                _ => Rule::compact(&row),
+            };
+            assert_eq!(Some(rule), expected, "{at:#x}: {row:?}");
+        }
         Ok(None) => assert_eq!(rule, Rule::only(Kind::MissingHere), "{at:#x}"),
         // A lookup looks for more functions around here, and finds that one is damaged.
         Err(error) => assert_eq!(rule, Rule::only(Kind::MissingHere), "{at:#x}: {error}"),
