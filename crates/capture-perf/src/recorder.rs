@@ -1,11 +1,13 @@
 //! A recording from beginning to end: the target is started or found, events count, records become a profile.
 
+mod live;
+
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_profile::{DsoId, EventId, Profile, Scope};
+use plumb_profile::{DsoId, EventId, Meta, Profile, Scope};
 
 use crate::account::Account;
 use crate::assist::{self, Assistant, Assisted, HandedOver};
@@ -115,6 +117,11 @@ pub struct Recorded {
 pub struct Running(Child);
 
 impl Running {
+    /// Asks it to end (SIGTERM). It may take its time, or refuse.
+    pub fn terminate(&self) -> std::io::Result<()> {
+        signals::send(self.0.pid(), libc::SIGTERM)
+    }
+
     /// Waits for its end.
     pub fn wait(self) -> std::io::Result<Option<ExitStatus>> {
         Ok(self.0.wait()?.map(|(status, _)| status))
@@ -143,7 +150,7 @@ impl Recorder {
         let (rings, mapped) = Rings::map(&host.cpus)?;
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
         let held = match target {
-            Target::Command(launch) => Some(hold(launch, &signals)?),
+            Target::Command(launch) => Some(hold(launch, options.silent, &signals)?),
             _ => None,
         };
         let pids = match (&held, target) {
@@ -211,6 +218,7 @@ impl Recorder {
             wants: [0; 2],
         };
         recorder.begin(target)?;
+        recorder.ingest.profile_mut().meta.start_ns = recorder.began.monotonic_ns;
         if let (Some(held), Target::Command(launch)) = (held, target) {
             recorder.child = Some(release(held, launch)?);
         }
@@ -301,37 +309,48 @@ impl Recorder {
         let target_cpu = self.target_cpu();
         self.read(u64::MAX);
         self.settle();
-        let stack_copy = self.events.sampling().stack_copy;
-        let occurrences = self.occurrences();
+        let mut meta = self.facts(ended, target_cpu);
         let running = if self.exited.is_none() { self.child.map(Running) } else { None };
-        let lost = self.events.lost();
+        let lost = self.lost();
         let vanished = self.ingest.vanished();
         let handed_over = self.assisted.as_ref().map(|assisted| assisted.assistant().handed_over());
         let (mut profile, mut statistics) = self.ingest.finish();
-        // LOST records don't say what was lost: nearly all that is in the rings is samples. The last loss has no
-        // record that tells of it, which is why the events are asked too.
-        statistics.lost_samples = lost.max(statistics.lost_samples + statistics.lost_records);
-        let meta = &mut profile.meta;
-        meta.host = self.host.name;
-        meta.kernel = self.host.kernel;
+        statistics.lost_samples = lost;
+        meta.damaged_records = statistics.damaged_records;
+        profile.meta = meta;
+        Recorded { profile, statistics, setup: self.setup, target_cpu, running, handed_over, vanished }
+    }
+
+    /// What is known of the recording as a whole.
+    fn facts(&self, ended_ns: u64, target_cpu: Option<CpuTime>) -> Meta {
+        let mut meta = self.ingest.profile().meta.clone();
+        meta.host = self.host.name.clone();
+        meta.kernel = self.host.kernel.clone();
         meta.arch = std::env::consts::ARCH.into();
         meta.cpus = u32::try_from(self.host.cpus.len()).unwrap_or(u32::MAX);
         meta.start_unix_ns = self.began.unix_ns;
         meta.start_ns = self.began.monotonic_ns;
-        meta.duration_ns = ended.saturating_sub(self.began.monotonic_ns);
+        meta.duration_ns = ended_ns.saturating_sub(self.began.monotonic_ns);
         meta.frequency_hz = match self.setup.pace {
             Pace::Frequency(hz) => Some(hz),
             Pace::Period(_) => None,
         };
-        meta.occurrences = occurrences;
+        meta.occurrences = self.occurrences();
         meta.scope = self.setup.scope;
         meta.target_cpu_ns = target_cpu.map(|time| nanoseconds(time.total()));
         meta.recorder_cpu_ns = Some(nanoseconds(own_cpu_time().since(self.began.own).total()));
-        meta.lost_samples = statistics.lost_samples;
-        meta.damaged_records = statistics.damaged_records;
-        meta.stack_copy_bytes = stack_copy;
+        meta.lost_samples = self.lost();
+        meta.damaged_records = self.ingest.statistics().damaged_records;
+        meta.stack_copy_bytes = self.events.sampling().stack_copy;
         meta.warnings.extend(self.setup.limits.iter().cloned());
-        Recorded { profile, statistics, setup: self.setup, target_cpu, running, handed_over, vanished }
+        meta
+    }
+
+    /// Samples that the kernel dropped so far. LOST records don't say what was lost: nearly all that is in the rings is
+    /// samples. The last loss has no record that tells of it, which is why the events are asked too.
+    pub fn lost(&self) -> u64 {
+        let statistics = self.ingest.statistics();
+        self.events.lost().max(statistics.lost_samples + statistics.lost_records)
     }
 
     /// How often the event happened to the target, where the events count nothing else.
@@ -507,7 +526,8 @@ impl Recorder {
         }
     }
 
-    fn target_cpu(&mut self) -> Option<CpuTime> {
+    /// Processor time that the target used so far, if it is known.
+    pub fn target_cpu(&mut self) -> Option<CpuTime> {
         self.account.look();
         match (self.events.attachment(), self.exited) {
             (Attachment::Cgroup(cgroup), exited) => cgroup.cpu_time().or(exited.map(|(_, time)| time)),
@@ -529,8 +549,9 @@ fn check(target: &Target) -> Result<(), Error> {
     }
 }
 
-fn hold(launch: &Launch, signals: &Signals) -> Result<Held, Error> {
-    Held::fork(launch.command(), &launch.name(), signals.before()).map_err(|error| failed(launch, error))
+fn hold(launch: &Launch, silent: bool, signals: &Signals) -> Result<Held, Error> {
+    Held::fork(launch.command(silent), &launch.name(), signals.before())
+        .map_err(|error| failed(launch, error))
 }
 
 fn release(held: Held, launch: &Launch) -> Result<Child, Error> {

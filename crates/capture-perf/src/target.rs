@@ -1,9 +1,9 @@
 //! Who is to be recorded, and how.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::attr::{Code, Counter};
 pub use crate::ingest::Program;
@@ -37,8 +37,14 @@ pub struct Launch {
 }
 
 impl Launch {
-    pub(crate) fn command(&self) -> Command {
+    pub(crate) fn command(&self, silent: bool) -> Command {
         let mut command = Command::new(&self.program);
+        if silent {
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+        }
+        if silent && io::stderr().is_terminal() {
+            command.stderr(Stdio::null());
+        }
         command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -84,6 +90,9 @@ pub struct Options {
     /// Whether tables of files are taken from the user's cache and, where many addresses of one are looked up, made for
     /// it ([`crate::tables`]).
     pub keep_tables: bool,
+    /// Whether a command is kept from the terminal: it reads nothing, and what it prints is thrown away, but for its errors
+    /// where they go somewhere else.
+    pub silent: bool,
 }
 
 impl Default for Options {
@@ -97,6 +106,7 @@ impl Default for Options {
             stack_copy: 16 << 10,
             scan: false,
             keep_tables: false,
+            silent: false,
         }
     }
 }

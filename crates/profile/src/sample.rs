@@ -43,6 +43,24 @@ impl Samples {
         self.weight.push(sample.weight);
     }
 
+    /// Gives a sample another stack, if there is such a sample.
+    pub fn set_stack(&mut self, index: usize, stack: Option<StackId>) {
+        if let Some(known) = self.stack.get_mut(index) {
+            *known = stack;
+        }
+    }
+
+    /// Puts the samples into the order of their time; those of the same time stay in their order.
+    pub fn sort_by_time(&mut self) {
+        if self.time_ns.is_sorted() {
+            return;
+        }
+        let mut samples: Vec<Sample> = self.iter().collect();
+        samples.sort_by_key(|sample| sample.time_ns);
+        *self = Samples::default();
+        samples.into_iter().for_each(|sample| self.push(sample));
+    }
+
     /// Number of samples.
     pub fn len(&self) -> usize {
         self.time_ns.len()

@@ -10,7 +10,7 @@
 //! - After the record: no sample has shown the new program yet, neither in user mode nor with a whole user stack, and
 //!   the registers do not lead to a root in the new mappings.
 
-use plumb_profile::{Cut, DsoId, Sample, StackId};
+use plumb_profile::{Cut, DsoId, StackId};
 
 use super::Ingest;
 use super::user::Ending;
@@ -51,8 +51,7 @@ impl Ingest {
     pub(super) fn settle_pending(&mut self, tid: u32) {
         let Some(thread) = self.tasks.threads.get_mut(&tid) else { return };
         for pending in thread.pending.drain(..) {
-            let Some(Sample { stack, .. }) = self.samples.get_mut(pending.sample) else { continue };
-            *stack = pending.kernel_only;
+            self.profile.samples.set_stack(pending.sample, pending.kernel_only);
             self.statistics.uncut(pending.cut);
         }
     }

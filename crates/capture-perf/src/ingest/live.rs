@@ -90,7 +90,7 @@ impl Ingest {
         };
         let walked = std::mem::take(&mut self.walked);
         if end == End::Root {
-            let index = self.samples.len();
+            let index = self.profile.samples.len();
             stitcher.sample(&mut InSpace { ingest: self, space }, index, &walked, Border::Root);
         }
         self.walked = walked;

@@ -34,7 +34,7 @@ use std::fs::File;
 
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, constants as perf};
 use plumb_process::Tree;
-use plumb_profile::{DsoId, Event, EventId, FrameId, ProcessId, Profile, Sample, StackId};
+use plumb_profile::{DsoId, Event, EventId, FrameId, ProcessId, Profile, StackId};
 use plumb_unwind::Walked;
 use rustc_hash::FxHashMap;
 
@@ -63,7 +63,6 @@ pub struct Ingest {
     code: Code,
     kernel: Kernel,
     build_ids: BuildIds,
-    samples: Vec<Sample>,
     /// Time of the sample at hand.
     now_ns: u64,
     /// Per processor the process and thread that exited there last.
@@ -110,7 +109,6 @@ impl Ingest {
             code: Code::default(),
             kernel,
             build_ids: BuildIds::default(),
-            samples: Vec::new(),
             now_ns: 0,
             last_exit: FxHashMap::default(),
             exited: VecDeque::new(),
@@ -232,7 +230,7 @@ impl Ingest {
         &self.statistics
     }
 
-    /// The profile so far: its frames and files, samples only at the end.
+    /// The profile so far. Its samples are in the order in which they came, and the stacks of some may still change.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
@@ -259,8 +257,7 @@ impl Ingest {
         let threads: Vec<u32> = self.tasks.threads.keys().copied().collect();
         threads.into_iter().for_each(|tid| self.settle_cut(tid));
         self.drop_parts_of_accounts();
-        self.samples.sort_by_key(|sample| sample.time_ns);
-        self.samples.drain(..).for_each(|sample| self.profile.samples.push(sample));
+        self.profile.samples.sort_by_time();
         (self.profile, self.statistics)
     }
 }

@@ -50,7 +50,7 @@ impl Ingest {
         self.note_space(pid, process);
         self.note_life(pid, process);
         let &wire::Sample { time: time_ns, cpu, period: weight, .. } = sample;
-        self.samples.push(Sample { time_ns, thread, cpu, event, stack, weight });
+        self.profile.samples.push(Sample { time_ns, thread, cpu, event, stack, weight });
         (thread, stack, cpu)
     }
 
@@ -75,7 +75,11 @@ impl Ingest {
         let marker = self.profile.frames.add(Frame::marker(cut, blamed));
         if Self::may_be_in_exec(sample) {
             let kernel_only = self.profile.add_stack(&self.leaf_first[..kernel_frames]);
-            thread.pending.push(Pending { sample: self.samples.len(), kernel_only, cut: (cut, blamed) });
+            thread.pending.push(Pending {
+                sample: self.profile.samples.len(),
+                kernel_only,
+                cut: (cut, blamed),
+            });
         } else {
             thread.pending.clear();
         }

@@ -56,7 +56,7 @@ impl Ingest {
         let stack = self.profile.add_stack(&self.leaf_first);
         let (thread, process) = self.tasks.rows(&mut self.profile, tid);
         self.note_space(pid, process);
-        let time_ns = self.samples.len() as u64;
-        self.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, weight: 1 });
+        let time_ns = self.profile.samples.len() as u64;
+        self.profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, weight: 1 });
     }
 }

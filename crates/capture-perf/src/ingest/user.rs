@@ -242,7 +242,7 @@ impl Ingest {
             thread.stitcher.get_or_insert_default();
         }
         let mut stitcher = thread.stitcher.take()?;
-        let index = self.samples.len();
+        let index = self.profile.samples.len();
         let beyond = stitcher.sample(&mut InSpace { ingest: self, space }, index, walked, border);
         if let Some(thread) = self.tasks.threads.get_mut(&tid) {
             thread.stitcher = Some(stitcher);
@@ -271,13 +271,14 @@ impl Ingest {
             return;
         };
         for (index, outside) in stitcher.settle(&mut self.profile) {
-            let Some(sample) = self.samples.get_mut(index) else { continue };
+            let Some(sample) = self.profile.samples.get(index) else { continue };
             let mut frames: Vec<FrameId> = self.profile.frames_of(sample.stack).collect();
             // Its outermost frame is the marker that says why it is cut.
             let Some(marker) = frames.pop().map(|marker| self.profile.frames[marker]) else { continue };
             let Some(cut) = marker.cut() else { continue };
             let add = |caller, &frame: &FrameId| Some(self.profile.stacks.add(caller, frame));
-            sample.stack = frames.iter().rev().fold(outside, add);
+            let stack = frames.iter().rev().fold(outside, add);
+            self.profile.samples.set_stack(index, stack);
             self.statistics.uncut((cut, marker.dso));
             self.statistics.stitched += 1;
         }

@@ -94,7 +94,7 @@ impl Ingest {
         let rest = counted.period % counted.samples;
         for index in 0..counted.samples {
             let weight = each + if index == 0 { rest } else { 0 };
-            self.samples.push(Sample { time_ns: counted.time_ns, thread, cpu, event, stack, weight });
+            self.profile.samples.push(Sample { time_ns: counted.time_ns, thread, cpu, event, stack, weight });
         }
     }
 
