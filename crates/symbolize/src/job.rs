@@ -155,6 +155,34 @@ impl Answer {
         self.summary.inlined += places.len() - 1;
     }
 
+    /// What was noted of frames since the last call, as an answer of its own. Numbers of functions and files hold on.
+    pub fn take_noted(&mut self) -> Answer {
+        let mut noted = Answer {
+            summary: self.summary.clone(),
+            dso: self.dso,
+            functions: Vec::new(),
+            function_ids: HashMap::new(),
+            files: vec![String::new()],
+            file_ids: HashMap::from([(String::new(), 0)]),
+            places: std::mem::take(&mut self.places),
+            frames: std::mem::take(&mut self.frames),
+        };
+        let mut places = std::mem::take(&mut noted.places);
+        for place in &mut places {
+            if let Some(function) = self.functions.get(place.function as usize) {
+                place.function = noted.function(function.clone());
+            }
+            place.file = self.files.get(place.file as usize).map_or(0, |file| noted.file(file));
+        }
+        noted.places = places;
+        noted
+    }
+
+    /// Whether it says nothing of any frame.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
     /// Says that a frame is in a function of which only the name and the first address are known.
     pub fn set_name(&mut self, frame: FrameId, name: String, start: u64) {
         let function = FoundFunction { name, start: Some(start), ..FoundFunction::default() };

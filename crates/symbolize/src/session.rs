@@ -1,7 +1,7 @@
 //! Finding names while a profile is still being made: [`Session`].
 //!
 //! Invariant: what is found is what would be found at the end alone. What may still change (a just-in-time compiler's
-//! map, a file that can't be told from another) waits for the end.
+//! map, a file that can't be told from another) waits for the end, unless somebody looks on ([`Session::begin_live`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,6 +40,9 @@ pub struct Session {
     loads: Vec<u64>,
     /// Frames that were looked at.
     seen: usize,
+    is_live: bool,
+    /// Names that were found before the end and are not in the profile yet.
+    noted: Vec<Answer>,
     closed: Option<Closed>,
 }
 
@@ -54,6 +57,16 @@ struct Closed {
 impl Session {
     /// Nothing is done yet.
     pub fn begin(options: Options) -> Self {
+        Self::new(options, false)
+    }
+
+    /// Nothing is done yet. Names are wanted while the profile is being made: [`Session::take`] has them. What may still
+    /// change is looked up too, as it is then.
+    pub fn begin_live(options: Options) -> Self {
+        Self::new(options, true)
+    }
+
+    fn new(options: Options, is_live: bool) -> Self {
         let kernel = Arc::new(Kernel::default());
         // The profile's own facts are there at its end. Until then it is one of this machine that is being made now.
         let (meta, debuginfod) = (Meta::default(), None);
@@ -62,13 +75,15 @@ impl Session {
         Self {
             options,
             kernel,
-            queue: Arc::new(Queue::new(sources)),
+            queue: Arc::new(Queue::new(sources, is_live)),
             sender: Some(sender),
             receiver,
             workers: 0,
             owners: HashMap::new(),
             loads: Vec::new(),
             seen: 0,
+            is_live,
+            noted: Vec::new(),
             closed: None,
         }
     }
@@ -80,12 +95,36 @@ impl Session {
         if self.options.debuginfod || self.closed.is_some() || profile.frames.len() == self.seen {
             return;
         }
-        let jobs = job::jobs(profile, self.seen);
+        let mut jobs = job::jobs(profile, self.seen);
+        if self.is_live {
+            // A compiler at run time may have told the names of older frames by now.
+            let is_compiled = |job: &Job| matches!(job.kind, DsoKind::Anonymous { .. });
+            jobs.retain(|job| !is_compiled(job));
+            jobs.extend(job::jobs(profile, 0).into_iter().filter(is_compiled));
+        }
         self.seen = profile.frames.len();
-        for job in jobs.into_iter().filter(|job| !must_wait(job)) {
+        let is_live = self.is_live;
+        for job in jobs.into_iter().filter(|job| is_live || !must_wait(job)) {
             let Some(worker) = self.owner(&job) else { continue };
             self.queue.give(worker, job);
         }
+    }
+
+    /// Writes the names into the profile that were found since the last call; whether there were any. Returns at once. Only a
+    /// session that was begun with [`Session::begin_live`] has any before its end.
+    pub fn take(&mut self, profile: &mut Profile) -> bool {
+        while self.closed.is_none()
+            && let Ok(message) = self.receiver.try_recv()
+        {
+            if let Message::Noted(answer) = message {
+                self.noted.push(*answer);
+            }
+        }
+        let any = !self.noted.is_empty();
+        for answer in self.noted.drain(..) {
+            answer.store(profile);
+        }
+        any
     }
 
     /// Processor time that was spent on the rounds so far.
@@ -140,6 +179,7 @@ impl Session {
             };
             match message {
                 Ok(Message::Progress(what)) => progress(what),
+                Ok(Message::Noted(answer)) => self.noted.push(*answer),
                 Ok(Message::Answer(answer)) => {
                     let path = answer.summary.path.clone();
                     closed.answers.push(*answer);
@@ -155,6 +195,7 @@ impl Session {
     /// Writes the names into the profile once they are found. Only after [`Session::close`].
     pub fn finish(mut self, profile: &mut Profile, progress: &mut dyn FnMut(Progress)) -> Summary {
         self.wait(None, progress);
+        self.take(profile);
         let Some(mut closed) = self.closed.take() else { return Summary::default() };
         closed.answers.sort_by_key(|answer| answer.summary.dso);
         let dsos = closed.answers.into_iter().map(|answer| answer.store(profile)).collect();

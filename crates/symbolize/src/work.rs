@@ -32,6 +32,8 @@ const HELD: u64 = 256 << 20;
 pub(crate) enum Message {
     /// For the user.
     Progress(Progress),
+    /// What was found out about some frames of a file, while the profile is still being made.
+    Noted(Box<Answer>),
     /// What was found out about a file, all in all.
     Answer(Box<Answer>),
 }
@@ -40,6 +42,8 @@ pub(crate) enum Message {
 pub(crate) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
+    /// Names are wanted as soon as they are found.
+    is_live: bool,
 }
 
 struct State {
@@ -56,10 +60,10 @@ struct State {
 
 impl Queue {
     /// Nothing to do yet.
-    pub fn new(sources: Sources) -> Self {
+    pub fn new(sources: Sources, is_live: bool) -> Self {
         let sources = Arc::new(sources);
         let state = State { sources, own: Vec::new(), common: Vec::new(), is_closed: false, seconds: 0.0 };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
+        Self { state: Mutex::new(state), changed: Condvar::new(), is_live }
     }
 
     /// Starts one more worker; false if there is no thread to be had.
@@ -141,12 +145,15 @@ impl Queue {
         loop {
             match self.next(number) {
                 Next::Own(job, sources, is_last) => {
-                    let held = held.entry(job.dso).or_insert_with(|| Held::new(&job));
+                    let held = held.entry(job.dso).or_insert_with(|| Held::new(&job, self.is_live));
                     self.lock().seconds += held.take(job, (&sources, sender), is_last, &stores, &mut bytes);
+                    if self.is_live && !held.answer.is_empty() {
+                        let _ = sender.send(Message::Noted(Box::new(held.answer.take_noted())));
+                    }
                 }
                 Next::Common(job, sources) => {
                     let stores = Arena::new();
-                    let mut held = Held::new(&job);
+                    let mut held = Held::new(&job, false);
                     held.take(job, (&sources, sender), true, &stores, &mut bytes);
                     // Who asked may have gone away.
                     let _ = sender.send(Message::Answer(Box::new(held.answer)));
@@ -180,11 +187,13 @@ struct Held<'s> {
     waiting: Option<Job>,
     /// Its parser failed.
     is_lost: bool,
+    /// Nothing may wait for the end.
+    is_live: bool,
 }
 
 impl<'s> Held<'s> {
-    fn new(job: &Job) -> Self {
-        Self { answer: Answer::new(job), open: None, waiting: None, is_lost: false }
+    fn new(job: &Job, is_live: bool) -> Self {
+        Self { answer: Answer::new(job), open: None, waiting: None, is_lost: false, is_live }
     }
 
     /// Does a job, unless it has to wait: while the profile is being made, for what can't be had or held now. Returns
@@ -240,7 +249,8 @@ impl<'s> Held<'s> {
             let found = sources.images(&job, &mut answer, sender);
             let bytes = found.as_ref().map_or(u64::MAX, |images: &Images| images.bytes(&sources.options));
             let held_then = held.saturating_add(bytes);
-            if !is_last && held_then > HELD {
+            let is_too_much = !is_last && held_then > HELD;
+            if is_too_much && !self.is_live {
                 self.waiting = Some(job);
                 return;
             }
@@ -248,6 +258,12 @@ impl<'s> Held<'s> {
             answer.summary.seconds = self.answer.summary.seconds;
             self.answer = answer;
             let Some(images) = found else { return };
+            if is_too_much {
+                let stores = Arena::new();
+                Open::new(images, &sources.options, &stores, &mut self.answer)
+                    .resolve(&job, &mut self.answer);
+                return;
+            }
             *held = held_then;
             self.open = Some(Open::new(images, &sources.options, stores, &mut self.answer));
         }

@@ -85,6 +85,42 @@ fn names_from_rounds_are_those_from_one_pass() {
 }
 
 #[test]
+fn who_looks_on_gets_the_same_names_before_the_end() {
+    if !have(&["g++", "readelf"]) {
+        return;
+    }
+    let folder = Folder::new("live");
+    for (name, with_build_id) in [("known", true), ("anonymous", false)] {
+        let file = truth::build(&folder, name, &["-O2", "-g"]);
+        let id = build_id(&file).filter(|_| with_build_id);
+        let addresses = truth::text(&file);
+        let parts: Vec<Vec<u64>> =
+            (0..3).map(|part| addresses.iter().copied().skip(part).step_by(3).collect()).collect();
+        let (mut whole, _) = truth::profile(&file, id.clone(), &parts.concat());
+        symbolize(&mut whole, &options(&folder), &mut |_| {});
+        let (mut growing, dso) = truth::profile(&file, id, &[]);
+        let mut session = Session::begin_live(options(&folder));
+        let mut expected = Vec::new();
+        for part in &parts {
+            add(&mut growing, dso, part);
+            session.round(&growing);
+            expected.extend(said(&whole)[expected.len()..].iter().take(part.len()).cloned());
+            // One file, so that each round is answered at once.
+            while !session.take(&mut growing) {
+                std::thread::yield_now();
+            }
+            make_readable(&mut growing);
+            assert_eq!(said(&growing), expected, "{name}");
+        }
+        // What was found is not found again, nor lost, when it ends after all.
+        session.close(&growing, HashMap::new());
+        session.finish(&mut growing, &mut |_| {});
+        make_readable(&mut growing);
+        assert_eq!(said(&growing), said(&whole), "{name}");
+    }
+}
+
+#[test]
 fn a_file_that_is_gone_by_the_first_round_is_found_at_the_end() {
     if !have(&["g++", "readelf"]) {
         return;
