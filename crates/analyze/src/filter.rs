@@ -26,6 +26,8 @@ pub struct Filter {
     pub threads: Vec<ThreadPattern>,
     /// Only processes with these ids.
     pub pids: Vec<u32>,
+    /// Only processes that run such an executable, by its full path; where none is known by `[NAME]` of the thread.
+    pub exes: Vec<Pattern>,
     /// Only samples taken in the kernel, or only those taken in user code.
     pub mode: Option<Mode>,
     /// Only stacks with a frame in such a file.
@@ -82,15 +84,21 @@ impl Filter {
         let pid = profile.processes[thread.process].pid;
         any(&self.comms, |pattern| pattern.matches(comm))
             && any(&self.pids, |&wanted| wanted == pid)
+            && (self.exes.is_empty() || {
+                let exe = crate::report::exe_text(profile, thread);
+                self.exes.iter().any(|pattern| pattern.matches(&exe))
+            })
             && any(&self.threads, |wanted| match wanted {
                 ThreadPattern::Tid(tid) => *tid == thread.tid,
                 ThreadPattern::Name(pattern) => pattern.matches(comm),
             })
     }
 
-    /// Whether a process is kept, as far as can be told without its samples: by its id and its name.
-    pub(crate) fn keeps_process(&self, comm: &str, pid: u32) -> bool {
-        any(&self.comms, |pattern| pattern.matches(comm)) && any(&self.pids, |&wanted| wanted == pid)
+    /// Whether a process is kept, as far as can be told without its samples: by its id, its name and its executable.
+    pub(crate) fn keeps_process(&self, comm: &str, pid: u32, exe: &str) -> bool {
+        any(&self.comms, |pattern| pattern.matches(comm))
+            && any(&self.pids, |&wanted| wanted == pid)
+            && any(&self.exes, |pattern| pattern.matches(exe))
     }
 
     /// Whether anything but the whole is asked for, so that percentages don't sum to 100.
@@ -99,6 +107,7 @@ impl Filter {
         patterns.iter().any(|list| !list.is_empty())
             || !self.threads.is_empty()
             || !self.pids.is_empty()
+            || !self.exes.is_empty()
             || self.mode.is_some()
     }
 }
@@ -115,6 +124,12 @@ fn any<T>(conditions: &[T], holds: impl FnMut(&T) -> bool) -> bool {
 }
 
 impl TimeRange {
+    /// From one moment to another on the clock of the profile's samples.
+    pub fn between(profile: &Profile, from_ns: u64, to_ns: u64) -> Self {
+        let zero = start_ns(profile);
+        Self { start: from_ns.saturating_sub(zero), end: to_ns.saturating_sub(zero) }
+    }
+
     /// Whether `ns` is part of the range.
     pub fn contains(self, ns: u64) -> bool {
         (self.start..self.end).contains(&ns)

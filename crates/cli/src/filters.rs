@@ -66,6 +66,7 @@ impl FilterArgs {
             comms: patterns(&self.comm, Pattern::parse)?,
             threads: self.thread.iter().map(|text| thread_pattern(text)).collect::<Result<_>>()?,
             pids: self.pid.clone(),
+            exes: Vec::new(),
             mode: match (self.kernel, self.user) {
                 (true, _) => Some(Mode::Kernel),
                 (_, true) => Some(Mode::User),

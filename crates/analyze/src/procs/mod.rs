@@ -197,7 +197,9 @@ fn count_lives(
     let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); programs.len()];
     let mut times: Vec<(u64, u64)> = vec![(0, 0); programs.len()];
     let mut accounted: Vec<Option<u64>> = vec![Some(0); programs.len()];
-    let is_kept = |life: &Life| filter.keeps_process(profile.strings.get(life.comm), life.pid);
+    let is_kept = |life: &Life| {
+        filter.keeps_process(profile.strings.get(life.comm), life.pid, profile.strings.get(life.exe))
+    };
     for (index, life) in family.lives.iter().enumerate().filter(|(_, life)| is_kept(life)) {
         let at = family.branch_of[index];
         let program = &mut programs[at];

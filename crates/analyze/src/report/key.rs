@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use plumb_profile::{Id, Profile, ThreadId};
+use plumb_profile::{Id, Profile, Thread, ThreadId};
 
 use crate::frame::{FrameIndex, Kind, ViewFrame};
 use crate::view::View;
@@ -89,10 +89,7 @@ impl RowKey {
             Key::Comm => profile.strings.get(thread.comm).into(),
             Key::Pid => process.pid.to_string().into(),
             Key::Tid => thread.tid.to_string().into(),
-            Key::Exe => match profile.strings.get(process.exe) {
-                "" => format!("[{}]", profile.strings.get(thread.comm)).into(),
-                exe => exe.into(),
-            },
+            Key::Exe => exe_text(profile, thread),
             Key::Dso => dso_text(frame),
             Key::Symbol => (&*frame.name).into(),
             Key::SrcLine if frame.line > 0 => format!("{}:{}", frame.file, frame.line).into(),
@@ -110,6 +107,14 @@ impl RowKey {
             Key::Tid => (thread.tid, String::new()),
             _ => (0, self.text(view, key).into_owned()),
         }
+    }
+}
+
+/// Path of the executable that a thread runs; where none is known the thread's name in brackets.
+pub(crate) fn exe_text<'p>(profile: &'p Profile, thread: &Thread) -> Cow<'p, str> {
+    match profile.strings.get(profile.processes[thread.process].exe) {
+        "" => format!("[{}]", profile.strings.get(thread.comm)).into(),
+        exe => exe.into(),
     }
 }
 

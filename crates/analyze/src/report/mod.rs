@@ -9,6 +9,7 @@ mod sums;
 
 use std::cmp::Reverse;
 
+pub(crate) use key::exe_text;
 pub use key::{BadKey, Key, RowKey};
 
 use crate::cost::Cost;
