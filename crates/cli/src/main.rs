@@ -27,6 +27,8 @@ struct Cli {
 enum Command {
     /// Sample a command, processes or the machine, and write a recording
     Record(cmd::record::Args),
+    /// Show where the time goes, as it goes: functions, stacks, executables, processes
+    Top(cmd::top::Args),
     /// Show where the time went: functions by their share
     Report(cmd::report::Args),
     /// Show which programs ran how often, what their processes cost, and who started them
@@ -50,6 +52,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Record(args) => cmd::record::run(args),
+        Command::Top(args) => cmd::top::run(args),
         Command::Report(args) => cmd::report::run(args),
         Command::Procs(args) => cmd::procs::run(args),
         Command::Script(args) => cmd::script::run(args),

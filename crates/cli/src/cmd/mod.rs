@@ -9,4 +9,5 @@ pub mod record;
 pub mod report;
 pub mod script;
 pub mod stack;
+pub mod top;
 pub mod unwind_stats;

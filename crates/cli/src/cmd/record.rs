@@ -8,7 +8,7 @@ mod event;
 mod headline;
 mod live;
 mod names;
-mod output;
+pub(super) mod output;
 mod whom;
 
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
 use anyhow::Result;
-use plumb_capture_perf::{Code, End, Options, Recorded, Recorder, Target};
+use plumb_capture_perf::{Assistant, Code, End, Options, Recorded, Recorder, Target};
 
 use live::Live;
 use names::Names;
@@ -34,6 +34,25 @@ const STEP: Duration = Duration::from_millis(100);
                             plumb record [OPTIONS] --cgroup PATH\n       plumb record [OPTIONS] --name PROGRAM [--wait]\n       \
                             plumb record [OPTIONS] -a")]
 pub struct Args {
+    #[command(flatten)]
+    scope: Scope,
+
+    /// End the recording after this many seconds; a command goes on without it
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    duration: Option<Duration>,
+
+    /// Where to write the recording, - for standard output; one that is there is kept as FILE.old
+    #[arg(short, long, value_name = "FILE", default_value = "profile.plumb")]
+    output: PathBuf,
+
+    /// No live line and no summary
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// What to record, and how: for all commands that record.
+#[derive(clap::Args)]
+pub struct Scope {
     /// Samples per second of processor time; of events that are no clock, per second at most [default: 999]
     #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frequency: Option<u32>,
@@ -84,14 +103,6 @@ pub struct Args {
     #[arg(short, long, conflicts_with = "command")]
     all: bool,
 
-    /// End the recording after this many seconds; a command goes on without it
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    duration: Option<Duration>,
-
-    /// Where to write the recording, - for standard output; one that is there is kept as FILE.old
-    #[arg(short, long, value_name = "FILE", default_value = "profile.plumb")]
-    output: PathBuf,
-
     /// Sample user code only
     #[arg(long, conflicts_with = "kernel_only")]
     user_only: bool,
@@ -120,37 +131,74 @@ pub struct Args {
     #[arg(long)]
     debuginfod: bool,
 
-    /// No live line and no summary
-    #[arg(short, long)]
-    quiet: bool,
-
     /// The command to record, after any VAR=VALUE for its environment
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
+impl Scope {
+    /// How to record, and what to say first.
+    pub(super) fn setup(&self, target: &Target) -> Result<Capturing> {
+        let code = match (self.user_only, self.kernel_only) {
+            (true, _) => Code::User,
+            (_, true) => Code::Kernel,
+            _ => Code::All,
+        };
+        let (counter, only) = event::counter(&self.event, target)?;
+        let options = Options {
+            frequency_hz: self.frequency.unwrap_or(Options::default().frequency_hz),
+            period: self.count,
+            each_if_rare: self.frequency.is_none(),
+            code: if code == Code::All { only.unwrap_or(code) } else { code },
+            scan: self.scan,
+            keep_tables: true,
+            counter,
+            ..Options::default()
+        };
+        let (assistant, note) =
+            capture::assistant(self.capture, options.counter.as_ref(), self.timeline, self.max_table_memory);
+        Ok(Capturing { options, assistant, note })
+    }
+
+    /// Whether it says whom to record.
+    pub(super) fn names_target(&self) -> bool {
+        self.all
+            || !self.pid.is_empty()
+            || !self.command.is_empty()
+            || self.tree.is_some()
+            || self.cgroup.is_some()
+            || self.name.is_some()
+    }
+
+    /// Whom to record.
+    pub(super) fn target(&self) -> Result<Target> {
+        whom::target(self)
+    }
+
+    /// The words of the command, for the recording to remember.
+    pub(super) fn words(&self) -> Vec<String> {
+        self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Where to look for names.
+    pub(super) fn names(&self) -> plumb_symbolize::Options {
+        plumb_symbolize::Options { debuginfod: self.debuginfod, ..Default::default() }
+    }
+}
+
+/// How to record.
+pub(super) struct Capturing {
+    pub options: Options,
+    pub assistant: Option<Box<dyn Assistant>>,
+    /// Why that is less than what was asked for.
+    pub note: Option<String>,
+}
+
 /// Runs `plumb record`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let target = whom::target(&args)?;
+    let target = args.scope.target()?;
     let output = Output::check(&args.output)?;
-    let code = match (args.user_only, args.kernel_only) {
-        (true, _) => Code::User,
-        (_, true) => Code::Kernel,
-        _ => Code::All,
-    };
-    let (counter, only) = event::counter(&args.event, &target)?;
-    let options = Options {
-        frequency_hz: args.frequency.unwrap_or(Options::default().frequency_hz),
-        period: args.count,
-        each_if_rare: args.frequency.is_none(),
-        code: if code == Code::All { only.unwrap_or(code) } else { code },
-        scan: args.scan,
-        keep_tables: true,
-        counter,
-        ..Options::default()
-    };
-    let (assistant, note) =
-        capture::assistant(args.capture, options.counter.as_ref(), args.timeline, args.max_table_memory);
+    let Capturing { options, assistant, note } = args.scope.setup(&target)?;
     let mut recorder = match Recorder::start_with(&target, &options, assistant) {
         Ok(recorder) => recorder,
         Err(error) => {
@@ -161,14 +209,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let mut live = Live::new(args.quiet);
     note.iter().for_each(|note| eprintln!("plumb: {note}"));
     if !matches!(target, Target::Command(_)) && args.duration.is_none() {
-        live.note(if args.wait {
+        live.note(if args.scope.wait {
             "waiting for it to start; Ctrl-C ends it"
         } else {
             "recording; Ctrl-C ends it"
         });
     }
-    let names = plumb_symbolize::Options { debuginfod: args.debuginfod, ..Default::default() };
-    let mut names = Names::begin(names);
+    let mut names = Names::begin(args.scope.names());
     let end = record(&mut recorder, args.duration, &mut live, &mut names);
     let recorded = recorder.finish();
     live.clear();
@@ -223,7 +270,7 @@ fn write(
 ) -> Result<Option<plumb_capture_perf::Running>> {
     let Recorded { mut profile, target_cpu, setup, running, handed_over, vanished, .. } = recorded;
     profile.meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
-    profile.meta.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    profile.meta.command = args.scope.words();
     let recording = plumb_capture_perf::own_cpu_time().total().saturating_sub(names.early());
     names.close(&profile, &vanished);
     // Names are there by now, but for those of large files met last, or of a server. Where they take longer the recording
@@ -250,13 +297,13 @@ fn write(
     Ok(running)
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// The exit status as a shell gives it.
-fn exit_code(status: ExitStatus) -> u8 {
+pub(super) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
     u8::try_from(code).unwrap_or(1)
 }

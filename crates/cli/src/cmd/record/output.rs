@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use plumb_profile::Profile;
 
 /// Where a recording is to go.
-pub(super) struct Output {
+pub(in crate::cmd) struct Output {
     path: PathBuf,
     place: Place,
 }
@@ -102,7 +102,7 @@ impl Output {
 }
 
 /// A recording that is in place.
-pub(super) struct Written {
+pub(in crate::cmd) struct Written {
     path: PathBuf,
     bytes: u64,
     /// Why it isn't where it was to be.
@@ -122,6 +122,11 @@ impl Written {
         temporary.rename(&self.path)?;
         self.bytes = fs::metadata(&self.path).map_or(0, |meta| meta.len());
         Ok(())
+    }
+
+    /// Where it is, and its size in bytes.
+    pub fn place(&self) -> (&Path, u64) {
+        (&self.path, self.bytes)
     }
 
     /// Where it is, how large, and how to look at it.

@@ -6,10 +6,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use anyhow::{Result, bail};
 use plumb_capture_perf::{Launch, Program, Target};
 
-use super::Args;
+use super::Scope;
 
 /// The target that the options name.
-pub(super) fn target(args: &Args) -> Result<Target> {
+pub(super) fn target(args: &Scope) -> Result<Target> {
     if args.all {
         return Ok(Target::Machine);
     }

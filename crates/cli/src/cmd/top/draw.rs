@@ -1,0 +1,210 @@
+//! The picture: facts, what is shown, lines, keys. Works from 40 columns and 15 lines on, with the terminal's own colours.
+
+use std::time::Duration;
+
+use plumb_analyze::{Rates, cut_middle, shorten};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::keys::HELP;
+use super::state::{State, Tab, Window};
+use super::table::{self, Table};
+
+/// Narrowest column of names.
+const NARROWEST: usize = 16;
+
+/// All that is drawn.
+pub(super) struct Picture<'a> {
+    /// What there is to know about the recording.
+    pub facts: &'a [String],
+    pub table: &'a Table,
+    /// Whether colours are wanted.
+    pub colours: bool,
+}
+
+/// What there is to know about a stretch of a recording, most important first.
+pub(super) fn facts(rates: &Rates, clock_hz: Option<u32>, interval: Duration) -> Vec<String> {
+    let mut facts = vec![format!("{} samples", rates.samples), format!("{} lost", rates.lost)];
+    if let Some(coverage) = clock_hz.and_then(|hz| rates.coverage(hz)) {
+        facts.push(format!("coverage {coverage:.1}%"));
+    }
+    facts.push(format!("plumb {:.1}% of a CPU", rates.own_percent()));
+    facts.push(format!("window {:.1} s", rates.length_ns() as f64 / 1e9));
+    facts.push(format!("every {} s", interval.as_secs_f64()));
+    facts
+}
+
+/// A share in hundredths of a percent.
+pub(super) fn percent(hundredths: u32) -> String {
+    format!("{:>4}.{:02}%", hundredths / 100, hundredths % 100)
+}
+
+/// Draws it, and notes in the state what is on the screen.
+pub(super) fn draw(frame: &mut Frame<'_>, state: &mut State, picture: &Picture<'_>) {
+    let area = frame.area();
+    let width = usize::from(area.width);
+    if state.help {
+        frame.render_widget(Paragraph::new(help(width)), area);
+        return;
+    }
+    let mut lines = wrap(picture.facts, width);
+    lines.push(tabs(state, width));
+    lines.push(titles(state, width));
+    let head = lines.len();
+    let page = usize::from(area.height).saturating_sub(head + 1);
+    let visible = state.visible(picture.table);
+    scroll(state, visible.len(), page);
+    for (at, &index) in visible.iter().enumerate().skip(state.top).take(page) {
+        let line = row(state, picture, index, width);
+        lines.push(if at == state.cursor {
+            line.style(Style::new().add_modifier(Modifier::REVERSED))
+        } else {
+            line
+        });
+    }
+    if visible.is_empty() && page > 0 {
+        let why = if state.wanted.is_empty() { "no samples in this window" } else { "no line has this text" };
+        lines.push(Line::from(why));
+    }
+    frame.render_widget(Paragraph::new(lines), area);
+    let bottom = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
+    frame.render_widget(Paragraph::new(footer(state, visible.len(), width)), bottom);
+}
+
+/// Keeps the cursor on a line and on the screen.
+fn scroll(state: &mut State, lines: usize, page: usize) {
+    state.page = page.max(1);
+    state.cursor = state.cursor.min(lines.saturating_sub(1));
+    state.top = state.top.min(state.cursor).max((state.cursor + 1).saturating_sub(state.page));
+}
+
+/// The facts in as many lines as it takes.
+fn wrap(facts: &[String], width: usize) -> Vec<Line<'static>> {
+    let mut lines: Vec<String> = vec!["plumb top".into()];
+    for fact in facts {
+        let line = lines.last().map_or(0, |line| line.chars().count());
+        if line + 2 + fact.chars().count() > width {
+            lines.push(fact.clone());
+        } else if let Some(line) = lines.last_mut() {
+            line.push_str("  ");
+            line.push_str(fact);
+        }
+    }
+    lines.into_iter().map(Line::from).collect()
+}
+
+/// Which lines are shown, of what, and whether the picture stands still.
+fn tabs(state: &State, width: usize) -> Line<'static> {
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let mut spans = Vec::new();
+    if state.paused.is_some() {
+        spans.push(Span::styled("[paused] ", bold));
+    }
+    let is_narrow = width < 60;
+    for tab in Tab::ALL {
+        let (key, name) = tab.key();
+        let is_shown = tab == state.tab;
+        let text = if is_narrow && !is_shown { key.to_string() } else { format!("{key}:{name}") };
+        let style = if is_shown { bold.add_modifier(Modifier::UNDERLINED) } else { Style::new() };
+        spans.extend([Span::styled(text, style), Span::raw(" ")]);
+    }
+    for (narrow, _) in &state.narrowed {
+        spans.push(Span::raw(format!("> {} ", cut_middle(&narrow.text(), 24))));
+    }
+    Line::from(spans)
+}
+
+fn titles(state: &State, width: usize) -> Line<'static> {
+    let (name, place) = state.tab.titles();
+    let (names, places) = columns(state, width);
+    let mark = |by_self| if state.tab == Tab::Symbols && state.by_self == by_self { "↓" } else { "" };
+    let own = format!("{:>8} ", format!("Self{}", mark(true)));
+    let total =
+        if state.has_total() { format!("{:>9} ", format!("Children{}", mark(false))) } else { String::new() };
+    let text = format!("{total}{own} {:<names$}  {}", cut_middle(name, names), cut_middle(place, places));
+    Line::styled(text, Style::new().add_modifier(Modifier::BOLD))
+}
+
+/// Widths of names and places, the latter 0 where there is no room for them.
+fn columns(state: &State, width: usize) -> (usize, usize) {
+    let shares = if state.has_total() { 20 } else { 10 };
+    let room = width.saturating_sub(shares);
+    let places = if room >= 3 * NARROWEST { room / 3 } else { 0 };
+    (room.saturating_sub(places + if places > 0 { 2 } else { 0 }), places)
+}
+
+fn row<'a>(state: &State, picture: &'a Picture<'_>, index: usize, width: usize) -> Line<'a> {
+    let Some(line) = picture.table.lines.get(index) else { return Line::default() };
+    let (names, places) = columns(state, width);
+    let heat = |share| if picture.colours { heat(share) } else { Style::new() };
+    let mut spans = Vec::new();
+    if state.has_total() {
+        spans.push(Span::styled(format!("{:>9} ", percent(line.total).trim_start()), heat(line.total)));
+    }
+    spans.push(Span::styled(format!("{:>8}  ", percent(line.own).trim_start()), heat(line.own)));
+    spans.push(Span::raw(format!("{:<names$}", name(state, picture.table, line, index, names))));
+    if places > 0 {
+        spans.push(Span::raw(format!("  {}", cut_middle(&line.place, places))));
+    }
+    Line::from(spans)
+}
+
+fn name(state: &State, table: &Table, line: &table::Line, index: usize, width: usize) -> String {
+    if state.tab != Tab::Stacks {
+        return match state.tab {
+            Tab::Symbols => shorten(&line.name, width).into_owned(),
+            _ => cut_middle(&line.name, width),
+        };
+    }
+    let mark = match (line.children, state.is_open(table, index)) {
+        (0, _) => "  ",
+        (_, true) => "▾ ",
+        (_, false) => "▸ ",
+    };
+    // However deep it is, there is room for something of its name.
+    let indent = line.indent.min(width.saturating_sub(NARROWEST) / 2);
+    let room = width.saturating_sub(2 * indent + 2);
+    format!("{}{mark}{}", "  ".repeat(indent), shorten(&line.name, room))
+}
+
+/// The colours that reports give to shares; they can be read on dark and light.
+fn heat(hundredths: u32) -> Style {
+    match hundredths {
+        500.. => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
+        50.. => Style::new().fg(Color::Green),
+        _ => Style::new(),
+    }
+}
+
+fn footer(state: &State, lines: usize, width: usize) -> Line<'static> {
+    if state.typing {
+        return Line::from(format!("/{}▏", state.wanted));
+    }
+    if let Some(message) = &state.message {
+        return Line::from(cut_middle(message, width));
+    }
+    let mut text = match state.window {
+        Window::All => "all  ".to_owned(),
+        Window::Last(length) => format!("last {} s  ", length.as_secs_f64()),
+    };
+    if !state.wanted.is_empty() {
+        text += &format!("/{}: {lines} lines  ", state.wanted);
+    }
+    text += if width < 60 {
+        "? help  q quit"
+    } else {
+        "/ filter  Enter narrow  d window  w write  ? help  q quit"
+    };
+    Line::from(cut_middle(&text, width))
+}
+
+fn help(width: usize) -> Vec<Line<'static>> {
+    let keys = HELP.map(|(key, meaning)| {
+        let key = Span::styled(format!("{key:<14}"), Style::new().add_modifier(Modifier::BOLD));
+        Line::from(vec![key, Span::raw(cut_middle(meaning, width.saturating_sub(14)))])
+    });
+    keys.into_iter().collect()
+}

@@ -1,0 +1,163 @@
+//! What keys do.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::state::{Narrow, State, Tab};
+use super::table::Table;
+
+/// What has to be done after a key, besides drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Nothing.
+    Draw,
+    /// Make the lines anew.
+    Count,
+    /// Stop the picture, or let it go on.
+    Pause,
+    /// Write the recording.
+    Save,
+    /// Begin anew.
+    Reset,
+    /// Leave.
+    Quit,
+}
+
+/// All keys, for the help: key and meaning.
+pub(super) const HELP: [(&str, &str); 14] = [
+    ("e p s t", "executables, processes, symbols, stacks"),
+    ("↑ ↓ PgUp PgDn", "move; also j k, Home, End"),
+    ("→ ←", "open and close a branch of stacks"),
+    ("Enter", "narrow down to what the cursor is on"),
+    ("Esc", "drop the filter, or go back"),
+    ("/", "show only lines with the text you type"),
+    ("o", "order by children, or by self"),
+    ("d", "look back: a while, a minute, all"),
+    ("Space", "pause; sampling goes on"),
+    ("w", "write the recording to a file"),
+    ("r", "reset: begin anew"),
+    ("?", "this help"),
+    ("q Ctrl-C", "leave"),
+    ("", "Shares are of all time sampled."),
+];
+
+impl State {
+    /// Does what a key means. `table` is what is shown.
+    pub fn key(&mut self, key: KeyEvent, table: &Table) -> Action {
+        self.message = None;
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return if key.code == KeyCode::Char('c') { Action::Quit } else { Action::Draw };
+        }
+        if self.typing {
+            return self.type_key(key.code);
+        }
+        if self.help {
+            self.help = false;
+            return if key.code == KeyCode::Char('q') { Action::Quit } else { Action::Draw };
+        }
+        let visible = self.visible(table);
+        let last = visible.len().saturating_sub(1);
+        match key.code {
+            KeyCode::Char('q') => return Action::Quit,
+            KeyCode::Char('?' | 'h') => self.help = true,
+            KeyCode::Char('/') => (self.typing, self.cursor) = (true, 0),
+            KeyCode::Char(' ') => return Action::Pause,
+            KeyCode::Char('w') => return Action::Save,
+            KeyCode::Char('r') => return Action::Reset,
+            KeyCode::Char('d') => {
+                self.turn_window();
+                return Action::Count;
+            }
+            KeyCode::Char('o') => {
+                self.by_self = !self.by_self;
+                return Action::Count;
+            }
+            KeyCode::Char(letter) if Tab::ALL.iter().any(|tab| tab.key().0 == letter) => {
+                let tab = Tab::ALL.into_iter().find(|tab| tab.key().0 == letter).unwrap_or(self.tab);
+                self.show(tab);
+                return Action::Count;
+            }
+            KeyCode::Up | KeyCode::Char('k') => self.cursor = self.cursor.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => self.cursor = (self.cursor + 1).min(last),
+            KeyCode::PageUp => self.cursor = self.cursor.saturating_sub(self.page),
+            KeyCode::PageDown => self.cursor = (self.cursor + self.page).min(last),
+            KeyCode::Home | KeyCode::Char('g') => self.cursor = 0,
+            KeyCode::End | KeyCode::Char('G') => self.cursor = last,
+            KeyCode::Right => self.unfold(table, &visible),
+            KeyCode::Left => self.fold(table, &visible),
+            KeyCode::Enter => return self.enter(table, &visible),
+            KeyCode::Esc => return self.back(),
+            _ => {}
+        }
+        Action::Draw
+    }
+
+    fn type_key(&mut self, code: KeyCode) -> Action {
+        match code {
+            KeyCode::Enter => self.typing = false,
+            KeyCode::Esc => {
+                self.typing = false;
+                self.wanted.clear();
+            }
+            KeyCode::Backspace => {
+                self.wanted.pop();
+            }
+            KeyCode::Char(letter) => self.wanted.push(letter),
+            _ => {}
+        }
+        (self.cursor, self.top) = (0, 0);
+        Action::Draw
+    }
+
+    fn unfold(&mut self, table: &Table, visible: &[usize]) {
+        let Some(&index) = visible.get(self.cursor) else { return };
+        if table.lines[index].children == 0 {
+            return;
+        }
+        if self.is_open(table, index) {
+            self.cursor = (self.cursor + 1).min(visible.len().saturating_sub(1));
+        } else {
+            self.opened.insert(table.lines[index].id.clone(), true);
+        }
+    }
+
+    /// Closes a branch; what is closed already, or has nothing under it, leads to what it is under.
+    fn fold(&mut self, table: &Table, visible: &[usize]) {
+        let Some(&index) = visible.get(self.cursor) else { return };
+        let line = &table.lines[index];
+        if line.children > 0 && self.is_open(table, index) && self.wanted.is_empty() {
+            self.opened.insert(line.id.clone(), false);
+        } else if let Some(above) =
+            line.parent.and_then(|parent| visible.iter().position(|&shown| shown == parent))
+        {
+            self.cursor = above;
+        }
+    }
+
+    /// Narrows down: a program or process to its functions, a function to the stacks that it is on.
+    fn enter(&mut self, table: &Table, visible: &[usize]) -> Action {
+        let narrow = visible.get(self.cursor).and_then(|&index| table.lines[index].narrow.clone());
+        let Some(narrow) = narrow else {
+            self.message = Some("nothing to narrow down to here".into());
+            return Action::Draw;
+        };
+        if self.narrowed.iter().any(|(known, _)| *known == narrow) {
+            return Action::Draw;
+        }
+        let to = if matches!(narrow, Narrow::Symbol(_)) { Tab::Stacks } else { Tab::Symbols };
+        self.narrowed.push((narrow, self.tab));
+        self.wanted.clear();
+        self.show(to);
+        Action::Count
+    }
+
+    fn back(&mut self) -> Action {
+        if !self.wanted.is_empty() {
+            self.wanted.clear();
+            self.cursor = 0;
+            return Action::Draw;
+        }
+        let Some((_, tab)) = self.narrowed.pop() else { return Action::Draw };
+        self.show(tab);
+        Action::Count
+    }
+}

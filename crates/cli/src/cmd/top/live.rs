@@ -1,0 +1,150 @@
+//! The recording that is looked at while it goes on: its samples, names as they are found, and how it goes.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use plumb_analyze::{Filter, Pulse, Rates, Tick, TimeRange, View, is_clock};
+use plumb_capture_perf::{End, Recorder, Running, Target, own_cpu_time};
+use plumb_profile::Profile;
+use plumb_symbolize::{Session, make_readable};
+
+use crate::cmd::record::{Capturing, Scope};
+
+use super::state::Window;
+
+/// Shortest time between two looks for frames without names. Names of the first are wanted at once.
+const NAMES: Duration = Duration::from_millis(300);
+
+/// A recording that goes on.
+pub(super) struct Live {
+    recorder: Recorder,
+    target: Target,
+    names: Session,
+    named: Instant,
+    pulse: Pulse,
+    words: Vec<String>,
+}
+
+impl Live {
+    /// Begins, and says what is to be said about it. Who names nobody gets the machine, or what of it may be seen.
+    pub fn start(scope: &Scope) -> Result<(Self, Vec<String>)> {
+        let target = if scope.names_target() { scope.target()? } else { Target::Machine };
+        let mut notes = Vec::new();
+        let started = record(scope, &target, &mut notes);
+        let (recorder, target) = match started {
+            Ok(recorder) => (recorder, target),
+            Err(_) if !scope.names_target() => {
+                let own = Target::Processes(own_processes());
+                let recorder = record(scope, &own, &mut notes)?;
+                notes.push(
+                    "your own processes only: the whole machine takes root, or kernel.perf_event_paranoid=0"
+                        .into(),
+                );
+                (recorder, own)
+            }
+            Err(error) => return Err(error),
+        };
+        notes.extend(recorder.setup().limits.iter().cloned());
+        let names = Session::begin_live(scope.names());
+        let mut live = Self {
+            recorder,
+            target,
+            names,
+            named: Instant::now(),
+            pulse: Pulse::default(),
+            words: scope.words(),
+        };
+        live.tick();
+        Ok((live, notes))
+    }
+
+    /// Sleeps until there is something to do, `timeout` at most, and does it. `Some` once there is no more to come.
+    pub fn step(&mut self, timeout: Duration) -> Result<Option<End>> {
+        let end = self.recorder.step(timeout)?;
+        if self.named.elapsed() >= NAMES {
+            self.named = Instant::now();
+            self.names.round(self.recorder.profile());
+        }
+        Ok(end)
+    }
+
+    /// Looks at how it goes, and writes down the names that were found.
+    pub fn tick(&mut self) {
+        if self.names.take(self.recorder.profile_mut()) {
+            make_readable(self.recorder.profile_mut());
+        }
+        let target_cpu = self.recorder.target_cpu();
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.pulse.push(Tick {
+            time_ns: self.recorder.now_ns(),
+            samples: self.recorder.statistics().samples,
+            lost: self.recorder.lost(),
+            target_cpu_ns: target_cpu.map(|time| nanoseconds(time.total())),
+            own_cpu_ns: nanoseconds(own_cpu_time().total()),
+        });
+    }
+
+    /// Everything begins now.
+    pub fn reset(&mut self) {
+        self.tick();
+        self.pulse.reset();
+    }
+
+    /// How it went in a window that ends with the last tick.
+    pub fn rates(&self, window: Window) -> Rates {
+        self.pulse.rates(window.nanoseconds())
+    }
+
+    /// How it went in a window that ends with an earlier tick.
+    pub fn rates_until(&self, to_ns: u64, window: Window) -> Rates {
+        self.pulse.rates_until(to_ns, window.nanoseconds())
+    }
+
+    /// The samples between two moments, through a filter.
+    pub fn view(&self, rates: &Rates, filter: &Filter) -> View<'_> {
+        let profile = self.recorder.profile();
+        let time = Some(TimeRange::between(profile, rates.from_ns, rates.to_ns));
+        View::new(profile, &Filter { time, ..filter.clone() })
+    }
+
+    /// Samples a second, if they are taken by processor time.
+    pub fn clock_hz(&self) -> Option<u32> {
+        let setup = self.recorder.setup();
+        is_clock(setup.counter.name()).then_some(setup.frequency_hz)
+    }
+
+    /// Who is looked at.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// All that was recorded so far.
+    pub fn so_far(&mut self) -> Profile {
+        let mut profile = self.recorder.so_far();
+        profile.meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
+        profile.meta.command = self.words.clone();
+        profile
+    }
+
+    /// Ends it. A command that still runs is given back.
+    pub fn finish(self) -> Option<Running> {
+        self.recorder.finish().running
+    }
+}
+
+fn record(scope: &Scope, target: &Target, notes: &mut Vec<String>) -> Result<Recorder> {
+    let Capturing { mut options, assistant, note } = scope.setup(target)?;
+    options.silent = true;
+    let recorder = Recorder::start_with(target, &options, assistant)?;
+    notes.extend(note);
+    Ok(recorder)
+}
+
+/// The processes of this user but this one.
+fn own_processes() -> Vec<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let user = |pid: u32| std::fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid());
+    let own = std::process::id();
+    let mine = user(own);
+    plumb_process::pids().into_iter().filter(|&pid| pid != own && user(pid) == mine).collect()
+}

@@ -1,0 +1,53 @@
+//! Writing the recording so far to a file, while the picture goes on.
+
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use anyhow::{Result, anyhow};
+use plumb_profile::Profile;
+use plumb_symbolize::{Options, symbolize};
+
+use crate::cmd::record::output::Output;
+
+/// A recording that is being written, if one is.
+#[derive(Default)]
+pub(super) struct Saving {
+    thread: Option<JoinHandle<Result<String>>>,
+}
+
+impl Saving {
+    /// Begins to write, unless another recording is being written.
+    pub fn begin(&mut self, mut profile: Profile, path: &Path, names: Options) -> String {
+        if self.thread.is_some() {
+            return "still writing the last one".into();
+        }
+        let path = path.to_owned();
+        let save = move || {
+            let output = Output::check(&path)?;
+            // What has no name yet gets it here.
+            symbolize(&mut profile, &names, &mut |_| {});
+            let written = output.write(&profile)?;
+            let (path, bytes) = written.place();
+            Ok(format!("{} written ({:.2} MB)", path.display(), bytes as f64 / 1e6))
+        };
+        match std::thread::Builder::new().name("save".into()).spawn(save) {
+            Ok(thread) => {
+                self.thread = Some(thread);
+                "writing…".into()
+            }
+            Err(error) => format!("not written: {error}"),
+        }
+    }
+
+    /// What became of it, once it is done.
+    pub fn done(&mut self) -> Option<String> {
+        if self.thread.as_ref().is_some_and(JoinHandle::is_finished) { self.wait() } else { None }
+    }
+
+    /// What became of it, waiting for that.
+    pub fn wait(&mut self) -> Option<String> {
+        let thread = self.thread.take()?;
+        let outcome = thread.join().unwrap_or_else(|_| Err(anyhow!("the thread that wrote it panicked")));
+        Some(outcome.unwrap_or_else(|error| format!("not written: {error:#}")))
+    }
+}

@@ -1,0 +1,209 @@
+//! What is shown and how: changed by keys (`keys`), drawn by `draw`.
+//!
+//! Not here: samples, the terminal.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use plumb_analyze::{Filter, Pattern, Rates};
+
+use super::table::Table;
+
+/// What lines are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Tab {
+    /// Programs
+    Executables,
+    /// Processes, each for itself
+    Processes,
+    /// Functions, with what they called and alone
+    Symbols,
+    /// The call tree from its roots
+    Stacks,
+}
+
+impl Tab {
+    /// All, in the order in which they are shown.
+    pub const ALL: [Tab; 4] = [Tab::Executables, Tab::Processes, Tab::Symbols, Tab::Stacks];
+
+    /// The key that shows it, and its name.
+    pub fn key(self) -> (char, &'static str) {
+        match self {
+            Tab::Executables => ('e', "executables"),
+            Tab::Processes => ('p', "processes"),
+            Tab::Symbols => ('s', "symbols"),
+            Tab::Stacks => ('t', "stacks"),
+        }
+    }
+
+    /// What stands above names and places.
+    pub fn titles(self) -> (&'static str, &'static str) {
+        match self {
+            Tab::Executables => ("Executable", "Path"),
+            Tab::Processes => ("    Pid Executable", "Path"),
+            Tab::Symbols => ("Symbol", "Shared Object"),
+            Tab::Stacks => ("Call, and what it calls", "Shared Object"),
+        }
+    }
+}
+
+/// How far is looked back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Window {
+    /// So long.
+    Last(Duration),
+    /// To the start, or to the last reset.
+    All,
+}
+
+impl Window {
+    /// Its length, if it has one.
+    pub fn nanoseconds(self) -> Option<u64> {
+        match self {
+            Window::Last(length) => Some(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)),
+            Window::All => None,
+        }
+    }
+}
+
+/// A part of what was sampled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Narrow {
+    /// Processes that run this.
+    Executable(String),
+    /// The process with this id.
+    Process(u32),
+    /// Stacks with this function.
+    Symbol(String),
+}
+
+impl Narrow {
+    /// For people.
+    pub fn text(&self) -> String {
+        match self {
+            Narrow::Executable(path) => path.rsplit('/').next().unwrap_or(path).to_owned(),
+            Narrow::Process(pid) => format!("process {pid}"),
+            Narrow::Symbol(name) => name.clone(),
+        }
+    }
+}
+
+/// What is shown and how.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    /// Which lines.
+    pub tab: Tab,
+    /// Whether functions are ordered by what was spent in them alone.
+    pub by_self: bool,
+    /// How far is looked back.
+    pub window: Window,
+    /// The parts that were entered, and from where.
+    pub narrowed: Vec<(Narrow, Tab)>,
+    /// Text that lines have to have.
+    pub wanted: String,
+    /// Whether that text is being typed.
+    pub typing: bool,
+    /// The window that stands still, while it does.
+    pub paused: Option<Rates>,
+    /// Whether the keys are explained.
+    pub help: bool,
+    /// The line that the cursor is on: its number among those shown.
+    pub cursor: usize,
+    /// The first line on the screen.
+    pub top: usize,
+    /// Lines on the screen at the last drawing.
+    pub page: usize,
+    /// Branches that the user has opened or closed.
+    pub opened: HashMap<String, bool>,
+    /// What the user is to be told, until the next key.
+    pub message: Option<String>,
+    window_first: Window,
+}
+
+impl State {
+    /// The first picture.
+    pub fn new(tab: Tab, window: Window) -> Self {
+        Self {
+            tab,
+            by_self: false,
+            window,
+            narrowed: Vec::new(),
+            wanted: String::new(),
+            typing: false,
+            paused: None,
+            help: false,
+            cursor: 0,
+            top: 0,
+            page: 1,
+            opened: HashMap::new(),
+            message: None,
+            window_first: if window == Window::All { Window::Last(Duration::from_secs(10)) } else { window },
+        }
+    }
+
+    /// The samples that are to be looked at.
+    pub fn filter(&self) -> Filter {
+        let mut filter = Filter::default();
+        for (narrow, _) in &self.narrowed {
+            match narrow {
+                Narrow::Executable(path) => filter.exes.push(Pattern::Exact(path.clone())),
+                Narrow::Process(pid) => filter.pids.push(*pid),
+                // Of several each has to be there, which is what focus can't say: the innermost one counts.
+                Narrow::Symbol(name) => filter.focus = vec![Pattern::Exact(name.clone())],
+            }
+        }
+        filter
+    }
+
+    /// Whether lines have a share with what they called.
+    pub fn has_total(&self) -> bool {
+        matches!(self.tab, Tab::Symbols | Tab::Stacks)
+    }
+
+    /// The next window: the one that was asked for, a minute, all.
+    pub fn turn_window(&mut self) {
+        let minute = Window::Last(Duration::from_secs(60));
+        self.window = match self.window {
+            Window::All => self.window_first,
+            window if window == minute || self.window_first == minute => Window::All,
+            _ => minute,
+        };
+    }
+
+    /// Shows other lines.
+    pub fn show(&mut self, tab: Tab) {
+        self.tab = tab;
+        self.cursor = 0;
+        self.top = 0;
+    }
+
+    /// The lines to show, by their numbers.
+    pub fn visible(&self, table: &Table) -> Vec<usize> {
+        let wanted = self.wanted.to_lowercase();
+        let has = |text: &str| text.to_lowercase().contains(&wanted);
+        let mut shown = vec![wanted.is_empty(); table.lines.len()];
+        if !wanted.is_empty() {
+            // What is under a line comes after it.
+            for (index, line) in table.lines.iter().enumerate().rev() {
+                shown[index] |= has(&line.name) || has(&line.place);
+                if let (true, Some(parent)) = (shown[index], line.parent) {
+                    shown[parent] = true;
+                }
+            }
+            return (0..shown.len()).filter(|&index| shown[index]).collect();
+        }
+        for (index, line) in table.lines.iter().enumerate() {
+            if let Some(parent) = line.parent {
+                shown[index] = shown[parent] && self.is_open(table, parent);
+            }
+        }
+        (0..shown.len()).filter(|&index| shown[index]).collect()
+    }
+
+    /// Whether what is under a line is shown.
+    pub fn is_open(&self, table: &Table, index: usize) -> bool {
+        let Some(line) = table.lines.get(index) else { return false };
+        let by_itself = line.parent.is_none() || line.children == 1;
+        !self.wanted.is_empty() || self.opened.get(&line.id).copied().unwrap_or(by_itself)
+    }
+}

@@ -1,0 +1,163 @@
+//! What is shown, as lines of text with their shares: made from a view, sorted, not yet filtered by what the user types.
+
+use plumb_analyze::{
+    Call, Filter, Key, Kind, Report, ReportOptions, RowKey, Tree, TreeOptions, View, ViewFrame, hundredths,
+};
+
+use crate::terminal::printable;
+
+use super::state::{Narrow, State, Tab};
+
+/// Branches of trees below this share are left out, in percent: nobody scrolls that far.
+const LEAST_BRANCH: f64 = 0.1;
+
+/// A line.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Line {
+    /// What tells it from others, whatever its shares are.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The file that a function is in; how many processes run an executable.
+    pub place: String,
+    /// Share with all that it called, in hundredths of a percent.
+    pub total: u32,
+    /// Share in itself.
+    pub own: u32,
+    /// Steps to the right, in a tree.
+    pub indent: usize,
+    /// The line it is under, in a tree.
+    pub parent: Option<usize>,
+    /// Lines under it.
+    pub children: usize,
+    /// What narrows down to it.
+    pub narrow: Option<Narrow>,
+}
+
+/// The lines of a tab.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Table {
+    /// In order.
+    pub lines: Vec<Line>,
+}
+
+impl Table {
+    /// Of the view, as the state wants it.
+    pub fn new(view: &View<'_>, filter: &Filter, state: &State) -> Self {
+        match state.tab {
+            Tab::Executables => flat(view, filter, &[Key::Exe], false),
+            Tab::Processes => flat(view, filter, &[Key::Pid, Key::Exe], false),
+            Tab::Symbols => flat(view, filter, &[Key::Symbol], !state.by_self),
+            Tab::Stacks => tree(view),
+        }
+    }
+}
+
+fn flat(view: &View<'_>, filter: &Filter, keys: &[Key], children: bool) -> Table {
+    let options = ReportOptions { keys: keys.to_vec(), children, min_percent: 0.0 };
+    let report = Report::new(view, filter, &options);
+    let parts: Vec<u64> = report.rows.iter().map(|row| row.own.weight).collect();
+    let shares = hundredths(&parts, view.whole().weight);
+    let lines = report.rows.iter().zip(shares).map(|(row, own)| {
+        let total = (row.total.percent_of(view.whole()) * 100.0).round() as u32;
+        let (name, place, narrow) = if keys == [Key::Symbol] {
+            let frame = view.frame(row.key.frame);
+            (symbol(frame, row.inlined), place(frame), narrow_to(frame))
+        } else {
+            task(view, row.key, keys)
+        };
+        Line {
+            id: format!("{name}\u{1f}{place}"),
+            name: printable(&name).into_owned(),
+            place: printable(&place).into_owned(),
+            total: total.max(own),
+            own,
+            indent: 0,
+            parent: None,
+            children: 0,
+            narrow,
+        }
+    });
+    Table { lines: lines.collect() }
+}
+
+/// Name, place and what narrows down to an executable or a process.
+fn task(view: &View<'_>, key: RowKey, keys: &[Key]) -> (String, String, Option<Narrow>) {
+    let exe = key.text(view, Key::Exe).into_owned();
+    if keys == [Key::Exe] {
+        let short = exe.rsplit('/').next().unwrap_or(&exe).to_owned();
+        let narrow = Narrow::Executable(exe.clone());
+        return (short, exe, Some(narrow));
+    }
+    let pid = key.text(view, Key::Pid).into_owned();
+    let narrow = pid.parse().ok().map(Narrow::Process);
+    let short = exe.rsplit('/').next().unwrap_or(&exe);
+    (format!("{pid:>7} {short}"), exe, narrow)
+}
+
+/// A function, marked as in reports; where there is no name yet the file and the address in it.
+fn symbol(frame: &ViewFrame<'_>, inlined: bool) -> String {
+    let mode = match frame.kind {
+        Kind::Kernel => "[k]",
+        Kind::User => "[.]",
+        Kind::Marker => "[-]",
+    };
+    let inlined = if inlined { " (inlined)" } else { "" };
+    format!("{mode} {}{inlined}", function(frame))
+}
+
+fn function(frame: &ViewFrame<'_>) -> String {
+    match frame.kind {
+        Kind::Marker => frame.name.to_string(),
+        _ if frame.named => frame.name.to_string(),
+        _ if frame.dso_path.is_empty() => format!("{:#x}", frame.address.0),
+        _ => format!("{}+{:#x}", frame.dso_name(), frame.address.0),
+    }
+}
+
+fn place(frame: &ViewFrame<'_>) -> String {
+    frame.dso_name().to_owned()
+}
+
+fn narrow_to(frame: &ViewFrame<'_>) -> Option<Narrow> {
+    frame.named.then(|| Narrow::Symbol(frame.name.to_string()))
+}
+
+fn tree(view: &View<'_>) -> Table {
+    let tree = Tree::top_down(view, TreeOptions { min_percent: LEAST_BRANCH });
+    let mut table = Table::default();
+    let share = |cost: plumb_analyze::Cost| (cost.percent_of(view.whole()) * 100.0).round() as u32;
+    let mut pending: Vec<(usize, Option<usize>, usize)> =
+        tree.roots.iter().rev().map(|&root| (root, None, 0)).collect();
+    while let Some((node, parent, indent)) = pending.pop() {
+        let node = &tree.nodes[node];
+        let (name, place, narrow) = match node.call {
+            Call::Comm(thread) => {
+                let profile = view.profile();
+                (profile.strings.get(profile.threads[thread].comm).to_owned(), String::new(), None)
+            }
+            Call::Frame { frame, inlined } => {
+                let frame = view.frame(frame);
+                let inlined = if inlined { " (inlined)" } else { "" };
+                (format!("{}{inlined}", function(frame)), place(frame), narrow_to(frame))
+            }
+        };
+        let above = parent.map_or("", |parent: usize| table.lines[parent].id.as_str());
+        let number = table.lines.len();
+        table.lines.push(Line {
+            id: format!("{above}\u{1e}{name}\u{1f}{place}"),
+            name: printable(&name).into_owned(),
+            place: printable(&place).into_owned(),
+            total: share(node.total),
+            own: share(node.own),
+            indent,
+            parent,
+            children: node.children.len(),
+            narrow,
+        });
+        // An only call stands right under its caller, so that deep stacks stay on the screen.
+        let indent = if node.children.len() == 1 && parent.is_some() { indent } else { indent + 1 };
+        pending.extend(node.children.iter().rev().map(|&child| (child, Some(number), indent)));
+    }
+    table
+}

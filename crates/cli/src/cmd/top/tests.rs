@@ -1,0 +1,213 @@
+//! Keys and what they show, drawn on a terminal in memory.
+
+use std::time::Duration;
+
+use plumb_analyze::{Rates, View};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::made::Made;
+
+use super::draw::{self, Picture};
+use super::keys::Action;
+use super::state::{State, Tab, Window};
+use super::table::Table;
+
+/// A program of two threads' worth of stacks and another one.
+fn made() -> Made {
+    let mut made = Made::new();
+    made.sample("app/1", "main@app;parse@app;read_word@libio.so", 50);
+    made.sample("app/1", "main@app;parse@app", 20);
+    made.sample("app/1", "main@app;sort@app;0x1234@libc.so.6", 20);
+    made.sample("other/2", "main@other", 10);
+    made
+}
+
+struct Top {
+    made: Made,
+    state: State,
+    size: (u16, u16),
+}
+
+impl Top {
+    fn new(tab: Tab) -> Self {
+        Self { made: made(), state: State::new(tab, Window::Last(Duration::from_secs(10))), size: (80, 24) }
+    }
+
+    fn table(&self) -> Table {
+        let filter = self.state.filter();
+        Table::new(&View::new(&self.made.profile, &filter), &filter, &self.state)
+    }
+
+    fn press(&mut self, code: KeyCode) -> Action {
+        let table = self.table();
+        self.state.key(KeyEvent::new(code, KeyModifiers::NONE), &table)
+    }
+
+    fn text(&mut self, text: &str) {
+        text.chars().for_each(|letter| {
+            self.press(KeyCode::Char(letter));
+        });
+    }
+
+    /// What is on the screen, a line of text for each of its lines.
+    fn screen(&mut self) -> Vec<String> {
+        let (width, height) = self.size;
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        let table = self.table();
+        let rates = Rates { to_ns: 4_000_000_000, samples: 4, own_cpu_ns: 40_000_000, ..Rates::default() };
+        let facts = draw::facts(&rates, None, Duration::from_secs(1));
+        let picture = Picture { facts: &facts, table: &table, colours: false };
+        terminal.draw(|frame| draw::draw(frame, &mut self.state, &picture)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+        (0..height).map(line).collect()
+    }
+
+    /// The lines of the screen with a share on them.
+    fn rows(&mut self) -> Vec<String> {
+        self.screen().into_iter().filter(|line| line.contains('%') && !line.contains("plumb")).collect()
+    }
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+#[test]
+fn symbols_have_the_shares_of_a_report_and_both_orders() {
+    let mut top = Top::new(Tab::Symbols);
+    let rows = top.rows();
+    assert_eq!(words(&rows[0])[..4], ["90.00%", "0.00%", "[.]", "main"], "{rows:?}");
+    let parse = rows.iter().find(|row| row.contains("parse")).unwrap();
+    assert_eq!(words(parse), ["70.00%", "20.00%", "[.]", "parse", "app"]);
+    assert_eq!(top.press(KeyCode::Char('o')), Action::Count);
+    let rows = top.rows();
+    assert_eq!(words(&rows[0]), ["50.00%", "50.00%", "[.]", "read_word", "libio.so"], "{rows:?}");
+    // A function that has no name yet is a place in a file.
+    assert!(rows.iter().any(|row| row.contains("libc.so.6+0x1234")), "{rows:?}");
+}
+
+#[test]
+fn executables_and_processes_lead_to_their_functions_and_back() {
+    let mut top = Top::new(Tab::Executables);
+    let rows = top.rows();
+    assert_eq!(words(&rows[0])[..2], ["90.00%", "[app]"], "{rows:?}");
+    assert_eq!(words(&rows[1])[..2], ["10.00%", "[other]"]);
+    top.press(KeyCode::Down);
+    assert_eq!(top.press(KeyCode::Enter), Action::Count);
+    assert_eq!(top.state.tab, Tab::Symbols);
+    let rows = top.rows();
+    // Shares stay those of all that was sampled.
+    assert_eq!(rows.len(), 1);
+    assert_eq!(words(&rows[0])[..2], ["10.00%", "10.00%"]);
+    assert!(top.screen().iter().any(|line| line.contains("> [other]")));
+    top.press(KeyCode::Esc);
+    assert_eq!((top.state.tab, top.rows().len()), (Tab::Executables, 2));
+    top.press(KeyCode::Char('p'));
+    assert_eq!(words(&top.rows()[0])[..3], ["90.00%", "1", "[app]"]);
+    top.press(KeyCode::Enter);
+    assert!(top.rows().iter().all(|row| !row.contains("10.00%")));
+}
+
+#[test]
+fn branches_open_and_close() {
+    let mut top = Top::new(Tab::Stacks);
+    let names = |rows: Vec<String>| -> Vec<String> {
+        rows.iter()
+            .map(|row| row.trim_end().rsplit("▾ ").next().unwrap().rsplit("▸ ").next().unwrap().trim().into())
+            .collect()
+    };
+    top.size = (44, 20);
+    let before = names(top.rows());
+    assert!(before.iter().any(|row| row.starts_with("main")), "{before:?}");
+    assert!(!before.iter().any(|row| row.contains("parse")), "main has two callees: closed, {before:?}");
+    top.press(KeyCode::Down);
+    top.press(KeyCode::Right);
+    let opened = names(top.rows());
+    assert!(opened.iter().any(|row| row.contains("parse")) && opened.iter().any(|row| row.contains("sort")));
+    top.press(KeyCode::Left);
+    assert_eq!(names(top.rows()), before);
+    // A filter shows what it finds with all that it is under.
+    top.text("/READ_w");
+    let found = names(top.rows());
+    assert!(
+        found.iter().any(|row| row.contains("read_word")) && found.iter().any(|row| row.starts_with("main"))
+    );
+    assert!(!found.iter().any(|row| row.contains("sort")), "{found:?}");
+}
+
+#[test]
+fn a_filter_is_typed_kept_and_dropped() {
+    let mut top = Top::new(Tab::Symbols);
+    let all = top.rows().len();
+    top.text("/sort");
+    assert_eq!(top.rows().len(), 1);
+    assert!(top.screen().last().unwrap().contains("/sort"));
+    top.press(KeyCode::Backspace);
+    top.press(KeyCode::Char('q'));
+    assert_eq!(top.state.wanted, "sorq", "a letter is a letter while typing");
+    assert!(top.screen().iter().any(|line| line.contains("no line has this text")));
+    top.press(KeyCode::Backspace);
+    top.press(KeyCode::Enter);
+    assert_eq!(top.rows().len(), 1, "kept");
+    top.press(KeyCode::Esc);
+    assert_eq!(top.rows().len(), all);
+}
+
+#[test]
+fn keys_ask_for_what_others_do() {
+    let mut top = Top::new(Tab::Symbols);
+    assert_eq!(top.press(KeyCode::Char(' ')), Action::Pause);
+    assert_eq!(top.press(KeyCode::Char('w')), Action::Save);
+    assert_eq!(top.press(KeyCode::Char('r')), Action::Reset);
+    assert_eq!(top.press(KeyCode::Char('q')), Action::Quit);
+    let table = top.table();
+    let ctrl_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(top.state.key(ctrl_c, &table), Action::Quit);
+    let mut windows = Vec::new();
+    for _ in 0..3 {
+        top.press(KeyCode::Char('d'));
+        windows.push(top.state.window);
+    }
+    let seconds = |seconds| Window::Last(Duration::from_secs(seconds));
+    assert_eq!(windows, [seconds(60), Window::All, seconds(10)]);
+}
+
+#[test]
+fn a_small_terminal_shows_facts_lines_and_keys() {
+    let mut top = Top::new(Tab::Symbols);
+    for size in [(80, 24), (40, 15), (10, 3), (1, 1)] {
+        top.size = size;
+        for tab in Tab::ALL {
+            top.state.show(tab);
+            top.screen();
+        }
+    }
+    top.size = (40, 15);
+    top.state.show(Tab::Symbols);
+    let screen = top.screen().join("\n");
+    for text in ["4 samples", "0 lost", "plumb 1.0% of a CPU", "window 4.0 s", "s:symbols", "main", "? help"]
+    {
+        assert!(screen.contains(text), "no {text:?} in:\n{screen}");
+    }
+    top.press(KeyCode::Char('?'));
+    let help = top.screen().join("\n");
+    assert!(help.contains("narrow down") && help.contains("leave"), "{help}");
+}
+
+#[test]
+fn the_cursor_stays_on_the_screen_and_on_lines() {
+    let mut top = Top::new(Tab::Symbols);
+    top.size = (40, 8);
+    top.press(KeyCode::End);
+    let last = top.rows();
+    assert!(last.iter().any(|row| row.contains("10.00%")), "{last:?}");
+    for _ in 0..20 {
+        top.press(KeyCode::Down);
+    }
+    assert_eq!(top.rows(), last);
+    top.press(KeyCode::Home);
+    assert!(top.rows()[0].contains("main"));
+}

@@ -1,0 +1,275 @@
+//! `plumb top` as a user meets it: tables as text, and keys on a terminal, which is one of `script`'s (util-linux).
+//!
+//! Needs perf_event_open, gcc and script: where one is missing a test says so and does nothing.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// Spends 70% of its processor time in one function and 30% in another by its own clock, for ever or for so many seconds, and
+/// says how much it was.
+const SPLIT: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static double cpu(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return now.tv_sec + now.tv_nsec * 1e-9;
+}
+__attribute__((noinline)) void seventy(void) { for (volatile long i = 0; i < 300000; i++); }
+__attribute__((noinline)) void thirty(void) { for (volatile long i = 0; i < 300000; i++); }
+int main(int argc, char **argv) {
+    double limit = argc > 1 ? atof(argv[1]) : 1e9, a = 0, b = 0;
+    while (a + b < limit) {
+        double start = cpu();
+        if (a * 3 <= b * 7) { seventy(); a += cpu() - start; }
+        else { thirty(); b += cpu() - start; }
+    }
+    fprintf(stderr, "%.2f\n", a / (a + b) * 100);
+}
+"#;
+
+fn plumb() -> &'static str {
+    env!("CARGO_BIN_EXE_plumb")
+}
+
+/// A folder for a test of this name with the program in it, unless nothing can be recorded here.
+fn folder(name: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    std::fs::write(folder.join("split.c"), SPLIT).expect("the folder is there");
+    let built = Command::new("gcc").args(["-O2", "split.c", "-o", "split"]).current_dir(&folder).status();
+    if !built.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: gcc is missing");
+        return None;
+    }
+    let probe = Command::new(plumb()).args(["record", "-q", "true"]).current_dir(&folder).output();
+    let probe = probe.expect("plumb runs");
+    if !probe.status.success() {
+        eprintln!("skipped: nothing can be recorded here: {}", text(&probe.stderr));
+        return None;
+    }
+    std::fs::remove_file(folder.join("profile.plumb")).expect("it was written");
+    Some(folder)
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(plumb());
+    command.arg("top").args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The own share of a function, in the last table or on the screen: the second of two shares in its line.
+fn share(text: &str, function: &str) -> Option<f64> {
+    let line = text.lines().rev().find(|line| line.split_whitespace().any(|word| word == function))?;
+    line.split_whitespace().nth(1)?.strip_suffix('%')?.parse().ok()
+}
+
+#[test]
+fn tables_have_the_shares_that_the_program_measured() {
+    let Some(folder) = folder("top-batch") else { return };
+    let output = run(&folder, &["-b", "--window", "all", "--rows", "0", "-i", "0.5", "--", "./split", "2"]);
+    let (tables, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    let truth: f64 = said.lines().last().and_then(|line| line.parse().ok()).expect("the program says it");
+    let (seventy, thirty) = (share(&tables, "seventy"), share(&tables, "thirty"));
+    assert!((seventy.expect("it is shown") - truth).abs() < 5.0, "{truth}: {tables}");
+    assert!((thirty.expect("it is shown") - (100.0 - truth)).abs() < 5.0, "{truth}: {tables}");
+    let last = tables.split("\n\n").last().expect("there is a table");
+    let own: f64 = last
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| {
+            line.split_whitespace()
+                .nth(1)
+                .and_then(|share| share.strip_suffix('%')?.parse::<f64>().ok())
+                .expect("a share")
+        })
+        .sum();
+    assert!((own - 100.0).abs() < 0.02, "own shares add up: {own}");
+    for fact in [" samples", " lost", "% of a CPU", "window ", "coverage "] {
+        assert!(last.contains(fact), "{fact}: {last}");
+    }
+}
+
+#[test]
+fn as_many_tables_come_as_were_asked_for_and_the_command_ends() {
+    let Some(folder) = folder("top-count") else { return };
+    for view in ["executables", "processes", "symbols", "stacks"] {
+        let output = run(&folder, &["-b", "-n", "2", "-i", "0.3", "--view", view, "--", "./split"]);
+        let tables = text(&output.stdout);
+        assert_eq!(tables.matches(" samples, ").count(), 2, "{tables}");
+        assert!(tables.contains("split"), "{view}: {tables}");
+        assert_eq!(output.status.code(), Some(0));
+    }
+}
+
+#[test]
+fn the_commands_end_is_tops() {
+    let Some(folder) = folder("top-status") else { return };
+    let output = run(&folder, &["-b", "sh", "-c", "echo hidden; echo shown >&2; exit 5"]);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(!text(&output.stdout).contains("hidden") && text(&output.stderr).contains("shown"));
+    assert_eq!(run(&folder, &["-b", "no-such-command-anywhere"]).status.code(), Some(127));
+}
+
+#[test]
+fn without_a_terminal_batch_is_named() {
+    let output = run(Path::new("."), &["true"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("--batch"), "{}", text(&output.stderr));
+}
+
+/// A terminal, what is on it, and who types.
+struct Terminal {
+    script: Child,
+    keys: ChildStdin,
+    seen: Arc<Mutex<(vt100::Parser, Vec<u8>)>>,
+}
+
+impl Terminal {
+    /// Runs a line of shell on a terminal of this size.
+    fn run(folder: &Path, (rows, columns): (u16, u16), line: &str) -> Option<Self> {
+        let line = format!("stty rows {rows} cols {columns}; stty -g; {line}; echo; stty -g; echo the end");
+        let spawned = Command::new("script")
+            .args(["-q", "-e", "-c", &line, "/dev/null"])
+            .env("TERM", "xterm-256color")
+            .env("SHELL", "/bin/sh")
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let Ok(mut script) = spawned else {
+            eprintln!("skipped: script (util-linux) is missing");
+            return None;
+        };
+        let keys = script.stdin.take().expect("it is piped");
+        let mut output = script.stdout.take().expect("it is piped");
+        let seen = Arc::new(Mutex::new((vt100::Parser::new(rows, columns, 0), Vec::new())));
+        let writer = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(length @ 1..) = output.read(&mut bytes) {
+                let mut seen = writer.lock().expect("nobody panics with it");
+                seen.0.process(&bytes[..length]);
+                seen.1.extend_from_slice(&bytes[..length]);
+            }
+        });
+        Some(Self { script, keys, seen })
+    }
+
+    fn screen(&self) -> String {
+        self.seen.lock().expect("nobody panics with it").0.screen().contents()
+    }
+
+    fn all(&self) -> String {
+        text(&self.seen.lock().expect("nobody panics with it").1)
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("the terminal is there");
+    }
+
+    /// Waits until the screen is so.
+    fn until(&mut self, is_so: impl Fn(&str) -> bool) -> String {
+        loop {
+            let screen = self.screen();
+            if is_so(&screen) {
+                return screen;
+            }
+            assert!(self.script.try_wait().expect("it can be asked").is_none(), "it ended: {}", self.all());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Waits for the end: the terminal's modes before and after, and whether the first screen is back.
+    fn end(mut self) -> (String, String) {
+        self.script.wait().expect("it ends");
+        while !self.all().contains("the end") {
+            std::thread::yield_now();
+        }
+        let all = self.all();
+        let modes: Vec<&str> = all
+            .lines()
+            .filter(|line| line.len() > 40 && line.trim().chars().all(|c| c == ':' || c.is_ascii_hexdigit()))
+            .collect();
+        assert_eq!(modes.len(), 2, "{all:?}");
+        let seen = self.seen.lock().expect("nobody panics with it");
+        assert!(!seen.0.screen().alternate_screen() && !seen.0.screen().hide_cursor(), "{all:?}");
+        (modes[0].trim().to_owned(), modes[1].trim().to_owned())
+    }
+}
+
+#[test]
+fn keys_show_functions_stacks_and_programs_and_the_terminal_comes_back() {
+    let Some(folder) = folder("top-keys") else { return };
+    let line = format!("{} top --window all -- ./split", plumb());
+    let Some(mut terminal) = Terminal::run(&folder, (24, 80), &line) else { return };
+    // The program keeps to its shares by its own clock; 500 samples are enough to see them.
+    let has_seen = |screen: &str| {
+        let samples = screen
+            .split_whitespace()
+            .zip(screen.split_whitespace().skip(1))
+            .find(|(_, word)| *word == "samples");
+        samples.and_then(|(number, _)| number.parse::<u64>().ok()).is_some_and(|number| number >= 500)
+    };
+    let screen = terminal.until(|screen| has_seen(screen) && share(screen, "thirty").is_some());
+    let (seventy, thirty) = (share(&screen, "seventy"), share(&screen, "thirty"));
+    assert!((seventy.expect("it is shown") - 70.0).abs() < 5.0, "{screen}");
+    assert!((thirty.expect("it is shown") - 30.0).abs() < 5.0, "{screen}");
+    assert!(
+        screen.contains("plumb ") && screen.contains("% of a CPU") && screen.contains(" lost"),
+        "{screen}"
+    );
+    terminal.press("t");
+    terminal.until(|screen| screen.contains("▾ main") || screen.contains("▸ main"));
+    terminal.press("e");
+    terminal.until(|screen| screen.contains("Executable") && screen.contains("100.00%"));
+    terminal.press("\r");
+    terminal.until(|screen| screen.contains("> split"));
+    terminal.press("/thirt");
+    terminal.until(|screen| screen.contains("thirty") && !screen.contains("seventy"));
+    terminal.press("\x1b");
+    terminal.until(|screen| screen.contains("seventy"));
+    terminal.press(" ");
+    terminal.until(|screen| screen.contains("[paused]"));
+    terminal.press("w");
+    terminal.until(|screen| screen.contains("profile.plumb written"));
+    terminal.press("q");
+    let (before, after) = terminal.end();
+    assert_eq!(before, after);
+    let report = Command::new(plumb()).args(["report", "--sort", "sym"]).current_dir(&folder).output();
+    let report = text(&report.expect("plumb runs").stdout);
+    assert!((share(&report, "seventy").expect("it was saved") - 70.0).abs() < 5.0, "{report}");
+}
+
+#[test]
+fn a_small_terminal_without_colours_is_given_back_on_a_signal() {
+    let Some(folder) = folder("top-term") else { return };
+    let mut split = Command::new(folder.join("split")).spawn().expect("it was built");
+    let line = format!("NO_COLOR=1 {} top -p {} & echo $! > pid; fg %1", plumb(), split.id());
+    // Of a job in the background of an interactive shell the id is known.
+    let line = format!("set -m; {line}");
+    let Some(mut terminal) = Terminal::run(&folder, (15, 40), &line) else {
+        split.kill().and_then(|()| split.wait()).expect("it runs");
+        return;
+    };
+    terminal.until(|screen| share(screen, "seventy").is_some() && screen.contains(" lost"));
+    let pid = std::fs::read_to_string(folder.join("pid")).expect("the shell wrote it");
+    let kill = Command::new("kill").args(["-TERM", pid.trim()]).status();
+    assert!(kill.is_ok_and(|status| status.success()));
+    let all = Arc::clone(&terminal.seen);
+    let (before, after) = terminal.end();
+    split.kill().and_then(|()| split.wait()).expect("it runs");
+    assert_eq!(before, after);
+    let all = text(&all.lock().expect("nobody panics with it").1);
+    for colour in ["\x1b[31m", "\x1b[32m", "38;5;1", "38;5;2"] {
+        assert!(!all.contains(colour), "{colour:?} in {all:?}");
+    }
+}
