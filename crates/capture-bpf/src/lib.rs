@@ -4,6 +4,17 @@
 //! stack they can walk by tables of `plumb-unwind`; all others become perf's own records, with registers and a copy of the
 //! stack, and are unwound as ever. So this is an [`Assistant`](plumb_capture_perf::Assistant): without it a recording is the same, but dearer.
 //!
+//! What it knows of mappings it looked up itself, under the process' mmap lock, and forgets when the kernel changes them (Linux
+//! 6.1 and newer; before, when perf's record of it is read, up to a tenth of a second later). Threads and what shares a process'
+//! memory without being its thread (`CLONE_VM`) are told apart by process: the latter's changes are seen by itself only.
+//!
+//! Tables come on demand, when a stack ended for want of one; files with the same build id share one. They take 8 MiB at least,
+//! and no more than [`Options::table_memory`]. A stack whose file needs more than 8 MiB, or has more than four segments of code, is
+//! copied, as are those in memory without a file (JIT code) and by rules that take more than the stack and frame pointer.
+//!
+//! It takes helpers of Linux 5.17. No other kernel than 6.18 was tried. In a pid namespace it refuses: the kernel's numbers of
+//! processes are not those of perf's records there.
+//!
 //! Nothing is pinned: programs, maps and links live as long as the descriptors of this process.
 //!
 //! Not here: events, process tracking, the profile.
