@@ -36,7 +36,7 @@ use crate::target::{End, Launch, Options, Target};
 const WARM_UP: (Duration, Duration) = (Duration::from_millis(30), Duration::from_secs(1));
 /// At the end, accounts of processes are waited for until none has come for the first of these times, and no longer than
 /// the second.
-const SETTLE: (Duration, Duration) = (Duration::from_millis(60), Duration::from_millis(500));
+const SETTLE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
 /// A ring holds at least this many samples, so that the recorder may sleep a while.
 const SAMPLES_IN_RING: usize = 64;
 
