@@ -65,6 +65,12 @@ impl Pulse {
         self.ticks.drain(..last);
     }
 
+    /// Forgets the looks before this time, but for the last: there are no samples of then any more.
+    pub fn forget_before(&mut self, time_ns: u64) {
+        let gone = self.ticks.partition_point(|tick| tick.time_ns < time_ns);
+        self.ticks.drain(..gone.min(self.ticks.len().saturating_sub(1)));
+    }
+
     /// What happened in the last `window_ns` nanoseconds before the last look, or since the first look.
     pub fn rates(&self, window_ns: Option<u64>) -> Rates {
         self.rates_until(u64::MAX, window_ns)
@@ -138,6 +144,8 @@ mod tests {
         assert_eq!(pulse.rates(None).samples, 15_000);
         let earlier = pulse.rates_until(12_500_000_000, Some(2_000_000_000));
         assert_eq!((earlier.from_ns, earlier.to_ns), (10_000_000_000, 12_000_000_000));
+        pulse.forget_before(10_500_000_000);
+        assert_eq!(pulse.rates(None).from_ns, 11_000_000_000);
         pulse.reset();
         pulse.push(tick(31));
         assert_eq!(pulse.rates(None).samples, 500, "everything begins at the reset");

@@ -277,6 +277,13 @@ impl Assisted {
         Between { next: 0, assisted: self }
     }
 
+    /// Adds what was counted, so that nothing is remembered of rows that are going to be forgotten.
+    pub fn add_counts_now(&mut self, ingest: &mut Ingest, event: EventId, now_ns: u64) {
+        self.counts_ns = 0;
+        self.add_counts(ingest, event, now_ns);
+        self.stacks.clear();
+    }
+
     /// Adds what was counted, if it is time. To be called when all messages up to `now_ns` were handed out.
     pub fn add_counts(&mut self, ingest: &mut Ingest, event: EventId, now_ns: u64) {
         for (key, counted) in self.waiting.drain() {

@@ -62,6 +62,8 @@ pub struct Recorder {
     event: EventId,
     account: Account,
     began: Began,
+    /// Earlier samples are gone.
+    has_forgotten: bool,
     /// What was wanted when it was looked at the growth of copies.
     wants: [u64; 2],
 }
@@ -215,6 +217,7 @@ impl Recorder {
             event,
             account,
             began,
+            has_forgotten: false,
             wants: [0; 2],
         };
         recorder.begin(target)?;

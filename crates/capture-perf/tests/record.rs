@@ -213,3 +213,32 @@ fn callers_of_jit_code_are_found_at_each_of_its_instructions() {
     assert!(inner > 100, "{inner} samples of the inner function");
     assert!(wrong.is_empty(), "{} of {inner}: {wrong:x?}", wrong.len());
 }
+
+#[test]
+fn a_recording_that_forgets_its_beginning_goes_on_whole() {
+    let Some(burn) = burn() else { return };
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let target = command(burn, &["600"]);
+    let mut recorder = Recorder::start(&target, &Options::default()).expect("it can be recorded");
+    let (mut forgotten, mut first_ns) = (0, None);
+    while recorder.step(Duration::from_millis(20)).expect("recording goes on").is_none() {
+        let samples = recorder.profile().samples.len();
+        if samples > 100 && forgotten < 300 {
+            forgotten += samples - 10;
+            first_ns = recorder.forget_all_but(10);
+            assert_eq!(recorder.profile().samples.len(), 10);
+        }
+    }
+    let Recorded { profile, statistics, .. } = recorder.finish();
+    assert!(forgotten >= 100, "it took too few samples: {}", statistics.samples);
+    assert_eq!(profile.samples.len() as u64 + forgotten as u64, statistics.samples);
+    assert_eq!(profile.samples.get(0).map(|sample| sample.time_ns), first_ns);
+    // Nothing but the program, and its stacks are as whole as ever.
+    let whole =
+        profile.samples.iter().filter(|sample| sample.stack.is_some_and(|stack| profile.is_complete(stack)));
+    assert!(whole.count() * 100 >= profile.samples.len() * 99);
+    for sample in profile.samples.iter() {
+        let thread = &profile.threads[sample.thread];
+        assert!(profile.strings.get(profile.processes[thread.process].exe).ends_with("burn"));
+    }
+}

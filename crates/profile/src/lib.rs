@@ -11,6 +11,7 @@
 
 mod dso;
 mod event;
+mod forget;
 mod frame;
 mod life;
 mod mapping;

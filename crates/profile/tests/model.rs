@@ -1,7 +1,8 @@
 //! What users of the model rely on: sharing, order, completeness, and doors that keep foreign numbers out.
 
 use plumb_profile::{
-    Address, BuildId, Cut, Found, Frame, FrameId, FrameKind, Id, Line, Profile, Scope, StringId, Strings,
+    Address, AddressSpace, BuildId, Cut, Dso, DsoId, DsoKind, Event, Found, Frame, FrameId, FrameKind, Id,
+    Line, Mapping, Process, Profile, Sample, Scope, StringId, Strings, Thread,
 };
 
 fn code(profile: &mut Profile, address: u64, is_return: bool) -> FrameId {
@@ -118,4 +119,49 @@ fn idle_time_is_known_of_a_whole_machine_only() {
     assert_eq!(profile.meta.idle_share(), Some(0.75));
     profile.meta.target_cpu_ns = Some(21);
     assert_eq!(profile.meta.idle_share(), Some(0.0));
+}
+
+#[test]
+fn what_is_left_after_forgetting_is_what_was_there() {
+    let mut profile = Profile::default();
+    let empty = profile.strings.empty();
+    let event = profile.events.push(Event { name: empty, unit: empty });
+    let frames: Vec<FrameId> = (1..=4).map(|at| code(&mut profile, at * 16, at > 1)).collect();
+    let mut threads = Vec::new();
+    for pid in 1..=3 {
+        let process = profile.processes.push(Process { pid, ppid: 0, exe: empty });
+        threads.push(profile.threads.push(Thread { process, tid: pid, comm: empty }));
+        let dso = dso(&mut profile);
+        profile.mappings.push(Mapping { process, dso, start: u64::from(pid), end: 9, bias: 0 });
+    }
+    let stacks = [&frames[..1], &frames[1..], &frames[2..], &frames[..]];
+    for (index, &thread) in [0, 1, 2, 1].iter().map(|&at: &usize| &threads[at]).enumerate() {
+        let stack = profile.add_stack(stacks[index]);
+        profile.samples.push(Sample { time_ns: index as u64, thread, cpu: 0, event, stack, weight: 1 });
+    }
+    // What a sample says, without row numbers that may change.
+    let said = |profile: &Profile| -> Vec<(u64, u32, Vec<FrameId>)> {
+        let pid = |sample: &Sample| profile.processes[profile.threads[sample.thread].process].pid;
+        let say = |sample: Sample| (sample.time_ns, pid(&sample), profile.frames_of(sample.stack).collect());
+        profile.samples.iter().map(say).collect()
+    };
+    let before = said(&profile);
+    profile.forget_all_but(2);
+    assert_eq!(said(&profile), before[2..]);
+    assert_eq!((profile.threads.len(), profile.processes.len(), profile.frames.len()), (2, 2, 4));
+    let mapped: Vec<(u32, u64)> = profile
+        .mappings
+        .iter()
+        .map(|mapping| (profile.processes[mapping.process].pid, mapping.start))
+        .collect();
+    assert_eq!(mapped, [(2, 2), (3, 3)]);
+    profile.forget_all_but(5);
+    assert_eq!(said(&profile), before[2..], "there are no more to forget");
+    profile.forget_all_but(0);
+    assert!(profile.samples.is_empty() && profile.stacks.is_empty() && profile.threads.is_empty());
+}
+
+fn dso(profile: &mut Profile) -> DsoId {
+    let path = profile.strings.add("/lib/x.so");
+    profile.dsos.add(Dso { path, build_id: None, kind: DsoKind::File, addresses: AddressSpace::Svma })
 }

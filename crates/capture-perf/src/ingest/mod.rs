@@ -252,6 +252,23 @@ impl Ingest {
         matches!(self.profile.meta.arch.as_str(), "" | "x86_64")
     }
 
+    /// Forgets all samples but the last `kept`, and what only the others need. Processes go on in rows of their own.
+    pub(crate) fn forget_all_but(&mut self, kept: usize) {
+        let threads: Vec<u32> = self.tasks.threads.keys().copied().collect();
+        threads.into_iter().for_each(|tid| self.settle_cut(tid));
+        self.profile.forget_all_but(kept);
+        for thread in self.tasks.threads.values_mut() {
+            (thread.row, thread.stitcher) = (None, None);
+            thread.last = Default::default();
+            thread.pending.clear();
+        }
+        for process in self.tasks.processes.values_mut() {
+            (process.row, process.life) = (None, None);
+        }
+        self.tasks.accounts.forget();
+        self.noted.clear();
+    }
+
     /// The finished profile: samples sorted by time, mappings that frames fall into.
     pub fn finish(mut self) -> (Profile, Statistics) {
         let threads: Vec<u32> = self.tasks.threads.keys().copied().collect();

@@ -30,6 +30,12 @@ impl Accounts {
     pub(super) fn exit(&mut self, pid: u32, life: LifeId) {
         self.ended.insert(pid, life);
     }
+
+    /// There are no lives any more.
+    pub(super) fn forget(&mut self) {
+        self.execs.clear();
+        self.ended.clear();
+    }
 }
 
 impl Ingest {

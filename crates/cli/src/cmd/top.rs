@@ -37,7 +37,8 @@ use live::Live;
                   Keys: e executables, p processes, s symbols, t stacks; / filter, Enter narrow down, Esc back, o order,\n\
                   d window, Space pause, w write the recording, r reset, ? help, q quit.\n\n\
                   A command gets no terminal: it reads nothing, and what it prints is thrown away, but for its errors where they\n\
-                  go somewhere else: plumb top 2>log -- CMD. Leaving top ends it (SIGTERM)."
+                  go somewhere else: plumb top 2>log -- CMD. Leaving top ends it (SIGTERM).\n\n\
+                  Memory is bounded: after two million samples the older half is forgotten, and the window shown says so."
 )]
 pub struct Args {
     /// What to show first

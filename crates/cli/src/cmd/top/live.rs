@@ -15,6 +15,9 @@ use super::state::Window;
 /// Shortest time between two looks for frames without names. Names of the first are wanted at once.
 const NAMES: Duration = Duration::from_millis(300);
 
+/// Most samples, stacks and lives that are kept, which take about 100 MB each; of more the older half of samples is forgotten.
+const MOST: [usize; 3] = [2 << 20, 2 << 20, 1 << 20];
+
 /// A recording that goes on.
 pub(super) struct Live {
     recorder: Recorder,
@@ -73,6 +76,7 @@ impl Live {
         if self.names.take(self.recorder.profile_mut()) {
             make_readable(self.recorder.profile_mut());
         }
+        self.forget();
         let target_cpu = self.recorder.target_cpu();
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.pulse.push(Tick {
@@ -82,6 +86,18 @@ impl Live {
             target_cpu_ns: target_cpu.map(|time| nanoseconds(time.total())),
             own_cpu_ns: nanoseconds(own_cpu_time().total()),
         });
+    }
+
+    /// Keeps memory in bounds.
+    fn forget(&mut self) {
+        let profile = self.recorder.profile();
+        let sizes = [profile.samples.len(), profile.stacks.len(), profile.lives.len()];
+        if sizes.iter().zip(MOST).all(|(&size, most)| size < most) {
+            return;
+        }
+        if let Some(first_ns) = self.recorder.forget_all_but(sizes[0] / 2) {
+            self.pulse.forget_before(first_ns);
+        }
     }
 
     /// Everything begins now.
