@@ -14,7 +14,7 @@ use crate::error::{Asked, Error};
 use crate::procfs;
 use crate::ring::Ring;
 use crate::sys::perf::{Event, Whom};
-use crate::sys::usage::page_size;
+use crate::sys::usage::{monotonic_ns, page_size};
 
 /// All rings together take no more than this.
 const ALL_RINGS: usize = 256 << 20;
@@ -90,6 +90,8 @@ pub(crate) struct Events {
     lost_before: u64,
     /// What events that are closed counted.
     counted_before: Option<u64>,
+    /// Since when they sample by frequency, and what was counted until then.
+    paced: Option<(u64, u64)>,
     /// Events that sample at another pace, not started yet.
     spare: Option<(Sampling, Vec<Event>)>,
 }
@@ -112,8 +114,10 @@ impl Events {
             open: Vec::new(),
             lost_before: 0,
             counted_before: Some(0),
+            paced: None,
             spare: None,
         };
+        events.paced = matches!(events.sampling.pace, Pace::Frequency(_)).then_some((0, 0));
         events.open = events.open_all(&events.sampling)?;
         events.open.iter().try_for_each(Event::enable).map_err(Error::system("starting the events"))?;
         Ok(events)
@@ -150,7 +154,11 @@ impl Events {
     /// Goes on with the events that were prepared, within microseconds. Returns whether there are any.
     pub fn change_pace(&mut self) -> bool {
         let Some((sampling, events)) = self.spare.take() else { return false };
-        self.replace(sampling, events).is_ok()
+        let since = monotonic_ns();
+        let changed = self.replace(sampling, events).is_ok();
+        // The events that go by frequency are new, and have counted nothing before.
+        self.paced = self.counted_before.map(|counted| (since, counted)).filter(|_| changed);
+        changed
     }
 
     fn exchange(&mut self, sampling: Sampling) -> Result<(), Error> {
@@ -187,6 +195,12 @@ impl Events {
     /// Records that found no room, as far as the kernel counts them for each event.
     pub fn lost(&self) -> u64 {
         self.lost_before + self.open.iter().filter_map(Event::lost).sum::<u64>()
+    }
+
+    /// Since when they sample by frequency, and what the kernel has counted since then.
+    pub fn paced(&self) -> Option<(u64, u64)> {
+        let (since, before) = self.paced?;
+        Some((since, self.counted()?.saturating_sub(before)))
     }
 
     /// What the kernel counted, sampled or not; `None` if it can't be read.

@@ -313,6 +313,11 @@ impl Recorder {
         self.read(u64::MAX);
         self.settle();
         let mut meta = self.facts(ended, target_cpu);
+        let is_scaled = self.setup.counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
+        if let (true, Some(_), Some((since, counted))) = (is_scaled, self.occurrences(), self.events.paced())
+        {
+            self.ingest.scale(since, counted);
+        }
         let running = if self.exited.is_none() { self.child.map(Running) } else { None };
         let lost = self.lost();
         let vanished = self.ingest.vanished();

@@ -89,7 +89,10 @@ fn page_faults_are_faults_however_many_are_sampled() {
         let shown = &report["reports"][0];
         assert_eq!((&shown["event"], &shown["unit"]), (&event[0].into(), &event[0].into()));
         assert!(shown["coverage_percent"].is_null(), "faults don't cover processor time");
-        assert!(report["occurrences"].as_u64().expect("the kernel counts them") >= numbers[0]);
+        let happened = report["occurrences"].as_u64().expect("the kernel counts them");
+        let weight = shown["weight"].as_u64().expect("it is a number");
+        assert!(happened >= numbers[0] && is_about(weight, happened, 5), "{weight} of {happened}");
+        assert!(!event.contains(&"-F") || weight == happened, "by frequency the sum is what was counted");
         let samples = shown["samples"].as_u64().expect("it is a number");
         assert!(percent == 0 || samples < 8000, "{samples} samples are no limit");
         let complete = shown["complete_percent"].as_f64().expect("it is a number");

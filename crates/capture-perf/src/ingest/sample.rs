@@ -54,6 +54,26 @@ impl Ingest {
         (thread, stack, cpu)
     }
 
+    /// Has the samples from a time on weigh `counted` together, as the kernel counted, each in proportion: what it says that a
+    /// sample of a software event stands for is too much where a process shares its processor, as then the event begins anew at
+    /// each switch with the period of now (perf_swevent_add in kernel/events/core.c), and lost samples are in no other.
+    pub(crate) fn scale(&mut self, since_ns: u64, counted: u64) {
+        let samples = std::mem::take(&mut self.profile.samples);
+        let is_scaled = |sample: &Sample| sample.time_ns >= since_ns;
+        let sum: u128 = samples.iter().filter(is_scaled).map(|sample| u128::from(sample.weight)).sum();
+        let (mut seen, mut given) = (0_u128, 0_u64);
+        for mut sample in samples.iter() {
+            if is_scaled(&sample) && sum > 0 {
+                seen += u128::from(sample.weight);
+                // No more than `counted`, as `seen` is no more than `sum`.
+                let due = (seen * u128::from(counted) / sum) as u64;
+                sample.weight = due - given;
+                given = due;
+            }
+            self.profile.samples.push(sample);
+        }
+    }
+
     /// Counts how a stack ended and puts it into the profile.
     fn finish_stack(
         &mut self,
