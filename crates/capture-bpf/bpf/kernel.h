@@ -45,6 +45,7 @@ enum {
 #define PF_KTHREAD 0x00200000
 #define PF_USER_WORKER 0x00004000
 #define PF_IO_WORKER 0x00000010
+#define TASK_DEAD 0x80
 /* linux/mm.h */
 #define VM_EXEC 4
 

@@ -172,5 +172,28 @@ struct Count {
     u64 time_ns;
 };
 _Static_assert(sizeof(struct Count) == 24, "Count");
+#define MAX_OFF 65536u
+#define OFF_SHORT 0u
+#define OFF_SHORT_NS 1u
+#define OFF_LOST 2u
+#define OFF_LOST_NS 3u
+#define OFF_COUNTERS 4u
+
+struct Off {
+    u64 out_ns;
+    u64 woken_ns;
+    u32 pid;
+    u32 zero;
+};
+_Static_assert(sizeof(struct Off) == 24, "Off");
+
+struct Block {
+    u64 out_ns;
+    u64 blocked_ns;
+    u64 waited_ns;
+    u32 pid;
+    u32 tid;
+};
+_Static_assert(sizeof(struct Block) == 32, "Block");
 
 #endif

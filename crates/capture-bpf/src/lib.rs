@@ -25,9 +25,11 @@ mod loader;
 mod messages;
 mod resident;
 mod support;
+mod switches;
 mod sys;
 mod tables;
 pub mod wire;
 
 pub use loader::{LoadError, Options, Programs};
 pub use support::{CAP_BPF, Unsupported, support};
+pub use switches::Switches;

@@ -108,7 +108,9 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-fn refused<E: std::error::Error + Send + Sync + 'static>(what: &'static str) -> impl FnOnce(E) -> LoadError {
+pub(crate) fn refused<E: std::error::Error + Send + Sync + 'static>(
+    what: &'static str,
+) -> impl FnOnce(E) -> LoadError {
     move |error| LoadError::Refused(what, Box::new(error))
 }
 
@@ -207,7 +209,7 @@ impl Programs {
 }
 
 /// Loads and starts a program that watches processes.
-fn watch(bpf: &mut Ebpf, name: &'static str, event: &str, btf: &Btf) -> Result<(), LoadError> {
+pub(crate) fn watch(bpf: &mut Ebpf, name: &'static str, event: &str, btf: &Btf) -> Result<(), LoadError> {
     let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
     let program: &mut BtfTracePoint = program.try_into().map_err(refused("a program"))?;
     program.load(event, btf).map_err(refused("a program"))?;
@@ -215,11 +217,11 @@ fn watch(bpf: &mut Ebpf, name: &'static str, event: &str, btf: &Btf) -> Result<(
     Ok(())
 }
 
-fn missing(name: &'static str) -> LoadError {
+pub(crate) fn missing(name: &'static str) -> LoadError {
     LoadError::Refused(name, "it is not in the object".into())
 }
 
-fn take(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadError> {
+pub(crate) fn take(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadError> {
     bpf.take_map(name).ok_or_else(|| missing(name))
 }
 

@@ -323,3 +323,46 @@ pub struct Count {
     /// When the last of them was.
     pub time_ns: u64,
 }
+
+/// Threads that may be off the processor at one time.
+pub const MAX_OFF: u32 = 65536;
+/// Index of a counter: times off that were too short to be sent.
+pub const OFF_SHORT: u32 = 0;
+/// Their sum, in nanoseconds.
+pub const OFF_SHORT_NS: u32 = 1;
+/// Times off that found no room.
+pub const OFF_LOST: u32 = 2;
+/// Their sum, in nanoseconds.
+pub const OFF_LOST_NS: u32 = 3;
+/// Number of these counters.
+pub const OFF_COUNTERS: u32 = 4;
+
+/// A thread that is off the processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Off {
+    /// Since when, by the monotonic clock.
+    pub out_ns: u64,
+    /// Since when it could run; 0: it can't.
+    pub woken_ns: u64,
+    /// Process.
+    pub pid: u32,
+    /// Zero.
+    pub zero: u32,
+}
+
+/// A time that a thread was off the processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Block {
+    /// Since when, by the monotonic clock.
+    pub out_ns: u64,
+    /// How long it could not run.
+    pub blocked_ns: u64,
+    /// How long it then could, and did not.
+    pub waited_ns: u64,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+}

@@ -201,6 +201,14 @@ const COUNTS_NS: u64 = 1_000_000_000;
 
 /// Has an assistant follow these processes and their descendants.
 pub(crate) fn follow(assistant: &mut dyn Assistant, pids: &[u32]) -> io::Result<()> {
+    follow_all(pids, |pid| assistant.follow(pid))
+}
+
+/// Likewise whatever follows.
+pub(crate) fn follow_all(
+    pids: &[u32],
+    mut follow: impl FnMut(BorrowedFd<'_>) -> io::Result<()>,
+) -> io::Result<()> {
     let mut known = FxHashSet::default();
     // Of a process that is forked while they are listed the parent may not have been followed yet: until none is new.
     loop {
@@ -211,7 +219,7 @@ pub(crate) fn follow(assistant: &mut dyn Assistant, pids: &[u32]) -> io::Result<
         for pid in new {
             // One that has gone in the meantime needs no following.
             let Ok(descriptor) = pidfd(pid) else { continue };
-            match assistant.follow(descriptor.as_fd()) {
+            match follow(descriptor.as_fd()) {
                 Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
                 _ => {}
             }

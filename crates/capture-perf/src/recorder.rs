@@ -5,6 +5,7 @@ mod live;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use plumb_profile::{DsoId, EventId, Meta, Profile, Scope};
@@ -20,6 +21,7 @@ use crate::host::Host;
 use crate::ingest::{Filter, Ingest, Source, Statistics};
 use crate::limit::Limit;
 use crate::merge::Merge;
+use crate::off_cpu::{OffCpu, TimeOff, Unmeasured};
 use crate::probe::Abilities;
 use crate::procfs;
 use crate::ring::Ring;
@@ -30,6 +32,7 @@ use crate::sys::signals::{self, Signals};
 use crate::sys::usage::{CpuTime, monotonic_ns, own_cpu_time, raise_file_limit};
 use crate::tables::KeptTables;
 use crate::target::{End, Launch, Options, Target};
+use crate::trigger::Trigger;
 
 /// Before a recording of what runs already, what walks stacks in the kernel gets the tables that it wants: until it has
 /// wanted none for the first of these times, and no longer than the second.
@@ -60,6 +63,8 @@ pub struct Recorder {
     ingest: Ingest,
     assisted: Option<Assisted>,
     event: EventId,
+    off_cpu: Option<Box<dyn OffCpu>>,
+    times: Vec<TimeOff>,
     account: Account,
     began: Began,
     /// Earlier samples are gone.
@@ -110,6 +115,8 @@ pub struct Recorded {
     pub running: Option<Running>,
     /// What was walked in the kernel, and what was not; `None`: nothing was to be.
     pub handed_over: Option<HandedOver>,
+    /// Times off the processor that are not in the profile; `None`: they were not measured.
+    pub unmeasured: Option<Unmeasured>,
     /// Files that were deleted or replaced while the target used them, held open so that symbols can be read.
     pub vanished: Vec<(DsoId, File)>,
 }
@@ -142,6 +149,22 @@ impl Recorder {
         options: &Options,
         assistant: Option<Box<dyn Assistant>>,
     ) -> Result<Self, Error> {
+        Self::start_off_cpu(target, options, assistant, None)
+    }
+
+    /// Likewise, but if there is something that measures time off the processor, that is what is recorded, with the stacks of
+    /// threads as they are switched out: the counter of `options` has no effect then.
+    pub fn start_off_cpu(
+        target: &Target,
+        options: &Options,
+        assistant: Option<Box<dyn Assistant>>,
+        mut off_cpu: Option<Box<dyn OffCpu>>,
+    ) -> Result<Self, Error> {
+        let mut options = options.clone();
+        if off_cpu.is_some() {
+            options.counter = Some(Counter::Trigger(Arc::new(Trigger::switches())));
+        }
+        let options = &options;
         let own = own_cpu_time();
         let host = Host::read();
         raise_file_limit();
@@ -176,6 +199,9 @@ impl Recorder {
             }
             .map_err(Error::system("following processes"))?;
         }
+        if let Some(off_cpu) = &mut off_cpu {
+            follow_off_cpu(&mut **off_cpu, target, &attachment, &pids)?;
+        }
         let program = assistant.as_deref().map(|assistant| assistant.program().try_clone_to_owned());
         let program = program.transpose().map_err(Error::system("keeping a program"))?;
         let sampling = Sampling { stack_copy: growth.bytes(), ..sampling };
@@ -195,7 +221,7 @@ impl Recorder {
         }
         let sampling = events.sampling().clone();
         ingest.weigh_each(sampling.period().unwrap_or(1));
-        let event = ingest.add_event(sampling.counter.name(), sampling.counter.unit());
+        let event = add_event(&mut ingest, &sampling.counter, off_cpu.is_some());
         let info = sampling.parse_info();
         let Sampling { counter, code, pace, .. } = sampling;
         let mut recorder = Self {
@@ -215,6 +241,8 @@ impl Recorder {
             ingest,
             assisted: assistant.map(Assisted::new),
             event,
+            off_cpu,
+            times: Vec::new(),
             account,
             began,
             has_forgotten: false,
@@ -289,6 +317,7 @@ impl Recorder {
         files.extend(self.ends.iter().map(AsFd::as_fd));
         files.extend(self.events.rings().descriptors());
         files.extend(self.assisted.iter().map(|assisted| assisted.assistant().wakes()));
+        files.extend(self.off_cpu.iter().map(|off_cpu| off_cpu.wakes()));
         let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
         let gone: Vec<bool> = ready.iter().skip(1).take(self.ends.len()).copied().collect();
         if let Some(end) = self.heed_signals().or_else(|| self.heed_ends(&gone)) {
@@ -297,6 +326,7 @@ impl Recorder {
             return Ok(Some(end));
         }
         self.slow_down();
+        self.take_times();
         self.read(monotonic_ns());
         self.meet_arrived();
         self.account.look();
@@ -312,6 +342,10 @@ impl Recorder {
         let target_cpu = self.target_cpu();
         self.read(u64::MAX);
         self.settle();
+        self.take_times();
+        let pending = self.off_cpu.as_ref().map_or(Vec::new(), |off_cpu| off_cpu.pending(ended));
+        pending.into_iter().for_each(|time| self.ingest.time_off(time));
+        let unmeasured = self.off_cpu.as_ref().map(|off_cpu| off_cpu.unmeasured());
         let mut meta = self.facts(ended, target_cpu);
         let is_scaled = self.setup.counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
         if let (true, Some(_), Some((since, counted))) = (is_scaled, self.occurrences(), self.events.paced())
@@ -326,7 +360,16 @@ impl Recorder {
         statistics.lost_samples = lost;
         meta.damaged_records = statistics.damaged_records;
         profile.meta = meta;
-        Recorded { profile, statistics, setup: self.setup, target_cpu, running, handed_over, vanished }
+        Recorded {
+            profile,
+            statistics,
+            setup: self.setup,
+            target_cpu,
+            running,
+            handed_over,
+            unmeasured,
+            vanished,
+        }
     }
 
     /// What is known of the recording as a whole.
@@ -359,6 +402,12 @@ impl Recorder {
     pub fn lost(&self) -> u64 {
         let statistics = self.ingest.statistics();
         self.events.lost().max(statistics.lost_samples + statistics.lost_records)
+    }
+
+    fn take_times(&mut self) {
+        let Some(off_cpu) = &mut self.off_cpu else { return };
+        off_cpu.take(&mut self.times);
+        self.times.drain(..).for_each(|time| self.ingest.time_off(time));
     }
 
     /// How often the event happened to the target, where the events count nothing else.
@@ -466,6 +515,10 @@ impl Recorder {
             self.account.add(pid);
             self.ends.extend(pidfd(pid).ok());
             self.assisted.iter_mut().for_each(|assisted| assisted.follow(pid));
+            if let (Some(off_cpu), Ok(descriptor)) = (&mut self.off_cpu, pidfd(pid)) {
+                // It may have gone.
+                let _ = off_cpu.follow(descriptor.as_fd());
+            }
         }
     }
 
@@ -527,10 +580,16 @@ impl Recorder {
         if self.events.change_pace() {
             let (hz, name) = (self.setup.frequency_hz, self.setup.counter.name());
             self.setup.pace = self.events.sampling().pace;
-            self.setup.limits.push(format!(
-                "{name} is frequent: each single one is a sample only at first, then there are at most {hz} a second, which \
-                 stand for several each; to sample each: -c 1"
-            ));
+            self.setup.limits.push(match self.off_cpu {
+                Some(_) => format!(
+                    "threads are switched often: stacks are taken each single time only at first, then at most {hz} times a second \
+                     (-F), and the other times are shown without"
+                ),
+                None => format!(
+                    "{name} is frequent: each single one is a sample only at first, then there are at most {hz} a second, \
+                     which stand for several each; to sample each: -c 1"
+                ),
+            });
         }
     }
 
@@ -590,6 +649,33 @@ fn ingest_for(target: &Target, events: &Events, pids: &[u32]) -> Ingest {
     tree.iter().for_each(|&pid| ingest.follow(pid));
     tree.into_iter().chain(inside).for_each(|pid| ingest.read_process(pid));
     ingest
+}
+
+/// Has what measures time off the processor follow the target.
+fn follow_off_cpu(
+    off_cpu: &mut dyn OffCpu,
+    target: &Target,
+    attachment: &Attachment,
+    pids: &[u32],
+) -> Result<(), Error> {
+    let followed = match (target, attachment) {
+        (Target::Machine, _) => off_cpu.follow_all(),
+        (Target::Cgroup(_), Attachment::Cgroup(cgroup)) => {
+            assist::follow_all(&cgroup.pids(), |pid| off_cpu.follow(pid))
+        }
+        _ => assist::follow_all(pids, |pid| off_cpu.follow(pid)),
+    };
+    followed.map_err(Error::system("following processes"))
+}
+
+/// Declares what is sampled.
+fn add_event(ingest: &mut Ingest, counter: &Counter, is_off_cpu: bool) -> EventId {
+    if !is_off_cpu {
+        return ingest.add_event(counter.name(), counter.unit());
+    }
+    let (blocked, waited) = (ingest.add_event("off-cpu", "ns"), ingest.add_event("run-queue", "ns"));
+    ingest.weigh_by_time_off(blocked, waited);
+    blocked
 }
 
 fn unix_ns() -> u64 {

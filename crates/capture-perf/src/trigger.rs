@@ -243,6 +243,12 @@ impl Trigger {
         Ok(Self { unit: name.clone(), name, kind: Kind::Uprobe(kind, path, offset) })
     }
 
+    /// Threads being switched out.
+    pub(crate) fn switches() -> Self {
+        let name = "context-switches";
+        Self { name: name.into(), unit: name.into(), kind: Kind::Software(3) }
+    }
+
     /// Name as perf prints it; of a uprobe as it was given.
     pub fn name(&self) -> &str {
         &self.name

@@ -193,3 +193,28 @@ fn a_tracepoint_needs_no_mount() {
     assert!(said.contains("similar are:") && said.contains("sched:sched_process_exit"), "{said}");
     assert_eq!(mounts(), before);
 }
+
+/// Each sample has a time of its own, and they come in order.
+#[test]
+fn a_timeline_has_the_time_of_each_sample() {
+    let Some(place) = Place::new("timeline") else { return };
+    for capture in ["perf", "bpf"] {
+        let burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let output = place.plumb(&["record", "--timeline", "--capture", capture, "--", "sh", "-c", burn]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let script = text(&place.plumb(&["script", "-F", "tid,time"]).stdout);
+        let times: Vec<&str> = script.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+        assert!(times.len() > 20, "{script}");
+        let mut distinct = times.clone();
+        distinct.sort_unstable();
+        assert_eq!(distinct, times, "in order");
+        distinct.dedup();
+        // Two processors may take samples in one microsecond, which is all that is printed.
+        assert!(
+            distinct.len() * 100 >= times.len() * 95,
+            "{} times of {} samples",
+            distinct.len(),
+            times.len()
+        );
+    }
+}

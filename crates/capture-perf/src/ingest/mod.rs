@@ -10,6 +10,7 @@ mod intern;
 mod kernel;
 mod live;
 mod lives;
+mod off_cpu;
 mod options;
 mod program;
 mod sample;
@@ -274,6 +275,7 @@ impl Ingest {
         let threads: Vec<u32> = self.tasks.threads.keys().copied().collect();
         threads.into_iter().for_each(|tid| self.settle_cut(tid));
         self.drop_parts_of_accounts();
+        self.weigh_samples();
         self.profile.samples.sort_by_time();
         (self.profile, self.statistics)
     }

@@ -25,10 +25,12 @@ pub(super) struct Ways {
     pub scans: bool,
     /// What a sample counts that doesn't say so.
     pub each: u64,
+    /// How long threads were off, where that is what samples weigh.
+    pub times_off: Option<super::off_cpu::Times>,
 }
 
 impl Default for Ways {
     fn default() -> Self {
-        Self { scans: false, each: 1 }
+        Self { scans: false, each: 1, times_off: None }
     }
 }

@@ -8,6 +8,7 @@ mod event;
 mod headline;
 mod live;
 mod names;
+mod off_cpu;
 pub(super) mod output;
 mod whom;
 
@@ -48,6 +49,18 @@ pub struct Args {
     /// No live line and no summary
     #[arg(short, long)]
     quiet: bool,
+
+    /// Record how long threads were off the processor and why: the event off-cpu has the time that they slept or waited for
+    /// something, run-queue the time that they could run and had no processor, each with the stack at which it began
+    ///
+    /// It takes BPF (root, Linux 6.1 or newer). Stacks are taken at each switch as long as there are few, then -F a second at most;
+    /// time for which there is no stack is shown without.
+    #[arg(long, conflicts_with_all = ["event", "count", "user_only", "kernel_only"])]
+    off_cpu: bool,
+
+    /// With --off-cpu: leave out times below this, such as 1ms or 50us; the summary says how many, and their sum
+    #[arg(long, value_name = "TIME", requires = "off_cpu", value_parser = off_cpu::nanoseconds, default_value = "0")]
+    min_block: u64,
 }
 
 /// What to record, and how: for all commands that record.
@@ -119,7 +132,8 @@ pub struct Scope {
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     capture: capture::Capture,
 
-    /// Keep the time of each sample: stacks walked in the kernel are not counted there
+    /// Keep the time of each sample, which `plumb script` prints and --time selects by: with --capture bpf equal stacks are else
+    /// counted in the kernel and share a time; otherwise each sample has its own anyway
     #[arg(long)]
     timeline: bool,
 
@@ -137,8 +151,8 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// How to record, and what to say first.
-    pub(super) fn setup(&self, target: &Target) -> Result<Capturing> {
+    /// How to record, and what to say first. `timeline`: each sample keeps its time, asked for or not.
+    pub(super) fn setup(&self, target: &Target, timeline: bool) -> Result<Capturing> {
         let code = match (self.user_only, self.kernel_only) {
             (true, _) => Code::User,
             (_, true) => Code::Kernel,
@@ -155,8 +169,12 @@ impl Scope {
             counter,
             ..Options::default()
         };
-        let (assistant, note) =
-            capture::assistant(self.capture, options.counter.as_ref(), self.timeline, self.max_table_memory);
+        let (assistant, note) = capture::assistant(
+            self.capture,
+            options.counter.as_ref(),
+            self.timeline || timeline,
+            self.max_table_memory,
+        );
         Ok(Capturing { options, assistant, note })
     }
 
@@ -198,8 +216,10 @@ pub(super) struct Capturing {
 pub fn run(args: Args) -> Result<ExitCode> {
     let target = args.scope.target()?;
     let output = Output::check(&args.output)?;
-    let Capturing { options, assistant, note } = args.scope.setup(&target)?;
-    let mut recorder = match Recorder::start_with(&target, &options, assistant) {
+    let off_cpu = if args.off_cpu { Some(off_cpu::measure(args.min_block)?) } else { None };
+    // Counted stacks have no times, by which they meet theirs.
+    let Capturing { options, assistant, note } = args.scope.setup(&target, args.off_cpu)?;
+    let mut recorder = match Recorder::start_off_cpu(&target, &options, assistant, off_cpu) {
         Ok(recorder) => recorder,
         Err(error) => {
             eprintln!("plumb: {error}");
@@ -268,7 +288,9 @@ fn write(
     output: &Output,
     live: &mut Live,
 ) -> Result<Option<plumb_capture_perf::Running>> {
-    let Recorded { mut profile, target_cpu, setup, running, handed_over, vanished, .. } = recorded;
+    let Recorded { mut profile, target_cpu, setup, running, handed_over, unmeasured, vanished, .. } =
+        recorded;
+    profile.meta.warnings.extend(unmeasured.iter().flat_map(off_cpu::left_out));
     profile.meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
     profile.meta.command = args.scope.words();
     let recording = plumb_capture_perf::own_cpu_time().total().saturating_sub(names.early());
@@ -279,6 +301,9 @@ fn write(
     let mut written = if is_early { Some(output.write(&profile)?) } else { None };
     names.store(&mut profile, live);
     live.clear();
+    if args.off_cpu {
+        off_cpu::name_reasons(&mut profile);
+    }
     let own = plumb_capture_perf::own_cpu_time().total();
     profile.meta.recorder_cpu_ns = u64::try_from(own.as_nanos()).ok();
     let written = match written.take() {

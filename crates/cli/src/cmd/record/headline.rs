@@ -8,6 +8,7 @@ use plumb_profile::Profile;
 
 use super::causes::Stacks;
 use super::live::percent;
+use super::off_cpu;
 use super::output::Written;
 
 /// Causes that are named one by one.
@@ -34,8 +35,11 @@ pub(super) fn print(
 fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>, recording: Duration) -> Vec<String> {
     let stacks = Stacks::of(profile);
     let is_clock = setup.counter.trigger().is_none();
-    let first = if is_clock { samples } else { occurrences };
-    let mut lines = vec![first(profile, setup, target, stacks.samples)];
+    let mut lines = vec![match is_clock {
+        _ if off_cpu::is_off_cpu(profile) => off_cpu::line(profile),
+        true => samples(profile, setup, target, stacks.samples),
+        false => occurrences(profile, setup, target, stacks.samples),
+    }];
     if stacks.samples > 0 {
         lines.extend(stack_lines(&stacks));
     } else if !is_clock {
@@ -46,7 +50,8 @@ fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>, recording: D
     } else {
         lines.extend(target.and_then(|target| why_none(target.total(), setup.frequency_hz)));
     }
-    lines.extend(setup.limits.iter().cloned());
+    // Also what limits the setup.
+    lines.extend(profile.meta.warnings.iter().cloned());
     lines.extend(own(profile, target, recording));
     lines
 }

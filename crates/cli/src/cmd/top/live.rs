@@ -149,7 +149,7 @@ impl Live {
 }
 
 fn record(scope: &Scope, target: &Target, notes: &mut Vec<String>) -> Result<Recorder> {
-    let Capturing { mut options, assistant, note } = scope.setup(target)?;
+    let Capturing { mut options, assistant, note } = scope.setup(target, false)?;
     options.silent = true;
     let recorder = Recorder::start_with(target, &options, assistant)?;
     notes.extend(note);

@@ -1,0 +1,136 @@
+//! `--off-cpu`: what measures, what is shown of it, and stacks that begin with the reason.
+
+use anyhow::{Result, anyhow};
+use plumb_capture_bpf::Switches;
+use plumb_capture_perf::{OffCpu, Unmeasured};
+use plumb_profile::{FrameId, FrameKind, Profile, Samples, StackId};
+
+/// The event of time that was slept or waited.
+const BLOCKED: &str = "off-cpu";
+/// Functions of the kernel that every stack of a switch ends in: who called them is the reason.
+const SCHEDULER: [&str; 8] = [
+    "__schedule",
+    "schedule",
+    "preempt_schedule",
+    "preempt_schedule_common",
+    "preempt_schedule_irq",
+    "schedule_timeout",
+    "schedule_hrtimeout_range",
+    "schedule_hrtimeout_range_clock",
+];
+
+/// What measures time off the processor.
+pub(super) fn measure(min_ns: u64) -> Result<Box<dyn OffCpu>> {
+    match Switches::load(min_ns) {
+        Ok(switches) => Ok(Box::new(switches)),
+        Err(error) => Err(anyhow!(
+            "time off the processor can't be measured: {error}\
+             \n  without:  plumb record -e context-switches, which counts how often"
+        )),
+    }
+}
+
+/// A time such as `1ms`; without a unit in nanoseconds.
+pub(super) fn nanoseconds(text: &str) -> Result<u64, String> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let factor = match unit.trim() {
+        "" | "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return Err("expected a time such as 1ms, 50us or 0.1s".into()),
+    };
+    let number: f64 = number.parse().map_err(|_| "expected a time such as 1ms, 50us or 0.1s".to_owned())?;
+    Ok((number * factor) as u64)
+}
+
+/// Whether a recording is of time off the processor.
+pub(super) fn is_off_cpu(profile: &Profile) -> bool {
+    profile.events.rows().first().is_some_and(|event| profile.strings.get(event.name) == BLOCKED)
+}
+
+/// Takes the scheduler's own functions off the inner ends of stacks.
+pub(super) fn name_reasons(profile: &mut Profile) {
+    let mut samples = Samples::default();
+    for sample in profile.samples.iter() {
+        let stack = sample.stack.map(|stack| without_scheduler(profile, stack));
+        samples.push(plumb_profile::Sample { stack, ..sample });
+    }
+    profile.samples = samples;
+}
+
+fn without_scheduler(profile: &Profile, stack: StackId) -> StackId {
+    let mut stack = stack;
+    // A stack that is nothing else stays as it is.
+    while is_scheduler(profile, profile.stacks.node(stack).frame)
+        && let Some(caller) = profile.stacks.node(stack).caller
+    {
+        stack = caller;
+    }
+    stack
+}
+
+fn is_scheduler(profile: &Profile, frame: FrameId) -> bool {
+    profile.frames[frame].kind == FrameKind::Kernel
+        && profile.symbols.of(frame).last().is_some_and(|line| {
+            let name = profile.symbols.functions[line.function].name;
+            SCHEDULER.contains(&profile.strings.get(name))
+        })
+}
+
+/// How much of which was recorded, in one line.
+pub(super) fn line(profile: &Profile) -> String {
+    let seconds = |event: &str| {
+        let is_it =
+            |sample: &plumb_profile::Sample| profile.strings.get(profile.events[sample.event].name) == event;
+        let (count, sum) = profile
+            .samples
+            .iter()
+            .filter(is_it)
+            .fold((0_u64, 0_u64), |(count, sum), sample| (count + 1, sum.saturating_add(sample.weight)));
+        (count, sum as f64 / 1e9)
+    };
+    let ((blocks, blocked), (waits, waited)) = (seconds(BLOCKED), seconds("run-queue"));
+    format!(
+        "off the processor {blocked:.3} s in {blocks} times, waiting for one {waited:.3} s in {waits}, {:.2} s recorded, {} lost",
+        profile.meta.duration_ns as f64 / 1e9,
+        profile.meta.lost_samples
+    )
+}
+
+/// What is in none of the samples, as sentences for the recording.
+pub(super) fn left_out(unmeasured: &Unmeasured) -> Vec<String> {
+    let mut texts = Vec::new();
+    if unmeasured.short > 0 {
+        texts.push(format!(
+            "{} times off the processor, {:.3} s together, were below --min-block",
+            unmeasured.short,
+            unmeasured.short_ns as f64 / 1e9
+        ));
+    }
+    if unmeasured.lost > 0 {
+        texts.push(format!(
+            "{} times off the processor, {:.3} s together, were lost for want of room; fewer come with --min-block 1ms",
+            unmeasured.lost,
+            unmeasured.lost_ns as f64 / 1e9
+        ));
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(nanoseconds("1ms"), Ok(1_000_000));
+        assert_eq!(nanoseconds("50us"), Ok(50_000));
+        assert_eq!(nanoseconds("0.5s"), Ok(500_000_000));
+        assert_eq!(nanoseconds("0"), Ok(0));
+        for bad in ["", "ms", "1 hour", "-1ms"] {
+            assert!(nanoseconds(bad).is_err(), "{bad}");
+        }
+    }
+}

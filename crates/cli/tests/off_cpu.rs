@@ -1,0 +1,126 @@
+//! `plumb record --off-cpu`: times off the processor are those that a program measures of itself, with the reason at the leaf.
+//!
+//! Needs root, BPF and a C compiler; elsewhere a test says so and does nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn plumb(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A folder with the program.
+fn folder(name: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("off-cpu-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/waits.c");
+    let compiled = Command::new("cc")
+        .args(["-O2", "-g", "-pthread", "-o"])
+        .arg(folder.join("waits"))
+        .arg(source)
+        .status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no C compiler");
+        return None;
+    }
+    Some(folder)
+}
+
+/// Records the program; what it measured, in nanoseconds, and what was said. `None`: it can't be done here.
+fn record(folder: &Path, options: &[&str]) -> Option<(Vec<u64>, String)> {
+    let output = plumb(folder, &[&["record", "--off-cpu"], options, &["--", "./waits", "150"]].concat());
+    let said = text(&output.stderr);
+    if said.contains("can't be measured") {
+        assert!(said.contains("without:"), "it is said what works: {said}");
+        eprintln!("skipped: {said}");
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
+    let measured = text(&output.stdout).lines().map(|line| line.parse().expect("a number")).collect();
+    Some((measured, said))
+}
+
+/// What an event weighs in a function and in what it calls.
+fn weight_of(report: &Value, event: &str, function: &str) -> u64 {
+    let reports = report["reports"].as_array().expect("there are reports");
+    let Some(report) = reports.iter().find(|report| report["event"] == event) else { return 0 };
+    assert!(report["coverage_percent"].is_null(), "time off the processor covers none on it");
+    assert_eq!(report["unit"], "ns");
+    let rows = report["rows"].as_array().expect("there are rows");
+    let own = rows.iter().filter(|row| row["sym"] == function);
+    own.map(|row| row["children_weight"].as_u64().expect("it is a number")).sum()
+}
+
+fn check(folder: &Path, measured: &[u64]) {
+    let report = plumb(folder, &["report", "--json", "--sort", "sym"]).stdout;
+    let report: Value = serde_json::from_slice(&report).expect("it is JSON");
+    // By its own clock the program can't tell being blocked from then waiting for a processor.
+    for (function, &truth) in ["sleeps", "takes_lock", "reads_pipe"].iter().zip(measured) {
+        let off = weight_of(&report, "off-cpu", function) + weight_of(&report, "run-queue", function);
+        // What it used of the processor itself is in its figure: a few milliseconds at most.
+        assert!(off <= truth && off + truth / 20 + 5_000_000 >= truth, "{function}: {off} of {truth} ns");
+        assert!(weight_of(&report, "off-cpu", function) > 50_000_000, "it was blocked");
+    }
+    let (waited, truth) = (weight_of(&report, "run-queue", "contends"), measured[3]);
+    assert!(
+        waited.abs_diff(truth) * 20 <= truth,
+        "two threads on one processor waited {waited} of {truth} ns"
+    );
+    assert!(weight_of(&report, "off-cpu", "contends") * 20 <= truth, "they were never blocked");
+    let complete = report["reports"][0]["complete_percent"].as_f64().expect("it is a number");
+    assert!(complete > 95.0, "{complete}% of stacks complete");
+    let script = text(&plumb(folder, &["script", "-F", "event,sym", "--event", "off-cpu"]).stdout);
+    for (function, reason) in [("sleeps", "nanosleep"), ("takes_lock", "futex"), ("reads_pipe", "pipe_read")]
+    {
+        let stack = script.split("\n\n").find(|stack| stack.lines().any(|line| line.trim() == function));
+        let leaf = stack.and_then(|stack| stack.lines().nth(1)).unwrap_or_default();
+        assert!(leaf.contains(reason), "{function}: {leaf:?}");
+    }
+}
+
+#[test]
+fn times_are_those_that_the_program_measures() {
+    let Some(folder) = folder("times") else { return };
+    for capture in ["perf", "bpf"] {
+        let Some((measured, said)) = record(&folder, &["--capture", capture]) else { return };
+        assert!(said.contains("off the processor") && said.contains("waiting for one"), "{said}");
+        check(&folder, &measured);
+    }
+}
+
+#[test]
+fn short_times_are_left_out_and_told() {
+    let Some(folder) = folder("short") else { return };
+    // The program sleeps 20 times for 5 ms, and longer elsewhere.
+    let Some((_, said)) = record(&folder, &["--min-block", "100ms"]) else { return };
+    assert!(said.contains("below --min-block"), "{said}");
+    let report = plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout;
+    let report: Value = serde_json::from_slice(&report).expect("it is JSON");
+    assert_eq!(weight_of(&report, "off-cpu", "sleeps"), 0);
+    assert!(weight_of(&report, "off-cpu", "reads_pipe") >= 100_000_000);
+}
+
+/// With fewer stacks than switches the sum stays what it is.
+#[test]
+fn what_has_no_stack_is_in_the_sum() {
+    let Some(folder) = folder("sum") else { return };
+    let Some((measured, _)) = record(&folder, &["-F", "1"]) else { return };
+    let report = plumb(&folder, &["report", "--json", "--sort", "comm"]).stdout;
+    let report: Value = serde_json::from_slice(&report).expect("it is JSON");
+    let sum: u64 = report["reports"]
+        .as_array()
+        .expect("there are reports")
+        .iter()
+        .filter_map(|r| r["weight"].as_u64())
+        .sum();
+    let known: u64 = measured.iter().sum();
+    assert!(sum >= known - known / 10, "{sum} of at least {known} ns");
+}
