@@ -2,7 +2,7 @@
 //!
 //! The native stack of an interpreted program says what the interpreter does, not what the program does: each call of
 //! the program is one more round of the same loop, or none at all. Interpreters keep the program's frames in lists of
-//! their own. An [`Interpreter`] reads these lists, and [`merge`] puts what it finds in the place of the frames of the
+//! their own. An [`Interpreter`] reads these lists, and [`merge()`] puts what it finds in the place of the frames of the
 //! loop.
 //!
 //! Invariant: memory of a process is hostile. Whatever it holds, work and what is kept are bounded, and what can't be

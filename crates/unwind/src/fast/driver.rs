@@ -29,7 +29,7 @@ pub(super) struct Fast<'f, 'w, C, M> {
     walker: &'f mut Walker<'w, X86_64, C, M>,
     pc: u64,
     is_return: bool,
-    /// As in [`Place`].
+    /// As in [`Place`](super::Place).
     slot: usize,
     /// Whether the stack pointer is in the window, so that `slot` says where.
     is_inside: bool,
