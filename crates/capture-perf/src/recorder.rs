@@ -190,14 +190,8 @@ impl Recorder {
         let growth = Growth::new(sampling.stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
         let began = Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own };
         let mut assistant = assistant;
-        if let (Some(assistant), Attachment::Everyone, false) =
-            (&mut assistant, &attachment, matches!(target, Target::Machine))
-        {
-            match target {
-                Target::Awaited(program) => assistant.await_comm(program.comm()),
-                _ => assist::follow(&mut **assistant, &pids),
-            }
-            .map_err(Error::system("following processes"))?;
+        if let Some(assistant) = &mut assistant {
+            follow_with(&mut **assistant, target, &attachment, &pids)?;
         }
         if let Some(off_cpu) = &mut off_cpu {
             follow_off_cpu(&mut **off_cpu, target, &attachment, &pids)?;
@@ -649,6 +643,22 @@ fn ingest_for(target: &Target, events: &Events, pids: &[u32]) -> Ingest {
     tree.iter().for_each(|&pid| ingest.follow(pid));
     tree.into_iter().chain(inside).for_each(|pid| ingest.read_process(pid));
     ingest
+}
+
+/// Has an assistant follow the target, where the events are everybody's.
+fn follow_with(
+    assistant: &mut dyn Assistant,
+    target: &Target,
+    attachment: &Attachment,
+    pids: &[u32],
+) -> Result<(), Error> {
+    match (attachment, target) {
+        (Attachment::Everyone, Target::Machine) => Ok(()),
+        (Attachment::Everyone, Target::Awaited(program)) => assistant.await_comm(program.comm()),
+        (Attachment::Everyone, _) => assist::follow(assistant, pids),
+        _ => Ok(()),
+    }
+    .map_err(Error::system("following processes"))
 }
 
 /// Has what measures time off the processor follow the target.
