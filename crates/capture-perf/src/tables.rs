@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use plumb_process::{Elf, ElfError, Kept};
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::{Content, Table, TableError, Text};
-use plumb_unwind::{CfaRule, Module, RegisterRule, Row, Svma, x86_64};
+use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Row, Section, Svma, aarch64, arm, x86_64};
 
 use crate::ingest::module_of;
 
@@ -101,6 +101,8 @@ impl std::error::Error for NoTable {}
 #[derive(Debug)]
 pub struct Source {
     module: Module<Vec<u8>>,
+    /// `None`: one that is not known.
+    isa: Option<Isa>,
     elf: Elf,
     file: File,
 }
@@ -118,7 +120,8 @@ impl Source {
 
     /// The file with these headers.
     pub(crate) fn of(elf: Elf, file: File) -> Self {
-        Self { module: module_of(elf.unwind_sections(&file)), elf, file }
+        let isa = isa(&elf);
+        Self { module: module_of(elf.unwind_sections(&file), isa.unwrap_or_default()), isa, elf, file }
     }
 
     /// Its unwind information.
@@ -144,11 +147,8 @@ impl Source {
         Table::of_calls(&self.module, &mut Code::new(&self.elf, &self.file)).map_err(NoTable::Table)
     }
 
-    /// Code of other architectures has other calls.
     fn check(&self) -> Result<(), NoTable> {
-        const X86_64: u16 = 62;
-        let is_known = self.elf.is_64 && self.elf.machine == X86_64;
-        is_known.then_some(()).ok_or(NoTable::Table(TableError::OtherArchitecture))
+        self.isa.map(|_| ()).ok_or(NoTable::Table(TableError::OtherArchitecture))
     }
 
     /// What the file's tables are like.
@@ -162,10 +162,16 @@ impl Source {
         let all = Table::of_all(&self.module).map_err(NoTable::Table)?;
         let gap = Rule::only(Kind::MissingHere);
         let sections = self.module.sections();
-        let frames = sections.eh_frame.as_ref().or(sections.debug_frame.as_ref());
+        let bytes =
+            |section: &Option<Section<Vec<u8>>>| section.as_ref().map_or(0, |section| section.bytes.len());
+        let functions = self.module.function_count();
+        // An entry for each function, which is eight bytes.
+        let is_exidx = functions == 0 && bytes(&sections.exidx) > 0;
+        let frames =
+            [&sections.eh_frame, &sections.debug_frame].into_iter().find(|section| section.is_some());
         Ok(Description {
-            frame_bytes: frames.map_or(0, |section| section.bytes.len()),
-            functions: self.module.function_count(),
+            frame_bytes: if is_exidx { bytes(&sections.exidx) } else { frames.map_or(0, bytes) },
+            functions: if is_exidx { bytes(&sections.exidx) / 8 } else { functions },
             rows: all.iter().filter(|&(_, rule)| rule != gap).count(),
             rules: all.rules().len(),
             odd: self.odd(&all),
@@ -179,7 +185,7 @@ impl Source {
         let mut kinds = BTreeMap::new();
         for (address, _) in all.iter().filter(|&(_, rule)| rule == Rule::only(Kind::Odd)) {
             let kind = match self.module.row(address) {
-                Ok(Some(row)) => reason(&row),
+                Ok(Some(row)) => reason(&row, self.isa.unwrap_or_default()),
                 Ok(None) => continue,
                 Err(_) => "damaged",
             };
@@ -189,16 +195,34 @@ impl Source {
     }
 }
 
+/// The architecture of a file, if it is one that is known.
+fn isa(elf: &Elf) -> Option<Isa> {
+    /// `EM_ARM`, `EM_X86_64` and `EM_AARCH64`.
+    const ARM: u16 = 40;
+    const X86_64: u16 = 62;
+    const AARCH64: u16 = 183;
+    match (elf.machine, elf.is_64) {
+        _ if !elf.is_little_endian => None,
+        (X86_64, true) => Some(Isa::X86_64),
+        (AARCH64, true) => Some(Isa::Aarch64),
+        (ARM, false) => Some(Isa::Arm),
+        _ => None,
+    }
+}
+
 /// Why no rule can say what a row says.
-fn reason(row: &Row) -> &'static str {
+fn reason(row: &Row, isa: Isa) -> &'static str {
+    let (sp, fp) = match isa {
+        Isa::X86_64 => (x86_64::SP, x86_64::FP),
+        Isa::Aarch64 => (aarch64::SP, aarch64::FP),
+        Isa::Arm => (arm::SP, arm::FP),
+    };
     let is_expression = |rule| matches!(rule, RegisterRule::Expression(_) | RegisterRule::ValExpression(_));
     match row.cfa {
         _ if row.is_signal => "signal frame",
         CfaRule::Expression(_) => "expression for the CFA",
-        CfaRule::Register { register, .. } if ![x86_64::RSP, x86_64::RBP].contains(&register) => {
-            "CFA on another register"
-        }
-        _ if is_expression(row.register(x86_64::RBP)) => "expression for rbp",
+        CfaRule::Register { register, .. } if ![sp, fp].contains(&register) => "CFA on another register",
+        _ if is_expression(row.register(fp)) => "expression for the frame pointer",
         _ => "other",
     }
 }
@@ -206,9 +230,9 @@ fn reason(row: &Row) -> &'static str {
 /// What the tables of a file are like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// Bytes of `.eh_frame`, or of `.debug_frame` where that is all.
+    /// Bytes of `.eh_frame`, or of `.debug_frame` or `.ARM.exidx` where that is all.
     pub frame_bytes: usize,
-    /// Functions that have rules.
+    /// Functions that have rules; of `.ARM.exidx` entries, of which one may serve several functions.
     pub functions: usize,
     /// All rows, equal neighbours as one.
     pub rows: usize,

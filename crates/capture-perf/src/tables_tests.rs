@@ -47,3 +47,49 @@ fn files_without_tables_say_why() {
     assert!(matches!(said("/"), NoTable::File(_)));
     assert!(matches!(said("/etc/passwd"), NoTable::Elf(ElfError::NotElf)));
 }
+
+/// A library for another architecture; `None` with a notice where its compiler is missing.
+fn cross(gcc: &str) -> Option<std::path::PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/cross-tables");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (source, library) = (folder.join(format!("{gcc}.c")), folder.join(format!("{gcc}.so")));
+    let text = "int g(int); int f(int n) { int a[9]; for (int i = 0; i < 9; i++) a[i] = g(n + i); return a[n % 9] + g(n); }\n\
+        int h(int n) { return f(n) + f(n + 1) * g(n); }\n";
+    std::fs::write(&source, text).unwrap();
+    let mut command = std::process::Command::new(gcc);
+    command
+        .args(["-O2", "-shared", "-fPIC", "-funwind-tables", "-nostdlib", "-o"])
+        .arg(&library)
+        .arg(&source);
+    match command.status() {
+        Ok(status) => assert!(status.success()),
+        Err(_) => {
+            eprintln!("skipped: {gcc} is not installed");
+            return None;
+        }
+    }
+    Some(library)
+}
+
+/// How many lines of what readelf says of a file begin with this.
+fn readelf(option: &str, file: &Path, begins: impl Fn(&str) -> bool) -> usize {
+    let output = std::process::Command::new("readelf").arg(option).arg(file).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).lines().filter(|line| begins(line)).count()
+}
+
+#[test]
+fn files_of_other_architectures_have_tables() {
+    if let Some(library) = cross("aarch64-linux-gnu-gcc") {
+        let described = Source::open(&library).unwrap().describe().unwrap();
+        let functions = readelf("--debug-dump=frames", &library, |line| line.contains(" FDE "));
+        assert_eq!((described.functions, described.odd.len()), (functions, 0), "{described:?}");
+        assert!(functions >= 2 && described.of_calls.rows < described.rows, "{described:?}");
+    }
+    if let Some(library) = cross("arm-linux-gnueabihf-gcc") {
+        let described = Source::open(&library).unwrap().describe().unwrap();
+        // A line an entry: the address of the function, then what to do.
+        let entries = readelf("--unwind", &library, |line| line.starts_with("0x") && line.contains(": "));
+        assert_eq!((described.frame_bytes, described.functions), (8 * entries, entries), "{described:?}");
+        assert!(described.rows >= 2 && described.of_calls.rows >= 2, "{described:?}");
+    }
+}

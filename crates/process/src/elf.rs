@@ -43,6 +43,10 @@ pub struct UnwindSections {
     pub eh_frame_hdr: Option<Section>,
     /// `.debug_frame`, if it is there and not compressed.
     pub debug_frame: Option<Section>,
+    /// `.ARM.exidx`, or what `PT_ARM_EXIDX` points at.
+    pub exidx: Option<Section>,
+    /// `.ARM.extab`
+    pub extab: Option<Section>,
     /// Stated address of `.text`.
     pub text: Option<u64>,
     /// Stated address of `.got`.
@@ -92,6 +96,8 @@ struct Segment {
 pub struct Elf {
     /// Whether it is a 64-bit file.
     pub is_64: bool,
+    /// Whether the lowest byte of a number comes first.
+    pub is_little_endian: bool,
     /// `e_machine`: 62 is x86_64.
     pub machine: u16,
     /// GNU build id, from the program headers' notes or else the sections'.
@@ -100,6 +106,8 @@ pub struct Elf {
     eh_frame: Option<Place>,
     eh_frame_hdr: Option<Place>,
     debug_frame: Option<Place>,
+    exidx: Option<Place>,
+    extab: Option<Place>,
     text: Option<u64>,
     got: Option<u64>,
 }
@@ -146,7 +154,8 @@ impl Elf {
         let eh_frame_hdr = section(self.eh_frame_hdr);
         let eh_frame = section(self.eh_frame.or_else(|| self.behind_header(eh_frame_hdr.as_ref()?)));
         let debug_frame = section(self.debug_frame);
-        UnwindSections { eh_frame, eh_frame_hdr, debug_frame, text: self.text, got: self.got }
+        let (exidx, extab) = (section(self.exidx), section(self.extab));
+        UnwindSections { eh_frame, eh_frame_hdr, debug_frame, exidx, extab, text: self.text, got: self.got }
     }
 
     /// Reads the sections that unwinding needs from the file that the headers came from.
@@ -202,7 +211,8 @@ where
 {
     let header = H::parse(data).map_err(|_| ElfError::Damaged("header"))?;
     let endian = header.endian().map_err(|_| ElfError::Damaged("header"))?;
-    let mut found = Elf { is_64, machine: header.e_machine(endian).0, ..Elf::default() };
+    let is_little_endian = endian == Endianness::Little;
+    let mut found = Elf { is_64, is_little_endian, machine: header.e_machine(endian).0, ..Elf::default() };
     if header.phnum(endian, data).map_err(|_| ElfError::Damaged("program headers"))? > MAX_HEADERS {
         return Err(ElfError::TooLarge("program header table"));
     }
@@ -231,6 +241,8 @@ impl Elf {
                 self.segments.push(Segment { place, executable });
             }
             elf::PT_GNU_EH_FRAME => self.eh_frame_hdr = Some(place),
+            // Other architectures use the number for something else.
+            elf::PT_ARM_EXIDX if self.machine == elf::EM_ARM.0 => self.exidx = Some(place),
             elf::PT_NOTE if self.build_id.is_none() && size <= 1 << 20 => {
                 if let Ok(Some(notes)) = segment.notes(endian, data) {
                     self.take_notes::<H>(notes, endian);
@@ -267,6 +279,8 @@ impl Elf {
                 b".eh_frame" => self.eh_frame = Some(place),
                 b".eh_frame_hdr" => self.eh_frame_hdr = Some(place),
                 b".debug_frame" if !compressed => self.debug_frame = Some(place),
+                b".ARM.exidx" => self.exidx = Some(place),
+                b".ARM.extab" => self.extab = Some(place),
                 b".text" => self.text = Some(place.address),
                 b".got" => self.got = Some(place.address),
                 b".note.gnu.build-id" if self.build_id.is_none() && size <= 1 << 20 => {

@@ -8,7 +8,7 @@ use plumb_process::{
     AddressSpace as Mappings, Backing, Elf, FileId, FileKey, Files, Mapping, Place, UnwindSections, vdso,
 };
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
-use plumb_unwind::{Avma, CodeMap, Located, Module, Section, Sections, Svma};
+use plumb_unwind::{Avma, CodeMap, Isa, Located, Module, Section, Sections, Svma};
 
 use super::walked::segments_of;
 use crate::assist::Lent;
@@ -79,7 +79,12 @@ impl Code {
     }
 
     pub(super) fn module(&self, id: FileId) -> Option<&Unwind> {
-        let load = || self.files.borrow_mut().take_unwind_sections(id).map(module_of);
+        let load = || {
+            self.files
+                .borrow_mut()
+                .take_unwind_sections(id)
+                .map(|sections| module_of(sections, Isa::default()))
+        };
         self.modules.get(id.index())?.get_or_init(load).as_ref()
     }
 
@@ -128,7 +133,7 @@ impl Code {
             if self.vdso_build_id.is_some() && self.vdso_build_id != elf.build_id {
                 return None;
             }
-            let module = module_of(elf.unwind_sections_in(&image));
+            let module = module_of(elf.unwind_sections_in(&image), Isa::default());
             Some(Vdso { elf, module })
         };
         self.vdso.get_or_init(load).as_ref()
@@ -237,16 +242,18 @@ fn anonymous(profile: &mut Profile, pid: u32) -> DsoId {
     profile.dsos.add(Dso { path, build_id: None, kind, addresses: AddressSpace::Avma })
 }
 
-pub(crate) fn module_of(sections: UnwindSections) -> Unwind {
+pub(crate) fn module_of(sections: UnwindSections, isa: Isa) -> Unwind {
     let section =
         |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
     Module::new(Sections {
         eh_frame: sections.eh_frame.map(section),
         eh_frame_hdr: sections.eh_frame_hdr.map(section),
         debug_frame: sections.debug_frame.map(section),
+        exidx: sections.exidx.map(section),
+        extab: sections.extab.map(section),
+        isa,
         text: sections.text.map(Svma),
         got: sections.got.map(Svma),
-        ..Sections::default()
     })
 }
 
