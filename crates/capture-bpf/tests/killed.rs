@@ -139,7 +139,9 @@ fn two_recorders_see_the_same() {
         let recorders = [true, false].map(|counting| scope.spawn(move || share_of(pid, counting)));
         recorders.map(|recorder| recorder.join().expect("it recorded"))
     });
-    assert!(shares.iter().all(|share| (0.95..1.05).contains(share)), "of what it used: {shares:?}");
+    // They record for a second or more.
+    let range = 0.95..1.05 + setup::stolen();
+    assert!(shares.iter().all(|share| range.contains(share)), "of what it used: {shares:?}");
 }
 
 /// Records a process for two seconds, and returns how much of what it used was sampled.

@@ -4,7 +4,7 @@ mod setup;
 
 use plumb_capture_bpf::Options;
 use plumb_capture_perf::Recorded;
-use setup::{Folder, alone, command, load, record, record_at};
+use setup::{Folder, alone, command, load, record, record_at, stolen};
 
 /// Nothing is missing, nearly all stacks are complete, and most were walked in the kernel.
 fn check(recorded: &Recorded) {
@@ -13,7 +13,11 @@ fn check(recorded: &Recorded) {
     let samples = recorded.profile.samples.len() as u64;
     assert_eq!(statistics.samples, samples, "counted samples are samples");
     let asked = recorded.target_cpu.expect("a command's time is known").total().as_secs_f64() * 999.0;
-    assert!((samples as f64) > asked * 0.9 && (samples as f64) < asked * 1.1, "{samples} of {asked}");
+    let most = asked * 1.1 + stolen() * 999.0;
+    assert!(
+        (samples as f64) > asked * 0.9 && (samples as f64) < most,
+        "{samples} of {asked}, at most {most}"
+    );
     assert!(statistics.complete * 100 >= samples * 97, "{statistics:?}");
     assert!(handed_over.walked * 100 >= samples * 60, "{handed_over:?} of {samples}");
 }
@@ -44,9 +48,11 @@ fn nothing_is_dropped_at_five_thousand_samples_a_second_on_each_processor() {
         let script = format!("{burn} 1500 & {burn} 1500 & wait");
         let options = plumb_capture_perf::Options { frequency_hz: 4999, ..Default::default() };
         let recorded = record_at(programs, &command(&["sh", "-c", &script]), None, options);
+        let stolen = stolen() * 4999.0;
         let (statistics, samples) = (&recorded.statistics, recorded.profile.samples.len() as f64);
         let wanted = recorded.target_cpu.expect("a command's time is known").total().as_secs_f64() * 4999.0;
         assert_eq!((statistics.lost_samples, statistics.damaged_records), (0, 0));
-        assert!((0.97..1.03).contains(&(samples / wanted)), "{samples} of {wanted}");
+        let range = wanted * 0.97..wanted * 1.03 + stolen;
+        assert!(range.contains(&samples), "{samples} of {wanted}, {stolen} stolen");
     }
 }

@@ -53,6 +53,14 @@ fn record(target: &Target) -> (End, Recorded) {
     (end, recorder.finish())
 }
 
+/// Seconds that the machine's host took from its processors so far. The clock of samples counts them, the kernel's account of
+/// processes does not.
+fn stolen() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").expect("it is there");
+    let ticks = stat.split_whitespace().nth(8).and_then(|ticks| ticks.parse::<f64>().ok());
+    ticks.unwrap_or(0.0) / 100.0
+}
+
 /// Samples as a share of what the processor time of the target asks for.
 fn coverage(recorded: &Recorded) -> f64 {
     let time = recorded.target_cpu.expect("the kernel accounts it");
@@ -63,10 +71,12 @@ fn coverage(recorded: &Recorded) -> f64 {
 #[test]
 fn samples_account_for_the_processor_time() {
     let Some(burn) = burn() else { return };
+    let before = stolen();
     let (end, recorded) = record(&command(burn, &["600"]));
     assert!(matches!(end, End::Exited(status) if status.code() == Some(7)), "{end:?}");
     let coverage = coverage(&recorded);
-    assert!((0.95..=1.05).contains(&coverage), "coverage {coverage}");
+    let most = 1.05 + (stolen() - before) / 0.6;
+    assert!((0.95..=most).contains(&coverage), "coverage {coverage}, at most {most}");
     assert_eq!(recorded.statistics.lost_samples, 0);
     assert_eq!(recorded.statistics.damaged_records, 0);
     let meta = &recorded.profile.meta;
@@ -78,13 +88,18 @@ fn samples_account_for_the_processor_time() {
 #[test]
 fn short_lived_processes_are_covered_as_well() {
     let Some(burn) = burn() else { return };
+    let before = stolen();
     let (_, recorded) = record(&command(burn, &["500", "400"]));
+    let stolen = stolen() - before;
     if recorded.setup.scope == Scope::Inherited {
         eprintln!("skipped: this user's events are inherited, which misses short-lived processes");
         return;
     }
     let coverage = coverage(&recorded);
-    assert!((0.95..=1.05).contains(&coverage), "coverage {coverage}");
+    let time = recorded.target_cpu.expect("the kernel accounts it").total().as_secs_f64();
+    // Other tests run beside this one: some hundred samples of many processes are so many more or less.
+    let most = 1.1 + stolen / time;
+    assert!((0.95..=most).contains(&coverage), "coverage {coverage} of {time} s, {stolen} s stolen");
     let pids: std::collections::BTreeSet<u32> =
         recorded.profile.processes.rows().iter().map(|p| p.pid).collect();
     assert!(pids.len() > 200, "only {} of 400 processes were seen", pids.len());
@@ -95,6 +110,7 @@ fn what_found_no_room_is_counted() {
     let Some(burn) = burn() else { return };
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let options = Options { frequency_hz: 20_000, ..Options::default() };
+    let before = stolen();
     let mut recorder = Recorder::start(&command(burn, &["1000"]), &options).expect("it can be recorded");
     // Nobody reads the rings, which hold some thousand samples.
     std::thread::sleep(Duration::from_millis(1500));
@@ -103,7 +119,8 @@ fn what_found_no_room_is_counted() {
     let lost = recorded.statistics.lost_samples;
     assert!(lost > 1000, "{lost} lost");
     let both = coverage(&recorded) * (1.0 + lost as f64 / recorded.statistics.samples as f64);
-    assert!((0.95..=1.05).contains(&both), "{both} of the samples are there or lost");
+    let most = 1.05 + stolen() - before;
+    assert!((0.95..=most).contains(&both), "{both} of the samples are there or lost");
     assert_eq!(recorded.profile.meta.lost_samples, lost);
 }
 

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,10 +24,29 @@ pub fn load(options: Options) -> Option<Programs> {
     }
 }
 
+/// Seconds that the machine's host took from its processors so far. The clock of samples counts them, the kernel's account of
+/// processes does not.
+fn stolen_so_far() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").expect("it is there");
+    let ticks = stat.split_whitespace().nth(8).and_then(|ticks| ticks.parse::<f64>().ok());
+    ticks.unwrap_or(0.0) / 100.0
+}
+
+/// The same when this test began to be alone.
+static STOLEN_BEFORE: AtomicU64 = AtomicU64::new(0);
+
+/// The same since then.
+#[allow(dead_code, reason = "not all tests compare samples with an account")]
+pub fn stolen() -> f64 {
+    stolen_so_far() - f64::from_bits(STOLEN_BEFORE.load(Ordering::Relaxed))
+}
+
 /// One recording of the machine at a time: two processors have no room for more.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    STOLEN_BEFORE.store(stolen_so_far().to_bits(), Ordering::Relaxed);
+    alone
 }
 
 /// A folder of a test's own, gone when this is dropped.
