@@ -123,4 +123,5 @@ fn inputs_that_failed() {
     fuzzed::table_bytes::run(include_bytes!("fuzzed/inputs/table_bytes_start"));
     fuzzed::table_bytes::run(include_bytes!("fuzzed/inputs/table_bytes_remembered"));
     fuzzed::table_bytes::run(include_bytes!("fuzzed/inputs/table_bytes_no_advance"));
+    fuzzed::table_bytes::run(include_bytes!("fuzzed/inputs/table_bytes_no_operand"));
 }

@@ -141,8 +141,7 @@ impl Table {
 
     /// The rows that are long enough to hold a call, from the call-frame information alone.
     pub fn by_length<B: AsRef<[u8]>>(module: &Module<B>) -> Result<Table, TableError> {
-        // Not the short way yet: of a damaged function it left out a row of seven bytes before one that no rule can say.
-        build::build_plainly(module, Content::ByLength, keep::ByLength)
+        build::build(module, Content::ByLength, keep::ByLength)
     }
 
     /// The rows in which a call ends, going by the code. An address after a call is answered as all rows would.
