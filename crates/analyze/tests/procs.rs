@@ -214,6 +214,48 @@ fn filters_keep_processes_and_samples_alike() {
 }
 
 #[test]
+fn accounts_are_of_the_processes_that_they_are_known_of() {
+    let mut profile = shell();
+    let ids: Vec<LifeId> = profile.lives.iter().map(|(id, _)| id).collect();
+    // Of one dirname the moments before its exec are missing, of another what came after it.
+    for (id, ms) in ids.into_iter().zip([None, Some(1), Some(2), None, Some(4), Some(8), None]) {
+        profile.lives.get_mut(id).cpu_ns = ms.map(|ms: u64| ms * MS);
+    }
+    let accounted = |filter: &Filter| {
+        with(&profile, filter, |procs, _| {
+            let dirname = program(procs, "dirname", false);
+            (dirname.accounted_ns / MS, dirname.accounted)
+        })
+    };
+    assert_eq!(accounted(&Filter::default()), (3, 1));
+    let within = |end| Filter { time: Some(TimeRange { start: 0, end: end * MS }), ..Filter::default() };
+    assert_eq!(accounted(&within(6)), (3, 1));
+    assert_eq!(accounted(&within(4)), (0, 0), "an account is of all its life, of which this is a part");
+}
+
+#[test]
+fn only_a_clock_counts_processor_time() {
+    for (event, unit, is_time) in [
+        ("cpu-clock", "ns", true),
+        ("task-clock:u", "ns", true),
+        ("cycles", "cycles", false),
+        ("off-cpu", "ns", false),
+        ("page-faults", "page-faults", false),
+    ] {
+        let mut made = Made::new();
+        made.event(event, unit);
+        (0..20).for_each(|_| {
+            made.sample("x/1", "main@x;__x64_sys_exit_group@k;do_exit@k", MS);
+        });
+        let filter = Filter { event: Some(plumb_profile::Id::from_index(1)), ..Filter::default() };
+        with(&made.profile, &filter, |procs, _| {
+            assert_eq!((procs.is_time, procs.event, procs.unit), (is_time, event, unit));
+            assert_eq!(advise(procs).len(), usize::from(is_time), "{event}: exits that take long");
+        });
+    }
+}
+
+#[test]
 fn without_lives_there_is_what_was_sampled() {
     let mut profile = shell();
     profile.lives = Default::default();

@@ -19,13 +19,12 @@ pub(super) const RULE: Rule = Rule {
 fn find(procs: &Procs<'_>, _: usize, program: &Program<'_>) -> Option<Found> {
     let bound = program.part(Part::Exit);
     let percent = bound.percent_of(procs.whole);
-    if percent < LEAST_PERCENT {
+    if !procs.is_time || percent < LEAST_PERCENT {
         return None;
     }
-    let mut measured = vec![Measure { what: "share of exits", value: percent, unit: "%" }];
-    if procs.is_time {
-        let each = ms_each(bound.weight, program.processes);
-        measured.push(Measure { what: "each exit", value: each, unit: "ms" });
-    }
+    let measured = vec![
+        Measure { what: "share of exits", value: percent, unit: "%" },
+        Measure { what: "each exit", value: ms_each(bound.weight, program.processes), unit: "ms" },
+    ];
     Some(Found { measured, bound })
 }

@@ -28,6 +28,8 @@ pub(super) struct Branch {
 pub(super) struct Run {
     pub(super) start_ns: Option<u64>,
     pub(super) end_ns: Option<u64>,
+    /// Processor time that the kernel accounted for it.
+    pub(super) cpu_ns: Option<u64>,
     /// The process ran another program before, and was counted for that.
     pub(super) is_same_process: bool,
 }
@@ -148,7 +150,9 @@ impl Family {
         let before = previous.filter(|&previous| self.is_before_exec[previous]);
         let start_ns = before.and_then(|before| self.lives[before].start_ns).or(life.start_ns);
         let is_same_process = previous.is_some() && before.is_none();
-        Some(Run { start_ns, end_ns: life.end_ns, is_same_process })
+        let before_ns = before.map_or(Some(0), |before| self.lives[before].cpu_ns);
+        let cpu_ns = life.cpu_ns.zip(before_ns).map(|(own, before)| own.saturating_add(before));
+        Some(Run { start_ns, end_ns: life.end_ns, cpu_ns, is_same_process })
     }
 }
 

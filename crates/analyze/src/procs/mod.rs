@@ -12,6 +12,7 @@ mod start;
 use plumb_profile::{Id, Life, Profile};
 
 use crate::cost::Cost;
+use crate::coverage::is_clock;
 use crate::filter::{Filter, start_ns};
 use crate::view::View;
 
@@ -30,8 +31,13 @@ pub struct Procs<'p> {
     pub programs: Vec<Program<'p>>,
     /// What all programs cost.
     pub whole: Cost,
-    /// The event's unit is nanoseconds of processor time.
+    /// Costs are nanoseconds of processor time: neither another time, such as that off the processor, nor a number of
+    /// events.
     pub is_time: bool,
+    /// The event that costs are of. Empty if the profile has none.
+    pub event: &'p str,
+    /// The unit of costs: `ns`, or what is counted. Empty if not known.
+    pub unit: &'p str,
     /// Length of the recording, or of the part of it that the filter keeps, in nanoseconds.
     pub span_ns: u64,
     /// Processes that lived.
@@ -71,8 +77,10 @@ pub struct Program<'p> {
     pub before_exec: Cost,
     /// What it and all that it started cost.
     pub total: Cost,
-    /// Processor time that the kernel accounted, where it is known of all its processes.
-    pub accounted_ns: Option<u64>,
+    /// Processor time that the kernel accounted for those of its processes that it is known of.
+    pub accounted_ns: u64,
+    /// Processes that it is known of, from their beginning to their end.
+    pub accounted: u64,
     /// What making its processes cost those that forked them.
     pub forking: Cost,
     /// What of that was spent in copying page tables.
@@ -130,12 +138,15 @@ impl<'p> Procs<'p> {
         for program in programs.iter_mut().filter(|_| !has_lives) {
             program.most_alive = None;
         }
-        let event = filter.event.map(|event| profile.events[event].unit);
-        let unit = event.or_else(|| profile.events.rows().first().map(|event| event.unit));
+        let event = filter.event.map(|event| &profile.events[event]).or(profile.events.rows().first());
+        let (event, unit) = event
+            .map_or(("", ""), |event| (profile.strings.get(event.name), profile.strings.get(event.unit)));
         Procs {
             programs: sorted(programs),
             whole,
-            is_time: unit.is_some_and(|unit| profile.strings.get(unit) == "ns"),
+            is_time: unit == "ns" && is_clock(event),
+            event,
+            unit,
             span_ns: span.1.saturating_sub(span.0),
             processes,
             most_alive: most_alive.filter(|_| has_lives),
@@ -159,7 +170,8 @@ fn program<'p>(profile: &'p Profile, branch: &family::Branch) -> Program<'p> {
         parts: Default::default(),
         before_exec: Cost::default(),
         total: Cost::default(),
-        accounted_ns: None,
+        accounted_ns: 0,
+        accounted: 0,
         forking: Cost::default(),
         copying: Cost::default(),
         unsharing: Cost::default(),
@@ -196,7 +208,6 @@ fn count_lives(
     let mut processes = 0;
     let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); programs.len()];
     let mut times: Vec<(u64, u64)> = vec![(0, 0); programs.len()];
-    let mut accounted: Vec<Option<u64>> = vec![Some(0); programs.len()];
     let is_kept = |life: &Life| {
         filter.keeps_process(profile.strings.get(life.comm), life.pid, profile.strings.get(life.exe))
     };
@@ -205,7 +216,6 @@ fn count_lives(
         let program = &mut programs[at];
         program.forks += family.children[index].len() as u64;
         program.peak_rss_bytes = program.peak_rss_bytes.max(life.peak_rss_bytes);
-        accounted[at] = accounted[at].zip(life.cpu_ns).map(|(sum, ns)| sum.saturating_add(ns));
         let Some(run) = family.run(index) else { continue };
         let (begin, end) =
             (run.start_ns.unwrap_or(0).max(span.0), run.end_ns.unwrap_or(u64::MAX).min(span.1));
@@ -220,12 +230,16 @@ fn count_lives(
             program.short += u64::from(ns < SHORT_NS);
             times[at] = (times[at].0.saturating_add(ns), times[at].1 + 1);
         }
+        let is_whole = (run.start_ns, run.end_ns) == (Some(begin), Some(end));
+        if let Some(ns) = run.cpu_ns.filter(|_| is_whole) {
+            program.accounted_ns = program.accounted_ns.saturating_add(ns);
+            program.accounted += 1;
+        }
     }
     for (at, program) in programs.iter_mut().enumerate() {
         let (sum, count) = times[at];
         program.most_alive = Some(alive::most_at_once(&spans[at]));
         program.mean_life_ns = (count > 0).then(|| sum as f64 / count as f64);
-        program.accounted_ns = accounted[at].filter(|_| program.processes > 0);
     }
     (processes, Some(alive::most_at_once(&spans.concat())))
 }

@@ -50,7 +50,8 @@ pub(super) fn json(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
         "command": meta.command,
         "recorder": meta.recorder,
         "span_ns": procs.span_ns,
-        "unit": if procs.is_time { "ns" } else { "counted" },
+        "event": procs.event,
+        "unit": procs.unit,
         "samples": procs.whole.samples,
         "weight": procs.whole.weight,
         "processes": procs.processes,
@@ -85,13 +86,19 @@ fn program_json(shown: &Shown<'_>, program: &Program<'_>, parent: Option<usize>)
         "kernel_weight": program.in_kernel().weight,
         "parts": parts,
         "before_exec_weight": program.before_exec.weight,
-        "accounted_ns": program.accounted_ns,
+        "accounted_ns": accounted_ns(program),
+        "accounted_processes": program.accounted,
         "forks": program.forks,
         "peak_rss_bytes": program.peak_rss_bytes,
         "forking_weight": program.forking.weight,
         "forking_samples": program.forking.samples,
         "started_from_by_samples": program.starts.iter().map(|start| start_json(shown, start)).collect::<Vec<_>>(),
     })
+}
+
+/// Not 0 where nothing is known.
+fn accounted_ns(program: &Program<'_>) -> Option<u64> {
+    (program.accounted > 0).then_some(program.accounted_ns)
 }
 
 fn start_json(shown: &Shown<'_>, start: &Start) -> Value {
@@ -125,6 +132,8 @@ struct Line<'a> {
     forking: u64,
     forks: u64,
     peak_rss_bytes: Option<u64>,
+    accounted_ns: Option<u64>,
+    accounted_processes: u64,
 }
 
 /// Writes a line for each program, in the order and depth of the tree.
@@ -152,6 +161,8 @@ pub(super) fn csv(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
             forking: program.forking.weight,
             forks: program.forks,
             peak_rss_bytes: program.peak_rss_bytes,
+            accounted_ns: accounted_ns(program),
+            accounted_processes: program.accounted,
         })?;
     }
     csv.flush()?;

@@ -44,7 +44,7 @@ fn two() -> Profile {
             end,
             start_ns,
             end_ns,
-            cpu_ns: None,
+            cpu_ns: (index == 1).then_some(2_200_000),
             peak_rss_bytes: Some(5_000_000),
             process: Some(process),
         }));
@@ -76,13 +76,19 @@ fn people_see_programs_their_parts_and_their_parents() {
         "{text}"
     );
     assert!(text.contains("100.0%  fork < main"), "{text}");
+    let mean = rows.iter().filter(|row| row.last() == Some(&"[forked]")).nth(1).unwrap();
+    assert_eq!(mean[..2], ["2.00", "ms"], "{text}");
+    assert_eq!(mean[mean.len() - 5..], ["2.20", "ms", "1", "cc", "[forked]"], "what is accounted, {text}");
     assert!(text.contains("by the samples that hit parents"), "{text}");
 }
 
 #[test]
 fn what_is_below_the_limit_is_summed_up() {
     let text = shown(&two(), &["--min", "5"]);
-    assert!(!text.contains("cc") && text.contains("# 1 programs below 5 %: 2.0%"), "{text}");
+    assert!(
+        text.split_whitespace().all(|word| word != "cc") && text.contains("# 1 programs below 5 %: 2.0%"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -91,11 +97,36 @@ fn programs_get_the_same_numbers() {
     assert_eq!(json["processes"], 2);
     assert_eq!(json["programs"][1]["parent"], 0);
     assert_eq!(json["programs"][0]["parts"]["fork"], 3_000_000);
+    assert_eq!(json["programs"][0]["accounted_ns"], serde_json::Value::Null);
+    assert_eq!(json["programs"][1]["accounted_ns"], 2_200_000);
+    assert_eq!(json["programs"][1]["accounted_processes"], 1);
     assert_eq!(json["programs"][1]["started_from_by_samples"][0]["leaf_first"][1]["function"], "main");
     let csv = shown(&two(), &["--csv"]);
     let lines: Vec<&str> = csv.lines().collect();
     assert!(lines[0].starts_with("depth,exe,comm,forked,processes"), "{csv}");
     assert!(lines[2].starts_with("1,/usr/bin/cc,cc,true,1,1,3000000.0,2000000,2000000,2000000,0"), "{csv}");
+}
+
+#[test]
+fn what_is_counted_is_said() {
+    let event = |name: &str, unit: &str| {
+        let mut profile = two();
+        let event = plumb_profile::Id::from_index(0);
+        let (name, unit) = (profile.strings.add(name), profile.strings.add(unit));
+        *profile.events.get_mut(event) = plumb_profile::Event { name, unit };
+        profile
+    };
+    let faults = event("page-faults", "page-faults");
+    let text = shown(&faults, &[]);
+    assert!(text.contains("# page-faults: 100000000 by 3 samples"), "{text}");
+    assert!(text.contains("# page-faults of one process of each program"), "{text}");
+    for word in ["processor time", "CPU", "Accounted", " s by"] {
+        assert!(!text.contains(word), "{word} in {text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&shown(&faults, &["--json"])).unwrap();
+    assert_eq!((&json["event"], &json["unit"]), (&"page-faults".into(), &"page-faults".into()));
+    let text = shown(&event("off-cpu", "ns"), &[]);
+    assert!(text.contains("# off-cpu: 100.00 ms by 3 samples") && !text.contains("CPU"), "{text}");
 }
 
 #[test]

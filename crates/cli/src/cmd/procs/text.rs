@@ -18,7 +18,7 @@ pub(super) fn write(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io:
     }
     writeln!(out, "#")?;
     tree(shown, args, out)?;
-    if shown.procs.is_time && shown.procs.whole.samples > 0 {
+    if shown.procs.whole.samples > 0 {
         means(shown, args, out)?;
     }
     starts(shown, args, out)?;
@@ -41,10 +41,11 @@ fn head(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
             procs.processes
         )?;
     }
-    let whole = amount(shown, procs.whole.weight as f64);
     writeln!(
         out,
-        "# processor time: {whole} by {} samples; what is below comes from samples but for counts and lives",
+        "# {}: {} by {} samples; what is below comes from samples but for counts and lives",
+        printable(what(shown)),
+        amount(shown, procs.whole.weight as f64),
         procs.whole.samples
     )?;
     if procs.nameless_kernel {
@@ -60,7 +61,7 @@ fn number(title: &'static str) -> Column {
     Column { title, layout: Layout::Number }
 }
 
-/// The tree of programs: shares of all processor time, and how many processes there were.
+/// The tree of programs: shares of all that the samples stand for, and how many processes there were.
 fn tree(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
     let mut columns: Vec<Column> =
         ["Total", "Self", "User", "Fork", "Exec", "Faults", "Exit", "Kernel", "Processes", "Alive", "Life"]
@@ -94,26 +95,44 @@ fn tree(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> 
 
 /// What one process of each program cost on average.
 fn means(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
+    let procs = &shown.procs;
     writeln!(
         out,
-        "\n# one process of each program, on average; Forking is what it cost its parent to make it"
+        "\n# {} of one process of each program, on average; Forking is what it cost its parent to make it",
+        printable(what(shown))
     )?;
-    let titles = ["CPU", "User", "Fork", "Exec", "Faults", "Exit", "Kernel", "Before exec", "Forking"];
+    let all = if procs.is_time { "CPU" } else { "All" };
+    let titles = [all, "User", "Fork", "Exec", "Faults", "Exit", "Kernel", "Before exec", "Forking"];
     let mut columns: Vec<Column> = titles.map(number).into();
+    let with_accounts = procs.is_time && procs.programs.iter().any(|program| program.accounted > 0);
+    if with_accounts {
+        writeln!(
+            out,
+            "# Accounted is the kernel's own account of so many of them (Of): exact, where CPU is an estimate by samples"
+        )?;
+        columns.extend(["Accounted", "Of"].map(number));
+    }
     columns.push(Column { title: "Program", layout: Layout::Path });
     let mut lines = Vec::new();
-    for (index, program) in shown.procs.programs.iter().enumerate() {
+    for (index, program) in procs.programs.iter().enumerate() {
         let cost = program.own().weight + program.forking.weight;
         if !shown.has_line(index) || program.processes == 0 || cost == 0 {
             continue;
         }
         let each = |cost: Cost| match cost.weight {
             0 => "-".into(),
-            weight => time(weight as f64 / program.processes as f64),
+            weight => mean(shown, weight, program.processes),
         };
         let mut cells = vec![each(program.own())];
         cells.extend(Part::ALL.map(|part| each(program.part(part))));
         cells.extend([each(program.before_exec), each(program.forking)]);
+        if with_accounts {
+            let mean = match program.accounted {
+                0 => "-".into(),
+                count => time(program.accounted_ns as f64 / count as f64),
+            };
+            cells.extend([mean, program.accounted.to_string()]);
+        }
         cells.push(label(program, args.full_names));
         lines.push(cells);
     }
@@ -144,7 +163,7 @@ fn starts(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()
             program.processes,
             label(parent, args.full_names),
             program.forking.samples,
-            amount(shown, program.forking.weight as f64 / program.processes.max(1) as f64)
+            mean(shown, program.forking.weight, program.processes)
         )?;
         for start in program.starts.iter().take(args.stacks) {
             let frames = stack(shown, start.node, args.full_names);
@@ -184,8 +203,10 @@ fn advise(shown: &Shown<'_>, advice: &Advice, out: &mut Output<'_>) -> io::Resul
     let bound = amount(shown, advice.bound.weight as f64);
     writeln!(
         out,
-        "  gain       at most {:.1}% of processor time ({bound}): {}",
-        advice.bound_percent, rule.bound
+        "  gain       at most {:.1}% of {} ({bound}): {}",
+        advice.bound_percent,
+        printable(what(shown)),
+        rule.bound
     )?;
     writeln!(out, "  source     {}", rule.source)
 }
@@ -221,8 +242,28 @@ pub(super) fn label(program: &Program<'_>, full: bool) -> String {
     printable(&text).into_owned()
 }
 
+/// What the samples stand for: time on the processor, another time (that of an event such as `off-cpu`), or a number of
+/// events.
+fn what<'p>(shown: &Shown<'p>) -> &'p str {
+    match &shown.procs {
+        procs if procs.is_time => "processor time",
+        procs if procs.event.is_empty() => "events",
+        procs => procs.event,
+    }
+}
+
 fn amount(shown: &Shown<'_>, weight: f64) -> String {
-    if shown.procs.is_time { time(weight) } else { format!("{weight:.0} counted") }
+    if shown.procs.unit == "ns" { time(weight) } else { format!("{weight:.0}") }
+}
+
+/// An amount for each of `count`: few events for many processes are less than one for each.
+fn mean(shown: &Shown<'_>, weight: u64, count: u64) -> String {
+    let each = weight as f64 / count.max(1) as f64;
+    match shown.procs.unit {
+        "ns" => time(each),
+        _ if each < 10.0 => format!("{each:.2}"),
+        _ => format!("{each:.0}"),
+    }
 }
 
 /// Nanoseconds in the unit that suits them.
