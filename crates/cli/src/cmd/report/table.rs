@@ -53,8 +53,9 @@ pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_
     let titles: Vec<String> = columns.iter().map(|column| column.title.to_owned()).collect();
     let dots: Vec<String> = widths.iter().map(|&width| ".".repeat(width)).collect();
     for head in [titles, dots] {
-        let text = format!("# {}", layout(columns, &widths, &head, cuts, out).trim_start_matches("  "));
-        writeln!(out, "{}", text.trim_end())?;
+        let text = layout(columns, &widths, &head, cuts, out);
+        // Where the mark stands there would be the space before the first column.
+        writeln!(out, "# {}", text.strip_prefix("  ").unwrap_or(&text).trim_end())?;
     }
     writeln!(out, "#")?;
     for line in lines {

@@ -95,6 +95,17 @@ fn printed_shares_add_up_to_100() {
 }
 
 #[test]
+fn titles_stand_above_their_columns() {
+    let columns = [("Self", table::Layout::Number), ("Name", table::Layout::Word)]
+        .map(|(title, layout)| table::Column { title, layout });
+    let mut text = Vec::new();
+    let mut out = Output::plain(&mut text);
+    table::write(&columns, &[vec!["100.00%".into(), "main".into()]], false, &mut out).unwrap();
+    drop(out);
+    assert_eq!(String::from_utf8(text).unwrap(), "#    Self  Name\n# .......  ....\n#\n  100.00%  main\n");
+}
+
+#[test]
 fn rows_that_are_cut_are_summed_up() {
     let text = report(&example().profile, &["--no-children", "--min", "25"]);
     assert_eq!(body(&text).len(), 2);

@@ -74,7 +74,7 @@ fn write_table(table: &Table, args: &Args, state: &State, out: &mut Output<'_>) 
     if state.has_total() {
         columns.push(column("Children", Layout::Number));
     }
-    columns.push(column("    Self", Layout::Number));
+    columns.push(column("Self", Layout::Number));
     let (name, place) = state.tab.titles();
     let layout = match state.tab {
         Tab::Symbols => Layout::Function,
