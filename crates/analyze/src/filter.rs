@@ -3,6 +3,7 @@
 use plumb_profile::{EventId, Profile, Thread};
 
 use crate::pattern::Pattern;
+use crate::report::exe_text;
 
 /// Selects samples and frames. The default keeps everything; conditions of different kinds must all hold, and of
 /// several patterns of one kind any may match.
@@ -26,7 +27,7 @@ pub struct Filter {
     pub threads: Vec<ThreadPattern>,
     /// Only processes with these ids.
     pub pids: Vec<u32>,
-    /// Only processes that run such an executable, by its full path; where none is known by `[NAME]` of the thread.
+    /// Only processes that run such an executable: its path or the last part of it; where none is known `[NAME]` of the thread.
     pub exes: Vec<Pattern>,
     /// Only samples taken in the kernel, or only those taken in user code.
     pub mode: Option<Mode>,
@@ -84,10 +85,7 @@ impl Filter {
         let pid = profile.processes[thread.process].pid;
         any(&self.comms, |pattern| pattern.matches(comm))
             && any(&self.pids, |&wanted| wanted == pid)
-            && (self.exes.is_empty() || {
-                let exe = crate::report::exe_text(profile, thread);
-                self.exes.iter().any(|pattern| pattern.matches(&exe))
-            })
+            && self.keeps_exe(profile.strings.get(profile.processes[thread.process].exe), comm)
             && any(&self.threads, |wanted| match wanted {
                 ThreadPattern::Tid(tid) => *tid == thread.tid,
                 ThreadPattern::Name(pattern) => pattern.matches(comm),
@@ -98,7 +96,11 @@ impl Filter {
     pub(crate) fn keeps_process(&self, comm: &str, pid: u32, exe: &str) -> bool {
         any(&self.comms, |pattern| pattern.matches(comm))
             && any(&self.pids, |&wanted| wanted == pid)
-            && any(&self.exes, |pattern| pattern.matches(exe))
+            && self.keeps_exe(exe, comm)
+    }
+
+    fn keeps_exe(&self, exe: &str, comm: &str) -> bool {
+        any(&self.exes, |pattern| pattern.matches_path(&exe_text(exe, comm)))
     }
 
     /// Whether anything but the whole is asked for, so that percentages don't sum to 100.

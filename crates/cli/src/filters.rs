@@ -11,6 +11,9 @@ pub struct FilterArgs {
     /// Only threads with this name
     #[arg(long, value_name = "TEXT")]
     pub comm: Vec<String>,
+    /// Only processes that run this executable: its path or the last part of it
+    #[arg(long, value_name = "TEXT")]
+    pub exe: Vec<String>,
     /// Only stacks with code of this file: its path or the last part of it
     #[arg(long, value_name = "TEXT")]
     pub dso: Vec<String>,
@@ -66,7 +69,7 @@ impl FilterArgs {
             comms: patterns(&self.comm, Pattern::parse)?,
             threads: self.thread.iter().map(|text| thread_pattern(text)).collect::<Result<_>>()?,
             pids: self.pid.clone(),
-            exes: Vec::new(),
+            exes: patterns(&self.exe, Pattern::parse)?,
             mode: match (self.kernel, self.user) {
                 (true, _) => Some(Mode::Kernel),
                 (_, true) => Some(Mode::User),

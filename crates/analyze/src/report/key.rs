@@ -89,7 +89,7 @@ impl RowKey {
             Key::Comm => profile.strings.get(thread.comm).into(),
             Key::Pid => process.pid.to_string().into(),
             Key::Tid => thread.tid.to_string().into(),
-            Key::Exe => exe_text(profile, thread),
+            Key::Exe => exe_of(profile, thread),
             Key::Dso => dso_text(frame),
             Key::Symbol => (&*frame.name).into(),
             Key::SrcLine if frame.line > 0 => format!("{}:{}", frame.file, frame.line).into(),
@@ -110,12 +110,15 @@ impl RowKey {
     }
 }
 
-/// Path of the executable that a thread runs; where none is known the thread's name in brackets.
-pub(crate) fn exe_text<'p>(profile: &'p Profile, thread: &Thread) -> Cow<'p, str> {
-    match profile.strings.get(profile.processes[thread.process].exe) {
-        "" => format!("[{}]", profile.strings.get(thread.comm)).into(),
-        exe => exe.into(),
-    }
+/// Path of the executable that a thread runs.
+fn exe_of<'p>(profile: &'p Profile, thread: &Thread) -> Cow<'p, str> {
+    let exe = profile.strings.get(profile.processes[thread.process].exe);
+    exe_text(exe, profile.strings.get(thread.comm))
+}
+
+/// An executable's path; where none is known the thread's name in brackets.
+pub(crate) fn exe_text<'p>(exe: &'p str, comm: &str) -> Cow<'p, str> {
+    if exe.is_empty() { format!("[{comm}]").into() } else { exe.into() }
 }
 
 fn dso_text<'v>(frame: &'v ViewFrame<'_>) -> Cow<'v, str> {

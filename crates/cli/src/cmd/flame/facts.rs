@@ -105,6 +105,7 @@ fn typed(args: &Args) -> String {
         parts.extend(values.iter().map(|value| format!("--{name} {value}")));
     };
     texts("comm", &filters.comm);
+    texts("exe", &filters.exe);
     texts("dso", &filters.dso);
     texts("symbol", &filters.symbol);
     texts("thread", &filters.thread);

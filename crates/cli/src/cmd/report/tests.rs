@@ -106,6 +106,24 @@ fn titles_stand_above_their_columns() {
 }
 
 #[test]
+fn programs_are_chosen_by_their_executables() {
+    let mut profile = example().profile;
+    let exe = profile.strings.add("/opt/web/server");
+    let ids: Vec<_> = profile.processes.iter().filter(|(_, it)| it.pid == 7).map(|(id, _)| id).collect();
+    ids.into_iter().for_each(|id| profile.processes.get_mut(id).exe = exe);
+    let kept = |exe| printed_self(&report(&profile, &["--exe", exe]));
+    for exe in ["server", "/opt/web/server", "/^.opt/"] {
+        assert_eq!(kept(exe), 8_000, "{exe}");
+    }
+    assert_eq!(kept("[swapper]"), 2_000, "of what has none it is the name");
+    assert_eq!(printed_self(&report(&profile, &["--exe", "server", "--exe", "[swapper]"])), 10_000);
+    for exe in ["serve", "web", "/opt/web"] {
+        assert_eq!(kept(exe), 0, "{exe}");
+    }
+    assert!(try_report(&profile, &["--exe", "/(/"], None).is_err());
+}
+
+#[test]
 fn rows_that_are_cut_are_summed_up() {
     let text = report(&example().profile, &["--no-children", "--min", "25"]);
     assert_eq!(body(&text).len(), 2);
