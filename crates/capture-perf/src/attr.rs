@@ -167,6 +167,21 @@ impl Sampling {
         attr
     }
 
+    /// The events that make it up, as [`Sampling::attr`]: only the first tells of mappings and processes.
+    pub fn attrs(&self) -> Vec<perf_event_attr> {
+        let other = self.counter.trigger().and_then(Trigger::other_part).map(|config| {
+            let mut attr = self.attr();
+            attr.config = config;
+            attr.set_mmap(0);
+            attr.set_mmap2(0);
+            attr.set_comm(0);
+            attr.set_comm_exec(0);
+            attr.set_task(0);
+            attr
+        });
+        [self.attr()].into_iter().chain(other).collect()
+    }
+
     /// What each sample holds.
     fn format(&self) -> SampleFormat {
         if self.period().is_some() { SAMPLE.difference(SampleFormat::PERIOD) } else { SAMPLE }

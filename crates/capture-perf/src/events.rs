@@ -197,10 +197,10 @@ impl Events {
         self.lost_before + self.open.iter().filter_map(Event::lost).sum::<u64>()
     }
 
-    /// Since when they sample by frequency, and what the kernel has counted since then.
-    pub fn paced(&self) -> Option<(u64, u64)> {
+    /// Since when they sample by frequency, and what the kernel counted before and since.
+    pub fn paced(&self) -> Option<(u64, u64, u64)> {
         let (since, before) = self.paced?;
-        Some((since, self.counted()?.saturating_sub(before)))
+        Some((since, before, self.counted()?.saturating_sub(before)))
     }
 
     /// What the kernel counted, sampled or not; `None` if it can't be read.
@@ -221,19 +221,23 @@ impl Events {
     }
 
     fn open_on_each(&self, sampling: &Sampling, whom: Whom<'_>, what: Asked) -> Result<Vec<Event>, Error> {
-        let attr = sampling.attr();
+        let attrs = sampling.attrs();
         let mut events = Vec::new();
         for (cpu, owner) in &self.rings.owners {
-            let event = match Event::open(&attr, whom, *cpu) {
-                Ok(event) => event,
-                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
-                Err(error) => return Err(classify_event(error, sampling, what)),
-            };
-            event.output_to(owner).map_err(Error::system("joining an event to its ring"))?;
-            if let Some(program) = &self.program {
-                event.attach(program.as_fd()).map_err(Error::system("attaching a program to an event"))?;
+            for attr in &attrs {
+                let event = match Event::open(attr, whom, *cpu) {
+                    Ok(event) => event,
+                    Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
+                    Err(error) => return Err(classify_event(error, sampling, what)),
+                };
+                event.output_to(owner).map_err(Error::system("joining an event to its ring"))?;
+                if let Some(program) = &self.program {
+                    event
+                        .attach(program.as_fd())
+                        .map_err(Error::system("attaching a program to an event"))?;
+                }
+                events.push(event);
             }
-            events.push(event);
         }
         Ok(events)
     }

@@ -342,9 +342,10 @@ impl Recorder {
         let unmeasured = self.off_cpu.as_ref().map(|off_cpu| off_cpu.unmeasured());
         let mut meta = self.facts(ended, target_cpu);
         let is_scaled = self.setup.counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
-        if let (true, Some(_), Some((since, counted))) = (is_scaled, self.occurrences(), self.events.paced())
-        {
-            self.ingest.scale(since, counted);
+        if let (true, Some(_), Some(paced)) = (is_scaled, self.occurrences(), self.events.paced()) {
+            let (since, before, counted) = paced;
+            self.ingest.scale(0..since, before);
+            self.ingest.scale(since..u64::MAX, counted);
         }
         let running = if self.exited.is_none() { self.child.map(Running) } else { None };
         let lost = self.lost();

@@ -17,7 +17,7 @@ use crate::sys::tracefs;
 
 /// `PERF_COUNT_SW_*` by perf's names. Clocks are no triggers.
 const SOFTWARE: [(&str, u64); 8] = [
-    ("page-faults", 2),
+    ("page-faults", FAULTS),
     ("context-switches", 3),
     ("cpu-migrations", 4),
     ("minor-faults", 5),
@@ -26,6 +26,11 @@ const SOFTWARE: [(&str, u64); 8] = [
     ("emulation-faults", 8),
     ("cgroup-switches", 11),
 ];
+
+/// The kernel counts a page fault as it begins, when a stack that grows has no page yet at its stack pointer, so that not one
+/// byte of it can be copied. Once handled it counts again, as one of these: so this is what samples are taken by.
+const FAULTS: u64 = 2;
+const HANDLED_FAULTS: (u64, u64) = (5, 6);
 
 /// `PERF_COUNT_HW_*` by perf's names. Cycles are a clock.
 const HARDWARE: [(&str, u64); 9] = [
@@ -279,10 +284,16 @@ impl Trigger {
         self.is_place()
     }
 
+    /// The config of another event of the same type that is part of it, if there is one.
+    pub(crate) fn other_part(&self) -> Option<u64> {
+        (self.kind == Kind::Software(FAULTS)).then_some(HANDLED_FAULTS.1)
+    }
+
     /// What `struct perf_event_attr` has of it: type, config, and for a uprobe the address of the path, which is this
     /// value's, and the place in the file.
     pub(crate) fn numbers(&self) -> (u32, u64, Option<(u64, u64)>) {
         match &self.kind {
+            Kind::Software(FAULTS) => (PERF_TYPE_SOFTWARE, HANDLED_FAULTS.0, None),
             Kind::Hardware(number) => (PERF_TYPE_HARDWARE, *number, None),
             Kind::Software(number) => (PERF_TYPE_SOFTWARE, *number, None),
             Kind::Tracepoint(id) => (PERF_TYPE_TRACEPOINT, *id, None),
@@ -303,8 +314,8 @@ mod tests {
             Ok(Named::Trigger(trigger, code)) => (trigger.name().to_owned(), trigger.numbers().1, code),
             other => panic!("{text}: {other:?}"),
         };
-        assert_eq!(software("page-faults"), ("page-faults".into(), 2, None));
-        assert_eq!(software("faults:u"), ("page-faults".into(), 2, Some(Code::User)));
+        assert_eq!(software("page-faults"), ("page-faults".into(), 5, None));
+        assert_eq!(software("faults:u"), ("page-faults".into(), 5, Some(Code::User)));
         assert_eq!(software("major-faults:k"), ("major-faults".into(), 6, Some(Code::Kernel)));
         assert_eq!(software("cs"), ("context-switches".into(), 3, None));
         assert_eq!(software("branch-misses"), ("branch-misses".into(), 5, None));

@@ -1,5 +1,7 @@
 //! One sample: whose it is, its stack, what it counts as.
 
+use std::ops::Range;
+
 use plumb_profile::{Cut, EventId, Frame, ProcessId, Sample, StackId};
 
 use super::exec::Pending;
@@ -54,12 +56,12 @@ impl Ingest {
         (thread, stack, cpu)
     }
 
-    /// Has the samples from a time on weigh `counted` together, as the kernel counted, each in proportion: what it says that a
+    /// Has the samples of a time weigh `counted` together, as the kernel counted, each in proportion: what it says that a
     /// sample of a software event stands for is too much where a process shares its processor, as then the event begins anew at
     /// each switch with the period of now (perf_swevent_add in kernel/events/core.c), and lost samples are in no other.
-    pub(crate) fn scale(&mut self, since_ns: u64, counted: u64) {
+    pub(crate) fn scale(&mut self, time_ns: Range<u64>, counted: u64) {
         let samples = std::mem::take(&mut self.profile.samples);
-        let is_scaled = |sample: &Sample| sample.time_ns >= since_ns;
+        let is_scaled = |sample: &Sample| time_ns.contains(&sample.time_ns);
         let sum: u128 = samples.iter().filter(is_scaled).map(|sample| u128::from(sample.weight)).sum();
         let (mut seen, mut given) = (0_u128, 0_u64);
         for mut sample in samples.iter() {

@@ -19,6 +19,14 @@ __attribute__((noinline)) void touch(volatile char *at, long pages)
         at[i * 4096] = 1;
 }
 
+/* Every fourth call is the first to touch another page of the stack. */
+__attribute__((noinline)) long grow(long calls)
+{
+    volatile char part[1024];
+    part[0] = 1;
+    return calls > 1 ? grow(calls - 1) + part[0] : 0;
+}
+
 int main(int argc, char **argv)
 {
     long pages = atol(argv[1]), parents = atol(argv[2]), calls = atol(argv[3]), sleeps = atol(argv[4]);
@@ -35,6 +43,8 @@ int main(int argc, char **argv)
     struct timespec wait = { 0, 1000000 };
     for (long i = 0; i < sleeps; i++)
         nanosleep(&wait, 0);
+    if (argc > 5)
+        grow(atol(argv[5]));
     printf("%ld\n", after.ru_minflt - before.ru_minflt);
     getrusage(RUSAGE_SELF, &after);
     printf("%ld\n", after.ru_nvcsw);

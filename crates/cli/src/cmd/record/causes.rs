@@ -122,11 +122,10 @@ impl Cause {
             Cut::FileUnreadable => "record as a user who may read it, and keep it in place while recording",
             Cut::NoUserStack => "record it with plumb, or with perf record --call-graph dwarf",
             Cut::OtherArchitecture => "record it on its own machine with frame pointers: perf record -g",
-            Cut::NotMapped
-            | Cut::StackUnreadable
-            | Cut::RegisterUnknown
-            | Cut::NotAdvancing
-            | Cut::TooManyFrames => "",
+            Cut::StackUnreadable => {
+                "what the stack pointer points at was not in memory, so nothing was copied; as root, --capture bpf reads past it"
+            }
+            Cut::NotMapped | Cut::RegisterUnknown | Cut::NotAdvancing | Cut::TooManyFrames => "",
         }
     }
 }
