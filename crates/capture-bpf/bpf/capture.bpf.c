@@ -10,6 +10,7 @@
  * the process' mmap lock then, which a look takes too, so that nobody can enter what is about to go. */
 #include "kernel.h"
 #include "wire.h"
+#include "follow.h"
 
 const char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -71,27 +72,6 @@ struct {
     TYPE(value, struct Count);
 } counts SEC(".maps");
 
-struct {
-    UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    UINT(max_entries, COUNTERS);
-    TYPE(key, u32);
-    TYPE(value, u64);
-} counters SEC(".maps");
-
-struct {
-    UINT(type, BPF_MAP_TYPE_TASK_STORAGE);
-    UINT(map_flags, BPF_F_NO_PREALLOC);
-    TYPE(key, int);
-    TYPE(value, u32);
-} followed SEC(".maps");
-
-struct {
-    UINT(type, BPF_MAP_TYPE_ARRAY);
-    UINT(max_entries, 1);
-    TYPE(key, u32);
-    TYPE(value, struct Control);
-} controls SEC(".maps");
-
 struct comm {
     char text[COMM_BYTES];
 };
@@ -134,25 +114,6 @@ struct {
 
 u32 last_file = FILE_FIRST - 1;
 u64 last_birth = 0;
-
-INLINE void count(u32 index)
-{
-    u64 *counter = bpf_map_lookup_elem(&counters, &index);
-    if (counter)
-        ++*counter;
-}
-
-INLINE struct Control *the_control(void)
-{
-    u32 zero = 0;
-    return bpf_map_lookup_elem(&controls, &zero);
-}
-
-/* Whether a task is to be sampled: its process says so. */
-INLINE int is_followed(struct Control *control, struct task_struct *task)
-{
-    return !control->follows_some || bpf_task_storage_get(&followed, task->group_leader, 0, 0);
-}
 
 /* A word of user memory. A copy of what is around it is kept for the walk, as the next ones are there: most of what a word
  * costs is the call for it. */
@@ -292,7 +253,7 @@ INLINE void say_spent(struct task_struct *task, u32 until)
 /* Follows a process that has exec'd what is waited for. */
 INLINE void meet(struct task_struct *task)
 {
-    u32 zero = 0, yes = 1;
+    u32 zero = 0;
     struct comm *wanted = bpf_map_lookup_elem(&awaited, &zero);
     struct comm own = {};
     if (!wanted || !wanted->text[0] || bpf_get_current_comm(own.text, COMM_BYTES))
@@ -300,7 +261,7 @@ INLINE void meet(struct task_struct *task)
     for (int i = 0; i < (int)COMM_BYTES; i++)
         if (own.text[i] != wanted->text[i])
             return;
-    bpf_task_storage_get(&followed, task->group_leader, &yes, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    follow(task->group_leader);
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -332,10 +293,7 @@ int on_fork(u64 *ctx)
     u32 from = parent->tgid, to = child->tgid;
     if (from == to)
         return 0;
-    u32 yes = 1;
-    struct Control *control = the_control();
-    if (control && control->follows_some && bpf_task_storage_get(&followed, parent->group_leader, 0, 0))
-        bpf_task_storage_get(&followed, child, &yes, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    inherit(parent, child);
     struct Space *space = bpf_map_lookup_elem(&spaces, &from);
     if (!space || space->mm != (u64)parent->mm)
         return 0;
@@ -528,7 +486,7 @@ int sample(struct bpf_perf_event_data *ctx)
         return 1;
     if (!is_followed(control, task)) {
         if (control->began)
-            count(COUNTER_OTHERS);
+            add(COUNTER_OTHERS, 1);
         return 0;
     }
     u32 cpu = bpf_get_smp_processor_id();
@@ -549,7 +507,7 @@ int sample(struct bpf_perf_event_data *ctx)
         if (!control->began)
             return 0;
         if (why != WHY_ROOT) {
-            count(COUNTER_WHY + (why & 15));
+            add(COUNTER_WHY + (why & 15), 1);
             return 1;
         }
     }
@@ -575,7 +533,7 @@ int sample(struct bpf_perf_event_data *ctx)
     sample->key = counting ? hash | 1 : 0;
     sample->user = user;
     sample->kernel = kernel;
-    count(COUNTER_WALKED);
+    add(COUNTER_WALKED, 1);
     if (counting && counted(sample))
         return 0;
     u64 words = user + kernel;
@@ -587,7 +545,7 @@ int sample(struct bpf_perf_event_data *ctx)
         struct CountKey key = { .key = sample->key, .pid = pid, .tid = tid };
         if (sample->key)
             bpf_map_delete_elem(&counts, &key);
-        count(COUNTER_RING_FULL);
+        add(COUNTER_RING_FULL, 1);
         return 1;
     }
     return 0;

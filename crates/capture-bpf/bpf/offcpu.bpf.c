@@ -6,6 +6,7 @@
  * time. */
 #include "kernel.h"
 #include "wire.h"
+#include "follow.h"
 
 const char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -27,52 +28,13 @@ struct {
     TYPE(value, struct Off);
 } off SEC(".maps");
 
-struct {
-    UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    UINT(max_entries, OFF_COUNTERS);
-    TYPE(key, u32);
-    TYPE(value, u64);
-} counters SEC(".maps");
-
-struct {
-    UINT(type, BPF_MAP_TYPE_TASK_STORAGE);
-    UINT(map_flags, BPF_F_NO_PREALLOC);
-    TYPE(key, int);
-    TYPE(value, u32);
-} followed SEC(".maps");
-
-struct {
-    UINT(type, BPF_MAP_TYPE_ARRAY);
-    UINT(max_entries, 1);
-    TYPE(key, u32);
-    TYPE(value, struct Control);
-} controls SEC(".maps");
-
-INLINE void add(u32 index, u64 amount)
-{
-    u64 *counter = bpf_map_lookup_elem(&counters, &index);
-    if (counter)
-        *counter += amount;
-}
-
-INLINE int is_followed(struct task_struct *task)
-{
-    u32 zero = 0;
-    struct Control *control = bpf_map_lookup_elem(&controls, &zero);
-    /* Nobody is, before it is said who. */
-    if (!control || !control->began)
-        return 0;
-    return !control->follows_some || bpf_task_storage_get(&followed, task->group_leader, 0, 0);
-}
-
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {
     struct task_struct *parent = (struct task_struct *)ctx[0];
     struct task_struct *child = (struct task_struct *)ctx[1];
-    u32 yes = 1;
-    if (parent->tgid != child->tgid && bpf_task_storage_get(&followed, parent->group_leader, 0, 0))
-        bpf_task_storage_get(&followed, child, &yes, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (parent->tgid != child->tgid)
+        inherit(parent, child);
     return 0;
 }
 
@@ -122,7 +84,9 @@ int on_switch(u64 *ctx)
     struct task_struct *next = (struct task_struct *)ctx[2];
     u64 now = bpf_ktime_get_ns();
     u32 tid = prev->pid;
-    if (tid && !((u32)ctx[3] & TASK_DEAD) && is_followed(prev)) {
+    struct Control *control = the_control();
+    /* Nobody is followed before it is said who. */
+    if (tid && !((u32)ctx[3] & TASK_DEAD) && control && control->began && is_followed(control, prev)) {
         int could_run = ctx[0] & 0xff || !(u32)ctx[3];
         struct Off one = { .out_ns = now, .woken_ns = could_run ? now : 0, .pid = prev->tgid };
         if (bpf_map_update_elem(&off, &tid, &one, BPF_ANY))

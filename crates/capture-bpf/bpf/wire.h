@@ -177,7 +177,6 @@ _Static_assert(sizeof(struct Count) == 24, "Count");
 #define OFF_SHORT_NS 1u
 #define OFF_LOST 2u
 #define OFF_LOST_NS 3u
-#define OFF_COUNTERS 4u
 
 struct Off {
     u64 out_ns;

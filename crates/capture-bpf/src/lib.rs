@@ -21,8 +21,10 @@
 
 mod btf;
 mod chunks;
+mod follow;
 mod loader;
 mod messages;
+mod object;
 mod resident;
 mod support;
 mod switches;
@@ -30,6 +32,7 @@ mod sys;
 mod tables;
 pub mod wire;
 
-pub use loader::{LoadError, Options, Programs};
+pub use loader::{Options, Programs};
+pub use object::LoadError;
 pub use support::{CAP_BPF, Unsupported, support};
 pub use switches::Switches;

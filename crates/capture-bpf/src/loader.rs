@@ -1,22 +1,20 @@
 //! The programs, loaded, and what the recorder tells them.
 
-use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
-use aya::programs::{BtfTracePoint, PerfEvent};
-use aya::{Btf, Ebpf, EbpfLoader, Endianness};
-use plumb_capture_perf::{Assistant, Counted, HandedOver, Host, Lent, Messages};
+use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
+use aya::{Ebpf, EbpfLoader};
+use plumb_capture_perf::{Assistant, Counted, HandedOver, Lent, Messages};
 
-use crate::btf::Types;
 use crate::chunks::Chunks;
+use crate::follow::Followed;
+use crate::object::{LoadError, Machine, Watch, load_program, refused, sum, take, take_descriptor};
 use crate::resident::Resident;
-use crate::support::{self, Unsupported, support};
 use crate::wire::{
-    COMM_BYTES, COUNTER_OTHERS, COUNTER_RING_FULL, COUNTER_WALKED, COUNTER_WHY, Control, Count, CountKey,
-    File, Space, WHY_ANONYMOUS, WHY_EXEC, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD,
-    WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
+    COMM_BYTES, COUNTER_OTHERS, COUNTER_RING_FULL, COUNTER_WALKED, COUNTER_WHY, Count, CountKey, File, Space,
+    WHY_ANONYMOUS, WHY_EXEC, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD, WHY_TOO_DEEP,
+    WHY_UNMAPPED, WHY_UNREADABLE,
 };
 use crate::{messages, sys};
 
@@ -37,32 +35,28 @@ const STRUCTURES: [&str; 12] = [
     "maple_tree",
     "ma_state",
 ];
-/// The programs that watch processes: name, tracepoint, the name of its type.
-const WATCHES: [(&str, &str, &str); 4] = [
+/// The programs that watch processes.
+const WATCHES: [Watch; 4] = [
     ("on_exec", "sched_process_exec", "btf_trace_sched_process_exec"),
     ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),
     ("on_exit", "sched_process_exit", "btf_trace_sched_process_exit"),
     ("on_free", "sched_process_free", "btf_trace_sched_process_free"),
 ];
 /// Likewise for mappings: Linux 6.1 and newer.
-const MAPS: (&str, &str, &str) = ("on_map", "ma_write", "btf_trace_ma_write");
-/// The ring: bytes for each processor, and the least and the most of all.
-const RING: (u32, u32, u32) = (1 << 20, 4 << 20, 64 << 20);
+const MAPS: Watch = ("on_map", "ma_write", "btf_trace_ma_write");
 /// Counts taken out of the kernel at once.
 const BATCH: usize = 1024;
 
 // SAFETY (all): structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
 #[allow(unsafe_code)]
 mod pod {
-    use super::{Control, Count, CountKey, File};
+    use super::{Count, CountKey, File};
     // SAFETY: see above.
     unsafe impl aya::Pod for File {}
     // SAFETY: see above.
     unsafe impl aya::Pod for CountKey {}
     // SAFETY: see above.
     unsafe impl aya::Pod for Count {}
-    // SAFETY: see above.
-    unsafe impl aya::Pod for Control {}
 }
 
 /// How the programs are to work.
@@ -80,40 +74,6 @@ impl Default for Options {
     }
 }
 
-/// Why the programs could not be loaded.
-#[derive(Debug)]
-pub enum LoadError {
-    /// This machine or user can't have them.
-    Unsupported(Unsupported),
-    /// The kernel refused: doing what, and what it said.
-    Refused(&'static str, Box<dyn std::error::Error + Send + Sync>),
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LoadError::Unsupported(why) => why.fmt(f),
-            LoadError::Refused(what, error) => {
-                write!(f, "the kernel refuses {what}: {error}")?;
-                let mut source = error.source();
-                while let Some(error) = source {
-                    write!(f, ": {error}")?;
-                    source = error.source();
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-impl std::error::Error for LoadError {}
-
-pub(crate) fn refused<E: std::error::Error + Send + Sync + 'static>(
-    what: &'static str,
-) -> impl FnOnce(E) -> LoadError {
-    move |error| LoadError::Refused(what, Box::new(error))
-}
-
 /// The loaded programs. Dropping this ends them.
 pub struct Programs {
     // Keeps programs and links.
@@ -124,9 +84,7 @@ pub struct Programs {
     spaces: HashMap<MapData, u32, [u8; size_of::<Space>()]>,
     counters: PerCpuArray<MapData, u64>,
     counts: OwnedFd,
-    followed: OwnedFd,
-    controls: Array<MapData, Control>,
-    control: Control,
+    followed: Followed,
     awaited: Array<MapData, [u8; COMM_BYTES as usize]>,
     counting: bool,
     /// The kernel's programs see mappings change themselves.
@@ -137,19 +95,11 @@ pub struct Programs {
 impl Programs {
     /// Loads the programs and starts those that watch processes. Samples come once events are attached.
     pub fn load(options: Options) -> Result<Self, LoadError> {
-        let host = Host::read();
-        support(&host).map_err(LoadError::Unsupported)?;
-        let types = Types::read().map_err(refused("to show its types"))?;
-        support::helpers(&types).map_err(LoadError::Unsupported)?;
-        let names = WATCHES.iter().chain([&MAPS]).map(|&(_, _, name)| name);
-        let names: Vec<&str> = STRUCTURES.into_iter().chain(names).collect();
-        let btf = Btf::parse(&types.only(&names), Endianness::default());
-        let btf = btf.map_err(refused("types that make sense"))?;
-        let cpus = host.cpus.iter().max().map_or(1, |&last| last.saturating_add(1));
-        let ring = cpus.saturating_mul(RING.0).clamp(RING.1, RING.2).next_power_of_two();
+        let machine = Machine::find(&STRUCTURES, WATCHES.iter().chain([&MAPS]))?;
+        let (ring, cpus) = (machine.ring, machine.cpus);
         let counting = u32::from(options.counting);
         let mut bpf = EbpfLoader::new()
-            .btf(Some(&btf))
+            .btf(Some(&machine.btf))
             .override_global("counting", &counting, true)
             .override_global("ring_bytes", &ring, true)
             .map_max_entries("ring", ring)
@@ -159,43 +109,21 @@ impl Programs {
             .allow_unsupported_maps()
             .load(OBJECT)
             .map_err(refused("maps"))?;
-        for (name, event, _) in WATCHES {
-            watch(&mut bpf, name, event, &btf)?;
+        for program in WATCHES {
+            machine.watch(&mut bpf, program)?;
         }
-        let watches_maps = watch(&mut bpf, MAPS.0, MAPS.1, &btf).is_ok();
-        let program = bpf.program_mut("sample").ok_or_else(|| missing("sample"))?;
-        let program: &mut PerfEvent = program.try_into().map_err(refused("the sampling program"))?;
-        program.load().map_err(refused("the sampling program"))?;
-        let program = program.fd().map_err(refused("the sampling program"))?;
-        let program = program.as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?;
-        let chunks = match take(&mut bpf, "chunks")? {
-            Map::ArrayOfMaps(map) => {
-                map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?
-            }
-            _ => return Err(missing("chunks")),
-        };
-        let followed = match take(&mut bpf, "followed")? {
-            Map::Unsupported(map) => {
-                map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?
-            }
-            _ => return Err(missing("followed")),
-        };
-        let counts = match take(&mut bpf, "counts")? {
-            Map::HashMap(map) => map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?,
-            _ => return Err(missing("counts")),
-        };
-        let files = take(&mut bpf, "files")?.try_into().map_err(refused("a map"))?;
+        let watches_maps = machine.watch(&mut bpf, MAPS).is_ok();
+        let program = load_program(&mut bpf, "sample")?;
+        let chunks = Chunks::new(take_descriptor(&mut bpf, "chunks")?, options.table_memory);
         Ok(Self {
             program,
-            ring: take(&mut bpf, "ring")?.try_into().map_err(refused("a map"))?,
-            spaces: take(&mut bpf, "spaces")?.try_into().map_err(refused("a map"))?,
-            tables: Resident::new(files, Chunks::new(chunks, options.table_memory)),
-            counters: take(&mut bpf, "counters")?.try_into().map_err(refused("a map"))?,
-            counts,
-            followed,
-            controls: take(&mut bpf, "controls")?.try_into().map_err(refused("a map"))?,
-            control: Control::default(),
-            awaited: take(&mut bpf, "awaited")?.try_into().map_err(refused("a map"))?,
+            ring: take(&mut bpf, "ring")?,
+            spaces: take(&mut bpf, "spaces")?,
+            tables: Resident::new(take(&mut bpf, "files")?, chunks),
+            counters: take(&mut bpf, "counters")?,
+            counts: take_descriptor(&mut bpf, "counts")?,
+            followed: Followed::take(&mut bpf)?,
+            awaited: take(&mut bpf, "awaited")?,
             counting: options.counting,
             watches_maps,
             damaged: 0,
@@ -204,25 +132,8 @@ impl Programs {
     }
 
     fn counter(&self, index: u32) -> u64 {
-        self.counters.get(&index, 0).map_or(0, |values| values.iter().sum())
+        sum(&self.counters, index)
     }
-}
-
-/// Loads and starts a program that watches processes.
-pub(crate) fn watch(bpf: &mut Ebpf, name: &'static str, event: &str, btf: &Btf) -> Result<(), LoadError> {
-    let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
-    let program: &mut BtfTracePoint = program.try_into().map_err(refused("a program"))?;
-    program.load(event, btf).map_err(refused("a program"))?;
-    program.attach().map_err(refused("a program at a tracepoint"))?;
-    Ok(())
-}
-
-pub(crate) fn missing(name: &'static str) -> LoadError {
-    LoadError::Refused(name, "it is not in the object".into())
-}
-
-pub(crate) fn take(bpf: &mut Ebpf, name: &'static str) -> Result<Map, LoadError> {
-    bpf.take_map(name).ok_or_else(|| missing(name))
 }
 
 impl Assistant for Programs {
@@ -235,24 +146,18 @@ impl Assistant for Programs {
     }
 
     fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
-        self.control.follows_some = 1;
-        self.controls.set(0, self.control, 0).map_err(io::Error::other)?;
-        let pid = u32::try_from(pid.as_raw_fd()).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // The key of a task's storage is a descriptor of its process.
-        sys::update_u32(self.followed.as_fd(), pid, 1)
+        self.followed.add(pid)
     }
 
     fn begin(&mut self) -> io::Result<()> {
-        self.control.began = 1;
-        self.controls.set(0, self.control, 0).map_err(io::Error::other)
+        self.followed.begin()
     }
 
     fn await_comm(&mut self, comm: &[u8]) -> io::Result<()> {
         let mut name = [0; COMM_BYTES as usize];
         name.iter_mut().zip(comm.iter().take(COMM_BYTES as usize - 1)).for_each(|(to, from)| *to = *from);
         self.awaited.set(0, name, 0).map_err(io::Error::other)?;
-        self.control.follows_some = 1;
-        self.controls.set(0, self.control, 0).map_err(io::Error::other)
+        self.followed.only_some()
     }
 
     fn take(&mut self, into: &mut Messages) {

@@ -3,28 +3,24 @@
 //! They measure time alone. Stacks are those of a sampling event at the same switch, so that they are as complete as any.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
-use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
-use aya::{Btf, Ebpf, EbpfLoader, Endianness};
-use plumb_capture_perf::{Host, OffCpu, TimeOff, Unmeasured};
+use aya::maps::{HashMap, MapData, PerCpuArray, RingBuf};
+use aya::{Ebpf, EbpfLoader};
+use plumb_capture_perf::{OffCpu, TimeOff, Unmeasured};
 
-use crate::btf::Types;
-use crate::loader::{LoadError, missing, refused, take, watch};
-use crate::support::{self, support};
-use crate::sys;
-use crate::wire::{Block, Control, OFF_LOST, OFF_LOST_NS, OFF_SHORT, OFF_SHORT_NS, Off};
+use crate::follow::Followed;
+use crate::object::{LoadError, Machine, Watch, refused, sum, take};
+use crate::wire::{Block, OFF_LOST, OFF_LOST_NS, OFF_SHORT, OFF_SHORT_NS, Off};
 
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/offcpu.bpf.o");
-/// The programs: name, tracepoint, the name of its type.
-const WATCHES: [(&str, &str, &str); 3] = [
+/// The programs.
+const WATCHES: [Watch; 3] = [
     ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),
     ("on_wakeup", "sched_wakeup", "btf_trace_sched_wakeup"),
     ("on_switch", "sched_switch", "btf_trace_sched_switch"),
 ];
-/// Bytes of the ring for each processor, and the least and the most of all.
-const RING: (u32, u32, u32) = (1 << 20, 4 << 20, 64 << 20);
 
 // SAFETY: a structure of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
 #[allow(unsafe_code)]
@@ -40,54 +36,35 @@ pub struct Switches {
     ring: RingBuf<MapData>,
     off: HashMap<MapData, u32, Off>,
     counters: PerCpuArray<MapData, u64>,
-    followed: OwnedFd,
-    controls: Array<MapData, Control>,
+    followed: Followed,
 }
 
 impl Switches {
     /// Loads the programs and starts them. Times off below `min_ns`, blocked or waited, are counted but not told one by one.
     pub fn load(min_ns: u64) -> Result<Self, LoadError> {
-        let host = Host::read();
-        support(&host).map_err(LoadError::Unsupported)?;
-        let types = Types::read().map_err(refused("to show its types"))?;
-        support::helpers(&types).map_err(LoadError::Unsupported)?;
-        let names: Vec<&str> = WATCHES.iter().map(|&(_, _, name)| name).chain(["task_struct"]).collect();
-        let btf = Btf::parse(&types.only(&names), Endianness::default());
-        let btf = btf.map_err(refused("types that make sense"))?;
-        let cpus = host.cpus.iter().max().map_or(1, |&last| last.saturating_add(1));
-        let ring = cpus.saturating_mul(RING.0).clamp(RING.1, RING.2).next_power_of_two();
+        let machine = Machine::find(&["task_struct"], &WATCHES)?;
         let mut bpf = EbpfLoader::new()
-            .btf(Some(&btf))
+            .btf(Some(&machine.btf))
             .override_global("min_ns", &min_ns, true)
-            .override_global("ring_bytes", &ring, true)
-            .map_max_entries("ring", ring)
+            .override_global("ring_bytes", &machine.ring, true)
+            .map_max_entries("ring", machine.ring)
             .allow_unsupported_maps()
             .load(OBJECT)
             .map_err(refused("maps"))?;
-        // Before maps are taken: programs refer to them by descriptors, some of which end with that.
-        for (name, event, _) in WATCHES {
-            watch(&mut bpf, name, event, &btf)?;
+        for program in WATCHES {
+            machine.watch(&mut bpf, program)?;
         }
-        let controls: Array<MapData, Control> =
-            take(&mut bpf, "controls")?.try_into().map_err(refused("a map"))?;
-        let followed = match take(&mut bpf, "followed")? {
-            Map::Unsupported(map) => {
-                map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?
-            }
-            _ => return Err(missing("followed")),
-        };
         Ok(Self {
-            ring: take(&mut bpf, "ring")?.try_into().map_err(refused("a map"))?,
-            off: take(&mut bpf, "off")?.try_into().map_err(refused("a map"))?,
-            counters: take(&mut bpf, "counters")?.try_into().map_err(refused("a map"))?,
-            followed,
-            controls,
+            ring: take(&mut bpf, "ring")?,
+            off: take(&mut bpf, "off")?,
+            counters: take(&mut bpf, "counters")?,
+            followed: Followed::take(&mut bpf)?,
             _bpf: bpf,
         })
     }
 
     fn counter(&self, index: u32) -> u64 {
-        self.counters.get(&index, 0).map_or(0, |values| values.iter().sum())
+        sum(&self.counters, index)
     }
 }
 
@@ -97,15 +74,12 @@ impl OffCpu for Switches {
     }
 
     fn follow_all(&mut self) -> io::Result<()> {
-        let control = Control { follows_some: 0, began: 1 };
-        self.controls.set(0, control, 0).map_err(io::Error::other)
+        self.followed.begin()
     }
 
     fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
-        let control = Control { follows_some: 1, began: 1 };
-        self.controls.set(0, control, 0).map_err(io::Error::other)?;
-        let pid = u32::try_from(pid.as_raw_fd()).map_err(|_| io::ErrorKind::InvalidInput)?;
-        sys::update_u32(self.followed.as_fd(), pid, 1)
+        self.followed.add(pid)?;
+        self.followed.begin()
     }
 
     fn take(&mut self, into: &mut Vec<TimeOff>) {

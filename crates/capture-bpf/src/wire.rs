@@ -88,7 +88,7 @@ pub const COUNTER_RING_FULL: u32 = 1;
 pub const COUNTER_OTHERS: u32 = 2;
 /// Index of the first counter of samples handed over, by [why](WHY_UNMAPPED).
 pub const COUNTER_WHY: u32 = 3;
-/// Number of counters.
+/// Number of counters that each object has.
 pub const COUNTERS: u32 = 16;
 
 /// Why a sample is handed over: an address in no mapping that is known (yet).
@@ -334,8 +334,6 @@ pub const OFF_SHORT_NS: u32 = 1;
 pub const OFF_LOST: u32 = 2;
 /// Their sum, in nanoseconds.
 pub const OFF_LOST_NS: u32 = 3;
-/// Number of these counters.
-pub const OFF_COUNTERS: u32 = 4;
 
 /// A thread that is off the processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,131 @@
+//! What every object of programs takes to be loaded: the kernel's types, a ring of the right size, programs at tracepoints, and
+//! maps to be talked to.
+//!
+//! Not here: what the programs are for.
+
+use std::fmt;
+use std::os::fd::{AsFd, OwnedFd};
+
+use aya::maps::{Map, MapData, PerCpuArray};
+use aya::programs::BtfTracePoint;
+use aya::{Btf, Ebpf, Endianness};
+use plumb_capture_perf::Host;
+
+use crate::btf::Types;
+use crate::support::{self, Unsupported, support};
+
+/// The ring: bytes for each processor, and the least and the most of all.
+const RING: (u32, u32, u32) = (1 << 20, 4 << 20, 64 << 20);
+
+/// A program that watches something: its name, the tracepoint, and the name of its type.
+pub(crate) type Watch = (&'static str, &'static str, &'static str);
+
+/// Why the programs could not be loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// This machine or user can't have them.
+    Unsupported(Unsupported),
+    /// The kernel refused: doing what, and what it said.
+    Refused(&'static str, Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Unsupported(why) => why.fmt(f),
+            LoadError::Refused(what, error) => {
+                write!(f, "the kernel refuses {what}: {error}")?;
+                let mut source = error.source();
+                while let Some(error) = source {
+                    write!(f, ": {error}")?;
+                    source = error.source();
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+pub(crate) fn refused<E: std::error::Error + Send + Sync + 'static>(
+    what: &'static str,
+) -> impl FnOnce(E) -> LoadError {
+    move |error| LoadError::Refused(what, Box::new(error))
+}
+
+fn missing(name: &'static str) -> LoadError {
+    LoadError::Refused(name, "it is not in the object".into())
+}
+
+/// The machine that programs are loaded on.
+pub(crate) struct Machine {
+    /// The kernel's types that the programs name.
+    pub btf: Btf,
+    /// Processors, counted to the last that is online.
+    pub cpus: u32,
+    /// Bytes of a ring.
+    pub ring: u32,
+}
+
+impl Machine {
+    /// Makes sure that programs can be loaded. `structures`: those of the kernel that they look into; `watches`: what they watch.
+    pub fn find<'a>(
+        structures: &[&'a str],
+        watches: impl IntoIterator<Item = &'a Watch>,
+    ) -> Result<Self, LoadError> {
+        let host = Host::read();
+        support(&host).map_err(LoadError::Unsupported)?;
+        let types = Types::read().map_err(refused("to show its types"))?;
+        support::helpers(&types).map_err(LoadError::Unsupported)?;
+        let watches = watches.into_iter().map(|&(_, _, name)| name);
+        let names: Vec<&str> = structures.iter().copied().chain(watches).collect();
+        let btf = Btf::parse(&types.only(&names), Endianness::default());
+        let btf = btf.map_err(refused("types that make sense"))?;
+        let cpus = host.cpus.iter().max().map_or(1, |&last| last.saturating_add(1));
+        let ring = cpus.saturating_mul(RING.0).clamp(RING.1, RING.2).next_power_of_two();
+        Ok(Self { btf, cpus, ring })
+    }
+
+    /// Loads and starts a program that watches something. To be done before maps are taken from the object: programs refer to
+    /// them by descriptors, some of which end with that.
+    pub fn watch(&self, bpf: &mut Ebpf, (name, event, _): Watch) -> Result<(), LoadError> {
+        let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
+        let program: &mut BtfTracePoint = program.try_into().map_err(refused("a program"))?;
+        program.load(event, &self.btf).map_err(refused("a program"))?;
+        program.attach().map_err(refused("a program at a tracepoint"))?;
+        Ok(())
+    }
+}
+
+/// Loads a program that is attached to events by its descriptor.
+pub(crate) fn load_program(bpf: &mut Ebpf, name: &'static str) -> Result<OwnedFd, LoadError> {
+    let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
+    let program: &mut aya::programs::PerfEvent =
+        program.try_into().map_err(refused("the sampling program"))?;
+    program.load().map_err(refused("the sampling program"))?;
+    let program = program.fd().map_err(refused("the sampling program"))?;
+    program.as_fd().try_clone_to_owned().map_err(refused("a descriptor"))
+}
+
+/// A map of the object.
+pub(crate) fn take<M: TryFrom<Map, Error: std::error::Error + Send + Sync + 'static>>(
+    bpf: &mut Ebpf,
+    name: &'static str,
+) -> Result<M, LoadError> {
+    bpf.take_map(name).ok_or_else(|| missing(name))?.try_into().map_err(refused("a map"))
+}
+
+/// The descriptor of a map that is used by calls of our own.
+pub(crate) fn take_descriptor(bpf: &mut Ebpf, name: &'static str) -> Result<OwnedFd, LoadError> {
+    let map = match bpf.take_map(name) {
+        Some(Map::ArrayOfMaps(map) | Map::HashMap(map) | Map::Unsupported(map)) => map,
+        _ => return Err(missing(name)),
+    };
+    map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))
+}
+
+/// A counter, of all processors together.
+pub(crate) fn sum(counters: &PerCpuArray<MapData, u64>, index: u32) -> u64 {
+    counters.get(&index, 0).map_or(0, |values| values.iter().sum())
+}
