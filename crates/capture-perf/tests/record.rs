@@ -2,6 +2,8 @@
 //!
 //! Needs perf_event_open and a C compiler: where one is missing a test says so and does nothing.
 
+mod host;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +12,21 @@ use std::time::Duration;
 
 use plumb_capture_perf::{Abilities, Code, End, Error, Host, Launch, Options, Recorded, Recorder, Target};
 use plumb_profile::Scope;
+
+use host::stolen;
+
+/// A program of `programs/`, unless there is no compiler.
+fn compile(name: &str, optimised: &str) -> Option<PathBuf> {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let source = format!("{}/tests/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    match Command::new("cc").args([optimised, "-o"]).arg(&program).arg(source).status() {
+        Ok(status) if status.success() => Some(program),
+        other => {
+            eprintln!("skipped: no C compiler: {other:?}");
+            None
+        }
+    }
+}
 
 /// The test program, unless this machine can't run these tests.
 fn burn() -> Option<&'static Path> {
@@ -20,16 +37,7 @@ fn burn() -> Option<&'static Path> {
                 eprintln!("skipped: perf_event_open: {error}");
                 return None;
             }
-            let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("burn");
-            let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/burn.c");
-            let compiled = Command::new("cc").args(["-O2", "-o"]).arg(&program).arg(source).status();
-            match compiled {
-                Ok(status) if status.success() => Some(program),
-                other => {
-                    eprintln!("skipped: no C compiler: {other:?}");
-                    None
-                }
-            }
+            compile("burn", "-O2")
         })
         .as_deref()
 }
@@ -51,14 +59,6 @@ fn record(target: &Target) -> (End, Recorded) {
         }
     };
     (end, recorder.finish())
-}
-
-/// Seconds that the machine's host took from its processors so far. The clock of samples counts them, the kernel's account of
-/// processes does not.
-fn stolen() -> f64 {
-    let stat = std::fs::read_to_string("/proc/stat").expect("it is there");
-    let ticks = stat.split_whitespace().nth(8).and_then(|ticks| ticks.parse::<f64>().ok());
-    ticks.unwrap_or(0.0) / 100.0
 }
 
 /// Samples as a share of what the processor time of the target asks for.
@@ -186,11 +186,7 @@ fn a_running_process_is_recorded_until_its_end() {
 
 #[test]
 fn deep_stacks_make_the_copies_grow() {
-    let Some(burn) = burn() else { return };
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deep");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/deep.c");
-    let compiled = Command::new("cc").args(["-O1", "-o"]).arg(&program).arg(source).status();
-    assert!(compiled.is_ok_and(|status| status.success()), "what compiled {burn:?} compiles this");
+    let Some(program) = burn().and_then(|_| compile("deep", "-O1")) else { return };
     let (_, recorded) = record(&command(&program, &[]));
     assert!(recorded.profile.meta.stack_copy_bytes > Options::default().stack_copy);
     assert_eq!(recorded.statistics.lost_samples, 0);
@@ -199,11 +195,7 @@ fn deep_stacks_make_the_copies_grow() {
 /// Code in anonymous memory without rules, which makes and leaves its frames all the time.
 #[test]
 fn callers_of_jit_code_are_found_at_each_of_its_instructions() {
-    let Some(burn) = burn() else { return };
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("jit");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/jit.c");
-    let compiled = Command::new("cc").args(["-O2", "-o"]).arg(&program).arg(source).status();
-    assert!(compiled.is_ok_and(|status| status.success()), "what compiled {burn:?} compiles this");
+    let Some(program) = burn().and_then(|_| compile("jit", "-O2")) else { return };
     let (_, recorded) = record(&command(&program, &[]));
     let profile = &recorded.profile;
     let is_jit = |frame: &plumb_profile::Frame| {

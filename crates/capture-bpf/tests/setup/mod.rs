@@ -2,6 +2,9 @@
 
 #![allow(dead_code)]
 
+#[path = "../../../capture-perf/tests/host/mod.rs"]
+mod host;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,28 +27,20 @@ pub fn load(options: Options) -> Option<Programs> {
     }
 }
 
-/// Seconds that the machine's host took from its processors so far. The clock of samples counts them, the kernel's account of
-/// processes does not.
-fn stolen_so_far() -> f64 {
-    let stat = std::fs::read_to_string("/proc/stat").expect("it is there");
-    let ticks = stat.split_whitespace().nth(8).and_then(|ticks| ticks.parse::<f64>().ok());
-    ticks.unwrap_or(0.0) / 100.0
-}
-
-/// The same when this test began to be alone.
+/// What [`host::stolen`] said when this test began to be alone.
 static STOLEN_BEFORE: AtomicU64 = AtomicU64::new(0);
 
-/// The same since then.
+/// What the host took since then, in seconds.
 #[allow(dead_code, reason = "not all tests compare samples with an account")]
 pub fn stolen() -> f64 {
-    stolen_so_far() - f64::from_bits(STOLEN_BEFORE.load(Ordering::Relaxed))
+    host::stolen() - f64::from_bits(STOLEN_BEFORE.load(Ordering::Relaxed))
 }
 
 /// One recording of the machine at a time: two processors have no room for more.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    STOLEN_BEFORE.store(stolen_so_far().to_bits(), Ordering::Relaxed);
+    STOLEN_BEFORE.store(host::stolen().to_bits(), Ordering::Relaxed);
     alone
 }
 

@@ -1,0 +1,150 @@
+//! The end of a recording: what comes late is waited for, and what is known of the whole is put beside the samples.
+
+use std::fs::File;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use plumb_profile::{DsoId, Meta, Profile, Scope};
+
+use super::{Recorder, nanoseconds};
+use crate::assist::HandedOver;
+use crate::attr::{Counter, Pace};
+use crate::events::Attachment;
+use crate::ingest::Statistics;
+use crate::off_cpu::Unmeasured;
+use crate::setup::Setup;
+use crate::sys::process::Child;
+use crate::sys::signals;
+use crate::sys::usage::{CpuTime, monotonic_ns, own_cpu_time};
+
+/// At the end, accounts of processes are waited for until none has come for the first of these times, and no longer than
+/// the second.
+const SETTLE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
+/// A finished recording.
+pub struct Recorded {
+    /// What was recorded: addresses, not names. Its `meta` is filled in but for what only the caller knows.
+    pub profile: Profile,
+    /// What became of the samples.
+    pub statistics: Statistics,
+    /// How it was recorded.
+    pub setup: Setup,
+    /// Processor time of the target, user and kernel apart, if it is known.
+    pub target_cpu: Option<CpuTime>,
+    /// A command that outlives its recording.
+    pub running: Option<Running>,
+    /// What was walked in the kernel, and what was not; `None`: nothing was to be.
+    pub handed_over: Option<HandedOver>,
+    /// Times off the processor that are not in the profile; `None`: they were not measured.
+    pub unmeasured: Option<Unmeasured>,
+    /// Files that were deleted or replaced while the target used them, held open so that symbols can be read.
+    pub vanished: Vec<(DsoId, File)>,
+}
+
+/// A command that still runs.
+#[derive(Debug)]
+pub struct Running(Child);
+
+impl Running {
+    /// Asks it to end (SIGTERM). It may take its time, or refuse.
+    pub fn terminate(&self) -> std::io::Result<()> {
+        signals::send(self.0.pid(), libc::SIGTERM)
+    }
+
+    /// Waits for its end.
+    pub fn wait(self) -> std::io::Result<Option<ExitStatus>> {
+        Ok(self.0.wait()?.map(|(status, _)| status))
+    }
+}
+
+impl Recorder {
+    /// Ends the recording.
+    pub fn finish(mut self) -> Recorded {
+        self.events.stop();
+        let ended = monotonic_ns();
+        let target_cpu = self.target_cpu();
+        self.read(u64::MAX);
+        self.settle();
+        self.take_times();
+        let pending = self.off_cpu.as_ref().map_or(Vec::new(), |off_cpu| off_cpu.pending(ended));
+        pending.into_iter().for_each(|time| self.ingest.time_off(time));
+        let unmeasured = self.off_cpu.as_ref().map(|off_cpu| off_cpu.unmeasured());
+        let mut meta = self.facts(ended, target_cpu);
+        let is_scaled = self.setup.counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
+        if let (true, Some(_), Some(paced)) = (is_scaled, self.occurrences(), self.events.paced()) {
+            let (since, before, counted) = paced;
+            self.ingest.scale(0..since, before);
+            self.ingest.scale(since..u64::MAX, counted);
+        }
+        let running = if self.exited.is_none() { self.child.map(Running) } else { None };
+        let lost = self.lost();
+        let vanished = self.ingest.vanished();
+        let handed_over = self.assisted.as_ref().map(|assisted| assisted.assistant().handed_over());
+        let (mut profile, mut statistics) = self.ingest.finish();
+        statistics.lost_samples = lost;
+        meta.damaged_records = statistics.damaged_records;
+        profile.meta = meta;
+        Recorded {
+            profile,
+            statistics,
+            setup: self.setup,
+            target_cpu,
+            running,
+            handed_over,
+            unmeasured,
+            vanished,
+        }
+    }
+
+    /// What is known of the recording as a whole.
+    pub(super) fn facts(&self, ended_ns: u64, target_cpu: Option<CpuTime>) -> Meta {
+        let mut meta = self.ingest.profile().meta.clone();
+        meta.host = self.host.name.clone();
+        meta.kernel = self.host.kernel.clone();
+        meta.arch = std::env::consts::ARCH.into();
+        meta.cpus = u32::try_from(self.host.cpus.len()).unwrap_or(u32::MAX);
+        meta.start_unix_ns = self.began.unix_ns;
+        meta.start_ns = self.began.monotonic_ns;
+        meta.duration_ns = ended_ns.saturating_sub(self.began.monotonic_ns);
+        meta.frequency_hz = match self.setup.pace {
+            Pace::Frequency(hz) => Some(hz),
+            Pace::Period(_) => None,
+        };
+        meta.occurrences = self.occurrences();
+        meta.scope = self.setup.scope;
+        meta.target_cpu_ns = target_cpu.map(|time| nanoseconds(time.total()));
+        meta.recorder_cpu_ns = Some(nanoseconds(own_cpu_time().since(self.began.own).total()));
+        meta.lost_samples = self.lost();
+        meta.damaged_records = self.ingest.statistics().damaged_records;
+        meta.stack_copy_bytes = self.events.sampling().stack_copy;
+        meta.warnings.extend(self.setup.limits.iter().cloned());
+        meta
+    }
+
+    /// How often the event happened to the target, where the events count nothing else.
+    pub(super) fn occurrences(&self) -> Option<u64> {
+        let is_target = match self.events.attachment() {
+            Attachment::Cgroup(_) | Attachment::Processes(_) => true,
+            Attachment::Everyone => self.setup.scope == Scope::System,
+        };
+        matches!(self.setup.counter, Counter::Trigger(_))
+            .then(|| self.events.counted())?
+            .filter(|_| is_target)
+    }
+
+    /// Takes what comes late: the kernel frees a task, and so closes its account, milliseconds after its exit.
+    pub(super) fn settle(&mut self) {
+        if self.assisted.is_none() {
+            return;
+        }
+        // Counts may wait for a message of the last look.
+        self.read(u64::MAX);
+        let (begin, mut last, mut open) = (Instant::now(), Instant::now(), self.ingest.open_accounts());
+        while open > 0 && last.elapsed() < SETTLE.0 && begin.elapsed() < SETTLE.1 {
+            std::thread::sleep(Duration::from_millis(5));
+            self.read(u64::MAX);
+            if open != std::mem::replace(&mut open, self.ingest.open_accounts()) {
+                last = Instant::now();
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The beginning of a recording: events are opened, the target is held or found, and let go once they count.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plumb_profile::EventId;
+
+use super::ends::Whom;
+use super::{Began, Recorder, unix_ns};
+use crate::account::Account;
+use crate::assist::{self, Assistant, Assisted};
+use crate::attr::{Counter, Pace, Sampling};
+use crate::error::Error;
+use crate::events::{Attachment, Events, Rings};
+use crate::growth::Growth;
+use crate::host::Host;
+use crate::ingest::{Filter, Ingest, Source};
+use crate::limit::Limit;
+use crate::merge::Merge;
+use crate::off_cpu::OffCpu;
+use crate::probe::Abilities;
+use crate::procfs;
+use crate::setup::{self, Setup};
+use crate::steer::Steering;
+use crate::sys::process::{Child, Held, pidfd};
+use crate::sys::signals::{self, Signals};
+use crate::sys::usage::{monotonic_ns, own_cpu_time, raise_file_limit};
+use crate::tables::KeptTables;
+use crate::target::{Launch, Options, Target};
+use crate::trigger::Trigger;
+
+/// Before a recording of what runs already, what walks stacks in the kernel gets the tables that it wants: until it has
+/// wanted none for the first of these times, and no longer than the second.
+const WARM_UP: (Duration, Duration) = (Duration::from_millis(30), Duration::from_secs(1));
+/// A ring holds at least this many samples, so that the recorder may sleep a while.
+const SAMPLES_IN_RING: usize = 64;
+
+impl Recorder {
+    /// Begins to record. A command has begun its program when this returns.
+    pub fn start(target: &Target, options: &Options) -> Result<Self, Error> {
+        Self::start_with(target, options, None)
+    }
+
+    /// Begins to record with something that walks stacks in the kernel, if there is such a thing.
+    pub fn start_with(
+        target: &Target,
+        options: &Options,
+        assistant: Option<Box<dyn Assistant>>,
+    ) -> Result<Self, Error> {
+        Self::start_off_cpu(target, options, assistant, None)
+    }
+
+    /// Likewise, but if there is something that measures time off the processor, that is what is recorded, with the stacks of
+    /// threads as they are switched out: the counter of `options` has no effect then.
+    pub fn start_off_cpu(
+        target: &Target,
+        options: &Options,
+        mut assistant: Option<Box<dyn Assistant>>,
+        mut off_cpu: Option<Box<dyn OffCpu>>,
+    ) -> Result<Self, Error> {
+        let mut options = options.clone();
+        if off_cpu.is_some() {
+            options.counter = Some(Counter::Trigger(Arc::new(Trigger::switches())));
+        }
+        let own = own_cpu_time();
+        let host = Host::read();
+        raise_file_limit();
+        check(target)?;
+        let mut abilities = Abilities::find(&host, false);
+        let machine = std::mem::replace(&mut abilities.machine, Ok(()));
+        let (sampling, frequency_hz, mut limits) = setup::choose(&host, abilities, &options)?;
+        let (rings, mapped) = Rings::map(&host.cpus)?;
+        let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
+        let held = match target {
+            Target::Command(launch) => Some(hold(launch, options.silent, &signals)?),
+            _ => None,
+        };
+        let pids = pids_of(target, held.as_ref());
+        let attachment = setup::attach(&host, machine, target, &pids, (&sampling, &mut limits))?;
+        let scope = setup::scope(&attachment, target);
+        let account = Account::open(&attachment, target, &pids);
+        let growth = Growth::new(sampling.stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
+        let began = Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own };
+        if let Some(assistant) = &mut assistant {
+            follow_with(&mut **assistant, target, &attachment, &pids)?;
+        }
+        if let Some(off_cpu) = &mut off_cpu {
+            follow_off_cpu(&mut **off_cpu, target, &attachment, &pids)?;
+        }
+        let program = program_for(&sampling, assistant.as_deref())?;
+        let sampling = Sampling { stack_copy: growth.bytes(), ..sampling };
+        let limit =
+            (options.period.is_none() && sampling.pace == Pace::Period(1)).then(|| Limit::new(frequency_hz));
+        let mut events = Events::start(rings, attachment, sampling, program)?;
+        limit.map_or(Ok(()), |_| events.prepare(Pace::Frequency(frequency_hz)))?;
+        let mut ingest = ingest_for(target, &events, &pids, &options);
+        let sampling = events.sampling().clone();
+        let event = add_event(&mut ingest, &sampling.counter, off_cpu.is_some());
+        let info = sampling.parse_info();
+        let Sampling { counter, code, pace, .. } = sampling;
+        let mut recorder = Self {
+            setup: Setup { counter, code, frequency_hz, pace, scope, limits },
+            limit,
+            ends: pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect(),
+            rings: Merge::new(mapped, info),
+            steering: Steering::default(),
+            child: None,
+            exited: None,
+            host,
+            signals,
+            pids,
+            whom: Whom::of(target),
+            events,
+            growth,
+            ingest,
+            assisted: assistant.map(Assisted::new),
+            event,
+            off_cpu,
+            times: Vec::new(),
+            account,
+            began,
+            has_forgotten: false,
+            wants: [0; 2],
+        };
+        recorder.begin(target)?;
+        recorder.ingest.profile_mut().meta.start_ns = recorder.began.monotonic_ns;
+        if let (Some(held), Target::Command(launch)) = (held, target) {
+            recorder.child = Some(release(held, launch)?);
+        }
+        Ok(recorder)
+    }
+
+    /// Has samples count from now on.
+    fn begin(&mut self, target: &Target) -> Result<(), Error> {
+        if self.assisted.is_none() {
+            return Ok(());
+        }
+        if !matches!(target, Target::Command(_)) {
+            self.warm_up()?;
+            self.account = Account::open(self.events.attachment(), target, &self.pids);
+            (self.began.monotonic_ns, self.began.unix_ns) = (monotonic_ns(), unix_ns());
+        }
+        match &mut self.assisted {
+            Some(assisted) => assisted.start().map_err(Error::system("starting what walks stacks")),
+            None => Ok(()),
+        }
+    }
+
+    /// Supplies tables until nothing that runs wants any, so that the first samples need not be copied.
+    fn warm_up(&mut self) -> Result<(), Error> {
+        let begin = Instant::now();
+        let (mut wants, mut last) = (0, begin);
+        while last.elapsed() < WARM_UP.0 && begin.elapsed() < WARM_UP.1 {
+            let files: Vec<_> = self.assisted.iter().map(|assisted| assisted.assistant().wakes()).collect();
+            let left = WARM_UP.0.saturating_sub(last.elapsed()).as_millis() as i32 + 1;
+            signals::poll(&files, left).map_err(Error::system("waiting for messages"))?;
+            self.read(monotonic_ns());
+            let now = self.assisted.as_ref().map_or(0, Assisted::wants);
+            if now != wants {
+                (wants, last) = (now, Instant::now());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check(target: &Target) -> Result<(), Error> {
+    let pids = match target {
+        Target::Processes(pids) => &pids[..],
+        Target::Tree(root) => std::slice::from_ref(root),
+        _ => return Ok(()),
+    };
+    match pids.iter().find(|&&pid| !procfs::exists(pid)) {
+        Some(&pid) => Err(Error::NoSuchProcess(pid)),
+        None => Ok(()),
+    }
+}
+
+fn hold(launch: &Launch, silent: bool, signals: &Signals) -> Result<Held, Error> {
+    Held::fork(launch.command(silent), &launch.name(), signals.before())
+        .map_err(|error| failed(launch, error))
+}
+
+fn release(held: Held, launch: &Launch) -> Result<Child, Error> {
+    held.release().map_err(|error| failed(launch, error))
+}
+
+fn failed(launch: &Launch, error: std::io::Error) -> Error {
+    Error::Command { name: launch.program.to_string_lossy().into_owned(), error: launch.explain(error) }
+}
+
+/// The processes that the recording begins with.
+fn pids_of(target: &Target, held: Option<&Held>) -> Vec<u32> {
+    match (held, target) {
+        (Some(held), _) => vec![held.pid()],
+        (None, Target::Processes(pids)) => pids.clone(),
+        (None, Target::Tree(root)) => procfs::tree(&[*root]),
+        (None, _) => Vec::new(),
+    }
+}
+
+/// The program that is to decide on each sample.
+fn program_for(sampling: &Sampling, assistant: Option<&dyn Assistant>) -> Result<Option<OwnedFd>, Error> {
+    // It can decide on samples of clocks and software events only.
+    let assistant = assistant.filter(|_| sampling.takes_programs());
+    let program = assistant.map(|assistant| assistant.program().try_clone_to_owned());
+    program.transpose().map_err(Error::system("keeping a program"))
+}
+
+fn ingest_for(target: &Target, events: &Events, pids: &[u32], options: &Options) -> Ingest {
+    let tree = procfs::tree(pids);
+    let filter = match (events.attachment(), target) {
+        (Attachment::Everyone, Target::Machine) => Filter::All,
+        (Attachment::Everyone, _) => Filter::Tree(tree.clone()),
+        _ => Filter::All,
+    };
+    let mut ingest = Ingest::new(Source::Live, filter);
+    // After the events have started: what happens from then on comes as records.
+    if let Target::Machine = target {
+        ingest.read_all_processes();
+    }
+    let inside = match (events.attachment(), target) {
+        (Attachment::Cgroup(cgroup), Target::Cgroup(_)) => cgroup.pids(),
+        _ => Vec::new(),
+    };
+    // Also where all are kept: when the last of them ends matters.
+    tree.iter().for_each(|&pid| ingest.follow(pid));
+    tree.into_iter().chain(inside).for_each(|pid| ingest.read_process(pid));
+    ingest.scan_stacks(options.scan);
+    if options.keep_tables {
+        ingest.use_tables(KeptTables::open());
+    }
+    if let Target::Awaited(program) = target {
+        ingest.await_program(program.clone());
+    }
+    ingest.weigh_each(events.sampling().period().unwrap_or(1));
+    ingest
+}
+
+/// Has an assistant follow the target, where the events are everybody's.
+fn follow_with(
+    assistant: &mut dyn Assistant,
+    target: &Target,
+    attachment: &Attachment,
+    pids: &[u32],
+) -> Result<(), Error> {
+    match (attachment, target) {
+        (Attachment::Everyone, Target::Machine) => Ok(()),
+        (Attachment::Everyone, Target::Awaited(program)) => assistant.await_comm(program.comm()),
+        (Attachment::Everyone, _) => assist::follow(assistant, pids),
+        _ => Ok(()),
+    }
+    .map_err(Error::system("following processes"))
+}
+
+/// Has what measures time off the processor follow the target.
+fn follow_off_cpu(
+    off_cpu: &mut dyn OffCpu,
+    target: &Target,
+    attachment: &Attachment,
+    pids: &[u32],
+) -> Result<(), Error> {
+    let followed = match (target, attachment) {
+        (Target::Machine, _) => off_cpu.follow_all(),
+        (Target::Cgroup(_), Attachment::Cgroup(cgroup)) => {
+            assist::follow_all(&cgroup.pids(), |pid| off_cpu.follow(pid))
+        }
+        _ => assist::follow_all(pids, |pid| off_cpu.follow(pid)),
+    };
+    followed.map_err(Error::system("following processes"))
+}
+
+/// Declares what is sampled.
+fn add_event(ingest: &mut Ingest, counter: &Counter, is_off_cpu: bool) -> EventId {
+    if !is_off_cpu {
+        return ingest.add_event(counter.name(), counter.unit());
+    }
+    let (blocked, waited) = (ingest.add_event("off-cpu", "ns"), ingest.add_event("run-queue", "ns"));
+    ingest.weigh_by_time_off(blocked, waited);
+    blocked
+}
