@@ -14,7 +14,7 @@ use std::path::Path;
 
 use crate::elf::{Elf, ElfError, FileOffset, UnwindSections};
 use crate::identity::FileKey;
-use crate::open::{OpenError, Place, open};
+use crate::open::{OpenError, Place, open_mapped};
 
 /// Descriptors that are kept open. Beyond that, sections are read at once and the file is closed.
 const MAX_OPEN: usize = 400;
@@ -125,12 +125,12 @@ impl Files {
             let file = &mut self.rows[id.index()];
             if file.content.is_err() && file.attempts < MAX_ATTEMPTS {
                 file.attempts += 1;
-                let opened = open(&key, place);
+                let opened = open_mapped(&key, place);
                 self.rows[id.index()].content = opened.map(|file| self.content(file));
             }
             return id;
         }
-        let opened = open(&key, place);
+        let opened = open_mapped(&key, place);
         let identity = opened.as_ref().ok().and_then(|file| {
             let meta = file.metadata().ok()?;
             Some((meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))

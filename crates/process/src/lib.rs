@@ -29,7 +29,7 @@ pub use identity::{Device, FileKey};
 pub use kept::{Kept, cache_folder};
 pub use maps::{MapLine, parse_maps};
 pub use memory::available_memory;
-pub use open::{OpenError, Place};
+pub use open::{OpenError, Place, open_mapped};
 pub use pid::{comm, executable, mappings, parent, peak_rss, pids, threads};
 pub use space::{AddressSpace, Backing, Mapping};
 pub use thread::{kernel_stack, own_number, state, tracer, user, waits_at};

@@ -70,8 +70,8 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// Opens the file that `key` stands for, as mapped at `place`.
-pub(crate) fn open(key: &FileKey, place: &Place) -> Result<File, OpenError> {
+/// Opens the file that `key` stands for, as mapped at `place`: the very one, or none.
+pub fn open_mapped(key: &FileKey, place: &Place) -> Result<File, OpenError> {
     let path = Path::new(std::ffi::OsStr::from_bytes(&key.path));
     if !path.is_absolute() {
         return Err(OpenError::NotFound);

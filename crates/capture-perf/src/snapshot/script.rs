@@ -1,9 +1,7 @@
 //! The interpreter in a process, if there is one.
 
-use std::fs::File;
-
 use plumb_interpreters::{Interpreter, Mapped, Memory, find as find_in, is_likely};
-use plumb_process::parse_maps;
+use plumb_process::{FileKey, Place, parse_maps};
 
 use crate::sys::trace::read_memory;
 
@@ -25,13 +23,9 @@ pub(super) fn find(pid: u32) -> Option<Box<dyn Interpreter>> {
         if line.path != executable && !is_likely(line.path) {
             return None;
         }
-        // By its mapping, so that it is the right file also if it was replaced or is in another mount namespace.
-        let file = File::open(format!("/proc/{pid}/map_files/{:x}-{:x}", line.start, line.end));
-        let file = file.or_else(|_| {
-            let path = std::str::from_utf8(line.path).unwrap_or_default();
-            let own = line.path == executable;
-            File::open(if own { format!("/proc/{pid}/exe") } else { format!("/proc/{pid}/root{path}") })
-        });
-        find_in(&file.ok()?, Mapped { start: line.start, offset: line.offset }, &ProcessMemory(pid))
+        let key = FileKey { inode: line.inode, ..FileKey::of_path(line.path) };
+        let place = Place::Process { pid, range: line.start..line.end, parent: 0 };
+        let file = plumb_process::open_mapped(&key, &place).ok()?;
+        find_in(&file, Mapped { start: line.start, offset: line.offset }, &ProcessMemory(pid))
     })
 }
