@@ -23,6 +23,7 @@ mod procfs;
 mod recorder;
 mod records;
 mod ring;
+mod script;
 mod setup;
 mod shelf;
 mod snapshot;

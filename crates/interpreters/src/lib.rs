@@ -8,8 +8,13 @@
 //! Invariant: memory of a process is hostile. Whatever it holds, work and what is kept are bounded, and what can't be
 //! read is an error. The process should not run meanwhile; if it does, frames may be missing or wrong.
 //!
+//! A recorder can't stop a process at each sample. It has the kernel read which code a thread runs, by what
+//! [`Interpreter::root`] says, and reads later what that code is called ([`Interpreter::function`]): a [`CodeId`] tells
+//! whether it is still the same.
+//!
 //! Not here: how memory is read, stopping the process, native stacks.
 
+mod function;
 mod image;
 mod merge;
 mod python;
@@ -17,6 +22,7 @@ mod python;
 use std::fmt;
 use std::fs::File;
 
+pub use function::{CodeId, Function};
 pub use merge::{Merged, merge};
 
 /// Memory of a process.
@@ -57,17 +63,36 @@ pub struct ScriptFrame {
     pub is_entry: bool,
 }
 
-/// An interpreter in a process.
+/// An interpreter in a file, wherever that is mapped: `bias` is what to add (wrapping) to addresses that the file states.
 pub trait Interpreter: fmt::Debug + Send {
     /// What it is, with its version.
     fn name(&self) -> String;
+
+    /// The language of its programs, in small letters.
+    fn language(&self) -> &'static str;
 
     /// The native function that is the interpreter's loop.
     fn native_loop(&self) -> &'static str;
 
     /// The frames of a thread of the process, innermost first; empty if the interpreter doesn't know the thread.
     /// `thread` is the kernel's number of it in its own pid namespace.
-    fn frames(&self, memory: &dyn Memory, thread: u32) -> Result<Vec<ScriptFrame>, Unreadable>;
+    fn frames(&self, memory: &dyn Memory, bias: u64, thread: u32) -> Result<Vec<ScriptFrame>, Unreadable>;
+
+    /// Where the frames of running threads are to be looked for, without stopping them.
+    fn root(&self) -> Root;
+
+    /// The function that has this code, unless there is other code now where that was.
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable>;
+}
+
+/// Where an interpreter keeps what leads to its frames, and how they are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// As CPython 3.11 does.
+    Python311 {
+        /// Stated address of `_PyRuntime`.
+        runtime: u64,
+    },
 }
 
 /// A part of a file in the memory of a process.
@@ -86,8 +111,13 @@ pub fn is_likely(path: &[u8]) -> bool {
     name.starts_with(b"python") || name.starts_with(b"libpython")
 }
 
-/// The interpreter in a mapped file, if there is one that is known.
-pub fn find(file: &File, mapped: Mapped, memory: &dyn Memory) -> Option<Box<dyn Interpreter>> {
-    let image = image::Image::read(file, mapped, python::SYMBOLS)?;
-    python::find(&image, memory)
+/// The interpreter in a file, if there is one that is known. Where one is found is said by symbols that libraries may use;
+/// `all_symbols`: also by others, of which there may be many.
+pub fn find(file: &File, all_symbols: bool) -> Option<Box<dyn Interpreter>> {
+    python::find(&image::Image::read(file, python::SYMBOLS, all_symbols)?)
+}
+
+/// What to add (wrapping) to addresses that a file states to get those in a process that has this part of it mapped.
+pub fn bias(file: &File, mapped: Mapped) -> Option<u64> {
+    image::bias(file, mapped)
 }

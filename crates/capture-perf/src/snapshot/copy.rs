@@ -7,7 +7,8 @@ use plumb_process::parse_maps;
 use plumb_unwind::{Avma, Memory, ReadError, Registers};
 
 use super::refusal::{NoStack, Refusal};
-use super::script;
+use super::script::{self, Placed};
+use crate::script::ProcessMemory;
 use crate::sys::trace::{Held, Traced, read_memory};
 
 /// The most that is copied at the stack pointer. What is beyond is fetched for the few stacks that are deeper.
@@ -116,7 +117,7 @@ fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
     let maps = plumb_process::mappings(pid).unwrap_or_default();
     let copies: Vec<_> = threads.iter().map(|thread| thread.copy(pid, &maps, wanted)).collect();
     for thread in &mut threads {
-        thread.read_script(pid, interpreter.as_deref());
+        thread.read_script(pid, interpreter.as_ref());
     }
     threads.iter_mut().for_each(|thread| drop(thread.traced.take()));
     let held = start.elapsed();
@@ -127,7 +128,7 @@ fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
     Ok(CopiedProcess {
         threads: threads.map(|(thread, stack)| thread.finish(stack)).collect(),
         maps,
-        interpreter,
+        interpreter: interpreter.map(|(interpreter, _)| interpreter),
         held,
     })
 }
@@ -223,11 +224,11 @@ impl Thread {
     }
 
     /// Reads the frames of the interpreted program of a stopped thread.
-    fn read_script(&mut self, pid: u32, interpreter: Option<&dyn Interpreter>) {
+    fn read_script(&mut self, pid: u32, interpreter: Option<&Placed>) {
         let is_stopped = self.traced.as_ref().is_some_and(Traced::is_stopped);
-        if let Some(interpreter) = interpreter.filter(|_| is_stopped) {
+        if let Some((interpreter, bias)) = interpreter.filter(|_| is_stopped) {
             let number = plumb_process::own_number(pid, self.tid).unwrap_or(self.tid);
-            self.script = interpreter.frames(&script::ProcessMemory(pid), number);
+            self.script = interpreter.frames(&ProcessMemory(pid), *bias, number);
         }
     }
 

@@ -94,6 +94,24 @@ pub(super) struct Object {
 pub(super) const FRAME: usize = 72;
 /// Bytes of a code object that are read.
 pub(super) const CODE: usize = 184;
+/// The bytes of a code object by which it is told from others.
+const IDENTITY: std::ops::Range<usize> = 16..144;
+/// Of these, `co_warmup` and `_co_linearray_entry_size` change.
+const CHANGING: std::ops::Range<usize> = 52..56;
+
+/// A hash of what does not change in a code object: its sizes, flags and numbers, and where all that it refers to is. The
+/// kernel's programs do the same (crates/capture-bpf/bpf/python.h).
+pub(super) fn identity(code: &[u8; CODE]) -> u32 {
+    let mut fixed = *code;
+    fixed[CHANGING].fill(0);
+    let words = fixed[IDENTITY].as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+    let hash = words.fold(0_u64, |hash, word| {
+        let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hash ^ hash >> 29
+    });
+    (hash >> 32) as u32
+}
+
 /// `FRAME_OWNED_BY_GENERATOR`
 pub(super) const OWNED_BY_GENERATOR: u8 = 1;
 
@@ -141,7 +159,10 @@ mod tests {
             O(PyCodeObject, co_linetable); O(PyCodeObject, _co_firsttraceable); O(PyCodeObject, co_code_adaptive);
             O(PyBytesObject, ob_base.ob_size); O(PyBytesObject, ob_sval);
             O(PyASCIIObject, length); O(PyASCIIObject, state);
-            printf("%zu %zu %d\n", sizeof(PyASCIIObject), sizeof(PyCompactUnicodeObject), FRAME_OWNED_BY_GENERATOR);
+            printf("%zu %zu %d ", sizeof(PyASCIIObject), sizeof(PyCompactUnicodeObject), FRAME_OWNED_BY_GENERATOR);
+            O(PyVarObject, ob_size); O(PyCodeObject, co_warmup);
+            printf("%zu ", offsetof(PyCodeObject, _co_linearray_entry_size) + sizeof(short));
+            O(PyCodeObject, co_weakreflist);
         }
     "#;
 
@@ -186,6 +207,10 @@ mod tests {
             object.ascii,
             object.wide,
             OWNED_BY_GENERATOR.into(),
+            IDENTITY.start as u64,
+            CHANGING.start as u64,
+            CHANGING.end as u64,
+            IDENTITY.end as u64,
         ];
         let said: Vec<u64> = said.split_whitespace().map(|number| number.parse().unwrap()).collect();
         assert_eq!(said, ours);

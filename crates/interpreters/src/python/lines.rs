@@ -4,7 +4,7 @@
 
 /// The line of the instruction at a byte offset, given the line that the table counts from. `None` if it has none or the
 /// table is damaged.
-pub(super) fn at(table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
+pub(crate) fn at(table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
     let mut rest = table.iter().copied();
     let mut line = i64::from(first_line);
     let mut end = 0;

@@ -8,9 +8,11 @@ mod lines;
 mod objects;
 
 use crate::image::Image;
-use crate::{Interpreter, Memory, ScriptFrame, Unreadable};
+use crate::{CodeId, Function, Interpreter, Memory, Root, ScriptFrame, Unreadable};
 use layout::Layout;
 use objects::Codes;
+
+pub(crate) use lines::at as line_at;
 
 /// What is looked for in files.
 pub(crate) const SYMBOLS: &[&str] = &[RUNTIME, VERSION, LOOP];
@@ -23,10 +25,10 @@ const MAX_THREADS: usize = 1 << 16;
 /// The most frames of a thread. Python's own limit is 1,000 unless a program raises it.
 const MAX_FRAMES: usize = 1 << 16;
 
-/// CPython in a process.
+/// CPython in a file.
 #[derive(Debug)]
 struct Python {
-    /// Address of `_PyRuntime`.
+    /// Stated address of `_PyRuntime`.
     runtime: u64,
     /// `PY_VERSION_HEX` (Include/patchlevel.h): major, minor and micro version in the upper three bytes.
     version: u32,
@@ -34,10 +36,8 @@ struct Python {
 }
 
 /// CPython in a file, if it is of a version that is known.
-pub(crate) fn find(image: &Image, memory: &dyn Memory) -> Option<Box<dyn Interpreter>> {
-    let (runtime, version) = (image.address(RUNTIME)?, image.address(VERSION)?);
-    let mut bytes = [0; 4];
-    let version = memory.read(version, &mut bytes).then(|| u32::from_le_bytes(bytes))?;
+pub(crate) fn find(image: &Image) -> Option<Box<dyn Interpreter>> {
+    let (runtime, version) = (image.address(RUNTIME)?, image.number(VERSION)?);
     let layout = layout::of(version)?;
     Some(Box::new(Python { runtime, version, layout }))
 }
@@ -48,12 +48,17 @@ impl Interpreter for Python {
         format!("CPython {major}.{minor}.{micro}")
     }
 
+    fn language(&self) -> &'static str {
+        "python"
+    }
+
     fn native_loop(&self) -> &'static str {
         LOOP
     }
 
-    fn frames(&self, memory: &dyn Memory, thread: u32) -> Result<Vec<ScriptFrame>, Unreadable> {
-        let Some(thread) = self.thread(memory, thread)? else { return Ok(Vec::new()) };
+    fn frames(&self, memory: &dyn Memory, bias: u64, thread: u32) -> Result<Vec<ScriptFrame>, Unreadable> {
+        let runtime = self.runtime.wrapping_add(bias);
+        let Some(thread) = self.thread(memory, runtime, thread)? else { return Ok(Vec::new()) };
         let running = memory.word(thread.wrapping_add(self.layout.thread.cframe))?;
         if running == 0 {
             return Ok(Vec::new());
@@ -70,13 +75,21 @@ impl Interpreter for Python {
         }
         Err(Unreadable(at))
     }
+
+    fn root(&self) -> Root {
+        Root::Python311 { runtime: self.runtime }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        objects::function(memory, self.layout, code)
+    }
 }
 
 impl Python {
     /// Where the state of a thread is.
-    fn thread(&self, memory: &dyn Memory, number: u32) -> Result<Option<u64>, Unreadable> {
+    fn thread(&self, memory: &dyn Memory, runtime: u64, number: u32) -> Result<Option<u64>, Unreadable> {
         let mut looked_at = 0;
-        let mut interpreter = memory.word(self.runtime.wrapping_add(self.layout.runtime.interpreters))?;
+        let mut interpreter = memory.word(runtime.wrapping_add(self.layout.runtime.interpreters))?;
         while interpreter != 0 {
             let mut thread = memory.word(interpreter.wrapping_add(self.layout.interpreter.threads))?;
             while thread != 0 {
@@ -112,16 +125,15 @@ impl Python {
         };
         let byte = |offset: usize| bytes.get(offset).copied().unwrap_or(0);
         let (code, caller, instruction) = (word(layout.code), word(layout.caller), word(layout.instruction));
-        let code = codes.get(memory, self.layout, code)?;
+        let function = codes.get(memory, self.layout, code)?;
         // As `_PyFrame_IsIncomplete`: what is only being set up is in no traceback. A generator has begun.
-        let first = code.first_instruction.saturating_add(2 * u64::from(code.first_traceable));
-        if byte(layout.owner) != layout::OWNED_BY_GENERATOR && instruction < first {
+        let offset = instruction.saturating_sub(code);
+        if byte(layout.owner) != layout::OWNED_BY_GENERATOR && !function.has_begun(offset) {
             return Ok((None, caller));
         }
-        let offset = instruction.saturating_sub(code.first_instruction);
-        let line = lines::at(&code.lines, code.first_line, offset).unwrap_or(0);
+        let Function { name, file, .. } = function.clone();
+        let line = function.line(offset);
         let is_entry = byte(layout.is_entry) != 0;
-        let frame = ScriptFrame { function: code.name.clone(), file: code.file.clone(), line, is_entry };
-        Ok((Some(frame), caller))
+        Ok((Some(ScriptFrame { function: name, file, line, is_entry }), caller))
     }
 }

@@ -4,41 +4,33 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::layout::{self, Layout};
-use crate::{Memory, Unreadable};
+use crate::{CodeId, Function, Memory, Unreadable};
 
 /// The longest name that is read whole, in characters.
 const MAX_TEXT: usize = 4096;
 /// The most bytes of tables of lines.
 const MAX_LINES: usize = 1 << 26;
 
-/// What matters of a code object.
-pub(super) struct Code {
-    pub(super) name: String,
-    pub(super) file: String,
-    pub(super) first_line: u32,
-    /// The table of lines (`lines`).
-    pub(super) lines: Vec<u8>,
-    /// Address of the first instruction.
-    pub(super) first_instruction: u64,
-    /// The first instruction of which a debugger hears.
-    pub(super) first_traceable: u32,
-}
-
 /// Code objects by address, each read once.
 #[derive(Default)]
 pub(super) struct Codes {
-    codes: HashMap<u64, Code>,
+    codes: HashMap<u64, Function>,
     /// Bytes of their tables.
     size: usize,
 }
 
 impl Codes {
     /// The code object at an address.
-    pub(super) fn get(&mut self, memory: &dyn Memory, layout: &Layout, at: u64) -> Result<&Code, Unreadable> {
+    pub(super) fn get(
+        &mut self,
+        memory: &dyn Memory,
+        layout: &Layout,
+        at: u64,
+    ) -> Result<&Function, Unreadable> {
         match self.codes.entry(at) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(place) => {
-                let code = code(memory, layout, at, MAX_LINES - self.size)?;
+                let code = code(memory, layout, at, None, MAX_LINES - self.size)?;
                 self.size += code.lines.len();
                 Ok(place.insert(code))
             }
@@ -46,21 +38,40 @@ impl Codes {
     }
 }
 
-/// Reads a code object whose table has so many bytes at most.
-fn code(memory: &dyn Memory, layout: &Layout, at: u64, most: usize) -> Result<Code, Unreadable> {
+/// Reads a code object by itself.
+pub(super) fn function(memory: &dyn Memory, layout: &Layout, id: CodeId) -> Result<Function, Unreadable> {
+    code(memory, layout, id.at, Some(id.identity), MAX_LINES)
+}
+
+/// Reads a code object whose table has so many bytes at most, if it is the one that is meant.
+fn code(
+    memory: &dyn Memory,
+    layout: &Layout,
+    at: u64,
+    identity: Option<u32>,
+    most: usize,
+) -> Result<Function, Unreadable> {
     let mut bytes = [0; layout::CODE];
-    if !memory.read(at, &mut bytes) {
+    let is_it =
+        |bytes: &[u8; layout::CODE]| identity.is_none_or(|identity| identity == layout::identity(bytes));
+    if !memory.read(at, &mut bytes) || !is_it(&bytes) {
         return Err(Unreadable(at));
     }
     let offsets = &layout.code;
-    Ok(Code {
+    let instructions = offsets.instructions as u64;
+    let function = Function {
         name: text(memory, layout, word(&bytes, offsets.name))?,
         file: text(memory, layout, word(&bytes, offsets.file))?,
         first_line: word(&bytes, offsets.first_line) as u32,
         lines: table(memory, layout, word(&bytes, offsets.lines), most)?,
-        first_instruction: at.wrapping_add(offsets.instructions as u64),
-        first_traceable: word(&bytes, offsets.first_traceable) as u32,
-    })
+        instructions,
+        first_traceable: instructions + 2 * u64::from(word(&bytes, offsets.first_traceable) as u32),
+    };
+    // It may have gone while it was read.
+    if identity.is_some() && !(memory.read(at, &mut bytes) && is_it(&bytes)) {
+        return Err(Unreadable(at));
+    }
+    Ok(function)
 }
 
 fn word(bytes: &[u8], offset: usize) -> u64 {

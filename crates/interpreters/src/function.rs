@@ -1,0 +1,40 @@
+//! Functions of interpreted programs, as their code says.
+
+/// Code of a function that a thread was seen at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CodeId {
+    /// Where it was.
+    pub at: u64,
+    /// A hash of what does not change in code as long as it is there: memory is used again, and other code has another one.
+    pub identity: u32,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name, with the classes and functions that it is in.
+    pub name: String,
+    /// The file as the interpreter names it.
+    pub file: String,
+    /// The line that it begins in.
+    pub first_line: u32,
+    /// Which line an instruction is of, in the interpreter's own form.
+    pub(crate) lines: Vec<u8>,
+    /// Where its instructions begin, in bytes from where its code is.
+    pub(crate) instructions: u64,
+    /// Before this one it only sets itself up.
+    pub(crate) first_traceable: u64,
+}
+
+impl Function {
+    /// The line of the instruction so many bytes from where the code is; 0 if it has none.
+    pub fn line(&self, at: u64) -> u32 {
+        let offset = at.saturating_sub(self.instructions);
+        crate::python::line_at(&self.lines, self.first_line, offset).unwrap_or(0)
+    }
+
+    /// Whether it has begun when it is at this instruction: before, it is in no traceback.
+    pub fn has_begun(&self, at: u64) -> bool {
+        at >= self.first_traceable
+    }
+}
