@@ -44,6 +44,8 @@ pub struct Filter {
     pub hide: Vec<Pattern>,
     /// Leaves inlined calls out of stacks.
     pub no_inline: bool,
+    /// Shows an interpreter's loop instead of the functions of the program that it ran.
+    pub native: bool,
 }
 
 /// Where the processor was when a sample was taken.

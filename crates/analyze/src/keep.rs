@@ -2,7 +2,7 @@
 
 use plumb_profile::{Id, Profile, Samples, StackId, Stacks};
 
-use crate::view::View;
+use crate::view::{View, shown_caller};
 
 impl View<'_> {
     /// The profile with the kept samples only, and without the frames that the view does not show. Ids of threads,
@@ -22,7 +22,8 @@ impl View<'_> {
         let mut stacks = Stacks::default();
         let mut renumbered: Vec<Option<StackId>> = Vec::with_capacity(source.stacks.len());
         for (_, node) in source.stacks.iter() {
-            let caller = node.caller.and_then(|caller| renumbered[caller.index()]);
+            let caller = shown_caller(source, *node, self.is_native());
+            let caller = caller.and_then(|caller| renumbered[caller.index()]);
             let visible = !shown[node.frame.index()].is_empty();
             renumbered.push(if visible { Some(stacks.add(caller, node.frame)) } else { caller });
         }

@@ -4,7 +4,7 @@
 //! Patterns are matched once per distinct frame and their results handed down the tree of stacks, so the work for a
 //! sample is a look-up. Every kept sample has at least one visible frame.
 
-use plumb_profile::{Id, Profile, Sample, StackId, ThreadId};
+use plumb_profile::{Id, Profile, Sample, StackId, StackNode, ThreadId};
 
 use crate::cost::Cost;
 use crate::filter::{Filter, Mode, start_ns};
@@ -55,6 +55,7 @@ pub struct View<'p> {
     recorded: Cost,
     part: Cost,
     relative: bool,
+    native: bool,
 }
 
 impl<'p> View<'p> {
@@ -62,7 +63,7 @@ impl<'p> View<'p> {
     pub fn new(profile: &'p Profile, filter: &Filter) -> Self {
         let mut expander = Expander::new(profile);
         let visible = Visible::new(profile, filter, &mut expander);
-        let mut stacks = StackTree::new(profile, &visible, &mut expander);
+        let mut stacks = StackTree::new(profile, filter, &visible, &mut expander);
         let mut view = View {
             profile,
             symbols: 0,
@@ -70,6 +71,7 @@ impl<'p> View<'p> {
             recorded: Cost::default(),
             part: Cost::default(),
             relative: false,
+            native: filter.native,
             nodes: std::mem::take(&mut stacks.nodes),
             frames: visible.frames,
         };
@@ -115,6 +117,11 @@ impl<'p> View<'p> {
     /// The profile behind.
     pub fn profile(&self) -> &'p Profile {
         self.profile
+    }
+
+    /// Whether interpreters' loops are shown, and not what they ran.
+    pub(crate) fn is_native(&self) -> bool {
+        self.native
     }
 
     /// What percentages refer to.
@@ -230,7 +237,9 @@ impl<'p> Visible<'p> {
         let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|pattern| pattern.matches(name));
         for (id, _) in profile.frames.iter() {
             let start = frames.len();
-            expander.expand(id, filter.no_inline, &mut frames);
+            if !(filter.native && profile.is_script(id)) {
+                expander.expand(id, filter.no_inline, &mut frames);
+            }
             let mut marks = 0;
             for frame in &frames[start..] {
                 let mut set = |mark, holds: bool| marks |= if holds { mark } else { 0 };
@@ -263,15 +272,25 @@ struct StackTree<'p> {
     all_hidden: NodeId,
 }
 
+/// The caller of a node: functions of an interpreted program stand for the interpreter's loop, unless native frames are wanted.
+pub(crate) fn shown_caller(profile: &Profile, node: StackNode, native: bool) -> Option<StackId> {
+    let caller = profile.stacks.node(node.caller?);
+    if !native && profile.is_script(node.frame) && !profile.is_script(caller.frame) {
+        return caller.caller;
+    }
+    node.caller
+}
+
 impl<'p> StackTree<'p> {
-    fn new(profile: &Profile, visible: &Visible<'p>, expander: &mut Expander<'p>) -> Self {
+    fn new(profile: &Profile, filter: &Filter, visible: &Visible<'p>, expander: &mut Expander<'p>) -> Self {
         let extra = vec![expander.marker("[no stack recorded]"), expander.marker("[hidden]")];
         let mut nodes: Vec<ViewNode> = (0..extra.len())
             .map(|i| ViewNode { caller: None, frame: FrameIndex((visible.frames.len() + i) as u32) })
             .collect();
         let mut stacks: Vec<(Option<NodeId>, u8)> = Vec::with_capacity(profile.stacks.len());
         for (_, node) in profile.stacks.iter() {
-            let (mut inner, mut marks) = node.caller.map_or((None, 0), |caller| stacks[caller.index()]);
+            let caller = shown_caller(profile, *node, filter.native);
+            let (mut inner, mut marks) = caller.map_or((None, 0), |caller| stacks[caller.index()]);
             let (start, end, own) = visible.ranges[node.frame.index()];
             marks |= own;
             for frame in (start..end).rev() {

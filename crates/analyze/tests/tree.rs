@@ -161,3 +161,30 @@ fn deep_recursion_needs_no_deep_call_stack() {
     }
     assert_eq!(Tree::callees(&view, &called("f"), at(0.0)).nodes.len(), 100_000);
 }
+
+#[test]
+fn functions_of_a_program_stand_for_the_loop_that_ran_them_or_it_for_them() {
+    let mut made = Made::new();
+    // Two rounds of the loop, the inner one with two functions; and one that nothing is known of.
+    let stack = "_start@py3;loop@py3;main@py;sorted@py3;loop@py3;helper@py;key@py;sqrt@libm";
+    made.sample("py", stack, 3).sample("py", "_start@py3;loop@py3", 1);
+    let check = |native, expected: [&str; 2]| {
+        let filter = Filter { native, ..Filter::default() };
+        let view = View::new(&made.profile, &filter);
+        let names = |node| view.stack(node).map(|frame| frame.name.to_string()).collect::<Vec<_>>().join(" ");
+        let stacks: Vec<_> = view.samples().map(|sample| names(sample.node)).collect();
+        assert_eq!(stacks, expected);
+        let kept = view.to_profile();
+        let names = |stack| {
+            let lines = kept.frames_of(stack).flat_map(|frame| kept.symbols.of(frame));
+            lines.map(|line| kept.strings.get(kept.symbols.functions[line.function].name)).collect::<Vec<_>>()
+        };
+        let stacks: Vec<_> = kept.samples.iter().map(|sample| names(sample.stack).join(" ")).collect();
+        assert_eq!(stacks, expected);
+    };
+    check(false, ["sqrt key helper sorted main _start", "loop _start"]);
+    check(true, ["sqrt loop sorted loop _start", "loop _start"]);
+    // What is not shown is not found either.
+    let filter = Filter { symbols: vec![called("loop")], ..Filter::default() };
+    assert_eq!(View::new(&made.profile, &filter).part().weight, 1);
+}

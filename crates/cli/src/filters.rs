@@ -56,6 +56,9 @@ pub struct FilterArgs {
     /// Leave out inlined calls
     #[arg(long)]
     pub no_inline: bool,
+    /// Show the interpreter's loop, not the functions of the program that it ran (Python)
+    #[arg(long)]
+    pub native: bool,
 }
 
 impl FilterArgs {
@@ -81,6 +84,7 @@ impl FilterArgs {
             ignore: patterns(&self.ignore, Pattern::regex)?,
             hide: patterns(&self.hide, Pattern::regex)?,
             no_inline: self.no_inline,
+            native: self.native,
         })
     }
 

@@ -59,14 +59,14 @@ fn a_newer_format_is_refused_and_says_what_to_do() {
     let bytes = written(&profile(1, 3));
     let newer = edit_meta(&bytes, "\"major\": 1", "\"major\": 9");
     let error = read(&newer).unwrap_err();
-    assert!(matches!(error, ReadError::Newer { found: (9, 2), .. }));
+    assert!(matches!(error, ReadError::Newer { found: (9, 3), .. }));
     assert!(error.to_string().contains("please update plumb"), "{error}");
 }
 
 #[test]
 fn a_newer_minor_version_and_unknown_facts_are_read() {
     let original = profile(1, 3);
-    let newer = edit_meta(&written(&original), "\"minor\": 2", "\"minor\": 7, \"patch\": 3");
+    let newer = edit_meta(&written(&original), "\"minor\": 3", "\"minor\": 7, \"patch\": 3");
     assert_equal(&original, &read(&newer).unwrap());
 }
 

@@ -33,6 +33,9 @@ pub enum DsoKind {
     Kernel,
     /// A loaded kernel module.
     KernelModule,
+    /// Functions of interpreted programs of one language, in any process: its path is the language's name in brackets. In
+    /// stacks they come just further in than the frame of the interpreter's loop that ran them.
+    Script,
     /// Executable memory that belongs to no file, of the process with this pid: what a JIT compiler writes. Its
     /// symbols, if any, are in `/tmp/perf-PID.map`.
     Anonymous {
@@ -57,6 +60,8 @@ pub enum AddressSpace {
     FileOffset,
     /// Actual virtual address at run time: kernel and anonymous memory.
     Avma,
+    /// A function's number in this profile times 2^32, and a line of its source file: functions of interpreted programs.
+    Line,
 }
 
 /// A GNU build id (`.note.gnu.build-id`), most often 20 bytes.

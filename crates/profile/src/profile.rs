@@ -1,6 +1,6 @@
 //! The profile as a whole: its tables side by side.
 
-use crate::dso::{Dso, DsoId};
+use crate::dso::{Dso, DsoId, DsoKind};
 use crate::event::{Event, EventId};
 use crate::frame::{Frame, FrameId};
 use crate::life::{Life, LifeId};
@@ -52,6 +52,11 @@ impl Profile {
     /// The frames of a stack from the innermost (leaf) to the outermost (root).
     pub fn frames_of(&self, stack: Option<StackId>) -> impl Iterator<Item = FrameId> {
         self.stacks.walk(stack).map(|node| node.frame)
+    }
+
+    /// Whether a frame is of an interpreted program.
+    pub fn is_script(&self, frame: FrameId) -> bool {
+        self.frames[frame].dso.is_some_and(|dso| self.dsos[dso].kind == DsoKind::Script)
     }
 
     /// Whether the stack reaches its root, that is, has no marker saying that frames are missing.

@@ -208,7 +208,7 @@ fn stated(job: &Job, image: &Image) -> Vec<(FrameId, u64)> {
         let address = match job.addresses {
             AddressSpace::Svma => address,
             AddressSpace::FileOffset => image.address_of_offset(address)?,
-            AddressSpace::Avma => return None,
+            AddressSpace::Avma | AddressSpace::Line => return None,
         };
         Some((frame, address))
     });

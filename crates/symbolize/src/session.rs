@@ -250,7 +250,7 @@ fn must_wait(job: &Job) -> bool {
     match job.kind {
         DsoKind::Anonymous { .. } => true,
         DsoKind::File => job.build_id.is_none(),
-        DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule => false,
+        DsoKind::Script | DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule => false,
     }
 }
 

@@ -45,7 +45,8 @@ impl Sources {
             DsoKind::Kernel | DsoKind::KernelModule => {
                 self.kernel.solve(job, &self.options, &self.meta, answer)
             }
-            DsoKind::File | DsoKind::Vdso => {}
+            // The recorder has named those of scripts.
+            DsoKind::File | DsoKind::Script | DsoKind::Vdso => {}
         }
     }
 }

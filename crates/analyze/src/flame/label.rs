@@ -155,6 +155,7 @@ fn kind_of(profile: &Profile, frame: &ViewFrame<'_>, programs: &HashSet<&str>) -
                     BoxKind::Library
                 }
             }
+            Some(DsoKind::Script) => BoxKind::Program,
             Some(DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule) => BoxKind::Library,
             Some(DsoKind::Anonymous { .. }) | None => BoxKind::Jit,
         },

@@ -2,7 +2,8 @@
 //!
 //! A stack is its frames from the outermost to the innermost with `;` between them. A frame is `function@file`, with
 //! `outer+inlined+deeper@file` for inlined calls, `name:12@file` for line 12 of `name.c`, `vfs_read@k` for the
-//! kernel, `0x1234@file` without a symbol and `!` for a marker of a stack deeper than its copy.
+//! kernel, `main@py` for a function of a Python program, `0x1234@file` without a symbol and `!` for a marker of a stack deeper
+//! than its copy.
 
 #![allow(clippy::unwrap_used, reason = "a bad stack text is a bad test")]
 
@@ -71,12 +72,24 @@ impl Made {
         }
         let (names, file) = text.split_once('@').unwrap();
         let kernel = file == "k";
-        let path = if kernel { "[kernel.kallsyms]".to_owned() } else { format!("/opt/{file}") };
+        let path = match file {
+            "k" => "[kernel.kallsyms]".to_owned(),
+            "py" => "[python]".to_owned(),
+            file => format!("/opt/{file}"),
+        };
         let dso = self.profile.dsos.add(Dso {
             path: self.profile.strings.add(&path),
             build_id: None,
-            kind: if kernel { DsoKind::Kernel } else { DsoKind::File },
-            addresses: if kernel { AddressSpace::Avma } else { AddressSpace::Svma },
+            kind: match file {
+                "k" => DsoKind::Kernel,
+                "py" => DsoKind::Script,
+                _ => DsoKind::File,
+            },
+            addresses: match file {
+                "k" => AddressSpace::Avma,
+                "py" => AddressSpace::Line,
+                _ => AddressSpace::Svma,
+            },
         });
         let plain = names.strip_prefix("0x").map(|hex| u64::from_str_radix(hex, 16).unwrap());
         let text_id = self.profile.strings.add(text);

@@ -9,7 +9,7 @@
 //! |-----------|---------|
 //! | strings   | text |
 //! | events    | name¹, unit¹ |
-//! | dsos      | path¹, build_id (bytes), kind (`file` `vdso` `kernel` `kernel-module` `anonymous`), pid (of anonymous memory), addresses (`svma` `file-offset` `avma`) |
+//! | dsos      | path¹, build_id (bytes), kind (`file` `vdso` `kernel` `kernel-module` `anonymous`), pid (of anonymous memory), addresses (`svma` `file-offset` `avma`), is_script³ |
 //! | processes | pid, ppid, exe¹ |
 //! | threads   | process, tid, comm¹ |
 //! | lives²    | pid, parent (row of lives, always an earlier one), exe¹, comm¹, begin (`running` `fork` `exec`), end (`running` `exec` `exit`), start_us, end_us (null after `exec`: the start of the next life with that pid), cpu_us, peak_rss_bytes, process |
@@ -21,6 +21,10 @@
 //! | samples   | time_ns, thread, cpu, event, stack, weight |
 //!
 //! ¹ a row of strings. ² since version 1.1; times are in whole microseconds on the clock of the samples, rounded down.
+//!
+//! ³ since version 1.3. `is_script`: functions of interpreted programs; `kind` is `file` and `addresses` is `file-offset`, which
+//! older readers know, but the path is a language in brackets, and an address is the function's number times 2³² and a
+//! line. Frames of such a DSO are called by the interpreter's loop that ran them: one shows either them or it.
 //!
 //! Since version 1.2 a function's `name` may be the row of its `linkage_name` though that is mangled: demangling is
 //! the reader's, who may have all day, and not the recorder's. Older readers show such a name mangled.
@@ -41,4 +45,4 @@ pub use read::{ReadError, read};
 pub use write::{WriteError, write};
 
 /// Version of the format that is written: major, minor.
-const VERSION: (u32, u32) = (1, 2);
+const VERSION: (u32, u32) = (1, 3);

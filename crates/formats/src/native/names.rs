@@ -4,7 +4,8 @@ use plumb_profile::{AddressSpace, Cut, DsoKind, Found, FrameKind};
 
 pub(super) fn of_dso_kind(kind: DsoKind) -> &'static str {
     match kind {
-        DsoKind::File => "file",
+        // Another column tells them apart.
+        DsoKind::File | DsoKind::Script => "file",
         DsoKind::Vdso => "vdso",
         DsoKind::Kernel => "kernel",
         DsoKind::KernelModule => "kernel-module",
@@ -27,7 +28,8 @@ pub(super) fn dso_kind(name: &str, pid: Option<u32>) -> Option<DsoKind> {
 pub(super) fn of_address_space(space: AddressSpace) -> &'static str {
     match space {
         AddressSpace::Svma => "svma",
-        AddressSpace::FileOffset => "file-offset",
+        // Those of scripts.
+        AddressSpace::FileOffset | AddressSpace::Line => "file-offset",
         AddressSpace::Avma => "avma",
     }
 }

@@ -124,7 +124,7 @@ fn dsos(profile: &Profile) -> TableWriter {
     let dsos = profile.dsos.rows();
     let pid = |kind| match kind {
         DsoKind::Anonymous { pid } => Some(pid),
-        DsoKind::File | DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule => None,
+        DsoKind::File | DsoKind::Script | DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule => None,
     };
     TableWriter::default()
         .u32s("path", Delta, dsos.iter().map(|dso| row(dso.path)))
@@ -132,6 +132,7 @@ fn dsos(profile: &Profile) -> TableWriter {
         .texts("kind", Dictionary, dsos.iter().map(|dso| names::of_dso_kind(dso.kind)))
         .optional_u32s("pid", Plain, dsos.iter().map(|dso| pid(dso.kind)))
         .texts("addresses", Dictionary, dsos.iter().map(|dso| names::of_address_space(dso.addresses)))
+        .bools("is_script", dsos.iter().map(|dso| dso.kind == DsoKind::Script))
 }
 
 fn processes(profile: &Profile) -> TableWriter {

@@ -153,6 +153,7 @@ fn symbols(profile: &mut Profile, dice: &mut Dice, size: usize) {
 fn dso(profile: &mut Profile, dice: &mut Dice, row: usize) -> Dso {
     let kinds = [
         DsoKind::File,
+        DsoKind::Script,
         DsoKind::Vdso,
         DsoKind::Kernel,
         DsoKind::KernelModule,
@@ -164,7 +165,10 @@ fn dso(profile: &mut Profile, dice: &mut Dice, row: usize) -> Dso {
         path: string(profile, dice),
         build_id: BuildId::new(&bytes),
         kind: kinds[row % kinds.len()],
-        addresses: spaces[row % spaces.len()],
+        addresses: match kinds[row % kinds.len()] {
+            DsoKind::Script => AddressSpace::Line,
+            _ => spaces[row % spaces.len()],
+        },
     }
 }
 

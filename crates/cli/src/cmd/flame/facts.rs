@@ -121,6 +121,7 @@ fn typed(args: &Args) -> String {
         ("--user", filters.user),
         ("--no-idle", filters.no_idle),
         ("--no-inline", filters.no_inline),
+        ("--native", filters.native),
     ] {
         if set {
             parts.push(name.to_owned());

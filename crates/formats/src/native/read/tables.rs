@@ -1,8 +1,8 @@
 //! One function a table: columns in, rows of the model out, every id checked against the table it points into.
 
 use plumb_profile::{
-    Address, BuildId, Dso, Event, Frame, Function, Id, Line, Mapping, Process, Profile, Sample, StringId,
-    Thread,
+    Address, AddressSpace, BuildId, Dso, DsoKind, Event, Frame, Function, Id, Line, Mapping, Process,
+    Profile, Sample, StringId, Thread,
 };
 
 use super::error::ReadError;
@@ -82,6 +82,7 @@ pub(super) fn dsos(table: &TableReader<'_>, profile: &mut Profile) -> Result<(),
     let kinds = table.texts("kind")?;
     let pids = table.optional_u32s("pid")?;
     let spaces = table.texts("addresses")?;
+    let is_script = table.bools_if_there("is_script")?;
     for (row, path) in paths.into_iter().enumerate() {
         let path = string(table, "path", row, path, profile)?;
         let build_id = match &build_ids[row] {
@@ -91,10 +92,13 @@ pub(super) fn dsos(table: &TableReader<'_>, profile: &mut Profile) -> Result<(),
             ),
             None => None,
         };
-        let kind = names::dso_kind(table.text("kind", row, &kinds[row])?, pids[row])
+        let mut kind = names::dso_kind(table.text("kind", row, &kinds[row])?, pids[row])
             .ok_or_else(|| table.bad("kind", row, "unknown kind"))?;
-        let addresses = names::address_space(table.text("addresses", row, &spaces[row])?)
+        let mut addresses = names::address_space(table.text("addresses", row, &spaces[row])?)
             .ok_or_else(|| table.bad("addresses", row, "unknown address space"))?;
+        if is_script.get(row) == Some(&true) {
+            (kind, addresses) = (DsoKind::Script, AddressSpace::Line);
+        }
         same_row(table, "path", row, profile.dsos.add(Dso { path, build_id, kind, addresses }))?;
     }
     Ok(())

@@ -92,6 +92,13 @@ impl<'a> TableReader<'a> {
         self.all::<BoolType>(column)
     }
 
+    /// The values of a column that older versions of the format have not; empty without it.
+    pub(super) fn bools_if_there(&self, column: &'static str) -> Result<Vec<bool>, ReadError> {
+        let columns = self.file.metadata().file_metadata().schema_descr().columns();
+        let is_there = columns.iter().any(|described| described.path().string() == column);
+        if is_there { self.bools(column) } else { Ok(Vec::new()) }
+    }
+
     pub(super) fn u32s(&self, column: &'static str) -> Result<Vec<u32>, ReadError> {
         Ok(self.all::<Int32Type>(column)?.into_iter().map(i32::cast_unsigned).collect())
     }
