@@ -101,7 +101,9 @@ struct {
 /* A sample being made. */
 struct draft {
     struct Sample sample;
-    u64 frames[MAX_FRAMES + MAX_KERNEL_FRAMES + 1];
+    u64 frames[MAX_FRAMES + MAX_KERNEL_FRAMES + 2 * MAX_SCRIPT_FRAMES + 1];
+    /* The stack pointer in each user frame. */
+    u64 places[MAX_FRAMES];
 };
 
 /* One for each processor: too large for a per-processor map. */
@@ -360,10 +362,17 @@ int on_free(u64 *ctx)
     return 0;
 }
 
+#include "python.h"
+
 struct walking {
     struct walk walk;
     struct Space *space;
     struct draft *draft;
+    /* The file of the last frame. */
+    u32 file;
+    u32 padding;
+    /* An address in a file with an interpreter; 0: there was none. */
+    u64 script;
 };
 
 static long step(u32 index, struct walking *walking)
@@ -372,11 +381,18 @@ static long step(u32 index, struct walking *walking)
     u64 pc = walk->pc;
     u64 frame = walk->is_return ? pc : pc | FRAME_NO_RETURN;
     walking->draft->frames[walk->count & (MAX_FRAMES - 1)] = frame;
+    walking->draft->places[walk->count & (MAX_FRAMES - 1)] = walk->sp;
     walk->count++;
     walk->hash = (walk->hash ^ frame) * 0x9e3779b97f4a7c15ull;
     walk->hash ^= walk->hash >> 29;
     walk->why = WHY_TOO_DEEP;
     int more = walk_step(walk, walking->space);
+    if (walk->file != walking->file) {
+        walking->file = walk->file;
+        struct File *file = env_file(walk->file);
+        if (file && file->python)
+            walking->script = walk->address;
+    }
     /* The compiler knows that it is 0 or 1, the verifier does not. */
     asm volatile("" : "+r"(more));
     return more ? 0 : 1;
@@ -445,6 +461,17 @@ INLINE u32 walk_user(struct bpf_perf_event_data *ctx, struct task_struct *task, 
     return walk->why;
 }
 
+/* Where the state of the interpreter is whose file has an address; 0: there is none. */
+APART u64 runtime_at(struct Space *space, u64 address)
+{
+    int index = mapping_at(space, address);
+    if (!space || index < 0)
+        return 0;
+    struct Mapping *mapping = &space->mappings[index & (MAX_MAPPINGS - 1)];
+    struct File *file = env_file(mapping->file);
+    return file && file->python ? file->python + address - stated(file, address - mapping->start + mapping->offset) : 0;
+}
+
 /* The hash of a stack with some more frames. */
 APART u64 mix(struct draft *draft, u32 first, u32 count, u64 hash)
 {
@@ -497,6 +524,7 @@ int sample(struct bpf_perf_event_data *ctx)
     struct walking walking = { .draft = draft };
     struct Sample *sample = &draft->sample;
     sample->flags = ctx->cs & 3 ? 0 : SAMPLE_IN_KERNEL;
+    sample->script = 0;
     if (flags & (PF_USER_WORKER | PF_IO_WORKER))
         return control->began;
     if (flags & PF_KTHREAD || !task->mm) {
@@ -524,6 +552,9 @@ int sample(struct bpf_perf_event_data *ctx)
             kernel = (u32)bytes >> 3;
         hash = mix(draft, user, kernel, hash);
     }
+    u64 runtime = walking.script ? runtime_at(walking.space, walking.script) : 0;
+    if (runtime)
+        hash = py_frames(draft, runtime, user, user + kernel, hash);
     sample->head.kind = MESSAGE_SAMPLE;
     sample->head.cpu = cpu;
     sample->head.time_ns = bpf_ktime_get_ns();
@@ -536,8 +567,8 @@ int sample(struct bpf_perf_event_data *ctx)
     add(COUNTER_WALKED, 1);
     if (counting && counted(sample))
         return 0;
-    u64 words = user + kernel;
-    if (words > MAX_FRAMES + MAX_KERNEL_FRAMES)
+    u64 words = user + kernel + 2 * sample->script;
+    if (words > MAX_FRAMES + MAX_KERNEL_FRAMES + 2 * MAX_SCRIPT_FRAMES)
         return 1;
     u64 wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_bytes / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
     if (bpf_ringbuf_output(&ring, draft, sizeof(struct Sample) + 8 * words, wake)) {

@@ -106,6 +106,10 @@ struct sched_entity {
     u64 sum_exec_runtime;
 };
 
+struct thread_struct {
+    unsigned long fsbase;
+};
+
 struct task_struct {
     unsigned int flags;
     struct sched_entity se;
@@ -114,6 +118,7 @@ struct task_struct {
     struct mm_struct *mm;
     struct task_struct *group_leader;
     struct signal_struct *signal;
+    struct thread_struct thread;
 };
 
 struct pt_regs {

@@ -13,6 +13,7 @@
 #define MAX_FILES 8192u
 #define SEGMENTS 4u
 #define MAX_COUNTS 16384u
+#define MAX_SCRIPT_FRAMES 1024u
 #define COMM_BYTES 16u
 #define CACHED_RULES 8192u
 #define WINDOW_BYTES 1024u
@@ -35,7 +36,11 @@
 #define UNTIL_END 1u
 #define SAMPLE_IN_KERNEL 1u
 #define SAMPLE_NO_USER 2u
+#define SAMPLE_SCRIPT_CUT 4u
 #define FRAME_NO_RETURN 0x8000000000000000ull
+#define FRAME_LOOP 0x4000000000000000ull
+#define SCRIPT_ENTRY 1ull
+#define SCRIPT_GENERATOR 2ull
 #define COUNTER_WALKED 0u
 #define COUNTER_RING_FULL 1u
 #define COUNTER_OTHERS 2u
@@ -119,9 +124,10 @@ struct File {
     u32 pages;
     u32 rows;
     u32 used;
+    u64 python;
     struct Segment segments[SEGMENTS];
 };
-_Static_assert(sizeof(struct File) == 144, "File");
+_Static_assert(sizeof(struct File) == 152, "File");
 
 struct Head {
     u32 kind;
@@ -139,7 +145,7 @@ struct Sample {
     u32 user;
     u32 kernel;
     u32 flags;
-    u32 zero;
+    u32 script;
 };
 _Static_assert(sizeof(struct Sample) == 56, "Sample");
 

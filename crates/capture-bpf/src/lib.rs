@@ -12,6 +12,9 @@
 //! and no more than [`Options::table_memory`]. A stack whose file needs more than 8 MiB, or has more than four segments of code, is
 //! copied, as are those in memory without a file (JIT code) and by rules that take more than the stack and frame pointer.
 //!
+//! Where a stack leads through a file with an interpreter ([`Lent::interpreter`](plumb_capture_perf::Lent::interpreter)), the frames of the
+//! interpreted program come with it, up to 1,024 of them. Stacks that are copied come without.
+//!
 //! It takes helpers of Linux 5.17. No other kernel than 6.18 was tried. In a pid namespace it refuses: the kernel's numbers of
 //! processes are not those of perf's records there.
 //!
@@ -25,6 +28,8 @@ mod follow;
 mod loader;
 mod messages;
 mod object;
+#[cfg(test)]
+mod python_tests;
 mod resident;
 mod support;
 mod switches;

@@ -21,8 +21,9 @@ use crate::{messages, sys};
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
 /// The structures of the kernel that the programs look into (bpf/kernel.h).
-const STRUCTURES: [&str; 12] = [
+const STRUCTURES: [&str; 13] = [
     "task_struct",
+    "thread_struct",
     "sched_entity",
     "signal_struct",
     "mm_struct",

@@ -1,9 +1,10 @@
 //! Messages of the programs, from the bytes of the ring.
 
-use plumb_capture_perf::{Message, Messages, WalkedSample};
+use plumb_capture_perf::{CodeId, Message, Messages, ScriptPlace, WalkedSample};
 
 use crate::wire::{
-    self, MESSAGE_SAMPLE, MESSAGE_SPENT, MESSAGE_WANT, SAMPLE_IN_KERNEL, SAMPLE_NO_USER, UNTIL_EXEC,
+    self, MESSAGE_SAMPLE, MESSAGE_SPENT, MESSAGE_WANT, SAMPLE_IN_KERNEL, SAMPLE_NO_USER, SAMPLE_SCRIPT_CUT,
+    SCRIPT_ENTRY, SCRIPT_GENERATOR, UNTIL_EXEC,
 };
 
 /// Reads numbers off the front of a message.
@@ -41,12 +42,15 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
         MESSAGE_SAMPLE => {
             let (period, key) = (reader.u64()?, reader.u64()?);
             let (user, kernel) = (reader.u32()?, reader.u32()?);
-            let (flags, _zero) = (reader.u32()?, reader.u32()?);
+            let (flags, script) = (reader.u32()?, reader.u32()?);
             let words = usize::try_from(u64::from(user) + u64::from(kernel)).ok()?;
-            let frames =
-                reader.0.get(..8 * words)?.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+            let script_words = 2 * usize::try_from(script).ok()?;
+            let all = reader.0.get(..8 * (words + script_words))?.as_chunks::<8>().0;
+            let (frames, script) = all.split_at_checked(words)?;
             let begin = messages.frames.len();
-            messages.frames.extend(frames);
+            messages.frames.extend(frames.iter().map(|word| u64::from_ne_bytes(*word)));
+            let script_begin = messages.script.len();
+            messages.script.extend(script.as_chunks::<2>().0.iter().map(|pair| place(*pair)));
             messages.list.push(Message::Sample(WalkedSample {
                 time_ns: head.time_ns,
                 cpu: head.cpu,
@@ -58,6 +62,8 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
                 has_user: flags & SAMPLE_NO_USER == 0,
                 user: begin..begin + user as usize,
                 kernel: begin + user as usize..begin + words,
+                script: script_begin..messages.script.len(),
+                script_is_cut: flags & SAMPLE_SCRIPT_CUT != 0,
             }));
         }
         MESSAGE_WANT => {
@@ -79,6 +85,17 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
     Some(())
 }
 
+/// A script frame, as two words tell it.
+fn place(words: [[u8; 8]; 2]) -> ScriptPlace {
+    let [code, rest] = words.map(u64::from_ne_bytes);
+    ScriptPlace {
+        code: CodeId { at: code & !(SCRIPT_ENTRY | SCRIPT_GENERATOR), identity: (rest >> 32) as u32 },
+        offset: rest as u32,
+        is_entry: code & SCRIPT_ENTRY != 0,
+        is_generator: code & SCRIPT_GENERATOR != 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,8 +105,10 @@ mod tests {
         let mut bytes = Vec::new();
         bytes.extend(MESSAGE_SAMPLE.to_ne_bytes());
         bytes.extend([0; 36]);
-        bytes.extend([2_u32, 1, SAMPLE_IN_KERNEL, 0].iter().flat_map(|word| word.to_ne_bytes()));
-        bytes.extend([10_u64, 20, 30].iter().flat_map(|word| word.to_ne_bytes()));
+        bytes.extend([2_u32, 1, SAMPLE_IN_KERNEL, 1].iter().flat_map(|word| word.to_ne_bytes()));
+        bytes.extend(
+            [10_u64, 20, 30, 0x1000 | SCRIPT_ENTRY, 7 << 32 | 184].iter().flat_map(|word| word.to_ne_bytes()),
+        );
         let mut messages = Messages::default();
         for length in 0..bytes.len() {
             assert_eq!(read(&bytes[..length], &mut messages), None);
@@ -98,6 +117,13 @@ mod tests {
         let [Message::Sample(sample)] = &messages.list[..] else { panic!("a sample was sent") };
         assert_eq!(messages.frames[sample.user.clone()], [10, 20]);
         assert_eq!(messages.frames[sample.kernel.clone()], [30]);
-        assert!(sample.in_kernel && sample.has_user);
+        let place = ScriptPlace {
+            code: CodeId { at: 0x1000, identity: 7 },
+            offset: 184,
+            is_entry: true,
+            is_generator: false,
+        };
+        assert_eq!(messages.script[sample.script.clone()], [place]);
+        assert!(sample.in_kernel && sample.has_user && !sample.script_is_cut);
     }
 }

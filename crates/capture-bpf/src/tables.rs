@@ -4,7 +4,7 @@
 //! get kinds of their own, because nearly every program has them: stubs of procedure linkage tables, and the code that
 //! returns from a signal handler. Both are told by what their expressions say, not by where they are.
 
-use plumb_capture_perf::Lent;
+use plumb_capture_perf::{Lent, Root};
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::Table;
 use plumb_unwind::{CfaRule, Module, RegisterRule, Row, x86_64};
@@ -44,7 +44,11 @@ pub(crate) fn segments(lent: &Lent<'_>) -> Option<[Segment; SEGMENTS as usize]> 
 pub(crate) fn loadable(lent: &Lent<'_>) -> Option<Loadable> {
     let segments = segments(lent)?;
     let table = lent.all_rows()?;
-    let file = File { segments, ..File::default() };
+    let python = match lent.interpreter {
+        Some(Root::Python311 { runtime }) => runtime,
+        None => 0,
+    };
+    let file = File { segments, python, ..File::default() };
     Some(with_known_kinds(&table, lent.module, file))
 }
 

@@ -168,6 +168,7 @@ fn input(recorded: &Recorded) -> Vec<u8> {
         for word in [file.rules_at, file.pages_at, file.rows_at, file.pages, file.rows, file.used] {
             input.extend(word.to_ne_bytes());
         }
+        input.extend(file.python.to_ne_bytes());
         for segment in &file.segments {
             [segment.begin, segment.end, segment.delta]
                 .iter()

@@ -23,6 +23,8 @@ pub const MAX_FILES: u32 = 8192;
 pub const SEGMENTS: u32 = 4;
 /// Distinct stacks that are counted at one time.
 pub const MAX_COUNTS: u32 = 16384;
+/// The most frames of an interpreted program in a stack.
+pub const MAX_SCRIPT_FRAMES: u32 = 1024;
 
 /// Bytes of a task's name, with a zero at its end.
 pub const COMM_BYTES: u32 = 16;
@@ -77,8 +79,17 @@ pub const UNTIL_END: u32 = 1;
 pub const SAMPLE_IN_KERNEL: u32 = 1;
 /// Flag of a sample: the task has no user part by nature.
 pub const SAMPLE_NO_USER: u32 = 2;
+/// Flag of a sample: there are more frames of the interpreted program than were sent.
+pub const SAMPLE_SCRIPT_CUT: u32 = 4;
 /// Bit of a user frame: it is no return address.
 pub const FRAME_NO_RETURN: u64 = 0x8000000000000000;
+/// Bit of a user frame: a round of an interpreter's loop.
+pub const FRAME_LOOP: u64 = 0x4000000000000000;
+
+/// Bit of a script frame's code: it is the last of its round of the interpreter's loop.
+pub const SCRIPT_ENTRY: u64 = 1;
+/// Bit of a script frame's code: it belongs to a generator.
+pub const SCRIPT_GENERATOR: u64 = 2;
 
 /// Index of a counter: samples walked in the kernel.
 pub const COUNTER_WALKED: u32 = 0;
@@ -232,6 +243,8 @@ pub struct File {
     pub rows: u32,
     /// When it was used last, in about seconds.
     pub used: u32,
+    /// Stated address of the state of the Python 3.11 that is in the file; 0: there is none.
+    pub python: u64,
     /// Code in the file; unused ones are empty.
     pub segments: [Segment; SEGMENTS as usize],
 }
@@ -252,7 +265,9 @@ pub struct Head {
     pub tid: u32,
 }
 
-/// A sample. User frames follow, innermost first, then kernel frames likewise, eight bytes each.
+/// A sample. User frames follow, innermost first, then kernel frames likewise, eight bytes each, then script frames likewise:
+/// where the code is, with bits that tell more, and above the offset of the instruction from there the code's identity in 32
+/// bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Sample {
@@ -268,8 +283,8 @@ pub struct Sample {
     pub kernel: u32,
     /// Flags.
     pub flags: u32,
-    /// Zero.
-    pub zero: u32,
+    /// Number of script frames.
+    pub script: u32,
 }
 
 /// A table is wanted.

@@ -10,6 +10,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use plumb_interpreters::{CodeId, Root};
 use plumb_profile::{EventId, StackId, ThreadId};
 use plumb_unwind::Module;
 use plumb_unwind::table::Table;
@@ -51,6 +52,8 @@ pub struct Messages {
     pub list: Vec<Message>,
     /// The frames of all samples.
     pub frames: Vec<u64>,
+    /// The frames of interpreted programs of all samples.
+    pub script: Vec<ScriptPlace>,
 }
 
 /// A message of an assistant.
@@ -112,10 +115,36 @@ pub struct WalkedSample {
     pub in_kernel: bool,
     /// The task has a user part.
     pub has_user: bool,
-    /// User frames, innermost first, in [`Messages::frames`]; bit 63 marks those that are no return addresses.
+    /// User frames, innermost first, in [`Messages::frames`]; bit 63 marks those that are no return addresses, bit 62 those that
+    /// are a round of an interpreter's loop of which there are script frames.
     pub user: Range<usize>,
     /// Kernel frames likewise, without marks: the first is no return address.
     pub kernel: Range<usize>,
+    /// Frames of the interpreted program, innermost first, in [`Messages::script`].
+    pub script: Range<usize>,
+    /// There were more than could be sent.
+    pub script_is_cut: bool,
+}
+
+/// Where a frame of an interpreted program was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptPlace {
+    /// In which code.
+    pub code: CodeId,
+    /// At which instruction: so many bytes from where the code is.
+    pub offset: u32,
+    /// It is the last of its round of the interpreter's loop.
+    pub is_entry: bool,
+    /// It is a generator's.
+    pub is_generator: bool,
+}
+
+/// The frames of a walked sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'a> {
+    pub user: &'a [u64],
+    pub kernel: &'a [u64],
+    pub script: &'a [ScriptPlace],
 }
 
 /// A stack that was sent before, and counted since.
@@ -144,13 +173,15 @@ pub struct Lent<'a> {
     pub build_id: Option<Box<[u8]>>,
     /// What of the file is loaded as code.
     pub segments: Vec<CodeSegment>,
+    /// The interpreter that is in it.
+    pub interpreter: Option<Root>,
     pub(crate) shelf: Option<&'a RefCell<Shelf>>,
 }
 
 impl<'a> Lent<'a> {
     /// A file with no tables but those that are made of it.
     pub fn new(module: &'a Module<Vec<u8>>, build_id: Option<Box<[u8]>>, segments: Vec<CodeSegment>) -> Self {
-        Self { module, build_id, segments, shelf: None }
+        Self { module, build_id, segments, interpreter: None, shelf: None }
     }
 
     /// The table of all its rows; `None` if it has none. It may have been kept by an earlier recording, and is kept for
@@ -335,8 +366,9 @@ impl Between<'_> {
                 Message::Sample(sample) => {
                     let frames =
                         |range: &Range<usize>| messages.frames.get(range.clone()).unwrap_or_default();
-                    let (user, kernel) = (frames(&sample.user), frames(&sample.kernel));
-                    if let Some(stack) = ingest.walked(event, sample, user, kernel)
+                    let script = messages.script.get(sample.script.clone()).unwrap_or_default();
+                    let parts = Parts { user: frames(&sample.user), kernel: frames(&sample.kernel), script };
+                    if let Some(stack) = ingest.walked(event, sample, parts)
                         && sample.key != 0
                     {
                         stacks.insert((sample.key, sample.pid, sample.tid), stack);
@@ -355,10 +387,11 @@ impl Between<'_> {
 
     /// Forgets what was handed out.
     pub fn end(self, ingest: &mut Ingest) {
-        let Messages { list, frames } = &mut self.assisted.messages;
+        let Messages { list, frames, script } = &mut self.assisted.messages;
         list.drain(..self.next);
         if list.is_empty() {
             frames.clear();
+            script.clear();
         }
         for pid in ingest.take_remapped() {
             self.assisted.assistant.forget(pid);

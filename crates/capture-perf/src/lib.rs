@@ -33,13 +33,16 @@ pub mod tables;
 mod target;
 mod trigger;
 
-pub use assist::{Assistant, CodeSegment, Counted, HandedOver, Lent, Message, Messages, WalkedSample};
+pub use assist::{
+    Assistant, CodeSegment, Counted, HandedOver, Lent, Message, Messages, ScriptPlace, WalkedSample,
+};
 pub use attr::{Code, Counter, MAX_STACK_COPY, Pace};
 pub use cgroup::NoCgroup;
 pub use error::{Asked, Error};
 pub use host::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 pub use ingest::{Filter, Ingest, Source, Statistics};
 pub use off_cpu::{OffCpu, TimeOff, Unmeasured};
+pub use plumb_interpreters::{CodeId, Root};
 pub use probe::Abilities;
 pub use recorder::{Recorded, Recorder, Running};
 pub use setup::Setup;

@@ -4,11 +4,13 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::File;
 use std::io::Cursor;
 
+use plumb_interpreters::Interpreter;
 use plumb_process::{
     AddressSpace as Mappings, Backing, Elf, FileId, FileKey, Files, Mapping, Place, UnwindSections, vdso,
 };
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
 use plumb_unwind::{Avma, CodeMap, Isa, Located, Module, Section, Sections, Svma};
+use rustc_hash::FxHashMap;
 
 use super::walked::segments_of;
 use crate::assist::Lent;
@@ -26,6 +28,8 @@ pub(super) struct Code {
     /// Where tables come from, if they are used.
     shelf: Option<RefCell<Shelf>>,
     dsos: Vec<Option<DsoId>>,
+    /// The interpreters in files that were looked at.
+    interpreters: FxHashMap<FileId, Option<Box<dyn Interpreter>>>,
     vdso: OnceCell<Option<Vdso>>,
     vdso_dso: Option<DsoId>,
     /// Build id of the vdso of the recorded machine, if it may differ from ours.
@@ -88,6 +92,22 @@ impl Code {
         self.modules.get(id.index())?.get_or_init(load).as_ref()
     }
 
+    /// Looks for an interpreter in a file that a process with this executable has mapped, unless that was done.
+    pub(super) fn look_for_interpreter(&mut self, id: FileId, executable: &[u8]) {
+        let file = self.files.get_mut().get(id);
+        let path = &*file.key().path;
+        let is_likely = plumb_interpreters::is_likely(path);
+        if (is_likely || path == executable) && !self.interpreters.contains_key(&id) {
+            let found = file.open_file().and_then(|file| plumb_interpreters::find(file, is_likely));
+            self.interpreters.insert(id, found);
+        }
+    }
+
+    /// The interpreter in a file, if one was found.
+    pub(super) fn interpreter(&self, id: FileId) -> Option<&dyn Interpreter> {
+        self.interpreters.get(&id)?.as_deref()
+    }
+
     /// Uses tables from now on, and has them made.
     pub(super) fn use_tables(&mut self, shelf: Shelf) {
         self.shelf = Some(RefCell::new(shelf));
@@ -142,7 +162,8 @@ impl Code {
     /// The vdso's unwind information, and where its code is.
     pub(super) fn vdso_parts(&self) -> Option<Lent<'_>> {
         let Vdso { elf, module } = self.vdso()?;
-        Some(Lent { module, build_id: elf.build_id.clone(), segments: segments_of(elf), shelf: self.shelf() })
+        let (build_id, segments) = (elf.build_id.clone(), segments_of(elf));
+        Some(Lent { module, build_id, segments, interpreter: None, shelf: self.shelf() })
     }
 
     /// Asks a file's headers.

@@ -358,9 +358,12 @@ fn a_stack_walked_in_the_kernel_keeps_nothing_of_a_copied_one() {
         has_user: true,
         user: 0..1,
         kernel: 0..0,
+        script: 0..0,
+        script_is_cut: false,
     };
     let event = ingest.add_event("cpu-clock", "ns");
-    ingest.walked(event, &walked, &[(IP + 0x10) | 1 << 63], &[]);
+    let parts = crate::assist::Parts { user: &[(IP + 0x10) | 1 << 63], kernel: &[], script: &[] };
+    ingest.walked(event, &walked, parts);
     let (profile, _) = ingest.finish();
     let stack = profile.samples.iter().find(|sample| sample.time_ns == 1).expect("it was added").stack;
     let frames: Vec<u64> = profile.frames_of(stack).map(|id| profile.frames[id].address.0).collect();

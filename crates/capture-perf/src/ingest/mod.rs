@@ -15,6 +15,7 @@ mod options;
 mod program;
 mod sample;
 mod scan;
+mod script;
 mod spaces;
 mod spent;
 mod statistics;
@@ -63,6 +64,7 @@ pub struct Ingest {
     spaces: Spaces,
     code: Code,
     kernel: Kernel,
+    scripts: script::Names,
     build_ids: BuildIds,
     /// Time of the sample at hand.
     now_ns: u64,
@@ -109,6 +111,7 @@ impl Ingest {
             spaces: Spaces::default(),
             code: Code::default(),
             kernel,
+            scripts: script::Names::default(),
             build_ids: BuildIds::default(),
             now_ns: 0,
             last_exit: FxHashMap::default(),

@@ -8,6 +8,8 @@ use plumb_profile::FrameId;
 use plumb_unwind::{Avma, Cache};
 use rustc_hash::FxHashMap;
 
+use super::script::SharedScripts;
+
 /// An address space that processes share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SpaceId(u32);
@@ -28,6 +30,9 @@ pub(super) struct Space {
     /// The process that the memory belongs to.
     pub(super) owner: u32,
     users: u32,
+    /// Code of interpreted programs. Memory that was forked is the same until it is written to, and other code is told from what
+    /// was there before.
+    pub(super) scripts: SharedScripts,
     /// Counts changes of the mappings: what was made of addresses before holds no more.
     pub(super) changes: u32,
 }
@@ -64,6 +69,7 @@ impl Spaces {
             old.changes = old.changes.wrapping_add(1);
             old.frames.clear();
             old.used = space.used;
+            old.scripts = space.scripts;
             old.mappings = space.mappings;
             old.owner = space.owner;
             old.users = 1;
@@ -85,6 +91,7 @@ impl Spaces {
         space.users = space.users.saturating_sub(1);
         if space.users == 0 {
             space.mappings = AddressSpace::default();
+            space.scripts = SharedScripts::default();
             self.free.push(id.0);
         }
     }
@@ -127,9 +134,9 @@ impl Spaces {
     /// A space of its own for one of those that share `id`.
     fn copy(&mut self, id: SpaceId, pid: u32) -> SpaceId {
         let old = self.get(id);
-        let (mappings, used) = (old.mappings.clone(), old.used.clone());
+        let (mappings, used, scripts) = (old.mappings.clone(), old.used.clone(), old.scripts.clone());
         self.release(id);
-        self.insert(Space { owner: pid, mappings, used, ..Space::default() })
+        self.insert(Space { owner: pid, mappings, used, scripts, ..Space::default() })
     }
 }
 

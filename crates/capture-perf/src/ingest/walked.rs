@@ -4,24 +4,21 @@ use linux_perf_event_reader::constants::PERF_CONTEXT_MAX;
 use plumb_process::Backing;
 use plumb_profile::{Cut, EventId, Found, Sample};
 
+use super::script::Rest;
 use super::spaces::{SpaceId, frame_key};
 use super::user::Ending;
 use super::wire::{self, Stack};
 use super::{Ingest, Source};
-use crate::assist::{CodeSegment, Counted, Lent, Row, WalkedSample};
+use crate::assist::{CodeSegment, Counted, Lent, Parts, Row, WalkedSample};
 
 /// A user frame that is no return address has this bit.
 const NO_RETURN: u64 = 1 << 63;
+/// One that is a round of an interpreter's loop of which script frames tell has this one.
+const LOOP: u64 = 1 << 62;
 
 impl Ingest {
     /// Takes a sample that was walked already. Returns what it became, unless it is filtered out.
-    pub(crate) fn walked(
-        &mut self,
-        event: EventId,
-        walked: &WalkedSample,
-        user: &[u64],
-        kernel: &[u64],
-    ) -> Option<Row> {
+    pub(crate) fn walked(&mut self, event: EventId, walked: &WalkedSample, parts: Parts<'_>) -> Option<Row> {
         let sample = wire::Sample {
             ip: None,
             pid: walked.pid,
@@ -44,30 +41,40 @@ impl Ingest {
         self.kept = 0;
         self.now_ns = walked.time_ns;
         // The kernel marks in a call chain whose addresses follow, in the place of an address.
-        for (index, &address) in kernel.iter().filter(|&&address| address < PERF_CONTEXT_MAX).enumerate() {
+        let kernel = parts.kernel.iter().filter(|&&address| address < PERF_CONTEXT_MAX);
+        for (index, &address) in kernel.enumerate() {
             let frame = self.kernel.frame(&mut self.profile, address, index > 0);
             self.leaf_first.push(frame);
         }
         let kernel_frames = self.leaf_first.len();
         let ending = match walked.has_user && pid != 0 {
-            true => self.walked_user(pid, user),
+            true => self.walked_user(pid, parts, walked.script_is_cut),
             false => Ending::Absent,
         };
         Some(self.add_sample(event, (pid, tid), &sample, kernel_frames, ending))
     }
 
     /// The user frames of a complete stack.
-    fn walked_user(&mut self, pid: u32, user: &[u64]) -> Ending {
+    fn walked_user(&mut self, pid: u32, parts: Parts<'_>, script_is_cut: bool) -> Ending {
         let own_space = |ingest: &Self| ingest.tasks.processes.get(&pid).and_then(|process| process.space);
         let mut space = own_space(self);
-        if space.is_none_or(|space| !self.knows_all(space, user)) && self.refresh(pid) {
+        if space.is_none_or(|space| !self.knows_all(space, parts.user)) && self.refresh(pid) {
             space = own_space(self);
         }
         let Some(space) = space else { return Ending::Cut(Cut::NotMapped, None) };
-        for (index, &word) in user.iter().enumerate() {
-            let found = found_at(index);
-            let id = self.user_frame(space, word & !NO_RETURN, word & NO_RETURN == 0, found);
-            self.leaf_first.push(id);
+        let mut script = parts.script;
+        for (index, &word) in parts.user.iter().enumerate() {
+            let id = self.user_frame(space, address(word), is_return(word), found_at(index));
+            if word & LOOP == 0 {
+                self.leaf_first.push(id);
+                continue;
+            }
+            let last = script.iter().position(|place| place.is_entry);
+            let (round, rest) = script.split_at(last.map_or(script.len(), |last| last + 1));
+            script = rest;
+            let rest = last.is_none().then_some(if script_is_cut { Rest::TooMany } else { Rest::Unreadable });
+            let mapping = self.spaces.get(space).mappings.find(address(word)).copied();
+            self.script_round((pid, space), (id, mapping), round, rest);
         }
         Ending::Root
     }
@@ -75,9 +82,9 @@ impl Ingest {
     /// Whether it is known what all these frames are in. Frames that were made before are in something.
     fn knows_all(&self, space: SpaceId, user: &[u64]) -> bool {
         let space = self.spaces.get(space);
-        let call = |word: u64| if word & NO_RETURN == 0 { word.wrapping_sub(1) } else { word & !NO_RETURN };
+        let call = |word: u64| address(word).wrapping_sub(is_return(word).into());
         user.iter().enumerate().all(|(index, &word)| {
-            let key = frame_key(word & !NO_RETURN, word & NO_RETURN == 0, found_at(index) as u8);
+            let key = frame_key(address(word), is_return(word), found_at(index) as u8);
             space.frames.contains_key(&key) || space.mappings.find(call(word)).is_some()
         })
     }
@@ -109,6 +116,10 @@ impl Ingest {
         }
         let space = self.tasks.processes.get(&pid)?.space?;
         let mapping = *self.spaces.get(space).mappings.find(address)?;
+        if let Backing::File(id) = mapping.backing {
+            let executable = self.tasks.processes.get(&pid).map(|process| &*process.executable);
+            self.code.look_for_interpreter(id, executable.unwrap_or_default());
+        }
         self.code.lend(mapping.backing)
     }
 
@@ -127,6 +138,14 @@ impl Ingest {
     }
 }
 
+fn address(word: u64) -> u64 {
+    word & !(NO_RETURN | LOOP)
+}
+
+fn is_return(word: u64) -> bool {
+    word & NO_RETURN == 0
+}
+
 /// How the frame of a stack walked in the kernel was found.
 fn found_at(index: usize) -> Found {
     if index == 0 { Found::Sampled } else { Found::Cfi }
@@ -141,7 +160,8 @@ impl super::code::Code {
             Backing::File(id) => {
                 let (build_id, segments) =
                     self.with_elf(id, |elf| (elf.build_id.clone(), segments_of(elf)))?;
-                Some(Lent { module: self.module(id)?, build_id, segments, shelf: self.shelf() })
+                let interpreter = self.interpreter(id).map(|interpreter| interpreter.root());
+                Some(Lent { module: self.module(id)?, build_id, segments, interpreter, shelf: self.shelf() })
             }
         }
     }

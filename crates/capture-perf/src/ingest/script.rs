@@ -1,0 +1,178 @@
+//! Frames of interpreted programs: from where a thread was seen in the interpreter's code to functions and lines.
+//!
+//! What code is called is read from the process' memory when the code is seen first. Where that comes too late the frame says
+//! so; it never gets the name of other code that has taken the place.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use plumb_interpreters::{CodeId, Function, Interpreter};
+use plumb_process::{Backing, Mapping};
+use plumb_profile::{
+    Address, AddressSpace, Dso, DsoId, DsoKind, Found, Frame, FrameId, FrameKind, Function as FunctionRow,
+    FunctionId, Line, Profile, StringId,
+};
+use rustc_hash::FxHashMap;
+
+use super::Ingest;
+use super::spaces::SpaceId;
+use crate::assist::ScriptPlace;
+use crate::script::ProcessMemory;
+
+/// What stands for frames that are not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// There were more than are sent.
+    TooMany,
+    /// The interpreter's memory did not say.
+    Unreadable,
+}
+
+/// Text in the place of a name.
+const GONE: &str = "[gone before its name was read]";
+const TOO_MANY: &str = "[more frames than are read]";
+const UNREADABLE: &str = "[frames that can't be read]";
+
+/// What is known of code in one address space and those forked from it.
+pub(super) type SharedScripts = Rc<RefCell<Scripts>>;
+
+/// Functions and frames of code.
+#[derive(Debug, Default)]
+pub(super) struct Scripts {
+    /// `None`: it was gone when it was to be read.
+    functions: FxHashMap<CodeId, Option<Known>>,
+    /// Frames by code, instruction and whether it is a generator; `None`: it had not begun, and is in no traceback.
+    frames: FxHashMap<(CodeId, u32, bool), Option<FrameId>>,
+}
+
+/// A function of the profile and what tells its lines.
+#[derive(Debug)]
+struct Known {
+    id: FunctionId,
+    function: Function,
+}
+
+/// What was named so far.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    dsos: FxHashMap<&'static str, DsoId>,
+    /// By name, file and first line.
+    functions: FxHashMap<(DsoId, StringId, StringId, u32), FunctionId>,
+}
+
+impl Names {
+    /// What stands in the place of a file for code of a language.
+    fn dso(&mut self, profile: &mut Profile, language: &'static str) -> DsoId {
+        *self.dsos.entry(language).or_insert_with(|| {
+            let path = profile.strings.add(&format!("[{language}]"));
+            let (kind, addresses) = (DsoKind::Script, AddressSpace::Line);
+            profile.dsos.add(Dso { path, build_id: None, kind, addresses })
+        })
+    }
+
+    fn function(
+        &mut self,
+        profile: &mut Profile,
+        dso: DsoId,
+        name: &str,
+        (file, line): (&str, u32),
+    ) -> FunctionId {
+        let (name, source_file) = (profile.strings.add(name), profile.strings.add(file));
+        let next = self.functions.len() as u64;
+        *self.functions.entry((dso, name, source_file, line)).or_insert_with(|| {
+            let start = Some(Address(next << 32));
+            let linkage_name = profile.strings.add("");
+            profile.symbols.functions.add(FunctionRow {
+                name,
+                linkage_name,
+                dso: Some(dso),
+                start,
+                source_file,
+            })
+        })
+    }
+}
+
+/// The frame of a line of a function.
+fn frame(profile: &mut Profile, function: FunctionId, line: u32) -> FrameId {
+    let FunctionRow { dso, start, source_file, .. } = profile.symbols.functions[function];
+    let address = Address(start.map_or(0, |start| start.0) | u64::from(line));
+    let frame = Frame { kind: FrameKind::User, dso, address, is_return: false, found: Found::Sampled };
+    let id = profile.frames.add(frame);
+    if profile.symbols.of(id).is_empty() {
+        profile.symbols.set(id, &[Line { function, file: source_file, line, inlined: false }]);
+    }
+    id
+}
+
+impl Ingest {
+    /// Appends the frames of a round of an interpreter's loop, and the loop's own frame. `rest`: there are further ones that are
+    /// not known.
+    pub(super) fn script_round(
+        &mut self,
+        (pid, space): (u32, SpaceId),
+        (native, mapping): (FrameId, Option<Mapping>),
+        round: &[ScriptPlace],
+        rest: Option<Rest>,
+    ) {
+        let scripts = Rc::clone(&self.spaces.get(space).scripts);
+        let mut scripts = scripts.borrow_mut();
+        let interpreter = match mapping.map(|mapping| mapping.backing) {
+            Some(Backing::File(id)) => self.code.interpreter(id),
+            _ => None,
+        };
+        if let Some(interpreter) = interpreter {
+            let parent = self.tasks.processes.get(&pid).map_or(0, |process| process.parent);
+            let memories = [pid, self.spaces.get(space).owner, parent];
+            let dso = self.scripts.dso(&mut self.profile, interpreter.language());
+            for place in round {
+                let key = (place.code, place.offset, place.is_generator);
+                let id = match scripts.frames.get(&key) {
+                    Some(&known) => known,
+                    None => {
+                        let function = scripts.functions.entry(place.code).or_insert_with(|| {
+                            let function = read(interpreter, place.code, memories)?;
+                            let at = (function.file.as_str(), function.first_line);
+                            let id = self.scripts.function(&mut self.profile, dso, &function.name, at);
+                            Some(Known { id, function })
+                        });
+                        let id = match function {
+                            Some(known) => at(&mut self.profile, known, place),
+                            None => {
+                                let gone = self.scripts.function(&mut self.profile, dso, GONE, ("", 0));
+                                Some(frame(&mut self.profile, gone, 0))
+                            }
+                        };
+                        scripts.frames.insert(key, id);
+                        id
+                    }
+                };
+                self.leaf_first.extend(id);
+            }
+            if let Some(rest) = rest {
+                let text = if rest == Rest::TooMany { TOO_MANY } else { UNREADABLE };
+                let function = self.scripts.function(&mut self.profile, dso, text, ("", 0));
+                self.leaf_first.push(frame(&mut self.profile, function, 0));
+            }
+        }
+        self.leaf_first.push(native);
+    }
+}
+
+/// The frame of a function that is known; `None`: it had not begun.
+fn at(profile: &mut Profile, known: &Known, place: &ScriptPlace) -> Option<FrameId> {
+    let offset = place.offset.into();
+    let has_begun = place.is_generator || known.function.has_begun(offset);
+    has_begun.then(|| frame(profile, known.id, known.function.line(offset)))
+}
+
+/// Reads a function from the first process that still has its code.
+fn read(interpreter: &dyn Interpreter, code: CodeId, pids: [u32; 3]) -> Option<Function> {
+    let mut tried = 0;
+    pids.into_iter().filter(|&pid| pid != 0).find_map(|pid| {
+        if std::mem::replace(&mut tried, pid) == pid {
+            return None;
+        }
+        interpreter.function(&ProcessMemory(pid), code).ok()
+    })
+}
