@@ -27,6 +27,7 @@ mod script;
 mod setup;
 mod shelf;
 mod snapshot;
+mod spill;
 mod steer;
 mod sys;
 pub mod tables;

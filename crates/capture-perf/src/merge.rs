@@ -52,6 +52,11 @@ impl<F: Feed> Merge<F> {
         Self { feeds, info, scratch: Vec::new() }
     }
 
+    /// Where the records come from.
+    pub fn feeds(&mut self) -> impl Iterator<Item = &mut F> {
+        self.feeds.iter_mut()
+    }
+
     /// How many records are there to be handed out.
     pub fn waiting(&mut self) -> u64 {
         let mut count = 0;

@@ -25,6 +25,7 @@ use crate::merge::Merge;
 use crate::off_cpu::{OffCpu, TimeOff};
 use crate::ring::Ring;
 use crate::setup::Setup;
+use crate::spill::Spilling;
 use crate::steer::Steering;
 use crate::sys::process::Child;
 use crate::sys::signals::{self, Signals};
@@ -44,7 +45,7 @@ pub struct Recorder {
     pids: Vec<u32>,
     whom: Whom,
     events: Events,
-    rings: Merge<Ring>,
+    rings: Merge<Spilling<Ring>>,
     growth: Growth,
     /// Until when each occurrence of the event is a sample.
     limit: Option<Limit>,

@@ -21,6 +21,7 @@ mod profile;
 mod sample;
 mod stack;
 mod strings;
+mod summed;
 mod symbol;
 mod table;
 

@@ -50,6 +50,13 @@ impl Samples {
         }
     }
 
+    /// Has a sample stand for more, if there is such a sample.
+    pub fn add_weight(&mut self, index: usize, weight: u64) {
+        if let Some(known) = self.weight.get_mut(index) {
+            *known = known.saturating_add(weight);
+        }
+    }
+
     /// Puts the samples into the order of their time; those of the same time stay in their order.
     pub fn sort_by_time(&mut self) {
         if self.time_ns.is_sorted() {

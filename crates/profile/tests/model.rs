@@ -165,3 +165,60 @@ fn dso(profile: &mut Profile) -> DsoId {
     let path = profile.strings.add("/lib/x.so");
     profile.dsos.add(Dso { path, build_id: None, kind: DsoKind::File, addresses: AddressSpace::Svma })
 }
+
+#[test]
+fn a_stretch_is_summed_up_in_a_profile_of_its_own() {
+    let mut profile = Profile::default();
+    let empty = profile.strings.empty();
+    let event = profile.events.push(Event { name: empty, unit: empty });
+    let (exe, comm, name) =
+        (profile.strings.add("/bin/x"), profile.strings.add("x"), profile.strings.add("f"));
+    let mut thread = |pid| {
+        let process = profile.processes.push(Process { pid, ppid: 0, exe });
+        profile.threads.push(Thread { process, tid: pid, comm })
+    };
+    let threads = [thread(1), thread(2), thread(3)];
+    let frames: Vec<FrameId> = (1..=4).map(|at| code(&mut profile, at * 16, at > 1)).collect();
+    let function = plumb_profile::Function {
+        name,
+        linkage_name: empty,
+        dso: Some(dso(&mut profile)),
+        start: None,
+        source_file: empty,
+    };
+    let function = profile.symbols.functions.add(function);
+    profile.symbols.set(frames[2], &[Line { function, file: empty, line: 7, inlined: false }]);
+    let inner = profile.add_stack(&frames[1..3]);
+    let other = profile.add_stack(&frames[3..]);
+    for (time_ns, at, stack, weight) in [
+        (10, 0, inner, 1),
+        (20, 1, inner, 2),
+        (30, 0, other, 4),
+        (40, 1, inner, 8),
+        (50, 1, None, 16),
+        (60, 2, inner, 32),
+    ] {
+        profile.samples.push(Sample { time_ns, thread: threads[at], cpu: 0, event, stack, weight });
+    }
+    let part = profile.summed(20, 60);
+    let said: Vec<(u64, u32, u64, Vec<u64>)> = part
+        .samples
+        .iter()
+        .map(|sample| {
+            let process = &part.processes[part.threads[sample.thread].process];
+            assert_eq!(part.strings.get(process.exe), "/bin/x");
+            let stack = part.frames_of(sample.stack).map(|frame| part.frames[frame].address.0).collect();
+            (sample.time_ns, process.pid, sample.weight, stack)
+        })
+        .collect();
+    let expected = [(20, 2, 10, vec![32, 48]), (30, 1, 4, vec![64]), (50, 2, 16, vec![])];
+    assert_eq!(said, expected);
+    assert_eq!((part.processes.len(), part.frames.len(), part.stacks.len()), (2, 3, 3));
+    let named: Vec<(&str, u32)> = part
+        .frames
+        .iter()
+        .flat_map(|(id, _)| part.symbols.of(id))
+        .map(|line| (part.strings.get(part.symbols.functions[line.function].name), line.line))
+        .collect();
+    assert_eq!(named, [("f", 7)]);
+}

@@ -6,9 +6,11 @@ use super::Recorder;
 use crate::sys::usage::monotonic_ns;
 
 impl Recorder {
-    /// The profile so far, for names to be put beside its frames. Its rows must stay as they are.
-    pub fn profile_mut(&mut self) -> &mut Profile {
-        self.ingest.profile_mut()
+    /// Works on the profile so far, for as long as that takes: what the kernel writes meanwhile is moved out of its rings. Names may
+    /// be put beside frames; rows must stay as they are.
+    pub fn meanwhile<R>(&mut self, work: impl FnOnce(&mut Profile) -> R) -> R {
+        let Self { rings, ingest, .. } = self;
+        rings.moving(|| work(ingest.profile_mut()))
     }
 
     /// The clock of the samples, now, in nanoseconds.
@@ -24,7 +26,7 @@ impl Recorder {
         if let Some(assisted) = &mut self.assisted {
             assisted.add_counts_now(ingest, event, monotonic_ns());
         }
-        ingest.forget_all_but(kept);
+        self.rings.moving(|| ingest.forget_all_but(kept));
         self.has_forgotten = true;
         Some(ingest.profile().samples.get(0)?.time_ns)
     }
@@ -32,7 +34,7 @@ impl Recorder {
     /// The recording so far, as if it had ended now. Stacks that later samples might complete are cut in it.
     pub fn so_far(&mut self) -> Profile {
         let target_cpu = self.target_cpu();
-        let mut profile = self.ingest.profile().clone();
+        let mut profile = self.meanwhile(|profile| profile.clone());
         profile.meta = self.facts(monotonic_ns(), target_cpu);
         if self.has_forgotten {
             profile.meta.target_cpu_ns = None;

@@ -22,6 +22,7 @@ use crate::off_cpu::OffCpu;
 use crate::probe::Abilities;
 use crate::procfs;
 use crate::setup::{self, Setup};
+use crate::spill::Spilling;
 use crate::steer::Steering;
 use crate::sys::process::{Child, Held, pidfd};
 use crate::sys::signals::{self, Signals};
@@ -103,7 +104,7 @@ impl Recorder {
             setup: Setup { counter, code, frequency_hz, pace, scope, limits },
             limit,
             ends: pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect(),
-            rings: Merge::new(mapped, info),
+            rings: Merge::new(mapped.into_iter().map(Spilling::new).collect(), info),
             steering: Steering::default(),
             child: None,
             exited: None,

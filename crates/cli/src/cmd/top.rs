@@ -1,12 +1,13 @@
 //! `plumb top`: where the time goes, as it goes: in the terminal, or as plain text (`--batch`).
 //!
-//! One thread samples, looks and draws; names are found and recordings saved by others. Not here: sampling (capture-perf), the
-//! tables and trees (analyze).
+//! One thread samples, another looks and draws; names are found and recordings saved by others. Not here: sampling (capture-perf),
+//! the tables and trees (analyze).
 
 mod batch;
 mod draw;
 mod keys;
 mod live;
+mod sampling;
 mod save;
 mod screen;
 mod state;

@@ -1,56 +1,67 @@
 //! `plumb top --batch`: a table as plain text each interval, for files, pipes and terminals that can do no more.
 
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Result;
 
 use crate::cmd::report::table::{self as text, Column, Layout};
 use crate::terminal::Output;
 
-use super::live::Live;
+use super::live::{Live, Stretch};
+use super::sampling::{self, Answer, NoAnswer, Sampling};
 use super::state::{State, Tab};
 use super::table::Table;
 use super::{Args, Left, draw};
-
-/// How long is slept at most: files that the target deletes are opened before.
-const STEP: Duration = Duration::from_millis(100);
 
 /// Prints tables until there have been enough, or there is no more to come: of that a last one.
 pub(super) fn run(args: &Args, live: &mut Live) -> Result<Left> {
     let mut state = State::new(args.view, args.window);
     state.by_self = args.by_self;
     let mut printed = 0;
-    loop {
-        let begin = Instant::now();
-        let mut end = None;
-        while begin.elapsed() < args.interval && end.is_none() {
-            end = live.step(STEP.min(args.interval.saturating_sub(begin.elapsed())))?;
+    let result = sampling::run(live, |sampling| print_each(args, &state, &mut printed, &sampling));
+    let is_closed = |error: &anyhow::Error| crate::terminal::is_closed_pipe(error);
+    let result = match result {
+        Ok(Left::End(end)) => {
+            print(args, &live.stretch(state.window, None), &state, printed > 0).map(|()| Left::End(end))
         }
-        match print(args, live, &state, printed > 0) {
-            Err(error) if crate::terminal::is_closed_pipe(&error) => return Ok(Left::Quit),
-            other => other?,
-        }
-        printed += 1;
-        if let Some(end) = end {
-            return Ok(Left::End(end));
-        }
-        if args.number.is_some_and(|number| printed >= number) {
-            return Ok(Left::Quit);
-        }
+        other => other,
+    };
+    match result {
+        Err(error) if is_closed(&error) => Ok(Left::Quit),
+        other => other,
     }
 }
 
-fn print(args: &Args, live: &mut Live, state: &State, is_next: bool) -> Result<()> {
-    live.tick();
-    let rates = live.rates(state.window);
-    let view = live.view(&rates, &state.filter());
-    let table = Table::new(&view, &state.filter(), state);
+fn print_each(args: &Args, state: &State, printed: &mut u64, sampling: &Sampling) -> Result<()> {
+    let mut begin = Instant::now();
+    let mut is_asked = false;
+    while args.number.is_none_or(|number| *printed < number) {
+        let left = args.interval.saturating_sub(begin.elapsed());
+        if left.is_zero() && !is_asked {
+            (is_asked, begin) = (true, Instant::now());
+            sampling.ask_for(state.window, None);
+        }
+        match sampling.answer(if is_asked { args.interval } else { left }) {
+            Ok(Answer::Stretch(stretch)) => {
+                is_asked = false;
+                print(args, &stretch, state, *printed > 0)?;
+                *printed += 1;
+            }
+            Ok(Answer::Everything(_)) | Err(NoAnswer::Later) => {}
+            Err(NoAnswer::Never) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+fn print(args: &Args, stretch: &Stretch, state: &State, is_next: bool) -> Result<()> {
+    let table = Table::new(&stretch.profile, state);
     let mut out = Output::stdout();
     if is_next {
         writeln!(out)?;
     }
-    writeln!(out, "# {}", draw::facts(&rates, live.clock_hz(), args.interval).join(", "))?;
+    writeln!(out, "# {}", draw::facts(stretch, args.interval).join(", "))?;
     write_table(&table, args, state, &mut out)?;
     out.flush()?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plumb_analyze::{Rates, cut_middle, shorten};
+use plumb_analyze::{cut_middle, shorten};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
@@ -10,6 +10,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::keys::HELP;
+use super::live::Stretch;
 use super::state::{State, Tab, Window};
 use super::table::{self, Table};
 
@@ -26,7 +27,8 @@ pub(super) struct Picture<'a> {
 }
 
 /// What there is to know about a stretch of a recording, most important first.
-pub(super) fn facts(rates: &Rates, clock_hz: Option<u32>, interval: Duration) -> Vec<String> {
+pub(super) fn facts(stretch: &Stretch, interval: Duration) -> Vec<String> {
+    let Stretch { rates, clock_hz, .. } = stretch;
     let mut facts = vec![format!("{} samples", rates.samples), format!("{} lost", rates.lost)];
     if let Some(coverage) = clock_hz.and_then(|hz| rates.coverage(hz)) {
         facts.push(format!("coverage {coverage:.1}%"));

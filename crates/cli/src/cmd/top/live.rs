@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use plumb_analyze::{Filter, Pulse, Rates, Tick, TimeRange, View, is_clock};
+use plumb_analyze::{Pulse, Rates, Tick, is_clock};
 use plumb_capture_perf::{End, Recorder, Running, Target, own_cpu_time};
 use plumb_profile::Profile;
 use plumb_symbolize::{Session, make_readable};
@@ -18,12 +18,27 @@ const NAMES: Duration = Duration::from_millis(300);
 /// Most samples, stacks and lives that are kept, which take about 100 MB each; of more the older half of samples is forgotten.
 const MOST: [usize; 3] = [2 << 20, 2 << 20, 1 << 20];
 
+/// Longest time between two looks at how it goes, also where nobody asks.
+const TICK: Duration = Duration::from_secs(2);
+
+/// A stretch of a recording.
+#[derive(Default)]
+pub(super) struct Stretch {
+    /// How it went.
+    pub rates: Rates,
+    /// Samples a second, if they are taken by processor time.
+    pub clock_hz: Option<u32>,
+    /// What was sampled, summed up.
+    pub profile: Profile,
+}
+
 /// A recording that goes on.
 pub(super) struct Live {
     recorder: Recorder,
     target: Target,
     names: Session,
     named: Instant,
+    ticked: Instant,
     pulse: Pulse,
     words: Vec<String>,
 }
@@ -54,6 +69,7 @@ impl Live {
             target,
             names,
             named: Instant::now(),
+            ticked: Instant::now(),
             pulse: Pulse::default(),
             words: scope.words(),
         };
@@ -68,14 +84,21 @@ impl Live {
             self.named = Instant::now();
             self.names.round(self.recorder.profile());
         }
+        if self.ticked.elapsed() >= TICK {
+            self.tick();
+        }
         Ok(end)
     }
 
     /// Looks at how it goes, and writes down the names that were found.
-    pub fn tick(&mut self) {
-        if self.names.take(self.recorder.profile_mut()) {
-            make_readable(self.recorder.profile_mut());
-        }
+    fn tick(&mut self) {
+        self.ticked = Instant::now();
+        let names = &mut self.names;
+        self.recorder.meanwhile(|profile| {
+            if names.take(profile) {
+                make_readable(profile);
+            }
+        });
         self.forget();
         let target_cpu = self.recorder.target_cpu();
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -106,27 +129,13 @@ impl Live {
         self.pulse.reset();
     }
 
-    /// How it went in a window that ends with the last tick.
-    pub fn rates(&self, window: Window) -> Rates {
-        self.pulse.rates(window.nanoseconds())
-    }
-
-    /// How it went in a window that ends with an earlier tick.
-    pub fn rates_until(&self, to_ns: u64, window: Window) -> Rates {
-        self.pulse.rates_until(to_ns, window.nanoseconds())
-    }
-
-    /// The samples between two moments, through a filter.
-    pub fn view(&self, rates: &Rates, filter: &Filter) -> View<'_> {
-        let profile = self.recorder.profile();
-        let time = Some(TimeRange::between(profile, rates.from_ns, rates.to_ns));
-        View::new(profile, &Filter { time, ..filter.clone() })
-    }
-
-    /// Samples a second, if they are taken by processor time.
-    pub fn clock_hz(&self) -> Option<u32> {
+    /// A window that ends now, or with the last look before `until_ns`.
+    pub fn stretch(&mut self, window: Window, until_ns: Option<u64>) -> Stretch {
+        self.tick();
+        let rates = self.pulse.rates_until(until_ns.unwrap_or(u64::MAX), window.nanoseconds());
+        let profile = self.recorder.meanwhile(|profile| profile.summed(rates.from_ns, rates.to_ns));
         let setup = self.recorder.setup();
-        is_clock(setup.counter.name()).then_some(setup.frequency_hz)
+        Stretch { rates, clock_hz: is_clock(setup.counter.name()).then_some(setup.frequency_hz), profile }
     }
 
     /// Who is looked at.

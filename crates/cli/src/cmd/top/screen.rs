@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
-use plumb_analyze::Rates;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use super::draw::{self, Picture};
 use super::keys::Action;
-use super::live::Live;
+use super::live::{Live, Stretch};
+use super::sampling::{self, Answer, NoAnswer, Sampling};
 use super::save::Saving;
 use super::state::State;
 use super::table::Table;
 use super::{Args, Left, batch};
 
 /// How long a key waits at most.
-const STEP: Duration = Duration::from_millis(50);
+const STEP: Duration = Duration::from_millis(30);
 
 /// Gives the terminal back. What ratatui sets up does so for a panic.
 struct Screen(DefaultTerminal);
@@ -32,7 +32,9 @@ impl Drop for Screen {
 /// What is shown.
 struct Shown {
     state: State,
-    rates: Rates,
+    stretch: Stretch,
+    /// Stretches that were asked for and are still to come.
+    awaited: usize,
     facts: Vec<String>,
     table: Table,
     saving: Saving,
@@ -45,20 +47,21 @@ pub(super) fn run(args: &Args, live: &mut Live, notes: Vec<String>) -> Result<Le
     state.message = (!notes.is_empty()).then(|| notes.join("; "));
     let mut shown = Shown {
         state,
-        rates: Rates::default(),
+        stretch: Stretch::default(),
+        awaited: 0,
         facts: Vec::new(),
         table: Table::default(),
         saving: Saving::default(),
         colours: AutoStream::choice(&stdout()) != ColorChoice::Never,
     };
     let screen = Screen(ratatui::try_init().context("the terminal can't be drawn on; try --batch")?);
-    let left = shown.run(args, live, screen);
+    let left = sampling::run(live, |sampling| shown.run(args, &sampling, screen));
     let saved = shown.saving.wait();
     saved.iter().for_each(|saved| eprintln!("plumb: {saved}"));
     let left = left?;
     if let Left::End(_) = left {
         shown.state.paused = None;
-        shown.count(args, live);
+        shown.show(live.stretch(shown.state.window, None), args);
         batch::last(&shown.facts, &shown.table, args, &shown.state)?;
     }
     notes.iter().for_each(|note| eprintln!("plumb: {note}"));
@@ -66,15 +69,26 @@ pub(super) fn run(args: &Args, live: &mut Live, notes: Vec<String>) -> Result<Le
 }
 
 impl Shown {
-    fn run(&mut self, args: &Args, live: &mut Live, mut screen: Screen) -> Result<Left> {
-        let mut counted = Instant::now();
-        self.count(args, live);
+    fn run(&mut self, args: &Args, sampling: &Sampling, mut screen: Screen) -> Result<()> {
+        let mut asked = Instant::now();
+        self.ask(sampling);
         self.draw(&mut screen)?;
         loop {
-            if let Some(end) = live.step(STEP)? {
-                return Ok(Left::End(end));
-            }
             let mut is_drawn = true;
+            match sampling.answer(STEP) {
+                Ok(Answer::Stretch(stretch)) => {
+                    self.awaited -= 1;
+                    self.show(*stretch, args);
+                    is_drawn = false;
+                }
+                Ok(Answer::Everything(profile)) => {
+                    let message = self.saving.begin(*profile, &args.output, args.scope.names());
+                    self.state.message = Some(message);
+                    is_drawn = false;
+                }
+                Err(NoAnswer::Later) => {}
+                Err(NoAnswer::Never) => return Ok(()),
+            }
             if let Some(saved) = self.saving.done() {
                 self.state.message = Some(saved);
                 is_drawn = false;
@@ -84,17 +98,16 @@ impl Shown {
                 match event::read()? {
                     Event::Key(key) if key.kind != KeyEventKind::Release => {
                         match self.state.key(key, &self.table) {
-                            Action::Quit => return Ok(Left::Quit),
-                            action => self.act(action, args, live),
+                            Action::Quit => return Ok(()),
+                            action => self.act(action, sampling),
                         }
                     }
                     _ => {}
                 }
             }
-            if counted.elapsed() >= args.interval {
-                counted = Instant::now();
-                self.count(args, live);
-                is_drawn = false;
+            if asked.elapsed() >= args.interval && self.awaited == 0 {
+                asked = Instant::now();
+                self.ask(sampling);
             }
             if !is_drawn {
                 self.draw(&mut screen)?;
@@ -102,37 +115,36 @@ impl Shown {
         }
     }
 
-    fn act(&mut self, action: Action, args: &Args, live: &mut Live) {
+    fn act(&mut self, action: Action, sampling: &Sampling) {
         match action {
-            Action::Draw | Action::Quit => {}
-            Action::Count => self.count(args, live),
+            Action::Draw | Action::Quit => return,
+            Action::Count => {}
             Action::Pause => {
-                self.state.paused = if self.state.paused.is_some() { None } else { Some(self.rates) };
-                self.count(args, live);
+                let rates = self.stretch.rates;
+                self.state.paused = if self.state.paused.is_some() { None } else { Some(rates) };
             }
-            Action::Save => {
-                let message = self.saving.begin(live.so_far(), &args.output, args.scope.names());
-                self.state.message = Some(message);
-            }
+            Action::Save => return sampling.ask_for_everything(),
             Action::Reset => {
-                live.reset();
+                sampling.reset();
                 self.state.paused = None;
-                self.count(args, live);
             }
         }
+        // At once of what is there, and then of what is wanted.
+        self.table = Table::new(&self.stretch.profile, &self.state);
+        self.ask(sampling);
+    }
+
+    /// Asks for what the state wants: while it is paused for another length of the same past.
+    fn ask(&mut self, sampling: &Sampling) {
+        self.awaited += 1;
+        sampling.ask_for(self.state.window, self.state.paused.map(|rates| rates.to_ns));
     }
 
     /// Makes the lines anew.
-    fn count(&mut self, args: &Args, live: &mut Live) {
-        live.tick();
-        self.rates = match self.state.paused {
-            // Another length of the same past.
-            Some(paused) => live.rates_until(paused.to_ns, self.state.window),
-            None => live.rates(self.state.window),
-        };
-        let filter = self.state.filter();
-        self.table = Table::new(&live.view(&self.rates, &filter), &filter, &self.state);
-        self.facts = draw::facts(&self.rates, live.clock_hz(), args.interval);
+    fn show(&mut self, stretch: Stretch, args: &Args) {
+        self.stretch = stretch;
+        self.table = Table::new(&self.stretch.profile, &self.state);
+        self.facts = draw::facts(&self.stretch, args.interval);
     }
 
     fn draw(&mut self, screen: &mut Screen) -> Result<()> {

@@ -4,6 +4,8 @@ use plumb_analyze::{
     Call, Filter, Key, Kind, Report, ReportOptions, RowKey, Tree, TreeOptions, View, ViewFrame, hundredths,
 };
 
+use plumb_profile::Profile;
+
 use crate::terminal::printable;
 
 use super::state::{Narrow, State, Tab};
@@ -42,8 +44,10 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Of the view, as the state wants it.
-    pub fn new(view: &View<'_>, filter: &Filter, state: &State) -> Self {
+    /// Of the profile, as the state wants it.
+    pub fn new(profile: &Profile, state: &State) -> Self {
+        let filter = &state.filter();
+        let view = &View::new(profile, filter);
         match state.tab {
             Tab::Executables => flat(view, filter, &[Key::Exe], false),
             Tab::Processes => flat(view, filter, &[Key::Pid, Key::Exe], false),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plumb_analyze::{Rates, View};
+use plumb_analyze::Rates;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -11,6 +11,7 @@ use crate::made::Made;
 
 use super::draw::{self, Picture};
 use super::keys::Action;
+use super::live::Stretch;
 use super::state::{State, Tab, Window};
 use super::table::Table;
 
@@ -36,8 +37,7 @@ impl Top {
     }
 
     fn table(&self) -> Table {
-        let filter = self.state.filter();
-        Table::new(&View::new(&self.made.profile, &filter), &filter, &self.state)
+        Table::new(&self.made.profile, &self.state)
     }
 
     fn press(&mut self, code: KeyCode) -> Action {
@@ -57,7 +57,7 @@ impl Top {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         let table = self.table();
         let rates = Rates { to_ns: 4_000_000_000, samples: 4, own_cpu_ns: 40_000_000, ..Rates::default() };
-        let facts = draw::facts(&rates, None, Duration::from_secs(1));
+        let facts = draw::facts(&Stretch { rates, ..Stretch::default() }, Duration::from_secs(1));
         let picture = Picture { facts: &facts, table: &table, colours: false };
         terminal.draw(|frame| draw::draw(frame, &mut self.state, &picture)).unwrap();
         let buffer = terminal.backend().buffer();

@@ -1,0 +1,171 @@
+//! What a profile says of a stretch of time, as a small profile of its own: to be looked at elsewhere while the large one grows.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use crate::dso::{Dso, DsoId};
+use crate::event::{Event, EventId};
+use crate::frame::{Frame, FrameId};
+use crate::process::{Process, ProcessId, Thread, ThreadId};
+use crate::profile::Profile;
+use crate::sample::{Sample, Samples};
+use crate::stack::StackId;
+use crate::strings::StringId;
+use crate::symbol::{Function, FunctionId, Line};
+use crate::table::FastHasher;
+
+type Map<K, V = K> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
+
+impl Profile {
+    /// The samples from `from_ns` on and before `to_ns`, on their clock, summed up: one for each thread, event and stack, with the
+    /// weight of all that it stands for, at the time and on the processor of the first of them. What they don't need is not in it,
+    /// nor are mappings and lives.
+    pub fn summed(&self, from_ns: u64, to_ns: u64) -> Profile {
+        let mut sums = Sums::default();
+        let in_time = |sample: &Sample| (from_ns..to_ns).contains(&sample.time_ns);
+        self.samples.iter().filter(in_time).for_each(|sample| sums.add(sample));
+        let mut copy = Copying { from: self, to: Profile::default(), new: New::default() };
+        copy.to.meta = self.meta.clone();
+        // All events, so that they keep their ids.
+        for event in self.events.rows() {
+            let (name, unit) = (copy.string(event.name), copy.string(event.unit));
+            copy.to.events.push(Event { name, unit });
+        }
+        for sample in sums.samples.iter() {
+            let (thread, stack) =
+                (copy.thread(sample.thread), sample.stack.and_then(|stack| copy.stack(stack)));
+            copy.to.samples.push(Sample { thread, stack, ..sample });
+        }
+        copy.to
+    }
+}
+
+/// Samples, those that differ in time and processor only as one.
+#[derive(Default)]
+struct Sums {
+    samples: Samples,
+    known: Map<(ThreadId, EventId, Option<StackId>), usize>,
+}
+
+impl Sums {
+    fn add(&mut self, sample: Sample) {
+        let next = self.samples.len();
+        let at = *self.known.entry((sample.thread, sample.event, sample.stack)).or_insert(next);
+        match at == next {
+            true => self.samples.push(sample),
+            false => self.samples.add_weight(at, sample.weight),
+        }
+    }
+}
+
+/// What rows are numbered in the copy.
+#[derive(Default)]
+struct New {
+    threads: Map<ThreadId>,
+    processes: Map<ProcessId>,
+    stacks: Map<StackId>,
+    frames: Map<FrameId>,
+    dsos: Map<DsoId>,
+    functions: Map<FunctionId>,
+}
+
+/// Copies rows with all that they point at, each once.
+struct Copying<'p> {
+    from: &'p Profile,
+    to: Profile,
+    new: New,
+}
+
+impl Copying<'_> {
+    fn string(&mut self, old: StringId) -> StringId {
+        self.to.strings.add(self.from.strings.get(old))
+    }
+
+    fn thread(&mut self, old: ThreadId) -> ThreadId {
+        if let Some(&new) = self.new.threads.get(&old) {
+            return new;
+        }
+        let thread = &self.from.threads[old];
+        let (process, comm) = (self.process(thread.process), self.string(thread.comm));
+        let new = self.to.threads.push(Thread { process, comm, tid: thread.tid });
+        self.new.threads.insert(old, new);
+        new
+    }
+
+    fn process(&mut self, old: ProcessId) -> ProcessId {
+        if let Some(&new) = self.new.processes.get(&old) {
+            return new;
+        }
+        let process = &self.from.processes[old];
+        let exe = self.string(process.exe);
+        let new = self.to.processes.push(Process { exe, ..process.clone() });
+        self.new.processes.insert(old, new);
+        new
+    }
+
+    fn stack(&mut self, old: StackId) -> Option<StackId> {
+        let mut missing = Vec::new();
+        let (mut caller, mut at) = (None, Some(old));
+        while let Some(id) = at {
+            caller = self.new.stacks.get(&id).copied();
+            if caller.is_some() {
+                break;
+            }
+            missing.push(id);
+            at = self.from.stacks.node(id).caller;
+        }
+        for id in missing.into_iter().rev() {
+            let frame = self.frame(self.from.stacks.node(id).frame);
+            let new = self.to.stacks.add(caller, frame);
+            self.new.stacks.insert(id, new);
+            caller = Some(new);
+        }
+        caller
+    }
+
+    fn frame(&mut self, old: FrameId) -> FrameId {
+        if let Some(&new) = self.new.frames.get(&old) {
+            return new;
+        }
+        let frame = self.from.frames[old];
+        let dso = frame.dso.map(|dso| self.dso(dso));
+        let new = self.to.frames.add(Frame { dso, ..frame });
+        self.new.frames.insert(old, new);
+        let from = self.from;
+        let lines: Vec<Line> = from.symbols.of(old).iter().map(|line| self.line(line)).collect();
+        self.to.symbols.set(new, &lines);
+        new
+    }
+
+    fn line(&mut self, line: &Line) -> Line {
+        Line { function: self.function(line.function), file: self.string(line.file), ..*line }
+    }
+
+    fn function(&mut self, old: FunctionId) -> FunctionId {
+        if let Some(&new) = self.new.functions.get(&old) {
+            return new;
+        }
+        let function = self.from.symbols.functions[old];
+        let new = Function {
+            name: self.string(function.name),
+            linkage_name: self.string(function.linkage_name),
+            dso: function.dso.map(|dso| self.dso(dso)),
+            start: function.start,
+            source_file: self.string(function.source_file),
+        };
+        let new = self.to.symbols.functions.add(new);
+        self.new.functions.insert(old, new);
+        new
+    }
+
+    fn dso(&mut self, old: DsoId) -> DsoId {
+        if let Some(&new) = self.new.dsos.get(&old) {
+            return new;
+        }
+        let dso = &self.from.dsos[old];
+        let path = self.string(dso.path);
+        let new = self.to.dsos.add(Dso { path, ..dso.clone() });
+        self.new.dsos.insert(old, new);
+        new
+    }
+}
