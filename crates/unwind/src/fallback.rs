@@ -162,7 +162,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
 
     /// The return address is on top of the stack, or a word below it (a pushed register, or what keeps the stack
     /// aligned for a call): in the first place that is aligned as return addresses are. Believed if it is in code with
-    /// rules, so that the guess is tested by the next frame.
+    /// rules that lead to code again: what was there before is often left where code without rules has room.
     fn by_stack_top(&mut self, is_return: bool) -> Result<Walked, End> {
         let sp = self.registers.sp();
         let slot = match sp % 16 {
@@ -172,7 +172,10 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
             _ => return Err(End::NoUnwindInfo),
         };
         let pc = Avma(self.memory.read_u64(slot)?);
-        let believed = self.has_rules(pc) || (slot.0 == sp && self.is_code(pc));
+        let believed = match self.has_rules(pc) {
+            true => self.leads_on(pc, slot.offset(8)),
+            false => slot.0 == sp && self.is_code(pc),
+        };
         if !believed {
             return Err(End::NoUnwindInfo);
         }
@@ -196,6 +199,19 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         let arguments = is_above(word(1)) && is_above(word(count));
         let environment = word(count + 2);
         arguments && word(count + 1) == Some(0) && (environment == Some(0) || is_above(environment))
+    }
+
+    /// Whether the rules for a return address, with the stack pointer as it leaves it, lead to code again or to the root.
+    fn leads_on(&mut self, pc: Avma, sp: Avma) -> bool {
+        let mut caller = self.registers;
+        caller.set(A::PC, pc.0);
+        caller.set(A::SP, sp.0);
+        let code = self.code;
+        match Walker::new(code, &mut *self.memory, &mut *self.cache, &caller).by_row(pc, true) {
+            Ok(Walked { pc: Avma(0), .. }) | Err(End::Root) => true,
+            Ok(next) => !matches!(code.locate(next.pc.offset(-i64::from(next.is_return))), Located::Unmapped),
+            Err(_) => false,
+        }
     }
 
     fn is_code(&self, return_address: Avma) -> bool {

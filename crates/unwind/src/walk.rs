@@ -238,7 +238,7 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
 
     /// Finds and applies a full row.
     #[inline(never)]
-    fn by_row(&mut self, pc: Avma, is_return: bool) -> Result<Walked, End> {
+    pub(crate) fn by_row(&mut self, pc: Avma, is_return: bool) -> Result<Walked, End> {
         let lookup = pc.offset(-i64::from(is_return));
         let (caller, is_signal) = match self.code.locate(lookup) {
             Located::Unmapped => return self.not_mapped(is_return),

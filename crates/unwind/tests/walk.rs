@@ -295,6 +295,17 @@ fn a_stub_without_rules_has_its_return_address_on_top() {
     assert_eq!((pcs(&frames), end), (vec![0x10, CODE + 1], End::Root));
 }
 
+#[test]
+fn what_was_left_on_the_stack_is_no_caller_of_jit_code() {
+    let mut registers = start(JIT + 4);
+    registers.set(7, STACK + 8);
+    registers.set(6, 1);
+    // A word of an earlier call. Whether it is one is to be seen by what its rules say is its caller.
+    let stack = Stack::new(&[(1, CODE + 1), (2, 0x1234), (3, 0x5678)]);
+    let (frames, end) = run(plain(), &stack, &registers);
+    assert_eq!((pcs(&frames), end), (vec![JIT + 4], End::NoUnwindInfo));
+}
+
 /// The stack of a process whose code can be read.
 struct WithCode<'a>(Stack, u64, &'a [u8]);
 
