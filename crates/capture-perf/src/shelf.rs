@@ -63,7 +63,7 @@ type Found = (FileId, Table);
 /// What there is to do.
 enum Job {
     /// The table for callers of a file, with its build id.
-    Find(FileId, Box<[u8]>, Elf, File),
+    Find(FileId, Box<[u8]>, Box<Elf>, File),
     /// A table of all rows was made of the file with this build id.
     Keep(Box<[u8]>, Table),
 }
@@ -77,7 +77,7 @@ impl Shelf {
 
     /// Asks for the table for callers of a file.
     pub(crate) fn want(&mut self, id: FileId, build_id: &[u8], elf: Elf, file: File) {
-        self.give(Job::Find(id, build_id.into(), elf, file));
+        self.give(Job::Find(id, build_id.into(), Box::new(elf), file));
     }
 
     /// The tables that were found since the last call.
@@ -126,7 +126,7 @@ fn work(kept: &KeptTables, jobs: &Receiver<Job>, done: &Sender<Found>, end: &End
             Job::Find(id, build_id, elf, file) => match kept.get(&build_id) {
                 Some(table) => done.send((id, table)).is_ok(),
                 None => {
-                    let Ok(table) = Source::of(elf, file).of_calls() else { continue };
+                    let Ok(table) = Source::of(*elf, file).of_calls() else { continue };
                     end.before(|| kept.put(&build_id, table.clone())) && done.send((id, table)).is_ok()
                 }
             },

@@ -111,8 +111,14 @@ fn nothing_is_written_after_the_end() {
     assert_eq!((kept.get(b"early").is_some(), kept.get(b"late")), (true, None));
     // The thread has no more to do either, though it has a job.
     let (jobs, list) = mpsc::channel();
-    let job =
-        || Job::Find(id(), b"an id".as_slice().into(), Elf::read(&file).unwrap(), file.try_clone().unwrap());
+    let job = || {
+        Job::Find(
+            id(),
+            b"an id".as_slice().into(),
+            Box::new(Elf::read(&file).unwrap()),
+            file.try_clone().unwrap(),
+        )
+    };
     [job(), job()].into_iter().for_each(|job| jobs.send(job).unwrap());
     let (done, found) = mpsc::channel();
     work(&kept, &list, &done, &end);

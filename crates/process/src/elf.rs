@@ -51,6 +51,8 @@ pub struct UnwindSections {
     pub text: Option<u64>,
     /// Stated address of `.got`.
     pub got: Option<u64>,
+    /// Of a Go program `.gopclntab`, and with it `.text`.
+    pub go: Option<Box<(Section, Section)>>,
 }
 
 /// Why a file is of no use as an ELF file.
@@ -108,8 +110,9 @@ pub struct Elf {
     debug_frame: Option<Place>,
     exidx: Option<Place>,
     extab: Option<Place>,
-    text: Option<u64>,
+    text: Option<Place>,
     got: Option<u64>,
+    gopclntab: Option<Place>,
 }
 
 impl Elf {
@@ -155,7 +158,10 @@ impl Elf {
         let eh_frame = section(self.eh_frame.or_else(|| self.behind_header(eh_frame_hdr.as_ref()?)));
         let debug_frame = section(self.debug_frame);
         let (exidx, extab) = (section(self.exidx), section(self.extab));
-        UnwindSections { eh_frame, eh_frame_hdr, debug_frame, exidx, extab, text: self.text, got: self.got }
+        let go =
+            self.gopclntab.and_then(|table| Some(Box::new((section(Some(table))?, section(self.text)?))));
+        let text = self.text.map(|place| place.address);
+        UnwindSections { eh_frame, eh_frame_hdr, debug_frame, exidx, extab, text, got: self.got, go }
     }
 
     /// Reads the sections that unwinding needs from the file that the headers came from.
@@ -281,8 +287,9 @@ impl Elf {
                 b".debug_frame" if !compressed => self.debug_frame = Some(place),
                 b".ARM.exidx" => self.exidx = Some(place),
                 b".ARM.extab" => self.extab = Some(place),
-                b".text" => self.text = Some(place.address),
+                b".text" => self.text = Some(place),
                 b".got" => self.got = Some(place.address),
+                b".gopclntab" | b".data.rel.ro.gopclntab" => self.gopclntab = Some(place),
                 b".note.gnu.build-id" if self.build_id.is_none() && size <= 1 << 20 => {
                     if let Ok(Some(notes)) = section.notes(endian, data) {
                         self.take_notes::<H>(notes, endian);

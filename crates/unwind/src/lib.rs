@@ -55,6 +55,7 @@ mod code;
 mod expression;
 mod fallback;
 mod fast;
+pub mod go;
 mod learn;
 mod memory;
 mod method;

@@ -9,7 +9,7 @@ use plumb_process::{
     AddressSpace as Mappings, Backing, Elf, FileId, FileKey, Files, Mapping, Place, UnwindSections, vdso,
 };
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
-use plumb_unwind::{Avma, CodeMap, Isa, Located, Module, Section, Sections, Svma};
+use plumb_unwind::{Avma, CodeMap, Isa, Located, Module, Section, Sections, Svma, go};
 use rustc_hash::FxHashMap;
 
 use super::walked::segments_of;
@@ -266,10 +266,15 @@ fn anonymous(profile: &mut Profile, pid: u32) -> DsoId {
 pub(crate) fn module_of(sections: UnwindSections, isa: Isa) -> Unwind {
     let section =
         |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
+    let of_go = sections.go.filter(|_| isa == Isa::X86_64).and_then(|sections| {
+        let (table, text) = *sections;
+        let bytes = go::debug_frame(&table.bytes, Svma(text.address), &text.bytes)?;
+        Some(Section { address: Svma(0), bytes })
+    });
     Module::new(Sections {
         eh_frame: sections.eh_frame.map(section),
         eh_frame_hdr: sections.eh_frame_hdr.map(section),
-        debug_frame: sections.debug_frame.map(section),
+        debug_frame: of_go.or_else(|| sections.debug_frame.map(section)),
         exidx: sections.exidx.map(section),
         extab: sections.extab.map(section),
         isa,

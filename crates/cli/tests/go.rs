@@ -1,0 +1,93 @@
+//! Stacks of a Go program: goroutines, and the runtime's own stacks.
+//!
+//! Needs Go and perf_event_open, and for the second test root: where they are missing a test says so and does nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What goroutines and the runtime's stacks begin with.
+const ROOTS: [&str; 5] =
+    ["runtime.goexit", "runtime.mcall", "runtime.morestack", "runtime.mstart", "runtime.rt0_go"];
+
+/// A program with known chains of calls (in the tests of the unwinder), unless there is no Go.
+fn program() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../unwind/tests/programs/goroutines.go");
+    let program = folder.join("goroutines");
+    let built = ["go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go"].iter().find_map(|go| {
+        let mut command = Command::new(go);
+        command.env("GOCACHE", folder.join("cache")).env("GOPATH", folder.join("path")).env("HOME", &folder);
+        // Stripped, as programs are that are shipped.
+        command.args(["build", "-ldflags=-w", "-o"]).arg(&program).arg(&source);
+        command.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").status().ok()
+    });
+    match built {
+        Some(status) => assert!(status.success(), "it builds"),
+        None => println!("skipped: no Go here to build a program with"),
+    }
+    built.map(|_| program)
+}
+
+/// The stacks of the program's samples, leaf first, without the kernel's part; `None` if it can't be recorded this way.
+fn record(program: &Path, capture: &str) -> Option<Vec<Vec<String>>> {
+    let file = program.with_extension(capture);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command
+        .args(["record", "-q", "--user-only", "--capture", capture, "-o"])
+        .arg(&file)
+        .arg("--")
+        .arg(program)
+        .arg("2500");
+    let output = command.stdin(Stdio::null()).output().expect("plumb runs");
+    if !output.status.success() {
+        println!("skipped: can't record here: {}", String::from_utf8_lossy(&output.stderr));
+        return None;
+    }
+    let script =
+        Command::new(env!("CARGO_BIN_EXE_plumb")).args(["script", "-F", "comm,sym"]).arg(&file).output();
+    let script = script.expect("plumb runs").stdout;
+    let name = |line: &str| line.trim().trim_end_matches(".abi0").to_owned();
+    let stack = |text: &str| text.lines().skip(1).map(name).collect();
+    Some(
+        String::from_utf8_lossy(&script)
+            .split("\n\n")
+            .map(stack)
+            .filter(|stack: &Vec<String>| !stack.is_empty())
+            .collect(),
+    )
+}
+
+fn has(stack: &[String], name: &str) -> bool {
+    stack.iter().any(|frame| frame == name)
+}
+
+#[test]
+fn goroutines_have_their_callers() {
+    let Some(stacks) = program().and_then(|program| record(&program, "perf")) else { return };
+    let chain = ["main.spin", "main.third", "main.second", "main.first", "main.main.func1", "runtime.goexit"];
+    let spinning: Vec<_> = stacks.iter().filter(|stack| has(stack, "main.spin")).collect();
+    let whole = |stack: &&&Vec<String>| stack.iter().skip_while(|name| *name != "main.spin").eq(chain);
+    let count = spinning.iter().filter(whole).count();
+    println!("{count} of {} whole, of {} samples", spinning.len(), stacks.len());
+    assert!(
+        spinning.len() > 100 && count * 100 >= spinning.len() * 99,
+        "{:?}",
+        spinning.iter().find(|s| !whole(s))
+    );
+}
+
+#[test]
+fn stacks_of_the_runtime_lead_back_to_goroutines() {
+    let Some(stacks) = program().and_then(|program| record(&program, "bpf")) else { return };
+    let is_rooted = |stack: &Vec<String>| stack.last().is_some_and(|name| ROOTS.contains(&&**name));
+    let rooted = stacks.iter().filter(|stack| is_rooted(stack)).count();
+    let switched = |stack: &&Vec<String>| has(stack, "runtime.systemstack") && has(stack, "runtime.goexit");
+    let (back, grown) = (
+        stacks.iter().filter(switched).count(),
+        stacks.iter().filter(|s| has(s, "runtime.morestack")).count(),
+    );
+    println!("{rooted} of {}, {back} from another stack, {grown} for want of room", stacks.len());
+    assert!(rooted * 100 >= stacks.len() * 97, "{:?}", stacks.iter().find(|stack| !is_rooted(stack)));
+    assert!(back > 10 && grown > 10);
+}

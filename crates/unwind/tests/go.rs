@@ -1,0 +1,145 @@
+//! Rules made from Go's own table say what the `.debug_frame` says that Go's linker writes, and more.
+//!
+//! Needs Go to build a program: where it is missing tests say so and do nothing.
+
+mod elf;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use object::{Object, ObjectSection};
+use plumb_unwind::{CfaRule, Module, RegisterRule, Section, Sections, Svma, go, x86_64};
+
+/// The bytes of a Go program, which is built once.
+fn build() -> Option<&'static [u8]> {
+    static PROGRAM: OnceLock<Option<Vec<u8>>> = OnceLock::new();
+    PROGRAM.get_or_init(build_now).as_deref()
+}
+
+fn build_now() -> Option<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/goroutines.go");
+    let known = ["go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go"];
+    let built = known.iter().find_map(|go| {
+        let mut command = Command::new(go);
+        command.env("GOCACHE", folder.join("cache")).env("GOPATH", folder.join("path")).env("HOME", &folder);
+        command
+            .args(["build", "-ldflags=-compressdwarf=false", "-o"])
+            .arg(folder.join("program"))
+            .arg(&source);
+        command.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").status().ok()
+    });
+    let Some(status) = built else {
+        println!("skipped: no Go here to build a program with");
+        return None;
+    };
+    assert!(status.success(), "it builds");
+    Some(std::fs::read(folder.join("program")).expect("it was built"))
+}
+
+fn section(data: &[u8], name: &str) -> (Svma, Vec<u8>) {
+    let file = object::File::parse(data).expect("an ELF file");
+    let section = file.section_by_name(name).expect("Go writes this section");
+    (Svma(section.address()), section.data().expect("it can be read").to_vec())
+}
+
+fn made(data: &[u8]) -> Module<Vec<u8>> {
+    let ((_, table), (at, text)) = (section(data, ".gopclntab"), section(data, ".text"));
+    let bytes = go::debug_frame(&table, at, &text).expect("the table can be read");
+    Module::new(Sections { debug_frame: Some(Section { address: Svma(0), bytes }), ..Sections::default() })
+}
+
+#[test]
+fn the_stack_pointer_is_where_the_linker_says() {
+    let Some(program) = build() else { return };
+    let of_linker = elf::sections(program).expect("an ELF file for this machine");
+    assert!(of_linker.debug_frame.is_some() && of_linker.eh_frame.is_none());
+    let (linker, made) = (Module::new(of_linker), made(program));
+    let (start, text) = section(program, ".text");
+    let (mut same, mut wrong, mut missing, mut otherwise) = (0, Vec::new(), 0, 0);
+    let mut at = start;
+    while at.0 < start.0 + text.len() as u64 {
+        let Some(theirs) = linker.row(at).expect("it is not damaged") else {
+            at = Svma(at.0 + 1);
+            continue;
+        };
+        match made.row(at).expect("it is not damaged") {
+            None => missing += 1,
+            Some(row) if row.register(x86_64::RIP) == RegisterRule::Undefined || row.is_signal => {
+                otherwise += 1
+            }
+            Some(row) if matches!(row.register(x86_64::RIP), RegisterRule::ValExpression(_)) => {
+                otherwise += 1
+            }
+            Some(row) if row.cfa == theirs.cfa => same += 1,
+            Some(row) => wrong.push((at, row.cfa, theirs.cfa)),
+        }
+        at = theirs.range.end.max(Svma(at.0 + 1));
+    }
+    println!("{same} rows as theirs, {otherwise} where stacks end or are switched, {missing} without");
+    assert!(wrong.is_empty(), "{} rows differ: {:x?}", wrong.len(), &wrong[..wrong.len().min(5)]);
+    assert!(same > 10_000 && (otherwise + missing) * 50 < same, "{same} {otherwise} {missing}");
+}
+
+#[test]
+fn what_nobody_calls_is_a_root() {
+    let Some(program) = build() else { return };
+    let module = made(program);
+    let row = |name: &str, offset: u64| {
+        let at = elf::address_of(program, name).expect("every Go program has it");
+        module.row(Svma(at + offset)).expect("it is not damaged")
+    };
+    // Goroutines return to the second instruction of goexit.
+    for (name, offset) in [("runtime.goexit.abi0", 0), ("runtime.mstart.abi0", 0), ("runtime.rt0_go.abi0", 9)]
+    {
+        let row = row(name, offset).expect("it has rules");
+        assert_eq!(row.register(x86_64::RIP), RegisterRule::Undefined, "{name}");
+    }
+    let main = row("main.main", 0).expect("it has rules");
+    assert_eq!(main.cfa, CfaRule::Register { register: x86_64::RSP, offset: 8 });
+    assert_eq!(main.register(x86_64::RIP), RegisterRule::Offset(-8));
+    let row = row("runtime.sigreturn__sigaction.abi0", 0).expect("it has rules");
+    assert!(row.is_signal);
+}
+
+#[test]
+fn damaged_tables_cost_no_more_than_their_code() {
+    let Some(program) = build() else { return };
+    let ((_, table), (at, text)) = (section(program, ".gopclntab"), section(program, ".text"));
+    let mut seed = 0x1234_5678_9abc_def1_u64;
+    let mut random = |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed as usize % below
+    };
+    let mut read = 0;
+    for round in 0..60 {
+        let mut table = table.clone();
+        // The head, the list of functions, or anything.
+        let reach = [72, 4096, table.len()][round % 3];
+        let first = if round % 3 == 1 {
+            u64::from_le_bytes(*table[64..].first_chunk().expect("8")) as usize
+        } else {
+            0
+        };
+        for _ in 0..1 + random(20) {
+            table[first + random(reach)] = random(256) as u8;
+        }
+        table.truncate(table.len() - random(100) * (round % 2));
+        let Some(frames) = go::debug_frame(&table, at, &text) else { continue };
+        read += 1;
+        assert!(frames.len() < 64 * text.len());
+        let module = Module::new(Sections {
+            debug_frame: Some(Section { address: Svma(0), bytes: frames }),
+            ..Sections::default()
+        });
+        for _ in 0..1000 {
+            let _ = module.row(Svma(at.0 + random(text.len()) as u64));
+        }
+    }
+    assert!(read > 10, "{read}");
+    assert_eq!(go::debug_frame(&table, Svma(at.0 + 64), &text[64..]), None, "about other code");
+}

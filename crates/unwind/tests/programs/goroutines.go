@@ -1,0 +1,56 @@
+// Chains of calls on goroutines' stacks: for tests. Runs until it is stopped, or for so many milliseconds.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+//go:noinline
+func spin(until time.Time) int {
+	sum := 0
+	for time.Now().Before(until) {
+		for i := 0; i < 1000; i++ {
+			sum += i ^ sum
+		}
+	}
+	return sum
+}
+
+//go:noinline
+func third(until time.Time) int { return 1 + spin(until) }
+
+//go:noinline
+func second(until time.Time) int { return 2 + third(until) }
+
+//go:noinline
+func first(until time.Time) int { return 3 + second(until) }
+
+//go:noinline
+func deepen(depth int, room [16]int) int {
+	if depth == 0 {
+		return room[3]
+	}
+	room[depth%16]++
+	return deepen(depth-1, room) + room[1]
+}
+
+func main() {
+	milliseconds, _ := strconv.Atoi(os.Args[1])
+	until := time.Now().Add(time.Duration(milliseconds) * time.Millisecond)
+	sums := make(chan int)
+	go func() { sums <- first(until) }()
+	// Stacks that grow, and garbage: the runtime goes to its own stacks for both.
+	go func() {
+		sum := 0
+		for time.Now().Before(until) {
+			done := make(chan []int)
+			go func() { done <- append(make([]int, 1000), deepen(200, [16]int{})) }()
+			sum += len(<-done)
+		}
+		sums <- sum
+	}()
+	fmt.Println(<-sums + <-sums)
+}
