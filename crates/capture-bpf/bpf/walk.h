@@ -233,6 +233,13 @@ APART int walk_step(struct walk *walk, struct Space *space)
         return 0;
     } else if (kind == KIND_PLT) {
         cfa = walk->sp + 8 + ((s64)(walk->pc & 15) >= value ? 8 : 0);
+    } else if (kind == KIND_SWITCH) {
+        if (!frame_pointer(walk))
+            return 0;
+        walk->why = WHY_ROOT;
+        if (!walk->fp)
+            return 0;
+        cfa = value ? walk->sp + 8 : walk->fp + 16;
     } else if (kind == KIND_SIGNAL) {
         if (!leave_signal(walk))
             return 0;

@@ -25,6 +25,7 @@
 #define FILE_FIRST 2u
 #define KIND_PLT 64u
 #define KIND_SIGNAL 65u
+#define KIND_SWITCH 66u
 #define STATE_UNKNOWN 0u
 #define STATE_ASKED 1u
 #define STATE_READY 2u

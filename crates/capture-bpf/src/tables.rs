@@ -1,15 +1,16 @@
 //! A file's table as the programs in the kernel read it.
 //!
-//! The rules, pages and rows are those of `plumb_unwind::table`, of all addresses. Two kinds of rows that such a table calls odd
-//! get kinds of their own, because nearly every program has them: stubs of procedure linkage tables, and the code that
-//! returns from a signal handler. Both are told by what their expressions say, not by where they are.
+//! The rules, pages and rows are those of `plumb_unwind::table`, of all addresses. Some kinds of rows that such a table calls odd
+//! get kinds of their own, because nearly every program has them: stubs of procedure linkage tables, the code that
+//! returns from a signal handler, and what switches stacks in Go programs. All are told by what their expressions say, not by where
+//! they are.
 
 use plumb_capture_perf::{Lent, Root};
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::Table;
-use plumb_unwind::{CfaRule, Module, RegisterRule, Row, x86_64};
+use plumb_unwind::{CfaRule, Module, RegisterRule, Row, go, x86_64};
 
-use crate::wire::{File, KIND_PLT, KIND_SIGNAL, SEGMENTS, Segment};
+use crate::wire::{File, KIND_PLT, KIND_SIGNAL, KIND_SWITCH, SEGMENTS, Segment};
 
 /// The header of a table's bytes (`plumb_unwind::table`).
 const HEADER: usize = 64;
@@ -91,6 +92,22 @@ fn with_known_kinds<B: AsRef<[u8]>>(table: &Table, module: &Module<B>, mut file:
 
 /// The rule of an odd row whose kind the programs know.
 fn known_kind<B: AsRef<[u8]>>(row: &Row, module: &Module<B>) -> Option<[u8; 8]> {
+    if let RegisterRule::ValExpression(caller) = row.register(x86_64::RIP) {
+        let caller = module.expression(row, caller);
+        return match (row.cfa, row.register(x86_64::RBP)) {
+            (CfaRule::Register { register: x86_64::RBP, offset: 16 }, RegisterRule::Offset(-16))
+                if caller == go::CALLER_IF_ANY =>
+            {
+                Some(bytes(KIND_SWITCH, -2, 0))
+            }
+            (CfaRule::Register { register: x86_64::RSP, offset: 8 }, RegisterRule::SameValue)
+                if caller == go::CALLER_AT_ENTRY =>
+            {
+                Some(bytes(KIND_SWITCH, 0, 1))
+            }
+            _ => None,
+        };
+    }
     let CfaRule::Expression(cfa) = row.cfa else { return None };
     let cfa = module.expression(row, cfa);
     let saved = |register, expected: &[u8]| match row.register(register) {
@@ -104,7 +121,7 @@ fn known_kind<B: AsRef<[u8]>>(row: &Row, module: &Module<B>) -> Option<[u8; 8]> 
         && saved(x86_64::RIP, &[0x77, 0xa8, 0x01])
         && saved(x86_64::RBP, &[0x77, 0xf8, 0x00])
     {
-        return Some(bytes(KIND_SIGNAL, 0));
+        return Some(bytes(KIND_SIGNAL, 0, 0));
     }
     // What linkers write for .plt: rsp + 8 + ((rip & 15) >= 11 ? 8 : 0); 10 where stubs begin with endbr64.
     let [0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, literal @ 0x30..=0x3f, 0x2a, 0x33, 0x24, 0x22] = *cfa else {
@@ -113,11 +130,12 @@ fn known_kind<B: AsRef<[u8]>>(row: &Row, module: &Module<B>) -> Option<[u8; 8]> 
     let is_plain = row.register(x86_64::RIP) == RegisterRule::Offset(-8)
         && matches!(row.register(x86_64::RBP), RegisterRule::Unspecified | RegisterRule::SameValue)
         && !row.is_signal;
-    is_plain.then(|| bytes(KIND_PLT, u32::from(literal - 0x30)))
+    is_plain.then(|| bytes(KIND_PLT, 0, u32::from(literal - 0x30)))
 }
 
-fn bytes(kind: u32, value: u32) -> [u8; 8] {
-    (u64::from(kind) | 0xff << 8 | u64::from(value) << 32).to_le_bytes()
+/// As `plumb_unwind::rule::Rule` is laid out; `fp` in words from the CFA.
+fn bytes(kind: u32, fp: i16, value: u32) -> [u8; 8] {
+    (u64::from(kind) | 0xff << 8 | u64::from(fp as u16) << 16 | u64::from(value) << 32).to_le_bytes()
 }
 
 #[cfg(test)]

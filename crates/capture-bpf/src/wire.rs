@@ -52,6 +52,9 @@ pub const FILE_FIRST: u32 = 2;
 pub const KIND_PLT: u32 = 64;
 /// Likewise: the code that returns from a signal handler, where the stack pointer points at a `struct ucontext`.
 pub const KIND_SIGNAL: u32 = 65;
+/// Likewise: code that switches stacks and has the caller's frame in the frame pointer, which is 0 if there is no caller. With a
+/// `value` of 1 the stack is not switched yet, and the return address on top of it.
+pub const KIND_SWITCH: u32 = 66;
 
 /// State of a file: nobody has asked for its table.
 pub const STATE_UNKNOWN: u32 = 0;
