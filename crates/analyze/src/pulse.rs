@@ -5,6 +5,8 @@
 
 /// Looks that are remembered at most.
 const MAX_TICKS: usize = 1024;
+/// Looks that are remembered at least.
+const LAST_TICKS: usize = 32;
 
 /// A look at counters that only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,10 +67,19 @@ impl Pulse {
         self.ticks.drain(..last);
     }
 
-    /// Forgets the looks before this time, but for the last: there are no samples of then any more.
-    pub fn forget_before(&mut self, time_ns: u64) {
-        let gone = self.ticks.partition_point(|tick| tick.time_ns < time_ns);
-        self.ticks.drain(..gone.min(self.ticks.len().saturating_sub(1)));
+    /// The times of all looks.
+    pub fn times(&self) -> Vec<u64> {
+        self.ticks.iter().map(|tick| tick.time_ns).collect()
+    }
+
+    /// Forgets every other look but for the last few. Returns whether there were any to forget.
+    pub fn thin(&mut self) -> bool {
+        let (count, mut at) = (self.ticks.len(), 0);
+        self.ticks.retain(|_| {
+            at += 1;
+            at % 2 == 1 || at + LAST_TICKS > count
+        });
+        self.ticks.len() < count
     }
 
     /// What happened in the last `window_ns` nanoseconds before the last look, or since the first look.
@@ -144,8 +155,6 @@ mod tests {
         assert_eq!(pulse.rates(None).samples, 15_000);
         let earlier = pulse.rates_until(12_500_000_000, Some(2_000_000_000));
         assert_eq!((earlier.from_ns, earlier.to_ns), (10_000_000_000, 12_000_000_000));
-        pulse.forget_before(10_500_000_000);
-        assert_eq!(pulse.rates(None).from_ns, 11_000_000_000);
         pulse.reset();
         pulse.push(tick(31));
         assert_eq!(pulse.rates(None).samples, 500, "everything begins at the reset");
@@ -158,6 +167,17 @@ mod tests {
         assert!(pulse.ticks.len() <= MAX_TICKS);
         assert_eq!(pulse.rates(None).samples, 99_999 * 500);
         assert_eq!(pulse.rates(Some(60_000_000_000)).samples, 60 * 500, "what is recent is exact");
+    }
+
+    #[test]
+    fn what_is_thinned_out_keeps_its_ends_and_sums() {
+        let mut pulse = Pulse::default();
+        (0..500).for_each(|second| pulse.push(tick(second)));
+        let rates = pulse.rates(None);
+        while pulse.thin() {}
+        assert_eq!(pulse.rates(None), rates);
+        assert!(pulse.ticks.len() <= LAST_TICKS + 1);
+        assert_eq!(pulse.rates(Some(20_000_000_000)).samples, 20 * 500, "what is recent is exact");
     }
 
     #[test]

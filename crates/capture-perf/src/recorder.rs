@@ -56,8 +56,8 @@ pub struct Recorder {
     times: Vec<TimeOff>,
     account: Account,
     began: Began,
-    /// Earlier samples are gone.
-    has_forgotten: bool,
+    /// Earlier samples are summed up.
+    has_folded: bool,
     /// What was wanted when it was looked at the growth of copies.
     wants: [u64; 2],
 }

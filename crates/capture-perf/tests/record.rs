@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use plumb_capture_perf::{Abilities, Code, End, Error, Host, Launch, Options, Recorded, Recorder, Target};
-use plumb_profile::Scope;
+use plumb_profile::{Process, Scope};
 
 use host::stolen;
 
@@ -224,30 +224,32 @@ fn callers_of_jit_code_are_found_at_each_of_its_instructions() {
 }
 
 #[test]
-fn a_recording_that_forgets_its_beginning_goes_on_whole() {
+fn a_recording_whose_past_is_folded_goes_on_whole() {
     let Some(burn) = burn() else { return };
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let target = command(burn, &["600"]);
     let mut recorder = Recorder::start(&target, &Options::default()).expect("it can be recorded");
-    let (mut forgotten, mut first_ns) = (0, None);
+    let (mut folds, mut folded) = (0, 0);
     while recorder.step(Duration::from_millis(20)).expect("recording goes on").is_none() {
         let samples = recorder.profile().samples.len();
-        if samples > 100 && forgotten < 300 {
-            forgotten += samples - 10;
-            first_ns = recorder.forget_all_but(10);
-            assert_eq!(recorder.profile().samples.len(), 10);
+        if samples - folded > 100 && folds < 3 {
+            recorder.fold(10, &[], 1000);
+            folded = recorder.profile().samples.len() - 10;
+            assert!(folded < samples - 10, "there were equal ones: {folded} of {samples}");
+            folds += 1;
         }
     }
     let Recorded { profile, statistics, .. } = recorder.finish();
-    assert!(forgotten >= 100, "it took too few samples: {}", statistics.samples);
-    assert_eq!(profile.samples.len() as u64 + forgotten as u64, statistics.samples);
-    assert_eq!(profile.samples.get(0).map(|sample| sample.time_ns), first_ns);
-    // Nothing but the program, and its stacks are as whole as ever.
+    assert!(folds > 0, "it took too few samples: {}", statistics.samples);
+    let each = 1_000_000_000 / 999;
+    let weight: u64 = profile.samples.iter().map(|sample| sample.weight).sum();
+    assert_eq!(weight / each, statistics.samples, "each weighs the same, and all are there");
+    // Nothing but the program, which runs, and its stacks are as whole as ever.
     let whole =
         profile.samples.iter().filter(|sample| sample.stack.is_some_and(|stack| profile.is_complete(stack)));
     assert!(whole.count() * 100 >= profile.samples.len() * 99);
     for sample in profile.samples.iter() {
-        let thread = &profile.threads[sample.thread];
-        assert!(profile.strings.get(profile.processes[thread.process].exe).ends_with("burn"));
+        let process = &profile.processes[profile.threads[sample.thread].process];
+        assert!(profile.strings.get(process.exe).ends_with("burn") && process.pid != Process::ENDED);
     }
 }

@@ -109,11 +109,13 @@ pub enum Cut {
     NoUserStack,
     /// The stack is of an architecture that is not unwound here (an imported profile, a 32-bit process).
     OtherArchitecture,
+    /// Not callers are missing but what was called: rarely and long ago, in a recording that goes on for hours.
+    Folded,
 }
 
 impl Cut {
     /// All reasons.
-    pub const ALL: [Cut; 12] = [
+    pub const ALL: [Cut; 13] = [
         Cut::CopyTooShort,
         Cut::NoUnwindInfo,
         Cut::BadUnwindInfo,
@@ -126,6 +128,7 @@ impl Cut {
         Cut::TooManyFrames,
         Cut::NoUserStack,
         Cut::OtherArchitecture,
+        Cut::Folded,
     ];
 
     /// Stable name, for files and machine-readable output.
@@ -143,6 +146,7 @@ impl Cut {
             Cut::TooManyFrames => "too-many-frames",
             Cut::NoUserStack => "no-user-stack",
             Cut::OtherArchitecture => "other-architecture",
+            Cut::Folded => "folded",
         }
     }
 
@@ -166,6 +170,7 @@ impl Cut {
             Cut::TooManyFrames => "frame limit reached",
             Cut::NoUserStack => "no user stack recorded",
             Cut::OtherArchitecture => "another architecture, whose stacks are not unwound",
+            Cut::Folded => "rare calls of long ago",
         }
     }
 }

@@ -11,7 +11,7 @@
 
 mod dso;
 mod event;
-mod forget;
+mod fold;
 mod frame;
 mod life;
 mod mapping;
@@ -27,6 +27,7 @@ mod table;
 
 pub use dso::{AddressSpace, BuildId, Dso, DsoId, DsoKind};
 pub use event::{Event, EventId};
+pub use fold::{Past, Renumbered};
 pub use frame::{Address, Cut, Found, Frame, FrameId, FrameKind};
 pub use life::{Begin, End, Life, LifeId};
 pub use mapping::Mapping;

@@ -27,6 +27,12 @@ pub struct Process {
     pub exe: StringId,
 }
 
+impl Process {
+    /// The id of what stands for all processes that ran a program and have ended, where a long recording has folded them: none has
+    /// such an id.
+    pub const ENDED: u32 = u32::MAX;
+}
+
 /// A thread under one name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Thread {

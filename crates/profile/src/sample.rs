@@ -1,8 +1,12 @@
 //! The samples themselves, one column a field: a long recording has millions.
 
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
 use crate::event::EventId;
 use crate::process::ThreadId;
 use crate::stack::StackId;
+use crate::table::FastHasher;
 
 /// One sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +54,6 @@ impl Samples {
         }
     }
 
-    /// Has a sample stand for more, if there is such a sample.
-    pub fn add_weight(&mut self, index: usize, weight: u64) {
-        if let Some(known) = self.weight.get_mut(index) {
-            *known = known.saturating_add(weight);
-        }
-    }
-
     /// Puts the samples into the order of their time; those of the same time stay in their order.
     pub fn sort_by_time(&mut self) {
         if self.time_ns.is_sorted() {
@@ -100,5 +97,28 @@ impl Samples {
             stack: self.stack[i],
             weight: self.weight[i],
         })
+    }
+}
+
+/// Samples of which those that differ in nothing but time and processor are one, at the time and on the processor of the first and
+/// with the weight of all.
+#[derive(Default)]
+pub(crate) struct Sums {
+    samples: Samples,
+    known: HashMap<(ThreadId, EventId, Option<StackId>), usize, BuildHasherDefault<FastHasher>>,
+}
+
+impl Sums {
+    pub fn add(&mut self, sample: Sample) {
+        let next = self.samples.len();
+        let at = *self.known.entry((sample.thread, sample.event, sample.stack)).or_insert(next);
+        match self.samples.weight.get_mut(at) {
+            Some(known) => *known = known.saturating_add(sample.weight),
+            None => self.samples.push(sample),
+        }
+    }
+
+    pub fn samples(&self) -> &Samples {
+        &self.samples
     }
 }

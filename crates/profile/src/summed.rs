@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use crate::dso::{Dso, DsoId};
-use crate::event::{Event, EventId};
+use crate::event::Event;
 use crate::frame::{Frame, FrameId};
 use crate::process::{Process, ProcessId, Thread, ThreadId};
 use crate::profile::Profile;
-use crate::sample::{Sample, Samples};
+use crate::sample::{Sample, Sums};
 use crate::stack::StackId;
 use crate::strings::StringId;
 use crate::symbol::{Function, FunctionId, Line};
 use crate::table::FastHasher;
 
-type Map<K, V = K> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
+type Map<K> = HashMap<K, K, BuildHasherDefault<FastHasher>>;
 
 impl Profile {
     /// The samples from `from_ns` on and before `to_ns`, on their clock, summed up: one for each thread, event and stack, with the
@@ -31,30 +31,12 @@ impl Profile {
             let (name, unit) = (copy.string(event.name), copy.string(event.unit));
             copy.to.events.push(Event { name, unit });
         }
-        for sample in sums.samples.iter() {
+        for sample in sums.samples().iter() {
             let (thread, stack) =
                 (copy.thread(sample.thread), sample.stack.and_then(|stack| copy.stack(stack)));
             copy.to.samples.push(Sample { thread, stack, ..sample });
         }
         copy.to
-    }
-}
-
-/// Samples, those that differ in time and processor only as one.
-#[derive(Default)]
-struct Sums {
-    samples: Samples,
-    known: Map<(ThreadId, EventId, Option<StackId>), usize>,
-}
-
-impl Sums {
-    fn add(&mut self, sample: Sample) {
-        let next = self.samples.len();
-        let at = *self.known.entry((sample.thread, sample.event, sample.stack)).or_insert(next);
-        match at == next {
-            true => self.samples.push(sample),
-            false => self.samples.add_weight(at, sample.weight),
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use plumb_profile::{
     Address, AddressSpace, BuildId, Cut, Dso, DsoId, DsoKind, Event, Found, Frame, FrameId, FrameKind, Id,
-    Line, Mapping, Process, Profile, Sample, Scope, StringId, Strings, Thread,
+    Line, Mapping, Past, Process, Profile, Sample, Scope, StringId, Strings, Thread,
 };
 
 fn code(profile: &mut Profile, address: u64, is_return: bool) -> FrameId {
@@ -121,44 +121,108 @@ fn idle_time_is_known_of_a_whole_machine_only() {
     assert_eq!(profile.meta.idle_share(), Some(0.0));
 }
 
-#[test]
-fn what_is_left_after_forgetting_is_what_was_there() {
+/// Three processes of one program, whose samples are 10 ns apart in turns, on four stacks of four frames.
+fn long() -> (Profile, Vec<FrameId>) {
     let mut profile = Profile::default();
     let empty = profile.strings.empty();
     let event = profile.events.push(Event { name: empty, unit: empty });
+    let exe = profile.strings.add("/bin/x");
     let frames: Vec<FrameId> = (1..=4).map(|at| code(&mut profile, at * 16, at > 1)).collect();
     let mut threads = Vec::new();
     for pid in 1..=3 {
-        let process = profile.processes.push(Process { pid, ppid: 0, exe: empty });
+        let process = profile.processes.push(Process { pid, ppid: 0, exe });
         threads.push(profile.threads.push(Thread { process, tid: pid, comm: empty }));
         let dso = dso(&mut profile);
         profile.mappings.push(Mapping { process, dso, start: u64::from(pid), end: 9, bias: 0 });
     }
     let stacks = [&frames[..1], &frames[1..], &frames[2..], &frames[..]];
-    for (index, &thread) in [0, 1, 2, 1].iter().map(|&at: &usize| &threads[at]).enumerate() {
-        let stack = profile.add_stack(stacks[index]);
-        profile.samples.push(Sample { time_ns: index as u64, thread, cpu: 0, event, stack, weight: 1 });
+    for index in 0..100_usize {
+        let (thread, stack) = (threads[index % 3], profile.add_stack(stacks[index % 7 % 4]));
+        let time_ns = index as u64 * 10;
+        profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, weight: 1 + index as u64 });
     }
-    // What a sample says, without row numbers that may change.
-    let said = |profile: &Profile| -> Vec<(u64, u32, Vec<FrameId>)> {
-        let pid = |sample: &Sample| profile.processes[profile.threads[sample.thread].process].pid;
-        let say = |sample: Sample| (sample.time_ns, pid(&sample), profile.frames_of(sample.stack).collect());
-        profile.samples.iter().map(say).collect()
-    };
+    (profile, frames)
+}
+
+/// What a sample says, without row numbers that may change.
+type Said = (u64, u32, Vec<FrameId>, u64);
+
+fn said(profile: &Profile) -> Vec<Said> {
+    let pid = |sample: &Sample| profile.processes[profile.threads[sample.thread].process].pid;
+    let frames = |sample: &Sample| profile.frames_of(sample.stack).collect();
+    let say = |sample: Sample| (sample.time_ns, pid(&sample), frames(&sample), sample.weight);
+    profile.samples.iter().map(say).collect()
+}
+
+/// The weight of what is as wanted.
+fn weight(said: &[Said], wanted: impl Fn(&Said) -> bool) -> u64 {
+    said.iter().filter(|it| wanted(it)).map(|it| it.3).sum()
+}
+
+#[test]
+fn what_is_folded_keeps_its_sums_between_the_times_that_matter() {
+    let (mut profile, frames) = long();
     let before = said(&profile);
-    profile.forget_all_but(2);
-    assert_eq!(said(&profile), before[2..]);
-    assert_eq!((profile.threads.len(), profile.processes.len(), profile.frames.len()), (2, 2, 4));
-    let mapped: Vec<(u32, u64)> = profile
-        .mappings
-        .iter()
-        .map(|mapping| (profile.processes[mapping.process].pid, mapping.start))
-        .collect();
-    assert_eq!(mapped, [(2, 2), (3, 3)]);
-    profile.forget_all_but(5);
-    assert_eq!(said(&profile), before[2..], "there are no more to forget");
-    profile.forget_all_but(0);
-    assert!(profile.samples.is_empty() && profile.stacks.is_empty() && profile.threads.is_empty());
+    let times = [0, 155, 500, 790];
+    let running = profile.processes.iter().filter(|(_, it)| it.pid != 2).map(|(id, _)| id).collect();
+    let new = profile.fold(&Past { kept: 20, times: &times, running: &running, nodes: 100 });
+    let after = said(&profile);
+    assert_eq!(after[after.len() - 20..], before[80..], "what is kept is as it was");
+    assert!(after.len() <= 20 + 4 * 3 * 4, "{}", after.len());
+    for (index, &from) in times.iter().enumerate() {
+        for &to in times[index + 1..].iter().chain([&u64::MAX]) {
+            for frame in &frames {
+                for pid in [1, 3] {
+                    let is = |it: &Said| (from..to).contains(&it.0) && it.2.contains(frame) && it.1 == pid;
+                    assert_eq!(weight(&after, is), weight(&before, is), "{from} to {to}, {pid}");
+                }
+                let all = |it: &Said| (from..to).contains(&it.0) && it.2.contains(frame);
+                assert_eq!(weight(&after, all), weight(&before, all), "{from} to {to}");
+            }
+        }
+    }
+    assert!(after.is_sorted_by_key(|it| it.0 / 500), "stretches are in order");
+    // The one that ended is there under no number of its own but for what is kept as it was.
+    assert_eq!(weight(&after, |it| it.1 == 2), weight(&before[80..], |it| it.1 == 2));
+    let ended = profile.processes.rows().iter().find(|it| it.pid == Process::ENDED).unwrap();
+    assert_eq!(profile.strings.get(ended.exe), "/bin/x");
+    for (old, new) in new.processes {
+        assert_eq!(profile.processes[new].pid, old.index() as u32 + 1);
+    }
+    // And again, with no time in between: the same sums.
+    profile.fold(&Past { kept: 0, times: &[], running: &Default::default(), nodes: 100 });
+    let last = said(&profile);
+    assert!(last.len() <= 4 && last.iter().all(|it| it.1 == Process::ENDED));
+    for frame in &frames {
+        let has = |it: &Said| it.2.contains(frame);
+        assert_eq!(weight(&last, has), weight(&before, has));
+    }
+    assert!(profile.mappings.is_empty() && profile.processes.len() == 1);
+}
+
+#[test]
+fn the_rarest_calls_are_folded_where_there_are_too_many() {
+    let (mut profile, frames) = long();
+    // Very many stacks that differ in their innermost frames, each seen once, under one that is seen again and again.
+    let (event, thread) = (profile.samples.get(0).unwrap().event, profile.samples.get(0).unwrap().thread);
+    let rare: Vec<FrameId> = (1..=1000).map(|at| code(&mut profile, at * 0x1000, false)).collect();
+    for (index, &frame) in rare.iter().enumerate() {
+        let stack = profile.add_stack(&[frame, frames[1], frames[2]]);
+        let time_ns = 1000 + index as u64;
+        profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, weight: 1 });
+    }
+    let before = said(&profile);
+    profile.fold(&Past { kept: 10, times: &[], running: &Default::default(), nodes: 20 });
+    let after = said(&profile);
+    assert!(profile.stacks.len() <= 2 * 20 + 10 + 3, "{}", profile.stacks.len());
+    let folded = profile.frames.add(Frame::marker(Cut::Folded, None));
+    let marked = weight(&after, |it| it.2[0] == folded);
+    assert_eq!(weight(&after, |_| true), weight(&before, |_| true), "all of it is there");
+    for frame in &frames {
+        let has = |it: &Said| it.2.contains(frame);
+        assert_eq!(weight(&after, has), weight(&before, has), "callers have what they called");
+    }
+    assert!((980..=990).contains(&marked), "{marked}");
 }
 
 fn dso(profile: &mut Profile) -> DsoId {

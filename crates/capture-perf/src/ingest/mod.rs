@@ -36,7 +36,7 @@ use std::fs::File;
 
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, constants as perf};
 use plumb_process::Tree;
-use plumb_profile::{DsoId, Event, EventId, FrameId, ProcessId, Profile, StackId};
+use plumb_profile::{DsoId, Event, EventId, FrameId, Past, ProcessId, Profile, StackId};
 use plumb_unwind::Walked;
 use rustc_hash::FxHashMap;
 
@@ -256,18 +256,21 @@ impl Ingest {
         matches!(self.profile.meta.arch.as_str(), "" | "x86_64")
     }
 
-    /// Forgets all samples but the last `kept`, and what only the others need. Processes go on in rows of their own.
-    pub(crate) fn forget_all_but(&mut self, kept: usize) {
+    /// Folds all samples but the last `kept` ([`Profile::fold`]). Processes go on in their rows, if they have any left.
+    pub(crate) fn fold(&mut self, kept: usize, times: &[u64], nodes: usize) {
         let threads: Vec<u32> = self.tasks.threads.keys().copied().collect();
         threads.into_iter().for_each(|tid| self.settle_cut(tid));
-        self.profile.forget_all_but(kept);
+        let running = &self.tasks.processes.values().filter_map(|process| process.row).collect();
+        let new = self.profile.fold(&Past { kept, times, running, nodes });
         for thread in self.tasks.threads.values_mut() {
-            (thread.row, thread.stitcher) = (None, None);
+            thread.row = thread.row.and_then(|row| new.threads.get(&row).copied());
+            thread.stitcher = None;
             thread.last = Default::default();
             thread.pending.clear();
         }
         for process in self.tasks.processes.values_mut() {
-            (process.row, process.life) = (None, None);
+            process.row = process.row.and_then(|row| new.processes.get(&row).copied());
+            process.life = None;
         }
         self.tasks.accounts.forget();
         self.noted.clear();

@@ -18,17 +18,15 @@ impl Recorder {
         monotonic_ns()
     }
 
-    /// Forgets all samples but the last `kept`, and what only the others need, so that a recording may go on for days. Returns the
-    /// time of the first sample that is left. What the target used before is not told from what it used since: the recording has
-    /// no account of processor time from now on.
-    pub fn forget_all_but(&mut self, kept: usize) -> Option<u64> {
+    /// Folds all samples but the last `kept`, so that a recording may go on for days: see [`Past`](plumb_profile::Past) for `times` and
+    /// `nodes`. As rows are no longer samples, what was recorded can't be held against processor time from now on.
+    pub fn fold(&mut self, kept: usize, times: &[u64], nodes: usize) {
         let (ingest, event) = (&mut self.ingest, self.event);
         if let Some(assisted) = &mut self.assisted {
             assisted.add_counts_now(ingest, event, monotonic_ns());
         }
-        self.rings.moving(|| ingest.forget_all_but(kept));
-        self.has_forgotten = true;
-        Some(ingest.profile().samples.get(0)?.time_ns)
+        self.rings.moving(|| ingest.fold(kept, times, nodes));
+        self.has_folded = true;
     }
 
     /// The recording so far, as if it had ended now. Stacks that later samples might complete are cut in it.
@@ -36,10 +34,12 @@ impl Recorder {
         let target_cpu = self.target_cpu();
         let mut profile = self.meanwhile(|profile| profile.clone());
         profile.meta = self.facts(monotonic_ns(), target_cpu);
-        if self.has_forgotten {
+        if self.has_folded {
             profile.meta.target_cpu_ns = None;
             profile.meta.warnings.push(
-                "earlier samples were forgotten to save memory: this is the end of a longer recording".into(),
+                "to save memory earlier samples are folded: their weights are there, but those with the same stack are one sample, \
+                 and processes that have ended are one for each program"
+                    .into(),
             );
         }
         profile.samples.sort_by_time();

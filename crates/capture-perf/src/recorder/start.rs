@@ -121,7 +121,7 @@ impl Recorder {
             times: Vec::new(),
             account,
             began,
-            has_forgotten: false,
+            has_folded: false,
             wants: [0; 2],
         };
         recorder.begin(target)?;

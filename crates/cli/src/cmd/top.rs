@@ -39,7 +39,8 @@ use live::Live;
                   d window, Space pause, w write the recording, r reset, ? help, q quit.\n\n\
                   A command gets no terminal: it reads nothing, and what it prints is thrown away, but for its errors where they\n\
                   go somewhere else: plumb top 2>log -- CMD. Leaving top ends it (SIGTERM).\n\n\
-                  Memory is bounded: after two million samples the older half is forgotten, and the window shown says so."
+                  Memory is bounded: of what is long past the sums stay, but not every look, not the rarest calls, and of processes\n\
+                  that have ended only their programs."
 )]
 pub struct Args {
     /// What to show first

@@ -125,7 +125,9 @@ impl Cause {
             Cut::StackUnreadable => {
                 "what the stack pointer points at was not in memory, so nothing was copied; as root, --capture bpf reads past it"
             }
-            Cut::NotMapped | Cut::RegisterUnknown | Cut::NotAdvancing | Cut::TooManyFrames => "",
+            Cut::NotMapped | Cut::RegisterUnknown | Cut::NotAdvancing | Cut::TooManyFrames | Cut::Folded => {
+                ""
+            }
         }
     }
 }

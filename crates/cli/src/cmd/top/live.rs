@@ -15,7 +15,7 @@ use super::state::Window;
 /// Shortest time between two looks for frames without names. Names of the first are wanted at once.
 const NAMES: Duration = Duration::from_millis(300);
 
-/// Most samples, stacks and lives that are kept, which take about 100 MB each; of more the older half of samples is forgotten.
+/// Most samples, nodes of stacks and lives that are kept, which take about 100 MB each; of more the past is folded.
 const MOST: [usize; 3] = [2 << 20, 2 << 20, 1 << 20];
 
 /// Longest time between two looks at how it goes, also where nobody asks.
@@ -40,6 +40,8 @@ pub(super) struct Live {
     named: Instant,
     ticked: Instant,
     pulse: Pulse,
+    /// With so many samples the past is folded next.
+    most: usize,
     words: Vec<String>,
 }
 
@@ -71,6 +73,7 @@ impl Live {
             named: Instant::now(),
             ticked: Instant::now(),
             pulse: Pulse::default(),
+            most: MOST[0],
             words: scope.words(),
         };
         live.tick();
@@ -99,7 +102,7 @@ impl Live {
                 make_readable(profile);
             }
         });
-        self.forget();
+        self.fold();
         let target_cpu = self.recorder.target_cpu();
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.pulse.push(Tick {
@@ -111,16 +114,22 @@ impl Live {
         });
     }
 
-    /// Keeps memory in bounds.
-    fn forget(&mut self) {
+    /// Keeps memory in bounds: all but the last quarter of samples is summed up between looks. Windows begin and end at looks, so
+    /// that their sums stay right.
+    fn fold(&mut self) {
+        let samples = |live: &Self| live.recorder.profile().samples.len();
         let profile = self.recorder.profile();
-        let sizes = [profile.samples.len(), profile.stacks.len(), profile.lives.len()];
-        if sizes.iter().zip(MOST).all(|(&size, most)| size < most) {
+        let is_large = profile.stacks.len() >= MOST[1] || profile.lives.len() >= MOST[2];
+        if !is_large && samples(self) < self.most {
             return;
         }
-        if let Some(first_ns) = self.recorder.forget_all_but(sizes[0] / 2) {
-            self.pulse.forget_before(first_ns);
+        let kept = samples(self) / 4;
+        self.recorder.fold(kept, &self.pulse.times(), MOST[1] / 4);
+        while samples(self) > MOST[0] / 2 && self.pulse.thin() {
+            self.recorder.fold(kept, &self.pulse.times(), MOST[1] / 4);
         }
+        // Should there be so many different ones, it is done again when there are twice as many.
+        self.most = MOST[0].max(2 * samples(self));
     }
 
     /// Everything begins now.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use plumb_analyze::{Filter, Pattern, Rates};
+use plumb_profile::Process;
 
 use super::table::Table;
 
@@ -82,6 +83,7 @@ impl Narrow {
     pub fn text(&self) -> String {
         match self {
             Narrow::Executable(path) => path.rsplit('/').next().unwrap_or(path).to_owned(),
+            Narrow::Process(Process::ENDED) => "processes that ended".into(),
             Narrow::Process(pid) => format!("process {pid}"),
             Narrow::Symbol(name) => name.clone(),
         }

@@ -4,7 +4,7 @@ use plumb_analyze::{
     Call, Filter, Key, Kind, Report, ReportOptions, RowKey, Tree, TreeOptions, View, ViewFrame, hundredths,
 };
 
-use plumb_profile::Profile;
+use plumb_profile::{Process, Profile};
 
 use crate::terminal::printable;
 
@@ -93,8 +93,11 @@ fn task(view: &View<'_>, key: RowKey, keys: &[Key]) -> (String, String, Option<N
         let narrow = Narrow::Executable(exe.clone());
         return (short, exe, Some(narrow));
     }
-    let pid = key.text(view, Key::Pid).into_owned();
+    let mut pid = key.text(view, Key::Pid).into_owned();
     let narrow = pid.parse().ok().map(Narrow::Process);
+    if narrow == Some(Narrow::Process(Process::ENDED)) {
+        pid = "ended".into();
+    }
     let short = exe.rsplit('/').next().unwrap_or(&exe);
     (format!("{pid:>7} {short}"), exe, narrow)
 }
