@@ -552,9 +552,12 @@ int sample(struct bpf_perf_event_data *ctx)
             kernel = (u32)bytes >> 3;
         hash = mix(draft, user, kernel, hash);
     }
-    u64 runtime = walking.script ? runtime_at(walking.space, walking.script) : 0;
+    sample->user = user;
+    sample->kernel = kernel;
+    struct Space *space = walking.space;
+    u64 runtime = space && walking.script ? runtime_at(space, walking.script) : 0;
     if (runtime)
-        hash = py_frames(draft, runtime, user, user + kernel, hash);
+        hash = py_frames(draft, runtime, space->mm ^ (u64)pid << 48, hash);
     sample->head.kind = MESSAGE_SAMPLE;
     sample->head.cpu = cpu;
     sample->head.time_ns = bpf_ktime_get_ns();
@@ -562,8 +565,6 @@ int sample(struct bpf_perf_event_data *ctx)
     sample->head.tid = tid;
     sample->period = ctx->sample_period;
     sample->key = counting ? hash | 1 : 0;
-    sample->user = user;
-    sample->kernel = kernel;
     add(COUNTER_WALKED, 1);
     if (counting && counted(sample))
         return 0;

@@ -6,7 +6,9 @@
  * which run in the same round up to the one that entered it.
  *
  * Read while the thread is interrupted, which may be between two steps of changing these lists: each round must begin where
- * the one further in says that it was called from. What follows where that fails is left out. */
+ * the one further in says that it was called from. What follows where that fails is left out.
+ *
+ * Of code that was not seen before the memory is sent that says what it is called: the process may soon have gone. */
 #ifndef PLUMB_PYTHON_H
 #define PLUMB_PYTHON_H
 
@@ -28,7 +30,18 @@ enum {
     PY_FRAME_OWNER = 69,
     PY_OWNED_BY_GENERATOR = 1,
     PY_CODE_IDENTITY = 16,
+    PY_CODE_FILE = 112,
+    PY_CODE_NAME = 128,
+    PY_CODE_LINES = 136,
 };
+
+/* Hashes of code that was told of. Other code may take its place, and be told of again. */
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, TOLD);
+    TYPE(key, u32);
+    TYPE(value, u64);
+} told SEC(".maps");
 
 /* Interpreters and threads that are looked at to find a thread. */
 #define PY_MAX_THREADS 1024
@@ -116,21 +129,66 @@ struct py_reading {
     /* Words of script frames so far, and where they begin. */
     u32 words;
     u32 base;
+    /* The program in the process, the process, the thread. */
+    u64 life;
+    u32 pid;
+    u32 tid;
 };
 
-/* What does not change in a code object, as a number: as `identity` in crates/interpreters. */
-INLINE int py_identity(u64 code, u32 *identity)
+/* What does not change in a code object: PY_CODE_IDENTITY and what follows. */
+struct py_code {
+    u64 words[16];
+};
+
+#define PY_WORD(offset) (((offset) - PY_CODE_IDENTITY) / 8)
+
+/* As a number: as `identity` in crates/interpreters. */
+INLINE u32 py_identity(struct py_code *code)
 {
-    u64 words[16], hash = 0;
-    if (py_read(code + PY_CODE_IDENTITY, words, sizeof(words)))
-        return -1;
-    words[4] &= 0xffffffff;
+    u64 hash = 0;
+    code->words[4] &= 0xffffffff;
     for (int i = 0; i < 16; i++) {
-        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ull;
+        hash = (hash ^ code->words[i]) * 0x9e3779b97f4a7c15ull;
         hash ^= hash >> 29;
     }
-    *identity = hash >> 32;
-    return 0;
+    return hash >> 32;
+}
+
+/* Reads from the beginning of something as much as is there, by halves. Returns how much. */
+#define PY_READ_MOST(at, to, size)                                                                                     \
+    (!py_read(at, to, size)         ? (size)                                                                           \
+     : !py_read(at, to, (size) / 2) ? (size) / 2                                                                       \
+     : !py_read(at, to, (size) / 4) ? (size) / 4                                                                       \
+                                    : 0)
+
+/* Tells what code is called, unless that was done. */
+INLINE void py_tell(struct py_reading *reading, u64 at, struct py_code *code, u32 identity)
+{
+    u64 mark = ((at ^ reading->life) * 0x9e3779b97f4a7c15ull ^ identity) * 0x9e3779b97f4a7c15ull;
+    u32 place = (mark >> 40) & (TOLD - 1);
+    u64 *last = bpf_map_lookup_elem(&told, &place);
+    if (!last || *last == mark)
+        return;
+    struct Code *tell = bpf_ringbuf_reserve(&ring, sizeof(*tell), 0);
+    if (!tell)
+        return;
+    *last = mark;
+    tell->head.kind = MESSAGE_CODE;
+    tell->head.cpu = 0;
+    tell->head.time_ns = bpf_ktime_get_ns();
+    tell->head.pid = reading->pid;
+    tell->head.tid = reading->tid;
+    tell->at = at;
+    tell->identity = identity;
+    tell->zero = 0;
+    tell->name_at = code->words[PY_WORD(PY_CODE_NAME)];
+    tell->file_at = code->words[PY_WORD(PY_CODE_FILE)];
+    tell->lines_at = code->words[PY_WORD(PY_CODE_LINES)];
+    tell->code_bytes = py_read(at, tell->code, CODE_BYTES) ? 0 : CODE_BYTES;
+    tell->name_bytes = PY_READ_MOST(tell->name_at, tell->name, NAME_BYTES);
+    tell->file_bytes = PY_READ_MOST(tell->file_at, tell->file, FILE_BYTES);
+    tell->lines_bytes = PY_READ_MOST(tell->lines_at, tell->lines, LINES_BYTES);
+    bpf_ringbuf_submit(tell, BPF_RB_NO_WAKEUP);
 }
 
 INLINE void py_put(struct py_reading *reading, u64 word)
@@ -167,13 +225,16 @@ static long py_step(u32 index, struct py_reading *reading)
     if (!reading->frame)
         return py_find_round(reading);
     struct py_frame frame;
-    u32 identity = 0;
+    struct py_code code;
     if (reading->words >= 2 * MAX_SCRIPT_FRAMES) {
         reading->draft->sample.flags |= SAMPLE_SCRIPT_CUT;
         return 1;
     }
-    if (py_read(reading->frame + PY_FRAME_CODE, &frame, sizeof(frame)) || py_identity(frame.code, &identity))
+    if (py_read(reading->frame + PY_FRAME_CODE, &frame, sizeof(frame)) ||
+        py_read(frame.code + PY_CODE_IDENTITY, &code, sizeof(code)))
         return 1;
+    u32 identity = py_identity(&code);
+    py_tell(reading, frame.code, &code, identity);
     u64 flags = (frame.is_entry ? SCRIPT_ENTRY : 0) | (frame.owner == PY_OWNED_BY_GENERATOR ? SCRIPT_GENERATOR : 0);
     py_put(reading, frame.code | flags);
     py_put(reading, (u64)identity << 32 | (u32)(frame.instruction - frame.code));
@@ -188,14 +249,23 @@ static long py_step(u32 index, struct py_reading *reading)
            reading->round.frame != frame.previous;
 }
 
-/* Puts the Python frames of the current thread into the draft from a place on, and marks the native frames that ran them.
- * Returns the hash of the stack with them. */
-APART u64 py_frames(struct draft *draft, u64 runtime, u32 user, u32 base, u64 hash)
+/* Puts the Python frames of the current thread into the draft, after the user and the kernel frames that are said to be there, and
+ * marks the native frames that ran them. `life` is another number for each program in each process. Returns the hash of the
+ * stack with them. */
+APART u64 py_frames(struct draft *draft, u64 runtime, u64 life, u64 hash)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     if (!draft)
         return hash;
-    struct py_reading reading = { .draft = draft, .user = user, .base = base, .hash = hash };
+    struct py_reading reading = {
+        .draft = draft,
+        .user = draft->sample.user,
+        .base = draft->sample.user + draft->sample.kernel,
+        .hash = hash,
+        .life = life,
+        .pid = task->tgid,
+        .tid = task->pid,
+    };
     u64 thread = py_thread(runtime, task);
     if (!thread || py_read(thread + PY_THREAD_CFRAME, &reading.cframe, 8) ||
         py_read(reading.cframe + PY_CFRAME_FRAME, &reading.round, sizeof(reading.round)) || !reading.round.frame)

@@ -14,6 +14,11 @@
 #define SEGMENTS 4u
 #define MAX_COUNTS 16384u
 #define MAX_SCRIPT_FRAMES 1024u
+#define TOLD 16384u
+#define CODE_BYTES 192u
+#define NAME_BYTES 256u
+#define FILE_BYTES 384u
+#define LINES_BYTES 2048u
 #define COMM_BYTES 16u
 #define CACHED_RULES 8192u
 #define WINDOW_BYTES 1024u
@@ -33,6 +38,7 @@
 #define MESSAGE_SAMPLE 1u
 #define MESSAGE_WANT 2u
 #define MESSAGE_SPENT 3u
+#define MESSAGE_CODE 4u
 #define UNTIL_EXEC 0u
 #define UNTIL_END 1u
 #define SAMPLE_IN_KERNEL 1u
@@ -157,6 +163,25 @@ struct Want {
     u32 zero;
 };
 _Static_assert(sizeof(struct Want) == 40, "Want");
+
+struct Code {
+    struct Head head;
+    u64 at;
+    u64 name_at;
+    u64 file_at;
+    u64 lines_at;
+    u32 identity;
+    u32 code_bytes;
+    u32 name_bytes;
+    u32 file_bytes;
+    u32 lines_bytes;
+    u32 zero;
+    u8 code[CODE_BYTES];
+    u8 name[NAME_BYTES];
+    u8 file[FILE_BYTES];
+    u8 lines[LINES_BYTES];
+};
+_Static_assert(sizeof(struct Code) == 2960, "Code");
 
 struct Spent {
     struct Head head;

@@ -3,8 +3,9 @@
 use plumb_capture_perf::{CodeId, Message, Messages, ScriptPlace, WalkedSample};
 
 use crate::wire::{
-    self, MESSAGE_SAMPLE, MESSAGE_SPENT, MESSAGE_WANT, SAMPLE_IN_KERNEL, SAMPLE_NO_USER, SAMPLE_SCRIPT_CUT,
-    SCRIPT_ENTRY, SCRIPT_GENERATOR, UNTIL_EXEC,
+    self, CODE_BYTES, FILE_BYTES, LINES_BYTES, MESSAGE_CODE, MESSAGE_SAMPLE, MESSAGE_SPENT, MESSAGE_WANT,
+    NAME_BYTES, SAMPLE_IN_KERNEL, SAMPLE_NO_USER, SAMPLE_SCRIPT_CUT, SCRIPT_ENTRY, SCRIPT_GENERATOR,
+    UNTIL_EXEC,
 };
 
 /// Reads numbers off the front of a message.
@@ -21,6 +22,13 @@ impl Reader<'_> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_ne_bytes(*bytes))
+    }
+
+    /// The first `count` bytes of a part of `size` bytes, which are from an address.
+    fn part(&mut self, at: u64, count: u32, size: u32) -> Option<(u64, Vec<u8>)> {
+        let (bytes, rest) = self.0.split_at_checked(usize::try_from(size).ok()?)?;
+        self.0 = rest;
+        Some((at, bytes.get(..usize::try_from(count).ok()?)?.to_vec()))
     }
 
     fn head(&mut self) -> Option<wire::Head> {
@@ -79,6 +87,21 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
                 runtime_ns,
                 at_exec: until == UNTIL_EXEC,
             });
+        }
+        MESSAGE_CODE => {
+            let (at, name_at) = (reader.u64()?, reader.u64()?);
+            let (file_at, lines_at) = (reader.u64()?, reader.u64()?);
+            let (identity, code_bytes) = (reader.u32()?, reader.u32()?);
+            let (name_bytes, file_bytes) = (reader.u32()?, reader.u32()?);
+            let (lines_bytes, _zero) = (reader.u32()?, reader.u32()?);
+            let memory = vec![
+                reader.part(at, code_bytes, CODE_BYTES)?,
+                reader.part(name_at, name_bytes, NAME_BYTES)?,
+                reader.part(file_at, file_bytes, FILE_BYTES)?,
+                reader.part(lines_at, lines_bytes, LINES_BYTES)?,
+            ];
+            let code = CodeId { at, identity };
+            messages.list.push(Message::Code { time_ns: head.time_ns, pid: head.pid, code, memory });
         }
         _ => return None,
     }

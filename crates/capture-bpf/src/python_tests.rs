@@ -38,6 +38,9 @@ const PROGRAM: &str = r#"
     IS(PY_CODE_IDENTITY + 4 * 8 + 4, PyCodeObject, co_warmup);
     IS(PY_CODE_IDENTITY + 4 * 8 + 6, PyCodeObject, _co_linearray_entry_size);
     IS(PY_CODE_IDENTITY + 16 * 8, PyCodeObject, co_weakreflist);
+    IS(PY_CODE_FILE, PyCodeObject, co_filename);
+    IS(PY_CODE_NAME, PyCodeObject, co_qualname);
+    IS(PY_CODE_LINES, PyCodeObject, co_linetable);
 "#;
 
 #[test]

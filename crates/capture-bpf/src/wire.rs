@@ -25,6 +25,16 @@ pub const SEGMENTS: u32 = 4;
 pub const MAX_COUNTS: u32 = 16384;
 /// The most frames of an interpreted program in a stack.
 pub const MAX_SCRIPT_FRAMES: u32 = 1024;
+/// Places in which it is remembered which code was told of; a power of two.
+pub const TOLD: u32 = 16384;
+/// Bytes of a code object that are told.
+pub const CODE_BYTES: u32 = 192;
+/// Bytes of its name, with what is before the text.
+pub const NAME_BYTES: u32 = 256;
+/// Bytes of the name of its file, likewise.
+pub const FILE_BYTES: u32 = 384;
+/// Bytes of its table of lines, likewise.
+pub const LINES_BYTES: u32 = 2048;
 
 /// Bytes of a task's name, with a zero at its end.
 pub const COMM_BYTES: u32 = 16;
@@ -72,6 +82,9 @@ pub const MESSAGE_WANT: u32 = 2;
 
 /// Kind of a message: how much processor time a task has used.
 pub const MESSAGE_SPENT: u32 = 3;
+
+/// Kind of a message: memory that says what code is called.
+pub const MESSAGE_CODE: u32 = 4;
 
 /// It was used until the task exec'd.
 pub const UNTIL_EXEC: u32 = 0;
@@ -302,6 +315,43 @@ pub struct Want {
     pub file: u32,
     /// Zero.
     pub zero: u32,
+}
+
+/// Memory that says what code of an interpreted program is called, as it was when the code was seen first: of each part so
+/// much from the beginning as could be read.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Code {
+    /// The head.
+    pub head: Head,
+    /// Where the code object is.
+    pub at: u64,
+    /// Where its name is.
+    pub name_at: u64,
+    /// Where the name of its file is.
+    pub file_at: u64,
+    /// Where its table of lines is.
+    pub lines_at: u64,
+    /// What tells it from other code in its place.
+    pub identity: u32,
+    /// Bytes of the code object that could be read.
+    pub code_bytes: u32,
+    /// Of its name.
+    pub name_bytes: u32,
+    /// Of the name of its file.
+    pub file_bytes: u32,
+    /// Of its table of lines.
+    pub lines_bytes: u32,
+    /// Zero.
+    pub zero: u32,
+    /// The code object.
+    pub code: [u8; CODE_BYTES as usize],
+    /// Its name.
+    pub name: [u8; NAME_BYTES as usize],
+    /// The name of its file.
+    pub file: [u8; FILE_BYTES as usize],
+    /// Its table of lines.
+    pub lines: [u8; LINES_BYTES as usize],
 }
 
 /// How much processor time a task has used since it was forked.

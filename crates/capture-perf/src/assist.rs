@@ -72,6 +72,17 @@ pub enum Message {
         /// What the assistant calls the file.
         file: u32,
     },
+    /// Memory that says what code of an interpreted program is called, as it was when the code was seen first.
+    Code {
+        /// When.
+        time_ns: u64,
+        /// The process.
+        pid: u32,
+        /// The code.
+        code: CodeId,
+        /// Stretches of memory with their addresses.
+        memory: Vec<(u64, Vec<u8>)>,
+    },
     /// How much processor time a task has used since it was forked.
     Spent {
         /// When.
@@ -91,7 +102,9 @@ impl Message {
     fn time_ns(&self) -> u64 {
         match self {
             Message::Sample(sample) => sample.time_ns,
-            Message::Want { time_ns, .. } | Message::Spent { time_ns, .. } => *time_ns,
+            Message::Want { time_ns, .. }
+            | Message::Code { time_ns, .. }
+            | Message::Spent { time_ns, .. } => *time_ns,
         }
     }
 }
@@ -359,10 +372,14 @@ impl Between<'_> {
     /// Hands out all that are no newer than `until_ns`.
     pub fn hand_out(&mut self, ingest: &mut Ingest, event: EventId, until_ns: u64) {
         let Assisted { assistant, messages, stacks, wants, .. } = &mut *self.assisted;
-        while let Some(message) = messages.list.get(self.next).filter(|message| message.time_ns() <= until_ns)
+        while let Some(message) =
+            messages.list.get_mut(self.next).filter(|message| message.time_ns() <= until_ns)
         {
             self.next += 1;
             match message {
+                Message::Code { pid, code, memory, .. } => {
+                    ingest.learn_code(*pid, *code, std::mem::take(memory));
+                }
                 Message::Sample(sample) => {
                     let frames =
                         |range: &Range<usize>| messages.frames.get(range.clone()).unwrap_or_default();
@@ -378,7 +395,7 @@ impl Between<'_> {
                     *wants += 1;
                     assistant.supply(*file, ingest.lend(*pid, *address));
                 }
-                &Message::Spent { pid, tid, runtime_ns, at_exec, .. } => {
+                &mut Message::Spent { pid, tid, runtime_ns, at_exec, .. } => {
                     ingest.spent((pid, tid), runtime_ns, at_exec);
                 }
             }

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 const PYTHON: &str = "/usr/bin/python3.11";
+/// Takes a while, so that the tables are there by which stacks are walked.
+const WARM_UP: &str =
+    "/usr/bin/python3.11 -c 'import time\nwhile time.thread_time_ns() < 10**9: sum(range(200))'";
 
 /// A folder for a test of this name; `None`, having said why, if Python can't be had.
 fn folder(name: &str) -> Option<PathBuf> {
@@ -65,8 +68,8 @@ fn way(stack: &str, functions: &[&str]) -> String {
 fn functions_have_the_shares_that_the_program_measured() {
     let Some(folder) = folder("shares") else { return };
     for options in [&[][..], &["--timeline"]] {
-        let words = [PYTHON, &program("shares.py"), "0.4"];
-        let Some(printed) = record(&folder, options, &words) else { return };
+        let script = format!("{WARM_UP}; exec {PYTHON} {} 0.4", program("shares.py"));
+        let Some(printed) = record(&folder, options, &["sh", "-c", &script]) else { return };
         let measured = counts(&printed);
         assert_eq!(measured.len(), 10, "{printed}");
         let mut functions: Vec<&str> = measured.keys().flat_map(|way| way.split(';')).collect();
@@ -89,4 +92,66 @@ fn functions_have_the_shares_that_the_program_measured() {
             assert!((samples - expected).abs() < expected * 0.1, "{way}: {samples} of {expected}");
         }
     }
+}
+
+#[test]
+fn functions_that_others_take_the_place_of_keep_their_names() {
+    let Some(folder) = folder("made") else { return };
+    // A while before it, for the tables that stacks are walked by.
+    let script =
+        format!("{PYTHON} -c 'sum(range(5000000))'; exec {PYTHON} {} 60 20000000", program("made.py"));
+    let Some(printed) = record(&folder, &[], &["sh", "-c", &script]) else { return };
+    let measured = counts(&printed);
+    assert_eq!(measured.len(), 60);
+    let folded = text(&plumb(&folder, &["fold"]).stdout);
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    let folded = counts(&folded);
+    for (stack, samples) in &folded {
+        let made: Vec<&str> = stack.split(';').filter(|name| name.starts_with("made_")).collect();
+        assert!(made.len() <= 1, "none calls another: {stack}");
+        made.iter().for_each(|name| *found.entry(name).or_default() += samples);
+    }
+    // 20 samples each, give or take one at either end, and one in case the processor was taken away.
+    for (name, nanoseconds) in &measured {
+        let expected = *nanoseconds as f64 * 999.0 / 1e9;
+        let samples = found.get(name.as_str()).copied().unwrap_or(0) as f64;
+        assert!((samples - expected).abs() <= 3.0, "{name}: {samples} of {expected}");
+    }
+}
+
+#[test]
+fn short_processes_have_their_functions_and_an_exec_ends_them() {
+    let Some(folder) = folder("short") else { return };
+    let burn = "def inner():\n sum(range(1500000))\ndef outer():\n inner()\nouter()\n";
+    // Python becomes a shell: that has no function of it any more.
+    let exec = format!(
+        "{burn}import os; os.execv(\"/bin/sh\", [\"sh\", \"-c\", \"i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done\"])"
+    );
+    let script = format!("i=0; while [ $i -lt 20 ]; do {PYTHON} -c '{exec}'; i=$((i+1)); done");
+    std::fs::write(folder.join("script"), script).expect("it can be written");
+    if record(&folder, &[], &["sh", "script"]).is_none() {
+        return;
+    }
+    let folded = text(&plumb(&folder, &["fold"]).stdout);
+    let mut python = [0; 3];
+    for (stack, samples) in counts(&folded) {
+        let names: Vec<&str> = stack.split(';').collect();
+        let place = |name: &str| names.iter().position(|other| *other == name);
+        if names.first() == Some(&"sh") {
+            assert!(place("<module>").is_none() && place("inner").is_none(), "{stack}");
+            continue;
+        }
+        // What adds up numbers is only called from there.
+        if place("inner").is_some() {
+            assert!(place("<module>") < place("outer") && place("outer") < place("inner"), "{stack}");
+            python[0] += samples;
+        }
+        python[1] += if names.iter().any(|name| name.starts_with("[gone")) { samples } else { 0 };
+        python[2] += if place("_PyEval_EvalFrameDefault").is_some() { samples } else { 0 };
+    }
+    println!("known, gone, without: {python:?}");
+    // The first process shows which tables are needed.
+    let [known, gone, without] = python;
+    assert!(known > 200, "each takes tens of milliseconds: {known}");
+    assert!(gone * 50 <= known && without * 5 <= known, "{known} known, {gone} gone, {without} without");
 }

@@ -18,8 +18,10 @@ pub struct Function {
     pub file: String,
     /// The line that it begins in.
     pub first_line: u32,
-    /// Which line an instruction is of, in the interpreter's own form.
+    /// Which line an instruction is of, in the interpreter's own form: as much from the beginning as could be read.
     pub(crate) lines: Vec<u8>,
+    /// All of it could be read.
+    pub(crate) has_all_lines: bool,
     /// Where its instructions begin, in bytes from where its code is.
     pub(crate) instructions: u64,
     /// Before this one it only sets itself up.
@@ -27,7 +29,12 @@ pub struct Function {
 }
 
 impl Function {
-    /// The line of the instruction so many bytes from where the code is; 0 if it has none.
+    /// Whether the lines of all instructions are known.
+    pub fn has_all_lines(&self) -> bool {
+        self.has_all_lines
+    }
+
+    /// The line of the instruction so many bytes from where the code is; 0 if it has none, or it is not known.
     pub fn line(&self, at: u64) -> u32 {
         let offset = at.saturating_sub(self.instructions);
         crate::python::line_at(&self.lines, self.first_line, offset).unwrap_or(0)

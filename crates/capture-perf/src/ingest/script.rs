@@ -1,12 +1,12 @@
 //! Frames of interpreted programs: from where a thread was seen in the interpreter's code to functions and lines.
 //!
-//! What code is called is read from the process' memory when the code is seen first. Where that comes too late the frame says
-//! so; it never gets the name of other code that has taken the place.
+//! What code is called is read from the process' memory when the code is seen first: by the kernel, and what it could not read,
+//! from here. Where that comes too late the frame says so; it never gets the name of other code that has taken the place.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use plumb_interpreters::{CodeId, Function, Interpreter};
+use plumb_interpreters::{CodeId, Function, Interpreter, Memory};
 use plumb_process::{Backing, Mapping};
 use plumb_profile::{
     Address, AddressSpace, Dso, DsoId, DsoKind, Found, Frame, FrameId, FrameKind, Function as FunctionRow,
@@ -43,6 +43,8 @@ pub(super) struct Scripts {
     functions: FxHashMap<CodeId, Option<Known>>,
     /// Frames by code, instruction and whether it is a generator; `None`: it had not begun, and is in no traceback.
     frames: FxHashMap<(CodeId, u32, bool), Option<FrameId>>,
+    /// Memory with code that no frame was of yet.
+    memory: FxHashMap<CodeId, Vec<(u64, Vec<u8>)>>,
 }
 
 /// A function of the profile and what tells its lines.
@@ -106,6 +108,17 @@ fn frame(profile: &mut Profile, function: FunctionId, line: u32) -> FrameId {
 }
 
 impl Ingest {
+    /// Keeps memory that says what code is called until there is a frame of it.
+    pub(crate) fn learn_code(&mut self, pid: u32, code: CodeId, memory: Vec<(u64, Vec<u8>)>) {
+        self.meet_process(pid);
+        let Some(space) = self.tasks.processes.get(&pid).and_then(|process| process.space) else { return };
+        let mut scripts = self.spaces.get(space).scripts.borrow_mut();
+        if !matches!(scripts.functions.get(&code), Some(Some(_))) {
+            scripts.functions.remove(&code);
+            scripts.memory.insert(code, memory);
+        }
+    }
+
     /// Appends the frames of a round of an interpreter's loop, and the loop's own frame. `rest`: there are further ones that are
     /// not known.
     pub(super) fn script_round(
@@ -116,22 +129,23 @@ impl Ingest {
         rest: Option<Rest>,
     ) {
         let scripts = Rc::clone(&self.spaces.get(space).scripts);
-        let mut scripts = scripts.borrow_mut();
+        let Scripts { functions, frames, memory } = &mut *scripts.borrow_mut();
         let interpreter = match mapping.map(|mapping| mapping.backing) {
             Some(Backing::File(id)) => self.code.interpreter(id),
             _ => None,
         };
         if let Some(interpreter) = interpreter {
             let parent = self.tasks.processes.get(&pid).map_or(0, |process| process.parent);
-            let memories = [pid, self.spaces.get(space).owner, parent];
+            let pids = [pid, self.spaces.get(space).owner, parent];
             let dso = self.scripts.dso(&mut self.profile, interpreter.language());
             for place in round {
                 let key = (place.code, place.offset, place.is_generator);
-                let id = match scripts.frames.get(&key) {
+                let id = match frames.get(&key) {
                     Some(&known) => known,
                     None => {
-                        let function = scripts.functions.entry(place.code).or_insert_with(|| {
-                            let function = read(interpreter, place.code, memories)?;
+                        let function = functions.entry(place.code).or_insert_with(|| {
+                            let copied = memory.remove(&place.code).unwrap_or_default();
+                            let function = read(interpreter, place.code, &copied, pids)?;
                             let at = (function.file.as_str(), function.first_line);
                             let id = self.scripts.function(&mut self.profile, dso, &function.name, at);
                             Some(Known { id, function })
@@ -143,7 +157,7 @@ impl Ingest {
                                 Some(frame(&mut self.profile, gone, 0))
                             }
                         };
-                        scripts.frames.insert(key, id);
+                        frames.insert(key, id);
                         id
                     }
                 };
@@ -166,13 +180,30 @@ fn at(profile: &mut Profile, known: &Known, place: &ScriptPlace) -> Option<Frame
     has_begun.then(|| frame(profile, known.id, known.function.line(offset)))
 }
 
-/// Reads a function from the first process that still has its code.
-fn read(interpreter: &dyn Interpreter, code: CodeId, pids: [u32; 3]) -> Option<Function> {
-    let mut tried = 0;
-    pids.into_iter().filter(|&pid| pid != 0).find_map(|pid| {
-        if std::mem::replace(&mut tried, pid) == pid {
-            return None;
-        }
-        interpreter.function(&ProcessMemory(pid), code).ok()
-    })
+/// Reads a function from what was copied of it, or, if that is not all, from the first process that still has its code.
+fn read(
+    interpreter: &dyn Interpreter,
+    code: CodeId,
+    copied: &[(u64, Vec<u8>)],
+    pids: [u32; 3],
+) -> Option<Function> {
+    let from = |memory: &dyn Memory| interpreter.function(memory, code).ok();
+    let known = from(&Copied(copied));
+    if known.as_ref().is_some_and(Function::has_all_lines) {
+        return known;
+    }
+    pids.into_iter().find_map(|pid| from(&ProcessMemory(pid))).or(known)
+}
+
+/// Memory as it was.
+struct Copied<'a>(&'a [(u64, Vec<u8>)]);
+
+impl Memory for Copied<'_> {
+    fn read(&self, at: u64, bytes: &mut [u8]) -> bool {
+        let part = self.0.iter().find_map(|(start, copied)| {
+            let from = usize::try_from(at.checked_sub(*start)?).ok()?;
+            copied.get(from..)?.get(..bytes.len())
+        });
+        part.map(|part| bytes.copy_from_slice(part)).is_some()
+    }
 }

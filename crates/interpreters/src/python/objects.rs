@@ -8,6 +8,8 @@ use crate::{CodeId, Function, Memory, Unreadable};
 
 /// The longest name that is read whole, in characters.
 const MAX_TEXT: usize = 4096;
+/// Where a table can't be read at once, it is read in pieces of so many bytes.
+const PIECE: usize = 32;
 /// The most bytes of tables of lines.
 const MAX_LINES: usize = 1 << 26;
 
@@ -59,11 +61,13 @@ fn code(
     }
     let offsets = &layout.code;
     let instructions = offsets.instructions as u64;
+    let (lines, has_all_lines) = table(memory, layout, word(&bytes, offsets.lines), most)?;
     let function = Function {
         name: text(memory, layout, word(&bytes, offsets.name))?,
         file: text(memory, layout, word(&bytes, offsets.file))?,
         first_line: word(&bytes, offsets.first_line) as u32,
-        lines: table(memory, layout, word(&bytes, offsets.lines), most)?,
+        lines,
+        has_all_lines,
         instructions,
         first_traceable: instructions + 2 * u64::from(word(&bytes, offsets.first_traceable) as u32),
     };
@@ -78,16 +82,24 @@ fn word(bytes: &[u8], offset: usize) -> u64 {
     bytes.get(offset..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
 }
 
-/// Reads a `bytes` object of so many bytes at most.
-fn table(memory: &dyn Memory, layout: &Layout, at: u64, most: usize) -> Result<Vec<u8>, Unreadable> {
-    let size = memory.word(at.wrapping_add(layout.object.size))?;
+/// Reads a `bytes` object of so many bytes at most, or its beginning; whether it is whole.
+fn table(memory: &dyn Memory, layout: &Layout, at: u64, most: usize) -> Result<(Vec<u8>, bool), Unreadable> {
+    let Ok(size) = memory.word(at.wrapping_add(layout.object.size)) else { return Ok((Vec::new(), false)) };
     let size = usize::try_from(size).ok().filter(|&size| size <= most).ok_or(Unreadable(at))?;
     let mut bytes = vec![0; size];
-    if memory.read(at.wrapping_add(layout.object.bytes), &mut bytes) {
-        Ok(bytes)
-    } else {
-        Err(Unreadable(at))
+    let at = at.wrapping_add(layout.object.bytes);
+    if memory.read(at, &mut bytes) {
+        return Ok((bytes, true));
     }
+    let mut read = 0;
+    for piece in bytes.chunks_exact_mut(PIECE) {
+        if !memory.read(at.wrapping_add(read as u64), piece) {
+            break;
+        }
+        read += PIECE;
+    }
+    bytes.truncate(read);
+    Ok((bytes, false))
 }
 
 /// Reads a string: one, two or four bytes a character (PEP 393).
