@@ -1,6 +1,6 @@
 //! How much of the target's processor time samples account for.
 
-use plumb_profile::{Id, Profile};
+use plumb_profile::{EventId, Id, Profile};
 
 /// Events that go by processor time, by perf's names without what follows a colon.
 const CLOCKS: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
@@ -12,16 +12,18 @@ pub fn is_clock(event: &str) -> bool {
 }
 
 /// Samples taken of those that the target's processor time should have given, in percent. `None` where that is not known, or has
-/// no meaning: if the profile has samples of anything but one clock.
-pub fn coverage(profile: &Profile) -> Option<f64> {
+/// no meaning: if the event that is asked for is no clock, or the profile has samples of several clocks.
+pub fn coverage(profile: &Profile, event: Option<EventId>) -> Option<f64> {
     let meta = &profile.meta;
     let expected = meta.target_cpu_ns? as f64 / 1e9 * f64::from(meta.frequency_hz?);
-    let mut sampled = vec![false; profile.events.len()];
-    profile.samples.iter().for_each(|sample| sampled[sample.event.index()] = true);
-    let mut events = profile.events.iter().filter(|(id, _)| sampled[id.index()] || profile.events.len() == 1);
-    let (_, only) = events.next().filter(|_| events.next().is_none())?;
-    let is_clock = is_clock(profile.strings.get(only.name));
-    (is_clock && expected > 0.0).then(|| profile.samples.len() as f64 * 100.0 / expected)
+    let mut sampled = vec![0_u64; profile.events.len()];
+    profile.samples.iter().for_each(|sample| sampled[sample.event.index()] += 1);
+    let is_clock = |id: EventId| is_clock(profile.strings.get(profile.events[id].name));
+    let clocks: Vec<EventId> = profile.events.iter().map(|(id, _)| id).filter(|&id| is_clock(id)).collect();
+    let mut clocks_sampled = clocks.iter().filter(|id| sampled[id.index()] > 0);
+    let &clock = clocks_sampled.next().or_else(|| clocks.first())?;
+    let is_asked_for = event.is_none_or(|event| event == clock) && clocks_sampled.next().is_none();
+    (is_asked_for && expected > 0.0).then(|| sampled[clock.index()] as f64 * 100.0 / expected)
 }
 
 #[cfg(test)]
@@ -46,21 +48,29 @@ mod tests {
 
     #[test]
     fn only_clocks_cover_processor_time() {
-        assert_eq!(coverage(&profile("cpu-clock")), Some(50.0));
-        assert_eq!(coverage(&profile("cycles:u")), Some(50.0));
+        assert_eq!(coverage(&profile("cpu-clock"), None), Some(50.0));
+        assert_eq!(coverage(&profile("cycles:u"), None), Some(50.0));
         for other in ["page-faults", "off-cpu", "syscalls:sys_enter_brk"] {
-            assert_eq!(coverage(&profile(other)), None, "{other}");
+            assert_eq!(coverage(&profile(other), None), None, "{other}");
         }
     }
 
     #[test]
-    fn several_events_have_no_coverage() {
+    fn of_several_events_the_clock_has_a_coverage() {
         let mut both = profile("cpu-clock");
-        let name = both.strings.add("page-faults");
-        let event = both.events.push(Event { name, unit: name });
-        assert_eq!(coverage(&both), Some(50.0), "the other one was never sampled");
-        let first = both.samples.get(0).expect("there are samples");
-        both.samples.push(Sample { event, ..first });
-        assert_eq!(coverage(&both), None);
+        let add = |both: &mut Profile, name: &str| {
+            let name = both.strings.add(name);
+            let event = both.events.push(Event { name, unit: name });
+            let first = both.samples.get(0).expect("there are samples");
+            both.samples.push(Sample { event, ..first });
+            event
+        };
+        let clock = both.samples.get(0).map(|sample| sample.event);
+        let faults = add(&mut both, "page-faults");
+        assert_eq!(coverage(&both, None), Some(50.0));
+        assert_eq!(coverage(&both, clock), Some(50.0));
+        assert_eq!(coverage(&both, Some(faults)), None);
+        add(&mut both, "cycles");
+        assert_eq!(coverage(&both, clock), None, "of two clocks it is not known which is which");
     }
 }

@@ -113,6 +113,32 @@ pub(crate) struct Sampling {
     pub inherit: bool,
     /// Whether the event itself counts what was lost (kernel 6.0 and newer).
     pub count_lost: bool,
+    /// What it has to do with the recording's other events.
+    pub part: Part,
+}
+
+/// An event among those of a recording, whose records share the rings and so their layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Whether its records are the ones that tell of mappings and processes.
+    pub tells: bool,
+    /// Whether samples say of which event they are.
+    pub has_id: bool,
+    /// Whether samples say what they count. Asked to say it, software events of the kernel give a sample each time, whatever their
+    /// period (perf_swevent_event in kernel/events/core.c).
+    pub says_period: bool,
+}
+
+impl Part {
+    /// Of a recording of one event.
+    pub fn alone(counter: &Counter, pace: Pace) -> Self {
+        Self { tells: true, has_id: false, says_period: !Self::is_period_known(counter, pace) }
+    }
+
+    /// Whether its samples must not say what they count.
+    pub fn is_period_known(counter: &Counter, pace: Pace) -> bool {
+        counter.trigger().is_some() && matches!(pace, Pace::Period(period) if period > 1)
+    }
 }
 
 impl Sampling {
@@ -158,11 +184,7 @@ impl Sampling {
         attr.sample_regs_user = USER_REGISTERS;
         attr.sample_stack_user = self.stack_copy.min(MAX_STACK_COPY) & !7;
         // Mappings of code only: those of data would be nine times as many in a tree of short processes.
-        attr.set_mmap(1);
-        attr.set_mmap2(1);
-        attr.set_comm(1);
-        attr.set_comm_exec(1);
-        attr.set_task(1);
+        tell(&mut attr, self.part.tells);
         attr.set_sample_id_all(1);
         attr
     }
@@ -172,11 +194,7 @@ impl Sampling {
         let other = self.counter.trigger().and_then(Trigger::other_part).map(|config| {
             let mut attr = self.attr();
             attr.config = config;
-            attr.set_mmap(0);
-            attr.set_mmap2(0);
-            attr.set_comm(0);
-            attr.set_comm_exec(0);
-            attr.set_task(0);
+            tell(&mut attr, false);
             attr
         });
         [self.attr()].into_iter().chain(other).collect()
@@ -184,14 +202,14 @@ impl Sampling {
 
     /// What each sample holds.
     fn format(&self) -> SampleFormat {
-        if self.period().is_some() { SAMPLE.difference(SampleFormat::PERIOD) } else { SAMPLE }
+        let format = if self.part.says_period { SAMPLE } else { SAMPLE.difference(SampleFormat::PERIOD) };
+        if self.part.has_id { format | SampleFormat::IDENTIFIER } else { format }
     }
 
-    /// What each sample counts, where it doesn't say so itself: asked to say it, software events of the kernel give a
-    /// sample each time, whatever their period (perf_swevent_event in kernel/events/core.c).
+    /// What each sample counts, where it doesn't say so itself.
     pub fn period(&self) -> Option<u64> {
-        match (&self.counter, self.pace) {
-            (Counter::Trigger(_), Pace::Period(period)) if period > 1 => Some(period),
+        match self.pace {
+            Pace::Period(period) if !self.part.says_period => Some(period),
             _ => None,
         }
     }
@@ -226,6 +244,15 @@ pub(crate) fn ring_owner(watermark: usize) -> perf_event_attr {
     attr
 }
 
+/// Has an event's records tell of mappings and processes, or not.
+fn tell(attr: &mut perf_event_attr, tells: bool) {
+    attr.set_mmap(tells.into());
+    attr.set_mmap2(tells.into());
+    attr.set_comm(tells.into());
+    attr.set_comm_exec(tells.into());
+    attr.set_task(tells.into());
+}
+
 fn base(count_lost: bool) -> perf_event_attr {
     let mut attr = perf_event_attr { size: size_of::<perf_event_attr>() as u32, ..Default::default() };
     attr.set_disabled(1);
@@ -238,10 +265,12 @@ fn base(count_lost: bool) -> perf_event_attr {
 }
 
 fn parse_info(format: SampleFormat) -> RecordParseInfo {
+    // Of several events, each record has the identifier of its own: first in a sample, last elsewhere.
+    let identifier = if format.contains(SampleFormat::IDENTIFIER) { 8 } else { 0 };
     // The sample id at the end of every other record: tid, time, cpu, 8 bytes each.
-    let (id_bytes, id_bytes_from_time) = (24, 16);
+    let (id_bytes, id_bytes_from_time) = (24 + identifier, 16 + identifier);
     // Before a sample's time: ip, tid.
-    let before_time = 16;
+    let before_time = 16 + identifier;
     RecordParseInfo {
         endian: if cfg!(target_endian = "little") { Endianness::LittleEndian } else { Endianness::BigEndian },
         sample_format: format,
@@ -285,6 +314,7 @@ pub(crate) mod tests {
             stack_copy: u32::MAX,
             inherit: false,
             count_lost: true,
+            part: Part::alone(&Counter::CpuClock, Pace::Frequency(999)),
         };
         assert_eq!(sampling.attr().sample_stack_user, MAX_STACK_COPY);
         assert_eq!(Sampling { stack_copy: 1001, ..sampling.clone() }.attr().sample_stack_user, 1000);

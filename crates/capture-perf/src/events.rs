@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use crate::attr::{Pace, Sampling, ring_owner};
 use crate::cgroup::Cgroup;
@@ -78,10 +79,17 @@ impl Rings {
     }
 }
 
-/// The events of a recording.
+/// Where events are opened.
+pub(crate) struct Ground {
+    /// The rings that they write to.
+    pub rings: Rings,
+    /// What they count.
+    pub attachment: Attachment,
+}
+
+/// The open events that together are one event of a recording.
 pub(crate) struct Events {
-    rings: Rings,
-    attachment: Attachment,
+    ground: Arc<Ground>,
     sampling: Sampling,
     /// Decides on each sample, if there is one.
     program: Option<OwnedFd>,
@@ -98,17 +106,11 @@ pub(crate) struct Events {
 
 impl Events {
     /// Opens events, and starts them.
-    pub fn start(
-        rings: Rings,
-        attachment: Attachment,
-        sampling: Sampling,
-        program: Option<OwnedFd>,
-    ) -> Result<Self, Error> {
-        let inherit = matches!(attachment, Attachment::Processes(_));
+    pub fn start(ground: Arc<Ground>, sampling: Sampling, program: Option<OwnedFd>) -> Result<Self, Error> {
+        let inherit = matches!(ground.attachment, Attachment::Processes(_));
         let sampling = Sampling { inherit, ..sampling };
         let mut events = Self {
-            rings,
-            attachment,
+            ground,
             sampling,
             program,
             open: Vec::new(),
@@ -123,19 +125,15 @@ impl Events {
         Ok(events)
     }
 
-    /// What they count.
-    pub fn attachment(&self) -> &Attachment {
-        &self.attachment
-    }
-
     /// What they are.
     pub fn sampling(&self) -> &Sampling {
         &self.sampling
     }
 
-    /// The rings that they write to.
-    pub fn rings(&self) -> &Rings {
-        &self.rings
+    /// By what their samples, and those of events that were prepared, say that they are theirs.
+    pub fn ids(&self) -> impl Iterator<Item = u64> {
+        let spare = self.spare.iter().flat_map(|(_, events)| events);
+        self.open.iter().chain(spare).filter_map(Event::id)
     }
 
     /// Exchanges them for events that copy `bytes` of the stack. Should that fail, those that are there go on.
@@ -211,7 +209,7 @@ impl Events {
     }
 
     fn open_all(&self, sampling: &Sampling) -> Result<Vec<Event>, Error> {
-        match &self.attachment {
+        match &self.ground.attachment {
             Attachment::Cgroup(cgroup) => {
                 self.open_on_each(sampling, Whom::Cgroup(cgroup.as_fd()), Asked::Machine)
             }
@@ -223,7 +221,7 @@ impl Events {
     fn open_on_each(&self, sampling: &Sampling, whom: Whom<'_>, what: Asked) -> Result<Vec<Event>, Error> {
         let attrs = sampling.attrs();
         let mut events = Vec::new();
-        for (cpu, owner) in &self.rings.owners {
+        for (cpu, owner) in &self.ground.rings.owners {
             for attr in &attrs {
                 let event = match Event::open(attr, whom, *cpu) {
                     Ok(event) => event,

@@ -46,7 +46,7 @@ pub use off_cpu::{OffCpu, TimeOff, Unmeasured};
 pub use plumb_interpreters::{CodeId, Root};
 pub use probe::Abilities;
 pub use recorder::{Recorded, Recorder, Running};
-pub use setup::Setup;
+pub use setup::{SampledEvent, Setup};
 pub use snapshot::{NoStack, Refusal, Snapshot, StoppedProcess, StoppedThread};
 pub use sys::spawn::{Took, Way, start_and_wait};
 pub use sys::usage::{CpuTime, own_cpu_time};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::attr::{Code, Counter, Pace, Sampling};
+use crate::attr::{Code, Counter, Pace, Part, Sampling};
 use crate::cgroup;
 use crate::host::Host;
 use crate::sys::perf::{Event, Whom};
@@ -35,6 +35,7 @@ impl Abilities {
             stack_copy: 1024,
             inherit: true,
             count_lost: false,
+            part: Part::alone(&Counter::Cycles, Pace::Frequency(99)),
         };
         let attempt = |sampling: &Sampling, whom| Event::open(&sampling.attr(), whom, cpu).map(drop);
         // Where there is no performance counter the answer is ENOENT, ENODEV or EOPNOTSUPP, and EACCES only after that.

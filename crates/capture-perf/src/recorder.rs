@@ -3,24 +3,26 @@
 mod ends;
 mod finish;
 mod live;
+mod sampled;
 mod start;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use plumb_profile::{EventId, Profile};
+use plumb_profile::Profile;
 
 use self::ends::Whom;
 pub use self::finish::{Recorded, Running};
+use self::sampled::{Belonging, Sampled};
 use crate::account::Account;
 use crate::assist::Assisted;
 use crate::error::Error;
-use crate::events::{Attachment, Events};
+use crate::events::{Attachment, Ground};
 use crate::growth::Growth;
 use crate::host::Host;
 use crate::ingest::{Ingest, Statistics};
-use crate::limit::Limit;
 use crate::merge::Merge;
 use crate::off_cpu::{OffCpu, TimeOff};
 use crate::ring::Ring;
@@ -44,14 +46,14 @@ pub struct Recorder {
     ends: Vec<OwnedFd>,
     pids: Vec<u32>,
     whom: Whom,
-    events: Events,
+    ground: Arc<Ground>,
+    /// At least one; the first tells of mappings and processes.
+    sampled: Vec<Sampled>,
+    belonging: Belonging,
     rings: Merge<Spilling<Ring>>,
     growth: Growth,
-    /// Until when each occurrence of the event is a sample.
-    limit: Option<Limit>,
     ingest: Ingest,
     assisted: Option<Assisted>,
-    event: EventId,
     off_cpu: Option<Box<dyn OffCpu>>,
     times: Vec<TimeOff>,
     account: Account,
@@ -96,14 +98,14 @@ impl Recorder {
         let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
         let mut files = vec![self.signals.as_fd()];
         files.extend(self.ends.iter().map(AsFd::as_fd));
-        files.extend(self.events.rings().descriptors());
+        files.extend(self.ground.rings.descriptors());
         files.extend(self.assisted.iter().map(|assisted| assisted.assistant().wakes()));
         files.extend(self.off_cpu.iter().map(|off_cpu| off_cpu.wakes()));
         let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
         let gone: Vec<bool> = ready.iter().skip(1).take(self.ends.len()).copied().collect();
         if let Some(end) = self.heed_signals().or_else(|| self.heed_ends(&gone)) {
             // No sample after the end: what others do in the meantime is not the target's.
-            self.events.stop();
+            self.stop();
             return Ok(Some(end));
         }
         self.slow_down();
@@ -120,7 +122,8 @@ impl Recorder {
     /// samples. The last loss has no record that tells of it, which is why the events are asked too.
     pub fn lost(&self) -> u64 {
         let statistics = self.ingest.statistics();
-        self.events.lost().max(statistics.lost_samples + statistics.lost_records)
+        let lost: u64 = self.sampled.iter().map(|one| one.events.lost()).sum();
+        lost.max(statistics.lost_samples + statistics.lost_records)
     }
 
     fn take_times(&mut self) {
@@ -130,9 +133,9 @@ impl Recorder {
     }
 
     fn read(&mut self, until_ns: u64) {
-        let (ingest, event) = (&mut self.ingest, self.event);
+        let (ingest, belonging, event) = (&mut self.ingest, &mut self.belonging, self.sampled[0].id);
         let Some(assisted) = &mut self.assisted else {
-            self.rings.drain(until_ns, |record| ingest.record(event, record));
+            self.rings.drain(until_ns, |record| ingest.record(belonging.of(record, event), record));
             return;
         };
         // Before the records: what a message depends on is in the rings by the time it was sent.
@@ -140,11 +143,16 @@ impl Recorder {
         let mut between = assisted.begin();
         self.rings.drain(until_ns, |record| {
             between.hand_out(ingest, event, record.timestamp().unwrap_or(0));
-            ingest.record(event, record);
+            ingest.record(belonging.of(record, event), record);
         });
         between.hand_out(ingest, event, until_ns);
         between.end(ingest);
         assisted.add_counts(ingest, event, until_ns);
+    }
+
+    /// No sample from now on.
+    fn stop(&self) {
+        self.sampled.iter().for_each(|one| one.events.stop());
     }
 
     fn grow(&mut self) {
@@ -157,7 +165,9 @@ impl Recorder {
             return;
         }
         let Some(bytes) = self.growth.wanted(statistics.samples, statistics.beyond_copy) else { return };
-        if self.events.grow(bytes).is_err() {
+        let grown = self.sampled.iter_mut().try_for_each(|one| one.events.grow(bytes));
+        self.belonging.learn(&self.sampled);
+        if grown.is_err() {
             // Out of descriptors, say: what is there goes on, and isn't asked to grow again.
             self.growth = Growth::new(self.growth.bytes(), self.growth.bytes());
             return;
@@ -171,34 +181,49 @@ impl Recorder {
     /// Goes on by frequency, once single occurrences are too many: before what waits in the rings is unwound, as more comes
     /// meanwhile than there is room for.
     fn slow_down(&mut self) {
-        let Some(limit) = self.limit else { return };
-        let Statistics { samples, filtered, .. } = *self.ingest.statistics();
-        let samples = samples + filtered + self.rings.waiting();
-        if !limit.is_exceeded(samples, nanoseconds(self.elapsed())) {
+        if self.sampled.iter().all(|one| one.limit.is_none()) {
             return;
         }
-        self.limit = None;
-        // Should that fail, it goes on as it was.
-        if self.events.change_pace() {
-            let (hz, name) = (self.setup.frequency_hz, self.setup.counter.name());
-            self.setup.pace = self.events.sampling().pace;
-            self.setup.limits.push(match self.off_cpu {
-                Some(_) => format!(
-                    "threads are switched often: stacks are taken each single time only at first, then at most {hz} times a second \
-                     (-F), and the other times are shown without"
-                ),
-                None => format!(
-                    "{name} is frequent: each single one is a sample only at first, then there are at most {hz} a second, \
-                     which stand for several each; to sample each: -c 1"
-                ),
-            });
+        let Statistics { samples, filtered, .. } = *self.ingest.statistics();
+        // What waits may be of any of them.
+        let (waiting, elapsed) = (self.rings.waiting(), nanoseconds(self.elapsed()));
+        for index in 0..self.sampled.len() {
+            let one = &self.sampled[index];
+            let seen =
+                if self.sampled.len() == 1 { samples + filtered } else { self.belonging.samples(one.id) };
+            if one.limit.is_some_and(|limit| limit.is_exceeded(seen + waiting, elapsed)) {
+                self.change_pace(index);
+            }
         }
+        self.belonging.learn(&self.sampled);
+    }
+
+    fn change_pace(&mut self, index: usize) {
+        let one = &mut self.sampled[index];
+        one.limit = None;
+        // Should that fail, it goes on as it was.
+        if !one.events.change_pace() {
+            return;
+        }
+        let sampling = one.events.sampling();
+        let (hz, name) = (self.setup.frequency_hz, sampling.counter.name());
+        self.setup.limits.push(match self.off_cpu {
+            Some(_) => format!(
+                "threads are switched often: stacks are taken each single time only at first, then at most {hz} times a second \
+                 (-F), and the other times are shown without"
+            ),
+            None => format!(
+                "{name} is frequent: each single one is a sample only at first, then there are at most {hz} a second, \
+                 which stand for several each; to sample each: -c 1"
+            ),
+        });
+        self.setup.events[index].pace = sampling.pace;
     }
 
     /// Processor time that the target used so far, if it is known.
     pub fn target_cpu(&mut self) -> Option<CpuTime> {
         self.account.look();
-        match (self.events.attachment(), self.exited) {
+        match (&self.ground.attachment, self.exited) {
             (Attachment::Cgroup(cgroup), exited) => cgroup.cpu_time().or(exited.map(|(_, time)| time)),
             (_, Some((_, time))) => Some(time),
             (_, None) => self.account.used(),

@@ -6,9 +6,9 @@
 
 use std::os::fd::AsFd;
 
-use plumb_profile::Scope;
+use plumb_profile::{EventId, Scope};
 
-use crate::attr::{Code, Counter, Pace, Sampling};
+use crate::attr::{Code, Counter, Pace, Part, Sampling};
 use crate::cgroup::Cgroup;
 use crate::error::{Asked, Error};
 use crate::events::{Attachment, classify};
@@ -20,35 +20,47 @@ use crate::target::{Options, Target};
 /// What is recorded, after what this machine and user allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// What samples are taken by.
-    pub counter: Counter,
-    /// Which code is sampled.
-    pub code: Code,
+    /// The events, in the order in which they were asked for; at least one.
+    pub events: Vec<SampledEvent>,
     /// Samples per second of processor time; of what isn't a clock, per second at most.
     pub frequency_hz: u32,
-    /// How often a sample is taken.
-    pub pace: Pace,
     /// Whom the events are attached to.
     pub scope: Scope,
     /// Where this is less than what was asked for: one sentence each, with what would allow more.
     pub limits: Vec<String>,
 }
 
-/// What the counter, code and frequency can be. The frequency is also that of a recording which doesn't go by it (yet).
+/// An event of a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampledEvent {
+    /// What the profile calls it.
+    pub id: EventId,
+    /// What samples are taken by.
+    pub counter: Counter,
+    /// Which code is sampled.
+    pub code: Code,
+    /// How often a sample is taken.
+    pub pace: Pace,
+    /// How often it happened to the target: once recorded, where that was counted and it is no clock.
+    pub occurrences: Option<u64>,
+}
+
+/// What the counters, code and frequency can be, the first event first. The frequency is also that of a recording which doesn't go by it (yet).
 pub(crate) fn choose(
     host: &Host,
     abilities: Abilities,
     options: &Options,
-) -> Result<(Sampling, u32, Vec<String>), Error> {
+) -> Result<(Vec<Sampling>, u32, Vec<String>), Error> {
     let mut limits = Vec::new();
     abilities.own.map_err(|error| classify(error, Asked::Own))?;
     let counter = options.counter.clone().unwrap_or(abilities.counter);
-    let mut code = options.code;
-    if let (Code::All | Code::Kernel, Err(error)) = (code, abilities.kernel) {
-        if code == Code::Kernel {
+    let mut wanted = vec![(counter, options.code)];
+    wanted.extend(options.also.iter().cloned());
+    if let (true, Err(error)) = (wanted.iter().any(|(_, code)| *code != Code::User), abilities.kernel) {
+        if wanted.iter().any(|(_, code)| *code == Code::Kernel) {
             return Err(classify(error, Asked::Kernel));
         }
-        code = Code::User;
+        wanted.iter_mut().for_each(|(_, code)| *code = Code::User);
         limits.push(format!(
             "user code only: the kernel is hidden ({}); to see it: sudo sysctl kernel.perf_event_paranoid=1",
             paranoid(host)
@@ -63,25 +75,27 @@ pub(crate) fn choose(
             options.frequency_hz, options.frequency_hz
         ));
     }
-    let trigger = counter.trigger();
-    if let Some(trigger) = trigger.filter(|trigger| code == Code::User && trigger.is_in_kernel()) {
-        return Err(Error::OnlyInKernel(trigger.name().into()));
+    let several = wanted.len() > 1;
+    let mut events = Vec::new();
+    for (counter, code) in wanted {
+        let trigger = counter.trigger();
+        if let Some(trigger) = trigger.filter(|trigger| code == Code::User && trigger.is_in_kernel()) {
+            return Err(Error::OnlyInKernel(trigger.name().into()));
+        }
+        let may_be_rare = trigger.is_some_and(|trigger| !trigger.is_hardware());
+        let pace = match options.period {
+            Some(period) => Pace::Period(period.max(1)),
+            None if may_be_rare && options.each_if_rare => Pace::Period(1),
+            None => Pace::Frequency(frequency_hz),
+        };
+        let part = Part { tells: events.is_empty(), has_id: several, ..Part::alone(&counter, pace) };
+        let (stack_copy, count_lost) = (options.stack_copy, abilities.count_lost);
+        events.push(Sampling { counter, code, pace, stack_copy, inherit: false, count_lost, part });
     }
-    let may_be_rare = trigger.is_some_and(|trigger| !trigger.is_hardware());
-    let pace = match options.period {
-        Some(period) => Pace::Period(period.max(1)),
-        None if may_be_rare && options.each_if_rare => Pace::Period(1),
-        None => Pace::Frequency(frequency_hz),
-    };
-    let sampling = Sampling {
-        counter,
-        code,
-        pace,
-        stack_copy: options.stack_copy,
-        inherit: false,
-        count_lost: abilities.count_lost,
-    };
-    Ok((sampling, frequency_hz, limits))
+    // One layout for all.
+    let says_period = events.iter().all(|event| event.part.says_period);
+    events.iter_mut().for_each(|event| event.part.says_period = says_period);
+    Ok((events, frequency_hz, limits))
 }
 
 /// Whom to attach events to. `pids`: the command's, or the processes to record.

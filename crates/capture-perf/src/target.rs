@@ -75,6 +75,8 @@ impl Launch {
 pub struct Options {
     /// What samples are taken by; `None`: cycles where there are counters, else the kernel's clock.
     pub counter: Option<Counter>,
+    /// What else samples are taken by, each as an event of its own, and in which code.
+    pub also: Vec<(Counter, Code)>,
     /// Samples per second of processor time; of what isn't a clock, per second at most.
     pub frequency_hz: u32,
     /// A sample each time that so much was counted, instead of by frequency.
@@ -99,6 +101,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             counter: None,
+            also: Vec::new(),
             frequency_hz: 999,
             period: None,
             each_if_rare: true,

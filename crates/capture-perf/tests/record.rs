@@ -64,7 +64,7 @@ fn record(target: &Target) -> (End, Recorded) {
 /// Samples as a share of what the processor time of the target asks for.
 fn coverage(recorded: &Recorded) -> f64 {
     let time = recorded.target_cpu.expect("the kernel accounts it");
-    let time = if recorded.setup.code == Code::User { time.user } else { time.total() };
+    let time = if recorded.setup.events[0].code == Code::User { time.user } else { time.total() };
     recorded.statistics.samples as f64 / time.as_secs_f64() / f64::from(recorded.setup.frequency_hz)
 }
 

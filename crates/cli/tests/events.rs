@@ -176,6 +176,65 @@ fn tracepoints_and_functions_are_sampled_each_single_time() {
     }
 }
 
+/// The report of an event, among those of the recording.
+fn report_of<'a>(report: &'a Value, event: &str) -> &'a Value {
+    let reports = report["reports"].as_array().expect("there are reports");
+    reports.iter().find(|report| report["event"] == event).expect("each event has one")
+}
+
+/// Each event is counted as if it had been recorded alone, at a pace of its own.
+#[test]
+fn several_events_are_recorded_at_once() {
+    let Some(place) = Place::new("several") else { return };
+    let events = "page-faults,uprobe:events:probed";
+    let counts = ["60000", "0", "321", "300"];
+    let Some((numbers, report)) =
+        place.record(&[events, "-e", "cpu-clock", "-e", "context-switches"], counts)
+    else {
+        return;
+    };
+    let weight = |event: &str| report_of(&report, event)["weight"].as_u64().expect("it is a number");
+    let faults = weight("page-faults");
+    assert!(faults >= numbers[0] && is_about(faults, numbers[0], 2), "{faults} of {} faults", numbers[0]);
+    assert_eq!(weight("uprobe:events:probed"), 321);
+    assert_eq!(
+        report_of(&report, "uprobe:events:probed")["samples"],
+        321,
+        "the other one's pace is not its own"
+    );
+    let switches = weight("context-switches");
+    assert!(switches >= numbers[1] && numbers[1] >= 300, "{switches} of {} switches", numbers[1]);
+    let clock = report_of(&report, "cpu-clock");
+    let coverage = clock["coverage_percent"].as_f64().expect("it is a clock");
+    assert!(coverage > 80.0, "{coverage}% of its processor time");
+    assert!(report_of(&report, "page-faults")["coverage_percent"].is_null());
+    // Each sample is of its own event.
+    for (event, function) in [("uprobe:events:probed", "probed"), ("context-switches", "do_nanosleep")] {
+        let script = text(&place.plumb(&["script", "-F", "event,sym", "--event", event]).stdout);
+        let stacks: Vec<&str> = script.split("\n\n").filter(|stack| !stack.trim().is_empty()).collect();
+        let with = stacks.iter().filter(|stack| stack.contains(function)).count();
+        // A thread is also switched out where it does not want to be.
+        assert!(with >= 300 && (with == stacks.len() || event != "uprobe:events:probed"), "{event}: {with}");
+    }
+}
+
+/// With -c each event is sampled each so many times, whatever kind it is.
+#[test]
+fn several_events_are_sampled_each_so_many_times() {
+    let Some(place) = Place::new("counted") else { return };
+    let events = "page-faults,syscalls:sys_enter_getppid";
+    let Some((numbers, report)) = place.record(&[events, "-c", "10"], ["6000", "3000", "0", "0"]) else {
+        return;
+    };
+    let faults = report_of(&report, "page-faults");
+    let weight = faults["weight"].as_u64().expect("it is a number");
+    assert!(is_about(weight, numbers[0], 5), "{weight} of {} faults", numbers[0]);
+    assert_eq!(faults["samples"].as_u64().map(|samples| samples * 10), Some(weight));
+    let calls = report_of(&report, "syscalls:sys_enter_getppid")["weight"].as_u64().expect("it is a number");
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    assert!(calls <= 3000 && calls + 10 * cpus >= 3000, "{calls} of 3000 calls");
+}
+
 #[test]
 fn every_tenth_call_counts_ten() {
     let Some(place) = Place::new("tenth") else { return };
@@ -205,7 +264,7 @@ fn what_cannot_be_sampled_is_explained() {
         assert!(!place.folder.join("ran").exists(), "the command has not run");
     };
     refused(&["record", "-e", "page-fault"], "page-faults");
-    refused(&["record", "-e", "cs", "-e", "page-faults"], "one event a recording");
+    refused(&["record", "-e", "cs,page-faults", "-e", "faults"], "given twice");
     refused(&["record", "-e", "uprobe:./events:prob"], "similar are:\n  probed");
     refused(&["record", "-e", "uprobe:nowhere.so:f"], "give its path");
     refused(&["record", "-e", "cs", "--user-only"], "happens in the kernel only");

@@ -135,9 +135,9 @@ impl Ingest {
         self.profile.events.push(Event { name, unit })
     }
 
-    /// Has samples count `each` where they don't say themselves what they count. Otherwise these count 1.
-    pub fn weigh_each(&mut self, each: u64) {
-        self.ways.each = each;
+    /// Has samples of an event count `each` where they don't say themselves what they count. Otherwise these count 1.
+    pub fn weigh_each(&mut self, event: EventId, each: u64) {
+        self.ways.each.insert(event, each);
     }
 
     /// Follows `pid` and whatever it forks from now on. Has no effect on what is kept under [`Filter::All`].
@@ -198,7 +198,10 @@ impl Ingest {
         let time_ns = || record.common_data().ok().and_then(|data| data.timestamp).filter(|&time| time != 0);
         match record.record_type {
             RecordType::SAMPLE => {
-                let sample = wire::Sample::decode(bytes, misc, self.ways.each, &record.parse_info)?;
+                let sample = {
+                    let each = self.ways.each.get(&event).copied().unwrap_or(1);
+                    wire::Sample::decode(bytes, misc, each, &record.parse_info)?
+                };
                 self.sample(event, &sample);
             }
             RecordType::MMAP2 => self.mmap(&wire::Mmap::decode2(reader, misc)?, misc),

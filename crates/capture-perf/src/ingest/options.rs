@@ -1,5 +1,8 @@
 //! What kind of records come, and whose samples are kept.
 
+use plumb_profile::EventId;
+use rustc_hash::FxHashMap;
+
 /// Where records come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -19,18 +22,12 @@ pub enum Filter {
 }
 
 /// How samples are made of records.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ways {
     /// Stacks that end for want of unwind information are scanned.
     pub scans: bool,
-    /// What a sample counts that doesn't say so.
-    pub each: u64,
+    /// What a sample of an event counts that doesn't say so, if it isn't 1.
+    pub each: FxHashMap<EventId, u64>,
     /// How long threads were off, where that is what samples weigh.
     pub times_off: Option<super::off_cpu::Times>,
-}
-
-impl Default for Ways {
-    fn default() -> Self {
-        Self { scans: false, each: 1, times_off: None }
-    }
 }

@@ -56,12 +56,12 @@ impl Ingest {
         (thread, stack, cpu)
     }
 
-    /// Has the samples of a time weigh `counted` together, as the kernel counted, each in proportion: what it says that a
+    /// Has an event's samples of a time weigh `counted` together, as the kernel counted, each in proportion: what it says that a
     /// sample of a software event stands for is too much where a process shares its processor, as then the event begins anew at
     /// each switch with the period of now (perf_swevent_add in kernel/events/core.c), and lost samples are in no other.
-    pub(crate) fn scale(&mut self, time_ns: Range<u64>, counted: u64) {
+    pub(crate) fn scale(&mut self, event: EventId, time_ns: Range<u64>, counted: u64) {
         let samples = std::mem::take(&mut self.profile.samples);
-        let is_scaled = |sample: &Sample| time_ns.contains(&sample.time_ns);
+        let is_scaled = |sample: &Sample| sample.event == event && time_ns.contains(&sample.time_ns);
         let sum: u128 = samples.iter().filter(is_scaled).map(|sample| u128::from(sample.weight)).sum();
         let (mut seen, mut given) = (0_u128, 0_u64);
         for mut sample in samples.iter() {

@@ -67,7 +67,7 @@ impl Recorder {
             // SIGCHLD tells too, unless another thread of the program takes it.
             return if gone.contains(&true) { self.reap() } else { None };
         }
-        if let Attachment::Cgroup(cgroup) = self.events.attachment() {
+        if let Attachment::Cgroup(cgroup) = &self.ground.attachment {
             return cgroup.is_gone().then_some(End::Gone);
         }
         if self.pids.is_empty() {

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use plumb_profile::{DsoId, Meta, Profile, Scope};
 
+use super::sampled::Sampled;
 use super::{Recorder, nanoseconds};
 use crate::assist::HandedOver;
-use crate::attr::{Counter, Pace};
+use crate::attr::Pace;
 use crate::events::Attachment;
 use crate::ingest::Statistics;
 use crate::off_cpu::Unmeasured;
@@ -59,7 +60,7 @@ impl Running {
 impl Recorder {
     /// Ends the recording.
     pub fn finish(mut self) -> Recorded {
-        self.events.stop();
+        self.stop();
         let ended = monotonic_ns();
         let target_cpu = self.target_cpu();
         self.read(u64::MAX);
@@ -69,11 +70,15 @@ impl Recorder {
         pending.into_iter().for_each(|time| self.ingest.time_off(time));
         let unmeasured = self.off_cpu.as_ref().map(|off_cpu| off_cpu.unmeasured());
         let mut meta = self.facts(ended, target_cpu);
-        let is_scaled = self.setup.counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
-        if let (true, Some(_), Some(paced)) = (is_scaled, self.occurrences(), self.events.paced()) {
-            let (since, before, counted) = paced;
-            self.ingest.scale(0..since, before);
-            self.ingest.scale(since..u64::MAX, counted);
+        for index in 0..self.sampled.len() {
+            self.setup.events[index].occurrences = self.occurrences_of(&self.sampled[index]);
+        }
+        let is_scaled = self.counts_target_only();
+        for one in self.sampled.iter().filter(|one| is_scaled && one.is_scaled()) {
+            if let Some((since, before, counted)) = one.events.paced() {
+                self.ingest.scale(one.id, 0..since, before);
+                self.ingest.scale(one.id, since..u64::MAX, counted);
+            }
         }
         let running = if self.exited.is_none() { self.child.map(Running) } else { None };
         let lost = self.lost();
@@ -105,30 +110,37 @@ impl Recorder {
         meta.start_unix_ns = self.began.unix_ns;
         meta.start_ns = self.began.monotonic_ns;
         meta.duration_ns = ended_ns.saturating_sub(self.began.monotonic_ns);
-        meta.frequency_hz = match self.setup.pace {
+        let clock = self.sampled.iter().find(|one| one.is_clock()).unwrap_or(&self.sampled[0]);
+        meta.frequency_hz = match clock.events.sampling().pace {
             Pace::Frequency(hz) => Some(hz),
             Pace::Period(_) => None,
         };
-        meta.occurrences = self.occurrences();
+        meta.occurrences = match &self.sampled[..] {
+            [only] => self.occurrences_of(only),
+            _ => None,
+        };
         meta.scope = self.setup.scope;
         meta.target_cpu_ns = target_cpu.map(|time| nanoseconds(time.total()));
         meta.recorder_cpu_ns = Some(nanoseconds(own_cpu_time().since(self.began.own).total()));
         meta.lost_samples = self.lost();
         meta.damaged_records = self.ingest.statistics().damaged_records;
-        meta.stack_copy_bytes = self.events.sampling().stack_copy;
+        meta.stack_copy_bytes = self.sampled[0].events.sampling().stack_copy;
         meta.warnings.extend(self.setup.limits.iter().cloned());
         meta
     }
 
-    /// How often the event happened to the target, where the events count nothing else.
-    pub(super) fn occurrences(&self) -> Option<u64> {
-        let is_target = match self.events.attachment() {
+    /// Whether the events count nothing but what happens to the target.
+    fn counts_target_only(&self) -> bool {
+        match self.ground.attachment {
             Attachment::Cgroup(_) | Attachment::Processes(_) => true,
             Attachment::Everyone => self.setup.scope == Scope::System,
-        };
-        matches!(self.setup.counter, Counter::Trigger(_))
-            .then(|| self.events.counted())?
-            .filter(|_| is_target)
+        }
+    }
+
+    /// How often an event happened to the target; `None` where it is a clock, or that is not known.
+    fn occurrences_of(&self, one: &Sampled) -> Option<u64> {
+        let is_known = one.events.sampling().counter.trigger().is_some() && self.counts_target_only();
+        is_known.then(|| one.events.counted())?
     }
 
     /// Takes what comes late: the kernel frees a task, and so closes its account, milliseconds after its exit.

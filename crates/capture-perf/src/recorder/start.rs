@@ -4,15 +4,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumb_profile::EventId;
-
 use super::ends::Whom;
+use super::sampled::{Belonging, Sampled};
 use super::{Began, Recorder, unix_ns};
 use crate::account::Account;
 use crate::assist::{self, Assistant, Assisted};
 use crate::attr::{Counter, Pace, Sampling};
 use crate::error::Error;
-use crate::events::{Attachment, Events, Rings};
+use crate::events::{Attachment, Events, Ground, Rings};
 use crate::growth::Growth;
 use crate::host::Host;
 use crate::ingest::{Filter, Ingest, Source};
@@ -70,7 +69,7 @@ impl Recorder {
         check(target)?;
         let mut abilities = Abilities::find(&host, false);
         let machine = std::mem::replace(&mut abilities.machine, Ok(()));
-        let (sampling, frequency_hz, mut limits) = setup::choose(&host, abilities, &options)?;
+        let (wanted, frequency_hz, mut limits) = setup::choose(&host, abilities, &options)?;
         let (rings, mapped) = Rings::map(&host.cpus)?;
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
         let held = match target {
@@ -78,10 +77,10 @@ impl Recorder {
             _ => None,
         };
         let pids = pids_of(target, held.as_ref());
-        let attachment = setup::attach(&host, machine, target, &pids, (&sampling, &mut limits))?;
+        let attachment = setup::attach(&host, machine, target, &pids, (&wanted[0], &mut limits))?;
         let scope = setup::scope(&attachment, target);
         let account = Account::open(&attachment, target, &pids);
-        let growth = Growth::new(sampling.stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
+        let growth = Growth::new(wanted[0].stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
         let began = Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own };
         if let Some(assistant) = &mut assistant {
             follow_with(&mut **assistant, target, &attachment, &pids)?;
@@ -89,20 +88,23 @@ impl Recorder {
         if let Some(off_cpu) = &mut off_cpu {
             follow_off_cpu(&mut **off_cpu, target, &attachment, &pids)?;
         }
-        let program = program_for(&sampling, assistant.as_deref())?;
-        let sampling = Sampling { stack_copy: growth.bytes(), ..sampling };
-        let limit =
-            (options.period.is_none() && sampling.pace == Pace::Period(1)).then(|| Limit::new(frequency_hz));
-        let mut events = Events::start(rings, attachment, sampling, program)?;
-        limit.map_or(Ok(()), |_| events.prepare(Pace::Frequency(frequency_hz)))?;
-        let mut ingest = ingest_for(target, &events, &pids, &options);
-        let sampling = events.sampling().clone();
-        let event = add_event(&mut ingest, &sampling.counter, off_cpu.is_some());
-        let info = sampling.parse_info();
-        let Sampling { counter, code, pace, .. } = sampling;
+        let program = program_for(&wanted, assistant.as_deref())?;
+        let ground = Arc::new(Ground { rings, attachment });
+        let by_frequency = options.period.is_none().then_some(frequency_hz);
+        let mut all = Vec::new();
+        for sampling in wanted {
+            let sampling = Sampling { stack_copy: growth.bytes(), ..sampling };
+            all.push(start_events(&ground, sampling, program.as_ref(), by_frequency)?);
+        }
+        let mut ingest = ingest_for(target, &ground.attachment, &pids, &options);
+        let declare = |(events, limit)| declare(&mut ingest, events, limit, off_cpu.is_some());
+        let sampled: Vec<Sampled> = all.into_iter().map(declare).collect();
+        let mut belonging = Belonging::default();
+        belonging.learn(&sampled);
+        let info = sampled[0].events.sampling().parse_info();
+        let events = sampled.iter().map(Sampled::setup).collect();
         let mut recorder = Self {
-            setup: Setup { counter, code, frequency_hz, pace, scope, limits },
-            limit,
+            setup: Setup { events, frequency_hz, scope, limits },
             ends: pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect(),
             rings: Merge::new(mapped.into_iter().map(Spilling::new).collect(), info),
             steering: Steering::default(),
@@ -112,11 +114,12 @@ impl Recorder {
             signals,
             pids,
             whom: Whom::of(target),
-            events,
+            ground,
+            sampled,
+            belonging,
             growth,
             ingest,
             assisted: assistant.map(Assisted::new),
-            event,
             off_cpu,
             times: Vec::new(),
             account,
@@ -139,7 +142,7 @@ impl Recorder {
         }
         if !matches!(target, Target::Command(_)) {
             self.warm_up()?;
-            self.account = Account::open(self.events.attachment(), target, &self.pids);
+            self.account = Account::open(&self.ground.attachment, target, &self.pids);
             (self.began.monotonic_ns, self.began.unix_ns) = (monotonic_ns(), unix_ns());
         }
         match &mut self.assisted {
@@ -202,16 +205,17 @@ fn pids_of(target: &Target, held: Option<&Held>) -> Vec<u32> {
 }
 
 /// The program that is to decide on each sample.
-fn program_for(sampling: &Sampling, assistant: Option<&dyn Assistant>) -> Result<Option<OwnedFd>, Error> {
-    // It can decide on samples of clocks and software events only.
-    let assistant = assistant.filter(|_| sampling.takes_programs());
+fn program_for(wanted: &[Sampling], assistant: Option<&dyn Assistant>) -> Result<Option<OwnedFd>, Error> {
+    // It can decide on samples of clocks and software events only, and does not say of which event they are.
+    let is_possible = matches!(wanted, [only] if only.takes_programs());
+    let assistant = assistant.filter(|_| is_possible);
     let program = assistant.map(|assistant| assistant.program().try_clone_to_owned());
     program.transpose().map_err(Error::system("keeping a program"))
 }
 
-fn ingest_for(target: &Target, events: &Events, pids: &[u32], options: &Options) -> Ingest {
+fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &Options) -> Ingest {
     let tree = procfs::tree(pids);
-    let filter = match (events.attachment(), target) {
+    let filter = match (attachment, target) {
         (Attachment::Everyone, Target::Machine) => Filter::All,
         (Attachment::Everyone, _) => Filter::Tree(tree.clone()),
         _ => Filter::All,
@@ -221,7 +225,7 @@ fn ingest_for(target: &Target, events: &Events, pids: &[u32], options: &Options)
     if let Target::Machine = target {
         ingest.read_all_processes();
     }
-    let inside = match (events.attachment(), target) {
+    let inside = match (attachment, target) {
         (Attachment::Cgroup(cgroup), Target::Cgroup(_)) => cgroup.pids(),
         _ => Vec::new(),
     };
@@ -235,7 +239,6 @@ fn ingest_for(target: &Target, events: &Events, pids: &[u32], options: &Options)
     if let Target::Awaited(program) = target {
         ingest.await_program(program.clone());
     }
-    ingest.weigh_each(events.sampling().period().unwrap_or(1));
     ingest
 }
 
@@ -272,12 +275,31 @@ fn follow_off_cpu(
     followed.map_err(Error::system("following processes"))
 }
 
-/// Declares what is sampled.
-fn add_event(ingest: &mut Ingest, counter: &Counter, is_off_cpu: bool) -> EventId {
-    if !is_off_cpu {
-        return ingest.add_event(counter.name(), counter.unit());
-    }
-    let (blocked, waited) = (ingest.add_event("off-cpu", "ns"), ingest.add_event("run-queue", "ns"));
-    ingest.weigh_by_time_off(blocked, waited);
-    blocked
+/// Starts an event. `by_frequency`: at what pace it is to go on if it is sampled each time and turns out to be frequent.
+fn start_events(
+    ground: &Arc<Ground>,
+    sampling: Sampling,
+    program: Option<&OwnedFd>,
+    by_frequency: Option<u32>,
+) -> Result<(Events, Option<Limit>), Error> {
+    let each = sampling.pace == Pace::Period(1);
+    let program = program.map(OwnedFd::try_clone).transpose().map_err(Error::system("keeping a program"))?;
+    let mut events = Events::start(ground.clone(), sampling, program)?;
+    let limit = by_frequency.filter(|_| each);
+    limit.map_or(Ok(()), |hz| events.prepare(Pace::Frequency(hz)))?;
+    Ok((events, limit.map(Limit::new)))
+}
+
+/// Declares an event.
+fn declare(ingest: &mut Ingest, events: Events, limit: Option<Limit>, is_off_cpu: bool) -> Sampled {
+    let sampling = events.sampling();
+    let id = if is_off_cpu {
+        let (blocked, waited) = (ingest.add_event("off-cpu", "ns"), ingest.add_event("run-queue", "ns"));
+        ingest.weigh_by_time_off(blocked, waited);
+        blocked
+    } else {
+        ingest.add_event(sampling.counter.name(), sampling.counter.unit())
+    };
+    ingest.weigh_each(id, sampling.period().unwrap_or(1));
+    Sampled { id, events, limit }
 }

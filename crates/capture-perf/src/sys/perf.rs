@@ -76,6 +76,14 @@ impl Event {
         check(unsafe { ioctls::SET_OUTPUT(self.file.as_raw_fd(), owner.file.as_raw_fd()) })
     }
 
+    /// By what samples say that they are this event's, or of one that was inherited from it.
+    pub fn id(&self) -> Option<u64> {
+        let mut id = 0;
+        // SAFETY: the kernel writes a u64 to where the pointer leads, which lives through the call.
+        check(unsafe { ioctls::ID(self.file.as_raw_fd(), &mut id) }).ok()?;
+        Some(id)
+    }
+
     /// How many records of this event found no room in the ring, if the kernel counts that (6.0 and newer).
     pub fn lost(&self) -> Option<u64> {
         if !self.counts_lost {

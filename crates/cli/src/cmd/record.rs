@@ -70,7 +70,7 @@ pub struct Scope {
     #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frequency: Option<u32>,
 
-    /// What to take samples by, instead of processor time
+    /// What to take samples by, instead of processor time; several as a list, or by several -e
     ///
     /// Software events: page-faults, minor-faults, major-faults, context-switches, cpu-migrations. Counters of the processor,
     /// where it shows any: cycles, instructions, cache-misses, branch-misses and others. Tracepoints: GROUP:NAME, such as
@@ -81,6 +81,8 @@ pub struct Scope {
     ///
     /// Each single time is a sample as long as the event is rare. Once it is not, or with -F, so many samples are taken a second at
     /// most, and each counts the times that it stands for: sums stay right. With -c N each Nth time is a sample, however many.
+    ///
+    /// Of several events each has its own report, and -F and -c hold for all of them.
     #[arg(short = 'e', long, value_name = "EVENT")]
     event: Vec<String>,
 
@@ -158,23 +160,22 @@ impl Scope {
             (_, true) => Code::Kernel,
             _ => Code::All,
         };
-        let (counter, only) = event::counter(&self.event, target)?;
+        let code_of = |only: Option<Code>| if code == Code::All { only.unwrap_or(code) } else { code };
+        let mut counters = event::counters(&self.event, target)?.into_iter();
+        let (counter, only) = counters.next().unzip();
         let options = Options {
             frequency_hz: self.frequency.unwrap_or(Options::default().frequency_hz),
             period: self.count,
             each_if_rare: self.frequency.is_none(),
-            code: if code == Code::All { only.unwrap_or(code) } else { code },
+            code: code_of(only.flatten()),
+            also: counters.map(|(counter, only)| (counter, code_of(only))).collect(),
             scan: self.scan,
             keep_tables: true,
             counter,
             ..Options::default()
         };
-        let (assistant, note) = capture::assistant(
-            self.capture,
-            options.counter.as_ref(),
-            self.timeline || timeline,
-            self.max_table_memory,
-        );
+        let (assistant, note) =
+            capture::assistant(self.capture, &options, self.timeline || timeline, self.max_table_memory);
         Ok(Capturing { options, assistant, note })
     }
 

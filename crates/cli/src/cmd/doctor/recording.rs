@@ -62,7 +62,7 @@ fn coverage(profile: &Profile) -> Option<Finding> {
     if asked < 100.0 {
         return None;
     }
-    let percent = plumb_analyze::coverage(profile)?;
+    let percent = plumb_analyze::coverage(profile, None)?;
     let text = format!("{percent:.1}% of processor time x frequency");
     let state = if (95.0..=105.0).contains(&percent) { Good } else { Limited };
     let finding = Finding::new(state, "coverage", text);

@@ -1,7 +1,7 @@
 //! How stacks are captured: walked in the kernel where that is possible and asked for, else copied.
 
 use plumb_capture_bpf::Programs;
-use plumb_capture_perf::{Assistant, Counter, HandedOver};
+use plumb_capture_perf::{Assistant, HandedOver, Options};
 
 /// How to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -18,14 +18,18 @@ pub(super) enum Capture {
 /// What walks stacks in the kernel, if something does, and what to say if it was asked for and can't be.
 pub(super) fn assistant(
     capture: Capture,
-    counter: Option<&Counter>,
+    sampled: &Options,
     timeline: bool,
     table_mib: u16,
 ) -> (Option<Box<dyn Assistant>>, Option<String>) {
     if capture != Capture::Bpf {
         return (None, None);
     }
-    if let Some(counter) = counter.filter(|counter| !counter.takes_programs()) {
+    if !sampled.also.is_empty() {
+        let note = "stacks are copied, not walked in the kernel: there are several events (-e)";
+        return (None, Some(note.to_owned()));
+    }
+    if let Some(counter) = sampled.counter.as_ref().filter(|counter| !counter.takes_programs()) {
         let note =
             format!("stacks are copied, not walked in the kernel: samples of {} can't be", counter.name());
         return (None, Some(note));

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use plumb_capture_perf::{Code, Counter, Named, Target, Trigger};
 use plumb_process::parse_maps;
 
@@ -22,33 +22,40 @@ const LIBRARIES: [&str; 8] = [
     "/usr/lib",
 ];
 
-/// What an event's name means here: what to sample, and in which code, if the name says so.
-pub(super) fn counter(names: &[String], target: &Target) -> Result<(Option<Counter>, Option<Code>)> {
-    let name = match names {
-        [] => return Ok((None, None)),
-        [name] if !is_list(name) => name,
-        _ => bail!(
-            "one event a recording: samples of several would share their rings and limits. Record again with the other, to \
-             another file (-o)"
-        ),
-    };
+/// What the names of events mean here: what to sample, and in which code, if a name says so. A name may be a list of names.
+pub(super) fn counters(names: &[String], target: &Target) -> Result<Vec<(Counter, Option<Code>)>> {
+    let mut counters: Vec<(Counter, Option<Code>)> = Vec::new();
+    for name in names.iter().flat_map(|name| list(name)) {
+        let (counter, code) = counter(name, target)?;
+        let known = counters.iter().any(|(known, _)| known.name() == counter.name());
+        ensure!(!known, "{} is given twice: reports show each event by its name", counter.name());
+        counters.push((counter, code));
+    }
+    Ok(counters)
+}
+
+/// The names in a list, as perf takes it. Names of functions may hold commas: with a function a list ends.
+fn list(text: &str) -> Vec<&str> {
+    match text.split_once(',') {
+        Some((name, rest)) if !name.starts_with("uprobe:") => [vec![name], list(rest)].concat(),
+        _ => vec![text],
+    }
+}
+
+fn counter(name: &str, target: &Target) -> Result<(Counter, Option<Code>)> {
     Ok(match Named::parse(name)? {
-        Named::CpuClock => (Some(Counter::CpuClock), None),
-        Named::Cycles => (Some(Counter::Cycles), None),
-        Named::Trigger(trigger, code) => (Some(Counter::Trigger(Arc::new(trigger))), code),
+        Named::CpuClock => (Counter::CpuClock, None),
+        Named::Cycles => (Counter::Cycles, None),
+        Named::Trigger(trigger, code) => (Counter::Trigger(Arc::new(trigger)), code),
         Named::Function { file, function } => {
             let path = find_file(&file, target)?;
             let options = plumb_symbolize::Options::default();
-            let place = plumb_symbolize::find_function(&path, &function, &options).context(name.clone())?;
-            let trigger = Trigger::uprobe(name.clone(), &path, place.offset)?;
-            (Some(Counter::Trigger(Arc::new(trigger))), None)
+            let place =
+                plumb_symbolize::find_function(&path, &function, &options).context(name.to_owned())?;
+            let trigger = Trigger::uprobe(name.to_owned(), &path, place.offset)?;
+            (Counter::Trigger(Arc::new(trigger)), None)
         }
     })
-}
-
-/// Whether perf would take it for several events. Names of functions may hold commas.
-fn is_list(name: &str) -> bool {
-    !name.starts_with("uprobe:") && name.contains(',')
 }
 
 /// The file that `name` means: a path, a file that the target has mapped, a program, or a library.
@@ -144,12 +151,17 @@ mod tests {
     }
 
     #[test]
-    fn several_events_are_refused() {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        for several in [names(&["page-faults", "cs"]), names(&["page-faults,cs"])] {
-            let error = counter(&several, &Target::Machine).expect_err("there are two").to_string();
-            assert!(error.contains("one event a recording"), "{error}");
-        }
-        assert_eq!(counter(&[], &Target::Machine).expect("none is the default"), (None, None));
+    fn several_events_are_a_list_or_options() {
+        let names = |names: &[&str]| -> Result<Vec<(String, Option<Code>)>> {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let counters = counters(&names, &Target::Machine)?;
+            Ok(counters.into_iter().map(|(counter, code)| (counter.name().to_owned(), code)).collect())
+        };
+        let found = names(&["faults:u,cs", "cpu-clock"]).expect("all of them are known");
+        let expected = [("page-faults", Some(Code::User)), ("context-switches", None), ("cpu-clock", None)];
+        assert_eq!(found, expected.map(|(name, code)| (name.to_owned(), code)));
+        assert!(names(&["cs", "faults,context-switches"]).is_err(), "one of them is there twice");
+        assert_eq!(names(&[]).expect("none is the default"), []);
+        assert_eq!(list("cs,uprobe:a.so:f<int, int>"), ["cs", "uprobe:a.so:f<int, int>"]);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plumb_capture_perf::{Code, CpuTime, Pace, Setup};
+use plumb_capture_perf::{Code, CpuTime, Pace, SampledEvent, Setup};
 use plumb_profile::Profile;
 
 use super::causes::Stacks;
@@ -34,19 +34,16 @@ pub(super) fn print(
 
 fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>, recording: Duration) -> Vec<String> {
     let stacks = Stacks::of(profile);
-    let is_clock = setup.counter.trigger().is_none();
-    let mut lines = vec![match is_clock {
-        _ if off_cpu::is_off_cpu(profile) => off_cpu::line(profile),
-        true => samples(profile, setup, target, stacks.samples),
-        false => occurrences(profile, setup, target, stacks.samples),
-    }];
+    let mut lines = match off_cpu::is_off_cpu(profile) {
+        true => vec![off_cpu::line(profile)],
+        false => setup.events.iter().map(|event| counts(profile, setup, event, target)).collect(),
+    };
     if stacks.samples > 0 {
         lines.extend(stack_lines(&stacks));
-    } else if !is_clock {
-        lines.push(format!(
-            "no samples: {} did not happen to the target while it was recorded",
-            setup.counter.name()
-        ));
+    } else if setup.events.iter().all(|event| event.counter.trigger().is_some()) {
+        let names: Vec<&str> = setup.events.iter().map(|event| event.counter.name()).collect();
+        let names = names.join(" and ");
+        lines.push(format!("no samples: {names} did not happen to the target while it was recorded"));
     } else {
         lines.extend(target.and_then(|target| why_none(target.total(), setup.frequency_hz)));
     }
@@ -56,19 +53,40 @@ fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>, recording: D
     lines
 }
 
-fn samples(profile: &Profile, setup: &Setup, target: Option<CpuTime>, samples: u64) -> String {
+/// The line about an event.
+fn counts(profile: &Profile, setup: &Setup, event: &SampledEvent, target: Option<CpuTime>) -> String {
+    let own = profile.samples.iter().filter(|sample| sample.event == event.id);
+    let (samples, weight) =
+        own.fold((0, 0_u64), |(count, sum), sample| (count + 1, sum.saturating_add(sample.weight)));
+    let text = match event.counter.trigger() {
+        None => clock(profile, setup, event, target, samples),
+        Some(_) => occurrences(event, target, samples, weight),
+    };
+    match setup.events.last() {
+        Some(last) if last.id == event.id => text + &format!(", {} lost", profile.meta.lost_samples),
+        _ => text,
+    }
+}
+
+fn clock(
+    profile: &Profile,
+    setup: &Setup,
+    event: &SampledEvent,
+    target: Option<CpuTime>,
+    samples: u64,
+) -> String {
     let mut text = format!("{samples} samples");
     if let Some(target) = target {
         // Only the code that is sampled can be covered. The kernel splits time into user and system by what its own
         // tick finds, so that the parts are less exact than the sum.
-        let (time, whose, about) = match setup.code {
+        let (time, whose, about) = match event.code {
             Code::All => (target.total(), "processor time", ""),
             Code::User => (target.user, "user time", "about "),
             Code::Kernel => (target.system, "kernel time", "about "),
         };
         let asked = time.as_secs_f64() * f64::from(setup.frequency_hz);
         text += &format!(" in {:.2} s of {whose}", time.as_secs_f64());
-        if asked >= ENOUGH_SAMPLES && matches!(setup.pace, Pace::Frequency(_)) {
+        if asked >= ENOUGH_SAMPLES && matches!(event.pace, Pace::Frequency(_)) {
             let share = samples as f64 / asked * 100.0;
             text += &format!(", coverage {about}{share:.1}% at {} a second", setup.frequency_hz);
         }
@@ -76,18 +94,16 @@ fn samples(profile: &Profile, setup: &Setup, target: Option<CpuTime>, samples: u
     if let Some(idle) = profile.meta.idle_share() {
         text += &format!(", processors idle {:.1}% of the time", idle * 100.0);
     }
-    text + &format!(", {} lost", profile.meta.lost_samples)
+    text
 }
 
 /// The line about an event that is no clock: how often it happened, and how often samples say that it did.
-fn occurrences(profile: &Profile, setup: &Setup, target: Option<CpuTime>, samples: u64) -> String {
-    let weight: u64 = profile.samples.iter().map(|sample| sample.weight).sum();
-    let name = setup.counter.name();
-    let mut text = format!("{samples} samples of {name}");
+fn occurrences(event: &SampledEvent, target: Option<CpuTime>, samples: u64, weight: u64) -> String {
+    let mut text = format!("{samples} samples of {}", event.counter.name());
     if weight != samples {
         text += &format!(", standing for {weight}");
     }
-    match profile.meta.occurrences {
+    match event.occurrences {
         Some(counted) if counted == weight && counted == samples => text += ", each one that happened",
         Some(counted) => text += &format!("; {counted} happened"),
         None => {}
@@ -95,7 +111,7 @@ fn occurrences(profile: &Profile, setup: &Setup, target: Option<CpuTime>, sample
     if let Some(target) = target {
         text += &format!(" in {:.2} s of processor time", target.total().as_secs_f64());
     }
-    text + &format!(", {} lost", profile.meta.lost_samples)
+    text
 }
 
 /// Why there may be no sample, if the target used too little time for that to be a surprise.

@@ -95,7 +95,7 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
             None => format!("{} {unit}", whole.weight),
         },
     });
-    if let Some(coverage) = coverage(view.profile()) {
+    if let Some(coverage) = coverage(view.profile(), shown.filter.event) {
         parts.push(format!("{coverage:.1} % of the target's CPU time"));
     }
     if let Some(idle) = meta.idle_share() {

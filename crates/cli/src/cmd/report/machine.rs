@@ -147,7 +147,7 @@ impl ReportJson {
             weight: whole.weight,
             kept_samples: part.samples,
             kept_weight: part.weight,
-            coverage_percent: plumb_analyze::coverage(view.profile()),
+            coverage_percent: plumb_analyze::coverage(view.profile(), shown.filter.event),
             idle_percent: view.profile().meta.idle_share().map(|share| share * 100.0),
             complete_percent: summary.complete_percent(),
             cut_causes: causes(view, &summary),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use plumb_analyze::{Pulse, Rates, Tick, is_clock};
 use plumb_capture_perf::{End, Recorder, Running, Target, own_cpu_time};
 use plumb_profile::Profile;
@@ -144,7 +144,11 @@ impl Live {
         let rates = self.pulse.rates_until(until_ns.unwrap_or(u64::MAX), window.nanoseconds());
         let profile = self.recorder.meanwhile(|profile| profile.summed(rates.from_ns, rates.to_ns));
         let setup = self.recorder.setup();
-        Stretch { rates, clock_hz: is_clock(setup.counter.name()).then_some(setup.frequency_hz), profile }
+        Stretch {
+            rates,
+            clock_hz: is_clock(setup.events[0].counter.name()).then_some(setup.frequency_hz),
+            profile,
+        }
     }
 
     /// Who is looked at.
@@ -168,6 +172,7 @@ impl Live {
 
 fn record(scope: &Scope, target: &Target, notes: &mut Vec<String>) -> Result<Recorder> {
     let Capturing { mut options, assistant, note } = scope.setup(target, false)?;
+    ensure!(options.also.is_empty(), "plumb top shows one event: give one -e");
     options.silent = true;
     let recorder = Recorder::start_with(target, &options, assistant)?;
     notes.extend(note);

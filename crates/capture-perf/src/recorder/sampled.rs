@@ -1,0 +1,83 @@
+//! The events of a recording: which of them a sample belongs to, and how often each happened.
+
+use linux_perf_event_reader::constants::PERF_SAMPLE_IDENTIFIER;
+use linux_perf_event_reader::{RawData, RawEventRecord, RecordType};
+use plumb_profile::EventId;
+use rustc_hash::FxHashMap;
+
+use crate::attr::{Pace, Sampling};
+use crate::events::Events;
+use crate::limit::Limit;
+use crate::setup::SampledEvent;
+
+/// One event.
+pub(super) struct Sampled {
+    /// What the profile calls it.
+    pub id: EventId,
+    pub events: Events,
+    /// Until when each occurrence is a sample.
+    pub limit: Option<Limit>,
+}
+
+impl Sampled {
+    /// Whether what the kernel counted is what its samples are to weigh together: of what is no clock and not counted by the
+    /// processor.
+    pub fn is_scaled(&self) -> bool {
+        self.events.sampling().counter.trigger().is_some_and(|trigger| !trigger.is_hardware())
+    }
+
+    /// Whether it goes by the passing of processor time, by frequency.
+    pub fn is_clock(&self) -> bool {
+        let sampling = self.events.sampling();
+        sampling.counter.trigger().is_none() && matches!(sampling.pace, Pace::Frequency(_))
+    }
+
+    /// What the setup says of it.
+    pub fn setup(&self) -> SampledEvent {
+        let Sampling { counter, code, pace, .. } = self.events.sampling();
+        let counter = counter.clone();
+        SampledEvent { id: self.id, counter, code: *code, pace: *pace, occurrences: None }
+    }
+}
+
+/// Of which event records are, and how many samples of each there were.
+#[derive(Default)]
+pub(super) struct Belonging {
+    /// By what samples say of themselves. The first event has all that say nothing.
+    ids: FxHashMap<u64, EventId>,
+    samples: FxHashMap<EventId, u64>,
+}
+
+impl Belonging {
+    /// Learns by what samples of the events say that they are theirs. What was learnt before stays.
+    pub fn learn(&mut self, all: &[Sampled]) {
+        if all.len() > 1 {
+            all.iter().for_each(|one| self.ids.extend(one.events.ids().map(|id| (id, one.id))));
+        }
+    }
+
+    /// The event of a record; `first`: that of records which don't say.
+    pub fn of(&mut self, record: &RawEventRecord<'_>, first: EventId) -> EventId {
+        if record.record_type != RecordType::SAMPLE {
+            return first;
+        }
+        let event = identifier(record).and_then(|id| self.ids.get(&id).copied()).unwrap_or(first);
+        *self.samples.entry(event).or_default() += 1;
+        event
+    }
+
+    /// Samples of an event that came as records.
+    pub fn samples(&self, event: EventId) -> u64 {
+        self.samples.get(&event).copied().unwrap_or(0)
+    }
+}
+
+fn identifier(sample: &RawEventRecord<'_>) -> Option<u64> {
+    if sample.parse_info.sample_format.bits() & PERF_SAMPLE_IDENTIFIER == 0 {
+        return None;
+    }
+    match sample.data {
+        RawData::Single(bytes) => Some(u64::from_ne_bytes(*bytes.first_chunk()?)),
+        RawData::Split(..) => None,
+    }
+}
