@@ -4,6 +4,7 @@
 //! removed. An id from somewhere else (a file) has to pass [`Table::check`] first.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Debug;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::marker::PhantomData;
@@ -104,12 +105,13 @@ pub struct Interned<I, T> {
 impl<I: Id, T: Clone + Eq + Hash> Interned<I, T> {
     /// The id of the row that equals `row`, which is added if there is none.
     pub fn add(&mut self, row: T) -> I {
-        if let Some(&id) = self.ids.get(&row) {
-            return id;
+        match self.ids.entry(row) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let id = self.rows.push(new.key().clone());
+                *new.insert(id)
+            }
         }
-        let id = self.rows.push(row.clone());
-        self.ids.insert(row, id);
-        id
     }
 
     /// Changes rows in place: each keeps its id. Rows that become equal stay apart, and looking one of them up gives the

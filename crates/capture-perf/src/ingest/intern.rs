@@ -14,9 +14,11 @@ pub(super) struct LastStack {
     nodes: Vec<(FrameId, StackId)>,
     /// The walked frames that the first of `nodes` were made of, ...
     walked: Last,
+    /// ... or the words without the innermost, if the stack was walked in the kernel, ...
+    words: Vec<u64>,
     /// ... among these mappings. `None`: of others.
     made_in: Option<Made>,
-    /// `walked` is of the stack that comes next.
+    /// `walked` or `words` is of the stack that comes next.
     is_ahead: bool,
     /// Frames compared, and those of them that were the same.
     compared: (u32, u32),
@@ -38,15 +40,34 @@ impl LastStack {
         if all > TRIED && u64::from(same) * 10 < u64::from(all) * 7 {
             return 0;
         }
-        let now = Some((space, changes));
-        if self.made_in != now || self.base.is_some() {
-            self.walked.forget();
-        }
-        (self.made_in, self.is_ahead) = (now, true);
+        self.expect(space, changes);
+        self.words.clear();
         let Shared { kept, new } = self.walked.next(walked, End::Root);
         let count = |so_far: u32, more: usize| so_far.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
         self.compared = (count(all, kept + new), count(same, kept));
         kept
+    }
+
+    /// The same of a stack that was walked in the kernel, whose words say all that their frames are made of, but for the
+    /// innermost, which is made in another way.
+    pub(super) fn kept_words(&mut self, user: &[u64], space: SpaceId, changes: u32) -> usize {
+        self.expect(space, changes);
+        self.walked.forget();
+        let callers = || user.iter().skip(1).rev();
+        let kept = self.words.iter().zip(callers()).take_while(|(old, new)| old == new).count();
+        self.words.truncate(kept);
+        self.words.extend(callers().skip(kept));
+        kept
+    }
+
+    /// The next stack is made among these mappings.
+    fn expect(&mut self, space: SpaceId, changes: u32) {
+        let now = Some((space, changes));
+        if self.made_in != now || self.base.is_some() {
+            self.walked.forget();
+            self.words.clear();
+        }
+        (self.made_in, self.is_ahead) = (now, true);
     }
 
     /// The next stack is not what [`LastStack::kept`] was told.
@@ -91,9 +112,50 @@ impl LastStack {
 
 #[cfg(test)]
 mod tests {
-    use plumb_profile::{Cut, Frame};
+    use plumb_profile::{Address, Cut, Found, Frame, FrameKind};
 
+    use super::super::spaces::Spaces;
     use super::*;
+
+    /// A frame for each word, another one where it is the innermost.
+    fn frame(profile: &mut Profile, index: usize, word: u64) -> FrameId {
+        let found = if index == 0 { Found::Sampled } else { Found::Cfi };
+        let address = Address(word);
+        profile.frames.add(Frame { kind: FrameKind::User, dso: None, address, is_return: false, found })
+    }
+
+    #[test]
+    fn what_is_kept_of_words_gives_the_same_nodes() {
+        let (mut profile, mut last, mut spaces) =
+            (Profile::default(), LastStack::default(), Spaces::default());
+        let (one, other) = (spaces.create(1), spaces.create(2));
+        let stacks: [(&[u64], SpaceId, u32, usize); 9] = [
+            (&[5, 4, 3, 2, 1], one, 0, 0),
+            (&[6, 4, 3, 2, 1], one, 0, 4),
+            (&[7, 6, 4, 3, 2, 1], one, 0, 4),
+            // The innermost is made in another way, even where its word is the same.
+            (&[4, 3, 2, 1], one, 0, 3),
+            (&[5, 4, 3, 2, 1], one, 0, 3),
+            (&[], one, 0, 0),
+            (&[5, 4, 3, 2, 1], one, 0, 0),
+            (&[5, 4, 3, 2, 1], one, 1, 0),
+            (&[5, 4, 3, 2, 1], other, 1, 0),
+        ];
+        for (user, space, changes, expected) in stacks {
+            let kept = last.kept_words(user, space, changes);
+            assert_eq!(kept, expected, "{user:?}");
+            let frames: Vec<_> =
+                user.iter().enumerate().map(|(index, &word)| frame(&mut profile, index, word)).collect();
+            let kernel = frame(&mut profile, 0, u64::MAX);
+            let with_kernel: Vec<_> = std::iter::once(kernel).chain(frames).collect();
+            let new = &with_kernel[..with_kernel.len() - kept];
+            assert_eq!(last.intern(&mut profile, new, None, kept), profile.add_stack(&with_kernel));
+        }
+        last.kept_words(&[5, 4, 3, 2, 1], other, 1);
+        last.forget();
+        last.intern(&mut profile, &[], None, 0);
+        assert_eq!(last.kept_words(&[5, 4, 3, 2, 1], other, 1), 0, "the stack between was another");
+    }
 
     #[test]
     fn gives_the_same_nodes_as_the_plain_way() {

@@ -48,15 +48,19 @@ impl Ingest {
         }
         let kernel_frames = self.leaf_first.len();
         let ending = match walked.has_user && pid != 0 {
-            true => self.walked_user(pid, parts, walked.script_is_cut),
+            true => self.walked_user((pid, tid), parts, walked.script_is_cut),
             false => Ending::Absent,
         };
         Some(self.add_sample(event, (pid, tid), &sample, kernel_frames, ending))
     }
 
-    /// The user frames of a complete stack.
-    fn walked_user(&mut self, pid: u32, parts: Parts<'_>, script_is_cut: bool) -> Ending {
+    /// The user frames of a complete stack, but for those that were made for the thread's last one.
+    fn walked_user(&mut self, (pid, tid): (u32, u32), parts: Parts<'_>, script_is_cut: bool) -> Ending {
         let own_space = |ingest: &Self| ingest.tasks.processes.get(&pid).and_then(|process| process.space);
+        let is_plain = parts.user.iter().all(|word| word & LOOP == 0);
+        if is_plain && own_space(self).is_some_and(|space| self.new_frames(space, tid, parts.user)) {
+            return Ending::Root;
+        }
         let mut space = own_space(self);
         if space.is_none_or(|space| !self.knows_all(space, parts.user)) && self.refresh(pid) {
             space = own_space(self);
@@ -77,6 +81,33 @@ impl Ingest {
             self.script_round((pid, space), (id, mapping), round, rest);
         }
         Ending::Root
+    }
+
+    /// The frames that were not made for the thread's last stack. `false`, and nothing is done, if it is not known what one
+    /// of them is in.
+    fn new_frames(&mut self, space: SpaceId, tid: u32, user: &[u64]) -> bool {
+        let Some(thread) = self.tasks.threads.get_mut(&tid) else { return false };
+        let kernel_frames = self.leaf_first.len();
+        let kept = thread.last.kept_words(user, space, self.spaces.get(space).changes);
+        for (index, &word) in user.iter().enumerate().take(user.len() - kept) {
+            let (pc, is_return, found) = (address(word), is_return(word), found_at(index));
+            let key = frame_key(pc, is_return, found as u8);
+            let at = self.spaces.get(space);
+            let id = match at.frames.get(&key) {
+                Some(&id) => id,
+                None if at.mappings.find(pc.wrapping_sub(is_return.into())).is_some() => {
+                    self.new_user_frame(space, key, pc, is_return, found)
+                }
+                None => {
+                    self.leaf_first.truncate(kernel_frames);
+                    self.tasks.threads.entry(tid).or_default().last.forget();
+                    return false;
+                }
+            };
+            self.leaf_first.push(id);
+        }
+        self.kept = kept;
+        true
     }
 
     /// Whether it is known what all these frames are in. Frames that were made before are in something.
