@@ -72,6 +72,20 @@ struct {
     TYPE(value, struct Count);
 } counts SEC(".maps");
 
+/* Stacks that were met lately, one in so many by some bits of its hash, as the others. */
+#define MET 1024
+
+struct met {
+    u32 hashes[MET];
+};
+
+struct {
+    UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    UINT(max_entries, 1);
+    TYPE(key, u32);
+    TYPE(value, struct met);
+} met_lately SEC(".maps");
+
 struct comm {
     char text[COMM_BYTES];
 };
@@ -486,6 +500,21 @@ APART u64 mix(struct draft *draft, u32 first, u32 count, u64 hash)
     return hash;
 }
 
+/* Whether a stack was met on this processor lately. Most never are again: for them no entry is made, which would cost more
+ * than sending the others twice. */
+INLINE int was_met(u64 hash)
+{
+    u32 zero = 0, rest = hash >> 32;
+    struct met *met = bpf_map_lookup_elem(&met_lately, &zero);
+    if (!met)
+        return 0;
+    u32 *at = &met->hashes[hash & (MET - 1)];
+    if (*at == rest)
+        return 1;
+    *at = rest;
+    return 0;
+}
+
 /* Counts a stack that was sent before. Returns whether it was. */
 INLINE int counted(struct Sample *sample)
 {
@@ -564,9 +593,9 @@ int sample(struct bpf_perf_event_data *ctx)
     sample->head.pid = pid;
     sample->head.tid = tid;
     sample->period = ctx->sample_period;
-    sample->key = counting ? hash | 1 : 0;
+    sample->key = counting && was_met(hash) ? hash | 1 : 0;
     add(COUNTER_WALKED, 1);
-    if (counting && counted(sample))
+    if (sample->key && counted(sample))
         return 0;
     u64 words = user + kernel + 2 * sample->script;
     if (words > MAX_FRAMES + MAX_KERNEL_FRAMES + 2 * MAX_SCRIPT_FRAMES)

@@ -16,6 +16,9 @@ enum { KIND_SP = 0, KIND_FP = 1, KIND_ROOT = 3, KIND_MISSING_HERE = 5 };
 /* A value that the compiler can't look into. */
 #define OPAQUE(value) asm volatile("" : "+r"(value))
 
+/* How many rows around the expected one are looked at first. */
+#define NEAR 64
+
 /* How often a stack may go back to lower addresses. */
 #define MAX_JUMPS 16
 
@@ -88,6 +91,15 @@ APART int table_lookup(u32 number, u64 address, u64 *rule)
     u64 high = page + 1 < file->pages ? word_at(chunk, file->pages_at + 4 * (page + 1)) : file->rows;
     u64 last = (u32)(address << 16) | 0xffff;
     u64 rows = file->rows_at;
+    /* Rows lie nearly evenly over a page: looking around the place where that would have it meets memory that is close
+     * together, where halving the page meets a dozen places that are in no cache. */
+    u64 guess = low + ((high - low) * (address & 0xffff) >> 16);
+    u64 below = guess - low > NEAR ? guess - NEAR : low;
+    u64 above = high - guess > NEAR ? guess + NEAR : high;
+    if (below < high && word_at(chunk, rows + 4 * below) <= last)
+        low = below;
+    if (above < high && word_at(chunk, rows + 4 * above) > last)
+        high = above;
     /* At most 65,536 rows a page. Without branches: the kernel's verifier would follow each way through all of them. */
     for (int i = 0; i < 17; i++) {
         u64 middle = (low + high) >> 1;
