@@ -41,8 +41,6 @@ pub struct SampledEvent {
     pub code: Code,
     /// How often a sample is taken.
     pub pace: Pace,
-    /// How often it happened to the target: once recorded, where that was counted and it is no clock.
-    pub occurrences: Option<u64>,
 }
 
 /// What the counters, code and frequency can be, the first event first. The frequency is also that of a recording which doesn't go by it (yet).

@@ -202,6 +202,9 @@ fn several_events_are_recorded_at_once() {
         321,
         "the other one's pace is not its own"
     );
+    for event in ["page-faults", "uprobe:events:probed"] {
+        assert_eq!(report_of(&report, event)["occurrences"], weight(event), "{event}");
+    }
     let switches = weight("context-switches");
     assert!(switches >= numbers[1] && numbers[1] >= 300, "{switches} of {} switches", numbers[1]);
     let clock = report_of(&report, "cpu-clock");
@@ -233,6 +236,7 @@ fn several_events_are_sampled_each_so_many_times() {
     let calls = report_of(&report, "syscalls:sys_enter_getppid")["weight"].as_u64().expect("it is a number");
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     assert!(calls <= 3000 && calls + 10 * cpus >= 3000, "{calls} of 3000 calls");
+    assert_eq!(report_of(&report, "syscalls:sys_enter_getppid")["occurrences"], 3000);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! What a profile says about its own making: machine, command, how much was seen and how much was missed.
 
+use crate::EventId;
+use crate::table::Id;
+
 /// Facts about the recording as a whole. Anything unknown is empty, 0 or `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
@@ -24,8 +27,9 @@ pub struct Meta {
     /// Samples asked for per second of processor time, if sampling went by frequency; of events that are no clock, per second
     /// at most.
     pub frequency_hz: Option<u32>,
-    /// How often the event happened to the target as the kernel counted it, sampled or not. Of clocks this is not known.
-    pub occurrences: Option<u64>,
+    /// By event, in their order, how often it happened to the target as the kernel counted it, sampled or not. Of clocks this is not
+    /// known; nor of events beyond the end of the list.
+    pub occurrences: Vec<Option<u64>>,
     /// Whom the events were attached to.
     pub scope: Scope,
     /// Processor time that the target used while recorded, as the kernel accounted it, in nanoseconds.
@@ -45,6 +49,11 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// How often an event happened to the target, if that is known.
+    pub fn occurrences_of(&self, event: EventId) -> Option<u64> {
+        *self.occurrences.get(event.index())?
+    }
+
     /// Share of the processors' time that nobody used, for a recording of the whole machine.
     pub fn idle_share(&self) -> Option<f64> {
         let whole = self.duration_ns as f64 * f64::from(self.cpus);

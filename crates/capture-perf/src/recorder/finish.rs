@@ -70,9 +70,6 @@ impl Recorder {
         pending.into_iter().for_each(|time| self.ingest.time_off(time));
         let unmeasured = self.off_cpu.as_ref().map(|off_cpu| off_cpu.unmeasured());
         let mut meta = self.facts(ended, target_cpu);
-        for index in 0..self.sampled.len() {
-            self.setup.events[index].occurrences = self.occurrences_of(&self.sampled[index]);
-        }
         let is_scaled = self.counts_target_only();
         for one in self.sampled.iter().filter(|one| is_scaled && one.is_scaled()) {
             if let Some((since, before, counted)) = one.events.paced() {
@@ -115,10 +112,7 @@ impl Recorder {
             Pace::Frequency(hz) => Some(hz),
             Pace::Period(_) => None,
         };
-        meta.occurrences = match &self.sampled[..] {
-            [only] => self.occurrences_of(only),
-            _ => None,
-        };
+        meta.occurrences = self.sampled.iter().map(|one| self.occurrences_of(one)).collect();
         meta.scope = self.setup.scope;
         meta.target_cpu_ns = target_cpu.map(|time| nanoseconds(time.total()));
         meta.recorder_cpu_ns = Some(nanoseconds(own_cpu_time().since(self.began.own).total()));
@@ -140,7 +134,8 @@ impl Recorder {
     /// How often an event happened to the target; `None` where it is a clock, or that is not known.
     fn occurrences_of(&self, one: &Sampled) -> Option<u64> {
         let is_known = one.events.sampling().counter.trigger().is_some() && self.counts_target_only();
-        is_known.then(|| one.events.counted())?
+        // What is sampled to know times off the processor are switches.
+        (is_known && self.off_cpu.is_none()).then(|| one.events.counted())?
     }
 
     /// Takes what comes late: the kernel frees a task, and so closes its account, milliseconds after its exit.

@@ -35,8 +35,7 @@ impl Sampled {
     /// What the setup says of it.
     pub fn setup(&self) -> SampledEvent {
         let Sampling { counter, code, pace, .. } = self.events.sampling();
-        let counter = counter.clone();
-        SampledEvent { id: self.id, counter, code: *code, pace: *pace, occurrences: None }
+        SampledEvent { id: self.id, counter: counter.clone(), code: *code, pace: *pace }
     }
 }
 

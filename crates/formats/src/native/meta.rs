@@ -44,6 +44,8 @@ struct MetaFields {
     frequency_hz: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     occurrences: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    event_occurrences: Vec<Option<u64>>,
     scope: String,
     target_cpu_ns: Option<u64>,
     recorder_cpu_ns: Option<u64>,
@@ -71,7 +73,11 @@ impl MetaFile {
                 start_ns: meta.start_ns,
                 duration_ns: meta.duration_ns,
                 frequency_hz: meta.frequency_hz,
-                occurrences: meta.occurrences,
+                occurrences: match meta.occurrences[..] {
+                    [only] => only,
+                    _ => None,
+                },
+                event_occurrences: meta.occurrences,
                 scope: meta.scope.name().into(),
                 target_cpu_ns: meta.target_cpu_ns,
                 recorder_cpu_ns: meta.recorder_cpu_ns,
@@ -98,7 +104,10 @@ impl MetaFile {
             start_ns: meta.start_ns,
             duration_ns: meta.duration_ns,
             frequency_hz: meta.frequency_hz,
-            occurrences: meta.occurrences,
+            occurrences: match (meta.event_occurrences, meta.occurrences) {
+                (none, Some(only)) if none.is_empty() => vec![Some(only)],
+                (each, _) => each,
+            },
             scope: Scope::from_name(&meta.scope).unwrap_or_default(),
             target_cpu_ns: meta.target_cpu_ns,
             recorder_cpu_ns: meta.recorder_cpu_ns,

@@ -29,6 +29,9 @@
 //! Since version 1.2 a function's `name` may be the row of its `linkage_name` though that is mangled: demangling is
 //! the reader's, who may have all day, and not the recorder's. Older readers show such a name mangled.
 //!
+//! In `meta.json`, `event_occurrences` has how often each event happened, null where that is not known (since version 1.3);
+//! `occurrences` has it of a single event.
+//!
 //! Readers take any minor version (unknown entries and columns are passed over) and refuse a newer major version.
 //! Not here: renaming into place. A recording cut off while it was written has no archive directory and can't be
 //! read, so write to a temporary file first.

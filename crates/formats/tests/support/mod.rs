@@ -201,7 +201,7 @@ fn meta(dice: &mut Dice) -> Meta {
         start_ns: dice.number(),
         duration_ns: dice.number(),
         frequency_hz: dice.coin().then(|| dice.number() as u32),
-        occurrences: dice.coin().then(|| dice.number()),
+        occurrences: (0..dice.below(4)).map(|_| dice.coin().then(|| dice.number())).collect(),
         scope: Scope::ALL[dice.below(Scope::ALL.len())],
         target_cpu_ns: dice.coin().then(|| dice.number()),
         recorder_cpu_ns: dice.coin().then(|| dice.number()),

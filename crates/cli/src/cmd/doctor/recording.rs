@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use plumb_profile::{DsoId, DsoKind, FrameId, FrameKind, Profile, Scope, StackId};
+use plumb_profile::{DsoId, DsoKind, EventId, FrameId, FrameKind, Profile, Scope, StackId};
 use plumb_symbolize::Missing as MissingSymbols;
 
 use super::Finding;
@@ -35,10 +35,12 @@ fn samples(profile: &Profile, samples: u64) -> Finding {
         if meta.command.is_empty() { String::new() } else { format!(" of {}", meta.command.join(" ")) };
     let state = if samples == 0 { Missing } else { Good };
     let names = profile.events.rows().iter().map(|event| profile.strings.get(event.name));
-    let others: Vec<&str> = names.filter(|name| !name.is_empty() && !plumb_analyze::is_clock(name)).collect();
-    let events = if others.is_empty() { String::new() } else { format!(" of {}", others.join(" and ")) };
-    let command = if events.is_empty() { command } else { command.replacen(" of ", ", command: ", 1) };
-    Finding::new(state, "samples", format!("{samples}{events}{command}"))
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    if names.iter().all(|name| plumb_analyze::is_clock(name)) {
+        return Finding::new(state, "samples", format!("{samples}{command}"));
+    }
+    let command = command.replacen(" of ", ", command: ", 1);
+    Finding::new(state, "samples", format!("{samples} of {}{command}", names.join(" and ")))
 }
 
 fn losses(profile: &Profile) -> Finding {
@@ -73,19 +75,25 @@ fn coverage(profile: &Profile) -> Option<Finding> {
     })
 }
 
-/// How much of what happened samples stand for, of an event that the kernel counted beside them.
-fn occurrences(profile: &Profile) -> Option<Finding> {
-    let counted = profile.meta.occurrences.filter(|&counted| counted > 0)?;
-    let weight: u64 = profile.samples.iter().map(|sample| sample.weight).sum();
-    let name = profile.events.rows().first().map_or("the event", |event| profile.strings.get(event.name));
+/// How much of what happened samples stand for, of events that the kernel counted beside them.
+fn occurrences(profile: &Profile) -> Vec<Finding> {
+    let counted = profile.events.iter().filter_map(|(id, event)| {
+        Some((
+            id,
+            profile.strings.get(event.name),
+            profile.meta.occurrences_of(id).filter(|&counted| counted > 0)?,
+        ))
+    });
+    counted.map(|(id, name, counted)| stood_for(profile, id, name, counted)).collect()
+}
+
+fn stood_for(profile: &Profile, event: EventId, name: &str, counted: u64) -> Finding {
+    let own = profile.samples.iter().filter(|sample| sample.event == event);
+    let weight: u64 = own.map(|sample| sample.weight).sum();
     let text = format!("samples stand for {weight} of {counted} {name}");
     let state = if weight as f64 >= counted as f64 * 0.95 { Good } else { Limited };
     let finding = Finding::new(state, "occurrences", text);
-    Some(if state == Good {
-        finding
-    } else {
-        finding.remedy("sample each of them: -c 1, or at a higher rate: -F")
-    })
+    if state == Good { finding } else { finding.remedy("sample each of them: -c 1, or at a higher rate: -F") }
 }
 
 fn completeness(stacks: &Stacks) -> Finding {

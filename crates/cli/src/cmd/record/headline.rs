@@ -60,7 +60,7 @@ fn counts(profile: &Profile, setup: &Setup, event: &SampledEvent, target: Option
         own.fold((0, 0_u64), |(count, sum), sample| (count + 1, sum.saturating_add(sample.weight)));
     let text = match event.counter.trigger() {
         None => clock(profile, setup, event, target, samples),
-        Some(_) => occurrences(event, target, samples, weight),
+        Some(_) => occurrences(profile, event, target, (samples, weight)),
     };
     match setup.events.last() {
         Some(last) if last.id == event.id => text + &format!(", {} lost", profile.meta.lost_samples),
@@ -98,12 +98,17 @@ fn clock(
 }
 
 /// The line about an event that is no clock: how often it happened, and how often samples say that it did.
-fn occurrences(event: &SampledEvent, target: Option<CpuTime>, samples: u64, weight: u64) -> String {
+fn occurrences(
+    profile: &Profile,
+    event: &SampledEvent,
+    target: Option<CpuTime>,
+    (samples, weight): (u64, u64),
+) -> String {
     let mut text = format!("{samples} samples of {}", event.counter.name());
     if weight != samples {
         text += &format!(", standing for {weight}");
     }
-    match event.occurrences {
+    match profile.meta.occurrences_of(event.id) {
         Some(counted) if counted == weight && counted == samples => text += ", each one that happened",
         Some(counted) => text += &format!("; {counted} happened"),
         None => {}

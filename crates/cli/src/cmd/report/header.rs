@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use plumb_analyze::{Summary, View, coverage, is_clock};
-use plumb_profile::{Meta, Profile, Scope};
+use plumb_profile::{EventId, Meta, Profile, Scope};
 
 use super::Shown;
 use crate::terminal::{Output, printable};
@@ -61,13 +61,15 @@ fn recorded(meta: &Meta) -> Vec<String> {
     parts
 }
 
-/// Name of the event that is shown.
+/// The event that is shown; `None` if the profile has none.
+pub fn event(shown: &Shown<'_>) -> Option<EventId> {
+    shown.filter.event.or_else(|| shown.view.profile().events.iter().next().map(|(id, _)| id))
+}
+
+/// Name of the event that is shown, and its unit.
 pub fn event_name<'p>(shown: &Shown<'p>) -> (&'p str, &'p str) {
     let profile = shown.view.profile();
-    let event = match shown.filter.event {
-        Some(event) => Some(&profile.events[event]),
-        None => profile.events.rows().first(),
-    };
+    let event = event(shown).map(|event| &profile.events[event]);
     event.map_or(("", ""), |event| (profile.strings.get(event.name), profile.strings.get(event.unit)))
 }
 
@@ -87,7 +89,7 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
     parts.push(match unit {
         "ns" => format!("{:.3} s", whole.weight as f64 / 1e9),
         "" => format!("{} counted", whole.weight),
-        unit => match meta.occurrences {
+        unit => match event(shown).and_then(|event| meta.occurrences_of(event)) {
             Some(counted) if counted == whole.samples && counted == whole.weight => {
                 "each one that happened".into()
             }

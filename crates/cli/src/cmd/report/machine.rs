@@ -24,7 +24,10 @@ pub fn json(shown: &[Shown<'_>], args: &Args, out: &mut Output<'_>) -> Result<()
         "start_unix_ns": meta.start_unix_ns,
         "duration_ns": meta.duration_ns,
         "frequency_hz": meta.frequency_hz,
-        "occurrences": meta.occurrences,
+        "occurrences": match meta.occurrences[..] {
+            [only] => only,
+            _ => None,
+        },
         "scope": meta.scope.name(),
         "lost_samples": meta.lost_samples,
         "damaged_records": meta.damaged_records,
@@ -44,6 +47,8 @@ struct ReportJson {
     weight: u64,
     kept_samples: u64,
     kept_weight: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occurrences: Option<u64>,
     coverage_percent: Option<f64>,
     idle_percent: Option<f64>,
     complete_percent: Option<f64>,
@@ -147,6 +152,7 @@ impl ReportJson {
             weight: whole.weight,
             kept_samples: part.samples,
             kept_weight: part.weight,
+            occurrences: header::event(shown).and_then(|event| view.profile().meta.occurrences_of(event)),
             coverage_percent: plumb_analyze::coverage(view.profile(), shown.filter.event),
             idle_percent: view.profile().meta.idle_share().map(|share| share * 100.0),
             complete_percent: summary.complete_percent(),
