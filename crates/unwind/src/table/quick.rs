@@ -207,7 +207,7 @@ impl Quick<'_, '_> {
             if is_saved(eight) && !is_short {
                 save(&mut state, eight);
                 rest = after(rest, 2);
-            } else if is_advance(eight) || op == 0x02 && !is_short || op == 0x03 && rest.len() >= WINDOW + 3 {
+            } else if is_advance(eight) || op | 1 == 0x03 && rest.len() >= WINDOW + 3 {
                 // An advance whose number is missing is damage: no row ends there.
                 break;
             } else if is_offset(eight) && !is_short {
