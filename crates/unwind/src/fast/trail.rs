@@ -22,8 +22,6 @@ pub struct Trail {
     pub(super) used: usize,
     /// Position among the callers, and the frame.
     others: Vec<(usize, Walked)>,
-    /// How many of them are of this stack.
-    other_count: usize,
     pub(super) limit: usize,
 }
 
@@ -35,7 +33,7 @@ impl Trail {
     /// there are frames that are no return addresses in the window: these are listed whole.
     pub fn new(limit: usize) -> Trail {
         let slots = alloc::vec![[0; UNROLLED]; limit / UNROLLED + 2];
-        Trail { slots, used: 0, others: Vec::with_capacity(8), other_count: 0, limit }
+        Trail { slots, used: 0, others: Vec::with_capacity(8), limit }
     }
 
     /// The callers of the frame that the walk began with, innermost first: the positions of their return addresses,
@@ -46,7 +44,7 @@ impl Trail {
 
     /// The frames that are [`Trail::OTHER`] in [`Trail::slots`], with their positions there.
     pub fn others(&self) -> &[(usize, Walked)] {
-        self.others.get(..self.other_count).unwrap_or_default()
+        &self.others
     }
 
     pub(super) fn put_other(&mut self, frame: Walked) {
@@ -83,7 +81,8 @@ fn trace_sized<const N: usize, C: CodeMap, M: Memory>(
     start: &Registers,
     trail: &mut Trail,
 ) -> End {
-    (trail.used, trail.other_count) = (0, 0);
+    trail.used = 0;
+    trail.others.clear();
     let sp = Avma(start.sp());
     let Some(index) = memory.window().and_then(|window| window.index(sp)) else {
         return trace_on(code, memory, cache, start, trail, None);
@@ -115,7 +114,6 @@ fn trace_on<C: CodeMap, M: Memory>(
         trail.used = trail.limit;
         return End::TooManyFrames;
     }
-    trail.others.clear();
     let mut walker = Walker::new(code, memory, cache, start);
     let mut fast = Fast::new(&mut walker);
     if let Some(course) = course.filter(|course| course.used > 0) {
@@ -128,7 +126,6 @@ fn trace_on<C: CodeMap, M: Memory>(
         trail.others.clear();
         end = Fast::new(&mut walker).trace(trail);
     }
-    trail.other_count = trail.others.len();
     end
 }
 
