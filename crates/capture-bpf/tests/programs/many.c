@@ -1,21 +1,8 @@
-/* Burns so many milliseconds of processor time, beside 6,000 functions that make its unwind table a large one. SEED makes
-   it another program. */
-#include <stdlib.h>
-#include <time.h>
+/* The program that burns processor time, beside 6,000 functions that make its unwind table a large one. SEED makes it another
+   program. */
+#include "../../../capture-perf/tests/programs/burn.c"
 
-static volatile unsigned long sink;
-
-static double used(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
-}
-
-__attribute__((noinline)) void burn_here(double milliseconds) {
-  double end = used() + milliseconds;
-  while (used() < end)
-    for (int i = 0; i < 20000; i++) sink += i + SEED;
-}
+const int seed = SEED;
 
 __asm__(".text\n"
         ".rept 6000\n"
@@ -27,9 +14,3 @@ __asm__(".text\n"
         "ret\n"
         ".cfi_endproc\n"
         ".endr");
-
-int main(int argc, char **argv) {
-  burn_here(argc > 1 ? atof(argv[1]) : 100);
-  sink++;
-  return 0;
-}
