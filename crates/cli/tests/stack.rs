@@ -2,39 +2,34 @@
 //!
 //! Needs gcc; comparing needs gdb. Where ptrace is forbidden a test says so and does nothing.
 
+mod target;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use target::Target;
 
-/// A program that is killed at the end.
-struct Target(Child);
-
-impl Target {
-    fn pid(&self) -> String {
-        self.0.id().to_string()
-    }
-
-    /// State of the process' main thread.
-    fn state(&self) -> char {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).expect("it runs");
-        stat.rsplit_once(") ").expect("a state follows the name").1.chars().next().expect("it is there")
-    }
-
-    fn signal(&self, name: &str) {
-        let done = Command::new("kill").args([name, &self.pid()]).status();
-        assert!(done.expect("kill runs").success());
-    }
+/// State of the process' main thread.
+fn state(target: &Target) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", target.pid())).expect("it runs");
+    stat.rsplit_once(") ").expect("a state follows the name").1.chars().next().expect("it is there")
 }
 
-impl Drop for Target {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// States of all its threads.
+fn states(target: &Target) -> impl Iterator<Item = char> {
+    threads(target).filter_map(|tid| {
+        let stat = std::fs::read_to_string(format!("/proc/{}/task/{tid}/stat", target.pid())).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    })
+}
+
+fn signal(target: &Target, name: &str) {
+    let done = Command::new("kill").args([name, &target.pid()]).status();
+    assert!(done.expect("kill runs").success());
 }
 
 /// The program with waiting threads, when all are in their places.
@@ -50,11 +45,7 @@ fn waiting(counter: Option<&Path>) -> Target {
     let target = Target(child);
     // The line is written when all have arrived, which is a moment before the last of them wait.
     wait_until("all threads but one wait", || {
-        let states = threads(&target).filter_map(|tid| {
-            let stat = std::fs::read_to_string(format!("/proc/{}/task/{tid}/stat", target.0.id())).ok()?;
-            stat.rsplit_once(") ")?.1.chars().next()
-        });
-        states.filter(|&state| state == 'R').count() <= usize::from(counter.is_some())
+        states(&target).filter(|&state| state == 'R').count() <= usize::from(counter.is_some())
     });
     target
 }
@@ -239,7 +230,7 @@ fn callers_of_code_without_rules_are_guessed_only_if_asked_for() {
         .read_line(&mut line)
         .expect("it says something");
     let target = Target(child);
-    wait_until("it waits", || target.state() == 'S');
+    wait_until("it waits", || state(&target) == 'S');
     let Some(process) = stack(&target) else { return };
     let thread = &process["threads"][0];
     assert_eq!((thread["complete"].as_bool(), thread["cut"].as_str()), (Some(false), Some("no-unwind-info")));
@@ -274,16 +265,16 @@ fn a_running_process_runs_on_and_a_stopped_one_stays_stopped() {
     assert_eq!(running["kernel"].as_array().map(Vec::len), Some(0), "it does not wait");
     let before = counted(&counter);
     wait_until("it counts on", || counted(&counter) > before);
-    target.signal("-STOP");
-    wait_until("it is stopped", || target.state() == 'T');
+    signal(&target, "-STOP");
+    wait_until("all of it is stopped", || states(&target).all(|state| state == 'T'));
     let process = stack(&target).expect("it worked before");
     let threads = process["threads"].as_array().expect("there are threads");
     assert!(threads.iter().all(|thread| thread["state"] == "T" && thread["complete"] == true));
-    assert_eq!(target.state(), 'T');
+    assert_eq!(state(&target), 'T');
     let before = counted(&counter);
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(counted(&counter), before, "it must not run");
-    target.signal("-CONT");
+    signal(&target, "-CONT");
     wait_until("it runs again", || counted(&counter) > before);
 }
 
@@ -303,7 +294,7 @@ fn a_process_runs_on_whenever_plumb_is_killed() {
         plumb.wait().expect("it ends");
         let before = counted(&counter);
         wait_until("it counts on", || counted(&counter) > before);
-        wait_until("the main thread waits as before", || target.state() == 'S');
+        wait_until("the main thread waits as before", || state(&target) == 'S');
     }
 }
 
@@ -339,7 +330,7 @@ fn a_process_under_a_debugger_is_told_by_the_debuggers_number() {
         return;
     };
     let gdb = Target(gdb);
-    wait_until("gdb has it", || target.state() == 't');
+    wait_until("gdb has it", || state(&target) == 't');
     let output = plumb(&["stack", "-p", &target.pid()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains(&format!("process {}", gdb.pid())), "{}", text(&output.stderr));

@@ -2,24 +2,17 @@
 //!
 //! Needs CPython 3.11 (Debian 12's). Where it is missing, or ptrace is forbidden, a test says so and does nothing.
 
+mod target;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use target::Target;
 
 const PYTHON: &str = "/usr/bin/python3.11";
-
-/// A program that is killed at the end.
-struct Target(Child);
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Frames of a thread, innermost first: function, file, line.
 type Frames = Vec<(String, String, u64)>;
@@ -53,7 +46,7 @@ fn target() -> Option<(Target, BTreeMap<u64, Frames>)> {
 /// forbidden.
 fn stack(target: &Target, more: &[&str]) -> Option<Value> {
     let mut plumb = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    let output = plumb.args(["stack", "--json", "-p", &target.0.id().to_string()]).args(more).output();
+    let output = plumb.args(["stack", "--json", "-p", &target.pid()]).args(more).output();
     let output = output.expect("plumb runs");
     let errors = String::from_utf8_lossy(&output.stderr);
     if errors.contains("not allowed") {
