@@ -31,7 +31,7 @@ use crate::spill::Spilling;
 use crate::steer::Steering;
 use crate::sys::process::Child;
 use crate::sys::signals::{self, Signals};
-use crate::sys::usage::{CpuTime, monotonic_ns};
+use crate::sys::usage::{CpuTime, monotonic_ns, nanoseconds};
 use crate::target::End;
 
 /// A recording that is going on.
@@ -233,8 +233,4 @@ impl Recorder {
 
 fn unix_ns() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanoseconds)
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use plumb_profile::{DsoId, Meta, Profile, Scope};
 
+use super::Recorder;
 use super::sampled::Sampled;
-use super::{Recorder, nanoseconds};
 use crate::assist::HandedOver;
 use crate::attr::Pace;
 use crate::events::Attachment;
@@ -114,8 +114,8 @@ impl Recorder {
         };
         meta.occurrences = self.sampled.iter().map(|one| self.occurrences_of(one)).collect();
         meta.scope = self.setup.scope;
-        meta.target_cpu_ns = target_cpu.map(|time| nanoseconds(time.total()));
-        meta.recorder_cpu_ns = Some(nanoseconds(own_cpu_time().since(self.began.own).total()));
+        meta.target_cpu_ns = target_cpu.map(CpuTime::total_ns);
+        meta.recorder_cpu_ns = Some(own_cpu_time().since(self.began.own).total_ns());
         meta.lost_samples = self.lost();
         meta.damaged_records = self.ingest.statistics().damaged_records;
         meta.stack_copy_bytes = self.sampled[0].events.sampling().stack_copy;

@@ -32,6 +32,11 @@ impl CpuTime {
         self.user + self.system
     }
 
+    /// Both, in nanoseconds.
+    pub fn total_ns(self) -> u64 {
+        nanoseconds(self.total())
+    }
+
     /// What was used since `before`.
     pub fn since(self, before: CpuTime) -> CpuTime {
         CpuTime {
@@ -46,6 +51,11 @@ impl std::ops::AddAssign for CpuTime {
         self.user += other.user;
         self.system += other.system;
     }
+}
+
+/// A length of time in nanoseconds, or the longest that there is a number for.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Lets all others go before this thread.

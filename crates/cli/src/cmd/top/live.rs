@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use plumb_analyze::{Pulse, Rates, Tick, is_clock};
-use plumb_capture_perf::{End, Recorder, Running, Target, own_cpu_time};
+use plumb_capture_perf::{CpuTime, End, Recorder, Running, Target, own_cpu_time};
 use plumb_profile::Profile;
 use plumb_symbolize::{Session, make_readable};
 
@@ -104,13 +104,12 @@ impl Live {
         });
         self.fold();
         let target_cpu = self.recorder.target_cpu();
-        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.pulse.push(Tick {
             time_ns: self.recorder.now_ns(),
             samples: self.recorder.statistics().samples,
             lost: self.recorder.lost(),
-            target_cpu_ns: target_cpu.map(|time| nanoseconds(time.total())),
-            own_cpu_ns: nanoseconds(own_cpu_time().total()),
+            target_cpu_ns: target_cpu.map(CpuTime::total_ns),
+            own_cpu_ns: own_cpu_time().total_ns(),
         });
     }
 
