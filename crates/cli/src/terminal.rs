@@ -51,6 +51,28 @@ fn terminal_width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).max(40))
 }
 
+/// How much a share stands out, in perf's steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heat {
+    /// 5% and more.
+    Hot,
+    /// 0.5% and more.
+    Warm,
+    /// Less.
+    Cold,
+}
+
+impl Heat {
+    /// Of so many percent.
+    pub fn of(percent: f64) -> Self {
+        match percent {
+            p if p >= 5.0 => Heat::Hot,
+            p if p >= 0.5 => Heat::Warm,
+            _ => Heat::Cold,
+        }
+    }
+}
+
 /// Ends a command: a reader that has gone away, as `head` does, has seen what it wanted.
 pub fn finish(result: Result<()>) -> Result<ExitCode> {
     match result {

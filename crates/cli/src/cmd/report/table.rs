@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use plumb_analyze::{collapse_templates, cut_middle, shorten};
 
-use crate::terminal::Output;
+use crate::terminal::{Heat, Output};
 
 /// How a column's text is laid out, and made shorter where a line is too long.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,10 +98,10 @@ fn cell_heat(cell: &str) -> Style {
 
 /// The colours that perf gives to shares.
 pub fn heat(percent: f64) -> Style {
-    match percent {
-        p if p >= 5.0 => AnsiColor::Red.on_default().bold(),
-        p if p >= 0.5 => AnsiColor::Green.on_default(),
-        _ => Style::new(),
+    match Heat::of(percent) {
+        Heat::Hot => AnsiColor::Red.on_default().bold(),
+        Heat::Warm => AnsiColor::Green.on_default(),
+        Heat::Cold => Style::new(),
     }
 }
 

@@ -9,6 +9,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use crate::terminal::Heat;
+
 use super::keys::HELP;
 use super::live::Stretch;
 use super::state::{State, Tab, Window};
@@ -174,10 +176,10 @@ fn name(state: &State, table: &Table, line: &table::Line, index: usize, width: u
 
 /// The colours that reports give to shares; they can be read on dark and light.
 fn heat(hundredths: u32) -> Style {
-    match hundredths {
-        500.. => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
-        50.. => Style::new().fg(Color::Green),
-        _ => Style::new(),
+    match Heat::of(f64::from(hundredths) / 100.0) {
+        Heat::Hot => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
+        Heat::Warm => Style::new().fg(Color::Green),
+        Heat::Cold => Style::new(),
     }
 }
 
