@@ -5,11 +5,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const PYTHON: &str = "/usr/bin/python3.11";
 /// Takes a while, so that the tables are there by which stacks are walked.
 const WARM_UP: &str =
     "/usr/bin/python3.11 -c 'import time\nwhile time.thread_time_ns() < 10**9: sum(range(200))'";
+
+/// One recording at a time: two processors have no room for more.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A folder for a test of this name; `None`, having said why, if Python can't be had.
 fn folder(name: &str) -> Option<PathBuf> {
@@ -46,6 +53,7 @@ fn record(folder: &Path, options: &[&str], words: &[&str]) -> Option<String> {
         eprintln!("skipped: {said}");
         return None;
     }
+    println!("{said}");
     Some(text(&output.stdout))
 }
 
@@ -66,6 +74,7 @@ fn way(stack: &str, functions: &[&str]) -> String {
 
 #[test]
 fn functions_have_the_shares_that_the_program_measured() {
+    let _alone = alone();
     let Some(folder) = folder("shares") else { return };
     for options in [&[][..], &["--timeline"]] {
         let script = format!("{WARM_UP}; exec {PYTHON} {} 0.4", program("shares.py"));
@@ -96,10 +105,9 @@ fn functions_have_the_shares_that_the_program_measured() {
 
 #[test]
 fn functions_that_others_take_the_place_of_keep_their_names() {
+    let _alone = alone();
     let Some(folder) = folder("made") else { return };
-    // A while before it, for the tables that stacks are walked by.
-    let script =
-        format!("{PYTHON} -c 'sum(range(5000000))'; exec {PYTHON} {} 60 20000000", program("made.py"));
+    let script = format!("{WARM_UP}; exec {PYTHON} {} 60 20000000", program("made.py"));
     let Some(printed) = record(&folder, &[], &["sh", "-c", &script]) else { return };
     let measured = counts(&printed);
     assert_eq!(measured.len(), 60);
@@ -111,6 +119,7 @@ fn functions_that_others_take_the_place_of_keep_their_names() {
         assert!(made.len() <= 1, "none calls another: {stack}");
         made.iter().for_each(|name| *found.entry(name).or_default() += samples);
     }
+    println!("{found:?}");
     // 20 samples each, give or take one at either end, and one in case the processor was taken away.
     for (name, nanoseconds) in &measured {
         let expected = *nanoseconds as f64 * 999.0 / 1e9;
@@ -121,6 +130,7 @@ fn functions_that_others_take_the_place_of_keep_their_names() {
 
 #[test]
 fn short_processes_have_their_functions_and_an_exec_ends_them() {
+    let _alone = alone();
     let Some(folder) = folder("short") else { return };
     let burn = "def inner():\n sum(range(1500000))\ndef outer():\n inner()\nouter()\n";
     // Python becomes a shell: that has no function of it any more.
