@@ -165,3 +165,23 @@ fn short_processes_have_their_functions_and_an_exec_ends_them() {
     assert!(known > 200, "each takes tens of milliseconds: {known}");
     assert!(gone * 50 <= known && without * 5 <= known, "{known} known, {gone} gone, {without} without");
 }
+
+#[test]
+fn a_report_says_how_python_functions_are_had() {
+    let _alone = alone();
+    let Some(folder) = folder("hint") else { return };
+    let says = |words: &[&str]| {
+        let recorded = plumb(&folder, &[&["record", "--capture", "perf", "--"], words].concat());
+        assert!(recorded.status.success(), "{}", text(&recorded.stderr));
+        text(&plumb(&folder, &["report"]).stdout).lines().any(|line| line.starts_with("# Python:"))
+    };
+    if !says(&[PYTHON, "-c", "for _ in range(3000000): pass"]) {
+        assert!(text(&plumb(&folder, &["fold"]).stdout).is_empty(), "nothing can be recorded here");
+        eprintln!("skipped: nothing was recorded");
+        return;
+    }
+    assert!(!says(&["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"]));
+    if record(&folder, &[], &["sh", "-c", WARM_UP]).is_some() {
+        assert!(!text(&plumb(&folder, &["report"]).stdout).contains("# Python:"));
+    }
+}

@@ -111,6 +111,11 @@ pub fn is_likely(path: &[u8]) -> bool {
     name.starts_with(b"python") || name.starts_with(b"libpython")
 }
 
+/// Whether a native function of this name is the loop of an interpreter of which some version is known.
+pub fn is_loop(name: &str) -> bool {
+    name == python::LOOP
+}
+
 /// The interpreter in a file, if there is one that is known. Where one is found is said by symbols that libraries may use;
 /// `all_symbols`: also by others, of which there may be many.
 pub fn find(file: &File, all_symbols: bool) -> Option<Box<dyn Interpreter>> {

@@ -18,7 +18,7 @@ pub(crate) use lines::at as line_at;
 pub(crate) const SYMBOLS: &[&str] = &[RUNTIME, VERSION, LOOP];
 const RUNTIME: &str = "_PyRuntime";
 const VERSION: &str = "Py_Version";
-const LOOP: &str = "_PyEval_EvalFrameDefault";
+pub(crate) const LOOP: &str = "_PyEval_EvalFrameDefault";
 
 /// The most interpreters and threads that are looked at.
 const MAX_THREADS: usize = 1 << 16;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use plumb_analyze::{Summary, View, coverage, is_clock};
-use plumb_profile::{EventId, Meta, Profile, Scope};
+use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
 
 use super::Shown;
 use crate::terminal::{Output, printable};
@@ -32,10 +32,21 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
             part.percent_of(whole)
         )?;
     }
+    if lacks_script(profile) {
+        writeln!(out, "# Python:   as root, plumb record --capture bpf shows its functions (CPython 3.11)")?;
+    }
     for warning in &meta.warnings {
         writeln!(out, "# Warning:  {}", printable(warning))?;
     }
     writeln!(out, "#")
+}
+
+/// Whether an interpreter was sampled that may be a known one, and nothing of what it ran. A copied stack holds no frames of
+/// the program: these are elsewhere, and others by the time the copy is looked at.
+fn lacks_script(profile: &Profile) -> bool {
+    let mut functions = profile.symbols.functions.rows().iter();
+    profile.dsos.rows().iter().all(|dso| dso.kind != DsoKind::Script)
+        && functions.any(|function| plumb_interpreters::is_loop(profile.strings.get(function.name)))
 }
 
 fn recorded(meta: &Meta) -> Vec<String> {
