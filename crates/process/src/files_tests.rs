@@ -151,3 +151,27 @@ fn devices_are_not_opened() {
     let id = files.add(key, &Place::Recorded);
     assert_eq!(files.get(id).unreadable(), Some(OpenError::NotRegular));
 }
+
+#[test]
+fn a_file_that_was_deleted_before_it_ran_is_found_with_who_has_it_open() {
+    let folder = std::env::temp_dir().join(format!("plumb-files-{}-held", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("program");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let held = File::open(&program).unwrap();
+    let key =
+        FileKey { inode: held.metadata().unwrap().ino(), ..FileKey::of_path(program.as_os_str().as_bytes()) };
+    std::fs::remove_file(&program).unwrap();
+    // The process is gone, what forked it is not. The highest number is above any process'.
+    let place = |parent| Place::Process { pid: i32::MAX as u32, range: 0x1000..0x2000, parent };
+    let mut files = Files::default();
+    let unknown = files.add(FileKey { inode: key.inode + 1, ..key.clone() }, &place(std::process::id()));
+    assert_eq!(files.get(unknown).unreadable(), Some(OpenError::NotFound), "another file under that path");
+    let found = files.add(key.clone(), &place(std::process::id()));
+    assert_eq!(files.get(found).build_id(), build_id(Path::new("/bin/sleep")).as_deref());
+    drop((held, files));
+    let mut files = Files::default();
+    let gone = files.add(key, &place(std::process::id()));
+    assert_eq!(files.get(gone).unreadable(), Some(OpenError::NotFound));
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -2,7 +2,7 @@
 //!
 //! Tried in turn: the mapping's own link in `/proc/PID/map_files`, which is the mapped file by definition; the path
 //! as the process sees it, or its parent, in a container of their own, say; the path as we see it. Paths only count if the
-//! inode is the mapped one.
+//! inode is the mapped one. A program that was deleted before it began has no path any more, but somebody has it open.
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 
 use crate::elf::Elf;
 use crate::identity::FileKey;
+
+/// So many descriptors of a process are looked at.
+const MAX_DESCRIPTORS: usize = 1024;
 
 /// Where a file was seen mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +95,11 @@ pub fn open_mapped(key: &FileKey, place: &Place) -> Result<File, OpenError> {
     if outcome.is_err() {
         outcome = better(outcome, open_checked(key, path));
     }
+    if let (Err(OpenError::NotFound | OpenError::Replaced), Place::Process { pid, parent, .. }) =
+        (&outcome, place)
+    {
+        outcome = better(outcome, open_held(key, &[*pid, *parent]));
+    }
     if outcome.is_err()
         && let Some(id) = &key.build_id
     {
@@ -107,6 +115,24 @@ fn better(first: Result<File, OpenError>, second: Result<File, OpenError>) -> Re
         (_, Err(OpenError::Replaced)) => second,
         _ => first,
     }
+}
+
+/// Opens a file that one of these processes has open under the same path: who began a program that is deleted had to open it before.
+fn open_held(key: &FileKey, pids: &[u32]) -> Result<File, OpenError> {
+    // Without an inode the path would be all that tells it from what was there before or after it.
+    for pid in pids.iter().filter(|&&pid| pid != 0 && key.inode != 0) {
+        let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
+        for descriptor in descriptors.flatten().take(MAX_DESCRIPTORS) {
+            let link = descriptor.path();
+            let is_same = |path: PathBuf| FileKey::of_path(path.as_os_str().as_bytes()).path == key.path;
+            if std::fs::read_link(&link).is_ok_and(is_same)
+                && let Ok(file) = open_checked(key, &link)
+            {
+                return Ok(file);
+            }
+        }
+    }
+    Err(OpenError::NotFound)
 }
 
 /// Opens a regular file. Looks before it opens, because opening a device or a pipe can do things.
