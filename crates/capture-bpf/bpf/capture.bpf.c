@@ -266,6 +266,30 @@ INLINE void say_spent(struct task_struct *task, u32 until)
     bpf_ringbuf_output(&ring, &spent, sizeof(spent), BPF_RB_NO_WAKEUP);
 }
 
+/* Asks for the table of a file that is mapped at an address, once. */
+INLINE void want(u32 number, u64 address, u32 pid, u32 tid)
+{
+    struct File *file = env_file(number);
+    if (!file || number == FILE_NONE || file->state != STATE_UNKNOWN)
+        return;
+    struct Want want = {
+        .head = { .kind = MESSAGE_WANT, .time_ns = bpf_ktime_get_ns(), .pid = pid, .tid = tid },
+        .address = address,
+        .file = number,
+    };
+    if (!bpf_ringbuf_output(&ring, &want, sizeof(want), BPF_RB_FORCE_WAKEUP))
+        file->state = STATE_ASKED;
+}
+
+/* Asks for the table of what is mapped at an address, before anything runs there: a short process is gone, and a deleted file with
+ * it, by the time that a sample would ask. */
+INLINE void want_at(struct task_struct *task, struct Space *space, u64 address)
+{
+    int index = mapping_at(space, address);
+    if (index >= 0)
+        want(space->mappings[index & (MAX_MAPPINGS - 1)].file, address, task->tgid, task->pid);
+}
+
 /* Follows a process that has exec'd what is waited for. */
 INLINE void meet(struct task_struct *task)
 {
@@ -298,6 +322,11 @@ int on_exec(u64 *ctx)
     if (mapping_at(space, mm->start_code) < 0)
         look(task, space, mm->start_code);
     look(task, space, (u64)mm->context.vdso);
+    struct Control *control = the_control();
+    if (control && is_followed(control, task)) {
+        want_at(task, space, mm->start_code);
+        want_at(task, space, regs->ip);
+    }
     return 0;
 }
 
@@ -412,21 +441,6 @@ static long step(u32 index, struct walking *walking)
     return more ? 0 : 1;
 }
 
-/* Asks for the table of a file, once. */
-INLINE void want(struct walk *walk, u32 pid, u32 tid)
-{
-    struct File *file = env_file(walk->file);
-    if (!file || walk->file == FILE_NONE || file->state != STATE_UNKNOWN)
-        return;
-    struct Want want = {
-        .head = { .kind = MESSAGE_WANT, .time_ns = bpf_ktime_get_ns(), .pid = pid, .tid = tid },
-        .address = walk->address,
-        .file = walk->file,
-    };
-    if (!bpf_ringbuf_output(&ring, &want, sizeof(want), BPF_RB_FORCE_WAKEUP))
-        file->state = STATE_ASKED;
-}
-
 /* Walks the user stack into the draft. Returns a WHY. */
 INLINE u32 walk_user(struct bpf_perf_event_data *ctx, struct task_struct *task, struct walking *walking, u32 pid,
                      u32 tid)
@@ -471,7 +485,7 @@ INLINE u32 walk_user(struct bpf_perf_event_data *ctx, struct task_struct *task, 
             bpf_loop(MAX_FRAMES, step, walking, 0);
     }
     if (walk->why == WHY_NO_TABLE)
-        want(walk, pid, tid);
+        want(walk->file, walk->address, pid, tid);
     return walk->why;
 }
 

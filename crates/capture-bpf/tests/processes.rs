@@ -142,3 +142,22 @@ fn short_processes_of_a_file_that_only_they_see_are_read_through_their_parent() 
     println!("{whole} of {} are complete", samples.len());
     assert!(samples.len() >= 150 && whole * 100 >= samples.len() * 98, "{:?}", recorded.statistics);
 }
+
+#[test]
+fn short_processes_of_a_file_that_was_deleted_before_they_began_are_read_through_who_has_it_open() {
+    let _alone = alone();
+    let Some(programs) = load(Options::default()) else { return };
+    let folder = Folder::new("deleted");
+    let own = folder.path("own");
+    std::fs::copy("/usr/bin/dirname", &own).expect("it can be copied");
+    let script = format!(
+        "exec 9<{own}; rm {own}; i=0; while [ $i -lt 600 ]; do /proc/self/fd/9 /a/b >/dev/null; i=$((i+1)); done"
+    );
+    let recorded = record(programs, &command(&["sh", "-c", &script]), None);
+    let profile = &recorded.profile;
+    let samples: Vec<_> =
+        profile.samples.iter().filter(|sample| executable(profile, sample) == own).collect();
+    let whole = samples.iter().filter(|sample| is_complete(profile, sample)).count();
+    println!("{whole} of {} are complete", samples.len());
+    assert!(samples.len() >= 150 && whole * 100 >= samples.len() * 98, "{:?}", recorded.statistics);
+}
