@@ -8,10 +8,12 @@ that was made at run time and for which the program tells nobody how to find cal
 holds for all recorders alike: the outermost function is one that nobody calls (_start, clone3, runtime.goexit and so on, in ROOTS).
 The second table has what the other samples end in. `roots` are the outermost functions that plumb found, most frequent first.
 
+plumb begins each program without what it keeps of files from run to run, unless --warm is given.
+
 Programs that are not there are left out, with a line that says so. Servers listen on a socket in a temporary folder, as `postgres`
 or `nobody`. Run as root.
 
-    bench/programs/run.py [--only clang,go] [--recorders bpf,copies,perf] [--hertz 999] [--plumb target/release/plumb]
+    bench/programs/run.py [--only clang,go] [--recorders bpf,copies,perf] [--hertz 999] [--warm] [--plumb target/release/plumb]
 """
 import argparse
 import collections
@@ -226,8 +228,11 @@ def measure(args, program, recorder, folder):
     name, make = RECORDERS[recorder]
     out = folder / "recording"
     out.unlink(missing_ok=True)
+    (folder / f"cache-{recorder}").mkdir(mode=0o700, exist_ok=True)
     command = [str(word) for word in make(args, out, PROGRAMS[program](folder))]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", cwd=folder)
+    for _ in range(2 if args.warm else 1):
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", cwd=folder,
+                              env=os.environ | {"XDG_CACHE_HOME": str(folder / f"cache-{recorder}")})
     if done.returncode:
         return None, f"{name} on {program} failed: {done.stderr.strip()[-300:]}"
     if args.keep:
@@ -244,6 +249,7 @@ def main():
     parser.add_argument("--recorders", default=",".join(RECORDERS))
     parser.add_argument("--hertz", type=int, default=999)
     parser.add_argument("--limit", type=float, default=200, help="seconds that reading a recording as text may take")
+    parser.add_argument("--warm", action="store_true", help="each recorder has seen the program once before")
     parser.add_argument("--keep", type=Path, help="a folder for the recordings")
     parser.add_argument("--plumb", type=Path, default=ROOT / "target/release/plumb")
     args = parser.parse_args()
