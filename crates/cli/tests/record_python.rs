@@ -185,3 +185,31 @@ fn a_report_says_how_python_functions_are_had() {
         assert!(!text(&plumb(&folder, &["report"]).stdout).contains("# Python:"));
     }
 }
+
+#[test]
+fn threads_without_the_lock_have_their_functions_and_deep_stacks_say_that_they_are_cut() {
+    let _alone = alone();
+    let Some(folder) = folder("unlocked") else { return };
+    let Some(printed) = record(&folder, &[], &[PYTHON, &program("unlocked.py")]) else { return };
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    let folded = counts(&text(&plumb(&folder, &["fold"]).stdout));
+    for (stack, samples) in &folded {
+        let names: Vec<&str> = stack.split(';').collect();
+        let count = |name: &str| names.iter().filter(|other| **other == name).count();
+        // All that are read are there, up to the innermost, and on the way down the recursion is not that deep yet.
+        let is_cut = count("[more frames than are read]");
+        assert_eq!(is_cut, usize::from(count("deep") + count("compress") >= 1024), "{stack}");
+        if count("compress") == 0 {
+            continue;
+        }
+        assert!(count("deep") == if is_cut > 0 { 1023 } else { 0 }, "{} deep", count("deep"));
+        for name in ["one", "other", "deep"] {
+            *found.entry(name).or_default() += if count(name) > 0 { *samples } else { 0 };
+        }
+    }
+    for (name, nanoseconds) in counts(&printed) {
+        let expected = nanoseconds as f64 * 999.0 / 1e9;
+        let samples = found.get(name.as_str()).copied().unwrap_or(0) as f64;
+        assert!((samples - expected).abs() < expected * 0.1, "{name}: {samples} of {expected}");
+    }
+}
