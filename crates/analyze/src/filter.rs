@@ -118,8 +118,10 @@ impl Filter {
 
 /// Zero of the time that users give: the start of the recording, or its first sample if that is not known.
 pub(crate) fn start_ns(profile: &Profile) -> u64 {
-    let first = profile.samples.get(0).map_or(0, |sample| sample.time_ns);
-    if profile.meta.start_ns == 0 { first } else { profile.meta.start_ns.min(first) }
+    match (profile.meta.start_ns, profile.samples.get(0)) {
+        (0, first) => first.map_or(0, |sample| sample.time_ns),
+        (start, first) => first.map_or(start, |sample| sample.time_ns.min(start)),
+    }
 }
 
 /// No condition, or one that holds.

@@ -234,6 +234,16 @@ fn accounts_are_of_the_processes_that_they_are_known_of() {
 }
 
 #[test]
+fn a_recording_without_samples_is_as_long_as_it_was() {
+    let mut profile = Made::new().profile;
+    (profile.meta.start_ns, profile.meta.duration_ns) = (START, 7 * MS);
+    life(&mut profile, 1, "true", None, (Begin::Exec, 1), (End::Exit, 3));
+    with(&profile, &Filter::default(), |procs, _| {
+        assert_eq!((procs.span_ns, procs.processes, procs.whole.samples), (7 * MS, 1, 0));
+    });
+}
+
+#[test]
 fn only_a_clock_counts_processor_time() {
     for (event, unit, is_time) in [
         ("cpu-clock", "ns", true),
