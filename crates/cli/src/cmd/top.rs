@@ -94,12 +94,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let (mut live, notes) = match Live::start(&args.scope) {
         Ok(started) => started,
-        Err(error) => {
-            // A command that can't be started, say, has its own exit status.
-            let code = error.downcast_ref::<plumb_capture_perf::Error>().map_or(1, |error| error.exit_code());
-            eprintln!("plumb: {error:#}");
-            return Ok(ExitCode::from(code));
-        }
+        // A command that can't be started, say, has its own exit status.
+        Err(error) => match error.downcast_ref::<plumb_capture_perf::Error>() {
+            Some(error) => {
+                eprintln!("plumb: {error}");
+                return Ok(ExitCode::from(error.exit_code()));
+            }
+            None => return Err(error),
+        },
     };
     let left = if args.batch {
         notes.iter().for_each(|note| eprintln!("plumb: {note}"));
