@@ -55,6 +55,22 @@ fn variables_before_the_command_are_its_environment() {
 }
 
 #[test]
+fn a_full_disk_is_told_of_and_the_recording_is_elsewhere() {
+    let Some(folder) = folder("full") else { return };
+    for quiet in [&[][..], &["-q"]] {
+        let arguments = [&["record", "-o", "/dev/full"], quiet, &["--", "true"]].concat();
+        let output = plumb(&folder, &arguments).env("TMPDIR", &folder).output().expect("plumb runs");
+        let errors = text(&output.stderr);
+        assert!(errors.contains("No space left") && errors.contains("the recording is in"), "{errors}");
+        let files = std::fs::read_dir(&folder).expect("it is there").flatten();
+        let names: Vec<PathBuf> = files.map(|file| file.path()).collect();
+        let [file] = &names[..] else { panic!("{names:?}") };
+        assert!(errors.contains(&*file.to_string_lossy()), "{errors}");
+        std::fs::remove_file(file).expect("it is there");
+    }
+}
+
+#[test]
 fn an_older_recording_is_kept() {
     let Some(folder) = folder("older") else { return };
     run(&folder, &["record", "true"]);

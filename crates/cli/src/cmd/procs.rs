@@ -82,7 +82,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let recording = Temporary::new();
     let code = record::run(recorder(&args, &recording.0)?)?;
     if !recording.0.exists() {
-        return Ok(code);
+        // Why has been said: nothing was recorded, or there was no room for it, and it is somewhere else.
+        return Ok(if code == ExitCode::SUCCESS { ExitCode::FAILURE } else { code });
     }
     let profile = crate::load::load(&recording.0)?;
     drop(recording);

@@ -319,6 +319,8 @@ fn write(
     if !args.quiet {
         headline::print(&profile, &setup, target_cpu, recording, &written);
         handed_over.iter().for_each(|handed_over| eprintln!("plumb: {}", capture::line(handed_over)));
+    } else if written.is_elsewhere() {
+        eprintln!("plumb: {}", written.text());
     }
     Ok(running)
 }

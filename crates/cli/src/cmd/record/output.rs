@@ -129,6 +129,11 @@ impl Written {
         (&self.path, self.bytes)
     }
 
+    /// Whether it is somewhere else than it was to be: that has to be said.
+    pub fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
+    }
+
     /// Where it is, how large, and how to look at it.
     pub fn text(&self) -> String {
         let mut text = String::new();
