@@ -139,6 +139,49 @@ fn faults_of_a_growing_stack_have_their_callers() {
     }
 }
 
+/// Deeper than any copy reaches: in the kernel a stack is walked where it is.
+#[test]
+fn faults_deep_in_a_stack_are_walked_in_the_kernel() {
+    let Some(place) = Place::new("deep") else { return };
+    // What comes first asks for tables, and while it sleeps they come.
+    let command = ["--", "./events", "2000", "0", "0", "300", "400"];
+    let how = ["record", "-e", "page-faults", "-c", "1", "--capture", "bpf"];
+    let output = place.plumb(&[&how[..], &command].concat());
+    let said = text(&output.stderr);
+    if said.contains("copied, not walked in the kernel") {
+        eprintln!("skipped: {said}");
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    let script = text(&place.plumb(&["script", "-F", "sym"]).stdout);
+    let stacks = script.split("\n\n").filter(|stack| stack.trim_start().starts_with("grow"));
+    let depths: Vec<usize> = stacks
+        .map(|stack| {
+            assert!(stack.contains("main") && !stack.contains('['), "{stack}");
+            stack.lines().filter(|line| line.trim() == "grow").count()
+        })
+        .collect();
+    // 400 calls of 1 KiB each and a little, on pages of 4 KiB.
+    assert!((95..=110).contains(&depths.len()), "{} faults: {said}", depths.len());
+    assert!(depths.iter().max().is_some_and(|&deepest| deepest > 390), "{depths:?}");
+}
+
+/// The kernel counts each single one, and what is lost while tables are made is in the sum.
+#[test]
+fn faults_walked_in_the_kernel_are_as_many_as_happened() {
+    let Some(place) = Place::new("walked") else { return };
+    let Some((numbers, report)) =
+        place.record(&["page-faults", "--capture", "bpf"], ["60000", "0", "0", "0"])
+    else {
+        return;
+    };
+    let shown = report_of(&report, "page-faults");
+    assert_eq!(shown["weight"], shown["occurrences"]);
+    let touched = weight_of(&report, "touch");
+    assert!(is_about(touched, numbers[0], 10), "{touched} of {} faults", numbers[0]);
+    assert_eq!(place.cut(), [""; 0]);
+}
+
 #[test]
 fn context_switches_are_those_of_the_kernels_account() {
     let Some(place) = Place::new("switches") else { return };

@@ -72,9 +72,17 @@ impl Recorder {
         let mut meta = self.facts(ended, target_cpu);
         let is_scaled = self.counts_target_only();
         for one in self.sampled.iter().filter(|one| is_scaled && one.is_scaled()) {
-            if let Some((since, before, counted)) = one.events.paced() {
-                self.ingest.scale(one.id, 0..since, before);
-                self.ingest.scale(one.id, since..u64::MAX, counted);
+            match (one.events.paced(), one.limit) {
+                (Some((since, before, counted)), _) => {
+                    self.ingest.scale(one.id, 0..since, before);
+                    self.ingest.scale(one.id, since..u64::MAX, counted);
+                }
+                // Each was to be a sample until they are too many, and some may have been lost.
+                (None, Some(_)) => {
+                    let counted = one.events.counted();
+                    counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted));
+                }
+                (None, None) => {}
             }
         }
         let running = if self.exited.is_none() { self.child.map(Running) } else { None };
