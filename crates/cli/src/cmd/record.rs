@@ -174,8 +174,13 @@ impl Scope {
             counter,
             ..Options::default()
         };
-        let (assistant, note) =
-            capture::assistant(self.capture, &options, self.timeline || timeline, self.max_table_memory);
+        let (assistant, note) = capture::assistant(
+            self.capture,
+            target,
+            &options,
+            self.timeline || timeline,
+            self.max_table_memory,
+        );
         Ok(Capturing { options, assistant, note })
     }
 

@@ -174,7 +174,9 @@ fn symbols(host: &Host) -> Finding {
 fn bpf(host: &Host) -> Finding {
     let what = "BPF";
     match plumb_capture_bpf::support(host) {
-        Ok(()) => Finding::new(Good, what, "stacks can be walked in the kernel (plumb record --capture bpf)"),
+        Ok(()) => {
+            Finding::new(Good, what, "stacks can be walked in the kernel (plumb record -a, --capture bpf)")
+        }
         Err(why) => {
             Finding::new(Limited, what, format!("stacks are copied, not walked in the kernel: {why}"))
         }

@@ -1,43 +1,57 @@
 //! How stacks are captured: walked in the kernel where that is possible and asked for, else copied.
 
-use plumb_capture_bpf::Programs;
-use plumb_capture_perf::{Assistant, HandedOver, Options};
+use plumb_capture_bpf::{LoadError, Programs};
+use plumb_capture_perf::{Assistant, HandedOver, Options, Target};
 
 /// How to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Capture {
-    /// What is known to be complete here: perf
+    /// bpf for -a, --cgroup, --tree and --name, where it can be had; else perf
     #[default]
     Auto,
     /// The kernel copies the top of each stack
     Perf,
-    /// Stacks are walked in the kernel (experimental)
+    /// Stacks are walked in the kernel: whole however deep, no process too short, little to write; takes root and Linux 5.17
     Bpf,
 }
 
-/// What walks stacks in the kernel, if something does, and what to say if it was asked for and can't be.
+/// Whether it pays to walk stacks in the kernel, which takes a third of a second to set up and each file's table the first time
+/// that the file is met. One command or process may be over by then; where processes come and go, copies of stacks come too
+/// late for those that live for less than a millisecond, and cut those that are deep.
+fn pays(target: &Target) -> bool {
+    match target {
+        Target::Machine | Target::Cgroup(_) | Target::Tree(_) | Target::Awaited(_) => true,
+        Target::Command(_) | Target::Processes(_) => false,
+    }
+}
+
+/// What walks stacks in the kernel, if something does, and what to say if it was asked for and can't be, or fails.
 pub(super) fn assistant(
     capture: Capture,
+    target: &Target,
     sampled: &Options,
     timeline: bool,
     table_mib: u16,
 ) -> (Option<Box<dyn Assistant>>, Option<String>) {
-    if capture != Capture::Bpf {
+    let is_asked = capture == Capture::Bpf;
+    if !is_asked && (capture == Capture::Perf || !pays(target)) {
         return (None, None);
     }
     if !sampled.also.is_empty() {
         let note = "stacks are copied, not walked in the kernel: there are several events (-e)";
-        return (None, Some(note.to_owned()));
+        return (None, is_asked.then(|| note.to_owned()));
     }
     if let Some(counter) = sampled.counter.as_ref().filter(|counter| !counter.takes_programs()) {
         let note =
             format!("stacks are copied, not walked in the kernel: samples of {} can't be", counter.name());
-        return (None, Some(note));
+        return (None, is_asked.then_some(note));
     }
     let options =
         plumb_capture_bpf::Options { counting: !timeline, table_memory: usize::from(table_mib) << 20 };
     match Programs::load(options) {
         Ok(programs) => (Some(Box::new(programs)), None),
+        // `plumb doctor` says so.
+        Err(LoadError::Unsupported(_)) if !is_asked => (None, None),
         Err(error) => (None, Some(format!("stacks are copied, not walked in the kernel: {error}"))),
     }
 }
