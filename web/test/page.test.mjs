@@ -157,6 +157,6 @@ test("numbers read well and never round up to all", () => {
     [900, 1500, 2.5e6, 250e6, 4.714e9, 150e9, 7300e9].map(model.duration),
     ["900 ns", "2 µs", "2.5 ms", "250 ms", "4.71 s", "2 min 30 s", "2 h 1 min"],
   );
-  assert.equal(model.weight(1200, "cycles"), "1,200 cycles");
+  assert.equal(model.weight(1200, "cycles"), "1,200");
   assert.equal(model.date(Date.UTC(2026, 10, 21, 10, 4)), "2026-11-21 10:04 UTC");
 });

@@ -28,6 +28,8 @@ export interface Facts {
   readonly lost: number;
   readonly event?: string;
   readonly unit: string;
+  /** What weights are of: "CPU time", or the event. */
+  readonly weighs?: string;
   readonly hz?: number;
   readonly durationNs?: number;
   readonly startMs?: number;

@@ -18,10 +18,9 @@ export function count(value: number): string {
     .replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** A weight in its unit: time in the unit that suits it, anything else as a number. */
+/** A weight beside what it is of: time in the unit that suits it, anything else as a number. */
 export function weight(value: number, unit: string): string {
-  if (unit !== "ns") return `${count(value)} ${unit}`;
-  return duration(value);
+  return unit === "ns" ? duration(value) : count(value);
 }
 
 export function duration(ns: number): string {

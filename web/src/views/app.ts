@@ -54,7 +54,7 @@ export class App {
     this.palette = paletteFor(this.themes.current, this.frames);
     showHeadline(byId("headline"), profile.facts, this.tree.total[0]);
     this.help = new Help(profile.facts.recorder);
-    this.details = new Details(byId("details"), this.frames, profile.facts.unit, this.tree.total[0], {
+    this.details = new Details(byId("details"), this.frames, profile.facts, this.tree.total[0], {
       zoom: (place) => this.zoom(place),
       calls: (place) => this.pivot(place),
       copy: (text) => void navigator.clipboard?.writeText(text),

@@ -1,6 +1,6 @@
 // All that is known of one box: its whole name, where it is, what it costs; and what can be done with it.
 
-import type { Frames } from "../model/decode";
+import type { Facts, Frames } from "../model/decode";
 import { count, percent, weight } from "../model/format";
 import type { Place, Scene } from "../model/scene";
 import { treeOf } from "../model/scene";
@@ -24,7 +24,7 @@ export class Details {
   constructor(
     private readonly host: HTMLElement,
     private readonly frames: Frames,
-    private readonly unit: string,
+    private readonly facts: Facts,
     /** Weight of the whole picture. */
     private readonly whole: number,
     events: DetailsEvents,
@@ -68,7 +68,8 @@ export class Details {
       [tree.samples[box] === 1 ? "sample" : "samples", count(tree.samples[box])],
       ["of all", percent(tree.total[box], this.whole)],
     ];
-    if (this.unit === "ns") rows.splice(1, 0, ["CPU time", weight(tree.total[box], this.unit)]);
+    const { weighs, unit } = this.facts;
+    if (weighs !== undefined) rows.splice(1, 0, [weighs, weight(tree.total[box], unit)]);
     const zoomed = treeOf(scene, scene.zoom.callers).total[scene.zoom.box];
     if (zoomed !== this.whole) rows.push([scene.zoom.box === 0 ? "of its calls" : "of zoomed", percent(tree.total[box], zoomed)]);
     rows.push(["self", percent(tree.self[box], this.whole)]);

@@ -43,7 +43,7 @@ function factsOf(facts: Facts, total: number): Fact[] {
     isBad: facts.lost > 0,
     title: "Samples that the kernel dropped",
   });
-  if (facts.unit === "ns") list.push({ label: "CPU time", value: weight(total, facts.unit) });
+  if (facts.weighs !== undefined) list.push({ label: facts.weighs, value: weight(total, facts.unit) });
   if (facts.durationNs !== undefined) list.push({ label: "duration", value: duration(facts.durationNs) });
   if (facts.event !== undefined) {
     const value = facts.hz === undefined ? facts.event : `${facts.event}, ${count(facts.hz)} Hz`;

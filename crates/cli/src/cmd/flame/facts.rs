@@ -1,6 +1,6 @@
 //! What the page says above the picture.
 
-use plumb_analyze::{Filter, Summary, View};
+use plumb_analyze::{Filter, Summary, View, is_clock};
 use serde::Serialize;
 
 use super::Args;
@@ -27,6 +27,9 @@ pub struct Facts {
     pub event: Option<String>,
     /// Unit of weights.
     pub unit: String,
+    /// What weights are of: time on the processor, another time, or the events that are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weighs: Option<String>,
     /// Samples asked for per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hz: Option<u32>,
@@ -61,6 +64,10 @@ impl Facts {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let command = some(&meta.command.join(" "));
         let shown = filter.event.map(|id| &profile.events[id]).or(profile.events.rows().first());
+        let (event, unit) = shown.map_or(("", "samples"), |event| {
+            (profile.strings.get(event.name), profile.strings.get(event.unit))
+        });
+        let weighs = if unit == "ns" && (event.is_empty() || is_clock(event)) { "CPU time" } else { event };
         let title = args.title.clone().or_else(|| command.clone());
         Facts {
             title: title.unwrap_or_else(|| args.file.display().to_string()),
@@ -69,8 +76,9 @@ impl Facts {
             recorded: profile.samples.len() as u64,
             complete: summary.complete,
             lost: meta.lost_samples,
-            event: shown.and_then(|event| some(profile.strings.get(event.name))),
-            unit: shown.map_or("samples", |event| profile.strings.get(event.unit)).to_owned(),
+            event: some(event),
+            unit: unit.to_owned(),
+            weighs: some(weighs),
             hz: meta.frequency_hz,
             duration_ns: (meta.duration_ns > 0).then_some(meta.duration_ns),
             start_ms: (meta.start_unix_ns > 0).then_some(meta.start_unix_ns / 1_000_000),

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use clap::Parser;
 use plumb_analyze::{Filter, Flame, Grouping, View};
 use plumb_profile::{
     Address, AddressSpace, Cut, Dso, DsoKind, Event, Found, Frame, FrameId, FrameKind, Function, Line,
@@ -9,7 +10,7 @@ use plumb_profile::{
 };
 
 use super::facts::Facts;
-use super::{Format, format_of, html, payload, svg};
+use super::{Args, Format, format_of, html, payload, svg};
 
 /// A frame, and the functions in it with their lines: innermost inlined call first.
 fn frame(profile: &mut Profile, kind: DsoKind, path: &str, lines: &[(&str, u32)]) -> FrameId {
@@ -79,6 +80,7 @@ fn facts() -> Facts {
         lost: 1,
         event: Some("cpu-clock".into()),
         unit: "ns".into(),
+        weighs: Some("CPU time".into()),
         hz: Some(999),
         ..Facts::default()
     }
@@ -97,6 +99,30 @@ fn the_page_gets_what_its_tests_read() {
         std::fs::write(path, &bytes).unwrap();
     }
     assert_eq!(String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&std::fs::read(path).unwrap()));
+}
+
+#[derive(clap::Parser)]
+struct Page {
+    #[command(flatten)]
+    args: Args,
+}
+
+#[test]
+fn the_page_says_what_weights_are_of() {
+    for (event, unit, expected) in [
+        ("cpu-clock", "ns", Some("CPU time")),
+        ("off-cpu", "ns", Some("off-cpu")),
+        ("page-faults", "page-faults", Some("page-faults")),
+        ("", "", None),
+    ] {
+        let mut profile = example();
+        let (name, unit) = (profile.strings.add(event), profile.strings.add(unit));
+        *profile.events.get_mut(plumb_profile::Id::from_index(0)) = Event { name, unit };
+        let args = Page::parse_from(["flame"]).args;
+        let filter = Filter::default();
+        let facts = Facts::new(&View::new(&profile, &filter), &filter, &args);
+        assert_eq!(facts.weighs.as_deref(), expected);
+    }
 }
 
 #[test]
