@@ -77,7 +77,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let filter = filter_of(&profile, &args.filters)?;
     let bytes = draw(&profile, &filter, &args, format)?;
     let name = args.output.display();
-    fs::write(&args.output, bytes).with_context(|| format!("{name}: can't be written"))?;
+    let is_new = !args.output.exists();
+    if let Err(error) = fs::write(&args.output, bytes) {
+        if is_new {
+            // Half a page is of no use, and there may have been no room even for that.
+            let _ = fs::remove_file(&args.output);
+        }
+        return Err(error).with_context(|| format!("{name}: can't be written"));
+    }
     eprintln!("plumb: wrote {name}");
     if args.open {
         open(&args.output)?;
