@@ -1,12 +1,14 @@
 //! How stacks are captured: walked in the kernel where that is possible and asked for, else copied.
 
+use std::path::Path;
+
 use plumb_capture_bpf::{LoadError, Programs};
 use plumb_capture_perf::{Assistant, HandedOver, Options, Target};
 
 /// How to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Capture {
-    /// bpf for -a, --cgroup, --tree and --name, where it can be had; else perf
+    /// bpf for -a, --cgroup, --tree, --name and a command that is python, where it can be had; else perf
     #[default]
     Auto,
     /// The kernel copies the top of each stack
@@ -17,11 +19,15 @@ pub(super) enum Capture {
 
 /// Whether it pays to walk stacks in the kernel, which takes a third of a second to set up and each file's table the first time
 /// that the file is met. One command or process may be over by then; where processes come and go, copies of stacks come too
-/// late for those that live for less than a millisecond, and cut those that are deep.
+/// late for those that live for less than a millisecond, and cut those that are deep. Python's functions are had in no other way.
 fn pays(target: &Target) -> bool {
     match target {
         Target::Machine | Target::Cgroup(_) | Target::Tree(_) | Target::Awaited(_) => true,
-        Target::Command(_) | Target::Processes(_) => false,
+        Target::Command(launch) => {
+            let name = Path::new(&launch.program).file_name().unwrap_or_default();
+            name.as_encoded_bytes().starts_with(b"python")
+        }
+        Target::Processes(_) => false,
     }
 }
 
