@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 use plumb_analyze::{Filter, Flame, Grouping, View};
-use plumb_profile::Profile;
+use plumb_profile::{Profile, Scope};
 
 use self::facts::Facts;
 use crate::filters::FilterArgs;
@@ -28,7 +28,7 @@ pub struct Args {
     /// Let stacks hang from the top
     #[arg(long)]
     icicle: bool,
-    /// Keep stacks apart by what they belong to
+    /// Keep stacks apart by what they belong to [default: comm for a recording of the machine, else none]
     #[arg(long, value_name = "WHAT", value_enum)]
     by: Option<By>,
     /// What stands above the picture [default: the recorded command]
@@ -50,6 +50,8 @@ enum By {
     Comm,
     /// Each process for itself.
     Process,
+    /// All together.
+    None,
 }
 
 impl From<By> for Grouping {
@@ -58,7 +60,15 @@ impl From<By> for Grouping {
             By::Thread => Grouping::Thread,
             By::Comm => Grouping::Comm,
             By::Process => Grouping::Process,
+            By::None => Grouping::None,
         }
+    }
+}
+
+impl By {
+    /// Of a machine programs are to be told apart: their outermost functions are much the same.
+    fn default(scope: Scope) -> Self {
+        if scope == Scope::System { By::Comm } else { By::None }
     }
 }
 
@@ -116,7 +126,8 @@ fn filter_of(profile: &Profile, filters: &FilterArgs) -> Result<Filter> {
 
 fn draw(profile: &Profile, filter: &Filter, args: &Args, format: Format) -> Result<Vec<u8>> {
     let view = View::new(profile, filter);
-    let flame = Flame::new(&view, args.by.map_or(Grouping::None, Grouping::from));
+    let by = args.by.unwrap_or_else(|| By::default(profile.meta.scope));
+    let flame = Flame::new(&view, by.into());
     if flame.total().samples == 0 {
         let why = if profile.samples.is_empty() {
             "the recording has no samples"

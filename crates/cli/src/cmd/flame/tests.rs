@@ -6,11 +6,11 @@ use clap::Parser;
 use plumb_analyze::{Filter, Flame, Grouping, View};
 use plumb_profile::{
     Address, AddressSpace, Cut, Dso, DsoKind, Event, Found, Frame, FrameId, FrameKind, Function, Line,
-    Process, Profile, Sample, Samples,
+    Process, Profile, Sample, Samples, Scope,
 };
 
 use super::facts::Facts;
-use super::{Args, Format, format_of, html, payload, svg};
+use super::{Args, Format, draw, format_of, html, payload, svg};
 
 /// A frame, and the functions in it with their lines: innermost inlined call first.
 fn frame(profile: &mut Profile, kind: DsoKind, path: &str, lines: &[(&str, u32)]) -> FrameId {
@@ -236,4 +236,24 @@ fn the_name_says_what_is_written() {
     assert_eq!(format("a.b.SVG"), Some(Format::Svg));
     assert_eq!(format("flame.png"), None);
     assert_eq!(format("flame"), None);
+}
+
+#[test]
+fn of_a_machine_programs_are_kept_apart_unless_it_is_asked_for_otherwise() {
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+    let mut profile = example();
+    let mut has_comm = |scope, words: &[&str]| {
+        profile.meta.scope = scope;
+        let args = Cli::parse_from([&["flame"], words].concat()).args;
+        let svg = draw(&profile, &Filter::default(), &args, Format::Svg).expect("it has samples");
+        String::from_utf8(svg).expect("it is text").contains("<title>app (")
+    };
+    assert!(has_comm(Scope::System, &[]));
+    assert!(!has_comm(Scope::System, &["--by", "none"]));
+    assert!(!has_comm(Scope::Cgroup, &[]));
+    assert!(has_comm(Scope::Cgroup, &["--by", "comm"]));
 }
