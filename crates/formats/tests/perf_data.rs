@@ -255,7 +255,11 @@ fn cut_off_files_give_what_is_whole() {
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let whole = read(&bytes).types["SAMPLE"];
-        let half = read(&bytes[..bytes.len() / 2 + 1]);
+        // What comes behind the records can be longer than compressed ones are. perf_file_header: the place of the data and its
+        // size; through a pipe all is data.
+        let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+        let (begin, size) = if name == "cut-pipe" { (0, bytes.len()) } else { (word(40), word(48)) };
+        let half = read(&bytes[..begin + size / 2 + 1]);
         assert_eq!(half.damaged, 1, "{name}");
         let left = half.types["SAMPLE"];
         assert!(left > whole / 8 && left < whole, "{name}: {left} of {whole} samples");
