@@ -607,6 +607,9 @@ int sample(struct bpf_perf_event_data *ctx)
     sample->head.pid = pid;
     sample->head.tid = tid;
     sample->period = ctx->sample_period;
+    sample->event = bpf_get_attach_cookie(ctx);
+    /* What is counted is of one event. */
+    hash += sample->event * 0x9e3779b97f4a7c15ull;
     sample->key = counting && was_met(hash) ? hash | 1 : 0;
     add(COUNTER_WALKED, 1);
     if (sample->key && counted(sample))

@@ -151,6 +151,7 @@ static void (*const bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
 static u64 (*const bpf_ringbuf_query)(void *ring, u64 flags) = (void *)134;
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
+static u64 (*const bpf_get_attach_cookie)(void *ctx) = (void *)174;
 static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static long (*const bpf_find_vma)(struct task_struct *task, u64 address, void *callback, void *ctx, u64 flags) = (void *)180;
 static long (*const bpf_loop)(u32 count, void *callback, void *ctx, u64 flags) = (void *)181;

@@ -153,8 +153,9 @@ struct Sample {
     u32 kernel;
     u32 flags;
     u32 script;
+    u64 event;
 };
-_Static_assert(sizeof(struct Sample) == 56, "Sample");
+_Static_assert(sizeof(struct Sample) == 64, "Sample");
 
 struct Want {
     struct Head head;

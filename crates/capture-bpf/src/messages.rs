@@ -51,6 +51,7 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
             let (period, key) = (reader.u64()?, reader.u64()?);
             let (user, kernel) = (reader.u32()?, reader.u32()?);
             let (flags, script) = (reader.u32()?, reader.u32()?);
+            let event = usize::try_from(reader.u64()?).ok()?;
             let words = usize::try_from(u64::from(user) + u64::from(kernel)).ok()?;
             let script_words = 2 * usize::try_from(script).ok()?;
             let all = reader.0.get(..8 * (words + script_words))?.as_chunks::<8>().0;
@@ -64,6 +65,7 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
                 cpu: head.cpu,
                 pid: head.pid,
                 tid: head.tid,
+                event,
                 period,
                 key,
                 in_kernel: flags & SAMPLE_IN_KERNEL != 0,
@@ -130,7 +132,9 @@ mod tests {
         bytes.extend([0; 36]);
         bytes.extend([2_u32, 1, SAMPLE_IN_KERNEL, 1].iter().flat_map(|word| word.to_ne_bytes()));
         bytes.extend(
-            [10_u64, 20, 30, 0x1000 | SCRIPT_ENTRY, 7 << 32 | 184].iter().flat_map(|word| word.to_ne_bytes()),
+            [5_u64, 10, 20, 30, 0x1000 | SCRIPT_ENTRY, 7 << 32 | 184]
+                .iter()
+                .flat_map(|word| word.to_ne_bytes()),
         );
         let mut messages = Messages::default();
         for length in 0..bytes.len() {
@@ -147,6 +151,7 @@ mod tests {
             is_generator: false,
         };
         assert_eq!(messages.script[sample.script.clone()], [place]);
+        assert_eq!(sample.event, 5);
         assert!(sample.in_kernel && sample.has_user && !sample.script_is_cut);
     }
 }

@@ -301,6 +301,8 @@ pub struct Sample {
     pub flags: u32,
     /// Number of script frames.
     pub script: u32,
+    /// Which of the sampled events it is of: what the program was attached to that with.
+    pub event: u64,
 }
 
 /// A table is wanted.

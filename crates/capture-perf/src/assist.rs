@@ -120,6 +120,8 @@ pub struct WalkedSample {
     pub pid: u32,
     /// Thread.
     pub tid: u32,
+    /// Which of the sampled events it is of, by the number that its program was attached with.
+    pub event: usize,
     /// What it counts.
     pub period: u64,
     /// Under which equal stacks of the thread are counted from now on; 0: they are not.
@@ -237,8 +239,8 @@ pub struct HandedOver {
 
 /// A counted stack: key, process and thread.
 type Key = (u64, u32, u32);
-/// What a sample became: thread, stack and processor.
-pub(crate) type Row = (ThreadId, Option<StackId>, u32);
+/// What a sample became: event, thread, stack and processor.
+pub(crate) type Row = (EventId, ThreadId, Option<StackId>, u32);
 
 /// Time between two looks at the counts.
 const COUNTS_NS: u64 = 1_000_000_000;
@@ -280,18 +282,25 @@ pub(crate) struct Assisted {
     /// What was counted of stacks whose first sample has not been handed out yet.
     waiting: FxHashMap<Key, Counted>,
     counts_ns: u64,
+    /// The events, by the numbers that programs are attached to them with.
+    events: Vec<EventId>,
+    /// Samples of each so far, counted ones included.
+    samples: FxHashMap<EventId, u64>,
     /// How many files' code it wanted so far.
     wants: u64,
 }
 
 impl Assisted {
-    pub fn new(assistant: Box<dyn Assistant>) -> Self {
+    /// `events`: the sampled ones, by the numbers that programs are attached to them with.
+    pub fn new(assistant: Box<dyn Assistant>, events: Vec<EventId>) -> Self {
         Self {
             assistant,
             messages: Messages::default(),
             stacks: FxHashMap::default(),
             waiting: FxHashMap::default(),
             counts_ns: 0,
+            events,
+            samples: FxHashMap::default(),
             wants: 0,
         }
     }
@@ -303,6 +312,11 @@ impl Assisted {
     /// From now on samples count.
     pub fn start(&mut self) -> io::Result<()> {
         self.assistant.begin()
+    }
+
+    /// Samples of an event so far that it walked.
+    pub fn samples(&self, event: EventId) -> u64 {
+        self.samples.get(&event).copied().unwrap_or(0)
     }
 
     /// How many files' code it wanted so far: what it can't walk meanwhile is copied.
@@ -330,17 +344,20 @@ impl Assisted {
     }
 
     /// Adds what was counted, so that nothing is remembered of rows that are going to be forgotten.
-    pub fn add_counts_now(&mut self, ingest: &mut Ingest, event: EventId, now_ns: u64) {
+    pub fn add_counts_now(&mut self, ingest: &mut Ingest, now_ns: u64) {
         self.counts_ns = 0;
-        self.add_counts(ingest, event, now_ns);
+        self.add_counts(ingest, now_ns);
         self.stacks.clear();
     }
 
     /// Adds what was counted, if it is time. To be called when all messages up to `now_ns` were handed out.
-    pub fn add_counts(&mut self, ingest: &mut Ingest, event: EventId, now_ns: u64) {
+    pub fn add_counts(&mut self, ingest: &mut Ingest, now_ns: u64) {
         for (key, counted) in self.waiting.drain() {
             match self.stacks.get(&key) {
-                Some(&stack) => ingest.counted(event, stack, &counted),
+                Some(&row) => {
+                    *self.samples.entry(row.0).or_default() += counted.samples;
+                    ingest.counted(row, &counted);
+                }
                 None => ingest.lost(counted.samples),
             }
         }
@@ -348,11 +365,14 @@ impl Assisted {
             return;
         }
         self.counts_ns = now_ns;
-        let Self { assistant, stacks, waiting, .. } = self;
+        let Self { assistant, stacks, waiting, samples, .. } = self;
         assistant.take_counts(&mut |counted| {
             let key = (counted.key, counted.pid, counted.tid);
             match stacks.get(&key) {
-                Some(&stack) => ingest.counted(event, stack, &counted),
+                Some(&row) => {
+                    *samples.entry(row.0).or_default() += counted.samples;
+                    ingest.counted(row, &counted);
+                }
                 // Its first sample was sent after the last look, and is to meet the records of its time.
                 None if counted.samples > 0 => drop(waiting.insert(key, counted)),
                 None => {}
@@ -370,8 +390,8 @@ pub(crate) struct Between<'a> {
 
 impl Between<'_> {
     /// Hands out all that are no newer than `until_ns`.
-    pub fn hand_out(&mut self, ingest: &mut Ingest, event: EventId, until_ns: u64) {
-        let Assisted { assistant, messages, stacks, wants, .. } = &mut *self.assisted;
+    pub fn hand_out(&mut self, ingest: &mut Ingest, until_ns: u64) {
+        let Assisted { assistant, messages, stacks, wants, samples, events, .. } = &mut *self.assisted;
         while let Some(message) =
             messages.list.get_mut(self.next).filter(|message| message.time_ns() <= until_ns)
         {
@@ -385,10 +405,13 @@ impl Between<'_> {
                         |range: &Range<usize>| messages.frames.get(range.clone()).unwrap_or_default();
                     let script = messages.script.get(sample.script.clone()).unwrap_or_default();
                     let parts = Parts { user: frames(&sample.user), kernel: frames(&sample.kernel), script };
-                    if let Some(stack) = ingest.walked(event, sample, parts)
+                    // No other number was given.
+                    let Some(&event) = events.get(sample.event) else { continue };
+                    *samples.entry(event).or_default() += 1;
+                    if let Some(row) = ingest.walked(event, sample, parts)
                         && sample.key != 0
                     {
-                        stacks.insert((sample.key, sample.pid, sample.tid), stack);
+                        stacks.insert((sample.key, sample.pid, sample.tid), row);
                     }
                 }
                 Message::Want { pid, address, file, .. } => {

@@ -69,6 +69,12 @@ impl Counter {
         self.trigger().is_none_or(|trigger| !trigger.is_place())
     }
 
+    /// Whether it interrupts, also what is done for a sample of another event: the kernel then calls no program for it, and drops
+    /// it without a word (bpf_overflow_handler in kernel/events/core.c).
+    pub fn interrupts(&self) -> bool {
+        self.trigger().is_none_or(Trigger::is_hardware)
+    }
+
     /// What triggers samples, unless it is the passing of processor time.
     pub fn trigger(&self) -> Option<&Trigger> {
         match self {

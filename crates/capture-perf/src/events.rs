@@ -91,8 +91,8 @@ pub(crate) struct Ground {
 pub(crate) struct Events {
     ground: Arc<Ground>,
     sampling: Sampling,
-    /// Decides on each sample, if there is one.
-    program: Option<OwnedFd>,
+    /// Decides on each sample, if there is one, and by which number it knows these events. The first needs none.
+    program: Option<(OwnedFd, usize)>,
     open: Vec<Event>,
     /// Records lost by events that are closed.
     lost_before: u64,
@@ -106,7 +106,11 @@ pub(crate) struct Events {
 
 impl Events {
     /// Opens events, and starts them.
-    pub fn start(ground: Arc<Ground>, sampling: Sampling, program: Option<OwnedFd>) -> Result<Self, Error> {
+    pub fn start(
+        ground: Arc<Ground>,
+        sampling: Sampling,
+        program: Option<(OwnedFd, usize)>,
+    ) -> Result<Self, Error> {
         let inherit = matches!(ground.attachment, Attachment::Processes(_));
         let sampling = Sampling { inherit, ..sampling };
         let mut events = Self {
@@ -223,16 +227,18 @@ impl Events {
         let mut events = Vec::new();
         for (cpu, owner) in &self.ground.rings.owners {
             for attr in &attrs {
-                let event = match Event::open(attr, whom, *cpu) {
+                let mut event = match Event::open(attr, whom, *cpu) {
                     Ok(event) => event,
                     Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                     Err(error) => return Err(classify_event(error, sampling, what)),
                 };
                 event.output_to(owner).map_err(Error::system("joining an event to its ring"))?;
-                if let Some(program) = &self.program {
-                    event
-                        .attach(program.as_fd())
-                        .map_err(Error::system("attaching a program to an event"))?;
+                if let Some((program, number)) = &self.program {
+                    let attached = match number {
+                        0 => event.attach(program.as_fd()),
+                        &number => event.attach_as(program.as_fd(), number as u64),
+                    };
+                    attached.map_err(Error::system("attaching a program to an event"))?;
                 }
                 events.push(event);
             }

@@ -142,12 +142,12 @@ impl Recorder {
         assisted.take();
         let mut between = assisted.begin();
         self.rings.drain(until_ns, |record| {
-            between.hand_out(ingest, event, record.timestamp().unwrap_or(0));
+            between.hand_out(ingest, record.timestamp().unwrap_or(0));
             ingest.record(belonging.of(record, event), record);
         });
-        between.hand_out(ingest, event, until_ns);
+        between.hand_out(ingest, until_ns);
         between.end(ingest);
-        assisted.add_counts(ingest, event, until_ns);
+        assisted.add_counts(ingest, until_ns);
     }
 
     /// No sample from now on.
@@ -189,8 +189,11 @@ impl Recorder {
         let (waiting, elapsed) = (self.rings.waiting(), nanoseconds(self.elapsed()));
         for index in 0..self.sampled.len() {
             let one = &self.sampled[index];
-            let seen =
-                if self.sampled.len() == 1 { samples + filtered } else { self.belonging.samples(one.id) };
+            let walked = self.assisted.as_ref().map_or(0, |assisted| assisted.samples(one.id));
+            let seen = match &self.sampled[..] {
+                [_] => samples + filtered,
+                _ => self.belonging.samples(one.id) + walked,
+            };
             if one.limit.is_some_and(|limit| limit.is_exceeded(seen + waiting, elapsed)) {
                 self.change_pace(index);
             }

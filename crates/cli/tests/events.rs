@@ -4,17 +4,40 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use serde_json::Value;
+
+/// Tests run side by side, but for one that must not lose samples: events share rings, and where others take the processors from
+/// the recorder a flood of one event leaves no room for the rest.
+static TURNS: RwLock<()> = RwLock::new(());
+
+#[expect(dead_code, reason = "held until the test has ended")]
+enum Turn {
+    Beside(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
+}
 
 /// Where a test works, with its program.
 struct Place {
     folder: PathBuf,
+    _turn: Turn,
 }
 
 impl Place {
     /// `None`, having said why, where nothing can be recorded.
     fn new(name: &str) -> Option<Self> {
+        let turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+        Self::with(name, Turn::Beside(turn))
+    }
+
+    /// Likewise, and no other test runs meanwhile.
+    fn alone(name: &str) -> Option<Self> {
+        let turn = TURNS.write().unwrap_or_else(PoisonError::into_inner);
+        Self::with(name, Turn::Alone(turn))
+    }
+
+    fn with(name: &str, turn: Turn) -> Option<Self> {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("events-{name}"));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
@@ -25,7 +48,7 @@ impl Place {
             eprintln!("skipped: no C compiler");
             return None;
         }
-        let place = Self { folder };
+        let place = Self { folder, _turn: turn };
         let doctor: Value = serde_json::from_slice(&place.plumb(&["doctor", "--json"]).stdout).expect("JSON");
         let findings = doctor["findings"].as_array().expect("there are findings");
         if findings.iter().any(|finding| finding["what"] == "own processes" && finding["state"] == "missing")
@@ -74,6 +97,17 @@ impl Place {
         let numbers = text(&output.stdout).lines().map(|line| line.parse().expect("a number")).collect();
         let report = self.plumb(&["report", "--json", "--no-children", "--sort", "sym"]);
         Some((numbers, serde_json::from_slice(&report.stdout).expect("it is JSON")))
+    }
+
+    /// Likewise a recording that lost nothing.
+    fn record_all(&self, event: &[&str], counts: [&str; 4]) -> Option<(Vec<u64>, Value)> {
+        for _ in 0..5 {
+            let recorded = self.record(event, counts)?;
+            if recorded.1["lost_samples"] == 0 {
+                return Some(recorded);
+            }
+        }
+        panic!("each of five recordings lost samples");
     }
 }
 
@@ -228,11 +262,11 @@ fn report_of<'a>(report: &'a Value, event: &str) -> &'a Value {
 /// Each event is counted as if it had been recorded alone, at a pace of its own.
 #[test]
 fn several_events_are_recorded_at_once() {
-    let Some(place) = Place::new("several") else { return };
+    let Some(place) = Place::alone("several") else { return };
     let events = "page-faults,uprobe:events:probed";
     let counts = ["60000", "0", "321", "300"];
     let Some((numbers, report)) =
-        place.record(&[events, "-e", "cpu-clock", "-e", "context-switches"], counts)
+        place.record_all(&[events, "-e", "cpu-clock", "-e", "context-switches"], counts)
     else {
         return;
     };
@@ -262,6 +296,41 @@ fn several_events_are_recorded_at_once() {
         // A thread is also switched out where it does not want to be.
         assert!(with >= 300 && (with == stacks.len() || event != "uprobe:events:probed"), "{event}: {with}");
     }
+}
+
+/// The program in the kernel that walks stacks knows of which event each sample is, counted or not.
+#[test]
+fn stacks_of_several_events_are_walked_in_the_kernel() {
+    let Some(place) = Place::new("walked") else { return };
+    let options = ["page-faults", "-e", "context-switches", "--capture", "bpf"];
+    for more in [&[][..], &["--timeline"]] {
+        let said =
+            place.plumb(&[&["record", "-q", "-e"], &options[..], more, &["--", "true"]].concat()).stderr;
+        if text(&said).contains("not walked in the kernel") {
+            eprintln!("skipped: {}", text(&said));
+            return;
+        }
+        let counts = ["60000", "0", "0", "300"];
+        let Some((numbers, report)) = place.record(&[&options[..], more].concat(), counts) else {
+            return;
+        };
+        let weight = |event: &str| report_of(&report, event)["weight"].as_u64().expect("it is a number");
+        let faults = weight("page-faults");
+        assert!(faults >= numbers[0] && is_about(faults, numbers[0], 2), "{faults} of {} faults", numbers[0]);
+        let switches = weight("context-switches");
+        assert!(switches >= numbers[1] && numbers[1] >= 300, "{switches} of {} switches", numbers[1]);
+        let folded = text(&place.plumb(&["fold", "--event", "context-switches"]).stdout);
+        let sleeping: u64 = folded
+            .lines()
+            .filter(|line| line.contains("do_nanosleep"))
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+            .sum();
+        assert!(sleeping >= 300 && sleeping <= switches, "{sleeping} of {switches}: {folded}");
+        let folded = text(&place.plumb(&["fold", "--event", "page-faults"]).stdout);
+        assert!(!folded.contains("do_nanosleep"), "nothing faults there: {folded}");
+    }
+    let said = place.plumb(&["record", "-e", "cs,cpu-clock", "--capture", "bpf", "--", "true"]).stderr;
+    assert!(text(&said).contains("a clock beside other events would lose samples"), "{}", text(&said));
 }
 
 /// With -c each event is sampled each so many times, whatever kind it is.

@@ -352,6 +352,7 @@ fn a_stack_walked_in_the_kernel_keeps_nothing_of_a_copied_one() {
         cpu: 0,
         pid: 7,
         tid: 7,
+        event: 0,
         period: 1,
         key: 0,
         in_kernel: false,

@@ -53,7 +53,7 @@ impl Ingest {
         self.note_life(pid, process);
         let &wire::Sample { time: time_ns, cpu, period: weight, .. } = sample;
         self.profile.samples.push(Sample { time_ns, thread, cpu, event, stack, weight });
-        (thread, stack, cpu)
+        (event, thread, stack, cpu)
     }
 
     /// Has an event's samples of a time weigh `counted` together, as the kernel counted, each in proportion: what it says that a
@@ -74,6 +74,13 @@ impl Ingest {
             }
             self.profile.samples.push(sample);
         }
+    }
+
+    /// Whether there is a sample of an event and a time that weighs anything.
+    pub(crate) fn has_weight(&self, event: EventId, time_ns: &Range<u64>) -> bool {
+        let is_it =
+            |sample: Sample| sample.event == event && sample.weight > 0 && time_ns.contains(&sample.time_ns);
+        self.profile.samples.iter().any(is_it)
     }
 
     /// Counts how a stack ended and puts it into the profile.

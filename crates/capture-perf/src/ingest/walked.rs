@@ -121,7 +121,7 @@ impl Ingest {
     }
 
     /// Adds samples that are like one before.
-    pub(crate) fn counted(&mut self, event: EventId, (thread, stack, cpu): Row, counted: &Counted) {
+    pub(crate) fn counted(&mut self, (event, thread, stack, cpu): Row, counted: &Counted) {
         if counted.samples == 0 {
             return;
         }

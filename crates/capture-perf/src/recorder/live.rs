@@ -21,9 +21,9 @@ impl Recorder {
     /// Folds all samples but the last `kept`, so that a recording may go on for days: see [`Past`](plumb_profile::Past) for `times` and
     /// `nodes`. As rows are no longer samples, what was recorded can't be held against processor time from now on.
     pub fn fold(&mut self, kept: usize, times: &[u64], nodes: usize) {
-        let (ingest, event) = (&mut self.ingest, self.sampled[0].id);
+        let ingest = &mut self.ingest;
         if let Some(assisted) = &mut self.assisted {
-            assisted.add_counts_now(ingest, event, monotonic_ns());
+            assisted.add_counts_now(ingest, monotonic_ns());
         }
         self.rings.moving(|| ingest.fold(kept, times, nodes));
         self.has_folded = true;

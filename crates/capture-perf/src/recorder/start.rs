@@ -92,9 +92,10 @@ impl Recorder {
         let ground = Arc::new(Ground { rings, attachment });
         let by_frequency = options.period.is_none().then_some(frequency_hz);
         let mut all = Vec::new();
-        for sampling in wanted {
+        for (number, sampling) in wanted.into_iter().enumerate() {
             let sampling = Sampling { stack_copy: growth.bytes(), ..sampling };
-            all.push(start_events(&ground, sampling, program.as_ref(), by_frequency)?);
+            let program = program.as_ref().map(|program| (program, number));
+            all.push(start_events(&ground, sampling, program, by_frequency)?);
         }
         let mut ingest = ingest_for(target, &ground.attachment, &pids, &options);
         let declare = |(events, limit)| declare(&mut ingest, events, limit, off_cpu.is_some());
@@ -103,6 +104,7 @@ impl Recorder {
         belonging.learn(&sampled);
         let info = sampled[0].events.sampling().parse_info();
         let events = sampled.iter().map(Sampled::setup).collect();
+        let ids = sampled.iter().map(|one| one.id).collect();
         let mut recorder = Self {
             setup: Setup { events, frequency_hz, scope, limits },
             ends: pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect(),
@@ -119,7 +121,7 @@ impl Recorder {
             belonging,
             growth,
             ingest,
-            assisted: assistant.map(Assisted::new),
+            assisted: assistant.map(|assistant| Assisted::new(assistant, ids)),
             off_cpu,
             times: Vec::new(),
             account,
@@ -206,8 +208,9 @@ fn pids_of(target: &Target, held: Option<&Held>) -> Vec<u32> {
 
 /// The program that is to decide on each sample.
 fn program_for(wanted: &[Sampling], assistant: Option<&dyn Assistant>) -> Result<Option<OwnedFd>, Error> {
-    // It can decide on samples of clocks and software events only, and does not say of which event they are.
-    let is_possible = matches!(wanted, [only] if only.takes_programs());
+    // It can decide on samples of clocks and software events only. What is of others would count before it says that samples do.
+    let fits = |one: &Sampling| one.takes_programs() && (wanted.len() == 1 || !one.counter.interrupts());
+    let is_possible = wanted.iter().all(fits);
     let assistant = assistant.filter(|_| is_possible);
     let program = assistant.map(|assistant| assistant.program().try_clone_to_owned());
     program.transpose().map_err(Error::system("keeping a program"))
@@ -279,11 +282,12 @@ fn follow_off_cpu(
 fn start_events(
     ground: &Arc<Ground>,
     sampling: Sampling,
-    program: Option<&OwnedFd>,
+    program: Option<(&OwnedFd, usize)>,
     by_frequency: Option<u32>,
 ) -> Result<(Events, Option<Limit>), Error> {
     let each = sampling.pace == Pace::Period(1);
-    let program = program.map(OwnedFd::try_clone).transpose().map_err(Error::system("keeping a program"))?;
+    let kept = |(program, number): (&OwnedFd, usize)| Ok((program.try_clone()?, number));
+    let program = program.map(kept).transpose().map_err(Error::system("keeping a program"))?;
     let mut events = Events::start(ground.clone(), sampling, program)?;
     let limit = by_frequency.filter(|_| each);
     limit.map_or(Ok(()), |hz| events.prepare(Pace::Frequency(hz)))?;

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use perf_event_open_sys::bindings::{
     PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, PERF_FORMAT_LOST, perf_event_attr,
@@ -27,7 +27,22 @@ pub(crate) enum Whom<'a> {
 pub(crate) struct Event {
     file: File,
     counts_lost: bool,
+    /// Keeps a program attached that was attached with a number.
+    link: Option<OwnedFd>,
 }
+
+/// The fields of `union bpf_attr` for `BPF_LINK_CREATE` (include/uapi/linux/bpf.h), for a perf event.
+#[repr(C)]
+struct Link {
+    program: u32,
+    event: u32,
+    attach_type: u32,
+    flags: u32,
+    cookie: u64,
+}
+
+const BPF_LINK_CREATE: libc::c_long = 28;
+const BPF_PERF_EVENT: u32 = 41;
 
 impl Event {
     /// Opens an event on processor `cpu`.
@@ -48,7 +63,7 @@ impl Event {
         }
         // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
         let file = unsafe { File::from_raw_fd(fd) };
-        Ok(Self { file, counts_lost: attr.read_format == u64::from(PERF_FORMAT_LOST) })
+        Ok(Self { file, counts_lost: attr.read_format == u64::from(PERF_FORMAT_LOST), link: None })
     }
 
     /// Starts counting.
@@ -68,6 +83,24 @@ impl Event {
         let program = u64::try_from(program.as_raw_fd()).map_err(|_| io::ErrorKind::InvalidInput)?;
         // SAFETY: takes a descriptor, no pointer.
         check(unsafe { ioctls::SET_BPF(self.file.as_raw_fd(), program as _) })
+    }
+
+    /// Likewise a program that is to know which event a sample is of: it can ask for this number.
+    pub fn attach_as(&mut self, program: BorrowedFd<'_>, number: u64) -> io::Result<()> {
+        let descriptor = |fd: i32| u32::try_from(fd).map_err(|_| io::ErrorKind::InvalidInput);
+        let attr = Link {
+            program: descriptor(program.as_raw_fd())?,
+            event: descriptor(self.file.as_raw_fd())?,
+            attach_type: BPF_PERF_EVENT,
+            flags: 0,
+            cookie: number,
+        };
+        // SAFETY: the kernel reads no more than the size of `attr`, in which there are no addresses.
+        let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_LINK_CREATE, &raw const attr, size_of::<Link>()) };
+        let fd = i32::try_from(fd).ok().filter(|&fd| fd >= 0).ok_or_else(io::Error::last_os_error)?;
+        // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
+        self.link = Some(unsafe { OwnedFd::from_raw_fd(fd) });
+        Ok(())
     }
 
     /// Sends this event's records to the ring of `owner`, which must be an event of the same processor and clock.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plumb_capture_bpf::{LoadError, Programs};
-use plumb_capture_perf::{Assistant, HandedOver, Options, Target};
+use plumb_capture_perf::{Assistant, Counter, HandedOver, Options, Target};
 
 /// How to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -43,14 +43,17 @@ pub(super) fn assistant(
     if !is_asked && (capture == Capture::Perf || !pays(target)) {
         return (None, None);
     }
-    if !sampled.also.is_empty() {
-        let note = "stacks are copied, not walked in the kernel: there are several events (-e)";
-        return (None, is_asked.then(|| note.to_owned()));
-    }
-    if let Some(counter) = sampled.counter.as_ref().filter(|counter| !counter.takes_programs()) {
+    let mut counters = sampled.counter.iter().chain(sampled.also.iter().map(|(counter, _)| counter));
+    if let Some(counter) = counters.find(|counter| !counter.takes_programs()) {
         let note =
             format!("stacks are copied, not walked in the kernel: samples of {} can't be", counter.name());
         return (None, is_asked.then_some(note));
+    }
+    let clock = sampled.counter.as_ref().is_none_or(Counter::interrupts);
+    if !sampled.also.is_empty() && (clock || sampled.also.iter().any(|(counter, _)| counter.interrupts())) {
+        let note =
+            "stacks are copied, not walked in the kernel: a clock beside other events would lose samples";
+        return (None, is_asked.then(|| note.to_owned()));
     }
     let options =
         plumb_capture_bpf::Options { counting: !timeline, table_memory: usize::from(table_mib) << 20 };
