@@ -370,3 +370,36 @@ fn a_stack_walked_in_the_kernel_keeps_nothing_of_a_copied_one() {
     let frames: Vec<u64> = profile.frames_of(stack).map(|id| profile.frames[id].address.0).collect();
     assert_eq!(frames.len(), 1, "{frames:x?}");
 }
+
+#[test]
+fn samples_stand_for_what_was_counted_also_where_a_part_has_none() {
+    let weights = |parts: [(std::ops::Range<u64>, u64); 2]| {
+        let mut ingest = Ingest::new(Source::File, Filter::All);
+        let (event, other) = (ingest.add_event("page-faults", "page-faults"), ingest.add_event("cs", "cs"));
+        let walked = |time_ns, period| crate::assist::WalkedSample {
+            time_ns,
+            cpu: 0,
+            pid: 7,
+            tid: 7,
+            event: 0,
+            period,
+            key: 0,
+            in_kernel: true,
+            has_user: false,
+            user: 0..0,
+            kernel: 0..1,
+            script: 0..0,
+            script_is_cut: false,
+        };
+        let parts_of = || crate::assist::Parts { user: &[], kernel: &[u64::MAX - 0x10000], script: &[] };
+        for (event, time_ns, period) in [(event, 1, 1), (event, 2, 3), (event, 11, 5), (other, 12, 9)] {
+            ingest.walked(event, &walked(time_ns, period), parts_of());
+        }
+        ingest.scale_parts(event, parts);
+        ingest.finish().0.samples.iter().map(|sample| sample.weight).collect::<Vec<_>>()
+    };
+    assert_eq!(weights([(0..10, 8), (10..u64::MAX, 20)]), [2, 6, 20, 9]);
+    assert_eq!(weights([(0..20, 18), (20..u64::MAX, 0)]), [2, 6, 10, 9], "nothing was counted later");
+    assert_eq!(weights([(0..20, 9), (20..u64::MAX, 9)]), [2, 6, 10, 9], "all of the later ones were lost");
+    assert_eq!(weights([(0..1, 9), (1..u64::MAX, 9)]), [2, 6, 10, 9], "all of the earlier ones were lost");
+}

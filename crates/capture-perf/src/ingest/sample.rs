@@ -76,11 +76,17 @@ impl Ingest {
         }
     }
 
-    /// Whether there is a sample of an event and a time that weighs anything.
-    pub(crate) fn has_weight(&self, event: EventId, time_ns: &Range<u64>) -> bool {
-        let is_it =
-            |sample: Sample| sample.event == event && sample.weight > 0 && time_ns.contains(&sample.time_ns);
-        self.profile.samples.iter().any(is_it)
+    /// Likewise for two times, one after the other. Where all samples of one were lost, those of the other stand for it as well.
+    pub(crate) fn scale_parts(&mut self, event: EventId, parts: [(Range<u64>, u64); 2]) {
+        let has_weight = |time: &Range<u64>| {
+            let is_of_it = |sample: &Sample| sample.event == event && time.contains(&sample.time_ns);
+            self.profile.samples.iter().filter(is_of_it).any(|sample| sample.weight > 0)
+        };
+        if parts.iter().any(|(time, counted)| *counted > 0 && !has_weight(time)) {
+            let [(first, before), (second, since)] = parts;
+            return self.scale(event, first.start..second.end, before.saturating_add(since));
+        }
+        parts.into_iter().for_each(|(time, counted)| self.scale(event, time, counted));
     }
 
     /// Counts how a stack ended and puts it into the profile.

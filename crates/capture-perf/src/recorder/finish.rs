@@ -74,15 +74,7 @@ impl Recorder {
         for one in self.sampled.iter().filter(|one| is_scaled && one.is_scaled()) {
             match (one.events.paced(), one.limit) {
                 (Some((since, before, counted)), _) => {
-                    let parts = [(0..since, before), (since..u64::MAX, counted)];
-                    // Where all samples of a part were lost, those of the other stand for it as well.
-                    let is_lost =
-                        |(time, counted): &(_, u64)| *counted > 0 && !self.ingest.has_weight(one.id, time);
-                    let parts = match parts.iter().any(is_lost) {
-                        true => vec![(0..u64::MAX, before.saturating_add(counted))],
-                        false => parts.to_vec(),
-                    };
-                    parts.into_iter().for_each(|(time, counted)| self.ingest.scale(one.id, time, counted));
+                    self.ingest.scale_parts(one.id, [(0..since, before), (since..u64::MAX, counted)]);
                 }
                 // Each was to be a sample until they are too many, and some may have been lost.
                 (None, Some(_)) => {
