@@ -4,11 +4,14 @@
 //! version or belongs to somebody else was not kept, and no failure reaches the caller. An entry is written beside
 //! its place and renamed, so that a reader sees all of it or none.
 //!
+//! An entry can be read in part: each block of it has a digest.
+//!
 //! Not here: what is kept. A digest tells damage, not malice: whoever parses an entry checks it as any other file.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,9 +20,14 @@ use std::time::SystemTime;
 use twox_hash::XxHash3_64;
 
 /// What every entry begins with.
-const MAGIC: [u8; 8] = *b"plumbkpt";
-/// Bytes before the key: magic, version, length of the key, length of the content, digest.
+const MAGIC: [u8; 8] = *b"plumbkp2";
+/// Bytes before the key: magic, version, length of the key, length of the content, digest of the blocks' digests. Behind the key
+/// come these, and then the content.
 const HEADER: usize = 8 + 4 + 4 + 8 + 8;
+/// Bytes of content that share a digest.
+const BLOCK: usize = 64 << 10;
+/// Bytes of a digest.
+const DIGEST: usize = 8;
 /// Longest key: in hexadecimal it is the name of a file, which may have 255 bytes.
 const MAX_KEY: usize = 100;
 /// How many parts of the limit are left after making room, out of [`PARTS`]: room for more than one.
@@ -61,21 +69,29 @@ impl Kept {
 
     /// What was kept under `key`.
     pub fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let entry = self.entry(key)?;
+        entry.read(0..entry.size)
+    }
+
+    /// What was kept under `key`, to be read in part.
+    pub fn entry(&self, key: &[u8]) -> Option<Entry> {
         let mut file = File::open(self.path(key)?).ok()?;
         let length = file.metadata().ok().filter(Metadata::is_file)?.len();
         let mut header = [0; HEADER];
         file.read_exact(&mut header).ok()?;
         let mut found_key = vec![0; key.len()];
         file.read_exact(&mut found_key).ok()?;
-        let size = length.checked_sub((HEADER + key.len()) as u64).filter(|&size| size <= self.limit)?;
-        let mut content = Vec::with_capacity(usize::try_from(size).ok()?);
-        (&mut file).take(size).read_to_end(&mut content).ok()?;
-        if found_key != key || header != self.header(key, &content) {
+        let size = u64::from_le_bytes(*header[16..].first_chunk()?);
+        let size = Some(size).filter(|&size| size <= self.limit && size <= length)?;
+        let mut digests = vec![0; usize::try_from(size.div_ceil(BLOCK as u64)).ok()? * DIGEST];
+        file.read_exact(&mut digests).ok()?;
+        let start = (HEADER + key.len() + digests.len()) as u64;
+        if found_key != key || header != self.header(key, size, &digests) || length != start + size {
             return None;
         }
         // Says when it was last of use. Nothing is lost if it can't.
         let _ = file.set_modified(SystemTime::now());
-        Some(content)
+        Some(Entry { file, start, size, digests })
     }
 
     /// Keeps `content` under `key`, in place of what was there. What was not used for the longest time goes if there
@@ -86,7 +102,8 @@ impl Kept {
     }
 
     fn try_put(&self, key: &[u8], content: &[u8]) -> Option<()> {
-        let size = (HEADER + key.len() + content.len()) as u64;
+        let digests: Vec<u8> = content.chunks(BLOCK).flat_map(digest).collect();
+        let size = (HEADER + key.len() + digests.len() + content.len()) as u64;
         let path = self.path(key).filter(|_| size <= self.limit)?;
         let folder = self.folder.as_deref()?;
         DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
@@ -96,8 +113,9 @@ impl Kept {
         let temporary = folder.join(temporary_name());
         let write = || -> io::Result<()> {
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-            file.write_all(&self.header(key, content))?;
+            file.write_all(&self.header(key, content.len() as u64, &digests))?;
             file.write_all(key)?;
+            file.write_all(&digests)?;
             file.write_all(content)?;
             fs::rename(&temporary, &path)
         };
@@ -136,15 +154,57 @@ impl Kept {
         Some(folder.join(name))
     }
 
-    fn header(&self, key: &[u8], content: &[u8]) -> [u8; HEADER] {
+    fn header(&self, key: &[u8], size: u64, digests: &[u8]) -> [u8; HEADER] {
         let mut header = [0; HEADER];
         header[..8].copy_from_slice(&MAGIC);
         header[8..12].copy_from_slice(&self.version.to_le_bytes());
         header[12..16].copy_from_slice(&(key.len() as u32).to_le_bytes());
-        header[16..24].copy_from_slice(&(content.len() as u64).to_le_bytes());
-        header[24..].copy_from_slice(&XxHash3_64::oneshot(content).to_le_bytes());
+        header[16..24].copy_from_slice(&size.to_le_bytes());
+        header[24..].copy_from_slice(&digest(digests));
         header
     }
+}
+
+/// An entry whose content is read as needed.
+#[derive(Debug)]
+pub struct Entry {
+    file: File,
+    /// Where in the file the content begins.
+    start: u64,
+    size: u64,
+    /// The digests of its blocks.
+    digests: Vec<u8>,
+}
+
+impl Entry {
+    /// Bytes of the content.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// A part of the content; `None` if it isn't all there, or damaged.
+    pub fn read(&self, range: Range<u64>) -> Option<Vec<u8>> {
+        if range.is_empty() {
+            return Some(Vec::new());
+        }
+        let block = BLOCK as u64;
+        let begin = range.start - range.start % block;
+        let end = range.end.checked_next_multiple_of(block)?.min(self.size);
+        let mut bytes = vec![0; usize::try_from(end.checked_sub(begin)?).ok()?];
+        self.file.read_exact_at(&mut bytes, self.start.checked_add(begin)?).ok()?;
+        let first = usize::try_from(begin / block).ok()? * DIGEST;
+        let digests = self.digests.get(first..)?.chunks(DIGEST);
+        if !bytes.chunks(BLOCK).zip(digests).all(|(bytes, found)| digest(bytes) == found) {
+            return None;
+        }
+        bytes.truncate(usize::try_from(range.end - begin).ok().filter(|&end| end <= bytes.len())?);
+        bytes.drain(..usize::try_from(range.start - begin).ok()?);
+        Some(bytes)
+    }
+}
+
+fn digest(bytes: &[u8]) -> [u8; DIGEST] {
+    XxHash3_64::oneshot(bytes).to_le_bytes()
 }
 
 /// Where the user's caches are: `$XDG_CACHE_HOME`, or `~/.cache`.

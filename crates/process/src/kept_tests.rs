@@ -77,6 +77,32 @@ fn damage_of_any_byte_and_any_length_is_not_kept() {
 }
 
 #[test]
+fn a_part_is_what_is_there_and_only_its_own_damage_matters() {
+    let cache = Cache::new("part");
+    let kept = cache.open();
+    let content: Vec<u8> = (0..200_000_u32).map(|at| (at % 251) as u8).collect();
+    kept.put(b"key", &content);
+    let entry = kept.entry(b"key").unwrap();
+    assert_eq!(entry.size(), 200_000);
+    for range in [0..1, 0..200_000, 65_535..65_537, 65_536..131_072, 131_071..199_999, 7..7, 200_000..200_000]
+    {
+        let expected = &content[range.start as usize..range.end as usize];
+        assert_eq!(entry.read(range.clone()).as_deref(), Some(expected), "{range:?}");
+    }
+    for range in [0..200_001, 200_000..200_001, 1 << 40..(1 << 40) + 1, 0..u64::MAX] {
+        assert_eq!(entry.read(range.clone()), None, "{range:?}");
+    }
+    let path = cache.entry("6b6579");
+    let mut bytes = fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(entry.read(100..200).as_deref(), Some(&content[100..200]));
+    assert_eq!(entry.read(199_000..199_001), None);
+    assert_eq!(kept.get(b"key"), None);
+}
+
+#[test]
 fn what_was_not_used_for_longest_goes_first() {
     let cache = Cache::new("limit");
     let kept = Kept::open_in(&cache.0, "things", 3, 4096);

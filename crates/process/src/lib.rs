@@ -26,7 +26,7 @@ mod vdso;
 pub use elf::{Elf, ElfError, FileOffset, Section, UnwindSections};
 pub use files::{FileId, Files, MappedFile};
 pub use identity::{Device, FileKey};
-pub use kept::{Kept, cache_folder};
+pub use kept::{Entry as KeptEntry, Kept, cache_folder};
 pub use maps::{MapLine, parse_maps};
 pub use memory::available_memory;
 pub use open::{OpenError, Place, open_mapped};

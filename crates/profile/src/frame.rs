@@ -155,6 +155,11 @@ impl Cut {
         Cut::ALL.into_iter().find(|cut| cut.name() == name)
     }
 
+    /// The reason whose words are `text`: what other formats keep of a marker.
+    pub fn from_text(text: &str) -> Option<Cut> {
+        Cut::ALL.into_iter().find(|cut| cut.text() == text)
+    }
+
     /// A few words for people: what stands in place of the missing callers.
     pub fn text(self) -> &'static str {
         match self {

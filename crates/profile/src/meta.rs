@@ -1,7 +1,7 @@
 //! What a profile says about its own making: machine, command, how much was seen and how much was missed.
 
-use crate::EventId;
 use crate::table::Id;
+use crate::{EventId, Queued};
 
 /// Facts about the recording as a whole. Anything unknown is empty, 0 or `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,8 +32,12 @@ pub struct Meta {
     pub occurrences: Vec<Option<u64>>,
     /// Whom the events were attached to.
     pub scope: Scope,
+    /// Whether only user code was sampled by time: what the kernel did is in no sample then.
+    pub user_only: bool,
     /// Processor time that the target used while recorded, as the kernel accounted it, in nanoseconds.
     pub target_cpu_ns: Option<u64>,
+    /// How long the target's threads waited for a processor.
+    pub queued: Option<Queued>,
     /// Processor time that the recorder itself used, in nanoseconds.
     pub recorder_cpu_ns: Option<u64>,
     /// Samples that the kernel dropped because nobody had made room for them in time.
@@ -42,6 +46,9 @@ pub struct Meta {
     pub damaged_records: u64,
     /// Bytes of user stack copied with each sample at the end of the recording.
     pub stack_copy_bytes: u32,
+    /// Whether stacks may end early without a marker that says so, as those of an imported profile do: then nobody knows how many are
+    /// complete.
+    pub cuts_untold: bool,
     /// Whether symbols have been resolved.
     pub symbolized: bool,
     /// What a reader of this profile should be told, one sentence each.

@@ -31,6 +31,9 @@ impl Process {
     /// The id of what stands for all processes that ran a program and have ended, where a long recording has folded them: none has
     /// such an id.
     pub const ENDED: u32 = u32::MAX;
+
+    /// The id of processes and threads whose ids an imported profile doesn't tell: none has such an id.
+    pub const UNKNOWN: u32 = u32::MAX - 1;
 }
 
 /// A thread under one name.

@@ -1,6 +1,6 @@
 //! The profile as a whole: its tables side by side.
 
-use crate::dso::{Dso, DsoId, DsoKind};
+use crate::dso::{AddressSpace, Dso, DsoId, DsoKind};
 use crate::event::{Event, EventId};
 use crate::frame::{Frame, FrameId};
 use crate::life::{Life, LifeId};
@@ -52,6 +52,13 @@ impl Profile {
     /// The frames of a stack from the innermost (leaf) to the outermost (root).
     pub fn frames_of(&self, stack: Option<StackId>) -> impl Iterator<Item = FrameId> {
         self.stacks.walk(stack).map(|node| node.frame)
+    }
+
+    /// Whether the address of a frame is one: that of a function which is only told by name is a number of its own.
+    pub fn has_address(&self, frame: FrameId) -> bool {
+        let frame = &self.frames[frame];
+        let is_number = |dso: DsoId| self.dsos[dso].addresses == AddressSpace::Line;
+        frame.cut().is_none() && !frame.dso.is_some_and(is_number)
     }
 
     /// Whether a frame is of an interpreted program.

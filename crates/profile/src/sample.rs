@@ -21,6 +21,9 @@ pub struct Sample {
     pub event: EventId,
     /// Where it was. `None`: nothing is known of the stack.
     pub stack: Option<StackId>,
+    /// Number of the system call that it interrupted in the kernel, as the recorded machine numbers them. `None`: none, or not
+    /// known; then the functions of the kernel's part of the stack may tell.
+    pub syscall: Option<u32>,
     /// How much of the event's unit the sample stands for (perf's period).
     pub weight: u64,
 }
@@ -33,6 +36,7 @@ pub struct Samples {
     cpu: Vec<u32>,
     event: Vec<EventId>,
     stack: Vec<Option<StackId>>,
+    syscall: Vec<Option<u32>>,
     weight: Vec<u64>,
 }
 
@@ -44,6 +48,7 @@ impl Samples {
         self.cpu.push(sample.cpu);
         self.event.push(sample.event);
         self.stack.push(sample.stack);
+        self.syscall.push(sample.syscall);
         self.weight.push(sample.weight);
     }
 
@@ -83,6 +88,7 @@ impl Samples {
             cpu: *self.cpu.get(index)?,
             event: *self.event.get(index)?,
             stack: *self.stack.get(index)?,
+            syscall: *self.syscall.get(index)?,
             weight: *self.weight.get(index)?,
         })
     }
@@ -95,23 +101,28 @@ impl Samples {
             cpu: self.cpu[i],
             event: self.event[i],
             stack: self.stack[i],
+            syscall: self.syscall[i],
             weight: self.weight[i],
         })
     }
 }
+
+/// What samples that are one have in common.
+type Kind = (ThreadId, EventId, Option<StackId>, Option<u32>);
 
 /// Samples of which those that differ in nothing but time and processor are one, at the time and on the processor of the first and
 /// with the weight of all.
 #[derive(Default)]
 pub(crate) struct Sums {
     samples: Samples,
-    known: HashMap<(ThreadId, EventId, Option<StackId>), usize, BuildHasherDefault<FastHasher>>,
+    known: HashMap<Kind, usize, BuildHasherDefault<FastHasher>>,
 }
 
 impl Sums {
     pub fn add(&mut self, sample: Sample) {
         let next = self.samples.len();
-        let at = *self.known.entry((sample.thread, sample.event, sample.stack)).or_insert(next);
+        let kind = (sample.thread, sample.event, sample.stack, sample.syscall);
+        let at = *self.known.entry(kind).or_insert(next);
         match self.samples.weight.get_mut(at) {
             Some(known) => *known = known.saturating_add(sample.weight),
             None => self.samples.push(sample),

@@ -139,7 +139,15 @@ fn long() -> (Profile, Vec<FrameId>) {
     for index in 0..100_usize {
         let (thread, stack) = (threads[index % 3], profile.add_stack(stacks[index % 7 % 4]));
         let time_ns = index as u64 * 10;
-        profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, weight: 1 + index as u64 });
+        profile.samples.push(Sample {
+            time_ns,
+            thread,
+            cpu: 0,
+            event,
+            stack,
+            syscall: None,
+            weight: 1 + index as u64,
+        });
     }
     (profile, frames)
 }
@@ -209,7 +217,7 @@ fn the_rarest_calls_are_folded_where_there_are_too_many() {
     for (index, &frame) in rare.iter().enumerate() {
         let stack = profile.add_stack(&[frame, frames[1], frames[2]]);
         let time_ns = 1000 + index as u64;
-        profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, weight: 1 });
+        profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, syscall: None, weight: 1 });
     }
     let before = said(&profile);
     profile.fold(&Past { kept: 10, times: &[], running: &Default::default(), nodes: 20 });
@@ -262,7 +270,15 @@ fn a_stretch_is_summed_up_in_a_profile_of_its_own() {
         (50, 1, None, 16),
         (60, 2, inner, 32),
     ] {
-        profile.samples.push(Sample { time_ns, thread: threads[at], cpu: 0, event, stack, weight });
+        profile.samples.push(Sample {
+            time_ns,
+            thread: threads[at],
+            cpu: 0,
+            event,
+            stack,
+            syscall: None,
+            weight,
+        });
     }
     let part = profile.summed(20, 60);
     let said: Vec<(u64, u32, u64, Vec<u64>)> = part
