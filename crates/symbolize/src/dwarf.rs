@@ -15,6 +15,7 @@ mod entries;
 mod functions;
 mod lines;
 mod names;
+mod part;
 mod program;
 mod ranges;
 mod shapes;
@@ -128,6 +129,11 @@ impl<'a> Resolver<'a> {
             self.missing.push(Missing::Skipped { what: "its DWARF asks for too much work".into() });
         }
         found
+    }
+
+    /// Whether what was read of the file was not enough to know all.
+    pub fn is_lacking(&self) -> bool {
+        self.side.is_lacking()
     }
 
     fn unit(

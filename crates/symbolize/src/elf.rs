@@ -6,11 +6,11 @@
 //!
 //! Not here: what is in the sections.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use object::elf::{self, Machine, NT_GNU_BUILD_ID};
 use object::read::{CompressedData, ReadCache};
@@ -46,7 +46,38 @@ pub(crate) struct Image {
     pub entry: u64,
     /// When it was last written; `None` for an image that is no file.
     pub modified: Option<SystemTime>,
+    /// Which file it was in which state; `None` for an image that is no file.
+    pub stamp: Option<Stamp>,
     bytes: Bytes,
+}
+
+/// A file on this machine in the state in which it was opened: device, inode, size, time of the last write and of the last change.
+/// The last is the kernel's alone to set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp([u64; 7]);
+
+/// How long ago the last change has to be so that the next one has another time: some file systems count in seconds.
+const SETTLED: Duration = Duration::from_secs(2);
+
+impl Stamp {
+    fn of(meta: &Metadata) -> Self {
+        let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
+        let [written, written_ns, changed, changed_ns] = times.map(i64::cast_unsigned);
+        Self([meta.dev(), meta.ino(), meta.size(), written, written_ns, changed, changed_ns])
+    }
+
+    /// Bytes that no other file has, nor this one once it is changed; `None` if it was changed just now.
+    pub fn settled(&self) -> Option<[u8; 56]> {
+        let changed = Duration::new(self.0[5], u32::try_from(self.0[6]).ok()?);
+        let age = SystemTime::now().duration_since(UNIX_EPOCH.checked_add(changed)?);
+        age.ok().filter(|age| *age > SETTLED)?;
+        let mut bytes = [0; 56];
+        bytes
+            .chunks_mut(8)
+            .zip(self.0)
+            .for_each(|(place, number)| place.copy_from_slice(&number.to_le_bytes()));
+        Some(bytes)
+    }
 }
 
 /// Where the bytes are.
@@ -70,6 +101,7 @@ impl Image {
         let meta = file.metadata().map_err(unreadable)?;
         let mut image = Self::parse(path, Bytes::File(file, meta.len()))?;
         image.modified = meta.modified().ok();
+        image.stamp = Some(Stamp::of(&meta));
         Ok(image)
     }
 
@@ -100,6 +132,7 @@ impl Image {
             machine,
             entry,
             modified: None,
+            stamp: None,
             bytes,
         };
         image.build_id = image.read_build_id();
@@ -219,7 +252,7 @@ impl Image {
     }
 
     /// The contents of a section that is stored as `raw`.
-    pub fn decompress(&self, section: &Section, raw: &[u8]) -> Result<Vec<u8>, Missing> {
+    fn decompress(&self, section: &Section, raw: &[u8]) -> Result<Vec<u8>, Missing> {
         let failed = |what: &str| {
             self.malformed(format!("section {} at offset {:#x}: {what}", section.name, section.offset))
         };

@@ -1,8 +1,6 @@
 //! Frames in ELF files: finds the recorded file and everything that goes with it, and looks the addresses up.
 //!
-//! A frame's outlined function has the name of the symbol that covers the address, as in perf, so that a clone
-//! (`.cold`, `.isra.0`) is told from its original; DWARF names it only where no symbol does. Inlined calls and lines
-//! are DWARF's.
+//! Not here: which name it is if there are several (`naming`).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,25 +8,26 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use plumb_profile::{AddressSpace, FrameId};
-use rustc_hash::FxHashMap;
 use typed_arena::Arena;
 
 use crate::debug_file::{self, Fetch};
-use crate::demangle::readable_at_once;
 use crate::dwarf::side::Side;
 use crate::dwarf::store::{self, Store};
-use crate::dwarf::{self, Found, Resolver};
+use crate::dwarf::{Found, Resolver};
 use crate::elf::Image;
-use crate::job::{Answer, FoundFunction, Job, Place};
+use crate::job::{Answer, Job};
 use crate::mini;
+use crate::naming::Naming;
 use crate::options::Options;
 use crate::summary::Missing;
 use crate::symbols::FileSymbols;
 
 /// The recorded file, and its debug file if it has one.
 pub(crate) struct Images {
-    image: Rc<Image>,
-    debug: Option<Rc<Image>>,
+    /// The recorded file; its debug file in its place where it is gone.
+    pub image: Rc<Image>,
+    /// Its debug file.
+    pub debug: Option<Rc<Image>>,
 }
 
 impl Images {
@@ -66,117 +65,76 @@ pub(crate) struct Open<'s> {
     image: Rc<Image>,
     symbols: FileSymbols,
     resolver: Option<Resolver<'s>>,
-    /// By start address, functions that have a symbol, by their numbers in the answer.
-    functions: HashMap<u64, u32>,
-    /// By identity of its name, which is held so that no other gets it, functions that DWARF named.
-    inlined: FxHashMap<(*const dwarf::Name, Option<u64>), Numbered>,
+    naming: Naming,
 }
-
-/// A name and the number of its function.
-type Numbered = (Rc<dwarf::Name>, u32);
 
 impl<'s> Open<'s> {
     /// Reads what frames are resolved from; the DWARF goes to `stores`.
     pub fn new(images: Images, options: &Options, stores: &'s Arena<Store>, answer: &mut Answer) -> Self {
         let mini = mini::find(&images.image, images.debug.as_deref(), answer);
         let symbols = FileSymbols::read(&images.image, images.debug.as_ref(), mini.as_ref(), answer);
-        let resolver = if options.lines { resolver(&images, options, stores, answer) } else { None };
-        Self {
-            image: images.image,
-            symbols,
-            resolver,
-            functions: HashMap::new(),
-            inlined: FxHashMap::default(),
-        }
+        let resolver = if options.lines { resolver(&images, options, stores, None, answer) } else { None };
+        Self { image: images.image, symbols, resolver, naming: Naming::default() }
     }
 
     /// Resolves the job's frames. The answer must be the one of the times before.
     pub fn resolve(&mut self, job: &Job, answer: &mut Answer) {
         let frames = stated(job, &self.image);
-        let mut addresses: Vec<u64> = frames.iter().map(|&(_, address)| address).collect();
-        addresses.dedup();
-        let mut found = HashMap::new();
-        if let Some(resolver) = &mut self.resolver {
-            let answers = resolver.resolve(&addresses);
-            resolver.missing.drain(..).for_each(|missing| answer.miss(missing));
-            let pairs = addresses.iter().copied().zip(answers);
-            found = pairs.filter_map(|(address, found)| Some((address, found?))).collect();
-        }
+        let resolver = self.resolver.as_mut();
+        let found =
+            resolver.map(|resolver| look_up(resolver, &distinct(&frames), answer)).unwrap_or_default();
         for (frame, address) in frames {
-            self.frame(answer, frame, address, found.get(&address));
+            self.naming.frame(&mut self.symbols, answer, frame, address, found.get(&address));
         }
-    }
-
-    fn frame(&mut self, answer: &mut Answer, frame: FrameId, address: u64, found: Option<&Found>) {
-        let mut places = Vec::new();
-        let dwarf = found.map_or(&[][..], |found| &found.frames);
-        let Some((outlined, inlined)) = dwarf.split_last() else {
-            if let Some(function) = self.outlined(answer, address, None) {
-                places.push(Place { function, file: 0, line: 0, inlined: false });
-            }
-            answer.set(frame, &places);
-            return;
-        };
-        for place in inlined {
-            let Some(name) = &place.name else { continue };
-            let function = self.by_dwarf(answer, name, None);
-            let file = answer.file(&place.file);
-            places.push(Place { function, file, line: place.line, inlined: true });
-        }
-        if let Some(function) = self.outlined(answer, address, found) {
-            let file = answer.file(&outlined.file);
-            places.push(Place { function, file, line: outlined.line, inlined: false });
-            answer.set(frame, &places);
-        }
-    }
-
-    /// The function that isn't inlined: by its symbol, else by DWARF.
-    fn outlined(&mut self, answer: &mut Answer, address: u64, found: Option<&Found>) -> Option<u32> {
-        let name = found.and_then(|found| found.frames.last()?.name.as_ref());
-        let Some(named) = self.symbols.find(address) else {
-            return Some(self.by_dwarf(answer, name?, found.and_then(|found| found.start)));
-        };
-        if let Some(&function) = self.functions.get(&named.start) {
-            return Some(function);
-        }
-        let function = FoundFunction {
-            name: readable_at_once(&named.linkage_name),
-            linkage_name: named.linkage_name,
-            start: Some(named.start),
-            source_file: name.map(|name| name.source_file.clone()).unwrap_or_default(),
-        };
-        let function = answer.function(function);
-        self.functions.insert(named.start, function);
-        Some(function)
-    }
-
-    fn by_dwarf(&mut self, answer: &mut Answer, name: &Rc<dwarf::Name>, start: Option<u64>) -> u32 {
-        let key = (Rc::as_ptr(name), start);
-        if let Some(&(_, function)) = self.inlined.get(&key) {
-            return function;
-        }
-        let readable = match (name.linkage_name.as_str(), name.name.as_str()) {
-            ("", "") => "(no name in DWARF)".to_owned(),
-            ("", name) => name.to_owned(),
-            (linkage_name, _) => readable_at_once(linkage_name),
-        };
-        let function = FoundFunction {
-            name: readable,
-            linkage_name: name.linkage_name.clone(),
-            start,
-            source_file: name.source_file.clone(),
-        };
-        let function = answer.function(function);
-        self.inlined.insert(key, (Rc::clone(name), function));
-        function
     }
 }
 
-/// What reads the DWARF of the files, if they have any.
+/// Resolves the job's frames, few and near to each other, and reads no more DWARF than that takes.
+pub(crate) fn resolve_few(
+    images: &Images,
+    symbols: &mut FileSymbols,
+    job: &Job,
+    options: &Options,
+    answer: &mut Answer,
+) {
+    let frames = stated(job, &images.image);
+    let addresses = distinct(&frames);
+    let mut found = HashMap::new();
+    for part in [Some(&addresses[..]), None].into_iter().filter(|_| options.lines) {
+        let stores = Arena::new();
+        let Some(mut resolver) = resolver(images, options, &stores, part, answer) else { continue };
+        found = look_up(&mut resolver, &addresses, answer);
+        if !resolver.is_lacking() {
+            break;
+        }
+    }
+    let mut naming = Naming::default();
+    for (frame, address) in frames {
+        naming.frame(symbols, answer, frame, address, found.get(&address));
+    }
+}
+
+/// The addresses of frames, which are in their order, each once.
+fn distinct(frames: &[(FrameId, u64)]) -> Vec<u64> {
+    let mut addresses: Vec<u64> = frames.iter().map(|&(_, address)| address).collect();
+    addresses.dedup();
+    addresses
+}
+
+fn look_up(resolver: &mut Resolver<'_>, addresses: &[u64], answer: &mut Answer) -> HashMap<u64, Found> {
+    let answers = resolver.resolve(addresses);
+    resolver.missing.drain(..).for_each(|missing| answer.miss(missing));
+    let pairs = addresses.iter().copied().zip(answers);
+    pairs.filter_map(|(address, found)| Some((address, found?))).collect()
+}
+
+/// What reads the DWARF of the files, if they have any: all of it, or what the units of the addresses in `part` need, if that can
+/// be told.
 fn resolver<'s>(
     images: &Images,
     options: &Options,
     stores: &'s Arena<Store>,
+    part: Option<&[u64]>,
     answer: &mut Answer,
 ) -> Option<Resolver<'s>> {
     let Some(source) = images.dwarf() else {
@@ -187,16 +145,21 @@ fn resolver<'s>(
         answer.miss(Missing::Skipped { what: "its DWARF is big-endian".into() });
         return None;
     }
+    let cache = options.cache.as_deref();
     let shared = debug_file::shared(source, options, answer);
-    let mut read = |image| {
-        let store = Store::read(image, false, options.cache.as_deref())
-            .map_err(|missing| answer.miss(missing))
-            .ok()?;
-        Some(&*stores.alloc(store))
+    let mut keep = |store: Result<Option<Store>, Missing>| {
+        let store = store.unwrap_or_else(|missing| {
+            answer.miss(missing);
+            None
+        });
+        Some(&*stores.alloc(store?))
     };
-    let store = read(source)?;
+    let store = keep(match part {
+        Some(wanted) => Store::read_part(source, wanted, cache),
+        None => Store::read(source, false, cache).map(Some),
+    })?;
     let shared = match &shared {
-        Some(image) => Some(Rc::new(Side::new(read(image)?, None))),
+        Some(image) => Some(Rc::new(Side::new(keep(Store::read(image, false, cache).map(Some))?, None))),
         None => None,
     };
     Some(Resolver::new(source, store, shared))

@@ -9,6 +9,8 @@ use plumb_profile::{
     Profile,
 };
 
+use crate::code::CodePlace;
+use crate::demangle::demangle;
 use crate::summary::{DsoSummary, Missing};
 
 /// The addresses of one file.
@@ -30,6 +32,34 @@ pub(crate) struct Job {
     pub frames: Vec<(FrameId, u64)>,
 }
 
+impl Job {
+    /// A file of `profile` as one to be found, with no address to look up.
+    pub fn without_frames(profile: &Profile, dso: DsoId) -> Job {
+        let Dso { path, build_id, kind, addresses } = profile.dsos[dso].clone();
+        let path = profile.strings.get(path).to_owned();
+        let pids = pids(profile).remove(&dso).unwrap_or_default();
+        Job { dso, path, build_id, kind, addresses, pids, frames: Vec::new() }
+    }
+
+    /// For frames of the kernel the module as the kernel calls it, empty for its own.
+    pub fn module(&self) -> &str {
+        if self.kind == DsoKind::Kernel { "" } else { &self.path }
+    }
+}
+
+/// By file, some pids of processes that had it mapped.
+fn pids(profile: &Profile) -> HashMap<DsoId, Vec<u32>> {
+    let mut pids: HashMap<DsoId, Vec<u32>> = HashMap::new();
+    for mapping in &profile.mappings {
+        let pids = pids.entry(mapping.dso).or_default();
+        let pid = profile.processes[mapping.process].pid;
+        if !pids.contains(&pid) && pids.len() < 8 {
+            pids.push(pid);
+        }
+    }
+    pids
+}
+
 /// The files of `profile` that have frames without lines, counted from frame number `since`.
 pub(crate) fn jobs(profile: &Profile, since: usize) -> Vec<Job> {
     let mut frames: HashMap<DsoId, Vec<(FrameId, u64)>> = HashMap::new();
@@ -40,14 +70,7 @@ pub(crate) fn jobs(profile: &Profile, since: usize) -> Vec<Job> {
         }
         frames.entry(dso).or_default().push((id, frame.lookup().0));
     }
-    let mut pids: HashMap<DsoId, Vec<u32>> = HashMap::new();
-    for mapping in &profile.mappings {
-        let pids = pids.entry(mapping.dso).or_default();
-        let pid = profile.processes[mapping.process].pid;
-        if !pids.contains(&pid) && pids.len() < 8 {
-            pids.push(pid);
-        }
-    }
+    let mut pids = pids(profile);
     let jobs = profile.dsos.iter().filter_map(|(id, dso)| {
         let mut frames = frames.remove(&id)?;
         frames.sort_unstable_by_key(|&(frame, address)| (address, frame));
@@ -176,6 +199,23 @@ impl Answer {
         }
         noted.places = places;
         noted
+    }
+
+    /// What each frame stands for that something was noted of, with names for people.
+    pub fn noted(&self) -> impl Iterator<Item = (FrameId, Vec<CodePlace>)> {
+        let readable = |function: &FoundFunction| match &function.name {
+            name if *name == function.linkage_name => demangle(name),
+            name => name.clone(),
+        };
+        let functions: Vec<String> = self.functions.iter().map(readable).collect();
+        self.frames.iter().map(move |&(frame, start, end)| {
+            let places = self.places[start as usize..end as usize].iter().map(|place| CodePlace {
+                function: functions[place.function as usize].clone(),
+                file: self.files[place.file as usize].clone(),
+                line: place.line,
+            });
+            (frame, places.collect())
+        })
     }
 
     /// Whether it says nothing of any frame.

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use plumb_process::Kept;
-use plumb_profile::{AddressSpace, DsoKind, Meta};
+use plumb_profile::{AddressSpace, Meta};
 
 use crate::job::{Answer, Job};
 use crate::kernel::kallsyms::Kallsyms;
@@ -45,7 +45,7 @@ impl Kernel {
             answer.miss(Missing::Skipped { what: "its addresses are not those at run time".into() });
             return;
         }
-        let module = if job.kind == DsoKind::Kernel { "" } else { job.path.as_str() };
+        let module = job.module();
         let kept = self.kept.get_or_init(|| Kallsyms::from_bytes(kept(options)?.get(&key::of(options)?)?));
         // What is kept of a module is all of it.
         let kept = kept.as_ref().filter(|kept| job.frames.iter().all(|&(_, at)| kept.has(module, at)));
@@ -68,6 +68,27 @@ impl Kernel {
                 answer.set_name(frame, name, start);
             }
         }
+    }
+}
+
+impl Kernel {
+    /// The table that knows `address`.
+    fn table(&self, module: &str, address: u64, options: &Options) -> Option<&Kallsyms> {
+        let kept = self.kept.get_or_init(|| Kallsyms::from_bytes(kept(options)?.get(&key::of(options)?)?));
+        match kept.as_ref().filter(|kept| kept.has(module, address)) {
+            Some(kept) => Some(kept),
+            None => self.read.get_or_init(|| read(options)).as_ref().ok(),
+        }
+    }
+
+    /// Name and first address of the function at `address`, of the kernel that runs.
+    pub fn name(&self, module: &str, address: u64, options: &Options) -> Option<(String, u64)> {
+        self.table(module, address, options)?.find(module, address)
+    }
+
+    /// First address of the function at `address`, and where the next thing begins.
+    pub fn extent(&self, module: &str, address: u64, options: &Options) -> Option<(u64, u64)> {
+        self.table(module, address, options)?.extent(module, address)
     }
 }
 

@@ -8,17 +8,20 @@
 
 #![forbid(unsafe_code)]
 
+mod code;
 mod debug_file;
 mod debuginfod;
 mod demangle;
 mod dwarf;
 mod elf;
+mod extent;
 mod file;
 mod headers;
 mod inflated;
 mod job;
 mod kernel;
 mod mini;
+mod naming;
 mod options;
 mod perf_map;
 mod plt;
@@ -34,6 +37,7 @@ mod table;
 mod vdso;
 mod work;
 
+pub use code::{Binary, CodePlace, FunctionCode, NoCode};
 pub use options::{Options, Progress};
 pub use readable::make_readable;
 pub use search::{FunctionPlace, NotFound, find_function};

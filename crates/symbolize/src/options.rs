@@ -25,6 +25,8 @@ pub struct Options {
     pub kernel: bool,
     /// The kernel's symbol table.
     pub kallsyms: PathBuf,
+    /// The kernel's memory as an ELF file, to read its code from.
+    pub kcore: PathBuf,
     /// Folder where just-in-time compilers leave `perf-PID.map`.
     pub perf_maps: PathBuf,
     /// Where processes are, to reach the files of those in another mount namespace.
@@ -55,6 +57,7 @@ impl Default for Options {
             root: PathBuf::from("/"),
             kernel: true,
             kallsyms: PathBuf::from("/proc/kallsyms"),
+            kcore: PathBuf::from("/proc/kcore"),
             perf_maps: PathBuf::from("/tmp"),
             proc: PathBuf::from("/proc"),
             debuginfod: false,

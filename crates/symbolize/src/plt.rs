@@ -4,7 +4,7 @@
 //! jump itself is read, which holds for every layout of the table that linkers produce for x86-64 (psABI, "Procedure
 //! Linkage Table"; with and without `endbr64`; `.plt.sec`; `.plt.got`). Stubs of other processors get no name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use object::elf::{self, Rela64, SHT_DYNSYM, Sym64};
@@ -39,11 +39,20 @@ impl Plt {
         if let Some((&start, (end, name))) = self.stubs.range(..=address).next_back()
             && address < *end
         {
-            return Some(Named { linkage_name: name.clone(), start });
+            return Some(Named { linkage_name: name.clone(), start, end: *end });
         }
         let (start, end, name) = self.read(address)?;
         self.stubs.insert(start, (end, name.clone()));
-        Some(Named { linkage_name: name, start })
+        Some(Named { linkage_name: name, start, end })
+    }
+
+    /// The function that a slot of the global offset table is for.
+    pub fn slot(&mut self, address: u64) -> Option<String> {
+        if self.image.machine != elf::EM_X86_64 || !self.image.form.is_64 {
+            return None;
+        }
+        let slots = self.slots.get_or_insert_with(|| Slots::read(&self.image));
+        slots.at(address)
     }
 
     /// Start, end and name of the stub at `address`.
@@ -65,62 +74,86 @@ impl Plt {
     }
 }
 
-/// Which function each slot of the global offset table is for.
-#[derive(Debug)]
+/// Which function each slot of the global offset table is for. Of thousands few are asked for: names are read then.
+#[derive(Debug, Default)]
 struct Slots {
-    by_address: HashMap<u64, String>,
+    /// By their addresses, of several for one the last.
+    by_address: Vec<(u64, Target)>,
     /// Those of `.rela.plt` in its order.
-    in_order: Vec<String>,
+    in_order: Vec<Option<Target>>,
+    strings: Strings,
+}
+
+/// What a relocation puts into a slot.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// The address of what is called so, at this offset of the strings.
+    Named(u32),
+    /// What the function at this address of the file itself chooses when it is loaded.
+    Chosen(i64),
 }
 
 impl Slots {
     fn read(image: &Rc<Image>) -> Self {
-        let mut slots = Self { by_address: HashMap::new(), in_order: Vec::new() };
         let symbols = image.section_of(SHT_DYNSYM);
         let strings = symbols.and_then(|symbols| image.sections.get(symbols.link));
         let read = |section: Option<&Section>| section.and_then(|section| image.read(section).ok());
         let strings = strings.and_then(|section| Strings::read(image, section).ok());
-        let (Some(symbols), Some(strings)) = (read(symbols), strings) else { return slots };
+        let (Some(symbols), Some(strings)) = (read(symbols), strings) else { return Self::default() };
         let symbols: &[Sym64<Endianness>] = pod::slice_from_all_bytes(&symbols).unwrap_or_default();
         let endian = image.form.endian;
+        let mut slots = Self { strings, ..Self::default() };
         for table in [".rela.plt", ".rela.dyn"] {
             let Some(rows) = read(image.section(table)) else { continue };
             let rows: &[Rela64<Endianness>] = pod::slice_from_all_bytes(&rows).unwrap_or_default();
             for row in rows {
                 let symbol = symbols.get(row.r_sym(endian, false) as usize);
-                let name = symbol.map(|symbol| strings.get(symbol.st_name.get(endian).into()));
-                let mut name = name.unwrap_or_default();
-                if name.is_empty() && row.r_type(endian, false) == elf::R_X86_64_IRELATIVE {
-                    // A function of the file itself that is chosen when it is loaded: all that is known is the one that
-                    // chooses (binutils' and perf's way to say so).
-                    name = format!("*ABS*+{:#x}", row.r_addend.get(endian));
-                }
-                if !name.is_empty() {
-                    slots.by_address.insert(row.r_offset.get(endian), name.clone());
-                }
+                let target = match symbol.map_or(0, |symbol| symbol.st_name.get(endian)) {
+                    0 if row.r_type(endian, false) == elf::R_X86_64_IRELATIVE => {
+                        Some(Target::Chosen(row.r_addend.get(endian)))
+                    }
+                    0 => None,
+                    name => Some(Target::Named(name)),
+                };
+                slots.by_address.extend(target.map(|target| (row.r_offset.get(endian), target)));
                 if table == ".rela.plt" {
-                    slots.in_order.push(name);
+                    slots.in_order.push(target);
                 }
             }
         }
+        slots.by_address.sort_by_key(|&(address, _)| address);
         slots
     }
 
+    /// What the slot at an address is for.
+    fn at(&self, address: u64) -> Option<String> {
+        let behind = self.by_address.partition_point(|&(slot, _)| slot <= address);
+        let &(slot, target) = self.by_address.get(behind.checked_sub(1)?)?;
+        if slot == address { self.text(target) } else { None }
+    }
+
+    fn text(&self, target: Target) -> Option<String> {
+        match target {
+            Target::Named(name) => Some(self.strings.get(name.into())).filter(|name| !name.is_empty()),
+            // All that is known is the one that chooses (binutils' and perf's way to say so).
+            Target::Chosen(address) => Some(format!("*ABS*+{address:#x}")),
+        }
+    }
+
     /// The function that the stub at `start` jumps to.
-    fn name(&self, start: u64, stub: &[u8]) -> Option<&str> {
+    fn name(&self, start: u64, stub: &[u8]) -> Option<String> {
         const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
         let body = stub.strip_prefix(ENDBR64).unwrap_or(stub);
         // `push index`, which sends it on to the first stub.
         if let Some(index) = body.strip_prefix(&[0x68]).and_then(word) {
-            let name = self.in_order.get(usize::try_from(index).ok()?)?;
-            return (!name.is_empty()).then_some(name);
+            return self.text((*self.in_order.get(usize::try_from(index).ok()?)?)?);
         }
         // `jmp *slot(%rip)`, perhaps with a `bnd` prefix.
         let jump = body.strip_prefix(&[0xf2]).unwrap_or(body);
         let offset = i64::from(word(jump.strip_prefix(&[0xff, 0x25])?)?);
         let length = (stub.len() - jump.len()) as u64 + 6;
         let slot = start.wrapping_add(length).wrapping_add_signed(offset);
-        self.by_address.get(&slot).map(String::as_str)
+        self.at(slot)
     }
 }
 

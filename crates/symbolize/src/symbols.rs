@@ -66,6 +66,11 @@ impl FileSymbols {
         self.in_tables(address).or_else(|| self.plt.find(address)).or_else(|| self.start(address))
     }
 
+    /// The function whose address is in a slot of the global offset table.
+    pub fn slot(&mut self, address: u64) -> Option<String> {
+        self.plt.slot(address)
+    }
+
     fn in_tables(&self, address: u64) -> Option<Named> {
         self.tables.iter().find_map(|table| table.find(address))
     }
@@ -75,7 +80,10 @@ impl FileSymbols {
     fn start(&self, address: u64) -> Option<Named> {
         let is_inside = self.entry != 0 && (self.entry..self.entry.saturating_add(START)).contains(&address);
         // Where its symbol is there, that says where it ends.
-        (is_inside && self.in_tables(self.entry).is_none())
-            .then(|| Named { linkage_name: "_start".to_owned(), start: self.entry })
+        (is_inside && self.in_tables(self.entry).is_none()).then(|| Named {
+            linkage_name: "_start".to_owned(),
+            start: self.entry,
+            end: self.entry.saturating_add(START),
+        })
     }
 }

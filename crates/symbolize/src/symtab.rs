@@ -29,11 +29,27 @@ pub(crate) struct Named {
     pub linkage_name: String,
     /// First address.
     pub start: u64,
+    /// One past the last address that is its own, as far as the table says.
+    pub end: u64,
 }
 
 impl Symtab {
     /// The functions in the table of type `kind` (`SHT_SYMTAB`, `SHT_DYNSYM`); `None` if there is no such table.
     pub fn read(image: &Rc<Image>, kind: elf::SectionType) -> Result<Option<Self>, Missing> {
+        Self::read_of(image, kind, is_function)
+    }
+
+    /// The variables in such a table.
+    pub fn read_data(image: &Rc<Image>, kind: elf::SectionType) -> Result<Option<Self>, Missing> {
+        Self::read_of(image, kind, |kind, section, _| kind == elf::STT_OBJECT && !section.executable)
+    }
+
+    /// The symbols that are `wanted` by their type, section, and whether they have a name.
+    fn read_of(
+        image: &Rc<Image>,
+        kind: elf::SectionType,
+        wanted: fn(elf::SymbolType, &Section, bool) -> bool,
+    ) -> Result<Option<Self>, Missing> {
         let Some(section) = image.section_of(kind).filter(|section| section.size > 0) else {
             return Ok(None);
         };
@@ -42,9 +58,9 @@ impl Symtab {
         let strings = strings.ok_or_else(|| image.malformed(format!("{} has no strings", section.name)))?;
         let strings = Strings::read(image, strings)?;
         let symbols = if image.form.is_64 {
-            functions::<Sym64<Endianness>>(&rows, image)
+            symbols::<Sym64<Endianness>>(&rows, image, wanted)
         } else {
-            functions::<Sym32<Endianness>>(&rows, image)
+            symbols::<Sym32<Endianness>>(&rows, image, wanted)
         };
         let symbols = symbols.ok_or_else(|| {
             image.malformed(format!("{} at offset {:#x} has half a row", section.name, section.offset))
@@ -65,7 +81,7 @@ impl Symtab {
     /// The function that `address` belongs to.
     pub fn find(&self, address: u64) -> Option<Named> {
         let symbol = self.table.find(address, |symbol| self.name(symbol))?;
-        Some(Named { linkage_name: self.name(&symbol), start: symbol.start })
+        Some(Named { linkage_name: self.name(&symbol), start: symbol.start, end: symbol.limit })
     }
 
     fn name(&self, symbol: &Symbol) -> String {
@@ -89,19 +105,27 @@ pub(crate) fn indirect(image: &Image, kind: elf::SectionType) -> Vec<u64> {
     }
 }
 
-/// The rows that are functions; `None` if the table is no whole number of rows.
-fn functions<S: Sym<Endian = Endianness> + pod::Pod>(rows: &[u8], image: &Image) -> Option<Vec<Symbol>> {
+fn is_function(kind: elf::SymbolType, section: &Section, has_name: bool) -> bool {
+    match kind {
+        elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
+        // A label in assembly without a type. Those of Arm and RISC-V that begin with $ mark data in code.
+        elf::STT_NOTYPE => section.executable && has_name,
+        _ => false,
+    }
+}
+
+/// The rows that are wanted; `None` if the table is no whole number of rows.
+fn symbols<S: Sym<Endian = Endianness> + pod::Pod>(
+    rows: &[u8],
+    image: &Image,
+    wanted: fn(elf::SymbolType, &Section, bool) -> bool,
+) -> Option<Vec<Symbol>> {
     let endian = image.form.endian;
     let rows: &[S] = pod::slice_from_all_bytes(rows).ok()?;
-    let functions = rows.iter().filter_map(|row| {
+    let symbols = rows.iter().filter_map(|row| {
         let section = image.sections.get(usize::from(row.st_shndx(endian).0))?;
-        let is_function = match row.st_type() {
-            elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
-            // A label in assembly without a type. Those of Arm and RISC-V that begin with $ mark data in code.
-            elf::STT_NOTYPE => section.executable && row.st_name(endian) != 0,
-            _ => false,
-        };
-        if !is_function || row.st_shndx(endian) == elf::SHN_UNDEF {
+        let is_wanted = wanted(row.st_type(), section, row.st_name(endian) != 0);
+        if !is_wanted || row.st_shndx(endian) == elf::SHN_UNDEF {
             return None;
         }
         Some(Symbol {
@@ -117,7 +141,7 @@ fn functions<S: Sym<Endian = Endianness> + pod::Pod>(rows: &[u8], image: &Image)
             },
         })
     });
-    Some(functions.collect())
+    Some(symbols.collect())
 }
 
 /// One past the last address of a section.

@@ -94,7 +94,7 @@ fn compare(name: &str, flags: &[&str]) -> Option<(Folder, PathBuf, BTreeMap<u64,
     let folder = Folder::new(&format!("units-{name}"));
     let file = build(&folder, "program", flags);
     let own = truth::functions_called(&file, &["same", "again", "one", "two", "three"]);
-    let addresses: Vec<u64> = own.into_iter().flatten().collect();
+    let addresses: Vec<u64> = own.iter().cloned().flatten().collect();
     let theirs = truth::addr2line(&file, &addresses);
     let ours = ours(&folder, &file, &addresses);
     let mut depths = BTreeSet::new();
@@ -104,6 +104,8 @@ fn compare(name: &str, flags: &[&str]) -> Option<(Folder, PathBuf, BTreeMap<u64,
         depths.insert(ours[address].len());
         same.extend(ours[address].last().filter(|last| last.0 == "same").map(|last| last.1.clone()));
     }
+    let by_function = truth::resolve_code(&file, &options(&folder), &own);
+    assert_eq!(by_function, ours, "{name}: what is read for a function is what all says of it");
     // Were this not so, the test would test nothing.
     assert!(depths.contains(&4), "calls three deep: {depths:?}");
     assert_eq!(same.len(), 3, "a function of one name in each unit: {same:?}");
@@ -132,11 +134,15 @@ fn what_dwz_moves_is_found_where_it_is() {
         fs::copy(&file, &other).unwrap();
         let path = |file: &Path| file.to_str().unwrap().to_owned();
         run("dwz", &[&path(&file)]);
+        let own = truth::functions_called(&file, &["same", "again", "one", "two", "three"]);
+        let by_function = |file: &Path| truth::resolve_code(file, &options(&folder), &own);
         assert_eq!(ours(&folder, &file, &addresses), before, "partial units");
+        assert_eq!(by_function(&file), before, "partial units, a function at a time");
         let (shared, third) = (folder.join("shared.debug"), folder.join("third"));
         fs::copy(&other, &third).unwrap();
         run("dwz", &["-m", &path(&shared), &path(&other), &path(&third)]);
         assert_eq!(ours(&folder, &other, &addresses), before, "a file that two share");
+        assert_eq!(by_function(&other), before, "a file that two share, a function at a time");
         // Its loss costs names, and is said.
         fs::remove_file(&shared).unwrap();
         let (mut profile, _) = truth::profile(&third, build_id(&third), &addresses);
@@ -144,4 +150,19 @@ fn what_dwz_moves_is_found_where_it_is() {
         assert!(found.values().all(|chain| !chain.is_empty()));
         assert!(!summary.dsos[0].missing.is_empty());
     }
+}
+
+#[test]
+fn what_a_functions_unit_refers_to_in_others_is_found() {
+    if !have(&["gcc", "readelf", "nm"]) {
+        return;
+    }
+    let folder = Folder::new("units-lto");
+    // Link-time optimisation leaves what is inlined in the units of its sources and puts the code into one of its own.
+    let file = build(&folder, "program", &["-O2", "-g", "-flto=1"]);
+    let main = truth::functions_called(&file, &["main"]);
+    let addresses: Vec<u64> = main.iter().cloned().flatten().collect();
+    let all = ours(&folder, &file, &addresses);
+    assert!(all.values().any(|chain| chain.len() > 2 && chain.iter().all(|place| !place.0.is_empty())));
+    assert_eq!(truth::resolve_code(&file, &options(&folder), &main), all);
 }

@@ -3,7 +3,7 @@
 //! A lookup touches up to three: the file itself, a supplementary file that several share (`dwz`), and the `.dwo`
 //! of a unit.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -26,6 +26,8 @@ pub(crate) struct Side<'a> {
     store: Option<&'a Store>,
     /// The supplementary file.
     pub shared: Option<Rc<Side<'a>>>,
+    /// Whether units were looked for that were not read.
+    is_lacking: Cell<bool>,
     headers: OnceCell<Vec<UnitHeader<Bytes<'a>>>>,
     units: RefCell<HashMap<usize, Option<Rc<Unit<'a>>>>>,
 }
@@ -38,17 +40,35 @@ impl<'a> Side<'a> {
 
     /// `dwarf`, whose strings are in `store`.
     pub fn with(store: &'a Store, dwarf: Dwarf<Bytes<'a>>, shared: Option<Rc<Side<'a>>>) -> Self {
-        Self { dwarf, store: Some(store), shared, headers: OnceCell::new(), units: RefCell::default() }
+        Self { store: Some(store), shared, ..Self::whole(dwarf) }
     }
 
     /// `dwarf`, which has its strings with it.
     pub fn whole(dwarf: Dwarf<Bytes<'a>>) -> Self {
-        Self { dwarf, store: None, shared: None, headers: OnceCell::new(), units: RefCell::default() }
+        Self {
+            dwarf,
+            store: None,
+            shared: None,
+            is_lacking: Cell::default(),
+            headers: OnceCell::new(),
+            units: RefCell::default(),
+        }
+    }
+
+    /// Whether units were looked for that are not in the part that was read: what was found is not all.
+    pub fn is_lacking(&self) -> bool {
+        self.is_lacking.get()
+    }
+
+    /// Says that what is looked for may be in what was not read.
+    fn lack(&self) {
+        self.is_lacking.set(self.store.is_some_and(|store| store.is_part));
     }
 
     /// The headers of all units, in the order of their offsets.
     pub fn headers(&self) -> &[UnitHeader<Bytes<'a>>] {
         self.headers.get_or_init(|| {
+            self.lack();
             let mut headers = Vec::new();
             let mut iter = self.dwarf.units();
             // Damage ends the list; what comes before is used.
@@ -66,6 +86,9 @@ impl<'a> Side<'a> {
         }
         let header = self.dwarf.debug_info.header_from_offset(offset);
         let unit = header.and_then(|header| self.dwarf.unit(header)).ok().map(Rc::new);
+        if unit.is_none() {
+            self.lack();
+        }
         self.units.borrow_mut().insert(offset.0, unit.clone());
         unit
     }

@@ -7,9 +7,10 @@ use std::rc::Rc;
 
 use gimli::{Dwarf, DwarfSections, EndianSlice, LittleEndian, SectionId};
 
+use crate::dwarf::part::Part;
 use crate::elf::Image;
 use crate::headers::{Compression, Section};
-use crate::inflated;
+use crate::inflated::Contents;
 use crate::strings::Strings;
 use crate::summary::Missing;
 
@@ -33,6 +34,8 @@ const NEEDED: [SectionId; 9] = [
 pub(crate) struct Store {
     sections: DwarfSections<Vec<u8>>,
     strings: Strings,
+    /// Whether it is only what some addresses need.
+    pub is_part: bool,
 }
 
 /// About how many bytes the DWARF of `image` takes in memory.
@@ -49,14 +52,28 @@ pub(crate) fn bytes(image: &Image) -> u64 {
 impl Store {
     /// Reads the sections of `image`; of a `.dwo` file if `split`. What had to be inflated is kept in `cache`.
     pub fn read(image: &Rc<Image>, split: bool, cache: Option<&Path>) -> Result<Self, Missing> {
-        let name = |id: SectionId| if split { id.dwo_name() } else { Some(id.name()) };
-        let sections = DwarfSections::load(|id| -> Result<Vec<u8>, Missing> {
-            let section = NEEDED.contains(&id).then(|| image.debug_section(name(id)?)).flatten();
-            section.map_or(Ok(Vec::new()), |section| inflated::read(image, section, cache))
-        })?;
-        let strings = name(SectionId::DebugStr).and_then(|name| image.debug_section(name));
-        let strings = strings.map(|section| Strings::read(image, section)).transpose()?.unwrap_or_default();
-        Ok(Self { sections, strings })
+        let sections = Sections { image, split, cache };
+        let read = |id| sections.open(id)?.map_or(Ok(Vec::new()), Contents::all);
+        Ok(Self { sections: DwarfSections::load(read)?, strings: sections.strings()?, is_part: false })
+    }
+
+    /// Reads what the units of the `wanted` addresses (in order) need, and no other units. `None` where only reading all tells
+    /// which units these are.
+    pub fn read_part(
+        image: &Rc<Image>,
+        wanted: &[u64],
+        cache: Option<&Path>,
+    ) -> Result<Option<Self>, Missing> {
+        let sections = Sections { image, split: false, cache };
+        let Some(mut part) = Part::find(|id| sections.open(id), wanted)? else { return Ok(None) };
+        let read = |id| match id {
+            SectionId::DebugAranges => Ok(std::mem::take(&mut part.aranges)),
+            SectionId::DebugInfo => Ok(std::mem::take(&mut part.info)),
+            SectionId::DebugAbbrev => Ok(std::mem::take(&mut part.abbrev)),
+            SectionId::DebugLine => Ok(std::mem::take(&mut part.line)),
+            id => sections.open(id)?.map_or(Ok(Vec::new()), Contents::all),
+        };
+        Ok(Some(Self { sections: DwarfSections::load(read)?, strings: sections.strings()?, is_part: true }))
     }
 
     /// The sections as gimli reads them.
@@ -67,5 +84,32 @@ impl Store {
     /// The string at an offset of `.debug_str`.
     pub fn string(&self, offset: usize) -> String {
         self.strings.get(offset as u64)
+    }
+}
+
+/// Where the sections are read.
+struct Sections<'i> {
+    image: &'i Rc<Image>,
+    split: bool,
+    cache: Option<&'i Path>,
+}
+
+impl<'i> Sections<'i> {
+    fn section(&self, id: SectionId) -> Option<&'i Section> {
+        self.image.debug_section(if self.split { id.dwo_name()? } else { id.name() })
+    }
+
+    /// A section that is needed, if it is there.
+    fn open(&self, id: SectionId) -> Result<Option<Contents<'i>>, Missing> {
+        let section = NEEDED.contains(&id).then(|| self.section(id)).flatten();
+        section.map(|section| Contents::open(self.image, section, self.cache)).transpose()
+    }
+
+    fn strings(&self) -> Result<Strings, Missing> {
+        let Some(section) = self.section(SectionId::DebugStr) else { return Ok(Strings::default()) };
+        if section.compression == Compression::None {
+            return Strings::read(self.image, section);
+        }
+        Contents::open(self.image, section, self.cache)?.all().map(Strings::Whole)
     }
 }

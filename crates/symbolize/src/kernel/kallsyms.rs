@@ -132,6 +132,14 @@ impl Kallsyms {
         ranges.filter_map(|range| self.find_in(range, address)).max_by_key(|&(_, start)| start)
     }
 
+    /// First address of the function at `address`, and where the next thing in its module begins.
+    pub fn extent(&self, module: &str, address: u64) -> Option<(u64, u64)> {
+        let (_, start) = self.find(module, address)?;
+        let (first, last) = self.range(module)?;
+        let end = self.partition(first, last, |other| other <= start);
+        Some((start, if end < last { self.start(end) } else { self.end(last) }))
+    }
+
     fn find_in(&self, (first, last): (usize, usize), address: u64) -> Option<(String, u64)> {
         let end = self.partition(first, last, |start| start <= address);
         let start = self.start(end.checked_sub(1).filter(|&row| row >= first)?);

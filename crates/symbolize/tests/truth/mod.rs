@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Found, Frame, FrameKind, Profile};
-use plumb_symbolize::{Options, Summary, symbolize};
+use plumb_symbolize::{Binary, Options, Summary, symbolize};
 
 /// One function at an address: linkage name, file and line.
 pub type Chain = Vec<(String, String, u32)>;
@@ -193,4 +193,21 @@ pub fn resolve(profile: &mut Profile, options: &Options) -> (BTreeMap<u64, Chain
         found.insert(frame.address.0, chain.collect());
     }
     (found, summary)
+}
+
+/// What the code of the functions at `ranges` is said to come from, by its readable names: each function by itself.
+pub fn resolve_code(file: &Path, options: &Options, ranges: &[std::ops::Range<u64>]) -> BTreeMap<u64, Chain> {
+    let (profile, dso) = profile(file, build_id(file), &[]);
+    let mut found = BTreeMap::new();
+    for range in ranges {
+        let addresses: Vec<Address> = range.clone().map(Address).collect();
+        let mut binary = Binary::open(&profile, dso, options).unwrap();
+        let (places, missing) = binary.places(&addresses);
+        assert_eq!(missing, []);
+        for (address, places) in range.clone().zip(places) {
+            let chain = places.into_iter().map(|place| (place.function, place.file, place.line));
+            found.insert(address, chain.collect());
+        }
+    }
+    found
 }

@@ -1,0 +1,295 @@
+//! The code of a sampled function: its bytes, what the addresses in it are called, and where its instructions come from.
+//!
+//! Invariant: bytes are those that ran. They come from the file with the recorded build id, from the running kernel's memory if
+//! that kernel was recorded, or not at all: [`NoCode`] says why.
+//!
+//! Not here: decoding.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use object::elf::{EM_386, EM_X86_64, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB};
+use plumb_profile::{Address, AddressSpace, DsoId, DsoKind, FrameId, Id, Meta, Profile};
+
+use crate::demangle::demangle;
+use crate::elf::Image;
+use crate::extent::extent;
+use crate::file::{self, Images};
+use crate::job::{Answer, Job};
+use crate::kernel::Kernel;
+use crate::options::Options;
+use crate::summary::Missing;
+use crate::symbols::FileSymbols;
+use crate::symtab::Symtab;
+use crate::{mini, vdso};
+
+/// Most bytes of one function that are read.
+const MAX_FUNCTION: u64 = 64 << 20;
+
+/// A function's bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionCode {
+    /// First address.
+    pub start: Address,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Bits of an address in this code: 64 or 32.
+    pub bits: u32,
+}
+
+/// A place in source code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodePlace {
+    /// The function, demangled.
+    pub function: String,
+    /// Source file, empty if not known.
+    pub file: String,
+    /// Line counted from 1, 0 if not known.
+    pub line: u32,
+}
+
+/// Why the code of a function can't be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoCode {
+    /// The file is gone, or not the one that was recorded, or can't be read.
+    File(Vec<Missing>),
+    /// Functions of interpreted programs have no code of the processor's.
+    Interpreted,
+    /// It was compiled as the program ran, and was in its memory only.
+    CompiledAtRunTime,
+    /// It is code of another processor.
+    Machine(String),
+    /// The kernel's memory can't be read.
+    KernelMemory(String),
+    /// The file is there, the address isn't in it, or has no bytes there.
+    NotInFile(Address),
+    /// Neither a symbol nor unwind information says where the function begins and ends.
+    NoBounds(Address),
+    /// The recording has addresses that are not those of the file.
+    Addresses,
+}
+
+impl fmt::Display for NoCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoCode::File(missing) => {
+                for (index, missing) in missing.iter().enumerate() {
+                    let comma = if index > 0 { "; " } else { "" };
+                    let remedy = match missing.remedy() {
+                        "" => String::new(),
+                        remedy => format!(" ({remedy})"),
+                    };
+                    write!(f, "{comma}{missing}{remedy}")?;
+                }
+                Ok(())
+            }
+            NoCode::Interpreted => write!(
+                f,
+                "it is a function of an interpreted program, which has no machine code; --native shows the interpreter's"
+            ),
+            NoCode::CompiledAtRunTime => {
+                write!(
+                    f,
+                    "it was compiled as the program ran, and its code was in that program's memory only"
+                )
+            }
+            NoCode::Machine(machine) => {
+                write!(f, "it is code for {machine}; only that of x86 can be decoded")
+            }
+            NoCode::KernelMemory(why) => write!(
+                f,
+                "the kernel's code can't be read: {why}; it needs root and a kernel with /proc/kcore (CONFIG_PROC_KCORE, no \
+                 lockdown)"
+            ),
+            NoCode::NotInFile(address) => write!(f, "the file has no code at {:#x}", address.0),
+            NoCode::NoBounds(address) => write!(
+                f,
+                "neither a symbol nor unwind information says where the function at {:#x} begins and ends; install the file's debug \
+                 symbols",
+                address.0
+            ),
+            NoCode::Addresses => write!(f, "the recording doesn't say where in the file its code was"),
+        }
+    }
+}
+
+impl std::error::Error for NoCode {}
+
+/// A sampled file, opened again for its code.
+pub struct Binary {
+    source: Source,
+    bits: u32,
+    /// The file as one that frames can be looked up in.
+    job: Job,
+    meta: Meta,
+    options: Options,
+    /// What was not there when it was opened.
+    missing: Vec<Missing>,
+}
+
+enum Source {
+    File { images: Images, symbols: FileSymbols, data: Vec<Symtab> },
+    Kernel { memory: Image, kernel: Kernel },
+}
+
+impl Binary {
+    /// Opens the file of `profile` that `dso` is.
+    pub fn open(profile: &Profile, dso: DsoId, options: &Options) -> Result<Binary, NoCode> {
+        let job = Job::without_frames(profile, dso);
+        let mut answer = Answer::new(&job);
+        let source = match job.kind {
+            DsoKind::Script => return Err(NoCode::Interpreted),
+            DsoKind::Anonymous { .. } => return Err(NoCode::CompiledAtRunTime),
+            DsoKind::Kernel | DsoKind::KernelModule => Self::kernel(profile, options)?,
+            DsoKind::File | DsoKind::Vdso if job.addresses != AddressSpace::Svma => {
+                return Err(NoCode::Addresses);
+            }
+            DsoKind::Vdso => {
+                let image = vdso::open(&job, options, &profile.meta, &mut answer);
+                let images = image.map(|image| Images::of(image, options, &|_, _| None, &mut answer));
+                Self::file(images, &mut answer)?
+            }
+            DsoKind::File => {
+                let images = Images::find(&job, options, &|_, _| None, &mut answer);
+                Self::file(images, &mut answer)?
+            }
+        };
+        let image = match &source {
+            Source::File { images, .. } => &images.image,
+            Source::Kernel { memory, .. } => memory,
+        };
+        let (bits, missing) = (bits(image)?, answer.summary.missing);
+        Ok(Binary { bits, source, job, meta: profile.meta.clone(), options: options.clone(), missing })
+    }
+
+    fn file(images: Option<Images>, answer: &mut Answer) -> Result<Source, NoCode> {
+        let Some(images) = images else {
+            return Err(NoCode::File(std::mem::take(&mut answer.summary.missing)));
+        };
+        let Images { image, debug } = &images;
+        let code = image.sections.iter().filter(|section| section.executable);
+        // A debug file stands in for names where the file itself is gone; it has no code.
+        if !code.clone().any(|section| section.kind != SHT_NOBITS) {
+            return Err(NoCode::File(std::mem::take(&mut answer.summary.missing)));
+        }
+        let mini = mini::find(image, debug.as_deref(), answer);
+        let symbols = FileSymbols::read(image, debug.as_ref(), mini.as_ref(), answer);
+        let tables = [(Some(image), SHT_SYMTAB), (debug.as_ref(), SHT_SYMTAB), (Some(image), SHT_DYNSYM)];
+        let data =
+            tables.into_iter().filter_map(|(image, kind)| Symtab::read_data(image?, kind).ok().flatten());
+        let data = data.collect();
+        Ok(Source::File { images, symbols, data })
+    }
+
+    fn kernel(profile: &Profile, options: &Options) -> Result<Source, NoCode> {
+        crate::kernel::is_running(&profile.meta, options).map_err(|missing| NoCode::File(vec![missing]))?;
+        let memory =
+            Image::open(&options.kcore).map_err(|missing| NoCode::KernelMemory(missing.to_string()))?;
+        Ok(Source::Kernel { memory, kernel: Kernel::default() })
+    }
+
+    /// Where the bytes come from.
+    pub fn path(&self) -> &Path {
+        match &self.source {
+            Source::File { images, .. } => &images.image.path,
+            Source::Kernel { memory, .. } => &memory.path,
+        }
+    }
+
+    /// The bytes of the function that `address` is in.
+    pub fn code(&mut self, address: Address) -> Result<FunctionCode, NoCode> {
+        let (start, end) = self.bounds(address.0).ok_or(NoCode::NoBounds(address))?;
+        let size = end.saturating_sub(start).min(MAX_FUNCTION);
+        let image = match &self.source {
+            Source::File { images, .. } => &images.image,
+            Source::Kernel { memory, .. } => memory,
+        };
+        let bytes = image.read_address(start, size);
+        if bytes.is_empty() {
+            return Err(NoCode::NotInFile(address));
+        }
+        Ok(FunctionCode { start: Address(start), bytes, bits: self.bits })
+    }
+
+    fn bounds(&mut self, address: u64) -> Option<(u64, u64)> {
+        match &mut self.source {
+            Source::File { images, symbols, .. } => {
+                let named = symbols.find(address).map(|named| (named.start, named.end));
+                let (start, end) = named.or_else(|| extent(images, address))?;
+                let section = images.image.sections.iter().find(|section| {
+                    let end = section.address.saturating_add(section.size);
+                    section.executable && (section.address..end).contains(&start)
+                })?;
+                // It may claim more than there is.
+                Some((start, end.min(section.address.saturating_add(section.size))))
+            }
+            Source::Kernel { kernel, .. } => kernel.extent(self.job.module(), address, &self.options),
+        }
+    }
+
+    /// What is at an address that code names: a function, a stub of the procedure linkage table, a variable, or the slot that
+    /// holds the address of one of these (`malloc@GOT`). With `+0x8` for what is within something larger.
+    pub fn name(&mut self, address: Address) -> Option<String> {
+        let address = address.0;
+        match &mut self.source {
+            Source::Kernel { kernel, .. } => {
+                let (name, start) = kernel.name(self.job.module(), address, &self.options)?;
+                Some(with_offset(name, start, address))
+            }
+            Source::File { symbols, data, .. } => {
+                let of = |found: crate::symtab::Named| {
+                    with_offset(demangle(&found.linkage_name), found.start, address)
+                };
+                if let Some(found) = symbols.find(address) {
+                    return Some(of(found));
+                }
+                if let Some(slot) = symbols.slot(address) {
+                    return Some(format!("{}@GOT", demangle(&slot)));
+                }
+                data.iter().find_map(|table| table.find(address)).map(of)
+            }
+        }
+    }
+
+    /// Where each of the instructions at `addresses` comes from: the innermost inlined call first, the function itself last. Empty
+    /// where nothing is known; what was not found is said with its reason.
+    pub fn places(&mut self, addresses: &[Address]) -> (Vec<Vec<CodePlace>>, Vec<Missing>) {
+        let frames = addresses.iter().enumerate();
+        self.job.frames = frames.map(|(index, address)| (FrameId::from_index(index), address.0)).collect();
+        self.job.frames.sort_unstable_by_key(|&(frame, address)| (address, frame));
+        let mut answer = Answer::new(&self.job);
+        answer.summary.missing = self.missing.clone();
+        let Self { source, job, meta, options, .. } = self;
+        // As for recordings: a hostile file may be too much for a parser.
+        let solved = catch_unwind(AssertUnwindSafe(|| match source {
+            Source::File { images, symbols, .. } => {
+                file::resolve_few(images, symbols, job, options, &mut answer);
+            }
+            Source::Kernel { kernel, .. } => kernel.solve(job, options, meta, &mut answer),
+        }));
+        if solved.is_err() {
+            answer.miss(Missing::Skipped { what: format!("{}: its parser failed", job.path) });
+        }
+        let mut places = vec![Vec::new(); addresses.len()];
+        for (frame, found) in answer.noted() {
+            places[frame.index()] = found;
+        }
+        (places, answer.summary.missing)
+    }
+}
+
+fn with_offset(name: String, start: u64, address: u64) -> String {
+    if start == address { name } else { format!("{name}+{:#x}", address - start) }
+}
+
+/// Bits of an address, for code of x86.
+fn bits(image: &Image) -> Result<u32, NoCode> {
+    match image.machine {
+        EM_X86_64 => Ok(64),
+        EM_386 => Ok(32),
+        object::elf::EM_AARCH64 => Err(NoCode::Machine("aarch64".into())),
+        object::elf::EM_ARM => Err(NoCode::Machine("32-bit ARM".into())),
+        other => Err(NoCode::Machine(format!("a processor with ELF's number {}", other.0))),
+    }
+}

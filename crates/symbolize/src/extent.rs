@@ -1,0 +1,41 @@
+//! Where functions without a symbol begin and end, of what is there for unwinding: stripping leaves that.
+
+use gimli::{BaseAddresses, DebugFrame, EhFrame, LittleEndian, UnwindSection};
+use object::Endianness;
+
+use crate::elf::Image;
+use crate::file::Images;
+
+/// First address, and one past the last, of the code around `address` that one entry of the unwind information is about.
+pub(crate) fn extent(images: &Images, address: u64) -> Option<(u64, u64)> {
+    let debug = images.debug.as_ref();
+    let found = [Some(&images.image), debug].into_iter().flatten();
+    found.filter(|image| image.form.endian == Endianness::Little).find_map(|image| of_image(image, address))
+}
+
+fn of_image(image: &Image, address: u64) -> Option<(u64, u64)> {
+    let size = if image.form.is_64 { 8 } else { 4 };
+    let mut bases = BaseAddresses::default();
+    for section in &image.sections {
+        match section.name.as_str() {
+            ".text" => bases = bases.set_text(section.address),
+            ".eh_frame" => bases = bases.set_eh_frame(section.address),
+            ".got" => bases = bases.set_got(section.address),
+            _ => {}
+        }
+    }
+    let read = |name: &str| image.read(image.debug_section(name)?).ok();
+    let loaded = read(".eh_frame").and_then(|bytes| {
+        let mut section = EhFrame::new(&bytes, LittleEndian);
+        section.set_address_size(size);
+        let entry = section.fde_for_address(&bases, address, EhFrame::cie_from_offset).ok()?;
+        Some((entry.initial_address(), entry.end_address()))
+    });
+    loaded.or_else(|| {
+        let bytes = read(".debug_frame")?;
+        let mut section = DebugFrame::new(&bytes, LittleEndian);
+        section.set_address_size(size);
+        let entry = section.fde_for_address(&bases, address, DebugFrame::cie_from_offset).ok()?;
+        Some((entry.initial_address(), entry.end_address()))
+    })
+}

@@ -1,0 +1,108 @@
+//! What frames in ELF files are called, of what symbols and DWARF say.
+//!
+//! A frame's outlined function has the name of the symbol that covers the address, as in perf, so that a clone
+//! (`.cold`, `.isra.0`) is told from its original; DWARF names it only where no symbol does. Inlined calls and lines
+//! are DWARF's.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use plumb_profile::FrameId;
+use rustc_hash::FxHashMap;
+
+use crate::demangle::readable_at_once;
+use crate::dwarf::{self, Found};
+use crate::job::{Answer, FoundFunction, Place};
+use crate::symbols::FileSymbols;
+
+/// Functions of a file by their numbers in an answer, which has to be the same whenever there are frames.
+#[derive(Default)]
+pub(crate) struct Naming {
+    /// By start address, those that have a symbol.
+    functions: HashMap<u64, u32>,
+    /// By identity of its name, which is held so that no other gets it, those that DWARF named.
+    inlined: FxHashMap<(*const dwarf::Name, Option<u64>), Numbered>,
+}
+
+/// A name and the number of its function.
+type Numbered = (Rc<dwarf::Name>, u32);
+
+impl Naming {
+    /// Says in the answer what a frame is, of what DWARF `found` at its address.
+    pub fn frame(
+        &mut self,
+        symbols: &mut FileSymbols,
+        answer: &mut Answer,
+        frame: FrameId,
+        address: u64,
+        found: Option<&Found>,
+    ) {
+        let mut places = Vec::new();
+        let dwarf = found.map_or(&[][..], |found| &found.frames);
+        let Some((outlined, inlined)) = dwarf.split_last() else {
+            if let Some(function) = self.outlined(symbols, answer, address, None) {
+                places.push(Place { function, file: 0, line: 0, inlined: false });
+            }
+            answer.set(frame, &places);
+            return;
+        };
+        for place in inlined {
+            let Some(name) = &place.name else { continue };
+            let function = self.by_dwarf(answer, name, None);
+            let file = answer.file(&place.file);
+            places.push(Place { function, file, line: place.line, inlined: true });
+        }
+        if let Some(function) = self.outlined(symbols, answer, address, found) {
+            let file = answer.file(&outlined.file);
+            places.push(Place { function, file, line: outlined.line, inlined: false });
+            answer.set(frame, &places);
+        }
+    }
+
+    /// The function that isn't inlined: by its symbol, else by DWARF.
+    fn outlined(
+        &mut self,
+        symbols: &mut FileSymbols,
+        answer: &mut Answer,
+        address: u64,
+        found: Option<&Found>,
+    ) -> Option<u32> {
+        let name = found.and_then(|found| found.frames.last()?.name.as_ref());
+        let Some(named) = symbols.find(address) else {
+            return Some(self.by_dwarf(answer, name?, found.and_then(|found| found.start)));
+        };
+        if let Some(&function) = self.functions.get(&named.start) {
+            return Some(function);
+        }
+        let function = FoundFunction {
+            name: readable_at_once(&named.linkage_name),
+            linkage_name: named.linkage_name,
+            start: Some(named.start),
+            source_file: name.map(|name| name.source_file.clone()).unwrap_or_default(),
+        };
+        let function = answer.function(function);
+        self.functions.insert(named.start, function);
+        Some(function)
+    }
+
+    fn by_dwarf(&mut self, answer: &mut Answer, name: &Rc<dwarf::Name>, start: Option<u64>) -> u32 {
+        let key = (Rc::as_ptr(name), start);
+        if let Some(&(_, function)) = self.inlined.get(&key) {
+            return function;
+        }
+        let readable = match (name.linkage_name.as_str(), name.name.as_str()) {
+            ("", "") => "(no name in DWARF)".to_owned(),
+            ("", name) => name.to_owned(),
+            (linkage_name, _) => readable_at_once(linkage_name),
+        };
+        let function = FoundFunction {
+            name: readable,
+            linkage_name: name.linkage_name.clone(),
+            start,
+            source_file: name.source_file.clone(),
+        };
+        let function = answer.function(function);
+        self.inlined.insert(key, (Rc::clone(name), function));
+        function
+    }
+}
