@@ -42,7 +42,15 @@ fn profile() -> Profile {
     ];
     for (time_ns, (thread, stack)) in [(0, 0), (1, 0), (0, 1), (0, 2), (1, 3)].into_iter().enumerate() {
         let (thread, stack) = (threads[thread], stacks[stack]);
-        profile.samples.push(Sample { time_ns: time_ns as u64, thread, cpu: 0, event, stack, weight: 10 });
+        profile.samples.push(Sample {
+            time_ns: time_ns as u64,
+            thread,
+            cpu: 0,
+            event,
+            stack,
+            syscall: None,
+            weight: 10,
+        });
     }
     profile
 }

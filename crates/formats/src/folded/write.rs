@@ -68,7 +68,10 @@ impl Names<'_> {
                 Some(text) => text,
                 None => self.frame(id).into(),
             };
-            line.push(';');
+            // Of an imported profile the thread's name may not be known.
+            if !line.is_empty() {
+                line.push(';');
+            }
             line.push_str(&text);
             self.of_frame[id.index()] = Some(text);
         }

@@ -1,6 +1,6 @@
 //! `meta.json`: the format's version and [`Meta`].
 
-use plumb_profile::{Meta, Scope};
+use plumb_profile::{Meta, Queued, QueuedThread, Scope};
 use serde::{Deserialize, Serialize};
 
 /// What the `format` field holds.
@@ -47,13 +47,71 @@ struct MetaFields {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     event_occurrences: Vec<Option<u64>>,
     scope: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    user_only: bool,
     target_cpu_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queued: Option<QueuedFields>,
     recorder_cpu_ns: Option<u64>,
     lost_samples: u64,
     damaged_records: u64,
     stack_copy_bytes: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cuts_untold: bool,
     symbolized: bool,
     warnings: Vec<String>,
+}
+
+/// [`Queued`], field by field.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct QueuedFields {
+    ran_ns: u64,
+    waited_ns: u64,
+    unseen_ns: u64,
+    stolen_ns: u64,
+    busiest: Option<ThreadFields>,
+}
+
+/// [`QueuedThread`], field by field.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct ThreadFields {
+    pid: u32,
+    tid: u32,
+    comm: String,
+    lived_ns: u64,
+    ran_ns: u64,
+    waited_ns: u64,
+    unseen_ns: u64,
+}
+
+impl From<Queued> for QueuedFields {
+    fn from(queued: Queued) -> Self {
+        let Queued { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest } = queued;
+        QueuedFields { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest: busiest.map(Into::into) }
+    }
+}
+
+impl From<QueuedFields> for Queued {
+    fn from(fields: QueuedFields) -> Self {
+        let QueuedFields { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest } = fields;
+        Queued { ran_ns, waited_ns, unseen_ns, stolen_ns, busiest: busiest.map(Into::into) }
+    }
+}
+
+impl From<QueuedThread> for ThreadFields {
+    fn from(thread: QueuedThread) -> Self {
+        let QueuedThread { pid, tid, comm, lived_ns, ran_ns, waited_ns, unseen_ns } = thread;
+        ThreadFields { pid, tid, comm, lived_ns, ran_ns, waited_ns, unseen_ns }
+    }
+}
+
+impl From<ThreadFields> for QueuedThread {
+    fn from(fields: ThreadFields) -> Self {
+        let ThreadFields { pid, tid, comm, lived_ns, ran_ns, waited_ns, unseen_ns } = fields;
+        QueuedThread { pid, tid, comm, lived_ns, ran_ns, waited_ns, unseen_ns }
+    }
 }
 
 impl MetaFile {
@@ -79,11 +137,14 @@ impl MetaFile {
                 },
                 event_occurrences: meta.occurrences,
                 scope: meta.scope.name().into(),
+                user_only: meta.user_only,
                 target_cpu_ns: meta.target_cpu_ns,
+                queued: meta.queued.map(Into::into),
                 recorder_cpu_ns: meta.recorder_cpu_ns,
                 lost_samples: meta.lost_samples,
                 damaged_records: meta.damaged_records,
                 stack_copy_bytes: meta.stack_copy_bytes,
+                cuts_untold: meta.cuts_untold,
                 symbolized: meta.symbolized,
                 warnings: meta.warnings,
             },
@@ -109,11 +170,14 @@ impl MetaFile {
                 (each, _) => each,
             },
             scope: Scope::from_name(&meta.scope).unwrap_or_default(),
+            user_only: meta.user_only,
             target_cpu_ns: meta.target_cpu_ns,
+            queued: meta.queued.map(Into::into),
             recorder_cpu_ns: meta.recorder_cpu_ns,
             lost_samples: meta.lost_samples,
             damaged_records: meta.damaged_records,
             stack_copy_bytes: meta.stack_copy_bytes,
+            cuts_untold: meta.cuts_untold,
             symbolized: meta.symbolized,
             warnings: meta.warnings,
         }

@@ -18,7 +18,7 @@
 //! | functions | name¹, linkage_name¹, dso, start, source_file¹ |
 //! | lines     | frame, function, file¹, line, inlined: a frame's lines are consecutive, innermost inlined call first |
 //! | stacks    | caller (row of stacks, always a smaller one), frame |
-//! | samples   | time_ns, thread, cpu, event, stack, weight |
+//! | samples   | time_ns, thread, cpu, event, stack, weight, syscall⁴ |
 //!
 //! ¹ a row of strings. ² since version 1.1; times are in whole microseconds on the clock of the samples, rounded down.
 //!
@@ -26,11 +26,15 @@
 //! older readers know, but the path is a language in brackets, and an address is the function's number times 2³² and a
 //! line. Frames of such a DSO are called by the interpreter's loop that ran them: one shows either them or it.
 //!
+//! ⁴ since version 1.4: number of the system call that the sample interrupted in the kernel, null where there was none, or it is not
+//! known.
+//!
 //! Since version 1.2 a function's `name` may be the row of its `linkage_name` though that is mangled: demangling is
 //! the reader's, who may have all day, and not the recorder's. Older readers show such a name mangled.
 //!
 //! In `meta.json`, `event_occurrences` has how often each event happened, null where that is not known (since version 1.3);
-//! `occurrences` has it of a single event.
+//! `occurrences` has it of a single event. `queued` (since version 1.5) says how long the target's threads waited for a processor,
+//! see [`plumb_profile::Queued`]; where it is missing that is not known. `user_only` (likewise) is there if the kernel was not sampled.
 //!
 //! Readers take any minor version (unknown entries and columns are passed over) and refuse a newer major version.
 //! Not here: renaming into place. A recording cut off while it was written has no archive directory and can't be
@@ -48,4 +52,4 @@ pub use read::{ReadError, read};
 pub use write::{WriteError, write};
 
 /// Version of the format that is written: major, minor.
-const VERSION: (u32, u32) = (1, 3);
+const VERSION: (u32, u32) = (1, 5);

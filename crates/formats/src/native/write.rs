@@ -213,4 +213,5 @@ fn samples(profile: &Profile) -> TableWriter {
         .u32s("event", Dictionary, samples().map(|sample| row(sample.event)))
         .optional_u32s("stack", Delta, samples().map(|sample| sample.stack.map(row)))
         .u64s("weight", Dictionary, samples().map(|sample| sample.weight))
+        .optional_u32s("syscall", Dictionary, samples().map(|sample| sample.syscall))
 }

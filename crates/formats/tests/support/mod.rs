@@ -99,6 +99,7 @@ pub fn profile(seed: u64, size: usize) -> Profile {
             cpu: dice.number() as u32,
             event: any(profile.events.len(), dice).unwrap(),
             stack: maybe(profile.stacks.len(), dice),
+            syscall: if dice.coin() { Some(dice.number() as u32) } else { None },
             weight: dice.number(),
         };
         profile.samples.push(sample);
@@ -189,6 +190,24 @@ fn frame(profile: &Profile, dice: &mut Dice, row: usize) -> Frame {
     }
 }
 
+fn queued(dice: &mut Dice) -> Queued {
+    Queued {
+        ran_ns: dice.number(),
+        waited_ns: dice.number(),
+        unseen_ns: dice.number(),
+        stolen_ns: dice.number(),
+        busiest: dice.coin().then(|| QueuedThread {
+            pid: dice.number() as u32,
+            tid: dice.number() as u32,
+            comm: dice.text(),
+            lived_ns: dice.number(),
+            ran_ns: dice.number(),
+            waited_ns: dice.number(),
+            unseen_ns: dice.number(),
+        }),
+    }
+}
+
 fn meta(dice: &mut Dice) -> Meta {
     Meta {
         recorder: dice.text(),
@@ -203,11 +222,14 @@ fn meta(dice: &mut Dice) -> Meta {
         frequency_hz: dice.coin().then(|| dice.number() as u32),
         occurrences: (0..dice.below(4)).map(|_| dice.coin().then(|| dice.number())).collect(),
         scope: Scope::ALL[dice.below(Scope::ALL.len())],
+        user_only: dice.coin(),
         target_cpu_ns: dice.coin().then(|| dice.number()),
+        queued: dice.coin().then(|| queued(dice)),
         recorder_cpu_ns: dice.coin().then(|| dice.number()),
         lost_samples: dice.number(),
         damaged_records: dice.number(),
         stack_copy_bytes: dice.number() as u32,
+        cuts_untold: dice.coin(),
         symbolized: dice.coin(),
         warnings: (0..dice.below(4)).map(|_| dice.text()).collect(),
     }

@@ -211,7 +211,7 @@ pub(super) fn stacks(table: &TableReader<'_>, profile: &mut Profile) -> Result<(
 pub(super) fn samples(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
     let (times, threads, cpus) = (table.u64s("time_ns")?, table.u32s("thread")?, table.u32s("cpu")?);
     let (events, stacks) = (table.u32s("event")?, table.optional_u32s("stack")?);
-    let weights = table.u64s("weight")?;
+    let (weights, syscalls) = (table.u64s("weight")?, table.optional_u32s_if_there("syscall")?);
     for (row, time_ns) in times.into_iter().enumerate() {
         profile.samples.push(Sample {
             time_ns,
@@ -219,6 +219,7 @@ pub(super) fn samples(table: &TableReader<'_>, profile: &mut Profile) -> Result<
             cpu: cpus[row],
             event: id(table, "event", row, events[row], |index| profile.events.check(index))?,
             stack: optional_id(table, "stack", row, stacks[row], |index| profile.stacks.check(index))?,
+            syscall: syscalls.get(row).copied().flatten(),
             weight: weights[row],
         });
     }

@@ -94,9 +94,17 @@ impl<'a> TableReader<'a> {
 
     /// The values of a column that older versions of the format have not; empty without it.
     pub(super) fn bools_if_there(&self, column: &'static str) -> Result<Vec<bool>, ReadError> {
+        if self.has(column) { self.bools(column) } else { Ok(Vec::new()) }
+    }
+
+    /// As [`bools_if_there`](Self::bools_if_there).
+    pub(super) fn optional_u32s_if_there(&self, column: &'static str) -> Result<Vec<Option<u32>>, ReadError> {
+        if self.has(column) { self.optional_u32s(column) } else { Ok(Vec::new()) }
+    }
+
+    fn has(&self, column: &str) -> bool {
         let columns = self.file.metadata().file_metadata().schema_descr().columns();
-        let is_there = columns.iter().any(|described| described.path().string() == column);
-        if is_there { self.bools(column) } else { Ok(Vec::new()) }
+        columns.iter().any(|described| described.path().string() == column)
     }
 
     pub(super) fn u32s(&self, column: &'static str) -> Result<Vec<u32>, ReadError> {

@@ -1,0 +1,174 @@
+//! Writes a profile as callgrind has it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{self, Write};
+
+use plumb_profile::{Id, Profile, StackId};
+
+use crate::calls::{self, Call};
+
+/// Writes what each line of each function cost itself, and for each call what was spent in it, by event. Inlined calls are calls.
+///
+/// How often functions were called isn't known: what stands in the place of that is the number of samples. A function that calls itself,
+/// directly or not, counts in a stack where it was called last, so that no inclusive cost is more than all there is.
+pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
+    let mut costs = Costs::default();
+    let mut sums: BTreeMap<Option<StackId>, Cost> = BTreeMap::new();
+    for sample in profile.samples.iter() {
+        let cost = sums.entry(sample.stack).or_insert_with(|| Cost::of(profile.events.len()));
+        cost.samples += 1;
+        if let Some(value) = cost.values.get_mut(sample.event.index()) {
+            *value = value.saturating_add(sample.weight);
+        }
+    }
+    let mut total = Cost::of(profile.events.len());
+    for (stack, cost) in &sums {
+        total.add(cost);
+        costs.add(&calls::of_stack(profile, *stack), cost);
+    }
+    let mut out = io::BufWriter::new(out);
+    head(profile, &mut out)?;
+    costs.write(&mut out)?;
+    writeln!(out, "totals: {}", total.text())?;
+    out.flush()
+}
+
+fn head(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "# callgrind format\nversion: 1\ncreator: plumb {}", env!("CARGO_PKG_VERSION"))?;
+    if !profile.meta.command.is_empty() {
+        writeln!(out, "cmd: {}", clean(&profile.meta.command.join(" ")))?;
+    }
+    writeln!(out, "desc: Note: sampled; where callgrind has the number of calls there is that of samples")?;
+    let text = |id| profile.strings.get(id);
+    let names: Vec<String> =
+        profile.events.rows().iter().map(|event| clean(text(event.name)).replace([' ', ':'], "_")).collect();
+    for (event, name) in profile.events.rows().iter().zip(&names) {
+        writeln!(out, "event: {name} : {} ({})", clean(text(event.name)), clean(text(event.unit)))?;
+    }
+    writeln!(out, "positions: line\nevents: {}\n", names.join(" "))
+}
+
+/// The text on one line.
+fn clean(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+/// What something cost, by event, and in how many samples.
+#[derive(Clone, Default)]
+struct Cost {
+    samples: u64,
+    values: Vec<u64>,
+}
+
+impl Cost {
+    fn of(events: usize) -> Self {
+        Cost { samples: 0, values: vec![0; events] }
+    }
+
+    fn add(&mut self, other: &Cost) {
+        self.samples += other.samples;
+        self.values.resize(other.values.len(), 0);
+        for (value, more) in self.values.iter_mut().zip(&other.values) {
+            *value = value.saturating_add(*more);
+        }
+    }
+
+    fn text(&self) -> String {
+        self.values.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What makes two places one function: the file that its code is in, its source file, its name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Function {
+    dso: String,
+    file: String,
+    name: String,
+}
+
+impl Function {
+    fn of(call: &Call<'_>) -> Self {
+        // As callgrind calls what it doesn't know.
+        let or_unknown = |text: &str| if text.is_empty() { "???".into() } else { clean(text) };
+        Function { dso: or_unknown(call.dso), file: or_unknown(call.file), name: clean(&call.name) }
+    }
+}
+
+#[derive(Default)]
+struct Spent {
+    /// By line.
+    own: BTreeMap<u32, Cost>,
+    /// By the line of the call and the function that was called.
+    calls: BTreeMap<(u32, usize), Cost>,
+}
+
+#[derive(Default)]
+struct Costs {
+    list: Vec<(Function, Spent)>,
+    known: HashMap<Function, usize>,
+}
+
+impl Costs {
+    fn function(&mut self, call: &Call<'_>) -> usize {
+        let function = Function::of(call);
+        let next = self.list.len();
+        let place = *self.known.entry(function.clone()).or_insert(next);
+        if place == next {
+            self.list.push((function, Spent::default()));
+        }
+        place
+    }
+
+    fn add(&mut self, stack: &[Call<'_>], cost: &Cost) {
+        let places: Vec<(usize, u32)> = stack.iter().map(|call| (self.function(call), call.line)).collect();
+        let mut seen = HashSet::new();
+        for (depth, &(function, line)) in places.iter().enumerate().rev() {
+            if !seen.insert(function) {
+                continue;
+            }
+            let spent = &mut self.list[function].1;
+            match places.get(depth + 1) {
+                None => spent.own.entry(line).or_default().add(cost),
+                Some(&(called, _)) => spent.calls.entry((line, called)).or_default().add(cost),
+            }
+        }
+    }
+
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut names = Names { objects: HashMap::new(), files: HashMap::new(), functions: HashMap::new() };
+        for (at, (function, spent)) in self.list.iter().enumerate() {
+            writeln!(out, "ob={}", short(&mut names.objects, &function.dso, &function.dso))?;
+            writeln!(out, "fl={}", short(&mut names.files, &function.file, &function.file))?;
+            writeln!(out, "fn={}", short(&mut names.functions, &at, &function.name))?;
+            for (line, cost) in &spent.own {
+                writeln!(out, "{line} {}", cost.text())?;
+            }
+            for (&(line, called), cost) in &spent.calls {
+                let callee = &self.list[called].0;
+                writeln!(out, "cob={}", short(&mut names.objects, &callee.dso, &callee.dso))?;
+                writeln!(out, "cfi={}", short(&mut names.files, &callee.file, &callee.file))?;
+                writeln!(out, "cfn={}", short(&mut names.functions, &called, &callee.name))?;
+                writeln!(out, "calls={} 0\n{line} {}", cost.samples, cost.text())?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Names that were written, and their numbers.
+struct Names {
+    objects: HashMap<String, usize>,
+    files: HashMap<String, usize>,
+    functions: HashMap<usize, usize>,
+}
+
+/// A name with its number; the number alone from the second time on.
+fn short<K: Clone + Eq + std::hash::Hash>(known: &mut HashMap<K, usize>, key: &K, name: &str) -> String {
+    if let Some(number) = known.get(key) {
+        return format!("({number})");
+    }
+    let number = known.len() + 1;
+    known.insert(key.clone(), number);
+    format!("({number}) {name}")
+}

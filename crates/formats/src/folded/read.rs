@@ -1,0 +1,101 @@
+//! Reads folded stacks, as stackcollapse-*.pl, inferno, async-profiler, py-spy and others write them.
+//!
+//! Whether the outermost name is that of a command or of a function isn't told, so that it is a frame like all others.
+
+use plumb_profile::{FrameKind, Profile, StackId};
+
+use crate::foreign::{Assembly, Counted, Place, ReadError};
+
+/// Whether the first line that is none of comment is one of a stack.
+pub(crate) fn is(bytes: &[u8]) -> bool {
+    lines(bytes).next().is_some_and(|(_, line)| parts(line).is_some())
+}
+
+/// Reads all lines.
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+    let mut assembly = Assembly::new();
+    let event = assembly.event("samples", "");
+    let thread = assembly.thread(None, None, "", "");
+    let mut counted = Vec::new();
+    let (mut fractions, mut differences) = (0_u64, 0_usize);
+    for (number, line) in lines(bytes) {
+        let wrong = |message| ReadError::Line { line: number, message };
+        let (stack, count) = parts(line).ok_or_else(|| wrong("there is no count at its end"))?;
+        let whole = count.round();
+        fractions += u64::from((whole - count).abs() > f64::EPSILON);
+        differences += usize::from(parts(stack).is_some());
+        let stack = self::stack(&mut assembly, &String::from_utf8_lossy(stack));
+        // Saturates.
+        let count = whole as u64;
+        counted.push(Counted { thread, event, stack, count, weight: count });
+    }
+    if differences > 0 && differences == counted.len() {
+        return Err(ReadError::Unknown {
+            looks: "a difference of folded stacks, with two counts a line: use the two files that it was made of",
+        });
+    }
+    counted.retain(|one| one.count > 0);
+    let warnings = &mut assembly.profile.meta.warnings;
+    if fractions > 0 {
+        warnings.push(format!("{fractions} counts have fractions, which are rounded"));
+    }
+    warnings.push(
+        "imported from folded stacks, which tell neither times, threads, processors, addresses and lines, nor what is counted"
+            .into(),
+    );
+    assembly.counted(counted);
+    Ok(assembly.finish("folded stacks"))
+}
+
+/// Lines with their numbers, without those that are empty or a comment.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).enumerate();
+    lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.is_empty() && line[0] != b'#')
+}
+
+/// A stack and its count.
+fn parts(line: &[u8]) -> Option<(&[u8], f64)> {
+    let space = line.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
+    let count = std::str::from_utf8(&line[space + 1..]).ok()?;
+    let is_number = count.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let count: f64 = count.parse().ok().filter(|_| is_number)?;
+    let stack = line[..space].trim_ascii_end();
+    (!stack.is_empty()).then_some((stack, count))
+}
+
+/// A name without what FlameGraph's scripts put behind it, and whether it is of the kernel, and inlined.
+fn annotated(name: &str) -> (&str, FrameKind, bool) {
+    let user = FrameKind::User;
+    for (end, kind, inlined) in [
+        ("_[k]", FrameKind::Kernel, false),
+        ("_[i]", user, true),
+        ("_[j]", user, false),
+        ("_[w]", user, false),
+    ] {
+        if let Some(plain) = name.strip_suffix(end) {
+            return (plain, kind, inlined);
+        }
+    }
+    (name, user, false)
+}
+
+fn stack(assembly: &mut Assembly, text: &str) -> Option<StackId> {
+    // Each function with the calls that were inlined into it, the outermost first.
+    let mut functions: Vec<(FrameKind, Vec<Place<'_>>)> = Vec::new();
+    for name in text.split(';') {
+        let (name, kind, inlined) = annotated(name);
+        let place = Place { name, ..Place::default() };
+        match functions.last_mut().filter(|_| inlined) {
+            Some((_, places)) => places.push(Place { inlined, ..place }),
+            None => functions.push((kind, vec![place])),
+        }
+    }
+    let mut stack = None;
+    for (depth, (kind, mut places)) in functions.into_iter().enumerate() {
+        places.reverse();
+        let marker = if depth == 0 { assembly.marker(places[0].name) } else { None };
+        let frame = marker.unwrap_or_else(|| assembly.frame(kind, "", &places));
+        stack = Some(assembly.profile.stacks.add(stack, frame));
+    }
+    stack
+}

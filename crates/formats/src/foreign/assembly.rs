@@ -1,0 +1,232 @@
+//! A profile put together from what a foreign format tells of it: names always, the rest sometimes.
+//!
+//! Frames whose address isn't told have one of [`AddressSpace::Line`]: equal frames are one, others never are.
+
+use std::collections::HashMap;
+
+use plumb_profile::{
+    Address, AddressSpace, BuildId, Cut, Dso, DsoId, DsoKind, Event, EventId, Found, Frame, FrameId,
+    FrameKind, Function, Line, Process, ProcessId, Profile, Sample, StackId, StringId, Thread, ThreadId,
+};
+
+/// What stands for the file of a function where the format tells none.
+const NOT_TOLD: &str = "[not told]";
+
+/// Most samples that counts are taken apart into.
+const MOST_SAMPLES: u64 = 2_000_000;
+
+/// First address of the kernel's half of the address space, on the architectures that are known.
+const KERNEL_HALF: u64 = 0xff00_0000_0000_0000;
+
+/// A profile in the making.
+pub(crate) struct Assembly {
+    pub profile: Profile,
+    placed: HashMap<(FrameKind, DsoId, Vec<Line>), FrameId>,
+    processes: HashMap<(u32, StringId), ProcessId>,
+    threads: HashMap<(ProcessId, u32, StringId), ThreadId>,
+}
+
+/// A function and a place in it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Place<'a> {
+    pub name: &'a str,
+    /// The linker's name, empty if not told.
+    pub linkage: &'a str,
+    /// Source file, empty if not told.
+    pub file: &'a str,
+    /// Line in it, 0 if not told.
+    pub line: u32,
+    /// Whether it was inlined into what comes next.
+    pub inlined: bool,
+}
+
+/// Equal samples: whose they are and how many.
+pub(crate) struct Counted {
+    pub thread: ThreadId,
+    pub event: EventId,
+    pub stack: Option<StackId>,
+    pub count: u64,
+    pub weight: u64,
+}
+
+impl Assembly {
+    pub fn new() -> Self {
+        Assembly {
+            profile: Profile::default(),
+            placed: HashMap::new(),
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+        }
+    }
+
+    pub fn event(&mut self, name: &str, unit: &str) -> EventId {
+        let event = Event { name: self.profile.strings.add(name), unit: self.profile.strings.add(unit) };
+        let known = self.profile.events.iter().find(|(_, known)| **known == event).map(|(id, _)| id);
+        known.unwrap_or_else(|| self.profile.events.push(event))
+    }
+
+    /// A thread. Where its number isn't told it is [`Process::UNKNOWN`], as is that of its process.
+    pub fn thread(&mut self, pid: Option<u32>, tid: Option<u32>, comm: &str, exe: &str) -> ThreadId {
+        let pid = pid.unwrap_or(Process::UNKNOWN);
+        let (comm, exe) = (self.profile.strings.add(comm), self.profile.strings.add(exe));
+        let (processes, threads) = (&mut self.profile.processes, &mut self.profile.threads);
+        let process = self.processes.entry((pid, exe));
+        let process = *process.or_insert_with(|| processes.push(Process { pid, ppid: 0, exe }));
+        let tid = tid.unwrap_or(Process::UNKNOWN);
+        let thread = self.threads.entry((process, tid, comm));
+        *thread.or_insert_with(|| threads.push(Thread { process, tid, comm }))
+    }
+
+    /// The file at `path`, whose kind its name tells. `address` is one in it, at run time if `addresses` are.
+    pub fn dso(
+        &mut self,
+        path: &str,
+        build_id: Option<BuildId>,
+        addresses: AddressSpace,
+        address: u64,
+    ) -> DsoId {
+        let kind = match path {
+            "[vdso]" => DsoKind::Vdso,
+            _ if path.starts_with("[kernel") || path.starts_with("[guest.kernel") => DsoKind::Kernel,
+            _ if path.starts_with('[') && address >= KERNEL_HALF => DsoKind::KernelModule,
+            _ => DsoKind::File,
+        };
+        let addresses = if kind.is_kernel() { AddressSpace::Avma } else { addresses };
+        self.add_dso(if path.is_empty() { NOT_TOLD } else { path }, build_id, kind, addresses)
+    }
+
+    fn add_dso(
+        &mut self,
+        path: &str,
+        build_id: Option<BuildId>,
+        kind: DsoKind,
+        addresses: AddressSpace,
+    ) -> DsoId {
+        let path = self.profile.strings.add(path);
+        self.profile.dsos.add(Dso { path, build_id, kind, addresses })
+    }
+
+    /// What runs in this file.
+    pub fn kind_in(&self, dso: DsoId) -> FrameKind {
+        if self.profile.dsos[dso].kind.is_kernel() { FrameKind::Kernel } else { FrameKind::User }
+    }
+
+    /// A frame with an address. Where other lines are known of the same address, it is one without.
+    pub fn frame_at(&mut self, dso: DsoId, address: u64, places: &[Place<'_>]) -> FrameId {
+        let kind = self.kind_in(dso);
+        let address = Address(address);
+        let frame = Frame { kind, dso: Some(dso), address, is_return: false, found: Found::Sampled };
+        let lines: Vec<Line> = places.iter().map(|place| self.line(dso, place)).collect();
+        let id = self.profile.frames.add(frame);
+        let known = self.profile.symbols.of(id);
+        if known.is_empty() && !lines.is_empty() {
+            self.profile.symbols.set(id, &lines);
+        } else if !lines.is_empty() && known != lines {
+            let path = self.profile.strings.get(self.profile.dsos[dso].path).to_owned();
+            return self.frame(kind, &path, places);
+        }
+        id
+    }
+
+    /// A frame of which no address is told: `places` from the innermost inlined call to the function itself. An empty `path`: nor is its
+    /// file.
+    pub fn frame(&mut self, kind: FrameKind, path: &str, places: &[Place<'_>]) -> FrameId {
+        let (path, dso_kind) = match (path, kind) {
+            ("", FrameKind::Kernel) => ("[kernel.kallsyms]", DsoKind::Kernel),
+            ("", _) => (NOT_TOLD, DsoKind::File),
+            (path, FrameKind::Kernel) => (path, DsoKind::Kernel),
+            (path, _) => (path, DsoKind::File),
+        };
+        let dso = self.add_dso(path, None, dso_kind, AddressSpace::Line);
+        let lines: Vec<Line> = places.iter().map(|place| self.line(dso, place)).collect();
+        let key = (kind, dso, lines);
+        if let Some(&known) = self.placed.get(&key) {
+            return known;
+        }
+        let line = key.2.first().map_or(0, |line| line.line);
+        let address = Address((self.placed.len() as u64 + 1) << 32 | u64::from(line));
+        let frame = Frame { kind, dso: Some(dso), address, is_return: false, found: Found::Sampled };
+        let id = self.profile.frames.add(frame);
+        self.profile.symbols.set(id, &key.2);
+        self.placed.insert(key, id);
+        id
+    }
+
+    /// The marker that a name in brackets stands for, as plumb's own exports have it.
+    pub fn marker(&mut self, name: &str) -> Option<FrameId> {
+        let cut = Cut::from_text(name.strip_prefix('[')?.strip_suffix(']')?)?;
+        Some(self.profile.frames.add(Frame::marker(cut, None)))
+    }
+
+    fn line(&mut self, dso: DsoId, place: &Place<'_>) -> Line {
+        let strings = &mut self.profile.strings;
+        let file = strings.add(place.file);
+        // Both are there only if they differ.
+        let linkage = if place.linkage == place.name { "" } else { place.linkage };
+        let function = Function {
+            name: strings.add(place.name),
+            linkage_name: strings.add(linkage),
+            dso: Some(dso),
+            start: None,
+            source_file: file,
+        };
+        let function = self.profile.symbols.functions.add(function);
+        Line { function, file, line: place.line, inlined: place.inlined }
+    }
+
+    /// A sample of whose processor nothing is told.
+    pub fn sample(&mut self, time_ns: u64, one: &Counted) {
+        let &Counted { thread, event, stack, weight, .. } = one;
+        self.profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, syscall: None, weight });
+    }
+
+    /// Samples that a file has as counts: as many as there were, with the weight of all shared among them. Of too many there is one for
+    /// each count, which a warning says.
+    pub fn counted(&mut self, counted: Vec<Counted>) {
+        let total = counted.iter().fold(0_u64, |sum, one| sum.saturating_add(one.count));
+        let apart = total <= MOST_SAMPLES;
+        if !apart {
+            let text = format!("the file counts {total} samples: they are shown as {}", counted.len());
+            self.profile.meta.warnings.push(text);
+        }
+        for one in counted {
+            let parts = if apart { one.count.max(1) } else { 1 };
+            let (each, rest) = (one.weight / parts, one.weight % parts);
+            for part in 0..parts {
+                let weight = each + u64::from(part < rest);
+                self.sample(0, &Counted { weight, ..one });
+            }
+        }
+    }
+
+    /// Whether there are addresses without names, and these can be found: all of them are in files that their build ids tell from others of
+    /// their path. With what lies where the others were, here and now, addresses would get wrong names.
+    fn lacks_names(&self) -> bool {
+        let profile = &self.profile;
+        let nameless = profile
+            .frames
+            .iter()
+            .filter(|(id, frame)| frame.cut().is_none() && profile.symbols.of(*id).is_empty());
+        let mut dsos = nameless.filter_map(|(_, frame)| frame.dso).map(|dso| &profile.dsos[dso]).peekable();
+        let is_known = |dso: &Dso| {
+            matches!(dso.addresses, AddressSpace::Svma | AddressSpace::FileOffset) && dso.build_id.is_some()
+        };
+        dsos.peek().is_some() && dsos.all(is_known)
+    }
+
+    /// The profile, its samples in the order of their time. Names that it has are kept; others are for symbolising to find.
+    pub fn finish(mut self, recorder: &str) -> Profile {
+        self.profile.meta.symbolized = !self.lacks_names();
+        self.profile.meta.recorder = recorder.into();
+        // What plumb has written has its markers.
+        self.profile.meta.cuts_untold = !recorder.starts_with("plumb ");
+        self.profile.samples.sort_by_time();
+        let times = || self.profile.samples.iter().map(|sample| sample.time_ns);
+        let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
+        self.profile.meta.start_ns = first;
+        if self.profile.meta.duration_ns == 0 {
+            self.profile.meta.duration_ns = last - first;
+        }
+        self.profile
+    }
+}

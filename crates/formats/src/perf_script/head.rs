@@ -1,0 +1,115 @@
+//! The line above a stack: `comm pid/tid [cpu] time: period event:`, of which parts may be missing.
+
+/// What the line says.
+#[derive(Debug, PartialEq)]
+pub(super) struct Head<'a> {
+    pub comm: &'a str,
+    pub pid: Option<u32>,
+    pub tid: Option<u32>,
+    pub cpu: Option<u32>,
+    pub time_ns: Option<u64>,
+    pub period: Option<u64>,
+    /// Empty if not told.
+    pub event: &'a str,
+    /// What comes after the event: a tracepoint's arguments, or the place where stacks were not recorded.
+    pub rest: &'a str,
+}
+
+/// Takes the line apart. Names of threads may have spaces and numbers in them: the first place after which the rest makes sense counts.
+pub(super) fn head(line: &str) -> Option<Head<'_>> {
+    let words: Vec<(usize, &str)> = words(line).collect();
+    (1..words.len()).find_map(|at| {
+        let (start, ids) = words[at];
+        let (pid, tid) = match ids.split_once('/') {
+            Some((pid, tid)) => (Some(number(pid)?), number(tid)?),
+            None => (None, number(ids)?),
+        };
+        let head = Head {
+            comm: line[..start].trim(),
+            pid,
+            tid: Some(tid),
+            cpu: None,
+            time_ns: None,
+            period: None,
+            event: "",
+            rest: "",
+        };
+        behind_ids(head, line, &words[at + 1..])
+    })
+}
+
+fn behind_ids<'a>(mut head: Head<'a>, line: &'a str, mut words: &[(usize, &'a str)]) -> Option<Head<'a>> {
+    let mut next = |wanted: &dyn Fn(&'a str) -> bool| {
+        let (&(start, word), rest) = words.split_first()?;
+        wanted(word).then(|| {
+            words = rest;
+            (start, word)
+        })
+    };
+    let cpu = next(&|word| word.starts_with('[') && word.ends_with(']'));
+    head.cpu = cpu.and_then(|(_, word)| number(word.trim_matches(['[', ']'])));
+    let time = next(&|word| time_ns(word).is_some());
+    head.time_ns = time.and_then(|(_, word)| time_ns(word));
+    let period = next(&|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    head.period = period.and_then(|(_, word)| word.parse().ok());
+    let event = next(&|word| word.len() > 1 && word.ends_with(':'));
+    if let Some((start, word)) = event {
+        head.event = word.trim_end_matches(':');
+        head.rest = line[start + word.len()..].trim();
+        return Some(head);
+    }
+    // Without an event only a time tells such a line from others.
+    (time.is_some() && next(&|_| true).is_none()).then_some(head)
+}
+
+fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    let start = line.as_ptr() as usize;
+    line.split_ascii_whitespace().map(move |word| (word.as_ptr() as usize - start, word))
+}
+
+fn number(word: &str) -> Option<u32> {
+    // perf prints -1 where it doesn't know.
+    if word == "-1" { Some(plumb_profile::Process::UNKNOWN) } else { word.parse().ok() }
+}
+
+/// Nanoseconds of `seconds.fraction:`.
+fn time_ns(word: &str) -> Option<u64> {
+    let (seconds, fraction) = word.strip_suffix(':')?.split_once('.')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(seconds) || !digits(fraction) || fraction.len() > 9 {
+        return None;
+    }
+    let places = 10_u64.pow(9 - u32::try_from(fraction.len()).ok()?);
+    let seconds: u64 = seconds.parse().ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(fraction.parse::<u64>().ok()? * places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_perf_prints_is_understood() {
+        let line = "web server 2 1234/5678  [003]  4711.012345:    1001001 cpu-clock:pppH: ";
+        let expected = Head {
+            comm: "web server 2",
+            pid: Some(1234),
+            tid: Some(5678),
+            cpu: Some(3),
+            time_ns: Some(4_711_012_345_000),
+            period: Some(1_001_001),
+            event: "cpu-clock:pppH",
+            rest: "",
+        };
+        assert_eq!(head(line), Some(expected));
+        let plain = head("swapper     0 100.000000001: cycles: ").unwrap();
+        assert_eq!((plain.tid, plain.time_ns, plain.event), (Some(0), Some(100_000_000_001), "cycles"));
+        let trace = head("cat 7 [000] 1.5: syscalls:sys_enter_read: fd: 0x3, count: 8").unwrap();
+        assert_eq!((trace.event, trace.rest), ("syscalls:sys_enter_read", "fd: 0x3, count: 8"));
+        let without_event = head("sh 9/9 2.000001: ").unwrap();
+        assert_eq!((without_event.comm, without_event.event), ("sh", ""));
+        for other in ["main;work 12", "\tffff main (/x)", "a", "", "foo 12 bar", "comm x 2.5:"] {
+            assert_eq!(head(other), None, "{other}");
+        }
+    }
+}

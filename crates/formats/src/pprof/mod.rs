@@ -1,0 +1,10 @@
+//! pprof's `profile.proto`, gzipped, as `go tool pprof`, Pyroscope, Parca and Datadog write and read it.
+//!
+//! <https://github.com/google/pprof/blob/main/proto/profile.proto>.
+
+mod message;
+mod read;
+mod write;
+
+pub(crate) use read::{is, read};
+pub use write::write;

@@ -1,0 +1,321 @@
+//! Reads a profile as pprof has it. Each type of value but the number of samples becomes an event.
+
+use std::collections::HashMap;
+
+use plumb_profile::{AddressSpace, BuildId, EventId, FrameId, Profile, StackId, ThreadId};
+use prost::Message;
+
+use super::message;
+use crate::foreign::{Assembly, Counted, Place, ReadError};
+
+/// Whether the bytes may be such a message: its first field is one that it has.
+pub(crate) fn is(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    let field = varint(&mut rest).and_then(|key| field_end(key, rest).map(|_| key >> 3));
+    field.is_some_and(|field| (1..=15).contains(&field))
+}
+
+/// Reads the message, not compressed.
+pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
+    let message = decode(bytes)?;
+    let mut reading = Reading::new(&message)?;
+    reading.samples()?;
+    Ok(reading.finish())
+}
+
+/// The message, field by field, so that an error has a place.
+fn decode(bytes: &[u8]) -> Result<message::Profile, ReadError> {
+    let mut message = message::Profile::default();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let offset = bytes.len() - rest.len();
+        let damaged = |message: String| ReadError::Message { offset, message };
+        let mut value = rest;
+        let end = varint(&mut value).and_then(|key| field_end(key, value));
+        let Some(end) = end else {
+            return Err(damaged("it ends within a field, or has a key that can't be".into()));
+        };
+        let length = rest.len() - value.len() + end;
+        message.merge(&rest[..length]).map_err(|error| damaged(error.to_string()))?;
+        rest = &rest[length..];
+    }
+    Ok(message)
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Where a field's value ends that `bytes` begin with; `None` if they don't hold it.
+fn field_end(key: u64, bytes: &[u8]) -> Option<usize> {
+    let mut rest = bytes;
+    let end = match key & 7 {
+        0 => {
+            varint(&mut rest)?;
+            bytes.len() - rest.len()
+        }
+        1 => 8,
+        2 => {
+            let length = usize::try_from(varint(&mut rest)?).ok()?;
+            (bytes.len() - rest.len()).checked_add(length)?
+        }
+        5 => 4,
+        _ => return None,
+    };
+    (end <= bytes.len()).then_some(end)
+}
+
+/// What a value counts.
+#[derive(Clone, Copy)]
+struct Value {
+    /// Its place among the values of a sample.
+    place: usize,
+    event: EventId,
+    /// What one of its unit is in the event's.
+    factor: u64,
+}
+
+struct Reading<'m> {
+    message: &'m message::Profile,
+    assembly: Assembly,
+    /// Place of the value that counts samples.
+    count: Option<usize>,
+    values: Vec<Value>,
+    locations: HashMap<u64, usize>,
+    functions: HashMap<u64, usize>,
+    mappings: HashMap<u64, usize>,
+    frames: HashMap<u64, FrameId>,
+}
+
+/// What is left of ids that several rows have: the first.
+fn by_id(ids: impl Iterator<Item = u64>) -> HashMap<u64, usize> {
+    let mut places = HashMap::new();
+    ids.enumerate().for_each(|(place, id)| {
+        places.entry(id).or_insert(place);
+    });
+    places
+}
+
+impl<'m> Reading<'m> {
+    fn new(message: &'m message::Profile) -> Result<Self, ReadError> {
+        let mut reading = Reading {
+            message,
+            assembly: Assembly::new(),
+            count: None,
+            values: Vec::new(),
+            locations: by_id(message.location.iter().map(|one| one.id)),
+            functions: by_id(message.function.iter().map(|one| one.id)),
+            mappings: by_id(message.mapping.iter().map(|one| one.id)),
+            frames: HashMap::new(),
+        };
+        reading.types()?;
+        Ok(reading)
+    }
+
+    fn text(&self, index: i64, table: &'static str, row: usize) -> Result<&'m str, ReadError> {
+        let text = usize::try_from(index).ok().and_then(|index| self.message.string_table.get(index));
+        text.map(String::as_str).ok_or_else(|| ReadError::Row {
+            table,
+            row,
+            message: format!("there is no string {index}"),
+        })
+    }
+
+    /// The events: first the one that the file shows by default.
+    fn types(&mut self) -> Result<(), ReadError> {
+        let message = self.message;
+        let mut types = Vec::new();
+        for (row, one) in message.sample_type.iter().enumerate() {
+            types.push((self.text(one.kind, "sample_type", row)?, self.text(one.unit, "sample_type", row)?));
+        }
+        let default = self.text(message.default_sample_type, "default_sample_type", 0)?;
+        let is_count = |&(kind, unit): &(&str, &str)| kind == "samples" && unit == "count";
+        self.count = types.iter().position(is_count);
+        let mut order: Vec<usize> =
+            (0..types.len()).filter(|&place| types.len() == 1 || self.count != Some(place)).collect();
+        // Without a default it is the last.
+        let first = order.iter().position(|&place| types[place].0 == default).or(order.len().checked_sub(1));
+        if let Some(first) = first {
+            order[..=first].rotate_right(1);
+        }
+        for place in order {
+            let (kind, unit) = types[place];
+            let (unit, factor) = match unit {
+                "nanoseconds" => ("ns", 1),
+                "microseconds" => ("ns", 1_000),
+                "milliseconds" => ("ns", 1_000_000),
+                "seconds" => ("ns", 1_000_000_000),
+                "count" => ("", 1),
+                unit => (unit, 1),
+            };
+            let name = if (kind, unit) == ("cpu", "ns") { "cpu-clock" } else { kind };
+            let event = self.assembly.event(name, unit);
+            self.values.push(Value { place, event, factor });
+        }
+        Ok(())
+    }
+
+    fn samples(&mut self) -> Result<(), ReadError> {
+        let message = self.message;
+        let mut counted = Vec::new();
+        let mut negative = 0_u64;
+        for (row, sample) in message.sample.iter().enumerate() {
+            let wrong = |message: String| ReadError::Row { table: "sample", row, message };
+            if sample.value.len() != message.sample_type.len() {
+                return Err(wrong(format!(
+                    "it has {} values of {} types",
+                    sample.value.len(),
+                    message.sample_type.len()
+                )));
+            }
+            let there = |value: &&Value| sample.value[value.place] != 0;
+            let values: Vec<Value> = self.values.iter().filter(there).copied().collect();
+            if values.is_empty() {
+                continue;
+            }
+            let (stack, thread) = (self.stack(row, &sample.location_id)?, self.thread(row, &sample.label)?);
+            // Whose of several values the number of samples is, isn't told.
+            let count = self.count.filter(|_| values.len() == 1).map_or(1, |place| sample.value[place]);
+            for Value { place, event, factor } in values {
+                match u64::try_from(sample.value[place]) {
+                    Ok(value) => counted.push(Counted {
+                        thread,
+                        event,
+                        stack,
+                        count: u64::try_from(count).unwrap_or(1),
+                        weight: value.saturating_mul(factor),
+                    }),
+                    Err(_) => negative += 1,
+                }
+            }
+        }
+        if negative > 0 {
+            let text = format!("{negative} values below zero, of a difference of profiles, are left out");
+            self.assembly.profile.meta.warnings.push(text);
+        }
+        self.assembly.counted(counted);
+        Ok(())
+    }
+
+    fn thread(&mut self, row: usize, labels: &[message::Label]) -> Result<ThreadId, ReadError> {
+        let (mut pid, mut tid, mut comm) = (None, None, "");
+        for label in labels {
+            let (key, text) = (self.text(label.key, "sample", row)?, self.text(label.text, "sample", row)?);
+            let number =
+                || u32::try_from(label.number).ok().filter(|&number| number > 0).or(text.parse().ok());
+            match key {
+                "pid" | "process_id" => pid = number(),
+                "tid" | "thread_id" | "thread id" => tid = number(),
+                "thread" | "thread_name" | "comm" => comm = text,
+                _ => {}
+            }
+        }
+        Ok(self.assembly.thread(pid, tid, comm, ""))
+    }
+
+    fn stack(&mut self, row: usize, locations: &[u64]) -> Result<Option<StackId>, ReadError> {
+        let mut frames = Vec::with_capacity(locations.len());
+        for (depth, &id) in locations.iter().enumerate() {
+            let frame = match self.frames.get(&id) {
+                Some(&known) => known,
+                None => {
+                    let place = self.locations.get(&id).copied();
+                    let place = place.ok_or_else(|| ReadError::Row {
+                        table: "sample",
+                        row,
+                        message: format!("there is no location {id}"),
+                    })?;
+                    let frame = self.frame(place, depth + 1 == locations.len())?;
+                    self.frames.insert(id, frame);
+                    frame
+                }
+            };
+            frames.push(frame);
+        }
+        Ok(self.assembly.profile.add_stack(&frames))
+    }
+
+    fn frame(&mut self, row: usize, outermost: bool) -> Result<FrameId, ReadError> {
+        let location = &self.message.location[row];
+        let mut places = Vec::with_capacity(location.line.len());
+        for (depth, line) in location.line.iter().enumerate() {
+            let function = self.functions.get(&line.function_id).copied();
+            let wrong = |message| ReadError::Row { table: "location", row, message };
+            let function =
+                function.ok_or_else(|| wrong(format!("there is no function {}", line.function_id)))?;
+            let one = self.message.function[function];
+            places.push(Place {
+                name: self.text(one.name, "function", function)?,
+                linkage: self.text(one.system_name, "function", function)?,
+                file: self.text(one.filename, "function", function)?,
+                line: u32::try_from(line.line).unwrap_or(0),
+                inlined: depth + 1 < location.line.len(),
+            });
+        }
+        let mapping = self.mappings.get(&location.mapping_id).filter(|_| location.mapping_id != 0);
+        let marker = match places[..] {
+            [Place { name, .. }] if outermost && mapping.is_none() => self.assembly.marker(name),
+            _ => None,
+        };
+        if let Some(marker) = marker {
+            return Ok(marker);
+        }
+        let (path, address, addresses, build_id) = self.address(location, mapping.copied())?;
+        let dso = self.assembly.dso(path, build_id, addresses, location.address);
+        // A function without any name is no better than its address.
+        places.retain(|place| !place.name.is_empty());
+        if location.address == 0 && !places.is_empty() {
+            let kind = self.assembly.kind_in(dso);
+            return Ok(self.assembly.frame(kind, path, &places));
+        }
+        Ok(self.assembly.frame_at(dso, address, &places))
+    }
+
+    /// The file of a location, the address, what that counts from, and the file's build id. An address at run time becomes one in the
+    /// file where the mapping tells its place.
+    fn address(
+        &self,
+        location: &message::Location,
+        mapping: Option<usize>,
+    ) -> Result<(&'m str, u64, AddressSpace, Option<BuildId>), ReadError> {
+        let Some(row) = mapping else { return Ok(("", location.address, AddressSpace::Avma, None)) };
+        let one = &self.message.mapping[row];
+        let path = self.text(one.filename, "mapping", row)?;
+        let build_id = BuildId::from_hex(self.text(one.build_id, "mapping", row)?);
+        Ok(match location.address.checked_sub(one.memory_start) {
+            Some(inside) if one.memory_start > 0 && !path.starts_with('[') => {
+                (path, inside.saturating_add(one.file_offset), AddressSpace::FileOffset, build_id)
+            }
+            _ => (path, location.address, AddressSpace::Svma, build_id),
+        })
+    }
+
+    fn finish(mut self) -> Profile {
+        let message = self.message;
+        let text = |index: i64| usize::try_from(index).ok().and_then(|at| message.string_table.get(at));
+        let recorder = message.comment.first().and_then(|&comment| text(comment));
+        let recorder = recorder.filter(|text| text.starts_with("plumb ") || text.starts_with("perf "));
+        let period_unit = message.period_type.and_then(|one| text(one.unit));
+        let meta = &mut self.assembly.profile.meta;
+        meta.start_unix_ns = u64::try_from(message.time_nanos).unwrap_or(0);
+        meta.duration_ns = u64::try_from(message.duration_nanos).unwrap_or(0);
+        if period_unit.is_some_and(|unit| unit == "nanoseconds") && message.period > 0 {
+            let period = message.period.unsigned_abs();
+            meta.frequency_hz = u32::try_from((1_000_000_000 + period / 2) / period).ok();
+        }
+        let counts = if self.count.is_some() { "" } else { ", nor of how many samples values are the sum" };
+        meta.warnings.push(format!(
+            "imported from pprof, which tells neither when nor on which processor samples were taken{counts}"
+        ));
+        self.assembly.finish(recorder.map_or("pprof", String::as_str))
+    }
+}

@@ -1,0 +1,227 @@
+//! Writes a profile as pprof has it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use plumb_profile::{Dso, DsoId, FrameId, Id, Process, Profile, StackId, ThreadId};
+use prost::Message;
+
+use super::message;
+
+/// Writes every sample once: equal stacks of a thread are one, with a value for each event beside the number of samples.
+///
+/// Each has labels: `thread` (its name), `pid`, `tid`. A stack that is cut short begins with a function in brackets that says why. Functions
+/// and lines are those that the profile has: a reader has nothing to look up.
+pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
+    let mut made = Made::new(profile);
+    made.types();
+    made.main_file();
+    made.samples();
+    made.facts();
+    let mut mapping: Vec<message::Mapping> = made.mappings.into_values().collect();
+    mapping.sort_by_key(|mapping| mapping.id);
+    let bytes = message::Profile {
+        string_table: made.strings.list,
+        function: made.functions.into_values().collect(),
+        mapping,
+        ..made.message
+    }
+    .encode_to_vec();
+    let mut out = GzEncoder::new(out, Compression::default());
+    out.write_all(&bytes)?;
+    out.finish()?.flush()
+}
+
+/// The table of strings.
+struct Strings {
+    list: Vec<String>,
+    known: HashMap<String, i64>,
+}
+
+impl Strings {
+    fn add(&mut self, text: &str) -> i64 {
+        if let Some(&known) = self.known.get(text) {
+            return known;
+        }
+        let place = self.list.len() as i64;
+        self.list.push(text.to_owned());
+        self.known.insert(text.to_owned(), place);
+        place
+    }
+}
+
+/// What of a function is one in pprof: its name, the linker's name, its file.
+type FunctionKey = (i64, i64, i64);
+
+struct Made<'p> {
+    profile: &'p Profile,
+    message: message::Profile,
+    strings: Strings,
+    functions: BTreeMap<u64, message::Function>,
+    function_ids: HashMap<FunctionKey, u64>,
+    mappings: BTreeMap<DsoId, message::Mapping>,
+    locations: HashMap<FrameId, u64>,
+}
+
+impl<'p> Made<'p> {
+    fn new(profile: &'p Profile) -> Self {
+        let strings = Strings { list: vec![String::new()], known: [(String::new(), 0)].into() };
+        Made {
+            profile,
+            message: message::Profile::default(),
+            strings,
+            functions: BTreeMap::new(),
+            function_ids: HashMap::new(),
+            mappings: BTreeMap::new(),
+            locations: HashMap::new(),
+        }
+    }
+
+    /// The number of samples, and what they weigh by event.
+    fn types(&mut self) {
+        let (samples, count) = (self.strings.add("samples"), self.strings.add("count"));
+        self.message.sample_type.push(message::ValueType { kind: samples, unit: count });
+        for event in self.profile.events.rows() {
+            // What readers know clocks by.
+            let kind = match self.profile.strings.get(event.name) {
+                "cpu-clock" | "task-clock" => "cpu",
+                name => name,
+            };
+            let unit = match self.profile.strings.get(event.unit) {
+                "ns" => "nanoseconds",
+                "" => "count",
+                unit => unit,
+            };
+            let value = message::ValueType { kind: self.strings.add(kind), unit: self.strings.add(unit) };
+            self.message.sample_type.push(value);
+        }
+        self.message.default_sample_type = self.message.sample_type.get(1).map_or(samples, |one| one.kind);
+    }
+
+    /// The file of the program that was sampled most is the first: readers call the profile by it.
+    fn main_file(&mut self) {
+        let profile = self.profile;
+        let mut by_program: HashMap<_, u64> = HashMap::new();
+        for sample in profile.samples.iter() {
+            *by_program.entry(profile.processes[profile.threads[sample.thread].process].exe).or_default() +=
+                1;
+        }
+        let most = by_program.into_iter().max_by_key(|&(exe, samples)| (samples, exe)).map(|(exe, _)| exe);
+        let found = profile.dsos.iter().find(|(_, dso)| Some(dso.path) == most).map(|(id, _)| id);
+        if let Some(id) = found {
+            self.mapping(id);
+        }
+    }
+
+    fn samples(&mut self) {
+        let mut sums: BTreeMap<(ThreadId, Option<StackId>), Vec<i64>> = BTreeMap::new();
+        let values = self.message.sample_type.len();
+        for sample in self.profile.samples.iter() {
+            let sum = sums.entry((sample.thread, sample.stack)).or_insert_with(|| vec![0; values]);
+            sum[0] += 1;
+            let weight = i64::try_from(sample.weight).unwrap_or(i64::MAX);
+            if let Some(value) = sum.get_mut(sample.event.index() + 1) {
+                *value = value.saturating_add(weight);
+            }
+        }
+        for ((thread, stack), value) in sums {
+            let frames: Vec<FrameId> = self.profile.frames_of(stack).collect();
+            let location_id = frames.into_iter().map(|frame| self.location(frame)).collect();
+            let label = self.labels(thread);
+            self.message.sample.push(message::Sample { location_id, value, label });
+        }
+    }
+
+    fn labels(&mut self, thread: ThreadId) -> Vec<message::Label> {
+        let one = &self.profile.threads[thread];
+        let pid = self.profile.processes[one.process].pid;
+        let comm = self.strings.add(self.profile.strings.get(one.comm));
+        let mut label = |key: &str, text: i64, number: u32| message::Label {
+            key: self.strings.add(key),
+            text,
+            number: number.into(),
+        };
+        let mut labels = vec![label("thread", comm, 0)];
+        for (key, id) in [("pid", pid), ("tid", one.tid)] {
+            if id != Process::UNKNOWN {
+                labels.push(label(key, 0, id));
+            }
+        }
+        labels
+    }
+
+    fn location(&mut self, id: FrameId) -> u64 {
+        if let Some(&known) = self.locations.get(&id) {
+            return known;
+        }
+        let profile = self.profile;
+        let frame = &profile.frames[id];
+        let mapping_id = frame.dso.filter(|_| frame.cut().is_none()).map_or(0, |dso| self.mapping(dso));
+        let line = match (frame.cut(), profile.symbols.of(id)) {
+            (Some(cut), _) => vec![self.line(&format!("[{}]", cut.text()), "", "", 0)],
+            // A reader shows the address.
+            (None, []) => Vec::new(),
+            (None, lines) => lines
+                .iter()
+                .map(|line| {
+                    let function = &profile.symbols.functions[line.function];
+                    let text = |id| profile.strings.get(id);
+                    self.line(text(function.name), text(function.linkage_name), text(line.file), line.line)
+                })
+                .collect(),
+        };
+        if let Some(mapping) = frame.dso.and_then(|dso| self.mappings.get_mut(&dso)) {
+            mapping.memory_limit = mapping.memory_limit.max(frame.address.0.saturating_add(1));
+            mapping.has_inline_frames |= line.len() > 1;
+            mapping.has_line_numbers |= line.iter().any(|line| line.line > 0);
+            mapping.has_filenames |= mapping.has_line_numbers;
+        }
+        let number = self.message.location.len() as u64 + 1;
+        let address = if profile.has_address(id) { frame.lookup().0 } else { 0 };
+        self.message.location.push(message::Location { id: number, mapping_id, address, line });
+        self.locations.insert(id, number);
+        number
+    }
+
+    fn line(&mut self, name: &str, linkage: &str, file: &str, line: u32) -> message::Line {
+        let linkage = if linkage.is_empty() { name } else { linkage };
+        let key = (self.strings.add(name), self.strings.add(linkage), self.strings.add(file));
+        let next = self.functions.len() as u64 + 1;
+        let function_id = *self.function_ids.entry(key).or_insert(next);
+        let (name, system_name, filename) = key;
+        let function = message::Function { id: function_id, name, system_name, filename };
+        self.functions.entry(function_id).or_insert(function);
+        message::Line { function_id, line: line.into() }
+    }
+
+    fn mapping(&mut self, id: DsoId) -> u64 {
+        if let Some(known) = self.mappings.get(&id) {
+            return known.id;
+        }
+        let Dso { path, build_id, .. } = &self.profile.dsos[id];
+        let mapping = message::Mapping {
+            id: self.mappings.len() as u64 + 1,
+            filename: self.strings.add(self.profile.strings.get(*path)),
+            build_id: build_id.as_ref().map_or(0, |id| self.strings.add(&id.to_string())),
+            // Nothing is left to be looked up.
+            has_functions: true,
+            ..message::Mapping::default()
+        };
+        self.mappings.insert(id, mapping);
+        mapping.id
+    }
+
+    fn facts(&mut self) {
+        let meta = &self.profile.meta;
+        self.message.time_nanos = i64::try_from(meta.start_unix_ns).unwrap_or(0);
+        self.message.duration_nanos = i64::try_from(meta.duration_ns).unwrap_or(0);
+        self.message.period_type = self.message.sample_type.get(1).copied();
+        self.message.period = meta.frequency_hz.map_or(0, |hz| 1_000_000_000 / i64::from(hz.max(1)));
+        let mut comments = vec![meta.recorder.clone()];
+        comments.extend((!meta.command.is_empty()).then(|| meta.command.join(" ")));
+        comments.extend(meta.warnings.iter().cloned());
+        self.message.comment = comments.iter().map(|text| self.strings.add(text)).collect();
+    }
+}

@@ -1,0 +1,9 @@
+//! speedscope's own file, for <https://www.speedscope.app>: a profile for each thread, in the order of time.
+//!
+//! <https://www.speedscope.app/file-format-schema.json>.
+
+mod read;
+mod write;
+
+pub(crate) use read::read;
+pub use write::write;
