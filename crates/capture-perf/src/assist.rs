@@ -8,23 +8,26 @@
 use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plumb_interpreters::{CodeId, Root};
-use plumb_profile::{EventId, StackId, ThreadId};
+use plumb_process::Backing;
+use plumb_profile::{EventId, Sample};
 use plumb_unwind::Module;
 use plumb_unwind::table::Table;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ingest::Ingest;
+use crate::attr::Pace;
+use crate::ingest::{Ingest, NEAR_NS};
+use crate::off_cpu::{OffCpu, TimeOff};
 use crate::procfs;
 use crate::shelf::Shelf;
 use crate::sys::process::pidfd;
 
 /// Something that walks stacks before they are copied.
 pub trait Assistant {
-    /// The program for the sampling events. It returns 0 for a sample that it keeps.
-    fn program(&self) -> BorrowedFd<'_>;
+    /// The program for the sampling events, unless it measures instead of sampling. It returns 0 for a sample that it keeps.
+    fn program(&self) -> Option<BorrowedFd<'_>>;
     /// Becomes readable when there are messages to be taken soon.
     fn wakes(&self) -> BorrowedFd<'_>;
     /// Keeps to this process, by its pidfd, with what it forks from now on, and to others that are told.
@@ -33,6 +36,15 @@ pub trait Assistant {
     fn begin(&mut self) -> io::Result<()>;
     /// Keeps to processes that are followed, and follows any that execs a program and then has this name, from that moment on.
     fn await_comm(&mut self, comm: &[u8]) -> io::Result<()>;
+    /// Has each passing of a place be an event. Which of them are samples is then decided in the kernel. An error says why it can't
+    /// be, in words that end a sentence.
+    fn watch(&mut self, watched: &Watched<'_>) -> io::Result<Copiers>;
+    /// The program for the events of functions that are watched, to be attached with their numbers.
+    fn at_function(&self) -> Option<BorrowedFd<'_>>;
+    /// Watches no place any more.
+    fn unwatch(&mut self) -> io::Result<()>;
+    /// What became of a place that is watched.
+    fn passed(&self, number: usize) -> Option<Passed>;
     /// Takes the messages that are there.
     fn take(&mut self, into: &mut Messages);
     /// Takes what was counted since the last time.
@@ -43,6 +55,43 @@ pub trait Assistant {
     fn forget(&mut self, pid: u32);
     /// How many samples it walked, and why others were handed over.
     fn handed_over(&self) -> HandedOver;
+    /// What measures time off the processor, if this does: instead of sampling.
+    fn off_cpu(&mut self) -> Option<&mut dyn OffCpu>;
+}
+
+/// A place to be watched.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched<'a> {
+    /// The number of its event.
+    pub number: usize,
+    /// The tracepoint, as `GROUP:NAME`; `None`: a function, to whose event [`Assistant::at_function`] is attached.
+    pub tracepoint: Option<&'a str>,
+    /// How often a sample is taken.
+    pub pace: Pace,
+    /// So many samples a second are taken once each single one is too many; `None`: they never are.
+    pub limit_hz: Option<u32>,
+    /// Only what runs while its copiers do is to be sampled.
+    pub is_scoped: bool,
+}
+
+/// What samples of a place that can't be walked are sent through: events that exist for that.
+#[derive(Debug)]
+pub struct Copiers {
+    /// The map that they are entered in, by processor.
+    pub map: OwnedFd,
+    /// The functions through which the kernel calls the program, where its samples have kernel stacks.
+    pub way_in: Option<Vec<Range<u64>>>,
+}
+
+/// What became of a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// How often the target passed it.
+    pub times: u64,
+    /// Samples are taken by time, as was asked for or because each single one was too many.
+    pub is_by_time: bool,
+    /// Samples that could neither be walked nor copied.
+    pub lost: u64,
 }
 
 /// Messages of an assistant.
@@ -83,6 +132,29 @@ pub enum Message {
         /// Stretches of memory with their addresses.
         memory: Vec<(u64, Vec<u8>)>,
     },
+    /// The frames of the interpreted program of a sample that was handed over: its record comes next.
+    Script {
+        /// The task.
+        tid: u32,
+        /// The frames.
+        script: Script,
+    },
+    /// A thread was off the processor.
+    Off {
+        /// When it came back.
+        time_ns: u64,
+        /// The time.
+        time: TimeOff,
+    },
+    /// A sample was taken in the kernel, and its record follows.
+    InCall {
+        /// When.
+        time_ns: u64,
+        /// The thread.
+        tid: u32,
+        /// Number of the system call that it interrupted.
+        syscall: Option<u32>,
+    },
     /// How much processor time a task has used since it was forked.
     Spent {
         /// When.
@@ -99,11 +171,16 @@ pub enum Message {
 }
 
 impl Message {
+    /// When it is to be handed out.
     fn time_ns(&self) -> u64 {
         match self {
             Message::Sample(sample) => sample.time_ns,
+            // It may be of a sample whose record has a time before.
+            Message::Code { time_ns, .. } => time_ns.saturating_sub(NEAR_NS),
+            Message::Script { script, .. } => script.time_ns,
             Message::Want { time_ns, .. }
-            | Message::Code { time_ns, .. }
+            | Message::Off { time_ns, .. }
+            | Message::InCall { time_ns, .. }
             | Message::Spent { time_ns, .. } => *time_ns,
         }
     }
@@ -122,10 +199,15 @@ pub struct WalkedSample {
     pub tid: u32,
     /// Which of the sampled events it is of, by the number that its program was attached with.
     pub event: usize,
+    /// Number of the system call that it interrupted in the kernel.
+    pub syscall: Option<u32>,
     /// What it counts.
     pub period: u64,
-    /// Under which equal stacks of the thread are counted from now on; 0: they are not.
+    /// Under which equal stacks of the thread are counted from now on; 0: they are not. Where time off the processor is measured
+    /// this is an even number, for time blocked; the next one is for time waited.
     pub key: u64,
+    /// It is no sample, but a stack that times off the processor are told by.
+    pub is_stack_only: bool,
     /// It was taken in the kernel.
     pub in_kernel: bool,
     /// The task has a user part.
@@ -139,6 +221,26 @@ pub struct WalkedSample {
     pub script: Range<usize>,
     /// There were more than could be sent.
     pub script_is_cut: bool,
+}
+
+/// Frames of an interpreted program, where the native ones are not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// When.
+    pub time_ns: u64,
+    /// Rounds of the interpreter's loop, innermost first.
+    pub rounds: Vec<Round>,
+    /// There were more than could be sent.
+    pub is_cut: bool,
+}
+
+/// A round of an interpreter's loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// An address on the stack in the native frame that runs it.
+    pub at: u64,
+    /// Its frames, innermost first.
+    pub frames: Vec<ScriptPlace>,
 }
 
 /// Where a frame of an interpreted program was.
@@ -177,6 +279,15 @@ pub struct Counted {
     pub period: u64,
     /// When the last of them was.
     pub time_ns: u64,
+}
+
+impl Counted {
+    /// As times off the processor, whatever their stack.
+    fn times(&self) -> TimeOff {
+        let &Self { key, pid, tid, period, time_ns: out_ns, .. } = self;
+        let (blocked_ns, waited_ns) = if key == WITHOUT_STACK { (0, period) } else { (period, 0) };
+        TimeOff { out_ns, blocked_ns, waited_ns, pid, tid, key: 0 }
+    }
 }
 
 /// A file's code.
@@ -229,6 +340,8 @@ pub struct HandedOver {
     pub others: u64,
     /// Not walked, by where that ended.
     pub reasons: Vec<(&'static str, u64)>,
+    /// At most so many times a tracepoint was passed and it was not seen: in an interrupt, while its program was at work for one.
+    pub unseen: u64,
     /// Memory that its tables take.
     pub table_bytes: u64,
     /// Tables that had to make room for others.
@@ -239,9 +352,9 @@ pub struct HandedOver {
 
 /// A counted stack: key, process and thread.
 type Key = (u64, u32, u32);
-/// What a sample became: event, thread, stack and processor.
-pub(crate) type Row = (EventId, ThreadId, Option<StackId>, u32);
 
+/// Time off the processor is counted by this key and the one before where there is no stack.
+const WITHOUT_STACK: u64 = 1;
 /// Time between two looks at the counts.
 const COUNTS_NS: u64 = 1_000_000_000;
 
@@ -278,30 +391,34 @@ pub(crate) struct Assisted {
     assistant: Box<dyn Assistant>,
     messages: Messages,
     /// The stacks that may be counted, by key, process and thread.
-    stacks: FxHashMap<Key, Row>,
+    stacks: FxHashMap<Key, Sample>,
     /// What was counted of stacks whose first sample has not been handed out yet.
     waiting: FxHashMap<Key, Counted>,
     counts_ns: u64,
-    /// The events, by the numbers that programs are attached to them with.
+    /// The events, by the numbers that programs are attached to them with. Of time off the processor: blocked, then waited.
     events: Vec<EventId>,
-    /// Samples of each so far, counted ones included.
-    samples: FxHashMap<EventId, u64>,
+    /// What is counted is time off the processor. Its stacks may be counted for as long as the recording goes on.
+    is_off_cpu: bool,
     /// How many files' code it wanted so far.
     wants: u64,
+    /// What it is to get, by its numbers of files.
+    due: Vec<(u32, Option<Backing>)>,
 }
 
 impl Assisted {
     /// `events`: the sampled ones, by the numbers that programs are attached to them with.
-    pub fn new(assistant: Box<dyn Assistant>, events: Vec<EventId>) -> Self {
+    pub fn new(mut assistant: Box<dyn Assistant>, events: Vec<EventId>) -> Self {
+        let is_off_cpu = assistant.off_cpu().is_some();
         Self {
             assistant,
+            is_off_cpu,
             messages: Messages::default(),
             stacks: FxHashMap::default(),
             waiting: FxHashMap::default(),
             counts_ns: 0,
             events,
-            samples: FxHashMap::default(),
             wants: 0,
+            due: Vec::new(),
         }
     }
 
@@ -309,14 +426,39 @@ impl Assisted {
         &*self.assistant
     }
 
+    /// What measures time off the processor.
+    pub fn off_cpu(&mut self) -> Option<&mut dyn OffCpu> {
+        self.assistant.off_cpu()
+    }
+
+    /// Tells of threads that are still off.
+    pub fn add_pending(&mut self, ingest: &mut Ingest, now_ns: u64) {
+        let pending = self.assistant.off_cpu().map(|off_cpu| off_cpu.pending(now_ns));
+        for time in pending.into_iter().flatten() {
+            ingest.time_off(self.stacks.get(&(time.key, time.pid, time.tid)).copied(), time);
+        }
+    }
+
+    /// No samples of places any more.
+    pub fn unwatch(&mut self) -> io::Result<()> {
+        self.assistant.unwatch()
+    }
+
     /// From now on samples count.
     pub fn start(&mut self) -> io::Result<()> {
         self.assistant.begin()
     }
 
-    /// Samples of an event so far that it walked.
-    pub fn samples(&self, event: EventId) -> u64 {
-        self.samples.get(&event).copied().unwrap_or(0)
+    /// Whether there is something to be supplied.
+    pub fn is_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// Supplies what it wanted. That may take long: tables are made.
+    pub fn supply(&mut self, ingest: &Ingest) {
+        for (file, backing) in self.due.drain(..) {
+            self.assistant.supply(file, backing.and_then(|backing| ingest.lend(backing)));
+        }
     }
 
     /// How many files' code it wanted so far: what it can't walk meanwhile is copied.
@@ -331,9 +473,20 @@ impl Assisted {
         }
     }
 
-    /// Takes what messages there are. Records that they depend on have to be looked for afterwards.
-    pub fn take(&mut self) {
+    /// Takes what messages there are. Records that they depend on have to be looked for afterwards, and those that depend on them too.
+    pub fn take(&mut self, ingest: &mut Ingest) {
+        let known = self.messages.list.len();
         self.assistant.take(&mut self.messages);
+        for message in self.messages.list.iter_mut().skip(known) {
+            match message {
+                &mut Message::InCall { tid, time_ns, syscall } => ingest.is_in_call(tid, time_ns, syscall),
+                Message::Script { tid, script } => {
+                    let rounds = std::mem::take(&mut script.rounds);
+                    ingest.is_in_script(*tid, Script { rounds, ..*script });
+                }
+                _ => {}
+            }
+        }
         // Processors write into one ring: nearly in order.
         self.messages.list.sort_by_key(Message::time_ns);
     }
@@ -354,10 +507,7 @@ impl Assisted {
     pub fn add_counts(&mut self, ingest: &mut Ingest, now_ns: u64) {
         for (key, counted) in self.waiting.drain() {
             match self.stacks.get(&key) {
-                Some(&row) => {
-                    *self.samples.entry(row.0).or_default() += counted.samples;
-                    ingest.counted(row, &counted);
-                }
+                Some(&first) => ingest.counted(first, &counted),
                 None => ingest.lost(counted.samples),
             }
         }
@@ -365,20 +515,20 @@ impl Assisted {
             return;
         }
         self.counts_ns = now_ns;
-        let Self { assistant, stacks, waiting, samples, .. } = self;
+        let Self { assistant, stacks, waiting, .. } = self;
         assistant.take_counts(&mut |counted| {
             let key = (counted.key, counted.pid, counted.tid);
             match stacks.get(&key) {
-                Some(&row) => {
-                    *samples.entry(row.0).or_default() += counted.samples;
-                    ingest.counted(row, &counted);
-                }
+                Some(&first) => ingest.counted(first, &counted),
+                None if counted.key <= WITHOUT_STACK => ingest.times_without_stack(&counted.times()),
                 // Its first sample was sent after the last look, and is to meet the records of its time.
                 None if counted.samples > 0 => drop(waiting.insert(key, counted)),
                 None => {}
             }
         });
-        self.stacks.clear();
+        if !self.is_off_cpu {
+            self.stacks.clear();
+        }
     }
 }
 
@@ -391,7 +541,7 @@ pub(crate) struct Between<'a> {
 impl Between<'_> {
     /// Hands out all that are no newer than `until_ns`.
     pub fn hand_out(&mut self, ingest: &mut Ingest, until_ns: u64) {
-        let Assisted { assistant, messages, stacks, wants, samples, events, .. } = &mut *self.assisted;
+        let Assisted { messages, stacks, wants, due, events, .. } = &mut *self.assisted;
         while let Some(message) =
             messages.list.get_mut(self.next).filter(|message| message.time_ns() <= until_ns)
         {
@@ -407,17 +557,26 @@ impl Between<'_> {
                     let parts = Parts { user: frames(&sample.user), kernel: frames(&sample.kernel), script };
                     // No other number was given.
                     let Some(&event) = events.get(sample.event) else { continue };
-                    *samples.entry(event).or_default() += 1;
-                    if let Some(row) = ingest.walked(event, sample, parts)
+                    if let Some(first) = ingest.walked(event, sample, parts)
                         && sample.key != 0
                     {
-                        stacks.insert((sample.key, sample.pid, sample.tid), row);
+                        stacks.insert((sample.key, sample.pid, sample.tid), first);
+                        if let (true, Some(&event)) = (sample.is_stack_only, events.get(1)) {
+                            stacks
+                                .insert((sample.key + 1, sample.pid, sample.tid), Sample { event, ..first });
+                        }
                     }
+                }
+                &mut Message::Off { time, .. } => {
+                    ingest.time_off(stacks.get(&(time.key, time.pid, time.tid)).copied(), time);
                 }
                 Message::Want { pid, address, file, .. } => {
                     *wants += 1;
-                    assistant.supply(*file, ingest.lend(*pid, *address));
+                    // Now: the process may soon be another program.
+                    due.push((*file, ingest.mapped_at(*pid, *address)));
                 }
+                // Told before the records.
+                Message::InCall { .. } | Message::Script { .. } => {}
                 &mut Message::Spent { pid, tid, runtime_ns, at_exec, .. } => {
                     ingest.spent((pid, tid), runtime_ns, at_exec);
                 }

@@ -2,14 +2,15 @@
 //!
 //! Field by field as in `struct perf_event_attr` (include/uapi/linux/perf_event.h, perf_event_open(2)).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use linux_perf_event_reader::{
     BranchSampleFormat, Endianness, ReadFormat, RecordIdParseInfo, RecordParseInfo, SampleFormat,
 };
 use perf_event_open_sys::bindings::{
-    PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_FORMAT_LOST,
-    PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
+    PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_BPF_OUTPUT, PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY,
+    PERF_FORMAT_LOST, PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 
 use crate::trigger::Trigger;
@@ -64,14 +65,22 @@ impl Counter {
         }
     }
 
-    /// Whether an [`Assistant`](crate::Assistant) can walk the stacks of its samples.
-    pub fn takes_programs(&self) -> bool {
-        self.trigger().is_none_or(|trigger| !trigger.is_place())
+    /// Whether it is the passing of a tracepoint or a function.
+    pub fn is_place(&self) -> bool {
+        self.trigger().is_some_and(Trigger::is_place)
     }
 
-    /// Whether it interrupts, also what is done for a sample of another event: the kernel then calls no program for it, and drops
-    /// it without a word (bpf_overflow_handler in kernel/events/core.c).
-    pub fn interrupts(&self) -> bool {
+    /// Whether an [`Assistant`](crate::Assistant) can take its samples itself. It sees where user code was left, and is asked nowhere
+    /// else.
+    pub(crate) fn is_watchable(&self, code: Code) -> bool {
+        let of_function = |trigger: &Trigger| trigger.tracepoint().is_none();
+        self.is_place()
+            && (code == Code::All || code == Code::User && self.trigger().is_some_and(of_function))
+    }
+
+    /// Whether its samples interrupt what is done for one of another event. The kernel then calls no program for them, and drops
+    /// them without a word if there is one (bpf_overflow_handler in kernel/events/core.c).
+    pub(crate) fn interrupts(&self) -> bool {
         self.trigger().is_none_or(Trigger::is_hardware)
     }
 
@@ -121,6 +130,17 @@ pub(crate) struct Sampling {
     pub count_lost: bool,
     /// What it has to do with the recording's other events.
     pub part: Part,
+    /// A program takes its samples, and writes records through it.
+    pub copier: Option<Copier>,
+}
+
+/// An event that never happens, but through which a program writes records, as the event does that it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Copier {
+    /// The functions through which the program is called, if the records have kernel stacks: these begin with them.
+    pub way_in: Option<Arc<[Range<u64>]>>,
+    /// The program asks whether it runs: only events that are pinned say so.
+    pub is_scope: bool,
 }
 
 /// An event among those of a recording, whose records share the rings and so their layout.
@@ -133,12 +153,19 @@ pub(crate) struct Part {
     /// Whether samples say what they count. Asked to say it, software events of the kernel give a sample each time, whatever their
     /// period (perf_swevent_event in kernel/events/core.c).
     pub says_period: bool,
+    /// Whether samples have room for what a program says: the weight of those that it writes itself.
+    pub has_said: bool,
 }
 
 impl Part {
     /// Of a recording of one event.
     pub fn alone(counter: &Counter, pace: Pace) -> Self {
-        Self { tells: true, has_id: false, says_period: !Self::is_period_known(counter, pace) }
+        Self {
+            tells: true,
+            has_id: false,
+            says_period: !Self::is_period_known(counter, pace),
+            has_said: false,
+        }
     }
 
     /// Whether its samples must not say what they count.
@@ -185,6 +212,14 @@ impl Sampling {
         attr.set_exclude_user((self.code == Code::Kernel).into());
         attr.set_exclude_hv(1);
         attr.set_exclude_guest(1);
+        if let Some(copier) = &self.copier {
+            (attr.type_, attr.config) = (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT.into());
+            (attr.__bindgen_anon_3, attr.__bindgen_anon_4) = Default::default();
+            attr.set_freq(0);
+            attr.sample_period = 1;
+            attr.set_exclude_callchain_kernel(copier.way_in.is_none().into());
+            attr.set_pinned(copier.is_scope.into());
+        }
         // The kernel would follow frame pointers that are not there: user stacks come from the copy.
         attr.set_exclude_callchain_user(1);
         attr.sample_regs_user = USER_REGISTERS;
@@ -197,7 +232,8 @@ impl Sampling {
 
     /// The events that make it up, as [`Sampling::attr`]: only the first tells of mappings and processes.
     pub fn attrs(&self) -> Vec<perf_event_attr> {
-        let other = self.counter.trigger().and_then(Trigger::other_part).map(|config| {
+        let trigger = self.counter.trigger().filter(|_| self.copier.is_none());
+        let other = trigger.and_then(Trigger::other_part).map(|config| {
             let mut attr = self.attr();
             attr.config = config;
             tell(&mut attr, false);
@@ -209,6 +245,7 @@ impl Sampling {
     /// What each sample holds.
     fn format(&self) -> SampleFormat {
         let format = if self.part.says_period { SAMPLE } else { SAMPLE.difference(SampleFormat::PERIOD) };
+        let format = if self.part.has_said { format | SampleFormat::RAW } else { format };
         if self.part.has_id { format | SampleFormat::IDENTIFIER } else { format }
     }
 
@@ -218,12 +255,6 @@ impl Sampling {
             Pace::Period(period) if !self.part.says_period => Some(period),
             _ => None,
         }
-    }
-
-    /// Whether a program can decide on its samples: those of tracepoints and uprobes take programs of other kinds, which see all
-    /// processes.
-    pub fn takes_programs(&self) -> bool {
-        self.counter.takes_programs()
     }
 
     /// How the event's records are laid out. The same for all stack sizes, and for all clocks.
@@ -259,7 +290,8 @@ fn tell(attr: &mut perf_event_attr, tells: bool) {
     attr.set_task(tells.into());
 }
 
-fn base(count_lost: bool) -> perf_event_attr {
+/// What all events have in common.
+pub(crate) fn base(count_lost: bool) -> perf_event_attr {
     let mut attr = perf_event_attr { size: size_of::<perf_event_attr>() as u32, ..Default::default() };
     attr.set_disabled(1);
     attr.set_use_clockid(1);
@@ -321,6 +353,7 @@ pub(crate) mod tests {
             inherit: false,
             count_lost: true,
             part: Part::alone(&Counter::CpuClock, Pace::Frequency(999)),
+            copier: None,
         };
         assert_eq!(sampling.attr().sample_stack_user, MAX_STACK_COPY);
         assert_eq!(Sampling { stack_copy: 1001, ..sampling.clone() }.attr().sample_stack_user, 1000);

@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use crate::assist::Copiers;
 use crate::attr::{Pace, Sampling, ring_owner};
 use crate::cgroup::Cgroup;
 use crate::error::{Asked, Error};
@@ -73,6 +74,11 @@ impl Rings {
         Ok((Self { owners, bytes }, rings))
     }
 
+    /// The processors.
+    pub fn cpus(&self) -> impl Iterator<Item = u32> {
+        self.owners.iter().map(|(cpu, _)| *cpu)
+    }
+
     /// What to poll.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.owners.iter().map(|(_, owner)| owner.file().as_fd())
@@ -87,12 +93,27 @@ pub(crate) struct Ground {
     pub attachment: Attachment,
 }
 
+/// What a program in the kernel has to do with the samples of an event.
+pub(crate) enum Program {
+    /// None has.
+    Absent,
+    /// It decides on each of them, and knows the event by this number. The first needs none.
+    Decides(OwnedFd, usize),
+    /// It takes them itself.
+    Takes {
+        /// Through these it writes what it can't walk.
+        copiers: Copiers,
+        /// What calls it, if that is an event.
+        #[expect(dead_code, reason = "it calls as long as it is open")]
+        event: Option<Event>,
+    },
+}
+
 /// The open events that together are one event of a recording.
 pub(crate) struct Events {
     ground: Arc<Ground>,
     sampling: Sampling,
-    /// Decides on each sample, if there is one, and by which number it knows these events. The first needs none.
-    program: Option<(OwnedFd, usize)>,
+    program: Program,
     open: Vec<Event>,
     /// Records lost by events that are closed.
     lost_before: u64,
@@ -105,12 +126,8 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Opens events, and starts them.
-    pub fn start(
-        ground: Arc<Ground>,
-        sampling: Sampling,
-        program: Option<(OwnedFd, usize)>,
-    ) -> Result<Self, Error> {
+    /// Opens events.
+    pub fn new(ground: Arc<Ground>, sampling: Sampling, program: Program) -> Result<Self, Error> {
         let inherit = matches!(ground.attachment, Attachment::Processes(_));
         let sampling = Sampling { inherit, ..sampling };
         let mut events = Self {
@@ -125,8 +142,28 @@ impl Events {
         };
         events.paced = matches!(events.sampling.pace, Pace::Frequency(_)).then_some((0, 0));
         events.open = events.open_all(&events.sampling)?;
-        events.open.iter().try_for_each(Event::enable).map_err(Error::system("starting the events"))?;
         Ok(events)
+    }
+
+    /// Starts them.
+    pub fn start(&self) -> Result<(), Error> {
+        self.open.iter().try_for_each(|event| self.enable(event))
+    }
+
+    fn enable(&self, event: &Event) -> Result<(), Error> {
+        event.enable().map_err(Error::system("starting the events"))?;
+        let Program::Takes { copiers, .. } = &self.program else { return Ok(()) };
+        event.enter_in(copiers.map.as_fd()).map_err(Error::system("telling a program of an event"))
+    }
+
+    /// Whether a program in the kernel has to do with their samples.
+    pub fn is_assisted(&self) -> bool {
+        !matches!(self.program, Program::Absent)
+    }
+
+    /// Whether a program takes their samples itself.
+    pub fn is_taken(&self) -> bool {
+        matches!(self.program, Program::Takes { .. })
     }
 
     /// What they are.
@@ -174,7 +211,7 @@ impl Events {
         // One after the other for each processor, so that it is without an event, or has two, for microseconds.
         let mut old = self.open.iter();
         for event in &new {
-            event.enable().map_err(Error::system("starting other events"))?;
+            self.enable(event)?;
             if let Some(event) = old.next() {
                 let _ = event.disable();
             }
@@ -233,7 +270,7 @@ impl Events {
                     Err(error) => return Err(classify_event(error, sampling, what)),
                 };
                 event.output_to(owner).map_err(Error::system("joining an event to its ring"))?;
-                if let Some((program, number)) = &self.program {
+                if let Program::Decides(program, number) = &self.program {
                     let attached = match number {
                         0 => event.attach(program.as_fd()),
                         &number => event.attach_as(program.as_fd(), number as u64),
@@ -244,6 +281,11 @@ impl Events {
             }
         }
         Ok(events)
+    }
+
+    /// Goes on at another pace, by what a program has decided.
+    pub fn note_pace(&mut self, pace: Pace) {
+        self.sampling.pace = pace;
     }
 
     /// Opens inherited events for every thread of the processes and of what they have started so far.

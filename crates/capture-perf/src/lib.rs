@@ -9,7 +9,9 @@
 mod account;
 mod assist;
 mod attr;
+mod beside;
 mod cgroup;
+mod counting;
 mod error;
 mod events;
 mod growth;
@@ -29,16 +31,21 @@ mod shelf;
 mod snapshot;
 mod spill;
 mod steer;
+mod subject;
 mod sys;
 pub mod tables;
+mod tally;
 mod target;
 mod trigger;
 
 pub use assist::{
-    Assistant, CodeSegment, Counted, HandedOver, Lent, Message, Messages, ScriptPlace, WalkedSample,
+    Assistant, CodeSegment, Copiers, Counted, HandedOver, Lent, Message, Messages, Passed, Round, Script,
+    ScriptPlace, WalkedSample, Watched,
 };
 pub use attr::{Code, Counter, MAX_STACK_COPY, Pace};
+pub use beside::Beside;
 pub use cgroup::NoCgroup;
+pub use counting::Count;
 pub use error::{Asked, Error};
 pub use host::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 pub use ingest::{Filter, Ingest, Source, Statistics};
@@ -48,7 +55,11 @@ pub use probe::Abilities;
 pub use recorder::{Recorded, Recorder, Running};
 pub use setup::{SampledEvent, Setup};
 pub use snapshot::{NoStack, Refusal, Snapshot, StoppedProcess, StoppedThread};
+pub use subject::{Subject, now_ns};
+pub use sys::process::pidfd;
 pub use sys::spawn::{Took, Way, start_and_wait};
-pub use sys::usage::{CpuTime, own_cpu_time};
-pub use target::{End, Launch, Options, Program, Target};
+pub use sys::tracefs::Tracefs;
+pub use sys::usage::{CpuTime, Usage, own_cpu_time};
+pub use tally::{Seen, Tallied, Tally, ThreadTime, Watcher};
+pub use target::{End, Launch, Options, Prints, Program, Target};
 pub use trigger::{Named, NoTrigger, Trigger};

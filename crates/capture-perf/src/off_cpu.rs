@@ -1,23 +1,22 @@
-//! What measures how long threads are off the processor, as the recorder sees it.
+//! Time that threads are off the processor, as the recorder is told of it by what walks stacks in the kernel.
 //!
-//! Not here: how it measures, and how its times meet their stacks (`ingest/off_cpu.rs`).
+//! Where a stack could be walked, times come counted by its key, or one by one with it; where it could not, the time comes without,
+//! and after it a record with a copy of the stack. Not here: how it is measured, and how times meet such records
+//! (`ingest/off_cpu.rs`).
 
 use std::io;
-use std::os::fd::BorrowedFd;
 
-/// Something that measures. Nobody is followed at first.
+use crate::assist::Copiers;
+
+/// What an [`Assistant`](crate::Assistant) that measures is asked beyond its samples.
 pub trait OffCpu {
-    /// Becomes readable when there is much to be taken.
-    fn wakes(&self) -> BorrowedFd<'_>;
-    /// Measures everybody from now on.
-    fn follow_all(&mut self) -> io::Result<()>;
-    /// Measures, and keeps to, this process, by its pidfd, with what it forks from now on, and to others that are told.
-    fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()>;
-    /// Takes the times that are there, in about the order of their ends.
-    fn take(&mut self, into: &mut Vec<TimeOff>);
+    /// What it has stacks copied through that it can't walk. From now on it looks at who is off the processor.
+    fn copiers(&mut self) -> io::Result<Copiers>;
+    /// Measures no more: who is off stays so, as far as it is concerned.
+    fn stop(&mut self) -> io::Result<()>;
     /// The times of threads that are off now, up to this moment by the monotonic clock.
     fn pending(&self, now_ns: u64) -> Vec<TimeOff>;
-    /// What is in none of these times.
+    /// What is in none of these times and counts.
     fn unmeasured(&self) -> Unmeasured;
 }
 
@@ -34,9 +33,11 @@ pub struct TimeOff {
     pub pid: u32,
     /// Thread.
     pub tid: u32,
+    /// Under which its stack was sent; 0: it was not.
+    pub key: u64,
 }
 
-/// Times that are not told one by one.
+/// Times that are told by their sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unmeasured {
     /// So many were shorter than was asked for.
@@ -47,4 +48,6 @@ pub struct Unmeasured {
     pub lost: u64,
     /// Their sum.
     pub lost_ns: u64,
+    /// The sum of those that came after the last stack of their processor, when not each time got one.
+    pub rest_ns: u64,
 }

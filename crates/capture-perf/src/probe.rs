@@ -36,6 +36,7 @@ impl Abilities {
             inherit: true,
             count_lost: false,
             part: Part::alone(&Counter::Cycles, Pace::Frequency(99)),
+            copier: None,
         };
         let attempt = |sampling: &Sampling, whom| Event::open(&sampling.attr(), whom, cpu).map(drop);
         // Where there is no performance counter the answer is ENOENT, ENODEV or EOPNOTSUPP, and EACCES only after that.

@@ -64,17 +64,55 @@ fn parse_stat(stat: &str, ticks: u64) -> Option<(CpuTime, CpuTime)> {
     Some((own, children))
 }
 
+/// How a thread spent its time so far, as the scheduler accounts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RunTimes {
+    /// On a processor, in nanoseconds.
+    pub ran_ns: u64,
+    /// Able to run, but without a processor, in nanoseconds.
+    pub waited_ns: u64,
+}
+
+/// The times of a thread. `None`: it is gone, has never run, or the kernel doesn't account for it.
+pub(crate) fn run_times(pid: u32, tid: u32) -> Option<RunTimes> {
+    parse_schedstat(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?)
+}
+
+/// Whether a thread could run now, or does.
+pub(crate) fn is_runnable(pid: u32, tid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
+}
+
+/// Reads time on the processor, time on run queues, and how often it was given a processor
+/// (Documentation/scheduler/sched-stats.rst): never, where the kernel doesn't account.
+fn parse_schedstat(text: &str) -> Option<RunTimes> {
+    let mut fields = text.split_whitespace().map(|field| field.parse().ok());
+    let times = RunTimes { ran_ns: fields.next()??, waited_ns: fields.next()?? };
+    (fields.next()?? > 0_u64).then_some(times)
+}
+
+/// What the hypervisor took from all processors of the machine so far.
+pub(crate) fn stolen_time() -> Duration {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    of_ticks(machine_fields(&stat).get(7).copied().unwrap_or(0), ticks_per_second())
+}
+
 /// What the whole machine used so far, idle time left out.
 pub(crate) fn machine_cpu_time() -> Option<CpuTime> {
     parse_machine_stat(&fs::read_to_string("/proc/stat").ok()?, ticks_per_second())
 }
 
-/// Reads the line `cpu`: user nice system idle iowait irq softirq steal guest guest_nice.
+/// Reads user, nice, system, irq and softirq of the line `cpu`: user nice system idle iowait irq softirq steal guest guest_nice.
 fn parse_machine_stat(stat: &str, ticks: u64) -> Option<CpuTime> {
-    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    let fields: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    let fields = machine_fields(stat);
     let [user, nice, system, _idle, _iowait, irq, softirq, ..] = fields[..] else { return None };
     Some(CpuTime { user: of_ticks(user + nice, ticks), system: of_ticks(system + irq + softirq, ticks) })
+}
+
+fn machine_fields(stat: &str) -> Vec<u64> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or_default();
+    line.split_whitespace().map_while(|field| field.parse().ok()).collect()
 }
 
 fn of_ticks(count: u64, ticks: u64) -> Duration {
@@ -100,6 +138,14 @@ mod tests {
         let time = parse_machine_stat(stat, 100).expect("the line is there");
         assert_eq!((time.user.as_millis(), time.system.as_millis()), (1100, 600));
         assert_eq!(parse_machine_stat("intr 0\n", 100), None);
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_account_is_told_from_a_thread_that_never_waited() {
+        let times = RunTimes { ran_ns: 428428888, waited_ns: 0 };
+        assert_eq!(parse_schedstat("428428888 0 184\n"), Some(times));
+        assert_eq!(parse_schedstat("0 0 0\n"), None);
+        assert_eq!(parse_schedstat(""), None);
     }
 
     #[test]

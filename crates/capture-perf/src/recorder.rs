@@ -1,5 +1,6 @@
 //! A recording while it goes on: records become a profile.
 
+mod assign;
 mod ends;
 mod finish;
 mod live;
@@ -16,15 +17,18 @@ use plumb_profile::Profile;
 use self::ends::Whom;
 pub use self::finish::{Recorded, Running};
 use self::sampled::{Belonging, Sampled};
+pub(crate) use self::start::{check, hold, pids_of, release};
 use crate::account::Account;
-use crate::assist::Assisted;
+use crate::assist::{Assisted, Passed};
+use crate::attr::Pace;
 use crate::error::Error;
 use crate::events::{Attachment, Ground};
 use crate::growth::Growth;
 use crate::host::Host;
 use crate::ingest::{Ingest, Statistics};
 use crate::merge::Merge;
-use crate::off_cpu::{OffCpu, TimeOff};
+use crate::off_cpu::OffCpu;
+use crate::procfs;
 use crate::ring::Ring;
 use crate::setup::Setup;
 use crate::spill::Spilling;
@@ -47,15 +51,13 @@ pub struct Recorder {
     pids: Vec<u32>,
     whom: Whom,
     ground: Arc<Ground>,
-    /// At least one; the first tells of mappings and processes.
+    /// At least one; one of them tells of mappings and processes.
     sampled: Vec<Sampled>,
     belonging: Belonging,
     rings: Merge<Spilling<Ring>>,
     growth: Growth,
     ingest: Ingest,
     assisted: Option<Assisted>,
-    off_cpu: Option<Box<dyn OffCpu>>,
-    times: Vec<TimeOff>,
     account: Account,
     began: Began,
     /// Earlier samples are summed up.
@@ -69,12 +71,26 @@ struct Began {
     monotonic_ns: u64,
     unix_ns: u64,
     own: CpuTime,
+    /// What the hypervisor had taken from the machine.
+    stolen: Duration,
+}
+
+impl Began {
+    /// It begins now. `own`: the recorder's processor time when that began to prepare it.
+    fn now(own: CpuTime) -> Self {
+        Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own, stolen: procfs::stolen_time() }
+    }
 }
 
 impl Recorder {
     /// What is recorded, and where that is less than what was asked for.
     pub fn setup(&self) -> &Setup {
         &self.setup
+    }
+
+    /// The processes that the recording goes by.
+    pub fn pids(&self) -> &[u32] {
+        &self.pids
     }
 
     /// What became of the samples so far.
@@ -100,7 +116,6 @@ impl Recorder {
         files.extend(self.ends.iter().map(AsFd::as_fd));
         files.extend(self.ground.rings.descriptors());
         files.extend(self.assisted.iter().map(|assisted| assisted.assistant().wakes()));
-        files.extend(self.off_cpu.iter().map(|off_cpu| off_cpu.wakes()));
         let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
         let gone: Vec<bool> = ready.iter().skip(1).take(self.ends.len()).copied().collect();
         if let Some(end) = self.heed_signals().or_else(|| self.heed_ends(&gone)) {
@@ -109,10 +124,10 @@ impl Recorder {
             return Ok(Some(end));
         }
         self.slow_down();
-        self.take_times();
         self.read(monotonic_ns());
         self.meet_arrived();
         self.account.look();
+        self.ingest.look_at_queues(false);
         self.grow();
         self.ingest.look_at_tables();
         Ok(None)
@@ -122,24 +137,33 @@ impl Recorder {
     /// samples. The last loss has no record that tells of it, which is why the events are asked too.
     pub fn lost(&self) -> u64 {
         let statistics = self.ingest.statistics();
-        let lost: u64 = self.sampled.iter().map(|one| one.events.lost()).sum();
+        let lost_here = |one: &Sampled| self.passed(one).map_or(0, |passed| passed.lost);
+        let lost: u64 = self.sampled.iter().map(|one| one.events.lost() + lost_here(one)).sum();
         lost.max(statistics.lost_samples + statistics.lost_records)
     }
 
-    fn take_times(&mut self) {
-        let Some(off_cpu) = &mut self.off_cpu else { return };
-        off_cpu.take(&mut self.times);
-        self.times.drain(..).for_each(|time| self.ingest.time_off(time));
+    /// What became of an event whose samples a program takes.
+    fn passed(&self, one: &Sampled) -> Option<Passed> {
+        let number = self.sampled.iter().position(|other| other.id == one.id)?;
+        self.assisted.as_ref()?.assistant().passed(number).filter(|_| one.events.is_taken())
+    }
+
+    /// How often an event happened, as far as that is known.
+    fn counted(&self, one: &Sampled) -> Option<u64> {
+        match one.events.is_taken() {
+            true => self.passed(one).map(|passed| passed.times),
+            false => one.events.counted(),
+        }
     }
 
     fn read(&mut self, until_ns: u64) {
-        let (ingest, belonging, event) = (&mut self.ingest, &mut self.belonging, self.sampled[0].id);
+        let (ingest, belonging, event) = (&mut self.ingest, &self.belonging, self.sampled[0].id);
         let Some(assisted) = &mut self.assisted else {
             self.rings.drain(until_ns, |record| ingest.record(belonging.of(record, event), record));
             return;
         };
         // Before the records: what a message depends on is in the rings by the time it was sent.
-        assisted.take();
+        assisted.take(ingest);
         let mut between = assisted.begin();
         self.rings.drain(until_ns, |record| {
             between.hand_out(ingest, record.timestamp().unwrap_or(0));
@@ -148,11 +172,24 @@ impl Recorder {
         between.hand_out(ingest, until_ns);
         between.end(ingest);
         assisted.add_counts(ingest, until_ns);
+        if assisted.is_due() {
+            // What comes meanwhile is copied for want of just that, so that the rings would soon be full.
+            self.rings.moving(|| assisted.supply(ingest));
+        }
     }
 
     /// No sample from now on.
-    fn stop(&self) {
+    fn stop(&mut self) {
         self.sampled.iter().for_each(|one| one.events.stop());
+        // Should that fail, a little more is measured.
+        let _ = self.assisted.as_mut().map_or(Ok(()), Assisted::unwatch);
+        if let Some(off_cpu) = self.off_cpu() {
+            let _ = off_cpu.stop();
+        }
+    }
+
+    fn off_cpu(&mut self) -> Option<&mut dyn OffCpu> {
+        self.assisted.as_mut()?.off_cpu()
     }
 
     fn grow(&mut self) {
@@ -184,16 +221,17 @@ impl Recorder {
         if self.sampled.iter().all(|one| one.limit.is_none()) {
             return;
         }
-        let Statistics { samples, filtered, .. } = *self.ingest.statistics();
         // What waits may be of any of them.
         let (waiting, elapsed) = (self.rings.waiting(), nanoseconds(self.elapsed()));
         for index in 0..self.sampled.len() {
             let one = &self.sampled[index];
-            let walked = self.assisted.as_ref().map_or(0, |assisted| assisted.samples(one.id));
-            let seen = match &self.sampled[..] {
-                [_] => samples + filtered,
-                _ => self.belonging.samples(one.id) + walked,
-            };
+            if one.events.is_taken() {
+                if one.limit.is_some() && self.passed(one).is_some_and(|passed| passed.is_by_time) {
+                    self.change_pace(index);
+                }
+                continue;
+            }
+            let seen = self.ingest.samples_of(one.id);
             if one.limit.is_some_and(|limit| limit.is_exceeded(seen + waiting, elapsed)) {
                 self.change_pace(index);
             }
@@ -204,22 +242,19 @@ impl Recorder {
     fn change_pace(&mut self, index: usize) {
         let one = &mut self.sampled[index];
         one.limit = None;
-        // Should that fail, it goes on as it was.
-        if !one.events.change_pace() {
+        let hz = self.setup.frequency_hz;
+        if one.events.is_taken() {
+            one.events.note_pace(Pace::Frequency(hz));
+        } else if !one.events.change_pace() {
+            // It goes on as it was.
             return;
         }
         let sampling = one.events.sampling();
-        let (hz, name) = (self.setup.frequency_hz, sampling.counter.name());
-        self.setup.limits.push(match self.off_cpu {
-            Some(_) => format!(
-                "threads are switched often: stacks are taken each single time only at first, then at most {hz} times a second \
-                 (-F), and the other times are shown without"
-            ),
-            None => format!(
-                "{name} is frequent: each single one is a sample only at first, then there are at most {hz} a second, \
-                 which stand for several each; to sample each: -c 1"
-            ),
-        });
+        let name = sampling.counter.name();
+        self.setup.limits.push(format!(
+            "{name} is frequent: each single one is a sample only at first, then there are at most {hz} a second, \
+             which stand for several each; to sample each: -c 1"
+        ));
         self.setup.events[index].pace = sampling.pace;
     }
 

@@ -88,7 +88,8 @@ pub(crate) fn choose(
         };
         let part = Part { tells: events.is_empty(), has_id: several, ..Part::alone(&counter, pace) };
         let (stack_copy, count_lost) = (options.stack_copy, abilities.count_lost);
-        events.push(Sampling { counter, code, pace, stack_copy, inherit: false, count_lost, part });
+        let copier = None;
+        events.push(Sampling { counter, code, pace, stack_copy, inherit: false, count_lost, part, copier });
     }
     // One layout for all.
     let says_period = events.iter().all(|event| event.part.says_period);

@@ -1,9 +1,11 @@
 //! Who is to be recorded, and how.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use crate::attr::{Code, Counter};
 pub use crate::ingest::Program;
@@ -36,17 +38,36 @@ pub struct Launch {
     pub environment: Vec<(OsString, OsString)>,
 }
 
+/// Where what a command prints goes.
+#[derive(Clone, Debug, Default)]
+pub enum Prints {
+    /// Where the recorder's goes.
+    #[default]
+    Through,
+    /// Where the recorder's errors go: the recorder's own output is for a program to read.
+    AsErrors,
+    /// Nowhere, its errors where they would go to the terminal; it reads nothing either.
+    Nowhere,
+    /// To a file; it reads nothing either. Its errors go where the recorder's go.
+    To(Arc<File>),
+}
+
 impl Launch {
-    pub(crate) fn command(&self, silent: bool) -> Command {
+    pub(crate) fn command(&self, prints: &Prints) -> io::Result<Command> {
         let mut command = Command::new(&self.program);
-        if silent {
-            command.stdin(Stdio::null()).stdout(Stdio::null());
-        }
-        if silent && io::stderr().is_terminal() {
-            command.stderr(Stdio::null());
+        match prints {
+            Prints::Through => {}
+            Prints::AsErrors => drop(command.stdout(io::stderr())),
+            Prints::To(file) => drop(command.stdin(Stdio::null()).stdout(file.try_clone()?)),
+            Prints::Nowhere => {
+                command.stdin(Stdio::null()).stdout(Stdio::null());
+                if io::stderr().is_terminal() {
+                    command.stderr(Stdio::null());
+                }
+            }
         }
         command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command
+        Ok(command)
     }
 
     /// What an exec's error means: a folder of PATH that may not be searched gives the same error as a program that
@@ -71,7 +92,7 @@ impl Launch {
 }
 
 /// How to record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// What samples are taken by; `None`: cycles where there are counters, else the kernel's clock.
     pub counter: Option<Counter>,
@@ -92,9 +113,8 @@ pub struct Options {
     /// Whether tables of files are taken from the user's cache and, where many addresses of one are looked up, made for
     /// it ([`crate::tables`]).
     pub keep_tables: bool,
-    /// Whether a command is kept from the terminal: it reads nothing, and what it prints is thrown away, but for its errors
-    /// where they go somewhere else.
-    pub silent: bool,
+    /// Where what a command prints goes.
+    pub prints: Prints,
 }
 
 impl Default for Options {
@@ -109,7 +129,7 @@ impl Default for Options {
             stack_copy: 16 << 10,
             scan: false,
             keep_tables: false,
-            silent: false,
+            prints: Prints::Through,
         }
     }
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 use perf_event_open_sys::bindings::{PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT};
 
 use crate::attr::Code;
-use crate::sys::tracefs;
+use crate::sys::tracefs::Tracefs;
 
 /// `PERF_COUNT_SW_*` by perf's names. Clocks are no triggers.
 const SOFTWARE: [(&str, u64); 8] = [
@@ -30,6 +30,8 @@ const SOFTWARE: [(&str, u64); 8] = [
 /// The kernel counts a page fault as it begins, when a stack that grows has no page yet at its stack pointer, so that not one
 /// byte of it can be copied. Once handled it counts again, as one of these: so this is what samples are taken by.
 const FAULTS: u64 = 2;
+/// See [`Trigger::told`].
+const TOLD: u64 = 10;
 const HANDLED_FAULTS: (u64, u64) = (5, 6);
 
 /// `PERF_COUNT_HW_*` by perf's names. Cycles are a clock.
@@ -200,7 +202,7 @@ fn tracepoint(text: &str) -> Result<Trigger, NoTrigger> {
     if !is_word(group) || !is_word(name) {
         return Err(NoTrigger::Unknown(text.into()));
     }
-    let tracefs = tracefs::open().map_err(|error| NoTrigger::NoTracefs(text.into(), error.to_string()))?;
+    let tracefs = Tracefs::open().map_err(|error| NoTrigger::NoTracefs(text.into(), error.to_string()))?;
     let events = tracefs.path().join("events");
     let id = match fs::read_to_string(events.join(group).join(name).join("id")) {
         Ok(id) => id,
@@ -248,10 +250,14 @@ impl Trigger {
         Ok(Self { unit: name.clone(), name, kind: Kind::Uprobe(kind, path, offset) })
     }
 
-    /// Threads being switched out.
-    pub(crate) fn switches() -> Self {
-        let name = "context-switches";
-        Self { name: name.into(), unit: name.into(), kind: Kind::Software(3) }
+    /// Nothing that the kernel sees by itself: a program says when to take a sample (`PERF_COUNT_SW_BPF_OUTPUT`).
+    pub(crate) fn told() -> Self {
+        Self { name: "off-cpu".into(), unit: "ns".into(), kind: Kind::Software(TOLD) }
+    }
+
+    /// Whether it is that.
+    pub(crate) fn is_told(&self) -> bool {
+        self.kind == Kind::Software(TOLD)
     }
 
     /// Name as perf prints it; of a uprobe as it was given.
@@ -267,6 +273,11 @@ impl Trigger {
     /// Whether each single time may matter: where somebody named a place, and not a kind of thing.
     pub(crate) fn is_place(&self) -> bool {
         matches!(self.kind, Kind::Tracepoint(_) | Kind::Uprobe(..))
+    }
+
+    /// The tracepoint's name, `GROUP:NAME`, if it is one.
+    pub(crate) fn tracepoint(&self) -> Option<&str> {
+        matches!(self.kind, Kind::Tracepoint(_)).then_some(&self.name)
     }
 
     /// Whether the processor counts it.

@@ -348,11 +348,13 @@ fn a_stack_walked_in_the_kernel_keeps_nothing_of_a_copied_one() {
     feed(&mut ingest, &[comm(7, "program", EXEC), mapped, of(), of()]);
     assert_eq!(ingest.kept, 1, "the second is the first again");
     let walked = crate::assist::WalkedSample {
+        is_stack_only: false,
         time_ns: 1,
         cpu: 0,
         pid: 7,
         tid: 7,
         event: 0,
+        syscall: None,
         period: 1,
         key: 0,
         in_kernel: false,
@@ -373,15 +375,17 @@ fn a_stack_walked_in_the_kernel_keeps_nothing_of_a_copied_one() {
 
 #[test]
 fn samples_stand_for_what_was_counted_also_where_a_part_has_none() {
-    let weights = |parts: [(std::ops::Range<u64>, u64); 2]| {
+    let weights = |parts: [(Range<u64>, u64); 2]| {
         let mut ingest = Ingest::new(Source::File, Filter::All);
         let (event, other) = (ingest.add_event("page-faults", "page-faults"), ingest.add_event("cs", "cs"));
         let walked = |time_ns, period| crate::assist::WalkedSample {
+            is_stack_only: false,
             time_ns,
             cpu: 0,
             pid: 7,
             tid: 7,
             event: 0,
+            syscall: None,
             period,
             key: 0,
             in_kernel: true,

@@ -82,7 +82,7 @@ fn parents_come_before_their_children_and_circles_end() {
     let found = lives(&[told(6, 5), told(5, 6), told(6, 7), hit(7)]);
     assert_eq!(found.len(), 3);
     for (index, life) in found.iter().enumerate() {
-        assert!(life.parent.is_none_or(|parent| plumb_profile::Id::index(parent) < index));
+        assert!(life.parent.is_none_or(|parent| Id::index(parent) < index));
         assert_eq!(life.begin, Begin::Running);
     }
 }

@@ -13,6 +13,7 @@ mod lives;
 mod off_cpu;
 mod options;
 mod program;
+mod queues;
 mod sample;
 mod scan;
 mod script;
@@ -22,6 +23,7 @@ mod statistics;
 mod stitch;
 mod stopped;
 mod tasks;
+mod told;
 mod track;
 mod user;
 mod walked;
@@ -30,13 +32,15 @@ mod wire;
 pub use options::{Filter, Source};
 pub use program::Program;
 pub use statistics::Statistics;
+pub(crate) use told::NEAR_NS;
 
-use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
 
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, constants as perf};
 use plumb_process::Tree;
-use plumb_profile::{DsoId, Event, EventId, FrameId, Past, ProcessId, Profile, StackId};
+use plumb_profile::{DsoId, Event, EventId, FrameId, Id, Past, ProcessId, Profile, StackId};
 use plumb_unwind::Walked;
 use rustc_hash::FxHashMap;
 
@@ -59,6 +63,8 @@ pub struct Ingest {
     arrivals: program::Arrivals,
     profile: Profile,
     statistics: Statistics,
+    /// By event, in their order: samples so far, those that are not kept and those that were counted elsewhere included.
+    samples_of: Vec<u64>,
     tree: Tree,
     tasks: Tasks,
     spaces: Spaces,
@@ -68,10 +74,7 @@ pub struct Ingest {
     build_ids: BuildIds,
     /// Time of the sample at hand.
     now_ns: u64,
-    /// Per processor the process and thread that exited there last.
-    last_exit: FxHashMap<u32, (u32, u32)>,
-    /// Processes and threads that exited lately, and whether the thread was the last of its process.
-    exited: VecDeque<(u32, u32, bool)>,
+    exits: track::Exits,
     /// How many of the used mappings of its space a process row has in the profile already.
     noted: FxHashMap<ProcessId, usize>,
     /// When was looked at how much memory processes have.
@@ -106,6 +109,7 @@ impl Ingest {
             arrivals: program::Arrivals::default(),
             profile: Profile::default(),
             statistics: Statistics::default(),
+            samples_of: Vec::new(),
             tree,
             tasks: Tasks::default(),
             spaces: Spaces::default(),
@@ -114,8 +118,7 @@ impl Ingest {
             scripts: script::Names::default(),
             build_ids: BuildIds::default(),
             now_ns: 0,
-            last_exit: FxHashMap::default(),
-            exited: VecDeque::new(),
+            exits: track::Exits::default(),
             noted: FxHashMap::default(),
             looks: lives::Looks::default(),
             remapped: Vec::new(),
@@ -132,12 +135,31 @@ impl Ingest {
     /// Declares an event that samples may belong to: its name (`cpu-clock`) and the unit of its period (`ns`).
     pub fn add_event(&mut self, name: &str, unit: &str) -> EventId {
         let (name, unit) = (self.profile.strings.add(name), self.profile.strings.add(unit));
+        self.samples_of.push(0);
         self.profile.events.push(Event { name, unit })
+    }
+
+    /// Samples of an event so far, those that are not kept included.
+    pub(crate) fn samples_of(&self, event: EventId) -> u64 {
+        self.samples_of.get(event.index()).copied().unwrap_or(0)
+    }
+
+    fn came(&mut self, event: EventId, samples: u64) {
+        if let Some(so_far) = self.samples_of.get_mut(event.index()) {
+            *so_far += samples;
+        }
     }
 
     /// Has samples of an event count `each` where they don't say themselves what they count. Otherwise these count 1.
     pub fn weigh_each(&mut self, event: EventId, each: u64) {
-        self.ways.each.insert(event, each);
+        self.ways.weights.insert(event, options::Weight::Each(each));
+    }
+
+    /// Has samples of an event, which a program in the kernel writes, count what that says. `way_in`: the functions through which it is
+    /// called, if the samples have kernel stacks.
+    pub(crate) fn weigh_as_said(&mut self, event: EventId, way_in: Option<Arc<[Range<u64>]>>) {
+        self.ways.weights.insert(event, options::Weight::Said);
+        self.ways.ways_in.extend(way_in.map(|way_in| (event, way_in)));
     }
 
     /// Follows `pid` and whatever it forks from now on. Has no effect on what is kept under [`Filter::All`].
@@ -199,8 +221,8 @@ impl Ingest {
         match record.record_type {
             RecordType::SAMPLE => {
                 let sample = {
-                    let each = self.ways.each.get(&event).copied().unwrap_or(1);
-                    wire::Sample::decode(bytes, misc, each, &record.parse_info)?
+                    let weight = self.ways.weights.get(&event).copied().unwrap_or(options::Weight::Each(1));
+                    wire::Sample::decode(bytes, misc, weight, &record.parse_info)?
                 };
                 self.sample(event, &sample);
             }

@@ -1,5 +1,8 @@
 //! What kind of records come, and whose samples are kept.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use plumb_profile::EventId;
 use rustc_hash::FxHashMap;
 
@@ -26,8 +29,29 @@ pub enum Filter {
 pub(super) struct Ways {
     /// Stacks that end for want of unwind information are scanned.
     pub scans: bool,
-    /// What a sample of an event counts that doesn't say so, if it isn't 1.
-    pub each: FxHashMap<EventId, u64>,
+    /// How samples of an event say what they count, if they don't count 1.
+    pub weights: FxHashMap<EventId, Weight>,
+    /// The functions through which programs are called that take samples of an event.
+    pub ways_in: FxHashMap<EventId, Arc<[Range<u64>]>>,
     /// How long threads were off, where that is what samples weigh.
     pub times_off: Option<super::off_cpu::Times>,
+}
+
+/// How a record says what its sample counts, unless its period does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// It counts so much.
+    Each(u64),
+    /// By what the program wrote with it whose the record is.
+    Said,
+}
+
+impl Ways {
+    /// How many of these frames of the kernel, innermost first, are no part of what happened: a program that took the sample, and the
+    /// functions through which it was called.
+    pub fn before(&self, event: EventId, mut kernel: impl Iterator<Item = u64>) -> usize {
+        let Some(way_in) = self.ways_in.get(&event) else { return 0 };
+        let program = usize::from(kernel.next().is_some());
+        program + kernel.take_while(|address| way_in.iter().any(|range| range.contains(address))).count()
+    }
 }

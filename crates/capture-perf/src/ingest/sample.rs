@@ -7,13 +7,26 @@ use plumb_profile::{Cut, EventId, Frame, ProcessId, Sample, StackId};
 use super::exec::Pending;
 use super::user::Ending;
 use super::{Filter, Ingest, Source, kernel, wire};
-use crate::assist::Row;
+use crate::assist::Script;
 
 /// What perf gives as pid and tid of a task that has been reaped already.
 const REAPED: u32 = u32::MAX;
 
 impl Ingest {
+    /// A sample of this thread at about this time, of which there will be a record, interrupted this system call if it was taken in
+    /// the kernel.
+    pub(crate) fn is_in_call(&mut self, tid: u32, time_ns: u64, syscall: Option<u32>) {
+        self.tasks.calls.keep(tid, time_ns, syscall);
+    }
+
+    /// Likewise is of one with these frames of an interpreted program.
+    pub(crate) fn is_in_script(&mut self, tid: u32, script: Script) {
+        self.tasks.scripts.keep(tid, script.time_ns, script);
+    }
+
     pub(super) fn sample(&mut self, event: EventId, sample: &wire::Sample<'_>) {
+        self.came(event, 1);
+        let syscall = self.tasks.calls.of(sample.tid, sample.time).flatten().filter(|_| sample.in_kernel);
         let Some((pid, tid)) = self.task_of(sample) else {
             self.statistics.filtered += 1;
             return;
@@ -22,21 +35,23 @@ impl Ingest {
         self.base = None;
         self.kept = 0;
         self.now_ns = sample.time;
-        self.kernel_part(sample);
+        self.kernel_part(event, sample);
         let kernel_frames = self.leaf_first.len();
         let ending = if pid == 0 { Ending::Absent } else { self.user_part(sample, pid, tid) };
-        self.add_sample(event, (pid, tid), sample, kernel_frames, ending);
+        let sample = self.make_sample((event, syscall), (pid, tid), sample, kernel_frames, ending);
+        self.profile.samples.push(sample);
     }
 
-    /// Puts a sample, whose frames are in `self.leaf_first`, into the profile.
-    pub(super) fn add_sample(
+    /// Makes a sample, whose frames are in `self.leaf_first`, to be put into the profile next. With its event comes the system call
+    /// that it is known to have interrupted.
+    pub(super) fn make_sample(
         &mut self,
-        event: EventId,
+        (event, syscall): (EventId, Option<u32>),
         (pid, tid): (u32, u32),
         sample: &wire::Sample<'_>,
         kernel_frames: usize,
         mut ending: Ending,
-    ) -> Row {
+    ) -> Sample {
         if self.is_old_image(pid, sample, ending) {
             self.leaf_first.truncate(kernel_frames);
             self.kept = 0;
@@ -52,8 +67,7 @@ impl Ingest {
         self.note_space(pid, process);
         self.note_life(pid, process);
         let &wire::Sample { time: time_ns, cpu, period: weight, .. } = sample;
-        self.profile.samples.push(Sample { time_ns, thread, cpu, event, stack, weight });
-        (event, thread, stack, cpu)
+        Sample { time_ns, thread, cpu, event, stack, syscall, weight }
     }
 
     /// Has an event's samples of a time weigh `counted` together, as the kernel counted, each in proportion: what it says that a
@@ -127,7 +141,7 @@ impl Ingest {
         let (mut pid, mut tid) = (sample.pid, sample.tid);
         if pid == REAPED {
             // The end of an exit, after the task has lost its number: it is the last that exited on this processor.
-            (pid, tid) = *self.last_exit.get(&sample.cpu)?;
+            (pid, tid) = *self.exits.last.get(&sample.cpu)?;
         }
         self.meet_process(pid);
         if let Filter::Tree(_) = self.filter
@@ -158,9 +172,11 @@ impl Ingest {
         self.tasks.processes.entry(pid).or_default();
     }
 
-    fn kernel_part(&mut self, sample: &wire::Sample<'_>) {
+    fn kernel_part(&mut self, event: EventId, sample: &wire::Sample<'_>) {
         if let Some(callchain) = sample.callchain {
-            for link in kernel::links(callchain).filter(|link| link.in_kernel) {
+            let links = || kernel::links(callchain).filter(|link| link.in_kernel);
+            let before = self.ways.before(event, links().map(|link| link.address));
+            for link in links().skip(before) {
                 let frame = self.kernel.frame(&mut self.profile, link.address, link.is_return);
                 self.leaf_first.push(frame);
             }

@@ -57,6 +57,6 @@ impl Ingest {
         let (thread, process) = self.tasks.rows(&mut self.profile, tid);
         self.note_space(pid, process);
         let time_ns = self.profile.samples.len() as u64;
-        self.profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, weight: 1 });
+        self.profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, syscall: None, weight: 1 });
     }
 }

@@ -9,9 +9,12 @@ use rustc_hash::FxHashMap;
 
 use super::exec::Pending;
 use super::intern::LastStack;
+use super::queues::Queues;
 use super::spaces::SpaceId;
 use super::spent::Accounts;
 use super::stitch::Stitcher;
+use super::told::Told;
+use crate::assist::Script;
 
 /// A process between two execs.
 #[derive(Debug, Default)]
@@ -77,8 +80,14 @@ impl Name {
 pub(super) struct Tasks {
     pub(super) processes: FxHashMap<u32, Process>,
     pub(super) threads: FxHashMap<u32, Thread>,
+    /// The system calls that samples interrupted of which records are to come.
+    pub(super) calls: Told<Option<u32>>,
+    /// Likewise their frames of an interpreted program.
+    pub(super) scripts: Told<Script>,
     /// Processor time of lives that is still to be told.
     pub(super) accounts: Accounts,
+    /// `None`: it is not looked at how long threads wait for a processor.
+    pub(super) queues: Option<Queues>,
 }
 
 impl Tasks {

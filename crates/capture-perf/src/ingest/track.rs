@@ -1,9 +1,10 @@
 //! Records that tell of processes, threads and mappings, and /proc where records are missing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use linux_perf_event_reader::constants as perf;
 use plumb_process::{Backing, Device, FileKey, FileOffset, MapLine, Mapping, Place, parse_maps};
+use rustc_hash::FxHashMap;
 
 use super::spaces::SpaceId;
 use super::tasks::{Name, Process, Thread};
@@ -17,6 +18,15 @@ pub(super) type BuildIds = HashMap<Box<[u8]>, Box<[u8]>>;
 const REMEMBERED_EXITS: usize = 64;
 /// How often the mappings of a process are read again because some are missing.
 const MAX_REFRESHES: u8 = 8;
+
+/// Tasks that have exited.
+#[derive(Debug, Default)]
+pub(super) struct Exits {
+    /// Per processor the process and thread that exited there last.
+    pub(super) last: FxHashMap<u32, (u32, u32)>,
+    /// Processes and threads that exited lately, and whether the thread was the last of its process.
+    lately: VecDeque<(u32, u32, bool)>,
+}
 
 impl Ingest {
     pub(super) fn comm(&mut self, comm: &wire::Comm<'_>, is_exec: bool, time_ns: Option<u64>) {
@@ -51,6 +61,7 @@ impl Ingest {
         if fork.pid == fork.ppid {
             let process = self.tasks.processes.entry(fork.pid).or_default();
             process.threads = process.threads.saturating_add(1);
+            self.begin_queueing(fork.pid, fork.tid, time_ns);
             return;
         }
         self.tree.fork(fork.ppid, fork.pid);
@@ -72,23 +83,25 @@ impl Ingest {
             }
         }
         if !is_synthetic {
+            self.begin_queueing(fork.pid, fork.tid, time_ns);
             self.begin_fork(fork.ppid, fork.pid, time_ns);
         }
     }
 
     pub(super) fn exit(&mut self, exit: &wire::Task, cpu: Option<u32>, time_ns: Option<u64>) {
         if let Some(cpu) = cpu {
-            self.last_exit.insert(cpu, (exit.pid, exit.tid));
+            self.exits.last.insert(cpu, (exit.pid, exit.tid));
         }
         self.settle_cut(exit.tid);
+        self.end_queueing(exit.tid, time_ns);
         let process_gone = self.tasks.exit(exit.pid, exit.tid);
         if process_gone {
             self.end_life(exit.pid, time_ns);
         }
-        self.exited.push_back((exit.pid, exit.tid, process_gone));
+        self.exits.lately.push_back((exit.pid, exit.tid, process_gone));
         // Since Linux 6.16 the record comes before the memory goes: it may still be sampled for a while.
-        if self.exited.len() > REMEMBERED_EXITS
-            && let Some((pid, tid, process_gone)) = self.exited.pop_front()
+        if self.exits.lately.len() > REMEMBERED_EXITS
+            && let Some((pid, tid, process_gone)) = self.exits.lately.pop_front()
         {
             self.forget(pid, tid, process_gone);
         }

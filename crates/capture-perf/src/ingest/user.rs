@@ -5,10 +5,12 @@ use plumb_profile::{Cut, DsoId, DsoKind, Found, FrameId, Profile};
 use plumb_unwind::{Avma, End, Memory, Method, ReadError, Registers, Walked, Window, walk};
 
 use super::code::View;
+use super::script::Rest;
 use super::spaces::{SpaceId, frame_key};
 use super::stitch::{Beyond, Border, Frames};
 use super::wire::{self, Stack};
 use super::{Ingest, Source, kernel};
+use crate::assist::Script;
 use crate::sys::trace::read_memory;
 
 /// More frames than any sensible stack of 64 KiB has; a stack that is longer is cut, and says so.
@@ -183,7 +185,8 @@ impl Ingest {
             end = self.walk(space, &registers, &mut memory);
         }
         let end = self.scan(pid, space, &registers, &mut memory, end);
-        self.translate(space, tid, end)
+        let script = self.tasks.scripts.of(tid, sample.time);
+        self.translate((pid, space), tid, end, script.as_ref().map(|script| (registers.sp(), script)))
     }
 
     /// Whether nothing is remembered beyond the stack that was walked.
@@ -199,8 +202,15 @@ impl Ingest {
         walk(&view, memory, &mut space.cache, registers, MAX_FRAMES, &mut self.walked)
     }
 
-    /// Turns walked frames into frames of the profile, with what is remembered beyond them if they were cut.
-    fn translate(&mut self, space: SpaceId, tid: u32, end: End) -> Ending {
+    /// Turns walked frames into frames of the profile, with what is remembered beyond them if they were cut. With `script` come
+    /// those of an interpreted program, and the stack pointer.
+    fn translate(
+        &mut self,
+        (pid, space): (u32, SpaceId),
+        tid: u32,
+        end: End,
+        script: Option<(u64, &Script)>,
+    ) -> Ending {
         let walked = std::mem::take(&mut self.walked);
         let beyond = self.stitch(tid, space, &walked, end);
         let (own, ending) = match (beyond, cut_of(end)) {
@@ -208,15 +218,30 @@ impl Ingest {
                 self.base = beyond.stack;
                 (walked.len().saturating_sub(beyond.included), Ending::Root)
             }
+            // Those of the last sample are native only.
+            (None, None) if script.is_some() => (walked.len(), Ending::Root),
             (None, None) => {
                 self.kept = self.kept_of_last(tid, space, &walked);
                 (walked.len() - self.kept, Ending::Root)
             }
             (None, Some(cut)) => (walked.len(), self.blame(space, cut, walked.last())),
         };
-        for frame in walked.iter().take(own) {
+        let (mut sp, script) = script.unzip();
+        let mut rounds = script.iter().flat_map(|script| &script.rounds).peekable();
+        for (index, frame) in walked.iter().enumerate().take(own) {
             let id = self.user_frame(space, frame.pc.0, frame.is_return, found_of(frame.found));
-            self.leaf_first.push(id);
+            let begin = sp.take().unwrap_or(frame.slot.0.saturating_add(8));
+            let end = walked.get(index + 1).map_or(u64::MAX, |caller| caller.slot.0.saturating_add(8));
+            match (rounds.next_if(|round| (begin..end).contains(&round.at)), script) {
+                (Some(round), Some(script)) => {
+                    let mapping = self.spaces.get(space).mappings.find(frame.pc.0).copied();
+                    let is_whole = round.frames.last().is_some_and(|last| last.is_entry);
+                    let rest = if script.is_cut { Rest::TooMany } else { Rest::Unreadable };
+                    let rest = Some(rest).filter(|_| !is_whole);
+                    self.script_round((pid, space), (id, mapping), &round.frames, rest);
+                }
+                _ => self.leaf_first.push(id),
+            }
         }
         self.walked = walked;
         ending

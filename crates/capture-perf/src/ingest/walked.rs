@@ -9,7 +9,7 @@ use super::spaces::{SpaceId, frame_key};
 use super::user::Ending;
 use super::wire::{self, Stack};
 use super::{Ingest, Source};
-use crate::assist::{CodeSegment, Counted, Lent, Parts, Row, WalkedSample};
+use crate::assist::{CodeSegment, Counted, Lent, Parts, WalkedSample};
 
 /// A user frame that is no return address has this bit.
 const NO_RETURN: u64 = 1 << 63;
@@ -18,7 +18,12 @@ const LOOP: u64 = 1 << 62;
 
 impl Ingest {
     /// Takes a sample that was walked already. Returns what it became, unless it is filtered out.
-    pub(crate) fn walked(&mut self, event: EventId, walked: &WalkedSample, parts: Parts<'_>) -> Option<Row> {
+    pub(crate) fn walked(
+        &mut self,
+        event: EventId,
+        walked: &WalkedSample,
+        parts: Parts<'_>,
+    ) -> Option<Sample> {
         let sample = wire::Sample {
             ip: None,
             pid: walked.pid,
@@ -32,6 +37,7 @@ impl Ingest {
             stack: Stack::NotAsked,
             in_kernel: walked.in_kernel,
         };
+        self.came(event, 1);
         let Some((pid, tid)) = self.task_of(&sample) else {
             self.statistics.filtered += 1;
             return None;
@@ -41,8 +47,9 @@ impl Ingest {
         self.kept = 0;
         self.now_ns = walked.time_ns;
         // The kernel marks in a call chain whose addresses follow, in the place of an address.
-        let kernel = parts.kernel.iter().filter(|&&address| address < PERF_CONTEXT_MAX);
-        for (index, &address) in kernel.enumerate() {
+        let kernel = || parts.kernel.iter().copied().filter(|&address| address < PERF_CONTEXT_MAX);
+        let before = self.ways.before(event, kernel());
+        for (index, address) in kernel().enumerate().skip(before) {
             let frame = self.kernel.frame(&mut self.profile, address, index > 0);
             self.leaf_first.push(frame);
         }
@@ -51,7 +58,11 @@ impl Ingest {
             true => self.walked_user((pid, tid), parts, walked.script_is_cut),
             false => Ending::Absent,
         };
-        Some(self.add_sample(event, (pid, tid), &sample, kernel_frames, ending))
+        let sample = self.make_sample((event, walked.syscall), (pid, tid), &sample, kernel_frames, ending);
+        if !walked.is_stack_only {
+            self.profile.samples.push(sample);
+        }
+        Some(sample)
     }
 
     /// The user frames of a complete stack, but for those that were made for the thread's last one.
@@ -121,23 +132,25 @@ impl Ingest {
     }
 
     /// Adds samples that are like one before.
-    pub(crate) fn counted(&mut self, (event, thread, stack, cpu): Row, counted: &Counted) {
+    pub(crate) fn counted(&mut self, first: Sample, counted: &Counted) {
         if counted.samples == 0 {
             return;
         }
+        self.came(first.event, counted.samples);
         self.statistics.samples += counted.samples;
         self.statistics.complete += counted.samples;
         // One row for each, as readers count rows.
         let each = counted.period / counted.samples;
         let rest = counted.period % counted.samples;
+        let into = self.ways.times_off.as_mut().map_or(&mut self.profile.samples, |times| &mut times.known);
         for index in 0..counted.samples {
             let weight = each + if index == 0 { rest } else { 0 };
-            self.profile.samples.push(Sample { time_ns: counted.time_ns, thread, cpu, event, stack, weight });
+            into.push(Sample { time_ns: counted.time_ns, weight, ..first });
         }
     }
 
-    /// The code that a process has mapped at an address.
-    pub(crate) fn lend(&mut self, pid: u32, address: u64) -> Option<Lent<'_>> {
+    /// What a process has mapped at an address.
+    pub(crate) fn mapped_at(&mut self, pid: u32, address: u64) -> Option<Backing> {
         if self.source == Source::Live && !self.tasks.processes.contains_key(&pid) {
             self.read_process(pid);
         }
@@ -151,7 +164,12 @@ impl Ingest {
             let executable = self.tasks.processes.get(&pid).map(|process| &*process.executable);
             self.code.look_for_interpreter(id, executable.unwrap_or_default());
         }
-        self.code.lend(mapping.backing)
+        Some(mapping.backing)
+    }
+
+    /// Its code.
+    pub(crate) fn lend(&self, backing: Backing) -> Option<Lent<'_>> {
+        self.code.lend(backing)
     }
 
     /// Processes of which something was mapped over another mapping since the last call.

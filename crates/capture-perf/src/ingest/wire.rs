@@ -6,6 +6,8 @@
 
 use linux_perf_event_reader::{Endianness, RecordParseInfo, constants as perf};
 
+use super::options::Weight;
+
 /// A damaged record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Damaged;
@@ -116,8 +118,8 @@ pub(super) struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// `each`: what it counts if it doesn't say so.
-    pub(super) fn decode(bytes: &'a [u8], misc: u16, each: u64, info: &RecordParseInfo) -> Result<Self> {
+    /// `weight`: how it says what it counts, unless it has a period.
+    pub(super) fn decode(bytes: &'a [u8], misc: u16, weight: Weight, info: &RecordParseInfo) -> Result<Self> {
         let mut r = Reader::new(bytes, info);
         let has = |bit: u64| info.sample_format.bits() & bit != 0;
         let optional = |bit: u64, r: &mut Reader<'a>| if has(bit) { r.u64().map(Some) } else { Ok(None) };
@@ -129,7 +131,7 @@ impl<'a> Sample<'a> {
         optional(perf::PERF_SAMPLE_ID, &mut r)?;
         optional(perf::PERF_SAMPLE_STREAM_ID, &mut r)?;
         let cpu = if has(perf::PERF_SAMPLE_CPU) { (r.u32()?, r.u32()?).0 } else { 0 };
-        let period = optional(perf::PERF_SAMPLE_PERIOD, &mut r)?.unwrap_or(each);
+        let mut period = optional(perf::PERF_SAMPLE_PERIOD, &mut r)?;
         if has(perf::PERF_SAMPLE_READ) {
             skip_read(&mut r, info)?;
         }
@@ -140,7 +142,10 @@ impl<'a> Sample<'a> {
         }
         if has(perf::PERF_SAMPLE_RAW) {
             let size = r.u32()?;
-            r.take(size.into())?;
+            let said = r.take(size.into())?;
+            if weight == Weight::Said {
+                period = Some(Reader { rest: said, ..r }.u64()?);
+            }
         }
         if has(perf::PERF_SAMPLE_BRANCH_STACK) {
             skip_branches(&mut r, info)?;
@@ -149,6 +154,12 @@ impl<'a> Sample<'a> {
         let registers = if asked_registers { read_registers(&mut r, info)? } else { None };
         let stack = if has(perf::PERF_SAMPLE_STACK_USER) { read_stack(&mut r)? } else { Stack::NotAsked };
         let in_kernel = misc & perf::PERF_RECORD_MISC_CPUMODE_MASK == perf::PERF_RECORD_MISC_KERNEL;
+        let period = match weight {
+            Weight::Each(each) => period.unwrap_or(each),
+            Weight::Said => period.ok_or(Damaged)?,
+        };
+        // Of a program that has no kernel stack to tell, it is where that was called from.
+        let ip = ip.filter(|_| weight != Weight::Said);
         Ok(Self { ip, pid, tid, time, cpu, period, callchain, asked_registers, registers, stack, in_kernel })
     }
 }

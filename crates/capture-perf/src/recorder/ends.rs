@@ -1,9 +1,8 @@
 //! When a recording ends: by a signal, with its command, or when those that it goes by have gone.
 
-use std::os::fd::AsFd;
 use std::time::Instant;
 
-use super::{Began, Recorder, unix_ns};
+use super::{Began, Recorder};
 use crate::events::Attachment;
 use crate::procfs;
 use crate::steer::Action;
@@ -56,6 +55,8 @@ impl Recorder {
     }
 
     fn reap(&mut self) -> Option<End> {
+        // Until it is waited for, the kernel tells how long it waited for a processor.
+        self.ingest.look_at_queues(true);
         let exited = self.child?.try_wait().ok()??;
         self.exited = Some(exited);
         Some(End::Exited(exited.0))
@@ -105,16 +106,13 @@ impl Recorder {
     pub(super) fn meet_arrived(&mut self) {
         for pid in self.ingest.take_arrived() {
             if self.pids.is_empty() {
-                self.began = Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own: self.began.own };
+                self.began = Began::now(self.began.own);
             }
             self.pids.push(pid);
             self.account.add(pid);
+            self.ingest.watch_queues_of(pid);
             self.ends.extend(pidfd(pid).ok());
             self.assisted.iter_mut().for_each(|assisted| assisted.follow(pid));
-            if let (Some(off_cpu), Ok(descriptor)) = (&mut self.off_cpu, pidfd(pid)) {
-                // It may have gone.
-                let _ = off_cpu.follow(descriptor.as_fd());
-            }
         }
     }
 

@@ -4,19 +4,20 @@ use std::fs::File;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use plumb_profile::{DsoId, Meta, Profile, Scope};
+use plumb_profile::{DsoId, Meta, Profile, Queued, Scope};
 
 use super::Recorder;
 use super::sampled::Sampled;
 use crate::assist::HandedOver;
-use crate::attr::Pace;
+use crate::attr::{Code, Pace};
 use crate::events::Attachment;
 use crate::ingest::Statistics;
 use crate::off_cpu::Unmeasured;
+use crate::procfs;
 use crate::setup::Setup;
 use crate::sys::process::Child;
 use crate::sys::signals;
-use crate::sys::usage::{CpuTime, monotonic_ns, own_cpu_time};
+use crate::sys::usage::{CpuTime, monotonic_ns, nanoseconds, own_cpu_time};
 
 /// At the end, accounts of processes are waited for until none has come for the first of these times, and no longer than
 /// the second.
@@ -62,16 +63,27 @@ impl Recorder {
     pub fn finish(mut self) -> Recorded {
         self.stop();
         let ended = monotonic_ns();
+        self.slow_down();
         let target_cpu = self.target_cpu();
+        self.ingest.look_at_queues(true);
         self.read(u64::MAX);
         self.settle();
-        self.take_times();
-        let pending = self.off_cpu.as_ref().map_or(Vec::new(), |off_cpu| off_cpu.pending(ended));
-        pending.into_iter().for_each(|time| self.ingest.time_off(time));
-        let unmeasured = self.off_cpu.as_ref().map(|off_cpu| off_cpu.unmeasured());
+        if let Some(assisted) = &mut self.assisted {
+            assisted.add_pending(&mut self.ingest, ended);
+        }
+        let unmeasured = self.off_cpu().map(|off_cpu| off_cpu.unmeasured());
         let mut meta = self.facts(ended, target_cpu);
         let is_scaled = self.counts_target_only();
-        for one in self.sampled.iter().filter(|one| is_scaled && one.is_scaled()) {
+        for one in &self.sampled {
+            if one.events.is_taken() {
+                // Only what was lost is in no sample, and what came after the last of each processor.
+                let counted = self.counted(one).filter(|_| one.is_by_frequency());
+                counted.iter().for_each(|&counted| self.ingest.scale(one.id, 0..u64::MAX, counted));
+                continue;
+            }
+            if !is_scaled || !one.is_scaled() {
+                continue;
+            }
             match (one.events.paced(), one.limit) {
                 (Some((since, before, counted)), _) => {
                     self.ingest.scale_parts(one.id, [(0..since, before), (since..u64::MAX, counted)]);
@@ -121,7 +133,10 @@ impl Recorder {
         };
         meta.occurrences = self.sampled.iter().map(|one| self.occurrences_of(one)).collect();
         meta.scope = self.setup.scope;
+        meta.user_only = clock.events.sampling().code == Code::User;
         meta.target_cpu_ns = target_cpu.map(CpuTime::total_ns);
+        let stolen_ns = nanoseconds(procfs::stolen_time().saturating_sub(self.began.stolen));
+        meta.queued = self.ingest.queued(ended_ns).map(|queued| Queued { stolen_ns, ..queued });
         meta.recorder_cpu_ns = Some(own_cpu_time().since(self.began.own).total_ns());
         meta.lost_samples = self.lost();
         meta.damaged_records = self.ingest.statistics().damaged_records;
@@ -140,9 +155,9 @@ impl Recorder {
 
     /// How often an event happened to the target; `None` where it is a clock, or that is not known.
     fn occurrences_of(&self, one: &Sampled) -> Option<u64> {
-        let is_known = one.events.sampling().counter.trigger().is_some() && self.counts_target_only();
-        // What is sampled to know times off the processor are switches.
-        (is_known && self.off_cpu.is_none()).then(|| one.events.counted())?
+        let trigger = one.events.sampling().counter.trigger();
+        let is_known = trigger.is_some_and(|trigger| !trigger.is_told()) && self.counts_target_only();
+        (one.events.is_taken() || is_known).then(|| self.counted(one))?
     }
 
     /// Takes what comes late: the kernel frees a task, and so closes its account, milliseconds after its exit.

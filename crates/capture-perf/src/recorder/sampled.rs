@@ -26,6 +26,11 @@ impl Sampled {
         self.events.sampling().counter.trigger().is_some_and(|trigger| !trigger.is_hardware())
     }
 
+    /// Whether not each time that it happens is a sample, or not each single one must be.
+    pub fn is_by_frequency(&self) -> bool {
+        self.limit.is_some() || matches!(self.events.sampling().pace, Pace::Frequency(_))
+    }
+
     /// Whether it goes by the passing of processor time, by frequency.
     pub fn is_clock(&self) -> bool {
         let sampling = self.events.sampling();
@@ -39,12 +44,11 @@ impl Sampled {
     }
 }
 
-/// Of which event records are, and how many samples of each there were.
+/// Of which event records are.
 #[derive(Default)]
 pub(super) struct Belonging {
     /// By what samples say of themselves. The first event has all that say nothing.
     ids: FxHashMap<u64, EventId>,
-    samples: FxHashMap<EventId, u64>,
 }
 
 impl Belonging {
@@ -56,18 +60,11 @@ impl Belonging {
     }
 
     /// The event of a record; `first`: that of records which don't say.
-    pub fn of(&mut self, record: &RawEventRecord<'_>, first: EventId) -> EventId {
+    pub fn of(&self, record: &RawEventRecord<'_>, first: EventId) -> EventId {
         if record.record_type != RecordType::SAMPLE {
             return first;
         }
-        let event = identifier(record).and_then(|id| self.ids.get(&id).copied()).unwrap_or(first);
-        *self.samples.entry(event).or_default() += 1;
-        event
-    }
-
-    /// Samples of an event that came as records.
-    pub fn samples(&self, event: EventId) -> u64 {
-        self.samples.get(&event).copied().unwrap_or(0)
+        identifier(record).and_then(|id| self.ids.get(&id).copied()).unwrap_or(first)
     }
 }
 

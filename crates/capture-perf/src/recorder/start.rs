@@ -1,23 +1,23 @@
 //! The beginning of a recording: events are opened, the target is held or found, and let go once they count.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::assign::assign;
 use super::ends::Whom;
 use super::sampled::{Belonging, Sampled};
-use super::{Began, Recorder, unix_ns};
+use super::{Began, Recorder};
 use crate::account::Account;
 use crate::assist::{self, Assistant, Assisted};
 use crate::attr::{Counter, Pace, Sampling};
+use crate::beside::Beside;
 use crate::error::Error;
-use crate::events::{Attachment, Events, Ground, Rings};
+use crate::events::{Attachment, Events, Ground, Program, Rings};
 use crate::growth::Growth;
 use crate::host::Host;
 use crate::ingest::{Filter, Ingest, Source};
 use crate::limit::Limit;
 use crate::merge::Merge;
-use crate::off_cpu::OffCpu;
 use crate::probe::Abilities;
 use crate::procfs;
 use crate::setup::{self, Setup};
@@ -27,7 +27,7 @@ use crate::sys::process::{Child, Held, pidfd};
 use crate::sys::signals::{self, Signals};
 use crate::sys::usage::{monotonic_ns, own_cpu_time, raise_file_limit};
 use crate::tables::KeptTables;
-use crate::target::{Launch, Options, Target};
+use crate::target::{Launch, Options, Prints, Target};
 use crate::trigger::Trigger;
 
 /// Before a recording of what runs already, what walks stacks in the kernel gets the tables that it wants: until it has
@@ -42,26 +42,27 @@ impl Recorder {
         Self::start_with(target, options, None)
     }
 
-    /// Begins to record with something that walks stacks in the kernel, if there is such a thing.
+    /// Begins to record with something that walks stacks in the kernel, if there is such a thing. If it measures time off the
+    /// processor, that is what is recorded: the counter of `options` has no effect then.
     pub fn start_with(
         target: &Target,
         options: &Options,
         assistant: Option<Box<dyn Assistant>>,
     ) -> Result<Self, Error> {
-        Self::start_off_cpu(target, options, assistant, None)
+        Self::start_beside(target, options, assistant, None)
     }
 
-    /// Likewise, but if there is something that measures time off the processor, that is what is recorded, with the stacks of
-    /// threads as they are switched out: the counter of `options` has no effect then.
-    pub fn start_off_cpu(
+    /// Likewise; what watches the target beside begins with the recording, and its end is the caller's.
+    pub fn start_beside(
         target: &Target,
         options: &Options,
         mut assistant: Option<Box<dyn Assistant>>,
-        mut off_cpu: Option<Box<dyn OffCpu>>,
+        mut beside: Option<&mut dyn Beside>,
     ) -> Result<Self, Error> {
         let mut options = options.clone();
-        if off_cpu.is_some() {
-            options.counter = Some(Counter::Trigger(Arc::new(Trigger::switches())));
+        if assistant.as_mut().is_some_and(|assistant| assistant.off_cpu().is_some()) {
+            options.counter = Some(Counter::Trigger(Arc::new(Trigger::told())));
+            options.period = Some(1);
         }
         let own = own_cpu_time();
         let host = Host::read();
@@ -69,11 +70,11 @@ impl Recorder {
         check(target)?;
         let mut abilities = Abilities::find(&host, false);
         let machine = std::mem::replace(&mut abilities.machine, Ok(()));
-        let (wanted, frequency_hz, mut limits) = setup::choose(&host, abilities, &options)?;
+        let (mut wanted, frequency_hz, mut limits) = setup::choose(&host, abilities, &options)?;
         let (rings, mapped) = Rings::map(&host.cpus)?;
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
         let held = match target {
-            Target::Command(launch) => Some(hold(launch, options.silent, &signals)?),
+            Target::Command(launch) => Some(hold(launch, &options.prints, &signals)?),
             _ => None,
         };
         let pids = pids_of(target, held.as_ref());
@@ -81,30 +82,38 @@ impl Recorder {
         let scope = setup::scope(&attachment, target);
         let account = Account::open(&attachment, target, &pids);
         let growth = Growth::new(wanted[0].stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
-        let began = Began { monotonic_ns: monotonic_ns(), unix_ns: unix_ns(), own };
+        let began = Began::now(own);
         if let Some(assistant) = &mut assistant {
             follow_with(&mut **assistant, target, &attachment, &pids)?;
         }
-        if let Some(off_cpu) = &mut off_cpu {
-            follow_off_cpu(&mut **off_cpu, target, &attachment, &pids)?;
+        if let Some(beside) = &mut beside {
+            follow_beside(&mut **beside, target, &attachment, &pids)?;
         }
-        let program = program_for(&wanted, assistant.as_deref())?;
         let ground = Arc::new(Ground { rings, attachment });
         let by_frequency = options.period.is_none().then_some(frequency_hz);
+        let programs = match &mut assistant {
+            Some(assistant) => assign(&mut wanted, &mut **assistant, &ground, by_frequency, &mut limits)?,
+            None => wanted.iter().map(|_| Program::Absent).collect(),
+        };
+        let is_used = programs.iter().any(|program| !matches!(program, Program::Absent));
+        let assistant = assistant.filter(|_| is_used);
         let mut all = Vec::new();
-        for (number, sampling) in wanted.into_iter().enumerate() {
+        for (sampling, program) in wanted.into_iter().zip(programs) {
             let sampling = Sampling { stack_copy: growth.bytes(), ..sampling };
-            let program = program.as_ref().map(|program| (program, number));
-            all.push(start_events(&ground, sampling, program, by_frequency)?);
+            all.push(open_events(&ground, sampling, program, by_frequency)?);
         }
+        // What no program sees would count before it is said that samples do.
+        let is_early = |events: &Events| assistant.is_none() || events.is_assisted();
+        all.iter().filter(|(events, _)| is_early(events)).try_for_each(|(events, _)| events.start())?;
         let mut ingest = ingest_for(target, &ground.attachment, &pids, &options);
-        let declare = |(events, limit)| declare(&mut ingest, events, limit, off_cpu.is_some());
-        let sampled: Vec<Sampled> = all.into_iter().map(declare).collect();
+        let sampled: Vec<Sampled> =
+            all.into_iter().map(|(events, limit)| declare(&mut ingest, events, limit)).collect();
         let mut belonging = Belonging::default();
         belonging.learn(&sampled);
         let info = sampled[0].events.sampling().parse_info();
         let events = sampled.iter().map(Sampled::setup).collect();
-        let ids = sampled.iter().map(|one| one.id).collect();
+        // All that are declared: of time off the processor there are two.
+        let ids = ingest.profile().events.iter().map(|(id, _)| id).collect();
         let mut recorder = Self {
             setup: Setup { events, frequency_hz, scope, limits },
             ends: pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect(),
@@ -122,14 +131,16 @@ impl Recorder {
             growth,
             ingest,
             assisted: assistant.map(|assistant| Assisted::new(assistant, ids)),
-            off_cpu,
-            times: Vec::new(),
             account,
             began,
             has_folded: false,
             wants: [0; 2],
         };
         recorder.begin(target)?;
+        if !matches!(target, Target::Machine) {
+            recorder.ingest.watch_queues();
+        }
+        beside.map_or(Ok(()), Beside::begin).map_err(Error::system("starting what watches beside"))?;
         recorder.ingest.profile_mut().meta.start_ns = recorder.began.monotonic_ns;
         if let (Some(held), Target::Command(launch)) = (held, target) {
             recorder.child = Some(release(held, launch)?);
@@ -145,8 +156,10 @@ impl Recorder {
         if !matches!(target, Target::Command(_)) {
             self.warm_up()?;
             self.account = Account::open(&self.ground.attachment, target, &self.pids);
-            (self.began.monotonic_ns, self.began.unix_ns) = (monotonic_ns(), unix_ns());
+            self.began = Began::now(self.began.own);
         }
+        let late = self.sampled.iter().map(|one| &one.events).filter(|events| !events.is_assisted());
+        late.into_iter().try_for_each(Events::start)?;
         match &mut self.assisted {
             Some(assisted) => assisted.start().map_err(Error::system("starting what walks stacks")),
             None => Ok(()),
@@ -171,7 +184,7 @@ impl Recorder {
     }
 }
 
-fn check(target: &Target) -> Result<(), Error> {
+pub(crate) fn check(target: &Target) -> Result<(), Error> {
     let pids = match target {
         Target::Processes(pids) => &pids[..],
         Target::Tree(root) => std::slice::from_ref(root),
@@ -183,12 +196,12 @@ fn check(target: &Target) -> Result<(), Error> {
     }
 }
 
-fn hold(launch: &Launch, silent: bool, signals: &Signals) -> Result<Held, Error> {
-    Held::fork(launch.command(silent), &launch.name(), signals.before())
-        .map_err(|error| failed(launch, error))
+pub(crate) fn hold(launch: &Launch, prints: &Prints, signals: &Signals) -> Result<Held, Error> {
+    let command = launch.command(prints).map_err(|error| failed(launch, error))?;
+    Held::fork(command, &launch.name(), signals.before()).map_err(|error| failed(launch, error))
 }
 
-fn release(held: Held, launch: &Launch) -> Result<Child, Error> {
+pub(crate) fn release(held: Held, launch: &Launch) -> Result<Child, Error> {
     held.release().map_err(|error| failed(launch, error))
 }
 
@@ -197,23 +210,13 @@ fn failed(launch: &Launch, error: std::io::Error) -> Error {
 }
 
 /// The processes that the recording begins with.
-fn pids_of(target: &Target, held: Option<&Held>) -> Vec<u32> {
+pub(crate) fn pids_of(target: &Target, held: Option<&Held>) -> Vec<u32> {
     match (held, target) {
         (Some(held), _) => vec![held.pid()],
         (None, Target::Processes(pids)) => pids.clone(),
         (None, Target::Tree(root)) => procfs::tree(&[*root]),
         (None, _) => Vec::new(),
     }
-}
-
-/// The program that is to decide on each sample.
-fn program_for(wanted: &[Sampling], assistant: Option<&dyn Assistant>) -> Result<Option<OwnedFd>, Error> {
-    // It can decide on samples of clocks and software events only. What is of others would count before it says that samples do.
-    let fits = |one: &Sampling| one.takes_programs() && (wanted.len() == 1 || !one.counter.interrupts());
-    let is_possible = wanted.iter().all(fits);
-    let assistant = assistant.filter(|_| is_possible);
-    let program = assistant.map(|assistant| assistant.program().try_clone_to_owned());
-    program.transpose().map_err(Error::system("keeping a program"))
 }
 
 fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &Options) -> Ingest {
@@ -245,15 +248,20 @@ fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &
     ingest
 }
 
-/// Has an assistant follow the target, where the events are everybody's.
+/// Has an assistant follow the target, where the events are everybody's, or what it measures does not come from them.
 fn follow_with(
     assistant: &mut dyn Assistant,
     target: &Target,
     attachment: &Attachment,
     pids: &[u32],
 ) -> Result<(), Error> {
+    let sees_all = assistant.off_cpu().is_some();
     match (attachment, target) {
         (Attachment::Everyone, Target::Machine) => Ok(()),
+        (Attachment::Cgroup(cgroup), Target::Cgroup(_)) if sees_all => {
+            assist::follow(assistant, &cgroup.pids())
+        }
+        (Attachment::Cgroup(_), _) if sees_all => assist::follow(assistant, pids),
         (Attachment::Everyone, Target::Awaited(program)) => assistant.await_comm(program.comm()),
         (Attachment::Everyone, _) => assist::follow(assistant, pids),
         _ => Ok(()),
@@ -261,49 +269,54 @@ fn follow_with(
     .map_err(Error::system("following processes"))
 }
 
-/// Has what measures time off the processor follow the target.
-fn follow_off_cpu(
-    off_cpu: &mut dyn OffCpu,
+/// Has what watches beside follow the target.
+fn follow_beside(
+    beside: &mut dyn Beside,
     target: &Target,
     attachment: &Attachment,
     pids: &[u32],
 ) -> Result<(), Error> {
+    // What a command does before its exec is the recorder's.
+    let from_exec = matches!(target, Target::Command(_));
     let followed = match (target, attachment) {
-        (Target::Machine, _) => off_cpu.follow_all(),
+        (Target::Machine, _) => beside.follow_all(),
         (Target::Cgroup(_), Attachment::Cgroup(cgroup)) => {
-            assist::follow_all(&cgroup.pids(), |pid| off_cpu.follow(pid))
+            assist::follow_all(&cgroup.pids(), |pid| beside.follow(pid, from_exec))
         }
-        _ => assist::follow_all(pids, |pid| off_cpu.follow(pid)),
+        _ => assist::follow_all(pids, |pid| beside.follow(pid, from_exec)),
     };
     followed.map_err(Error::system("following processes"))
 }
 
-/// Starts an event. `by_frequency`: at what pace it is to go on if it is sampled each time and turns out to be frequent.
-fn start_events(
+/// Opens an event. `by_frequency`: at what pace it is to go on if it is sampled each time and turns out to be frequent.
+fn open_events(
     ground: &Arc<Ground>,
     sampling: Sampling,
-    program: Option<(&OwnedFd, usize)>,
+    program: Program,
     by_frequency: Option<u32>,
 ) -> Result<(Events, Option<Limit>), Error> {
     let each = sampling.pace == Pace::Period(1);
-    let kept = |(program, number): (&OwnedFd, usize)| Ok((program.try_clone()?, number));
-    let program = program.map(kept).transpose().map_err(Error::system("keeping a program"))?;
-    let mut events = Events::start(ground.clone(), sampling, program)?;
+    let mut events = Events::new(ground.clone(), sampling, program)?;
     let limit = by_frequency.filter(|_| each);
-    limit.map_or(Ok(()), |hz| events.prepare(Pace::Frequency(hz)))?;
+    if let Some(hz) = limit.filter(|_| !events.is_taken()) {
+        events.prepare(Pace::Frequency(hz))?;
+    }
     Ok((events, limit.map(Limit::new)))
 }
 
 /// Declares an event.
-fn declare(ingest: &mut Ingest, events: Events, limit: Option<Limit>, is_off_cpu: bool) -> Sampled {
+fn declare(ingest: &mut Ingest, events: Events, limit: Option<Limit>) -> Sampled {
     let sampling = events.sampling();
-    let id = if is_off_cpu {
+    let id = if sampling.counter.trigger().is_some_and(Trigger::is_told) {
         let (blocked, waited) = (ingest.add_event("off-cpu", "ns"), ingest.add_event("run-queue", "ns"));
         ingest.weigh_by_time_off(blocked, waited);
         blocked
     } else {
         ingest.add_event(sampling.counter.name(), sampling.counter.unit())
     };
-    ingest.weigh_each(id, sampling.period().unwrap_or(1));
+    match &sampling.copier {
+        Some(copier) => ingest.weigh_as_said(id, copier.way_in.clone()),
+        None => ingest.weigh_each(id, sampling.period().unwrap_or(1)),
+    }
     Sampled { id, events, limit }
 }

@@ -7,6 +7,7 @@ pub(crate) mod perf;
 pub(crate) mod process;
 pub(crate) mod signals;
 pub(crate) mod spawn;
+pub(crate) mod taskstats;
 pub(crate) mod trace;
 pub(crate) mod tracefs;
 pub(crate) mod usage;

@@ -26,6 +26,7 @@ pub(crate) enum Whom<'a> {
 #[derive(Debug)]
 pub(crate) struct Event {
     file: File,
+    cpu: u32,
     counts_lost: bool,
     /// Keeps a program attached that was attached with a number.
     link: Option<OwnedFd>,
@@ -41,6 +42,17 @@ struct Link {
     cookie: u64,
 }
 
+/// Likewise for `BPF_MAP_UPDATE_ELEM`.
+#[repr(C)]
+struct Update {
+    map: u32,
+    zero: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+const BPF_MAP_UPDATE_ELEM: libc::c_long = 2;
 const BPF_LINK_CREATE: libc::c_long = 28;
 const BPF_PERF_EVENT: u32 = 41;
 
@@ -48,7 +60,7 @@ impl Event {
     /// Opens an event on processor `cpu`.
     pub fn open(attr: &perf_event_attr, whom: Whom<'_>, cpu: u32) -> io::Result<Self> {
         let mut attr = *attr;
-        let cpu = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let number = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
         let (pid, flag) = match whom {
             Whom::Thread(tid) => (i32::try_from(tid).map_err(|_| io::ErrorKind::InvalidInput)?, 0),
             Whom::Everyone => (-1, 0),
@@ -57,13 +69,13 @@ impl Event {
         let flags = (PERF_FLAG_FD_CLOEXEC | flag).into();
         // SAFETY: `attr` is a live, initialised perf_event_attr whose size field says its size; the kernel reads it
         // and writes no more than its size field. No group leader (-1).
-        let fd = unsafe { perf_event_open_sys::perf_event_open(&mut attr, pid, cpu, -1, flags) };
+        let fd = unsafe { perf_event_open_sys::perf_event_open(&mut attr, pid, number, -1, flags) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
         let file = unsafe { File::from_raw_fd(fd) };
-        Ok(Self { file, counts_lost: attr.read_format == u64::from(PERF_FORMAT_LOST), link: None })
+        Ok(Self { file, cpu, counts_lost: attr.read_format == u64::from(PERF_FORMAT_LOST), link: None })
     }
 
     /// Starts counting.
@@ -103,6 +115,19 @@ impl Event {
         Ok(())
     }
 
+    /// Enters it in a map of events, by processor, through which programs write records.
+    pub fn enter_in(&self, map: BorrowedFd<'_>) -> io::Result<()> {
+        let address = |word: &u32| (&raw const *word).addr() as u64;
+        let descriptor = |fd: i32| u32::try_from(fd).map_err(|_| io::ErrorKind::InvalidInput);
+        let (map, event) = (descriptor(map.as_raw_fd())?, descriptor(self.file.as_raw_fd())?);
+        let attr = Update { map, zero: 0, key: address(&self.cpu), value: address(&event), flags: 0 };
+        // SAFETY: the kernel reads no more than the size of `attr`, and four bytes of each of key and value, as maps of events have
+        // them: these live until after the call.
+        check(unsafe {
+            libc::syscall(libc::SYS_bpf, BPF_MAP_UPDATE_ELEM, &raw const attr, size_of::<Update>())
+        } as i32)
+    }
+
     /// Sends this event's records to the ring of `owner`, which must be an event of the same processor and clock.
     pub fn output_to(&self, owner: &Event) -> io::Result<()> {
         // SAFETY: takes a descriptor, no pointer.
@@ -134,6 +159,15 @@ impl Event {
         let mut words = [0; 16];
         let count = (&self.file).read(&mut words).ok()?;
         Some(u64::from_ne_bytes(*words.get(..count)?.first_chunk()?))
+    }
+
+    /// What an event has counted that was opened to say for how long: the count, and the nanoseconds for which it was on and for
+    /// which it was counted (`PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`).
+    pub fn counted_for(&self) -> Option<[u64; 3]> {
+        let mut words = [0; 24];
+        (&self.file).read_exact(&mut words).ok()?;
+        let (words, _) = words.as_chunks::<8>();
+        Some([0, 1, 2].map(|index: usize| u64::from_ne_bytes(words[index])))
     }
 
     /// The descriptor, for mapping and polling.

@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus};
 use std::thread::JoinHandle;
 
 use super::signals::Mask;
-use super::usage::{CpuTime, of_rusage};
+use super::usage::{CpuTime, Usage};
 
 /// A forked child that has not begun its program yet.
 pub(crate) struct Held {
@@ -91,17 +91,22 @@ impl Child {
         self.pid
     }
 
-    /// How it ended, and what it and the descendants that it waited for used; `None` while it runs.
+    /// How it ended, and the processor time of it and of the descendants that it waited for; `None` while it runs.
     pub fn try_wait(self) -> io::Result<Option<(ExitStatus, CpuTime)>> {
+        Ok(self.try_wait_usage()?.map(|(status, usage)| (status, usage.cpu)))
+    }
+
+    /// Likewise with all that is accounted for them.
+    pub fn try_wait_usage(self) -> io::Result<Option<(ExitStatus, Usage)>> {
         self.wait4(libc::WNOHANG)
     }
 
     /// Waits for its end.
-    pub fn wait(self) -> io::Result<Option<(ExitStatus, CpuTime)>> {
+    pub fn wait(self) -> io::Result<Option<(ExitStatus, Usage)>> {
         self.wait4(0)
     }
 
-    fn wait4(self, options: i32) -> io::Result<Option<(ExitStatus, CpuTime)>> {
+    fn wait4(self, options: i32) -> io::Result<Option<(ExitStatus, Usage)>> {
         let mut status = 0;
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         let pid = i32::try_from(self.pid).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -111,13 +116,13 @@ impl Child {
         match result {
             0 => Ok(None),
             -1 => Err(io::Error::last_os_error()),
-            _ => Ok(Some((ExitStatus::from_raw(status), of_rusage(&usage)))),
+            _ => Ok(Some((ExitStatus::from_raw(status), Usage::of(&usage)))),
         }
     }
 }
 
 /// A descriptor that becomes readable when the process ends (kernel 5.3 and newer).
-pub(crate) fn pidfd(pid: u32) -> io::Result<OwnedFd> {
+pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
     let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: takes no pointer.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };

@@ -19,7 +19,7 @@ const CLOEXEC: libc::c_long = 1;
 const CREATE: libc::c_long = 6;
 
 /// The file system, as long as this lives.
-pub(crate) struct Tracefs {
+pub struct Tracefs {
     path: PathBuf,
     _mount: Option<OwnedFd>,
 }
@@ -29,10 +29,14 @@ impl Tracefs {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Finds it, or mounts it for this process.
+    pub fn open() -> io::Result<Self> {
+        open()
+    }
 }
 
-/// Finds it, or mounts it for this process.
-pub(crate) fn open() -> io::Result<Tracefs> {
+fn open() -> io::Result<Tracefs> {
     let mut refused = None;
     for path in USUAL {
         match fs::read_dir(Path::new(path).join("events")) {

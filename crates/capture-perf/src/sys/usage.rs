@@ -76,6 +76,34 @@ pub fn own_cpu_time() -> CpuTime {
     of_rusage(&usage)
 }
 
+/// What the kernel accounts for a process and the descendants that it waited for (getrusage(2)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Processor time. The sum is exact; how it divides is guessed from ticks.
+    pub cpu: CpuTime,
+    /// The most memory that one of them had resident, in bytes.
+    pub max_rss_bytes: u64,
+    /// Page faults without and with a wait for the disk.
+    pub faults: [u64; 2],
+    /// How often they waited for something, and were made to wait by others.
+    pub switches: [u64; 2],
+    /// Blocks of 512 bytes read from and written to disks.
+    pub blocks: [u64; 2],
+}
+
+impl Usage {
+    pub(super) fn of(usage: &libc::rusage) -> Self {
+        let number = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
+        Self {
+            cpu: of_rusage(usage),
+            max_rss_bytes: number(usage.ru_maxrss) << 10,
+            faults: [number(usage.ru_minflt), number(usage.ru_majflt)],
+            switches: [number(usage.ru_nvcsw), number(usage.ru_nivcsw)],
+            blocks: [number(usage.ru_inblock), number(usage.ru_oublock)],
+        }
+    }
+}
+
 pub(super) fn of_rusage(usage: &libc::rusage) -> CpuTime {
     let time =
         |t: libc::timeval| Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64);
@@ -87,6 +115,15 @@ pub(crate) fn ticks_per_second() -> u64 {
     // SAFETY: takes no pointer.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
+}
+
+/// Gives memory that is no longer used back to the kernel, where the C library can.
+pub(crate) fn trim_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes no pointer, and locks what it looks at.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 /// Allows as many open files as the hard limit does: an event for each thread and processor takes many.

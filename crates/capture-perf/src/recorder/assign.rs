@@ -1,0 +1,91 @@
+//! What a program in the kernel does for each of a recording's events.
+
+use crate::assist::{Assistant, Watched};
+use crate::attr::{Copier, Pace, Part, Sampling};
+use crate::error::Error;
+use crate::events::{Attachment, Ground, Program};
+use crate::sys::perf::{Event, Whom};
+
+/// What an assistant does for each event; `limits` is told of those that it can do nothing for. Those whose samples it takes itself
+/// are copiers from then on. `limit_hz`: how many samples a second there are to be of what is sampled each time and turns out to
+/// be frequent.
+pub(super) fn assign(
+    wanted: &mut [Sampling],
+    assistant: &mut dyn Assistant,
+    ground: &Ground,
+    limit_hz: Option<u32>,
+    limits: &mut Vec<String>,
+) -> Result<Vec<Program>, Error> {
+    let decided = wanted.iter().filter(|one| !one.counter.is_place()).count();
+    let interrupts = wanted.iter().position(|one| one.counter.interrupts()).filter(|_| decided > 1);
+    let mut programs = Vec::new();
+    for (number, sampling) in wanted.iter_mut().enumerate() {
+        let program = if let Some(off_cpu) = assistant.off_cpu() {
+            let copiers = off_cpu.copiers().map_err(Error::system("reading a map of events"))?;
+            Ok(Program::Takes { copiers, event: None })
+        } else if sampling.counter.is_place() {
+            watch(number, sampling, assistant, ground, limit_hz)
+        } else if interrupts.is_none_or(|first| first == number) {
+            let program = assistant.program().map(|program| program.try_clone_to_owned()).transpose();
+            let program = program.map_err(Error::system("keeping a program"))?;
+            program.map(|program| Program::Decides(program, number)).ok_or("there is no program".into())
+        } else {
+            Err("a clock interrupts what walks them, and would lose samples".into())
+        };
+        programs.push(program.unwrap_or_else(|why: String| {
+            let name = sampling.counter.name();
+            limits.push(format!("stacks of {name} are copied, not walked in the kernel: {why}"));
+            Program::Absent
+        }));
+    }
+    let has_said = wanted.iter().any(|one| one.copier.is_some());
+    // One layout for all. And what is copied begins later.
+    let first = programs.iter().position(|program| !matches!(program, Program::Absent)).unwrap_or(0);
+    for (number, one) in wanted.iter_mut().enumerate() {
+        one.part = Part { has_said, tells: number == first, ..one.part };
+    }
+    Ok(programs)
+}
+
+/// Has an assistant watch a place.
+fn watch(
+    number: usize,
+    sampling: &mut Sampling,
+    assistant: &mut dyn Assistant,
+    ground: &Ground,
+    limit_hz: Option<u32>,
+) -> Result<Program, String> {
+    let trigger = sampling.counter.trigger().filter(|_| sampling.counter.is_watchable(sampling.code));
+    let trigger = trigger.ok_or("only part of the code is asked for")?;
+    let is_scoped = match ground.attachment {
+        Attachment::Cgroup(_) => true,
+        Attachment::Everyone => false,
+        Attachment::Processes(_) => return Err("events are inherited from thread to thread".into()),
+    };
+    let tracepoint = trigger.tracepoint();
+    let limit_hz = limit_hz.filter(|_| sampling.pace == Pace::Period(1));
+    let watched = Watched { number, tracepoint, pace: sampling.pace, limit_hz, is_scoped };
+    let copiers = assistant.watch(&watched).map_err(|error| error.to_string())?;
+    let event = match tracepoint {
+        Some(_) => None,
+        None => Some(open(number, sampling, assistant, ground).map_err(|error| error.to_string())?),
+    };
+    let way_in = copiers.way_in.as_deref().map(Into::into);
+    sampling.copier = Some(Copier { way_in, is_scope: is_scoped });
+    Ok(Program::Takes { copiers, event })
+}
+
+/// The event of a function: one for all processors, as its program runs wherever the function is called.
+fn open(
+    number: usize,
+    sampling: &Sampling,
+    assistant: &dyn Assistant,
+    ground: &Ground,
+) -> std::io::Result<Event> {
+    let cpu = ground.rings.cpus().next().unwrap_or(0);
+    let attr = Sampling { part: Part { tells: false, ..sampling.part }, ..sampling.clone() }.attr();
+    let mut event = Event::open(&attr, Whom::Everyone, cpu)?;
+    let program = assistant.at_function().ok_or(std::io::ErrorKind::Unsupported)?;
+    event.attach_as(program, number as u64)?;
+    Ok(event)
+}

@@ -1,0 +1,132 @@
+//! A target that is held, let go and waited for, and by whose processes others find what they follow: for what watches it without
+//! sampling.
+//!
+//! Not here: events, records, a profile ([`crate::Recorder`]).
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use crate::assist;
+use crate::cgroup::Cgroup;
+use crate::error::Error;
+use crate::recorder::{check, hold, pids_of, release};
+use crate::steer::{Action, Steering};
+use crate::sys::process::{Child, Held, pidfd};
+use crate::sys::signals::{self, Signals};
+use crate::sys::usage::{monotonic_ns, raise_file_limit};
+use crate::target::{End, Launch, Prints, Target};
+
+/// A target. A command waits before its exec until it is let go.
+pub struct Subject {
+    signals: Signals,
+    steering: Steering,
+    held: Option<(Held, Launch)>,
+    child: Option<Child>,
+    cgroup: Option<Cgroup>,
+    pids: Vec<u32>,
+    /// Readable when the processes end; empty: there is no end.
+    ends: Vec<OwnedFd>,
+}
+
+impl Subject {
+    /// Finds the target's processes, or forks for its command.
+    pub fn find(target: &Target) -> Result<Self, Error> {
+        check(target)?;
+        raise_file_limit();
+        let cgroup = match target {
+            Target::Cgroup(path) => Some(Cgroup::find(path).map_err(Error::Cgroup)?),
+            _ => None,
+        };
+        let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
+        let held = match target {
+            Target::Command(launch) => Some((hold(launch, &Prints::Through, &signals)?, launch.clone())),
+            _ => None,
+        };
+        let pids = match &cgroup {
+            Some(cgroup) => cgroup.pids(),
+            None => pids_of(target, held.as_ref().map(|(held, _)| held)),
+        };
+        let ends = match target {
+            Target::Command(_) | Target::Processes(_) | Target::Tree(_) => {
+                pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect()
+            }
+            Target::Cgroup(_) | Target::Awaited(_) | Target::Machine => Vec::new(),
+        };
+        Ok(Self { signals, steering: Steering::default(), held, child: None, cgroup, pids, ends })
+    }
+
+    /// The processes that were found, or the one that the command will be.
+    pub fn pids(&self) -> &[u32] {
+        &self.pids
+    }
+
+    /// Has each of these processes and of their descendants followed, by its pidfd, until none is new.
+    pub fn follow(&self, follow: impl FnMut(BorrowedFd<'_>) -> io::Result<()>) -> Result<(), Error> {
+        assist::follow_all(&self.pids, follow).map_err(Error::system("following processes"))
+    }
+
+    /// Lets a command go on to its exec.
+    pub fn release(&mut self) -> Result<(), Error> {
+        if let Some((held, launch)) = self.held.take() {
+            self.child = Some(release(held, &launch)?);
+        }
+        Ok(())
+    }
+
+    /// Sleeps until the target ends, a signal comes, one of `wakes` is readable or `timeout` has passed.
+    pub fn wait(&mut self, wakes: &[BorrowedFd<'_>], timeout: Duration) -> Result<Option<End>, Error> {
+        let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        let mut files = vec![self.signals.as_fd()];
+        files.extend(self.ends.iter().map(AsFd::as_fd));
+        files.extend(wakes);
+        let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for calls"))?;
+        let mut gone = ready.iter().skip(1).take(self.ends.len()).copied();
+        let had = !self.ends.is_empty();
+        self.ends.retain(|_| !gone.next().unwrap_or(false));
+        if let Some(end) = self.heed_signals() {
+            return Ok(Some(end));
+        }
+        if had && self.ends.is_empty() {
+            return Ok(Some(self.reap().map_or(End::Gone, End::Exited)));
+        }
+        Ok(self.cgroup.as_ref().filter(|cgroup| cgroup.is_gone()).map(|_| End::Gone))
+    }
+
+    fn heed_signals(&mut self) -> Option<End> {
+        while let Some(signal) = self.signals.next() {
+            match self.steering.on(signal, self.child.is_some(), Instant::now()) {
+                Action::Ignore => {}
+                Action::Reap => {
+                    if let Some(status) = self.reap() {
+                        return Some(End::Exited(status));
+                    }
+                }
+                Action::PassOn(number) => {
+                    if let Some(child) = self.child {
+                        let _ = signals::send(child.pid(), number);
+                    }
+                }
+                Action::End(number) => return Some(End::Signal(number)),
+            }
+        }
+        self.steering.overdue(Instant::now()).map(End::Signal)
+    }
+
+    fn reap(&mut self) -> Option<ExitStatus> {
+        let (status, _) = self.child?.try_wait().ok()??;
+        self.child = None;
+        Some(status)
+    }
+
+    /// Waits for the end of a command that goes on; `None`: there is none.
+    pub fn wait_for_command(&mut self) -> Option<ExitStatus> {
+        self.child.take()?.wait().ok()?.map(|(status, _)| status)
+    }
+}
+
+/// Now, by the clock of all records.
+pub fn now_ns() -> u64 {
+    monotonic_ns()
+}

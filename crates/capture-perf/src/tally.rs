@@ -1,0 +1,180 @@
+//! Runs of a command that is measured, not sampled: time, memory, and how often things happened.
+//!
+//! What the kernel accounts for the command and what it waited for is exact. Not here: how several runs compare.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use crate::attr::ring_owner;
+use crate::cgroup::Cgroup;
+use crate::counting::{Count, Counters};
+use crate::error::Error;
+use crate::host::Host;
+use crate::steer::{Action, Steering};
+use crate::sys::perf::{Event, Whom};
+use crate::sys::process::{Child, Held, pidfd};
+use crate::sys::signals::{self, Signals};
+use crate::sys::usage::{CpuTime, Usage, monotonic_ns, nanoseconds, trim_memory};
+use crate::target::{Launch, Prints};
+
+/// How often a second of processor time is looked whether it is the kernel's: not a divisor of what programs do by the clock.
+const TICKS_HZ: u32 = 2999;
+/// Tasks are freed a while after they have ended (an RCU grace period): how long is waited for that, and how often is looked.
+const FREED: (Duration, Duration) = (Duration::from_millis(200), Duration::from_millis(5));
+/// What the scheduler's account of threads may lack of the sum, in nanoseconds, for all of them to be there.
+const ALL_THERE_NS: u64 = 200_000;
+
+/// Something in the kernel that counts what a command does.
+pub trait Watcher {
+    /// The program that is to be called at a steady pace.
+    fn program(&self) -> BorrowedFd<'_>;
+    /// Counts what this process does from now on, with what it forks.
+    fn follow(&mut self, pid: BorrowedFd<'_>) -> std::io::Result<()>;
+    /// The processor time of threads that have been freed since the last [`Watcher::take`], in nanoseconds.
+    fn runtime_ns(&self) -> u64;
+    /// What was counted since the last time.
+    fn take(&mut self) -> Seen;
+}
+
+/// What a [`Watcher`] counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// System calls that returned; `None`: they weren't counted.
+    pub calls: Option<u64>,
+    /// Ticks in user code.
+    pub user: u64,
+    /// Ticks in the kernel.
+    pub kernel: u64,
+    /// Threads that have ended.
+    pub threads: Vec<ThreadTime>,
+    /// Threads that there was no room for, and their time in nanoseconds.
+    pub untold: (u64, u64),
+}
+
+/// The processor time of a thread that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// What it was called at its end.
+    pub comm: String,
+    /// Its number.
+    pub tid: u32,
+    /// How many threads of this number and name there were.
+    pub threads: u64,
+    /// Their processor time in nanoseconds, as the scheduler accounts it.
+    pub runtime_ns: u64,
+}
+
+/// One run of a command.
+#[derive(Clone, Debug)]
+pub struct Tallied {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// From its exec to its end.
+    pub wall: Duration,
+    /// What it and the descendants that it waited for used.
+    pub usage: Usage,
+    /// What was resident before its exec, in bytes: the recorder's. The kernel counts that as the command's, so that of a smaller one
+    /// only this is known.
+    pub rss_floor_bytes: u64,
+    /// What all that it started used, where a cgroup keeps that: more, if it left some behind or didn't wait for them.
+    pub all: Option<CpuTime>,
+    /// What else was counted.
+    pub counts: Vec<Count>,
+    /// What the kernel's programs counted, if there are any.
+    pub seen: Option<Seen>,
+    /// A signal that was meant for the recorder, after which it should start no other run.
+    pub interrupted: Option<i32>,
+}
+
+/// Runs commands.
+pub struct Tally {
+    host: Host,
+    watcher: Option<Box<dyn Watcher>>,
+    signals: Signals,
+}
+
+impl Tally {
+    /// Ready to run.
+    pub fn new(watcher: Option<Box<dyn Watcher>>) -> Result<Self, Error> {
+        let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
+        crate::sys::usage::raise_file_limit();
+        Ok(Self { host: Host::read(), watcher, signals })
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&mut self, launch: &Launch, prints: &Prints) -> Result<Tallied, Error> {
+        let failed = |error| Error::Command {
+            name: launch.program.to_string_lossy().into_owned(),
+            error: launch.explain(error),
+        };
+        trim_memory();
+        let command = launch.command(prints).map_err(failed)?;
+        let held = Held::fork(command, &launch.name(), self.signals.before()).map_err(failed)?;
+        let cgroup = Cgroup::create().ok().filter(|cgroup| cgroup.add(held.pid()).is_ok());
+        let own = Whom::Thread(held.pid());
+        // A kernel may have cgroups and yet not count by them.
+        let cpu = self.host.cpus.first().copied().unwrap_or(0);
+        let counted = cgroup.as_ref().map(|cgroup| Whom::Cgroup(cgroup.as_fd()));
+        let counted = counted.filter(|&whom| Event::open(&ring_owner(1), whom, cpu).is_ok());
+        let whom = counted.unwrap_or(own);
+        let mut counters = Counters::start(whom, &self.host.cpus);
+        if let Some(watcher) = &mut self.watcher {
+            let process = pidfd(held.pid()).map_err(Error::system("finding the command"))?;
+            watcher.take();
+            watcher.follow(process.as_fd()).map_err(Error::system("following the command"))?;
+            let everyone = if counted.is_some() { whom } else { Whom::Everyone };
+            counters
+                .tick((everyone, &self.host.cpus), TICKS_HZ, watcher.program())
+                .map_err(Error::system("starting the clock"))?;
+        }
+        let rss_floor_bytes = plumb_process::peak_rss(held.pid()).unwrap_or(0);
+        let began = Instant::now();
+        let child = held.release().map_err(failed)?;
+        let (status, usage, interrupted) = self.wait(child)?;
+        let wall = began.elapsed();
+        let counts = counters.stop();
+        let all = cgroup.as_ref().and_then(Cgroup::cpu_time);
+        let seen = self.watcher.as_mut().map(|watcher| {
+            wait_for_freed(&**watcher, usage.cpu);
+            watcher.take()
+        });
+        Ok(Tallied { status, wall, usage, rss_floor_bytes, all, counts, seen, interrupted })
+    }
+
+    fn wait(&self, child: Child) -> Result<(ExitStatus, Usage, Option<i32>), Error> {
+        let wait = || child.try_wait_usage().map_err(Error::system("waiting for the command"));
+        let process = pidfd(child.pid()).ok();
+        let (mut steering, mut interrupted) = (Steering::default(), None);
+        loop {
+            let files: Vec<_> = process.iter().map(AsFd::as_fd).chain([self.signals.as_fd()]).collect();
+            // Without a pidfd the end is told by SIGCHLD.
+            signals::poll(&files, 1000).map_err(Error::system("waiting for the command"))?;
+            if let Some((status, usage)) = wait()? {
+                return Ok((status, usage, interrupted));
+            }
+            while let Some(signal) = self.signals.next() {
+                match steering.on(signal, true, Instant::now()) {
+                    Action::Ignore | Action::Reap => {}
+                    Action::PassOn(number) => {
+                        interrupted = Some(number);
+                        // It may have gone.
+                        let _ = signals::send(child.pid(), number);
+                    }
+                    Action::End(_) => {
+                        let error = std::io::Error::other("interrupted; it may still run");
+                        return Err(Error::System { what: "waiting for the command", error });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Waits until the threads of a command have been freed, or nearly all of them: some are never heard of.
+fn wait_for_freed(watcher: &dyn Watcher, used: CpuTime) {
+    let until = monotonic_ns() + nanoseconds(FREED.0);
+    while watcher.runtime_ns() + ALL_THERE_NS < used.total_ns() && monotonic_ns() < until {
+        std::thread::sleep(FREED.1);
+    }
+}

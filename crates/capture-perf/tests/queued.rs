@@ -1,0 +1,194 @@
+//! How long threads waited for a processor, held against what the kernel told the program itself.
+//!
+//! Needs perf_event_open, a C compiler and a kernel that accounts for it: where one is missing a test says so and does nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use plumb_capture_perf::{Abilities, Host, Launch, Options, Recorder, Target};
+use plumb_profile::{Meta, Queued};
+
+/// What a program does before and after what it accounts for itself, in nanoseconds: to be loaded, to exit.
+const BESIDE_NS: u64 = 60_000_000;
+
+/// One test at a time: each fills a processor.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The test program in a folder of its own, unless this machine can't run these tests.
+fn program(name: &str) -> Option<PathBuf> {
+    if let Err(error) = Abilities::find(&Host::read(), false).own {
+        eprintln!("skipped: perf_event_open: {error}");
+        return None;
+    }
+    if times(Path::new("/proc/self/schedstat")).is_none() {
+        eprintln!("skipped: the kernel doesn't account for waiting");
+        return None;
+    }
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("queued-{name}"));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/queued.c");
+    let compiled = Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no C compiler");
+        return None;
+    }
+    Some(program)
+}
+
+/// Time on a processor and time waiting for one, as the kernel tells it or the program wrote it.
+fn times(path: &Path) -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let mut fields = text.split_whitespace().map(|field| field.parse().ok());
+    Some((fields.next()??, fields.next()??))
+}
+
+/// Programs that want the same processor.
+struct Spinners(Vec<Child>);
+
+impl Spinners {
+    fn start(program: &Path, count: usize) -> Self {
+        let start = |_| Command::new(program).args(["spin", "60000"]).spawn().expect("it runs");
+        Spinners((0..count).map(start).collect())
+    }
+}
+
+impl Drop for Spinners {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn record(target: &Target) -> Meta {
+    let mut recorder = Recorder::start(target, &Options::default()).expect("it can be recorded");
+    while recorder.step(Duration::from_millis(100)).expect("recording goes on").is_none() {}
+    recorder.finish().profile.meta
+}
+
+/// Runs the program, and gives what was recorded and what it says itself.
+fn recorded(program: &Path, arguments: &[&str]) -> (Meta, Queued, (u64, u64)) {
+    let told = program.with_extension("told");
+    let _ = std::fs::remove_file(&told);
+    let arguments = arguments.iter().map(Into::into).chain([told.clone().into()]).collect();
+    let launch = Launch { program: program.into(), arguments, environment: Vec::new() };
+    let meta = record(&Target::Command(launch));
+    let queued = meta.queued.clone().expect("the kernel accounts for it");
+    (meta, queued, times(&told).expect("it was written"))
+}
+
+/// Whether a time is what it should be, but for what the program doesn't see of itself, or did before it was recorded.
+fn is_near(time: u64, truth: u64) -> bool {
+    time.abs_diff(truth) <= truth / 20 + BESIDE_NS
+}
+
+#[test]
+fn a_command_that_spins_beside_others_waits_as_long_as_the_kernel_says() {
+    let Some(program) = program("spin") else { return };
+    let _alone = alone();
+    let _spinners = Spinners::start(&program, 2);
+    let (meta, queued, (ran, waited)) = recorded(&program, &["spin", "1500"]);
+    assert!(is_near(queued.ran_ns, ran) && is_near(queued.waited_ns, waited), "{queued:?}, {ran}, {waited}");
+    let busiest = queued.busiest.expect("it has a thread");
+    assert!(busiest.waited_ns > meta.duration_ns / 4, "two others wanted the same processor: {busiest:?}");
+    assert!(busiest.comm.starts_with("queued"), "{busiest:?}");
+    // It was asked after its end, before anybody waited for it.
+    assert_eq!((queued.unseen_ns, busiest.unseen_ns), (0, 0));
+    let known = busiest.ran_ns + busiest.waited_ns + queued.stolen_ns;
+    assert!(known > busiest.lived_ns / 10 * 9, "it never slept: {busiest:?}");
+}
+
+#[test]
+fn a_command_that_sleeps_waits_for_no_processor() {
+    let Some(program) = program("sleep") else { return };
+    let _alone = alone();
+    let (_, queued, (ran, waited)) = recorded(&program, &["sleep", "700"]);
+    assert!(is_near(queued.ran_ns, ran) && is_near(queued.waited_ns, waited), "{queued:?}, {ran}, {waited}");
+    let busiest = queued.busiest.expect("it has a thread");
+    assert!(busiest.lived_ns >= 700_000_000, "{busiest:?}");
+    assert!(queued.unseen_ns == 0 && busiest.ran_ns < busiest.lived_ns / 2, "{busiest:?}");
+}
+
+/// Whether the kernel tells of threads as they end.
+fn hears_of_ends() -> bool {
+    let is = |space: &str, initial: &str| {
+        std::fs::read_link(format!("/proc/self/ns/{space}")).is_ok_and(|link| link.as_os_str() == initial)
+    };
+    // The numbers that the kernel gives those it begins with (PROC_USER_INIT_INO, PROC_PID_INIT_INO).
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let may = status.lines().filter_map(|line| line.strip_prefix("CapEff:\t"));
+    let may = may.filter_map(|bits| u64::from_str_radix(bits, 16).ok()).any(|bits| bits >> 12 & 1 == 1);
+    may && is("user", "user:[4026531837]") && is("pid", "pid:[4026531836]")
+}
+
+/// Processes that are too short to be looked at.
+#[test]
+fn of_many_short_processes_it_is_known_where_the_kernel_tells_and_bounded_elsewhere() {
+    let Some(program) = program("children") else { return };
+    let _alone = alone();
+    let _spinners = Spinners::start(&program, 1);
+    let (meta, queued, (ran, waited)) = recorded(&program, &["children", "1000"]);
+    let lived: u64 = meta.duration_ns;
+    assert!(queued.waited_ns <= waited + 5 * BESIDE_NS, "{queued:?}, {waited}");
+    assert!(queued.waited_ns + queued.unseen_ns + BESIDE_NS >= waited, "{queued:?}, {waited}");
+    if hears_of_ends() {
+        assert!(queued.unseen_ns < lived / 20, "{queued:?}");
+        assert!(
+            queued.ran_ns + BESIDE_NS >= ran && queued.waited_ns + BESIDE_NS >= waited,
+            "{queued:?}, {ran}, {waited}"
+        );
+    } else {
+        assert!(queued.unseen_ns > lived / 4, "{queued:?}");
+    }
+}
+
+/// Of threads that end before the program the last bit can't be known, but by root: what is told of it are bounds.
+#[test]
+fn of_threads_that_have_ended_the_truth_is_between_the_bounds() {
+    let Some(program) = program("threads") else { return };
+    let _alone = alone();
+    let (meta, queued, (ran, waited)) = recorded(&program, &["threads", "800"]);
+    assert!(waited > 600_000_000, "two threads share a processor: {waited}");
+    let unseen = queued.unseen_ns;
+    assert!(unseen < 2 * 800_000_000 && (hears_of_ends() || unseen > 0), "{queued:?}");
+    assert!(queued.waited_ns <= waited + BESIDE_NS, "{queued:?}, {waited}");
+    assert!(queued.waited_ns + unseen + BESIDE_NS >= waited, "{queued:?}, {waited}");
+    assert!(queued.ran_ns + unseen + BESIDE_NS >= ran, "{queued:?}, {ran}");
+    let cpu = meta.target_cpu_ns.expect("the kernel accounts it");
+    assert!(queued.ran_ns <= cpu + BESIDE_NS, "{queued:?}, {cpu}");
+}
+
+#[test]
+fn of_a_running_process_only_what_it_waits_meanwhile_counts() {
+    let Some(program) = program("attached") else { return };
+    let _alone = alone();
+    let spinners = Spinners::start(&program, 2);
+    let pid = spinners.0[0].id();
+    // Waits that don't count.
+    std::thread::sleep(Duration::from_millis(500));
+    let schedstat = PathBuf::from(format!("/proc/{pid}/schedstat"));
+    let before = times(&schedstat).expect("it runs");
+    let mut recorder =
+        Recorder::start(&Target::Processes(vec![pid]), &Options::default()).expect("it can be recorded");
+    let begun = times(&schedstat).expect("it runs");
+    while recorder.elapsed() < Duration::from_millis(1500) {
+        assert!(recorder.step(Duration::from_millis(100)).expect("recording goes on").is_none());
+    }
+    let ending = times(&schedstat).expect("it runs");
+    let queued = recorder.finish().profile.meta.queued.expect("the kernel accounts for it");
+    let ended = times(&schedstat).expect("it runs");
+    let within = |time: u64, least: (u64, u64), most: (u64, u64)| {
+        (least.1 - least.0..=most.1 - most.0).contains(&time)
+    };
+    let is_wait = within(queued.waited_ns, (begun.1, ending.1), (before.1, ended.1));
+    assert!(is_wait, "{queued:?}, {before:?}, {begun:?}, {ending:?}, {ended:?}");
+    let is_run = within(queued.ran_ns, (begun.0, ending.0), (before.0, ended.0));
+    assert!(is_run, "{queued:?}, {before:?}, {begun:?}, {ending:?}, {ended:?}");
+    assert!(queued.waited_ns > 300_000_000, "another wanted the same processor: {queued:?}");
+}
