@@ -24,28 +24,6 @@ struct {
 } ring SEC(".maps");
 
 struct {
-    UINT(type, BPF_MAP_TYPE_LRU_HASH);
-    UINT(max_entries, MAX_SPACES);
-    TYPE(key, u32);
-    TYPE(value, struct Space);
-} spaces SEC(".maps");
-
-/* One entry of zeros, and one to build a new one in for each processor. */
-struct {
-    UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    UINT(max_entries, 1);
-    TYPE(key, u32);
-    TYPE(value, struct Space);
-} blank SEC(".maps");
-
-struct {
-    UINT(type, BPF_MAP_TYPE_HASH);
-    UINT(max_entries, MAX_FILES);
-    TYPE(key, struct FileKey);
-    TYPE(value, u32);
-} numbers SEC(".maps");
-
-struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, MAX_FILES);
     TYPE(key, u32);
@@ -105,22 +83,18 @@ struct {
     TYPE(value, struct RuleCache);
 } caches SEC(".maps");
 
-struct {
-    UINT(type, BPF_MAP_TYPE_ARRAY);
-    UINT(max_entries, 1024);
-    TYPE(key, u32);
-    TYPE(value, struct Window);
-} windows SEC(".maps");
-
 /* A sample being made. */
 struct draft {
     struct Sample sample;
     u64 frames[MAX_FRAMES + MAX_KERNEL_FRAMES + 2 * MAX_SCRIPT_FRAMES + 1];
     /* The stack pointer in each user frame. */
     u64 places[MAX_FRAMES];
+    struct Window window;
+    /* Somebody makes a sample here. */
+    u32 taken;
 };
 
-/* One for each processor: too large for a per-processor map. */
+/* DRAFTS for each processor: too large for a per-processor map. */
 struct {
     UINT(type, BPF_MAP_TYPE_ARRAY);
     UINT(max_entries, 1024);
@@ -128,17 +102,35 @@ struct {
     TYPE(value, struct draft);
 } drafts SEC(".maps");
 
-u32 last_file = FILE_FIRST - 1;
-u64 last_birth = 0;
+/* A draft, and its number: nobody else's until it is given back, as one program may interrupt another. 0: all are taken. */
+INLINE struct draft *claim(u32 *slot)
+{
+    u32 first = bpf_get_smp_processor_id() * DRAFTS;
+    for (u32 i = 0; i < DRAFTS; i++) {
+        *slot = first + i;
+        struct draft *draft = bpf_map_lookup_elem(&drafts, slot);
+        if (draft && !__sync_lock_test_and_set(&draft->taken, 1)) {
+            draft->window.begin = NO_WINDOW;
+            return draft;
+        }
+    }
+    return 0;
+}
+
+INLINE void give_back(struct draft *draft)
+{
+    BARRIER();
+    draft->taken = 0;
+}
 
 /* A word of user memory. A copy of what is around it is kept for the walk, as the next ones are there: most of what a word
  * costs is the call for it. */
-INLINE int env_read(u64 at, u64 *value)
+INLINE int env_read(u32 slot, u64 at, u64 *value)
 {
-    u32 cpu = bpf_get_smp_processor_id();
-    struct Window *window = bpf_map_lookup_elem(&windows, &cpu);
-    if (!window)
+    struct draft *draft = bpf_map_lookup_elem(&drafts, &slot);
+    if (!draft)
         return -1;
+    struct Window *window = &draft->window;
     u64 offset = at - window->begin;
     if (offset > WINDOW_BYTES - 8) {
         if (bpf_probe_read_user(window->bytes, WINDOW_BYTES, (const void *)at)) {
@@ -174,83 +166,7 @@ INLINE struct RuleCache *env_cache(void)
 }
 
 #include "walk.h"
-
-/* The number of a file: a new one if it was not seen before. */
-INLINE u32 file_number(struct file *file)
-{
-    struct inode *inode = file->f_inode;
-    struct FileKey key = {
-        .inode = inode->i_ino,
-        .size = inode->i_size,
-        .device = inode->i_sb->s_dev,
-        .generation = inode->i_generation,
-    };
-    u32 *known = bpf_map_lookup_elem(&numbers, &key);
-    if (known)
-        return *known;
-    u32 number = __sync_fetch_and_add(&last_file, 1) + 1;
-    if (number >= MAX_FILES)
-        return FILE_NONE;
-    if (!bpf_map_update_elem(&numbers, &key, &number, BPF_NOEXIST))
-        return number;
-    /* Another processor was faster. */
-    known = bpf_map_lookup_elem(&numbers, &key);
-    return known ? *known : FILE_NONE;
-}
-
-struct looking {
-    struct Space *space;
-    u64 found;
-};
-
-static long enter_vma(struct task_struct *task, struct vm_area_struct *vma, struct looking *looking)
-{
-    struct Space *space = looking->space;
-    u64 start = vma->vm_start, end = vma->vm_end;
-    if (!(vma->vm_flags & VM_EXEC))
-        return 0;
-    struct file *file = vma->vm_file;
-    u32 number = FILE_NONE;
-    u64 offset = 0;
-    if (file) {
-        number = file_number(file);
-        offset = (u64)vma->vm_pgoff << 12;
-    } else if ((u64)task->mm->context.vdso == start) {
-        number = FILE_VDSO;
-    }
-    u32 index = __sync_fetch_and_add(&space->entered, 1) & (MAX_MAPPINGS - 1);
-    struct Mapping *mapping = &space->mappings[index];
-    /* Nobody finds it before its length is there. */
-    mapping->pages = 0;
-    BARRIER();
-    mapping->start = start;
-    mapping->offset = offset;
-    mapping->file = number;
-    BARRIER();
-    mapping->pages = (end - start) >> 12;
-    looking->found = 1;
-    return 0;
-}
-
-/* Enters the mapping of an address. Returns whether there is one. */
-INLINE int look(struct task_struct *task, struct Space *space, u64 address)
-{
-    struct looking looking = { .space = space };
-    return !bpf_find_vma(task, address, enter_vma, &looking, 0) && looking.found;
-}
-
-/* A new, empty space for a process. */
-INLINE struct Space *new_space(u32 tgid, u64 mm)
-{
-    u32 zero = 0;
-    struct Space *space = bpf_map_lookup_elem(&blank, &zero);
-    if (!space)
-        return 0;
-    space->mm = mm;
-    space->birth = __sync_fetch_and_add(&last_birth, 1) + 1;
-    bpf_map_update_elem(&spaces, &tgid, space, BPF_ANY);
-    return bpf_map_lookup_elem(&spaces, &tgid);
-}
+#include "spaces.h"
 
 /* Says how much processor time a task has used. */
 INLINE void say_spent(struct task_struct *task, u32 until)
@@ -313,6 +229,9 @@ int on_exec(u64 *ctx)
         return 0;
     meet(task);
     say_spent(task, UNTIL_EXEC);
+    struct Control *control = the_control();
+    if (!control || !is_followed(control, task))
+        return 0;
     struct Space *space = new_space(task->tgid, (u64)mm);
     if (!space)
         return 0;
@@ -322,11 +241,8 @@ int on_exec(u64 *ctx)
     if (mapping_at(space, mm->start_code) < 0)
         look(task, space, mm->start_code);
     look(task, space, (u64)mm->context.vdso);
-    struct Control *control = the_control();
-    if (control && is_followed(control, task)) {
-        want_at(task, space, mm->start_code);
-        want_at(task, space, regs->ip);
-    }
+    want_at(task, space, mm->start_code);
+    want_at(task, space, regs->ip);
     return 0;
 }
 
@@ -349,23 +265,6 @@ int on_fork(u64 *ctx)
         space->birth = __sync_fetch_and_add(&last_birth, 1) + 1;
     }
     return 0;
-}
-
-/* Forgets what was known of these addresses. */
-APART int forget(struct Space *space, u64 first, u64 last)
-{
-    if (!space)
-        return 0;
-    int found = 0;
-    for (u32 i = 0; i < MAX_MAPPINGS; i++) {
-        struct Mapping *mapping = &space->mappings[i];
-        u64 pages = mapping->pages;
-        if (!pages || mapping->start > last || mapping->start + (pages << 12) <= first)
-            continue;
-        mapping->pages = 0;
-        found = 1;
-    }
-    return found;
 }
 
 /* Something is written to a maple tree, of which the mappings of a process are one: they are mapped, unmapped, moved. */
@@ -413,7 +312,8 @@ struct walking {
     struct draft *draft;
     /* The file of the last frame. */
     u32 file;
-    u32 padding;
+    /* There is 64-bit code to begin in. */
+    u32 begun;
     /* An address in a file with an interpreter; 0: there was none. */
     u64 script;
 };
@@ -441,9 +341,34 @@ static long step(u32 index, struct walking *walking)
     return more ? 0 : 1;
 }
 
-/* Walks the user stack into the draft. Returns a WHY. */
-INLINE u32 walk_user(struct bpf_perf_event_data *ctx, struct task_struct *task, struct walking *walking, u32 pid,
-                     u32 tid)
+/* Where user code was when it was left for the kernel. 0: it is no 64-bit code. */
+INLINE int begin_where_left(struct walk *walk, struct task_struct *task)
+{
+    struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+    if ((regs->cs & 0xffff) != 0x33)
+        return 0;
+    walk->pc = regs->ip;
+    walk->sp = regs->sp;
+    walk->fp = regs->bp;
+    return 1;
+}
+
+/* Where a sample interrupted user code, or where that was left. */
+INLINE int begin_where_sampled(struct walk *walk, struct user_pt_regs *regs, struct task_struct *task)
+{
+    if (!(regs->cs & 3))
+        return begin_where_left(walk, task);
+    walk->pc = regs->ip;
+    walk->sp = regs->sp;
+    u64 fp = regs->bp;
+    /* Or the two loads become one through either pointer, which the verifier does not take. */
+    asm volatile("" : "+r"(fp));
+    walk->fp = fp;
+    return 1;
+}
+
+/* Walks the user stack of the current task into the draft, from where the walk was begun. Returns a WHY. */
+INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid, u32 tid)
 {
     u32 tgid = task->tgid;
     struct mm_struct *mm = task->mm;
@@ -456,25 +381,6 @@ INLINE u32 walk_user(struct bpf_perf_event_data *ctx, struct task_struct *task, 
     if (space->mm != (u64)mm)
         return WHY_EXEC;
     struct walk *walk = &walking->walk;
-    if (ctx->cs & 3) {
-        walk->pc = ctx->ip;
-        walk->sp = ctx->sp;
-        u64 fp = ctx->bp;
-        /* Or the two loads become one through either pointer, which the verifier does not take. */
-        asm volatile("" : "+r"(fp));
-        walk->fp = fp;
-    } else {
-        struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-        if ((regs->cs & 0xffff) != 0x33)
-            return WHY_ODD;
-        walk->pc = regs->ip;
-        walk->sp = regs->sp;
-        walk->fp = regs->bp;
-    }
-    u32 cpu = bpf_get_smp_processor_id();
-    struct Window *window = bpf_map_lookup_elem(&windows, &cpu);
-    if (window)
-        window->begin = NO_WINDOW;
     walk->hash = space->birth;
     walk->now = bpf_ktime_get_ns() >> 30;
     walking->space = space;
@@ -486,7 +392,17 @@ INLINE u32 walk_user(struct bpf_perf_event_data *ctx, struct task_struct *task, 
     }
     if (walk->why == WHY_NO_TABLE)
         want(walk->file, walk->address, pid, tid);
+    if (walking->script)
+        space->script = walking->script;
     return walk->why;
+}
+
+/* The number of the system call that a task is in; NO_CALL if it came into the kernel otherwise. */
+INLINE u32 call_of(struct task_struct *task)
+{
+    struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+    long call = regs->orig_ax;
+    return call < 0 ? NO_CALL : (u32)call;
 }
 
 /* Where the state of the interpreter is whose file has an address; 0: there is none. */
@@ -546,11 +462,140 @@ INLINE int counted(struct Sample *sample)
     return 0;
 }
 
+/* Whether the stack of times off the processor was sent lately. If not, it is taken to be sent now. */
+INLINE int is_known(struct Sample *sample)
+{
+    struct CountKey key = { .key = sample->key, .pid = sample->head.pid, .tid = sample->head.tid };
+    if (bpf_map_lookup_elem(&counts, &key))
+        return 1;
+    struct Count none = {};
+    /* Without room it is sent each time. */
+    bpf_map_update_elem(&counts, &key, &none, BPF_NOEXIST);
+    return 0;
+}
+
+/* Whether the recorder is to be woken for a message: once much waits. */
+INLINE u64 wake(void)
+{
+    return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_bytes / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+/* Sends the script frames of a sample that is handed over: who reads its record can't find them any more. */
+INLINE void tell_script(struct task_struct *task, struct walking *walking)
+{
+    struct Space *space = walking->space;
+    u64 runtime = space && space->script ? runtime_at(space, space->script) : 0;
+    if (!runtime)
+        return;
+    struct draft *draft = walking->draft;
+    struct Sample *sample = &draft->sample;
+    sample->user = 0;
+    sample->kernel = 0;
+    sample->flags |= SAMPLE_SCRIPT_ONLY;
+    py_frames(draft, runtime, space->mm ^ (u64)task->tgid << 48, 0);
+    u64 words = 2 * sample->script;
+    OPAQUE(words);
+    if (!words || words > 2 * MAX_SCRIPT_FRAMES + MAX_FRAMES)
+        return;
+    sample->head.kind = MESSAGE_SAMPLE;
+    sample->head.time_ns = bpf_ktime_get_ns();
+    sample->head.pid = task->tgid;
+    sample->head.tid = task->pid;
+    bpf_ringbuf_output(&ring, draft, sizeof(struct Sample) + 8 * words, BPF_RB_NO_WAKEUP);
+}
+
+/* Takes care of a sample, whose walk was begun. Returns whether it did, or why not. */
+INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u32 sample_flags, u64 period, u32 event)
+{
+    u32 flags = task->flags, pid = task->tgid, tid = task->pid;
+    struct Control *control = the_control();
+    struct draft *draft = walking->draft;
+    struct Sample *sample = &draft->sample;
+    if (!control)
+        return WHY_ODD;
+    sample->flags = sample_flags;
+    sample->script = 0;
+    sample->call = NO_CALL;
+    if (flags & PF_KTHREAD || !task->mm) {
+        sample->flags |= SAMPLE_NO_USER;
+    } else {
+        u32 why = WHY_ODD;
+        if (walking->begun && !(flags & (PF_USER_WORKER | PF_IO_WORKER)))
+            why = walk_user(task, walking, pid, tid);
+        if (control->began && why != WHY_ROOT) {
+            tell_script(task, walking);
+            return why;
+        }
+    }
+    /* All that this was for is that tables are asked for. */
+    if (!control->began)
+        return WHY_ROOT;
+    u32 user = walking->walk.count;
+    if (user > MAX_FRAMES)
+        return WHY_TOO_DEEP;
+    u32 kernel = 0;
+    u64 hash = walking->walk.hash;
+    if (sample->flags & SAMPLE_IN_KERNEL) {
+        long bytes = bpf_get_stack(ctx, &draft->frames[user], 8 * MAX_KERNEL_FRAMES, 0);
+        if (bytes > 0)
+            kernel = (u32)bytes >> 3;
+        hash = mix(draft, user, kernel, hash);
+        if (!(sample->flags & SAMPLE_NO_USER))
+            sample->call = call_of(task);
+    }
+    sample->user = user;
+    sample->kernel = kernel;
+    struct Space *space = walking->space;
+    u64 runtime = space && walking->script ? runtime_at(space, walking->script) : 0;
+    if (runtime)
+        hash = py_frames(draft, runtime, space->mm ^ (u64)pid << 48, hash);
+    sample->head.kind = MESSAGE_SAMPLE;
+    sample->head.cpu = bpf_get_smp_processor_id();
+    sample->head.time_ns = bpf_ktime_get_ns();
+    sample->head.pid = pid;
+    sample->head.tid = tid;
+    sample->period = period;
+    sample->event = event;
+    /* What is counted is of one event, and in one system call. */
+    hash += ((u64)sample->call << 32 | sample->event) * 0x9e3779b97f4a7c15ull;
+    if (sample_flags & SAMPLE_STACK_ONLY) {
+        sample->key = hash & ~1ull;
+        if (is_known(sample))
+            return WHY_ROOT;
+    } else {
+        sample->key = counting && was_met(hash) ? hash | 1 : 0;
+        if (sample->key && counted(sample))
+            return WHY_ROOT;
+    }
+    u64 words = user + kernel + 2 * sample->script;
+    if (words > MAX_FRAMES + MAX_KERNEL_FRAMES + 2 * MAX_SCRIPT_FRAMES)
+        return WHY_TOO_DEEP;
+    if (bpf_ringbuf_output(&ring, draft, sizeof(struct Sample) + 8 * words, wake())) {
+        /* Nobody would know the stack that is counted under this key. */
+        struct CountKey key = { .key = sample->key, .pid = pid, .tid = tid };
+        if (sample->key)
+            bpf_map_delete_elem(&counts, &key);
+        return WHY_RING_FULL;
+    }
+    return WHY_ROOT;
+}
+
+/* Says which system call a sample is in whose record the kernel will write: no record says so. */
+INLINE void say_call(struct task_struct *task)
+{
+    if (task->flags & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER) || !task->mm)
+        return;
+    struct HandedOver in = {
+        .head = { .kind = MESSAGE_CALL, .time_ns = bpf_ktime_get_ns(), .pid = task->tgid, .tid = task->pid },
+        .call = call_of(task),
+    };
+    bpf_ringbuf_output(&ring, &in, sizeof(in), BPF_RB_NO_WAKEUP);
+}
+
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    u32 flags = task->flags;
     struct Control *control = the_control();
     if (!control)
         return 1;
@@ -559,72 +604,22 @@ int sample(struct bpf_perf_event_data *ctx)
             add(COUNTER_OTHERS, 1);
         return 0;
     }
-    u32 cpu = bpf_get_smp_processor_id();
-    struct draft *draft = bpf_map_lookup_elem(&drafts, &cpu);
-    if (!draft)
-        return 1;
-    u32 pid = task->tgid, tid = task->pid;
-    struct walking walking = { .draft = draft };
-    struct Sample *sample = &draft->sample;
-    sample->flags = ctx->cs & 3 ? 0 : SAMPLE_IN_KERNEL;
-    sample->script = 0;
-    if (flags & (PF_USER_WORKER | PF_IO_WORKER))
-        return control->began;
-    if (flags & PF_KTHREAD || !task->mm) {
-        sample->flags |= SAMPLE_NO_USER;
-    } else {
-        u32 why = walk_user(ctx, task, &walking, pid, tid);
-        /* All that this was for is that tables are asked for. */
-        if (!control->began)
-            return 0;
-        if (why != WHY_ROOT) {
-            add(COUNTER_WHY + (why & 15), 1);
-            return 1;
-        }
+    struct walking walking = {};
+    walking.draft = claim(&walking.walk.slot);
+    u32 why = WHY_NESTED;
+    if (walking.draft) {
+        walking.begun = begin_where_sampled(&walking.walk, &ctx->regs, task);
+        u32 flags = ctx->regs.cs & 3 ? 0 : SAMPLE_IN_KERNEL;
+        why = take(ctx, task, &walking, flags, ctx->sample_period, bpf_get_attach_cookie(ctx));
+        give_back(walking.draft);
     }
     if (!control->began)
         return 0;
-    u32 user = walking.walk.count;
-    if (user > MAX_FRAMES)
-        return 1;
-    u32 kernel = 0;
-    u64 hash = walking.walk.hash;
-    if (sample->flags & SAMPLE_IN_KERNEL) {
-        long bytes = bpf_get_stack(ctx, &draft->frames[user], 8 * MAX_KERNEL_FRAMES, 0);
-        if (bytes > 0)
-            kernel = (u32)bytes >> 3;
-        hash = mix(draft, user, kernel, hash);
-    }
-    sample->user = user;
-    sample->kernel = kernel;
-    struct Space *space = walking.space;
-    u64 runtime = space && walking.script ? runtime_at(space, walking.script) : 0;
-    if (runtime)
-        hash = py_frames(draft, runtime, space->mm ^ (u64)pid << 48, hash);
-    sample->head.kind = MESSAGE_SAMPLE;
-    sample->head.cpu = cpu;
-    sample->head.time_ns = bpf_ktime_get_ns();
-    sample->head.pid = pid;
-    sample->head.tid = tid;
-    sample->period = ctx->sample_period;
-    sample->event = bpf_get_attach_cookie(ctx);
-    /* What is counted is of one event. */
-    hash += sample->event * 0x9e3779b97f4a7c15ull;
-    sample->key = counting && was_met(hash) ? hash | 1 : 0;
-    add(COUNTER_WALKED, 1);
-    if (sample->key && counted(sample))
-        return 0;
-    u64 words = user + kernel + 2 * sample->script;
-    if (words > MAX_FRAMES + MAX_KERNEL_FRAMES + 2 * MAX_SCRIPT_FRAMES)
-        return 1;
-    u64 wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_bytes / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-    if (bpf_ringbuf_output(&ring, draft, sizeof(struct Sample) + 8 * words, wake)) {
-        /* Nobody would know the stack that is counted under this key. */
-        struct CountKey key = { .key = sample->key, .pid = pid, .tid = tid };
-        if (sample->key)
-            bpf_map_delete_elem(&counts, &key);
-        add(COUNTER_RING_FULL, 1);
-        return 1;
-    }
-    return 0;
+    add(COUNTER_WHY + (why & 15), 1);
+    if (why != WHY_ROOT && !(ctx->regs.cs & 3))
+        say_call(task);
+    return why != WHY_ROOT;
 }
+
+#include "offcpu.h"
+#include "places.h"

@@ -26,6 +26,8 @@ typedef long long s64;
 enum {
     BPF_MAP_TYPE_HASH = 1,
     BPF_MAP_TYPE_ARRAY = 2,
+    BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
+    BPF_MAP_TYPE_PERCPU_HASH = 5,
     BPF_MAP_TYPE_PERCPU_ARRAY = 6,
     BPF_MAP_TYPE_LRU_HASH = 9,
     BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
@@ -41,18 +43,44 @@ enum {
     BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
 
+/* Of a map with one entry for each processor: the current one's. */
+#define BPF_F_CURRENT_CPU 0xffffffffull
+
+/* asm-generic/errno-base.h */
+#define ENOSPC 28
+
 /* linux/sched.h */
 #define PF_KTHREAD 0x00200000
 #define PF_USER_WORKER 0x00004000
 #define PF_IO_WORKER 0x00000010
 #define TASK_DEAD 0x80
+/* asm/thread_info.h: in a system call of 32 bits */
+#define TS_COMPAT 2
 /* linux/mm.h */
 #define VM_EXEC 4
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct file_system_type {
+    const char *name;
+};
+
 struct super_block {
     u32 s_dev;
+    struct file_system_type *s_type;
+};
+
+struct qstr {
+    const char *name;
+};
+
+struct dentry {
+    struct dentry *d_parent;
+    struct qstr d_name;
+};
+
+struct path {
+    struct dentry *dentry;
 };
 
 struct inode {
@@ -64,6 +92,16 @@ struct inode {
 
 struct file {
     struct inode *f_inode;
+    struct path f_path;
+};
+
+struct fdtable {
+    unsigned int max_fds;
+    struct file **fd;
+};
+
+struct files_struct {
+    struct fdtable *fdt;
 };
 
 struct vm_area_struct {
@@ -106,23 +144,49 @@ struct sched_entity {
     u64 sum_exec_runtime;
 };
 
+struct sched_info {
+    unsigned long long run_delay;
+};
+
 struct thread_struct {
     unsigned long fsbase;
 };
 
+struct thread_info {
+    u32 status;
+};
+
 struct task_struct {
+    struct thread_info thread_info;
+    unsigned int __state;
     unsigned int flags;
     struct sched_entity se;
+    struct sched_info sched_info;
     int pid;
     int tgid;
     struct mm_struct *mm;
     struct task_struct *group_leader;
     struct signal_struct *signal;
+    struct files_struct *files;
     struct thread_struct thread;
+    unsigned long nvcsw;
+    unsigned long nivcsw;
+    unsigned long min_flt;
+    unsigned long maj_flt;
+    char comm[16];
 };
 
 struct pt_regs {
     unsigned long bp;
+    unsigned long bx;
+    unsigned long r10;
+    unsigned long r9;
+    unsigned long r8;
+    unsigned long cx;
+    unsigned long dx;
+    unsigned long si;
+    unsigned long di;
+    unsigned long orig_ax;
     unsigned long ip;
     unsigned long cs;
     unsigned long sp;
@@ -130,9 +194,14 @@ struct pt_regs {
 
 #pragma clang attribute pop
 
-/* linux/bpf_perf_event.h, asm/ptrace.h: the context of a perf_event program, which the kernel keeps as it is. */
-struct bpf_perf_event_data {
+/* asm/ptrace.h: the context of a program at a uprobe, which the kernel keeps as it is. */
+struct user_pt_regs {
     unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+
+/* linux/bpf_perf_event.h: the context of a perf_event program, likewise. */
+struct bpf_perf_event_data {
+    struct user_pt_regs regs;
     u64 sample_period;
     u64 addr;
 };
@@ -141,10 +210,16 @@ static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static u32 (*const bpf_get_prandom_u32)(void) = (void *)7;
 static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static long (*const bpf_get_current_comm)(void *to, u32 size) = (void *)16;
+static long (*const bpf_perf_event_output)(void *ctx, void *map, u64 flags, void *data, u64 size) = (void *)25;
+static long (*const bpf_perf_event_read_value)(void *map, u64 flags, void *value, u32 size) = (void *)55;
 static long (*const bpf_get_stack)(void *ctx, void *buffer, u32 size, u64 flags) = (void *)67;
 static long (*const bpf_probe_read_user)(void *to, u32 size, const void *from) = (void *)112;
+static long (*const bpf_probe_read_user_str)(void *to, u32 size, const void *from) = (void *)114;
+static long (*const bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
+static long (*const bpf_probe_read_kernel_str)(void *to, u32 size, const void *from) = (void *)115;
 static long (*const bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 static void *(*const bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*const bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
@@ -155,5 +230,12 @@ static u64 (*const bpf_get_attach_cookie)(void *ctx) = (void *)174;
 static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static long (*const bpf_find_vma)(struct task_struct *task, u64 address, void *callback, void *ctx, u64 flags) = (void *)180;
 static long (*const bpf_loop)(u32 count, void *callback, void *ctx, u64 flags) = (void *)181;
+
+/* What passed between two readings of the clock. That can be read anywhere, even as the kernel sets it, and so may step back a little,
+ * from one processor to another above all (kernel/time/timekeeping.c, ktime_get_mono_fast_ns): then nothing did. */
+INLINE u64 elapsed_ns(u64 now, u64 then)
+{
+    return now > then ? now - then : 0;
+}
 
 #endif

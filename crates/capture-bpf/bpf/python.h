@@ -205,6 +205,13 @@ INLINE void py_put(struct py_reading *reading, u64 word)
 /* Goes on to the next native frame, or marks it as a round of the loop and begins with its frames. */
 INLINE long py_find_round(struct py_reading *reading)
 {
+    if (!reading->user) {
+        /* None are known: who knows them needs to know where the round is. */
+        py_put(reading, reading->cframe | SCRIPT_ROUND);
+        py_put(reading, 0);
+        reading->frame = reading->round.frame;
+        return 0;
+    }
     u32 native = reading->native & (MAX_FRAMES - 1);
     if (native + 1 >= reading->user)
         return 1;

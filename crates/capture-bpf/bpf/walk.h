@@ -2,10 +2,10 @@
 /* The walk over a user stack by the rules of crates/unwind: as its walker does, as far as it goes.
  *
  * Whoever includes this says where memory, files and tables are:
- *   int env_read(u64 at, u64 *value)            0 if the word could be read
+ *   int env_read(u32 slot, u64 at, u64 *value)  0 if the word could be read; slot as in the walk
  *   struct File *env_file(u32 number)           0 if there is none
  *   const u8 *env_chunk(u32 number)             0 if there is none; CHUNK_BYTES long
- *   struct RuleCache *env_cache(void)           0 if there is none; nobody else uses it meanwhile
+ *   struct RuleCache *env_cache(void)           0 if there is none; another walk may use it meanwhile
  * What it can't do is no result but a reason (WHY_...), and is done elsewhere with the same registers. */
 #ifndef PLUMB_WALK_H
 #define PLUMB_WALK_H
@@ -38,6 +38,8 @@ struct walk {
     u32 why;
     /* Some clock, to tell tables that are not used. */
     u32 now;
+    /* Whose memory is read. */
+    u32 slot;
 };
 
 INLINE u32 word_at(const u8 *chunk, u64 at)
@@ -79,6 +81,8 @@ INLINE u64 stated(struct File *file, u64 offset)
 APART int table_lookup(u32 number, u64 address, u64 *rule)
 {
     struct File *file = env_file(number);
+    for (int i = 1; i < (int)TABLE_PIECES && file && address >= file->end && file->next; i++)
+        file = env_file(file->next);
     if (!file || !rule || address < file->base || address >= file->end)
         return 0;
     u64 page = (address - file->base) >> 16;
@@ -120,6 +124,12 @@ APART int table_lookup(u32 number, u64 address, u64 *rule)
     return 1;
 }
 
+/* What tells that a rule is the one for this tag, should halves of two entries have met. */
+INLINE u64 mark_of(u64 tag, u64 rule)
+{
+    return tag ^ rule * 0x9e3779b97f4a7c15ull;
+}
+
 INLINE int rule_at(struct walk *walk, struct Space *space, u64 address, u64 *rule)
 {
     walk->address = address;
@@ -140,8 +150,11 @@ INLINE int rule_at(struct walk *walk, struct Space *space, u64 address, u64 *rul
         return 0;
     u64 tag = offset << FILE_BITS | number;
     struct CachedRule *cached = &cache->rules[(tag * 0x9e3779b97f4a7c15ull >> 32) & (CACHED_RULES - 1)];
-    if (cached->tag == tag) {
-        *rule = cached->rule;
+    /* What two that interrupt each other have written is nobody's. */
+    u64 known = cached->rule;
+    OPAQUE(known);
+    if (cached->mark == mark_of(tag, known)) {
+        *rule = known;
         return 1;
     }
     struct File *file = env_file(number);
@@ -153,8 +166,8 @@ INLINE int rule_at(struct walk *walk, struct Space *space, u64 address, u64 *rul
     walk->why = WHY_ODD;
     if (!table_lookup(number, stated(file, offset), rule))
         return 0;
-    cached->tag = tag;
     cached->rule = *rule;
+    cached->mark = mark_of(tag, *rule);
     return 1;
 }
 
@@ -162,7 +175,7 @@ INLINE int rule_at(struct walk *walk, struct Space *space, u64 address, u64 *rul
 INLINE int frame_pointer(struct walk *walk)
 {
     if (walk->fp_slot) {
-        if (env_read(walk->fp_slot, &walk->fp)) {
+        if (env_read(walk->slot, walk->fp_slot, &walk->fp)) {
             walk->why = WHY_NO_REGISTER;
             return 0;
         }
@@ -185,7 +198,7 @@ INLINE int leave_signal(struct walk *walk)
 {
     u64 pc, sp, fp;
     walk->why = WHY_UNREADABLE;
-    if (env_read(walk->sp + 168, &pc) || env_read(walk->sp + 160, &sp) || env_read(walk->sp + 120, &fp))
+    if (env_read(walk->slot, walk->sp + 168, &pc) || env_read(walk->slot, walk->sp + 160, &sp) || env_read(walk->slot, walk->sp + 120, &fp))
         return 0;
     if (!advance(walk, sp))
         return 0;
@@ -210,10 +223,10 @@ INLINE int at_entry(struct walk *walk)
     u64 count, first, last, end, environment, sp = walk->sp;
     if (!frame_pointer(walk) || walk->fp || sp & 15)
         return 0;
-    if (env_read(sp, &count) || count < 1 || count >= (16 << 20) / 8)
+    if (env_read(walk->slot, sp, &count) || count < 1 || count >= (16 << 20) / 8)
         return 0;
-    if (env_read(sp + 8, &first) || env_read(sp + 8 * count, &last) || env_read(sp + 8 * count + 8, &end) ||
-        env_read(sp + 8 * count + 16, &environment))
+    if (env_read(walk->slot, sp + 8, &first) || env_read(walk->slot, sp + 8 * count, &last) || env_read(walk->slot, sp + 8 * count + 8, &end) ||
+        env_read(walk->slot, sp + 8 * count + 16, &environment))
         return 0;
     return is_above(sp, first) && is_above(sp, last) && !end && (!environment || is_above(sp, environment));
 }
@@ -263,7 +276,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
     if (!advance(walk, cfa))
         return 0;
     walk->why = WHY_UNREADABLE;
-    if (env_read(cfa - 8, &walk->pc))
+    if (env_read(walk->slot, cfa - 8, &walk->pc))
         return 0;
     if (fp)
         walk->fp_slot = cfa + 8 * fp;

@@ -11,6 +11,8 @@
 #define HINTS 128u
 #define MAX_SPACES 4096u
 #define MAX_FILES 8192u
+#define MAX_PIECES 256u
+#define TABLE_PIECES 8u
 #define SEGMENTS 4u
 #define MAX_COUNTS 16384u
 #define MAX_SCRIPT_FRAMES 1024u
@@ -23,6 +25,7 @@
 #define CACHED_RULES 8192u
 #define WINDOW_BYTES 1024u
 #define WINDOW_ROOM 1032u
+#define DRAFTS 2u
 #define NO_WINDOW 0x8000000000000000ull
 #define FILE_BITS 13u
 #define FILE_NONE 0u
@@ -39,20 +42,24 @@
 #define MESSAGE_WANT 2u
 #define MESSAGE_SPENT 3u
 #define MESSAGE_CODE 4u
+#define MESSAGE_OFF 5u
+#define MESSAGE_CALL 6u
 #define UNTIL_EXEC 0u
 #define UNTIL_END 1u
 #define SAMPLE_IN_KERNEL 1u
 #define SAMPLE_NO_USER 2u
 #define SAMPLE_SCRIPT_CUT 4u
+#define SAMPLE_STACK_ONLY 8u
+#define SAMPLE_SCRIPT_ONLY 16u
+#define NO_CALL 0xffffffffu
 #define FRAME_NO_RETURN 0x8000000000000000ull
 #define FRAME_LOOP 0x4000000000000000ull
 #define SCRIPT_ENTRY 1ull
 #define SCRIPT_GENERATOR 2ull
-#define COUNTER_WALKED 0u
-#define COUNTER_RING_FULL 1u
-#define COUNTER_OTHERS 2u
-#define COUNTER_WHY 3u
-#define COUNTERS 16u
+#define SCRIPT_ROUND 4ull
+#define COUNTER_OTHERS 0u
+#define COUNTER_WHY 0u
+#define COUNTERS 20u
 #define WHY_UNMAPPED 1u
 #define WHY_ANONYMOUS 2u
 #define WHY_NO_TABLE 3u
@@ -63,6 +70,8 @@
 #define WHY_EXEC 8u
 #define WHY_NO_REGISTER 9u
 #define WHY_ROOT 10u
+#define WHY_RING_FULL 11u
+#define WHY_NESTED 12u
 
 struct Mapping {
     u64 start;
@@ -75,15 +84,16 @@ _Static_assert(sizeof(struct Mapping) == 24, "Mapping");
 struct Space {
     u64 mm;
     u64 birth;
+    u64 script;
     u32 entered;
     u32 zero;
     u8 hints[HINTS];
     struct Mapping mappings[MAX_MAPPINGS];
 };
-_Static_assert(sizeof(struct Space) == 1688, "Space");
+_Static_assert(sizeof(struct Space) == 1696, "Space");
 
 struct CachedRule {
-    u64 tag;
+    u64 mark;
     u64 rule;
 };
 _Static_assert(sizeof(struct CachedRule) == 16, "CachedRule");
@@ -102,8 +112,34 @@ _Static_assert(sizeof(struct Window) == 1040, "Window");
 struct Control {
     u32 follows_some;
     u32 began;
+    u32 off_cpu;
 };
-_Static_assert(sizeof(struct Control) == 8, "Control");
+_Static_assert(sizeof(struct Control) == 12, "Control");
+#define MAX_PLACES 64u
+#define PLACE_BURST 1000ull
+#define PLACE_SCOPED 1u
+#define PLACE_IN_KERNEL 2u
+#define PLACE_LIMITED 4u
+#define PLACE_OVER 8u
+
+struct Place {
+    u64 period;
+    u64 interval_ns;
+    u64 samples;
+    u64 first_ns;
+    u32 call;
+    u32 flags;
+};
+_Static_assert(sizeof(struct Place) == 40, "Place");
+
+struct Tally {
+    u64 passed;
+    u64 since;
+    u64 gap;
+    u64 last_ns;
+    u64 lost;
+};
+_Static_assert(sizeof(struct Tally) == 40, "Tally");
 
 struct FileKey {
     u64 inode;
@@ -131,10 +167,12 @@ struct File {
     u32 pages;
     u32 rows;
     u32 used;
+    u32 next;
+    u32 zero;
     u64 python;
     struct Segment segments[SEGMENTS];
 };
-_Static_assert(sizeof(struct File) == 152, "File");
+_Static_assert(sizeof(struct File) == 160, "File");
 
 struct Head {
     u32 kind;
@@ -153,7 +191,8 @@ struct Sample {
     u32 kernel;
     u32 flags;
     u32 script;
-    u64 event;
+    u32 event;
+    u32 call;
 };
 _Static_assert(sizeof(struct Sample) == 64, "Sample");
 
@@ -192,6 +231,13 @@ struct Spent {
 };
 _Static_assert(sizeof(struct Spent) == 40, "Spent");
 
+struct HandedOver {
+    struct Head head;
+    u32 call;
+    u32 zero;
+};
+_Static_assert(sizeof(struct HandedOver) == 32, "HandedOver");
+
 struct CountKey {
     u64 key;
     u32 pid;
@@ -206,26 +252,72 @@ struct Count {
 };
 _Static_assert(sizeof(struct Count) == 24, "Count");
 #define MAX_OFF 65536u
-#define OFF_SHORT 0u
-#define OFF_SHORT_NS 1u
-#define OFF_LOST 2u
-#define OFF_LOST_NS 3u
+#define OFF_SHORT 16u
+#define OFF_SHORT_NS 17u
+#define OFF_LOST 18u
+#define OFF_LOST_NS 19u
+#define OFF_NO_STACK 0ull
+#define OFF_COPY 1ull
+#define PACE_BITS 27u
+#define PACE_FIRST 1024ull
+#define PACE_LAST 1073741824ull
 
 struct Off {
     u64 out_ns;
     u64 woken_ns;
+    u64 delay_ns;
+    u64 key;
     u32 pid;
     u32 zero;
 };
-_Static_assert(sizeof(struct Off) == 24, "Off");
+_Static_assert(sizeof(struct Off) == 40, "Off");
 
-struct Block {
+struct TimeOff {
+    struct Head head;
+    u64 key;
     u64 out_ns;
     u64 blocked_ns;
     u64 waited_ns;
+};
+_Static_assert(sizeof(struct TimeOff) == 56, "TimeOff");
+
+struct Pace {
+    u64 since_ns;
+    u64 last_ns;
+    u64 switched_ns;
+    u64 interval;
+    u64 sums[2];
+    u64 gaps[2];
+    u32 stacks;
+    u32 zero;
+};
+_Static_assert(sizeof(struct Pace) == 72, "Pace");
+#define MAX_THREADS 16384u
+#define STAT_CALLS 0u
+#define STAT_USER 1u
+#define STAT_KERNEL 2u
+#define STAT_LOST 3u
+#define STAT_LOST_NS 4u
+
+struct ThreadKey {
+    u32 tid;
+    u8 comm[COMM_BYTES];
+};
+_Static_assert(sizeof(struct ThreadKey) == 20, "ThreadKey");
+
+struct ThreadTime {
+    u64 runtime_ns;
+    u64 threads;
+};
+_Static_assert(sizeof(struct ThreadTime) == 16, "ThreadTime");
+#define FAULTS_DROPPED 0u
+
+struct Fault {
+    u64 time_ns;
+    u64 address;
     u32 pid;
     u32 tid;
 };
-_Static_assert(sizeof(struct Block) == 32, "Block");
+_Static_assert(sizeof(struct Fault) == 24, "Fault");
 
 #endif

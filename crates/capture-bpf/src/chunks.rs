@@ -73,7 +73,7 @@ impl Chunks {
         Self { maps, chunks: Vec::new(), limit: limit.min(SIZE * MAX_CHUNKS as usize) }
     }
 
-    /// The largest table that there ever is room for.
+    /// The largest piece of a table that there ever is room for.
     pub fn largest(&self) -> usize {
         SIZE.min(self.limit)
     }

@@ -39,6 +39,11 @@ impl Followed {
         self.tell(Control { began: 1, ..self.control })
     }
 
+    /// Looks at who is off the processor, or no more.
+    pub fn look_at_switches(&mut self, does: bool) -> io::Result<()> {
+        self.tell(Control { off_cpu: does.into(), ..self.control })
+    }
+
     /// Keeps to processes that are followed.
     pub fn only_some(&mut self) -> io::Result<()> {
         self.tell(Control { follows_some: 1, ..self.control })
@@ -46,14 +51,37 @@ impl Followed {
 
     /// Keeps to this process, by its pidfd, with what it forks from now on, and to others that are told.
     pub fn add(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
+        self.add_as(pid, 1)
+    }
+
+    /// Likewise, with what the programs are to know of the process besides.
+    pub fn add_as(&mut self, pid: BorrowedFd<'_>, how: u32) -> io::Result<()> {
         self.only_some()?;
-        let pid = u32::try_from(pid.as_raw_fd()).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // The key of a task's storage is a descriptor of its process.
-        sys::update_u32(self.processes.as_fd(), pid, 1)
+        sys::update_u32(self.processes.as_fd(), key(pid)?, how)
+    }
+
+    /// Follows a process no longer.
+    pub fn forget(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
+        sys::delete(self.processes.as_fd(), key(pid)?)
+    }
+
+    /// Nothing counts from now on, and everybody is followed again once it does.
+    pub fn reset(&mut self) -> io::Result<()> {
+        self.tell(Control::default())
+    }
+
+    /// Nothing counts from now on.
+    pub fn end(&mut self) -> io::Result<()> {
+        self.tell(Control { began: 0, ..self.control })
     }
 
     fn tell(&mut self, control: Control) -> io::Result<()> {
         self.control = control;
         self.controls.set(0, control, 0).map_err(io::Error::other)
     }
+}
+
+/// The key of a task's storage: a descriptor of its process.
+fn key(pid: BorrowedFd<'_>) -> io::Result<u32> {
+    u32::try_from(pid.as_raw_fd()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }

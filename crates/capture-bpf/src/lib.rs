@@ -9,11 +9,15 @@
 //! memory without being its thread (`CLONE_VM`) are told apart by process: the latter's changes are seen by itself only.
 //!
 //! Tables come on demand, when a stack ended for want of one; files with the same build id share one. They take 8 MiB at least,
-//! and no more than [`Options::table_memory`]. A stack whose file needs more than 8 MiB, or has more than four segments of code, is
-//! copied, as are those in memory without a file (JIT code) and by rules that take more than the stack and frame pointer.
+//! and no more than [`Options::table_memory`]. A stack whose file needs more than that, or than 64 MiB, or has more than four segments of
+//! code, is copied, as are those in memory without a file (JIT code) and by rules that take more than the stack and frame pointer.
 //!
 //! Where a stack leads through a file with an interpreter ([`Lent::interpreter`](plumb_capture_perf::Lent::interpreter)), the frames of the
-//! interpreted program come with it, up to 1,024 of them. Stacks that are copied come without.
+//! interpreted program come with it, up to 1,024 of them; of a stack that is copied they are sent apart, once another stack of the process
+//! has led there.
+//!
+//! Of tracepoints and functions ([`Watched`](plumb_capture_perf::Watched)) the programs take the samples themselves, at the place, and decide
+//! which passing is one; those that they can't walk they have perf copy. Tracepoints take Linux 6.10.
 //!
 //! It takes helpers of Linux 5.17. No other kernel than 6.18 was tried. In a pid namespace it refuses: the kernel's numbers of
 //! processes are not those of perf's records there.
@@ -23,21 +27,31 @@
 //! Not here: events, process tracking, the profile.
 
 mod btf;
+pub mod calls;
+pub mod callsums;
 mod chunks;
+mod faults;
 mod follow;
 mod loader;
 mod messages;
 mod object;
+mod off_cpu;
+mod places;
 #[cfg(test)]
 mod python_tests;
 mod resident;
+mod stat;
 mod support;
-mod switches;
 mod sys;
 mod tables;
+mod way_in;
 pub mod wire;
 
+pub use calls::{CallCounts, CallFilter, Calls, Want};
+pub use callsums::{CallFacts, CallSums, Events, Per, SummedBy, Tax};
+pub use faults::Faults;
 pub use loader::{Options, Programs};
 pub use object::LoadError;
+pub use off_cpu::OffCpu;
+pub use stat::Stat;
 pub use support::{CAP_BPF, Unsupported, support};
-pub use switches::Switches;

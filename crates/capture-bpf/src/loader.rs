@@ -5,24 +5,30 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::{Ebpf, EbpfLoader};
-use plumb_capture_perf::{Assistant, Counted, HandedOver, Lent, Messages};
+use plumb_capture_perf::{
+    Assistant, Copiers, Counted, HandedOver, Lent, Messages, Passed, TimeOff, Unmeasured, Watched,
+};
 
 use crate::chunks::Chunks;
 use crate::follow::Followed;
 use crate::object::{LoadError, Machine, Watch, load_program, refused, sum, take, take_descriptor};
+use crate::off_cpu::{self, OffCpu, Switches};
+use crate::places::{AtPlaces, Places};
 use crate::resident::Resident;
 use crate::wire::{
-    COMM_BYTES, COUNTER_OTHERS, COUNTER_RING_FULL, COUNTER_WALKED, COUNTER_WHY, Count, CountKey, File, Space,
-    WHY_ANONYMOUS, WHY_EXEC, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD, WHY_TOO_DEEP,
-    WHY_UNMAPPED, WHY_UNREADABLE,
+    COMM_BYTES, COUNTER_OTHERS, COUNTER_WHY, Count, CountKey, DRAFTS, File, Space, WHY_ANONYMOUS, WHY_EXEC,
+    WHY_NESTED, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD, WHY_RING_FULL, WHY_ROOT,
+    WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
 };
 use crate::{messages, sys};
 
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
 /// The structures of the kernel that the programs look into (bpf/kernel.h).
-const STRUCTURES: [&str; 13] = [
+const STRUCTURES: [&str; 15] = [
     "task_struct",
+    "sched_info",
+    "thread_info",
     "thread_struct",
     "sched_entity",
     "signal_struct",
@@ -67,11 +73,15 @@ pub struct Options {
     pub counting: bool,
     /// The most memory that tables may take, in bytes.
     pub table_memory: usize,
+    /// Measure time off the processor instead of sampling.
+    pub off_cpu: Option<OffCpu>,
+    /// Tracepoints and functions of programs are to be watched.
+    pub places: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { counting: true, table_memory: 64 << 20 }
+        Self { counting: true, table_memory: 64 << 20, off_cpu: None, places: false }
     }
 }
 
@@ -79,7 +89,7 @@ impl Default for Options {
 pub struct Programs {
     // Keeps programs and links.
     _bpf: Ebpf,
-    program: OwnedFd,
+    program: Option<OwnedFd>,
     ring: RingBuf<MapData>,
     tables: Resident,
     spaces: HashMap<MapData, u32, [u8; size_of::<Space>()]>,
@@ -87,6 +97,8 @@ pub struct Programs {
     counts: OwnedFd,
     followed: Followed,
     awaited: Array<MapData, [u8; COMM_BYTES as usize]>,
+    switches: Option<Switches>,
+    places: Option<Places>,
     counting: bool,
     /// The kernel's programs see mappings change themselves.
     watches_maps: bool,
@@ -96,17 +108,21 @@ pub struct Programs {
 impl Programs {
     /// Loads the programs and starts those that watch processes. Samples come once events are attached.
     pub fn load(options: Options) -> Result<Self, LoadError> {
-        let machine = Machine::find(&STRUCTURES, WATCHES.iter().chain([&MAPS]))?;
+        let watches = WATCHES.iter().chain([&MAPS]).chain(&off_cpu::WATCHES);
+        let machine = Machine::find(&STRUCTURES, watches)?;
         let (ring, cpus) = (machine.ring, machine.cpus);
         let counting = u32::from(options.counting);
+        let (min_ns, most_stacks, walks) = options.off_cpu.map_or((0, 0, 0), |off_cpu| off_cpu.numbers());
         let mut bpf = EbpfLoader::new()
             .btf(Some(&machine.btf))
+            .override_global("min_ns", &min_ns, true)
+            .override_global("most_stacks", &most_stacks, true)
+            .override_global("walks", &walks, true)
             .override_global("counting", &counting, true)
             .override_global("ring_bytes", &ring, true)
             .map_max_entries("ring", ring)
-            .map_max_entries("drafts", cpus)
+            .map_max_entries("drafts", cpus.saturating_mul(DRAFTS))
             .map_max_entries("caches", cpus)
-            .map_max_entries("windows", cpus)
             .allow_unsupported_maps()
             .load(OBJECT)
             .map_err(refused("maps"))?;
@@ -114,10 +130,16 @@ impl Programs {
             machine.watch(&mut bpf, program)?;
         }
         let watches_maps = machine.watch(&mut bpf, MAPS).is_ok();
-        let program = load_program(&mut bpf, "sample")?;
+        let switches = options.off_cpu.map(|off_cpu| Switches::load(&machine, &mut bpf, off_cpu.looks_back));
+        let program = match switches {
+            Some(_) => None,
+            None => Some(load_program(&mut bpf, "sample")?),
+        };
+        let at_places = options.places.then(|| AtPlaces::load(&mut bpf));
         let chunks = Chunks::new(take_descriptor(&mut bpf, "chunks")?, options.table_memory);
         Ok(Self {
             program,
+            switches: switches.transpose()?,
             ring: take(&mut bpf, "ring")?,
             spaces: take(&mut bpf, "spaces")?,
             tables: Resident::new(take(&mut bpf, "files")?, chunks),
@@ -125,6 +147,7 @@ impl Programs {
             counts: take_descriptor(&mut bpf, "counts")?,
             followed: Followed::take(&mut bpf)?,
             awaited: take(&mut bpf, "awaited")?,
+            places: at_places.map(|programs| Places::take(&mut bpf, programs, cpus)).transpose()?,
             counting: options.counting,
             watches_maps,
             damaged: 0,
@@ -138,8 +161,8 @@ impl Programs {
 }
 
 impl Assistant for Programs {
-    fn program(&self) -> BorrowedFd<'_> {
-        self.program.as_fd()
+    fn program(&self) -> Option<BorrowedFd<'_>> {
+        self.program.as_ref().map(AsFd::as_fd)
     }
 
     fn wakes(&self) -> BorrowedFd<'_> {
@@ -148,6 +171,23 @@ impl Assistant for Programs {
 
     fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
         self.followed.add(pid)
+    }
+
+    fn watch(&mut self, watched: &Watched<'_>) -> io::Result<Copiers> {
+        let places = self.places.as_mut().ok_or_else(|| io::Error::other("no places are watched"))?;
+        places.watch(watched)
+    }
+
+    fn at_function(&self) -> Option<BorrowedFd<'_>> {
+        self.places.as_ref()?.at_function().map(AsFd::as_fd)
+    }
+
+    fn unwatch(&mut self) -> io::Result<()> {
+        self.places.as_mut().map_or(Ok(()), Places::stop)
+    }
+
+    fn passed(&self, number: usize) -> Option<Passed> {
+        self.places.as_ref()?.passed(number)
     }
 
     fn begin(&mut self) -> io::Result<()> {
@@ -209,7 +249,7 @@ impl Assistant for Programs {
     fn handed_over(&self) -> HandedOver {
         let why = |why: u32| self.counter(COUNTER_WHY + why);
         HandedOver {
-            walked: self.counter(COUNTER_WALKED),
+            walked: why(WHY_ROOT),
             others: self.counter(COUNTER_OTHERS),
             reasons: vec![
                 ("in a mapping not known yet", why(WHY_UNMAPPED)),
@@ -220,11 +260,37 @@ impl Assistant for Programs {
                 ("on a stack that does not advance", why(WHY_NOT_ADVANCING)),
                 ("on a stack too deep", why(WHY_TOO_DEEP)),
                 ("in the middle of an exec", why(WHY_EXEC)),
-                ("while the ring was full", self.counter(COUNTER_RING_FULL)),
+                ("within others", why(WHY_NESTED)),
+                ("while the ring was full", why(WHY_RING_FULL)),
             ],
+            unseen: self.places.as_ref().map_or(0, Places::unseen),
             table_bytes: self.tables.bytes() as u64,
             evicted: self.tables.evicted(),
             damaged: self.damaged,
         }
+    }
+
+    fn off_cpu(&mut self) -> Option<&mut dyn plumb_capture_perf::OffCpu> {
+        if self.switches.is_some() { Some(self) } else { None }
+    }
+}
+
+impl plumb_capture_perf::OffCpu for Programs {
+    fn copiers(&mut self) -> io::Result<Copiers> {
+        self.followed.look_at_switches(true)?;
+        let switches = self.switches.as_ref().ok_or_else(|| io::Error::other("no switches are watched"))?;
+        Ok(Copiers { map: switches.copiers()?, way_in: None })
+    }
+
+    fn stop(&mut self) -> io::Result<()> {
+        self.followed.look_at_switches(false)
+    }
+
+    fn pending(&self, now_ns: u64) -> Vec<TimeOff> {
+        self.switches.as_ref().map_or(Vec::new(), |switches| switches.pending(now_ns))
+    }
+
+    fn unmeasured(&self) -> Unmeasured {
+        self.switches.as_ref().map_or(Unmeasured::default(), |switches| switches.unmeasured(&self.counters))
     }
 }

@@ -1,11 +1,11 @@
 //! Messages of the programs, from the bytes of the ring.
 
-use plumb_capture_perf::{CodeId, Message, Messages, ScriptPlace, WalkedSample};
+use plumb_capture_perf::{CodeId, Message, Messages, Round, Script, ScriptPlace, TimeOff, WalkedSample};
 
 use crate::wire::{
-    self, CODE_BYTES, FILE_BYTES, LINES_BYTES, MESSAGE_CODE, MESSAGE_SAMPLE, MESSAGE_SPENT, MESSAGE_WANT,
-    NAME_BYTES, SAMPLE_IN_KERNEL, SAMPLE_NO_USER, SAMPLE_SCRIPT_CUT, SCRIPT_ENTRY, SCRIPT_GENERATOR,
-    UNTIL_EXEC,
+    self, CODE_BYTES, FILE_BYTES, LINES_BYTES, MESSAGE_CALL, MESSAGE_CODE, MESSAGE_OFF, MESSAGE_SAMPLE,
+    MESSAGE_SPENT, MESSAGE_WANT, NAME_BYTES, NO_CALL, SAMPLE_IN_KERNEL, SAMPLE_NO_USER, SAMPLE_SCRIPT_CUT,
+    SAMPLE_SCRIPT_ONLY, SAMPLE_STACK_ONLY, SCRIPT_ENTRY, SCRIPT_GENERATOR, SCRIPT_ROUND, UNTIL_EXEC,
 };
 
 /// Reads numbers off the front of a message.
@@ -51,11 +51,17 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
             let (period, key) = (reader.u64()?, reader.u64()?);
             let (user, kernel) = (reader.u32()?, reader.u32()?);
             let (flags, script) = (reader.u32()?, reader.u32()?);
-            let event = usize::try_from(reader.u64()?).ok()?;
+            let (event, call) = (usize::try_from(reader.u32()?).ok()?, reader.u32()?);
             let words = usize::try_from(u64::from(user) + u64::from(kernel)).ok()?;
             let script_words = 2 * usize::try_from(script).ok()?;
             let all = reader.0.get(..8 * (words + script_words))?.as_chunks::<8>().0;
             let (frames, script) = all.split_at_checked(words)?;
+            if flags & SAMPLE_SCRIPT_ONLY != 0 {
+                let is_cut = flags & SAMPLE_SCRIPT_CUT != 0;
+                let script = Script { time_ns: head.time_ns, rounds: rounds(script), is_cut };
+                messages.list.push(Message::Script { tid: head.tid, script });
+                return Some(());
+            }
             let begin = messages.frames.len();
             messages.frames.extend(frames.iter().map(|word| u64::from_ne_bytes(*word)));
             let script_begin = messages.script.len();
@@ -66,8 +72,10 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
                 pid: head.pid,
                 tid: head.tid,
                 event,
+                syscall: (call != NO_CALL).then_some(call),
                 period,
                 key,
+                is_stack_only: flags & SAMPLE_STACK_ONLY != 0,
                 in_kernel: flags & SAMPLE_IN_KERNEL != 0,
                 has_user: flags & SAMPLE_NO_USER == 0,
                 user: begin..begin + user as usize,
@@ -76,9 +84,19 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
                 script_is_cut: flags & SAMPLE_SCRIPT_CUT != 0,
             }));
         }
+        MESSAGE_OFF => {
+            let (key, out_ns) = (reader.u64()?, reader.u64()?);
+            let (blocked_ns, waited_ns) = (reader.u64()?, reader.u64()?);
+            let time = TimeOff { out_ns, blocked_ns, waited_ns, pid: head.pid, tid: head.tid, key };
+            messages.list.push(Message::Off { time_ns: head.time_ns, time });
+        }
         MESSAGE_WANT => {
             let (address, file) = (reader.u64()?, reader.u32()?);
             messages.list.push(Message::Want { time_ns: head.time_ns, pid: head.pid, address, file });
+        }
+        MESSAGE_CALL => {
+            let syscall = Some(reader.u32()?).filter(|&call| call != NO_CALL);
+            messages.list.push(Message::InCall { time_ns: head.time_ns, tid: head.tid, syscall });
         }
         MESSAGE_SPENT => {
             let (runtime_ns, until) = (reader.u64()?, reader.u32()?);
@@ -110,6 +128,20 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
     Some(())
 }
 
+/// Rounds of an interpreter's loop with their frames.
+fn rounds(script: &[[u8; 8]]) -> Vec<Round> {
+    let mut rounds: Vec<Round> = Vec::new();
+    for pair in script.as_chunks::<2>().0 {
+        let at = u64::from_ne_bytes(pair[0]);
+        if at & SCRIPT_ROUND != 0 {
+            rounds.push(Round { at: at & !SCRIPT_ROUND, frames: Vec::new() });
+        } else if let Some(round) = rounds.last_mut() {
+            round.frames.push(place(*pair));
+        }
+    }
+    rounds
+}
+
 /// A script frame, as two words tell it.
 fn place(words: [[u8; 8]; 2]) -> ScriptPlace {
     let [code, rest] = words.map(u64::from_ne_bytes);
@@ -132,7 +164,7 @@ mod tests {
         bytes.extend([0; 36]);
         bytes.extend([2_u32, 1, SAMPLE_IN_KERNEL, 1].iter().flat_map(|word| word.to_ne_bytes()));
         bytes.extend(
-            [5_u64, 10, 20, 30, 0x1000 | SCRIPT_ENTRY, 7 << 32 | 184]
+            [5_u64 | 39 << 32, 10, 20, 30, 0x1000 | SCRIPT_ENTRY, 7 << 32 | 184]
                 .iter()
                 .flat_map(|word| word.to_ne_bytes()),
         );
@@ -151,7 +183,7 @@ mod tests {
             is_generator: false,
         };
         assert_eq!(messages.script[sample.script.clone()], [place]);
-        assert_eq!(sample.event, 5);
+        assert_eq!((sample.event, sample.syscall), (5, Some(39)));
         assert!(sample.in_kernel && sample.has_user && !sample.script_is_cut);
     }
 }

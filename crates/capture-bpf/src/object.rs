@@ -7,7 +7,7 @@ use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 
 use aya::maps::{Map, MapData, PerCpuArray};
-use aya::programs::BtfTracePoint;
+use aya::programs::{BtfTracePoint, Program};
 use aya::{Btf, Ebpf, Endianness};
 use plumb_capture_perf::Host;
 
@@ -34,13 +34,15 @@ impl fmt::Display for LoadError {
         match self {
             LoadError::Unsupported(why) => why.fmt(f),
             LoadError::Refused(what, error) => {
-                write!(f, "the kernel refuses {what}: {error}")?;
+                let mut text = error.to_string();
                 let mut source = error.source();
                 while let Some(error) = source {
-                    write!(f, ": {error}")?;
+                    text = format!("{text}: {error}");
                     source = error.source();
                 }
-                Ok(())
+                // What the verifier printed is pages of instructions.
+                let reason = text.split(". Verifier output").next().unwrap_or(&text);
+                write!(f, "the kernel refuses {what}: {reason}")
             }
         }
     }
@@ -98,13 +100,17 @@ impl Machine {
     }
 }
 
-/// Loads a program that is attached to events by its descriptor.
+/// Loads a program that is attached by its descriptor.
 pub(crate) fn load_program(bpf: &mut Ebpf, name: &'static str) -> Result<OwnedFd, LoadError> {
     let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
-    let program: &mut aya::programs::PerfEvent =
-        program.try_into().map_err(refused("the sampling program"))?;
-    program.load().map_err(refused("the sampling program"))?;
-    let program = program.fd().map_err(refused("the sampling program"))?;
+    match program {
+        Program::PerfEvent(program) => program.load(),
+        Program::RawTracePoint(program) => program.load(),
+        Program::UProbe(program) => program.load(),
+        _ => return Err(missing(name)),
+    }
+    .map_err(refused(name))?;
+    let program = program.fd().map_err(refused(name))?;
     program.as_fd().try_clone_to_owned().map_err(refused("a descriptor"))
 }
 
@@ -119,7 +125,9 @@ pub(crate) fn take<M: TryFrom<Map, Error: std::error::Error + Send + Sync + 'sta
 /// The descriptor of a map that is used by calls of our own.
 pub(crate) fn take_descriptor(bpf: &mut Ebpf, name: &'static str) -> Result<OwnedFd, LoadError> {
     let map = match bpf.take_map(name) {
-        Some(Map::ArrayOfMaps(map) | Map::HashMap(map) | Map::Unsupported(map)) => map,
+        Some(
+            Map::ArrayOfMaps(map) | Map::HashMap(map) | Map::PerfEventArray(map) | Map::Unsupported(map),
+        ) => map,
         _ => return Err(missing(name)),
     };
     map.fd().as_fd().try_clone_to_owned().map_err(refused("a descriptor"))

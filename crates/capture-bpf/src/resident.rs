@@ -14,8 +14,10 @@ use plumb_capture_perf::Lent;
 use rustc_hash::FxHashMap;
 
 use crate::chunks::{Chunks, Place};
-use crate::tables::{self, loadable};
-use crate::wire::{File, STATE_ASKED, STATE_NONE, STATE_READY, STATE_UNKNOWN};
+use crate::tables::{self, Loadable, loadable};
+use crate::wire::{
+    File, MAX_FILES, MAX_PIECES, STATE_ASKED, STATE_NONE, STATE_READY, STATE_UNKNOWN, TABLE_PIECES,
+};
 
 /// How long after it was taken away nobody can be reading a table any more: a walk takes microseconds.
 const GRACE: Duration = Duration::from_secs(1);
@@ -28,16 +30,26 @@ pub(crate) struct Resident {
     /// Tables that are loaded, by the number of their file.
     loaded: FxHashMap<u32, Loaded>,
     /// What was taken away, and when.
-    leaving: VecDeque<(Instant, Place)>,
+    leaving: VecDeque<(Instant, Piece)>,
+    /// Numbers for pieces of tables after their first.
+    free: Vec<u32>,
     /// How many tables were taken away.
     evicted: u64,
+}
+
+/// A piece of a table.
+struct Piece {
+    place: Place,
+    /// Its number, but for the first, which has that of its file.
+    number: Option<u32>,
 }
 
 /// A table of a file.
 #[derive(Clone)]
 struct Loaded {
     /// Where it is; files with the same code share it.
-    place: Rc<Place>,
+    pieces: Rc<Vec<Piece>>,
+    /// Where its first piece is.
     file: File,
     build_id: Option<Box<[u8]>>,
 }
@@ -45,7 +57,8 @@ struct Loaded {
 impl Resident {
     /// None yet.
     pub fn new(files: Array<MapData, File>, chunks: Chunks) -> Self {
-        Self { files, chunks, loaded: FxHashMap::default(), leaving: VecDeque::new(), evicted: 0 }
+        let free = (MAX_FILES - MAX_PIECES..MAX_FILES).collect();
+        Self { files, chunks, loaded: FxHashMap::default(), leaving: VecDeque::new(), free, evicted: 0 }
     }
 
     /// Bytes that tables' memory takes.
@@ -70,9 +83,9 @@ impl Resident {
     pub fn give_back(&mut self) {
         while let Some((since, _)) = self.leaving.front()
             && since.elapsed() > GRACE
-            && let Some((_, place)) = self.leaving.pop_front()
+            && let Some((_, piece)) = self.leaving.pop_front()
         {
-            self.chunks.give_back(place);
+            self.free_piece(piece);
         }
     }
 
@@ -85,20 +98,48 @@ impl Resident {
             return Ok(STATE_READY);
         }
         let Some(table) = loadable(lent) else { return Ok(STATE_NONE) };
-        let place = match self.chunks.put(&table.bytes)? {
-            Some(place) => place,
-            // It would not fit anywhere.
-            None if table.bytes.len() > self.chunks.largest() => return Ok(STATE_NONE),
-            None => {
-                self.evict();
-                return Ok(STATE_UNKNOWN);
-            }
+        let size = table.bytes.len();
+        let parts = table.pieces(self.chunks.largest());
+        // It would not fit anywhere.
+        if parts.len() > TABLE_PIECES as usize || size > self.chunks.room() {
+            return Ok(STATE_NONE);
+        }
+        let Some((pieces, file)) = self.put(parts)? else {
+            self.evict();
+            return Ok(STATE_UNKNOWN);
         };
-        let (at, mut file) = (place.bytes.start as u32, table.file);
-        file.chunk = place.chunk;
-        (file.rules_at, file.pages_at, file.rows_at) = (at, file.pages_at + at, file.rows_at + at);
-        self.show(number, Loaded { place: Rc::new(place), file, build_id: lent.build_id.clone() })?;
+        self.show(number, Loaded { pieces: Rc::new(pieces), file, build_id: lent.build_id.clone() })?;
         Ok(STATE_READY)
+    }
+
+    /// Puts the pieces of a table somewhere; with them comes where the first is. `None`: there is no room.
+    fn put(&mut self, parts: Vec<Loadable>) -> io::Result<Option<(Vec<Piece>, File)>> {
+        let mut pieces = Vec::new();
+        let (mut first, mut next) = (File::default(), 0);
+        // The last of them first, as each says where the next one is.
+        for (index, part) in parts.into_iter().enumerate().rev() {
+            let number = if index == 0 { None } else { self.free.pop() };
+            let place = if index == 0 || number.is_some() { self.chunks.put(&part.bytes)? } else { None };
+            let Some(place) = place else {
+                self.free.extend(number);
+                pieces.into_iter().for_each(|piece| self.free_piece(piece));
+                return Ok(None);
+            };
+            let at = place.bytes.start as u32;
+            let (pages_at, rows_at) = (part.file.pages_at + at, part.file.rows_at + at);
+            first = File { chunk: place.chunk, rules_at: at, pages_at, rows_at, next, ..part.file };
+            if let Some(number) = number {
+                self.files.set(number, first, 0).map_err(io::Error::other)?;
+                next = number;
+            }
+            pieces.push(Piece { place, number });
+        }
+        Ok(Some((pieces, first)))
+    }
+
+    fn free_piece(&mut self, Piece { place, number }: Piece) {
+        self.chunks.give_back(place);
+        self.free.extend(number);
     }
 
     /// A table that is loaded already, of a file with the same build id and the same code in the same places: in
@@ -136,12 +177,12 @@ impl Resident {
             if freed >= goal {
                 break;
             }
-            let Some(Loaded { place, file, .. }) = self.loaded.remove(&number) else { continue };
+            let Some(Loaded { pieces, file, .. }) = self.loaded.remove(&number) else { continue };
             let _ = self.files.set(number, File { state: STATE_UNKNOWN, ..file }, 0);
             // Unless another file has the same one.
-            if let Ok(place) = Rc::try_unwrap(place) {
-                freed += place.bytes.len();
-                self.leaving.push_back((Instant::now(), place));
+            if let Ok(pieces) = Rc::try_unwrap(pieces) {
+                freed += pieces.iter().map(|piece| piece.place.bytes.len()).sum::<usize>();
+                self.leaving.extend(pieces.into_iter().map(|piece| (Instant::now(), piece)));
                 self.evicted += 1;
             }
         }

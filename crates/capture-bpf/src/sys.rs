@@ -4,15 +4,19 @@
 
 #![allow(unsafe_code)]
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 const MAP_CREATE: libc::c_long = 0;
 const MAP_UPDATE_ELEM: libc::c_long = 2;
+const MAP_DELETE_ELEM: libc::c_long = 3;
+const RAW_TRACEPOINT_OPEN: libc::c_long = 17;
 const MAP_LOOKUP_AND_DELETE_BATCH: libc::c_long = 25;
 
 const MAP_TYPE_ARRAY: u32 = 2;
+const MAP_TYPE_PERF_EVENT_ARRAY: u32 = 4;
 /// The map's values can be mapped.
 const F_MMAPABLE: u32 = 1 << 10;
 
@@ -50,6 +54,15 @@ struct Batch {
     flags: u64,
 }
 
+/// Likewise for `RAW_TRACEPOINT_OPEN`. Kernels before 6.10 know no cookie.
+#[repr(C)]
+struct AtTracepoint {
+    name: u64,
+    program: u32,
+    zero: u32,
+    cookie: u64,
+}
+
 /// Calls `bpf(2)`.
 ///
 /// # Safety
@@ -62,14 +75,16 @@ unsafe fn bpf<T>(command: libc::c_long, attr: &mut T) -> io::Result<i32> {
 
 /// Makes an array map of one value of `size` bytes that can be mapped.
 pub(crate) fn create_mappable(size: u32) -> io::Result<OwnedFd> {
-    let mut attr = Create {
-        map_type: MAP_TYPE_ARRAY,
-        key_size: 4,
-        value_size: size,
-        max_entries: 1,
-        flags: F_MMAPABLE,
-        zero: 0,
-    };
+    create(MAP_TYPE_ARRAY, size, 1, F_MMAPABLE)
+}
+
+/// Makes a map of the events of so many processors.
+pub(crate) fn create_events(cpus: u32) -> io::Result<OwnedFd> {
+    create(MAP_TYPE_PERF_EVENT_ARRAY, 4, cpus, 0)
+}
+
+fn create(map_type: u32, value_size: u32, max_entries: u32, flags: u32) -> io::Result<OwnedFd> {
+    let mut attr = Create { map_type, key_size: 4, value_size, max_entries, flags, zero: 0 };
     // SAFETY: this is what MAP_CREATE takes; there are no addresses in it.
     let fd = unsafe { bpf(MAP_CREATE, &mut attr) }?;
     // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
@@ -84,6 +99,31 @@ pub(crate) fn update_u32(map: BorrowedFd<'_>, key: u32, value: u32) -> io::Resul
     // SAFETY: this is what MAP_UPDATE_ELEM takes; key and value live until after the call, and the kernel reads four
     // bytes of each, as the caller says.
     unsafe { bpf(MAP_UPDATE_ELEM, &mut attr) }.map(drop)
+}
+
+/// Removes the element `key` of a map whose keys have four bytes.
+pub(crate) fn delete(map: BorrowedFd<'_>, key: u32) -> io::Result<()> {
+    let mut attr = Update {
+        map: map.as_raw_fd() as u32,
+        zero: 0,
+        key: (&raw const key).addr() as u64,
+        value: 0,
+        flags: 0,
+    };
+    // SAFETY: this is what MAP_DELETE_ELEM takes; the key lives until after the call, and the kernel reads four bytes of it.
+    unsafe { bpf(MAP_DELETE_ELEM, &mut attr) }.map(drop)
+}
+
+/// Attaches a program to a tracepoint for as long as what is returned lives. The program can ask for the number.
+pub(crate) fn attach_to_tracepoint(program: BorrowedFd<'_>, name: &str, number: u64) -> io::Result<OwnedFd> {
+    let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let address = name.as_ptr().expose_provenance() as u64;
+    let mut attr =
+        AtTracepoint { name: address, program: program.as_raw_fd() as u32, zero: 0, cookie: number };
+    // SAFETY: this is what RAW_TRACEPOINT_OPEN takes; the name ends with a zero, and lives until after the call.
+    let fd = unsafe { bpf(RAW_TRACEPOINT_OPEN, &mut attr) }?;
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Takes elements out of a hash map whose keys and values have the sizes of `K` and `V`: at most as many as `keys` and `values`

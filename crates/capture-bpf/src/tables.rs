@@ -24,6 +24,45 @@ pub(crate) struct Loadable {
     pub file: File,
 }
 
+impl Loadable {
+    /// The same in pieces of at most so many bytes, in the order of their addresses; of each page all rows are in one, so that none is
+    /// smaller than that takes.
+    pub fn pieces(self, most: usize) -> Vec<Self> {
+        if self.bytes.len() <= most {
+            return vec![self];
+        }
+        let (rules, rest) = self.bytes.split_at(self.file.pages_at as usize);
+        let (pages, rows) = rest.split_at(4 * self.file.pages as usize);
+        let begins: Vec<u32> = pages.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        // Where a page's rows begin; also that of the one after the last.
+        let row = |page: usize| begins.get(page).map_or(self.file.rows, |&row| row) as usize;
+        let size = |first: usize, end: usize| rules.len() + 4 * (end - first + 1 + row(end) - row(first));
+        let mut pieces = Vec::new();
+        let mut first = 0;
+        while first < begins.len() {
+            let fits = (first + 2..=begins.len()).take_while(|&end| size(first, end) <= most).last();
+            let end = fits.unwrap_or(first + 1);
+            // What holds at a page's begin is said by the row before.
+            let from = row(first).saturating_sub(1);
+            let begins = begins.get(first..end).unwrap_or_default();
+            let pages: Vec<u8> = begins.iter().flat_map(|&row| (row - from as u32).to_le_bytes()).collect();
+            let rows = rows.get(4 * from..4 * row(end)).unwrap_or_default();
+            let address = |page: usize| self.file.base + ((page as u64) << 16);
+            let file = File {
+                base: address(first),
+                end: address(end).min(self.file.end),
+                rows_at: self.file.pages_at + pages.len() as u32,
+                pages: begins.len() as u32,
+                rows: rows.len() as u32 / 4,
+                ..self.file
+            };
+            pieces.push(Self { bytes: [rules, &pages, rows].concat(), file });
+            first = end;
+        }
+        pieces
+    }
+}
+
 /// Where a file's code is. `None`: in more places than can be told.
 pub(crate) fn segments(lent: &Lent<'_>) -> Option<[Segment; SEGMENTS as usize]> {
     let mut segments = [Segment::default(); SEGMENTS as usize];

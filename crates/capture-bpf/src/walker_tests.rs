@@ -13,10 +13,10 @@ use plumb_unwind::{
     Walked, walk,
 };
 
-use crate::tables::loadable;
+use crate::tables::{Loadable, loadable};
 use crate::wire::{
-    FILE_FIRST, FRAME_NO_RETURN, MAX_FRAMES, MAX_MAPPINGS, Mapping, STATE_READY, WHY_NO_TABLE, WHY_ODD,
-    WHY_ROOT, WHY_UNMAPPED,
+    FILE_FIRST, FRAME_NO_RETURN, MAX_FRAMES, MAX_MAPPINGS, Mapping, STATE_READY, TABLE_PIECES, WHY_NO_TABLE,
+    WHY_ODD, WHY_ROOT, WHY_UNMAPPED,
 };
 
 /// A file of the program, as both walkers see it.
@@ -152,13 +152,31 @@ impl Memory for Stack<'_> {
     }
 }
 
-/// What the walker in C gets to read.
-fn input(recorded: &Recorded) -> Vec<u8> {
-    let mut input = (recorded.files.len() as u64).to_ne_bytes().to_vec();
+/// What the walker in C gets to read, each table in so many pieces at least if it has as many pages.
+fn input(recorded: &Recorded, pieces: usize) -> Vec<u8> {
+    let mut first = Vec::new();
+    let mut more = Vec::new();
     for Code { module, segments } in &recorded.files {
-        let lent = Lent::new(module, None, segments.clone());
-        let mut table = loadable(&lent).expect("each file has a table");
-        table.file.state = STATE_READY;
+        let table = loadable(&Lent::new(module, None, segments.clone())).expect("each file has a table");
+        let most = table.bytes.len().div_ceil(pieces);
+        let mut all = table.pieces(most);
+        assert!(all.len() <= TABLE_PIECES as usize);
+        // Numbers are in the order in which the tables are told.
+        let mut next = 0;
+        while let Some(mut piece) = all.pop() {
+            (piece.file.state, piece.file.next) = (STATE_READY, next);
+            if all.is_empty() {
+                first.push(piece);
+            } else {
+                next = FILE_FIRST + (recorded.files.len() + more.len()) as u32;
+                more.push(piece);
+            }
+        }
+    }
+    println!("{} pieces beside the first ones", more.len());
+    assert!(pieces == 1 || more.len() > pieces);
+    let mut input = ((first.len() + more.len()) as u64).to_ne_bytes().to_vec();
+    for table in first.into_iter().chain(more) {
         let file = &table.file;
         for word in [file.state, file.chunk] {
             input.extend(word.to_ne_bytes());
@@ -168,6 +186,8 @@ fn input(recorded: &Recorded) -> Vec<u8> {
         for word in [file.rules_at, file.pages_at, file.rows_at, file.pages, file.rows, file.used] {
             input.extend(word.to_ne_bytes());
         }
+        input.extend(file.next.to_ne_bytes());
+        input.extend(file.zero.to_ne_bytes());
         input.extend(file.python.to_ne_bytes());
         for segment in &file.segments {
             [segment.begin, segment.end, segment.delta]
@@ -183,7 +203,7 @@ fn input(recorded: &Recorded) -> Vec<u8> {
         let pages = ((from.end - from.start) >> 12) as u32;
         *to = Mapping { start: from.start, offset: from.offset, pages, file };
     }
-    input.extend([0; 24]);
+    input.extend([0; 32]);
     input.extend([0; crate::wire::HINTS as usize]);
     for mapping in mappings {
         input.extend(mapping.start.to_ne_bytes());
@@ -195,11 +215,11 @@ fn input(recorded: &Recorded) -> Vec<u8> {
     input
 }
 
-fn in_c(walker: &Path, recorded: &Recorded) -> Vec<(u32, Vec<u64>)> {
+fn in_c(walker: &Path, recorded: &Recorded, pieces: usize) -> Vec<(u32, Vec<u64>)> {
     let mut child =
         Command::new(walker).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the walker runs");
     let mut stdin = child.stdin.take().expect("its input is a pipe");
-    let input = input(recorded);
+    let input = input(recorded, pieces);
     let writer = std::thread::spawn(move || stdin.write_all(&input));
     let output = child.wait_with_output().expect("the walker ends");
     writer.join().expect("no panic").expect("it read everything");
@@ -221,7 +241,8 @@ fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
     for options in [&["-O2", "-fomit-frame-pointer"][..], &["-O1", "-fno-omit-frame-pointer", "-static"][..]]
     {
         let recorded = record(&compile("sampled.c", &folder, options), &folder);
-        let found = in_c(&walker, &recorded);
+        let found = in_c(&walker, &recorded, 1);
+        assert_eq!(in_c(&walker, &recorded, 4), found, "also with tables in pieces");
         assert_eq!(found.len(), recorded.samples.len());
         let (mut cache, mut frames) = (Cache::default(), Vec::new());
         let (mut rooted, mut with_signal) = (0, 0);
@@ -256,4 +277,42 @@ fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
         assert!(with_signal > 10, "{with_signal} stacks through a signal handler");
     }
     std::fs::remove_dir_all(&folder).expect("the folder goes");
+}
+
+/// The rule for an address, as the walker looks for it.
+fn rule_at(pieces: &[Loadable], address: u64) -> Option<u64> {
+    let piece = pieces.iter().find(|piece| address < piece.file.end)?;
+    let Loadable { bytes, file } = piece;
+    let word =
+        |at: u64| bytes.get(at as usize..).and_then(<[u8]>::first_chunk).map(|b| u32::from_le_bytes(*b));
+    let page = address.checked_sub(file.base)? >> 16;
+    let begin = |page: u64| word(u64::from(file.pages_at) + 4 * page);
+    let (low, high) = (begin(page)?, if page + 1 < file.pages.into() { begin(page + 1)? } else { file.rows });
+    let row = |row: u32| word(u64::from(file.rows_at) + 4 * u64::from(row));
+    let is_before = |index: &u32| row(*index).is_some_and(|row| row >> 16 <= address as u32 & 0xffff);
+    let last = (low..high).take_while(is_before).last().or(low.checked_sub(1))?;
+    let at = u64::from(file.rules_at) + 8 * u64::from(row(last)? & 0xffff);
+    bytes.get(at as usize..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+#[test]
+fn a_table_in_pieces_says_the_same_of_each_address() {
+    let Code { module, segments } =
+        code(&std::env::current_exe().expect("a test has a file")).expect("an ELF file");
+    let lent = Lent::new(&module, None, segments);
+    let whole = || loadable(&lent).expect("it has a table");
+    let size = whole().bytes.len();
+    let (one, pieces) = (whole().pieces(size), whole().pieces(size.div_ceil(6)));
+    assert!(one.len() == 1 && (5..=8).contains(&pieces.len()), "{}", pieces.len());
+    assert!(pieces.iter().all(|piece| piece.bytes.len() <= size.div_ceil(6)));
+    let (base, end) = (one[0].file.base, one[0].file.end);
+    assert!(pieces.windows(2).all(|pair| pair[0].file.end == pair[1].file.base));
+    // Also where pages begin, and so pieces: what holds there is often said before.
+    let (mut known, mut different) = (0, 0);
+    for address in (base..end).step_by(256) {
+        let rule = rule_at(&one, address);
+        known += usize::from(rule.is_some());
+        different += usize::from(rule != rule_at(&pieces, address));
+    }
+    assert!(known > 1000 && different == 0, "{different} of {known} differ");
 }

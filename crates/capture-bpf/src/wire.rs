@@ -7,7 +7,7 @@
 pub const MAX_FRAMES: u32 = 4096;
 /// The most kernel frames of a stack.
 pub const MAX_KERNEL_FRAMES: u32 = 127;
-/// Bytes of one piece of the memory for tables; a power of two. No table spans two.
+/// Bytes of one piece of the memory for tables; a power of two. Tables that take more are in several, with a [`File`] for each.
 pub const CHUNK_BYTES: u32 = 8388608;
 /// The most such pieces.
 pub const MAX_CHUNKS: u32 = 64;
@@ -17,8 +17,12 @@ pub const MAX_MAPPINGS: u32 = 64;
 pub const HINTS: u32 = 128;
 /// Processes whose mappings are remembered.
 pub const MAX_SPACES: u32 = 4096;
-/// Files that are told apart. Those beyond are walked in user space.
+/// Files that are told apart, and pieces of tables. Those beyond are walked in user space.
 pub const MAX_FILES: u32 = 8192;
+/// So many of the last of these numbers are for pieces of tables after their first.
+pub const MAX_PIECES: u32 = 256;
+/// Pieces that one table may have.
+pub const TABLE_PIECES: u32 = 8;
 /// Stretches of code that a file may have. Files with more are walked in user space.
 pub const SEGMENTS: u32 = 4;
 /// Distinct stacks that are counted at one time.
@@ -44,6 +48,8 @@ pub const CACHED_RULES: u32 = 8192;
 pub const WINDOW_BYTES: u32 = 1024;
 /// The same, and a word more.
 pub const WINDOW_ROOM: u32 = 1032;
+/// Samples that a processor can be making at one time, as one interrupts another.
+pub const DRAFTS: u32 = 2;
 /// Begin of a window that is none: no word is within reach of it.
 pub const NO_WINDOW: u64 = 0x8000000000000000;
 
@@ -86,6 +92,12 @@ pub const MESSAGE_SPENT: u32 = 3;
 /// Kind of a message: memory that says what code is called.
 pub const MESSAGE_CODE: u32 = 4;
 
+/// Kind of a message: a time off the processor.
+pub const MESSAGE_OFF: u32 = 5;
+
+/// Kind of a message: which system call a sample was in that is handed over.
+pub const MESSAGE_CALL: u32 = 6;
+
 /// It was used until the task exec'd.
 pub const UNTIL_EXEC: u32 = 0;
 /// It was used until the task's end.
@@ -97,6 +109,14 @@ pub const SAMPLE_IN_KERNEL: u32 = 1;
 pub const SAMPLE_NO_USER: u32 = 2;
 /// Flag of a sample: there are more frames of the interpreted program than were sent.
 pub const SAMPLE_SCRIPT_CUT: u32 = 4;
+/// Flag of a sample: it is none, but the stack of times off the processor. Its key is even: blocked times are counted by it, and
+/// times waited by the next number.
+pub const SAMPLE_STACK_ONLY: u32 = 8;
+/// Flag of a sample: it is none, but the script frames of one of which a record will be written. Before those of each round of an
+/// interpreter's loop comes where that is on the stack, with [`SCRIPT_ROUND`].
+pub const SAMPLE_SCRIPT_ONLY: u32 = 16;
+/// No system call was interrupted: the task was in user code, or in the kernel for a fault or an interrupt.
+pub const NO_CALL: u32 = 0xffffffff;
 /// Bit of a user frame: it is no return address.
 pub const FRAME_NO_RETURN: u64 = 0x8000000000000000;
 /// Bit of a user frame: a round of an interpreter's loop.
@@ -106,17 +126,15 @@ pub const FRAME_LOOP: u64 = 0x4000000000000000;
 pub const SCRIPT_ENTRY: u64 = 1;
 /// Bit of a script frame's code: it belongs to a generator.
 pub const SCRIPT_GENERATOR: u64 = 2;
+/// Bit of what is in the place of a script frame's code: it is where a round of the interpreter's loop has its structure.
+pub const SCRIPT_ROUND: u64 = 4;
 
-/// Index of a counter: samples walked in the kernel.
-pub const COUNTER_WALKED: u32 = 0;
-/// Index of a counter: samples handed over because the ring was full.
-pub const COUNTER_RING_FULL: u32 = 1;
 /// Index of a counter: samples of tasks that are not followed.
-pub const COUNTER_OTHERS: u32 = 2;
-/// Index of the first counter of samples handed over, by [why](WHY_UNMAPPED).
-pub const COUNTER_WHY: u32 = 3;
+pub const COUNTER_OTHERS: u32 = 0;
+/// Index of the first counter of samples handed over, by [why](WHY_UNMAPPED), and of those that were not.
+pub const COUNTER_WHY: u32 = 0;
 /// Number of counters that each object has.
-pub const COUNTERS: u32 = 16;
+pub const COUNTERS: u32 = 20;
 
 /// Why a sample is handed over: an address in no mapping that is known (yet).
 pub const WHY_UNMAPPED: u32 = 1;
@@ -138,6 +156,10 @@ pub const WHY_EXEC: u32 = 8;
 pub const WHY_NO_REGISTER: u32 = 9;
 /// No why: the stack's root was reached.
 pub const WHY_ROOT: u32 = 10;
+/// The ring is full.
+pub const WHY_RING_FULL: u32 = 11;
+/// It interrupts so many others that there is no room for it.
+pub const WHY_NESTED: u32 = 12;
 
 /// An executable mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,6 +183,8 @@ pub struct Space {
     pub mm: u64,
     /// Changes with each life of a process and each change of its mappings.
     pub birth: u64,
+    /// An address in a file with an interpreter that a stack led through; 0: none did.
+    pub script: u64,
     /// How many mappings have been entered.
     pub entered: u32,
     /// Zero.
@@ -171,12 +195,12 @@ pub struct Space {
     pub mappings: [Mapping; MAX_MAPPINGS as usize],
 }
 
-/// A rule that was looked up before.
+/// A rule that was looked up before. Walks on one processor may interrupt each other while they write it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct CachedRule {
-    /// Place in the file, above [`FILE_BITS`] bits of the file's number; 0: none.
-    pub tag: u64,
+    /// Place in the file, above [`FILE_BITS`] bits of the file's number, mixed with the rule; 0: none.
+    pub mark: u64,
     /// The rule.
     pub rule: u64,
 }
@@ -207,6 +231,55 @@ pub struct Control {
     pub follows_some: u32,
     /// Whether samples count. Before, stacks are walked only to learn which tables are wanted.
     pub began: u32,
+    /// Whether it is looked at who is off the processor.
+    pub off_cpu: u32,
+}
+
+/// Places that can be watched at one time.
+pub const MAX_PLACES: u32 = 64;
+/// Samples that there may be at once of a place each passing of which is one.
+pub const PLACE_BURST: u64 = 1000;
+/// Flag of a place: only what runs while its copier does is sampled, which is the kernel's to decide.
+pub const PLACE_SCOPED: u32 = 1;
+/// Flag of a place: its samples have kernel stacks.
+pub const PLACE_IN_KERNEL: u32 = 2;
+/// Flag of a place: each passing is a sample only as long as these are few.
+pub const PLACE_LIMITED: u32 = 4;
+/// Flag of a place: it is watched no more.
+pub const PLACE_OVER: u32 = 8;
+
+/// A place whose passing is an event: a tracepoint, or an instruction of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Place {
+    /// A sample each so many times, on each processor; 0: by time.
+    pub period: u64,
+    /// By time: nanoseconds between two samples of a processor.
+    pub interval_ns: u64,
+    /// Samples so far, where they are limited.
+    pub samples: u64,
+    /// When the first of them was.
+    pub first_ns: u64,
+    /// Number of the system call that alone counts, or [`NO_CALL`].
+    pub call: u32,
+    /// Flags.
+    pub flags: u32,
+}
+
+/// What a processor knows of a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Tally {
+    /// How often it was passed.
+    pub passed: u64,
+    /// How often since the last sample.
+    pub since: u64,
+    /// By time: after how many the next sample is due.
+    pub gap: u64,
+    /// By time: when the last sample was.
+    pub last_ns: u64,
+    /// Samples that could neither be walked nor copied.
+    pub lost: u64,
 }
 
 /// What tells a file apart in the kernel.
@@ -245,7 +318,7 @@ pub struct File {
     pub chunk: u32,
     /// First address of the table's first page.
     pub base: u64,
-    /// First address after the table.
+    /// First address after the table, or after this piece of it.
     pub end: u64,
     /// Place of the rules.
     pub rules_at: u32,
@@ -259,6 +332,10 @@ pub struct File {
     pub rows: u32,
     /// When it was used last, in about seconds.
     pub used: u32,
+    /// Number of what has the next piece of the table; 0: this is the last.
+    pub next: u32,
+    /// Zero.
+    pub zero: u32,
     /// Stated address of the state of the Python 3.11 that is in the file; 0: there is none.
     pub python: u64,
     /// Code in the file; unused ones are empty.
@@ -302,7 +379,9 @@ pub struct Sample {
     /// Number of script frames.
     pub script: u32,
     /// Which of the sampled events it is of: what the program was attached to that with.
-    pub event: u64,
+    pub event: u32,
+    /// Number of the system call that it interrupted in the kernel, or [`NO_CALL`].
+    pub call: u32,
 }
 
 /// A table is wanted.
@@ -370,6 +449,18 @@ pub struct Spent {
     pub zero: u32,
 }
 
+/// A sample was taken in the kernel, and its record follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct HandedOver {
+    /// The head.
+    pub head: Head,
+    /// Number of the system call, or [`NO_CALL`].
+    pub call: u32,
+    /// Zero.
+    pub zero: u32,
+}
+
 /// What is counted: one stack of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
@@ -396,23 +487,38 @@ pub struct Count {
 
 /// Threads that may be off the processor at one time.
 pub const MAX_OFF: u32 = 65536;
-/// Index of a counter: times off that were too short to be sent.
-pub const OFF_SHORT: u32 = 0;
+/// Index of a counter: times off that were too short to count.
+pub const OFF_SHORT: u32 = 16;
 /// Their sum, in nanoseconds.
-pub const OFF_SHORT_NS: u32 = 1;
+pub const OFF_SHORT_NS: u32 = 17;
 /// Times off that found no room.
-pub const OFF_LOST: u32 = 2;
+pub const OFF_LOST: u32 = 18;
 /// Their sum, in nanoseconds.
-pub const OFF_LOST_NS: u32 = 3;
+pub const OFF_LOST_NS: u32 = 19;
 
-/// A thread that is off the processor.
+/// Key of what no stack is looked for of.
+pub const OFF_NO_STACK: u64 = 0;
+/// Key of a stack that can't be walked: it is to be copied, or was.
+pub const OFF_COPY: u64 = 1;
+/// Bits of the time, in nanoseconds, in which so many stacks are taken at most.
+pub const PACE_BITS: u32 = 27;
+/// The shortest interval between two stacks, in nanoseconds off the processor.
+pub const PACE_FIRST: u64 = 1024;
+/// The longest.
+pub const PACE_LAST: u64 = 1073741824;
+
+/// A thread that was off the processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Off {
-    /// Since when, by the monotonic clock.
+    /// Since when, by the monotonic clock; 0: it no longer is.
     pub out_ns: u64,
-    /// Since when it could run; 0: it can't.
+    /// Since when it could run; 0: it can't, or that is not known.
     pub woken_ns: u64,
+    /// For how long it had waited for a processor ever, by the scheduler's account.
+    pub delay_ns: u64,
+    /// Its stack's key.
+    pub key: u64,
     /// Process.
     pub pid: u32,
     /// Zero.
@@ -422,13 +528,86 @@ pub struct Off {
 /// A time that a thread was off the processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Block {
-    /// Since when, by the monotonic clock.
+pub struct TimeOff {
+    /// The head.
+    pub head: Head,
+    /// Its stack's key; [`OFF_COPY`]: a record with a copy follows.
+    pub key: u64,
+    /// Since when, by the monotonic clock; where a record follows, a time just before that.
     pub out_ns: u64,
     /// How long it could not run.
     pub blocked_ns: u64,
     /// How long it then could, and did not.
     pub waited_ns: u64,
+}
+
+/// How stacks are taken on a processor: each time, as long as there are few times, then so that they lie evenly in the time off the
+/// processor. What is shorter than the interval between them is added up, time blocked and time waited apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Pace {
+    /// When the window began in which they are counted.
+    pub since_ns: u64,
+    /// When the last one was taken.
+    pub last_ns: u64,
+    /// When the processor was given to the thread that comes back next; 0: nobody told.
+    pub switched_ns: u64,
+    /// The interval, in nanoseconds; 0: each time.
+    pub interval: u64,
+    /// What was added up since the last one.
+    pub sums: [u64; 2],
+    /// At which sum the next one is due.
+    pub gaps: [u64; 2],
+    /// Stacks in the window.
+    pub stacks: u32,
+    /// Zero.
+    pub zero: u32,
+}
+
+/// Threads whose times are kept one by one.
+pub const MAX_THREADS: u32 = 16384;
+/// Index of a counter: system calls that have returned.
+pub const STAT_CALLS: u32 = 0;
+/// Samples that interrupted user code.
+pub const STAT_USER: u32 = 1;
+/// Samples that interrupted the kernel.
+pub const STAT_KERNEL: u32 = 2;
+/// Threads whose times found no room.
+pub const STAT_LOST: u32 = 3;
+/// The sum of these times, in nanoseconds.
+pub const STAT_LOST_NS: u32 = 4;
+
+/// A thread that has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct ThreadKey {
+    /// Its number.
+    pub tid: u32,
+    /// What it was called at its end, ending in zeros.
+    pub comm: [u8; COMM_BYTES as usize],
+}
+
+/// What threads of one number and name have used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ThreadTime {
+    /// Processor time, as the scheduler accounts it.
+    pub runtime_ns: u64,
+    /// How many threads that were.
+    pub threads: u64,
+}
+
+/// Index of a counter: page faults that found no room.
+pub const FAULTS_DROPPED: u32 = 0;
+
+/// A page fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Fault {
+    /// When, by the monotonic clock.
+    pub time_ns: u64,
+    /// Where.
+    pub address: u64,
     /// Process.
     pub pid: u32,
     /// Thread.

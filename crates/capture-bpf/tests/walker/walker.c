@@ -25,7 +25,7 @@ static u8 *chunks[FILES];
 static u64 *stack;
 static u64 stack_base, stack_words;
 
-static int env_read(u64 at, u64 *value)
+static int env_read(u32 slot, u64 at, u64 *value)
 {
     u64 offset = at - stack_base;
     if (offset > 8 * stack_words - 8 || stack_words == 0)

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* System calls of followed threads, summed up: how many, how many failed, what they gave back; and how long they took, on the
+ * processor and off it.
+ *
+ * Nothing is sent: user space reads the sums. Programs at system calls run without preemption and only in the thread's own
+ * context, so what they add to their processor's sums is not added to by another in between.
+ *
+ * Page faults and switches are those that the kernel counts itself: no program runs at them. */
+#include "kernel.h"
+#include "wire.h"
+#include "callsums.h"
+#include "follow.h"
+
+const char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* Set before loading. */
+const volatile u32 per = PER_CALL;
+/* The call that returns to what a signal interrupted: when it ends it has no number any more. */
+const volatile u32 sigreturn = 0;
+
+/* include/linux/err.h */
+#define MAX_ERRNO 4095
+/* arch/x86/include/asm/thread_info.h */
+#define TS_COMPAT 2
+
+struct {
+    UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    UINT(max_entries, SUM_NUMBERS);
+    TYPE(key, u32);
+    TYPE(value, struct Sum);
+} sums SEC(".maps");
+
+struct {
+    UINT(type, BPF_MAP_TYPE_PERCPU_HASH);
+    UINT(max_entries, MAX_SUMS);
+    UINT(map_flags, BPF_F_NO_PREALLOC);
+    TYPE(key, struct SumKey);
+    TYPE(value, struct Sum);
+} sums_apart SEC(".maps");
+
+/* What a sum begins as: too large for the stack. */
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, 1);
+    TYPE(key, u32);
+    TYPE(value, struct Sum);
+} nothing SEC(".maps");
+
+struct {
+    UINT(type, BPF_MAP_TYPE_HASH);
+    UINT(max_entries, MAX_ERRORS);
+    UINT(map_flags, BPF_F_NO_PREALLOC);
+    TYPE(key, struct ErrorKey);
+    TYPE(value, u64);
+} errors SEC(".maps");
+
+struct {
+    UINT(type, BPF_MAP_TYPE_HASH);
+    UINT(max_entries, MAX_NAMES);
+    UINT(map_flags, BPF_F_NO_PREALLOC);
+    TYPE(key, struct NameKey);
+    TYPE(value, struct Name);
+} names SEC(".maps");
+
+/* A name being made. */
+struct {
+    UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    UINT(max_entries, 1);
+    TYPE(key, u32);
+    TYPE(value, struct Name);
+} name_draft SEC(".maps");
+
+/* What is known of each number. */
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, SUM_NUMBERS);
+    TYPE(key, u32);
+    TYPE(value, u32);
+} known SEC(".maps");
+
+struct {
+    UINT(type, BPF_MAP_TYPE_TASK_STORAGE);
+    UINT(map_flags, BPF_F_NO_PREALLOC);
+    TYPE(key, int);
+    TYPE(value, struct InCall);
+} in_call SEC(".maps");
+
+struct {
+    UINT(type, BPF_MAP_TYPE_TASK_STORAGE);
+    UINT(map_flags, BPF_F_NO_PREALLOC);
+    TYPE(key, int);
+    TYPE(value, struct Before);
+} before SEC(".maps");
+
+/* Whom a processor met last, and whether it counts: looking that up takes as long as all the rest of a call that is counted. */
+struct met_last {
+    u64 task;
+    u32 pid;
+    u32 generation;
+    u32 counts;
+    u32 zero;
+};
+
+struct {
+    UINT(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    UINT(max_entries, 1);
+    TYPE(key, u32);
+    TYPE(value, struct met_last);
+} met SEC(".maps");
+
+/* Changes whenever someone who was met may count otherwise from now on: at an exec, and before the recorder begins, which is
+ * when it says whom it follows. */
+u32 generation = 0;
+
+INLINE int is_counted(struct task_struct *task)
+{
+    struct Control *control = the_control();
+    if (!control || !control->began)
+        return 0;
+    if (!control->follows_some)
+        return 1;
+    u32 *how = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+    return how && *how == COUNT_NOW;
+}
+
+/* Likewise, mostly without looking it up. */
+INLINE int is_counted_again(struct task_struct *task)
+{
+    u32 zero = 0;
+    struct Control *control = the_control();
+    struct met_last *last = bpf_map_lookup_elem(&met, &zero);
+    if (!last || !control || !control->began)
+        return 0;
+    u32 now = generation;
+    if (last->task == (u64)task && last->pid == (u32)task->pid && last->generation == now)
+        return last->counts;
+    last->counts = is_counted(task);
+    last->task = (u64)task;
+    last->pid = task->pid;
+    last->generation = now;
+    return last->counts;
+}
+
+INLINE u32 number_of(struct task_struct *task, struct pt_regs *regs)
+{
+    s64 number = regs->orig_ax;
+    if (number < 0)
+        return sigreturn;
+    if (number >= SUM_OTHERS || task->thread_info.status & TS_COMPAT)
+        return SUM_OTHERS;
+    return number;
+}
+
+#define READ(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
+
+/* Keeps the name of a file, once. */
+INLINE void name_file(struct file *file, struct inode *inode, struct NameKey *key)
+{
+    u32 zero = 0;
+    struct Name *name = bpf_map_lookup_elem(&name_draft, &zero);
+    if (!name || bpf_map_lookup_elem(&names, key))
+        return;
+    struct super_block *super = 0;
+    struct file_system_type *type = 0;
+    const char *text = 0;
+    READ(super, inode->i_sb);
+    READ(type, super->s_type);
+    READ(text, type->name);
+    if (bpf_probe_read_kernel_str(name->system.text, PART_BYTES, text) < 0)
+        name->system.text[0] = 0;
+    struct dentry *entry = 0, *parent = 0;
+    READ(entry, file->f_path.dentry);
+    for (u32 i = 0; i < PARTS; i++) {
+        name->parts[i].text[0] = 0;
+        if (!entry)
+            continue;
+        READ(text, entry->d_name.name);
+        if (bpf_probe_read_kernel_str(name->parts[i].text, PART_BYTES, text) < 0)
+            name->parts[i].text[0] = 0;
+        READ(parent, entry->d_parent);
+        entry = parent == entry ? 0 : parent;
+    }
+    bpf_map_update_elem(&names, key, name, BPF_NOEXIST);
+}
+
+/* The file that the first argument is a descriptor of, if the call takes one and it is open. Returns whether it is. */
+INLINE int file_of(struct task_struct *task, u32 number, u32 descriptor, struct SumKey *key)
+{
+    u32 *what = bpf_map_lookup_elem(&known, &number);
+    if (!what || !(*what & CALL_TAKES_FILE))
+        return 0;
+    struct files_struct *files = task->files;
+    if (!files)
+        return 0;
+    struct fdtable *table = files->fdt;
+    struct file **all = 0, *file = 0;
+    u32 most = 0;
+    READ(most, table->max_fds);
+    READ(all, table->fd);
+    if (descriptor >= most || bpf_probe_read_kernel(&file, sizeof(file), &all[descriptor]) || !file)
+        return 0;
+    struct inode *inode = 0;
+    struct super_block *super = 0;
+    READ(inode, file->f_inode);
+    READ(super, inode->i_sb);
+    struct NameKey name = {};
+    READ(name.file, inode->i_ino);
+    READ(name.device, super->s_dev);
+    name_file(file, inode, &name);
+    key->file = name.file;
+    key->who = name.device;
+    return 1;
+}
+
+/* What a call counts for. Returns whether it counts. */
+INLINE int key_of(struct task_struct *task, u32 number, struct pt_regs *regs, struct SumKey *key)
+{
+    key->number = number;
+    key->who = 0;
+    key->file = 0;
+    if (per == PER_THREAD)
+        key->who = task->pid;
+    else if (per == PER_PROCESS)
+        key->who = task->tgid;
+    else if (per == PER_FILE)
+        return file_of(task, number, regs->di, key);
+    return 1;
+}
+
+INLINE struct Sum *sum_of(struct SumKey *key)
+{
+    if (per == PER_CALL)
+        return bpf_map_lookup_elem(&sums, &key->number);
+    struct Sum *sum = bpf_map_lookup_elem(&sums_apart, key);
+    if (sum)
+        return sum;
+    u32 zero = 0;
+    struct Sum *none = bpf_map_lookup_elem(&nothing, &zero);
+    if (none)
+        bpf_map_update_elem(&sums_apart, key, none, BPF_NOEXIST);
+    return bpf_map_lookup_elem(&sums_apart, key);
+}
+
+INLINE void count_error(struct SumKey *sum, u32 error)
+{
+    struct ErrorKey key = { .sum = *sum, .error = error };
+    u64 *count = bpf_map_lookup_elem(&errors, &key);
+    if (!count) {
+        u64 none = 0;
+        bpf_map_update_elem(&errors, &key, &none, BPF_NOEXIST);
+        count = bpf_map_lookup_elem(&errors, &key);
+    }
+    if (count)
+        __sync_fetch_and_add(count, 1);
+}
+
+/* Counts a call that has ended. Returns its sum, if it is one. */
+INLINE struct Sum *counted(struct task_struct *task, u32 number, struct pt_regs *regs, s64 result)
+{
+    if (!result) {
+        u32 *what = bpf_map_lookup_elem(&known, &number);
+        /* A new thread comes out of a call that it never made. */
+        if (what && *what & CALL_FORKS)
+            return 0;
+    }
+    struct SumKey key;
+    if (!key_of(task, number, regs, &key))
+        return 0;
+    struct Sum *sum = sum_of(&key);
+    if (!sum) {
+        add(SUM_LOST, 1);
+        return 0;
+    }
+    sum->calls++;
+    if (result > 0) {
+        sum->given += result;
+    } else if (result < 0 && result >= -MAX_ERRNO) {
+        sum->failed++;
+        count_error(&key, -result);
+    }
+    return sum;
+}
+
+/* struct pt_regs *regs, long ret */
+SEC("tp_btf/sys_exit")
+int on_count(u64 *ctx)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct pt_regs *regs = (struct pt_regs *)ctx[0];
+    if (is_counted_again(task))
+        counted(task, number_of(task, regs), regs, ctx[1]);
+    return 0;
+}
+
+/* struct pt_regs *regs, long id */
+SEC("tp_btf/sys_enter")
+int on_enter(u64 *ctx)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    /* Only who is counted has it. */
+    struct InCall *call = bpf_task_storage_get(&in_call, task, 0, 0);
+    if (!call) {
+        if (!is_counted(task))
+            return 0;
+        call = bpf_task_storage_get(&in_call, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+        if (!call)
+            return 0;
+    }
+    call->blocked_ns = 0;
+    call->preempted_ns = 0;
+    call->queued_ns = 0;
+    call->out_ns = 0;
+    call->begin_ns = bpf_ktime_get_ns();
+    return 0;
+}
+
+/* The place of the highest bit that is set, from 0. */
+INLINE u32 log2_of(u64 value)
+{
+    u32 bits = 0;
+#define HALVE(n) if (value >> n) { value >>= n; bits += n; }
+    HALVE(32) HALVE(16) HALVE(8) HALVE(4) HALVE(2) HALVE(1)
+#undef HALVE
+    return bits;
+}
+
+/* Remembers the longest call with its arguments, which still are where they were. */
+INLINE void remember(struct Sum *sum, struct task_struct *task, struct pt_regs *regs, u64 now, u32 number)
+{
+    sum->longest_end_ns = now;
+    sum->longest_pid = task->tgid;
+    sum->longest_tid = task->pid;
+    sum->longest_args[0] = regs->di;
+    sum->longest_args[1] = regs->si;
+    sum->longest_args[2] = regs->dx;
+    sum->longest_args[3] = regs->r10;
+    sum->longest_args[4] = regs->r8;
+    sum->longest_args[5] = regs->r9;
+    sum->longest_text[0] = 0;
+    u32 *what = bpf_map_lookup_elem(&known, &number);
+    u32 text = what ? *what >> CALL_TEXT_SHIFT : 0;
+    u64 at = text == 1 ? regs->di : text == 2 ? regs->si : 0;
+    if (at && bpf_probe_read_user_str(sum->longest_text, TEXT_BYTES, (void *)at) < 0)
+        sum->longest_text[0] = 0;
+}
+
+/* A thread that was switched out in a call runs again. */
+INLINE void is_back(struct InCall *call, u64 now)
+{
+    u64 off = elapsed_ns(now, call->out_ns);
+    if (call->was_preempted) {
+        call->preempted_ns += off;
+    } else {
+        u64 queued = call->woken_ns ? elapsed_ns(now, call->woken_ns) : 0;
+        call->queued_ns += queued;
+        call->blocked_ns += elapsed_ns(off, queued);
+    }
+    call->out_ns = 0;
+}
+
+/* struct pt_regs *regs, long ret */
+SEC("tp_btf/sys_exit")
+int on_time(u64 *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct pt_regs *regs = (struct pt_regs *)ctx[0];
+    struct InCall *call = bpf_task_storage_get(&in_call, task, 0, 0);
+    if (!call && !is_counted(task))
+        return 0;
+    u32 number = number_of(task, regs);
+    struct Sum *sum = counted(task, number, regs, ctx[1]);
+    if (!call || !call->begin_ns)
+        return 0;
+    u64 wall = elapsed_ns(now, call->begin_ns);
+    call->begin_ns = 0;
+    /* The kernel does not tell of every switch (offcpu.h): back it is. */
+    if (call->out_ns)
+        is_back(call, now);
+    if (!sum)
+        return 0;
+    sum->timed++;
+    sum->wall_ns += wall;
+    if (call->blocked_ns | call->preempted_ns | call->queued_ns) {
+        sum->blocked_ns += call->blocked_ns;
+        sum->preempted_ns += call->preempted_ns;
+        sum->queued_ns += call->queued_ns;
+    }
+    u32 bucket = log2_of(wall);
+    if (bucket < BUCKETS)
+        sum->buckets[bucket]++;
+    if (wall > sum->longest_ns) {
+        sum->longest_ns = wall;
+        sum->longest_result = ctx[1];
+        remember(sum, task, regs, now, number);
+    }
+    return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int on_wakeup(u64 *ctx)
+{
+    struct InCall *call = bpf_task_storage_get(&in_call, (struct task_struct *)ctx[0], 0, 0);
+    if (call && call->out_ns && !call->woken_ns)
+        call->woken_ns = bpf_ktime_get_ns();
+    return 0;
+}
+
+/* bool preempt, prev, next, unsigned prev_state (the last since Linux 5.18) */
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+    struct InCall *out = bpf_task_storage_get(&in_call, (struct task_struct *)ctx[1], 0, 0);
+    if (out && out->begin_ns) {
+        out->out_ns = bpf_ktime_get_ns();
+        out->woken_ns = 0;
+        out->was_preempted = ctx[0] & 0xff || !(u32)ctx[3];
+    }
+    struct InCall *in = bpf_task_storage_get(&in_call, (struct task_struct *)ctx[2], 0, 0);
+    if (in && in->out_ns)
+        is_back(in, bpf_ktime_get_ns());
+    return 0;
+}
+
+INLINE struct Before so_far(struct task_struct *task)
+{
+    struct Before now = {
+        .minor = task->min_flt,
+        .major = task->maj_flt,
+        .voluntary = task->nvcsw,
+        .involuntary = task->nivcsw,
+    };
+    return now;
+}
+
+/* What a thread did up to now is not counted. */
+INLINE void begins(struct task_struct *task)
+{
+    struct Before now = so_far(task);
+    bpf_task_storage_get(&before, task, &now, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+INLINE void add_task(struct task_struct *task)
+{
+    struct Before now = so_far(task);
+    struct Before *then = bpf_task_storage_get(&before, task, 0, 0);
+    if (then) {
+        now.minor -= then->minor;
+        now.major -= then->major;
+        now.voluntary -= then->voluntary;
+        now.involuntary -= then->involuntary;
+    }
+    add(SUM_MINOR, now.minor);
+    add(SUM_MAJOR, now.major);
+    add(SUM_VOLUNTARY, now.voluntary);
+    add(SUM_INVOLUNTARY, now.involuntary);
+}
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+    struct task_struct *parent = (struct task_struct *)ctx[0];
+    struct task_struct *child = (struct task_struct *)ctx[1];
+    u32 *how = bpf_task_storage_get(&followed, parent->group_leader, 0, 0);
+    if (how && parent->tgid != child->tgid)
+        bpf_task_storage_get(&followed, child, how, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_exec(u64 *ctx)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    u32 *how = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+    if (how && *how == COUNT_FROM_EXEC) {
+        *how = COUNT_NOW;
+        __sync_fetch_and_add(&generation, 1);
+        begins(task);
+    }
+    return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_end(u64 *ctx)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    if (is_counted(task)) {
+        add(SUM_ENDED, 1);
+        add_task(task);
+    }
+    return 0;
+}
+
+/* struct bpf_iter_meta *meta, struct task_struct *task */
+SEC("iter/task")
+int on_begin(u64 *ctx)
+{
+    struct task_struct *task = (struct task_struct *)ctx[1];
+    generation++;
+    if (task)
+        begins(task);
+    return 0;
+}
+
+SEC("iter/task")
+int on_finish(u64 *ctx)
+{
+    struct task_struct *task = (struct task_struct *)ctx[1];
+    if (task && is_counted(task))
+        add_task(task);
+    return 0;
+}

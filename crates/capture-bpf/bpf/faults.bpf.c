@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* Page faults of followed threads: whose, where and when.
+ *
+ * Sent one by one, also those that the kernel has on their behalf. Nobody is woken for them. */
+#include "kernel.h"
+#include "wire.h"
+#include "follow.h"
+
+const char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* Set before loading: who reads. */
+const volatile u32 own_pid = 0;
+
+/* Above this there is only the kernel. */
+#define USER_END (1ull << 63)
+
+struct {
+    UINT(type, BPF_MAP_TYPE_RINGBUF);
+    UINT(max_entries, 1 << 24);
+} ring SEC(".maps");
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+    struct task_struct *parent = (struct task_struct *)ctx[0];
+    struct task_struct *child = (struct task_struct *)ctx[1];
+    if (parent->tgid != child->tgid)
+        inherit(parent, child);
+    return 0;
+}
+
+INLINE int fault(u64 address)
+{
+    struct Control *control = the_control();
+    struct task_struct *task = bpf_get_current_task_btf();
+    if (!control || !control->began || address >= USER_END || (u32)task->tgid == own_pid || !is_followed(control, task))
+        return 0;
+    struct Fault fault = { .time_ns = bpf_ktime_get_ns(), .address = address, .pid = task->tgid, .tid = task->pid };
+    if (bpf_ringbuf_output(&ring, &fault, sizeof(fault), BPF_RB_NO_WAKEUP))
+        add(FAULTS_DROPPED, 1);
+    return 0;
+}
+
+/* unsigned long address, struct pt_regs *regs, unsigned long error_code */
+SEC("tp_btf/page_fault_user")
+int on_user(u64 *ctx)
+{
+    return fault(ctx[0]);
+}
+
+SEC("tp_btf/page_fault_kernel")
+int on_kernel(u64 *ctx)
+{
+    return fault(ctx[0]);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* Each system call of followed threads: when it began and ended, its arguments and result, and memory that they point at.
+ *
+ * A call is put together in its thread's storage and sent as it ends. Nobody is woken for it: who reads looks often enough,
+ * and is woken when the ring is a quarter full. */
+#include "kernel.h"
+#include "wire.h"
+#include "calls.h"
+#include "follow.h"
+
+const char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* Set before loading: what takes less time, or does not fail, is counted and not sent. */
+const volatile u64 min_ns = 0;
+const volatile u32 failed_only = 0;
+const volatile u32 ring_bytes = 0;
+/* Who reads: where everybody is followed its own calls would go round and round. */
+const volatile u32 own_pid = 0;
+
+/* include/linux/err.h */
+#define MAX_ERRNO 4095
+/* arch/x86/include/asm/thread_info.h */
+#define TS_COMPAT 2
+
+struct {
+    UINT(type, BPF_MAP_TYPE_RINGBUF);
+    UINT(max_entries, 1 << 24);
+} ring SEC(".maps");
+
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, SPECS);
+    TYPE(key, u32);
+    TYPE(value, struct Wanted);
+} wanted SEC(".maps");
+
+struct {
+    UINT(type, BPF_MAP_TYPE_TASK_STORAGE);
+    UINT(map_flags, BPF_F_NO_PREALLOC);
+    TYPE(key, int);
+    TYPE(value, struct Call);
+} calls SEC(".maps");
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+    struct task_struct *parent = (struct task_struct *)ctx[0];
+    struct task_struct *child = (struct task_struct *)ctx[1];
+    if (parent->tgid != child->tgid)
+        inherit(parent, child);
+    return 0;
+}
+
+/* Reads one piece of memory into `call`, after the others. */
+APART int take(struct Call *call, struct Take *take, u32 number, u32 at_end)
+{
+    if (!call || !take)
+        return 0;
+    u32 at = call->bytes;
+    if (at > PIECES_ROOM)
+        return 0;
+    u64 address = 0, count = 1;
+    u32 last = call->last;
+    if (take->field != NO_FIELD) {
+        if (last > PIECES_ROOM || call->data[last] != take->arg) {
+            call->missed |= 1 << (number & 31);
+            return 0;
+        }
+        address = *(u64 *)(call->data + last + PIECE_HEAD + (take->field & (FIELDS_BYTES - 1)));
+    } else if (take->arg < 6) {
+        address = call->args[take->arg];
+    }
+    if (!address)
+        return 0;
+    u32 by = take->count;
+    if (by == COUNT_FIELD) {
+        if (last > PIECES_ROOM)
+            return 0;
+        count = *(u64 *)(call->data + last + PIECE_HEAD + (take->count_field & (FIELDS_BYTES - 1)));
+    } else if (by >= COUNT_AT && by < COUNT_AT + 6) {
+        u32 length = 0;
+        if (bpf_probe_read_user(&length, sizeof(length), (void *)call->args[by - COUNT_AT]))
+            return 0;
+        count = length;
+    } else if (by == COUNT_RESULT) {
+        count = call->result;
+    } else if (by < 6) {
+        count = call->args[by];
+    }
+    u32 most = take->most;
+    if (most > PIECE_BYTES)
+        most = PIECE_BYTES;
+    struct Piece *piece = (struct Piece *)(call->data + at);
+    u8 *to = call->data + at + PIECE_HEAD;
+    u32 length = 0, state = at_end ? PIECE_AT_END : PIECE_AT_BEGIN;
+    long error = 0;
+    if (take->how == HOW_STRING) {
+        error = bpf_probe_read_user_str(to, most, (void *)address);
+        if (error > 0) {
+            length = error - 1;
+            if (error == most)
+                state |= PIECE_CUT;
+            error = 0;
+        }
+    } else if (take->how == HOW_LIST) {
+        for (u32 i = 0; i < LIST; i++) {
+            u64 string = 0;
+            if (bpf_probe_read_user(&string, sizeof(string), (void *)(address + 8 * i))) {
+                error = i ? 0 : -1;
+                state |= PIECE_CUT;
+                break;
+            }
+            if (!string)
+                break;
+            if (i == LIST - 1 || length > PIECE_BYTES - LIST_BYTES) {
+                state |= PIECE_CUT;
+                break;
+            }
+            long read = bpf_probe_read_user_str(to + length, LIST_BYTES, (void *)string);
+            if (read < 0) {
+                error = read;
+                break;
+            }
+            length += read;
+        }
+    } else {
+        u64 bytes = count > PIECE_BYTES ? PIECE_BYTES + 1 : count * take->size;
+        if (bytes > most) {
+            bytes = most;
+            state |= PIECE_CUT;
+        }
+        length = bytes;
+        BARRIER();
+        if (length > PIECE_BYTES)
+            length = PIECE_BYTES;
+        error = bpf_probe_read_user(to, length, (void *)address);
+    }
+    if (error) {
+        call->missed |= 1 << (number & 31);
+        return 0;
+    }
+    if (length > PIECE_BYTES)
+        length = PIECE_BYTES;
+    piece->take = number;
+    piece->state = state;
+    piece->zero = 0;
+    piece->bytes = length;
+    if (take->field == NO_FIELD)
+        call->last = at;
+    call->bytes = at + PIECE_HEAD + ((length + 7) & ~7u);
+    return 0;
+}
+
+/* Those of the wanted pieces that are for the beginning, or for the end; also then what was not in memory before the kernel
+ * itself had it brought in. */
+INLINE void take_all(struct Call *call, struct Wanted *what, u32 at_end)
+{
+    u32 missed = call->missed;
+    call->missed = 0;
+    for (u32 i = 0; i < TAKES && i < what->takes; i++) {
+        struct Take *one = &what->take[i];
+        if (at_end ? (one->at_end && call->result >= 0) || missed & 1 << i : !one->at_end)
+            take(call, one, i, at_end);
+    }
+}
+
+INLINE struct Wanted *what_of(u32 number, u32 compat)
+{
+    u32 index = (number < NUMBERS ? number : NUMBERS - 1) + (compat ? NUMBERS : 0);
+    return bpf_map_lookup_elem(&wanted, &index);
+}
+
+INLINE u32 is_compat(struct task_struct *task)
+{
+    return task->thread_info.status & TS_COMPAT;
+}
+
+INLINE void fill(struct Call *call, struct task_struct *task, struct pt_regs *regs, u32 number, u32 compat)
+{
+    call->number = number;
+    call->flags = compat ? CALL_COMPAT : 0;
+    call->pid = task->tgid;
+    call->tid = task->pid;
+    call->args[0] = compat ? (u32)regs->bx : regs->di;
+    call->args[1] = compat ? (u32)regs->cx : regs->si;
+    call->args[2] = compat ? (u32)regs->dx : regs->dx;
+    call->args[3] = compat ? (u32)regs->si : regs->r10;
+    call->args[4] = compat ? (u32)regs->di : regs->r8;
+    call->args[5] = compat ? (u32)regs->bp : regs->r9;
+    call->missed = 0;
+    call->bytes = 0;
+    call->last = DATA_BYTES;
+    __builtin_memcpy(call->comm, task->comm, sizeof(call->comm));
+}
+
+INLINE void count(u32 index)
+{
+    u64 *counter = bpf_map_lookup_elem(&counters, &index);
+    if (counter)
+        __sync_fetch_and_add(counter, 1);
+}
+
+/* Sends a call, unless a filter keeps it. */
+INLINE void send(struct Call *call, u32 what)
+{
+    int failed = call->result < 0 && call->result >= -MAX_ERRNO;
+    int shown = what & WANT_SHOW && elapsed_ns(call->end_ns, call->begin_ns) >= min_ns && (!failed_only || failed);
+    int tracked = what & WANT_TRACK && call->result >= 0;
+    if (what & WANT_SHOW) {
+        count(CALLS_SEEN);
+        if (!shown)
+            count(CALLS_KEPT);
+    }
+    if (!shown && !tracked)
+        return;
+    if (shown)
+        call->flags |= CALL_SHOWN;
+    u32 bytes = call->bytes;
+    if (bytes > DATA_BYTES)
+        bytes = DATA_BYTES;
+    u64 size = bytes + __builtin_offsetof(struct Call, data);
+    u64 before = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
+    u64 wake = before < ring_bytes / 4 && before + size + 8 >= ring_bytes / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+    if (bpf_ringbuf_output(&ring, call, size, wake))
+        count(shown ? CALLS_DROPPED : CALLS_UNTRACKED);
+}
+
+/* Whoever comes first sends it: the thread itself, or who asks for unfinished calls. */
+INLINE int is_taken(struct Call *call)
+{
+    return __sync_val_compare_and_swap(&call->open, 1, 0) == 1;
+}
+
+/* struct pt_regs *regs, long id */
+SEC("tp_btf/sys_enter")
+int on_enter(u64 *ctx)
+{
+    struct Control *control = the_control();
+    if (!control || !control->began)
+        return 0;
+    struct task_struct *task = bpf_get_current_task_btf();
+    u32 number = ctx[1];
+    u32 compat = is_compat(task);
+    struct Wanted *what = what_of(number, compat);
+    if (!what || !(what->what & (WANT_SHOW | WANT_TRACK | WANT_IS_EXEC)))
+        return 0;
+    if (control->follows_some) {
+        u32 *follows = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+        if (!follows || (*follows == FOLLOW_FROM_EXEC && !(what->what & WANT_IS_EXEC)))
+            return 0;
+    } else if ((u32)task->tgid == own_pid) {
+        return 0;
+    }
+    struct Call *call = bpf_task_storage_get(&calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!call) {
+        count(CALLS_NO_MEMORY);
+        return 0;
+    }
+    fill(call, task, (struct pt_regs *)ctx[0], number, compat);
+    if (what->takes && !compat)
+        take_all(call, what, 0);
+    call->begin_ns = bpf_ktime_get_ns();
+    call->open = 1;
+    return 0;
+}
+
+/* A call that had begun before anybody looked, put together as it ends, or if `flags` say that it has not. */
+INLINE void late(struct task_struct *task, struct pt_regs *regs, s64 result, u32 flags)
+{
+    u64 now = bpf_ktime_get_ns();
+    u32 number = regs->orig_ax, compat = is_compat(task);
+    struct Wanted *what = what_of(number, compat);
+    /* A new thread comes out of a call that it never made. */
+    if (!what || !what->what || (!flags && what->what & (WANT_IS_FORK | WANT_IS_EXEC)))
+        return;
+    struct Control *control = the_control();
+    if (!control)
+        return;
+    if (control->follows_some) {
+        u32 *follows = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+        if (!follows || *follows == FOLLOW_FROM_EXEC)
+            return;
+    } else if ((u32)task->tgid == own_pid) {
+        return;
+    }
+    struct Call *call = bpf_task_storage_get(&calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!call)
+        return;
+    fill(call, task, regs, number, compat);
+    call->begin_ns = call->end_ns = now;
+    call->result = result;
+    call->flags |= CALL_LATE | flags;
+    if (what->takes && !compat && !flags) {
+        call->missed = ~0;
+        take_all(call, what, 1);
+    }
+    send(call, what->what);
+}
+
+/* struct pt_regs *regs, long ret */
+SEC("tp_btf/sys_exit")
+int on_exit(u64 *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct Call *call = bpf_task_storage_get(&calls, task, 0, 0);
+    if (!call) {
+        struct Control *control = the_control();
+        if (control && control->began)
+            late(task, (struct pt_regs *)ctx[0], ctx[1], 0);
+        return 0;
+    }
+    if (!is_taken(call))
+        return 0;
+    call->end_ns = now;
+    call->result = ctx[1];
+    struct Wanted *what = what_of(call->number, call->flags & CALL_COMPAT);
+    if (!what)
+        return 0;
+    if (what->what & WANT_IS_EXEC) {
+        u32 *follows = bpf_task_storage_get(&followed, task->group_leader, 0, 0);
+        if (call->result && follows && *follows == FOLLOW_FROM_EXEC)
+            return 0;
+        /* Of several threads the one that execs becomes the first, and what the first had in its storage is gone. */
+        if (follows)
+            *follows = FOLLOW_NOW;
+        else
+            follow(task->group_leader);
+    }
+    if (what->takes && !(call->flags & CALL_COMPAT))
+        take_all(call, what, 1);
+    send(call, what->what);
+    return 0;
+}
+
+INLINE void unfinished(struct Call *call, u32 flags)
+{
+    struct Wanted *what = what_of(call->number, call->flags & CALL_COMPAT);
+    if (!what || !is_taken(call))
+        return;
+    call->end_ns = bpf_ktime_get_ns();
+    call->result = 0;
+    call->flags |= CALL_UNFINISHED | flags;
+    send(call, flags ? what->what : what->what & WANT_SHOW);
+}
+
+/* struct task_struct *task */
+SEC("tp_btf/sched_process_exit")
+int on_end(u64 *ctx)
+{
+    struct Call *call = bpf_task_storage_get(&calls, bpf_get_current_task_btf(), 0, 0);
+    if (call)
+        unfinished(call, CALL_THREAD_ENDED);
+    return 0;
+}
+
+/* struct bpf_iter_meta *meta, struct task_struct *task: asks for the calls that have not ended. Of a thread that slept all
+ * the time the registers say in which call, if it is in one; of a whole machine that would be most. */
+SEC("iter/task")
+int on_ask(u64 *ctx)
+{
+    struct task_struct *task = (struct task_struct *)ctx[1];
+    if (!task)
+        return 0;
+    struct Call *call = bpf_task_storage_get(&calls, task, 0, 0);
+    if (call) {
+        unfinished(call, 0);
+        return 0;
+    }
+    struct Control *control = the_control();
+    struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+    if (control && control->follows_some && task->__state && !(task->flags & PF_KTHREAD) && (s64)regs->orig_ax >= 0)
+        late(task, regs, 0, CALL_UNFINISHED);
+    return 0;
+}

@@ -1,0 +1,96 @@
+//! What it costs that calls are seen: measured on a call that does nothing, at the start.
+//!
+//! Threads of their own make these calls, and it is forgotten that the first was in one meanwhile. The quickest round is taken: others were
+//! disturbed.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+use plumb_capture_perf::pidfd;
+use plumb_syscalls::{Abi, number};
+
+use super::CallSums;
+use super::wire::COUNT_NOW;
+
+/// Calls of a round.
+const CALLS: u32 = 2000;
+/// Rounds.
+const ROUNDS: u32 = 9;
+
+/// Nanoseconds that a call which does nothing takes, with the C library's part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tax {
+    /// Before calls were seen.
+    pub bare_ns: f64,
+    /// Of a thread that is not followed.
+    pub attached_ns: f64,
+    /// Of one that is.
+    pub followed_ns: f64,
+    /// What its time is measured as, from beginning to end, if times are measured.
+    pub measured_ns: Option<f64>,
+}
+
+impl Tax {
+    /// What each call of others pays.
+    pub fn others_ns(self) -> f64 {
+        (self.attached_ns - self.bare_ns).max(0.0)
+    }
+
+    /// What each call that is counted pays.
+    pub fn own_ns(self) -> f64 {
+        (self.followed_ns - self.bare_ns).max(0.0)
+    }
+
+    /// What of each call's measured time is the measuring.
+    pub fn floor_ns(self) -> u64 {
+        self.measured_ns.map_or(0, |measured| (measured - self.bare_ns).max(0.0) as u64)
+    }
+}
+
+/// How long a call that does nothing takes now.
+pub(super) fn null_call_ns() -> f64 {
+    (0..ROUNDS).map(|_| round_ns()).fold(f64::INFINITY, f64::min)
+}
+
+fn round_ns() -> f64 {
+    let begin = Instant::now();
+    for _ in 0..CALLS {
+        std::hint::black_box(std::os::unix::process::parent_id());
+    }
+    begin.elapsed().as_nanos() as f64 / f64::from(CALLS)
+}
+
+impl CallSums {
+    /// Measures what following costs, and forgets all of it again.
+    pub(super) fn measure(&mut self, tax: &mut Tax) -> io::Result<()> {
+        let own = pidfd(std::process::id())?;
+        self.followed.add_as(own.as_fd(), COUNT_NOW)?;
+        self.followed.begin()?;
+        let (mut followed, mut measured) = (f64::INFINITY, f64::INFINITY);
+        let mut before = self.null_calls();
+        for _ in 0..ROUNDS {
+            let round = std::thread::spawn(round_ns).join();
+            followed = followed.min(round.map_err(|_| io::Error::other("a thread that measures ended"))?);
+            let (calls, wall_ns) = self.null_calls();
+            if calls > before.0 {
+                measured = measured.min((wall_ns - before.1) as f64 / (calls - before.0) as f64);
+            }
+            before = (calls, wall_ns);
+        }
+        self.followed.reset()?;
+        self.followed.forget(own.as_fd())?;
+        self.forget_in_call(own.as_fd());
+        tax.followed_ns = followed;
+        tax.measured_ns = Some(measured).filter(|measured| self.timed && measured.is_finite());
+        self.forget_sums()
+    }
+
+    /// Calls that do nothing, and the time that they took, as summed up so far.
+    fn null_calls(&self) -> (u64, u64) {
+        let getppid = number(Abi::X86_64, "getppid");
+        let own = self.accounts().into_iter().filter(|(by, _)| by.number == getppid);
+        let times = own.filter_map(|(_, account)| account.times);
+        times.fold((0, 0), |(calls, wall_ns), times| (calls + times.calls, wall_ns + times.wall_ns))
+    }
+}

@@ -1,0 +1,89 @@
+//! Single page faults of followed processes: where and when.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use aya::maps::{MapData, PerCpuArray, RingBuf};
+use aya::{Ebpf, EbpfLoader};
+
+use crate::follow::Followed;
+use crate::object::{LoadError, Machine, Watch, refused, sum, take};
+use crate::wire::{FAULTS_DROPPED, Fault};
+
+/// The programs, as `xtask/bpf.sh` made them.
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/faults.bpf.o");
+/// The programs.
+const WATCHES: [Watch; 3] = [
+    ("on_fork", "sched_process_fork", "btf_trace_sched_process_fork"),
+    ("on_user", "page_fault_user", "btf_trace_page_fault_user"),
+    ("on_kernel", "page_fault_kernel", "btf_trace_page_fault_kernel"),
+];
+
+/// The loaded programs. Dropping this ends them.
+pub struct Faults {
+    // Keeps programs and links.
+    _bpf: Ebpf,
+    ring: RingBuf<MapData>,
+    counters: PerCpuArray<MapData, u64>,
+    followed: Followed,
+}
+
+impl Faults {
+    /// Loads the programs and starts them; they see faults once they are told to begin, and never those of this process.
+    pub fn load() -> Result<Self, LoadError> {
+        let machine = Machine::find(&["task_struct"], &WATCHES)?;
+        let mut bpf = EbpfLoader::new()
+            .btf(Some(&machine.btf))
+            .override_global("own_pid", &std::process::id(), true)
+            .allow_unsupported_maps()
+            .load(OBJECT)
+            .map_err(refused("maps"))?;
+        for program in WATCHES {
+            machine.watch(&mut bpf, program)?;
+        }
+        Ok(Self {
+            ring: take(&mut bpf, "ring")?,
+            counters: take(&mut bpf, "counters")?,
+            followed: Followed::take(&mut bpf)?,
+            _bpf: bpf,
+        })
+    }
+
+    /// Keeps to this process, by its pidfd, with what it forks from now on, and to others that are told.
+    pub fn follow(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
+        self.followed.add(pid)
+    }
+
+    /// From now on faults are seen: of those who are followed, or, if nobody was told, of everybody but this process.
+    pub fn begin(&mut self) -> io::Result<()> {
+        self.followed.begin()
+    }
+
+    /// Takes the faults that are there, in their order.
+    pub fn take(&mut self, mut each: impl FnMut(Fault)) -> usize {
+        let mut taken = 0;
+        while let Some(item) = self.ring.next() {
+            read(&item).into_iter().for_each(&mut each);
+            taken += 1;
+        }
+        taken
+    }
+
+    /// Faults that found no room.
+    pub fn dropped(&self) -> u64 {
+        sum(&self.counters, FAULTS_DROPPED)
+    }
+}
+
+/// A message of the programs; `None`: it is too short.
+fn read(bytes: &[u8]) -> Option<Fault> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let [time, address, ids] = words else { return None };
+    let (pid, tid) = ids.split_first_chunk::<4>()?;
+    rest.is_empty().then_some(Fault {
+        time_ns: u64::from_ne_bytes(*time),
+        address: u64::from_ne_bytes(*address),
+        pid: u32::from_ne_bytes(*pid),
+        tid: u32::from_ne_bytes(*tid.first_chunk()?),
+    })
+}

@@ -1,0 +1,183 @@
+//! Places that are watched, as the programs are told of them (bpf/places.h).
+//!
+//! Tracepoints are attached to as what they are in the kernel, where programs don't keep each other from running, and not as
+//! perf's events: of a system call that is the entry to any, and the program looks which one it is.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use aya::Ebpf;
+use aya::maps::{Array, MapData, PerCpuArray};
+use plumb_capture_perf::{Copiers, Pace, Passed, Watched};
+use plumb_syscalls::Abi;
+
+use crate::object::{LoadError, load_program, take, take_descriptor};
+use crate::wire::{
+    MAX_PLACES, NO_CALL, PLACE_IN_KERNEL, PLACE_LIMITED, PLACE_OVER, PLACE_SCOPED, Place, Tally,
+};
+use crate::{sys, way_in};
+
+/// System calls that tracepoints call otherwise than programs do: by the kernel's functions.
+const RENAMED: [(&str, &str); 6] = [
+    ("newstat", "stat"),
+    ("newfstat", "fstat"),
+    ("newlstat", "lstat"),
+    ("newuname", "uname"),
+    ("sendfile64", "sendfile"),
+    ("umount", "umount2"),
+];
+/// Nanoseconds of a second.
+const SECOND: u64 = 1_000_000_000;
+
+// SAFETY (all): structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
+#[allow(unsafe_code)]
+mod pod {
+    // SAFETY: see above.
+    unsafe impl aya::Pod for super::Place {}
+    // SAFETY: see above.
+    unsafe impl aya::Pod for super::Tally {}
+}
+
+/// The programs that are attached to places, as far as the kernel takes them: those at tracepoints since Linux 6.10.
+pub(crate) struct AtPlaces {
+    tracepoint: Result<OwnedFd, LoadError>,
+    function: Result<OwnedFd, LoadError>,
+}
+
+impl AtPlaces {
+    /// Loads the programs of an object. To be done before maps are taken from it.
+    pub fn load(bpf: &mut Ebpf) -> Self {
+        Self { tracepoint: load_program(bpf, "on_tracepoint"), function: load_program(bpf, "on_function") }
+    }
+}
+
+/// The watched places, and the programs at them.
+pub(crate) struct Places {
+    programs: AtPlaces,
+    places: Array<MapData, Place>,
+    tallies: PerCpuArray<MapData, Tally>,
+    copiers: OwnedFd,
+    cpus: u32,
+    links: Vec<OwnedFd>,
+    /// Numbers up to this one may be watched.
+    watched: u32,
+}
+
+impl Places {
+    /// Takes the maps of an object.
+    pub fn take(bpf: &mut Ebpf, programs: AtPlaces, cpus: u32) -> Result<Self, LoadError> {
+        Ok(Self {
+            programs,
+            places: take(bpf, "places")?,
+            tallies: take(bpf, "tallies")?,
+            copiers: take_descriptor(bpf, "place_copiers")?,
+            cpus,
+            links: Vec::new(),
+            watched: 0,
+        })
+    }
+
+    /// The program for events of functions.
+    pub fn at_function(&self) -> Option<&OwnedFd> {
+        self.programs.function.as_ref().ok()
+    }
+
+    /// Watches a place.
+    pub fn watch(&mut self, watched: &Watched<'_>) -> io::Result<Copiers> {
+        let number = u32::try_from(watched.number).ok().filter(|&number| number < MAX_PLACES);
+        let number = number.ok_or_else(|| io::Error::other(format!("more than {MAX_PLACES} events")))?;
+        let point = watched.tracepoint.map(Point::find).transpose()?;
+        let program = if point.is_some() { &self.programs.tracepoint } else { &self.programs.function };
+        let program = program.as_ref().map_err(|error| io::Error::other(error.to_string()))?;
+        // In a system call there is nothing of the kernel yet, or no more.
+        let in_kernel = point.as_ref().filter(|point| point.call.is_none());
+        let way_in = in_kernel.map(|point| way_in::of(point.name));
+        let hz = |hz: u32| SECOND / u64::from(hz.max(1));
+        let (period, interval_ns) = match (watched.pace, watched.limit_hz) {
+            (Pace::Period(period), limit) => (period.max(1), limit.map_or(0, hz)),
+            (Pace::Frequency(frequency_hz), _) => (0, hz(frequency_hz)),
+        };
+        let flags = [
+            (PLACE_SCOPED, watched.is_scoped),
+            (PLACE_IN_KERNEL, way_in.is_some()),
+            (PLACE_LIMITED, watched.limit_hz.is_some()),
+        ];
+        let flags = flags.iter().filter(|(_, is_so)| *is_so).map(|(flag, _)| flag).sum();
+        let call = point.as_ref().and_then(|point| point.call).unwrap_or(NO_CALL);
+        let place = Place { period, interval_ns, samples: 0, first_ns: 0, call, flags };
+        self.places.set(number, place, 0).map_err(io::Error::other)?;
+        self.watched = self.watched.max(number + 1);
+        let map = sys::create_events(self.cpus)?;
+        sys::update_u32(self.copiers.as_fd(), number, map.as_raw_fd() as u32)?;
+        if let Some(point) = point {
+            let link = sys::attach_to_tracepoint(program.as_fd(), point.name, number.into())?;
+            self.links.push(link);
+        }
+        Ok(Copiers { map, way_in })
+    }
+
+    /// How often a tracepoint was passed, by whomever, and not seen.
+    pub fn unseen(&self) -> u64 {
+        self.programs.tracepoint.as_ref().ok().and_then(missed).unwrap_or(0)
+    }
+
+    /// Watches no more.
+    pub fn stop(&mut self) -> io::Result<()> {
+        for number in 0..self.watched {
+            let place = self.places.get(&number, 0).map_err(io::Error::other)?;
+            let place = Place { flags: place.flags | PLACE_OVER, ..place };
+            self.places.set(number, place, 0).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// What became of a place so far.
+    pub fn passed(&self, number: usize) -> Option<Passed> {
+        let number = u32::try_from(number).ok()?;
+        let place = self.places.get(&number, 0).ok()?;
+        let tallies = self.tallies.get(&number, 0).ok()?;
+        Some(Passed {
+            times: tallies.iter().map(|tally| tally.passed).sum(),
+            is_by_time: place.period == 0,
+            lost: tallies.iter().map(|tally| tally.lost).sum(),
+        })
+    }
+}
+
+/// How often the kernel did not call a program because it was running: its `recursion_misses`.
+fn missed(program: &OwnedFd) -> Option<u64> {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_raw_fd())).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("recursion_misses:")?.trim().parse().ok())
+}
+
+/// A tracepoint as the kernel has it, and the system call of which alone it is to tell.
+struct Point<'a> {
+    name: &'a str,
+    call: Option<u32>,
+}
+
+impl<'a> Point<'a> {
+    /// That of perf's event `GROUP:NAME`.
+    fn find(event: &'a str) -> io::Result<Self> {
+        let Some((group, name)) = event.split_once(':') else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        if group != "syscalls" {
+            // Events of times weigh by what they say, which is not known here.
+            let is_of_times = group == "sched" && name.starts_with("sched_stat_");
+            return if is_of_times {
+                Err(io::Error::other("its samples count nanoseconds"))
+            } else {
+                Ok(Self { name, call: None })
+            };
+        }
+        let (name, call) = ["sys_enter", "sys_exit"]
+            .into_iter()
+            .find_map(|point| Some((point, name.strip_prefix(point)?.strip_prefix('_')?)))
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        let known = RENAMED.iter().find(|(renamed, _)| *renamed == call).map_or(call, |(_, known)| known);
+        let call = plumb_syscalls::number(Abi::X86_64, known)
+            .ok_or_else(|| io::Error::other(format!("the number of the system call {call} is not known")))?;
+        Ok(Self { name, call: Some(call) })
+    }
+}
