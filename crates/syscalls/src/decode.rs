@@ -1,0 +1,146 @@
+//! Arguments and results in words.
+//!
+//! Whatever was copied may be anything: what can't be read as what it should be is said as the address that it was at. Not here:
+//! what arguments are (`kinds.txt`), what descriptors are called (`Descriptors`).
+
+mod memory;
+mod sockaddr;
+mod text;
+
+use std::fmt::Write as _;
+
+use crate::kinds::{Form, Kind};
+use crate::signature::Choice;
+use crate::{Abi, Call, End, Outcome, Signature, errno_name};
+
+pub use sockaddr::socket_address;
+pub use text::quote;
+
+/// Says what a descriptor of the calling process is called, with what is to stand around it.
+pub type NameOf<'a> = dyn FnMut(i32, &mut String) + 'a;
+
+impl Signature {
+    /// Says each argument: its name and value.
+    pub fn arguments(&self, call: &Call<'_>, name_of: &mut NameOf<'_>, mut each: impl FnMut(&str, &str)) {
+        let mut out = String::new();
+        for (place, param) in self.params.iter().enumerate() {
+            let Some(&value) = call.args.get(place) else { break };
+            let Some(choice) = choose(&param.choices, call) else { continue };
+            if matches!(choice.kind, Kind::Hidden) {
+                continue;
+            }
+            out.clear();
+            // Structures of 32-bit programs are laid out otherwise, and were not copied.
+            write(choice, value, param.bits, call, name_of, &mut out);
+            each(&param.name, &out);
+        }
+    }
+
+    /// Says what became of a call.
+    pub fn end(&self, call: &Call<'_>, name_of: &mut NameOf<'_>, out: &mut String) {
+        match call.end {
+            End::Returned(Outcome::Value(value)) => match choose(&self.result, call) {
+                Some(choice) => write(choice, value as u64, 64, call, name_of, out),
+                None => {
+                    let _ = write!(out, "{value}");
+                }
+            },
+            End::Returned(Outcome::Error(number)) => match errno_name(number) {
+                Some(name) => out.push_str(name),
+                None => {
+                    let _ = write!(out, "-{number}");
+                }
+            },
+            End::Unfinished | End::ThreadEnded => out.push('?'),
+        }
+    }
+}
+
+/// The first choice whose condition holds.
+fn choose<'a>(choices: &'a [Choice], call: &Call<'_>) -> Option<&'a Choice> {
+    choices.iter().find(|choice| match choice.condition {
+        None => true,
+        Some((place, wanted, is_flag)) => {
+            let value = call.args.get(place).copied().unwrap_or(0);
+            // Most are words of 32 bits, above which there may be anything.
+            let (value, wanted) = (value as u32, wanted as u32);
+            if is_flag {
+                value & wanted == wanted
+            } else {
+                value == wanted || value & !FUTEX_FLAGS == wanted && is_futex(call)
+            }
+        }
+    })
+}
+
+/// Flags of an operation on a futex, which are no part of which one it is.
+const FUTEX_FLAGS: u32 = (libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) as u32;
+
+fn is_futex(call: &Call<'_>) -> bool {
+    crate::name(call.abi, call.number) == Some("futex")
+}
+
+fn write(
+    choice: &Choice,
+    value: u64,
+    bits: u32,
+    call: &Call<'_>,
+    name_of: &mut NameOf<'_>,
+    out: &mut String,
+) {
+    let narrow = value as u32;
+    let _ = match choice.kind {
+        Kind::Hidden => Ok(()),
+        Kind::Signed if bits == 32 => write!(out, "{}", narrow as i32),
+        Kind::Signed => write!(out, "{}", value as i64),
+        Kind::Unsigned if bits == 32 => write!(out, "{narrow}"),
+        Kind::Unsigned => write!(out, "{value}"),
+        Kind::Octal => write!(out, "{:#03o}", value & 0xffff).map(|()| trim_octal(out)),
+        Kind::Hex => address(if bits == 32 { u64::from(narrow) } else { value }, out),
+        Kind::Set(set) => {
+            set.write(value, bits, out);
+            Ok(())
+        }
+        Kind::Fd | Kind::DirFd if narrow as i32 == libc::AT_FDCWD && matches!(choice.kind, Kind::DirFd) => {
+            out.push_str("AT_FDCWD");
+            Ok(())
+        }
+        Kind::Fd | Kind::DirFd => {
+            let fd = narrow as i32;
+            let _ = write!(out, "{fd}");
+            if fd >= 0 {
+                name_of(fd, out);
+            }
+            Ok(())
+        }
+        Kind::Memory(memory) => {
+            let copied = || choice.takes.iter().rev().flatten().find_map(|&take| call.piece(take));
+            let native = Some(call.abi) == Abi::native();
+            match copied().filter(|_| native) {
+                Some(piece) => memory::write(memory, piece, call, name_of, out),
+                // Nothing was given back, and nothing copied.
+                None if matches!(memory.form, Form::Bytes) && call.value() == Some(0) && value != 0 => {
+                    out.push_str("\"\"")
+                }
+                None => drop(address(value, out)),
+            }
+            Ok(())
+        }
+    };
+}
+
+/// Says an address.
+fn address(value: u64, out: &mut String) -> std::fmt::Result {
+    if value == 0 {
+        out.push_str("NULL");
+        return Ok(());
+    }
+    write!(out, "{value:#x}")
+}
+
+/// Rust writes 0o755 where C has 0755.
+fn trim_octal(out: &mut String) {
+    if let Some(at) = out.rfind("0o") {
+        out.remove(at + 1);
+    }
+}

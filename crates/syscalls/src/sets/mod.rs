@@ -1,0 +1,174 @@
+//! Values that have names: enumerations, sets of flags, and words that hold both. Their values are those of the C library's
+//! headers and the kernel's for the architecture that this is built for.
+//!
+//! Not here: which argument is of which set (`kinds.txt`).
+
+mod files;
+mod memory;
+mod network;
+mod processes;
+
+use std::fmt::Write as _;
+
+/// Values that have names.
+#[derive(Debug)]
+pub struct Set {
+    /// What the set is called in `kinds.txt`.
+    pub(crate) name: &'static str,
+    /// The bits that hold one of `values`; the others hold `flags`.
+    mask: u64,
+    values: &'static [(&'static str, u64)],
+    /// Those of several bits before those that they hold.
+    flags: &'static [(&'static str, u64)],
+}
+
+impl Set {
+    /// Finds a set by its name.
+    pub(crate) fn find(name: &str) -> Option<&'static Set> {
+        let all = [files::SETS, memory::SETS, network::SETS, processes::SETS];
+        all.into_iter().flatten().find(|set| set.name == name)
+    }
+
+    /// The value of a name.
+    pub(crate) fn value(&self, name: &str) -> Option<u64> {
+        self.values.iter().chain(self.flags).find(|(known, _)| *known == name).map(|&(_, value)| value)
+    }
+
+    /// Says a value of `bits` bits by names; what has none stays a number.
+    pub fn write(&self, value: u64, bits: u32, out: &mut String) {
+        let width = if bits < 64 { (1 << bits) - 1 } else { u64::MAX };
+        let held = value & self.mask & width;
+        let name = self.values.iter().find(|(_, known)| known & width == held).map(|(name, _)| *name);
+        let mut rest = value & !self.mask & width;
+        let begin = out.len();
+        // A word of flags alone that holds none is zero.
+        if let Some(name) = name.filter(|_| held != 0 || rest == 0 || self.says_zero()) {
+            out.push_str(name);
+        } else if held != 0 {
+            rest |= held;
+        }
+        for (name, flag) in self.flags {
+            let flag = flag & width;
+            if flag != 0 && rest & flag == flag {
+                separate(begin, out);
+                out.push_str(name);
+                rest &= !flag;
+            }
+        }
+        if rest != 0 || out.len() == begin {
+            separate(begin, out);
+            let _ = if rest < 10 || self.flags.is_empty() && rest >> 32 == 0 {
+                // Numbers of an enumeration, which may be negative.
+                if bits == 32 { write!(out, "{}", rest as u32 as i32) } else { write!(out, "{rest}") }
+            } else {
+                write!(out, "{rest:#x}")
+            };
+        }
+    }
+
+    /// Whether the value that is zero is said beside flags (`O_RDONLY|O_CLOEXEC`).
+    fn says_zero(&self) -> bool {
+        self.values.len() > 1 && self.values.iter().any(|(_, value)| *value == 0)
+    }
+}
+
+fn separate(begin: usize, out: &mut String) {
+    if out.len() > begin {
+        out.push('|');
+    }
+}
+
+/// Sets as a list: `enum NAME { values }`, `flags NAME { flags }` or `mixed NAME MASK { values } { flags }`; where names are those
+/// of constants in the modules that come first.
+macro_rules! sets {
+    ($($kind:ident $name:ident $($mask:ident)? { $($first:ident)* } $({ $($second:ident)* })?)*) => {
+        pub(super) const SETS: &[$crate::sets::Set] = &[$(
+            $crate::sets::set!($kind $name $($mask)? { $($first)* } $({ $($second)* })?)
+        ),*];
+    };
+}
+
+macro_rules! named {
+    ($($name:ident)*) => { &[$((stringify!($name), $name as i64 as u64)),*] };
+}
+
+macro_rules! set {
+    (enum $name:ident { $($value:ident)* }) => {
+        $crate::sets::Set {
+            name: stringify!($name), mask: u64::MAX, values: $crate::sets::named!($($value)*), flags: &[],
+        }
+    };
+    (flags $name:ident { $($flag:ident)* }) => {
+        $crate::sets::Set {
+            name: stringify!($name), mask: 0, values: &[], flags: $crate::sets::named!($($flag)*),
+        }
+    };
+    (mixed $name:ident $mask:ident { $($value:ident)* } { $($flag:ident)* }) => {
+        $crate::sets::Set {
+            name: stringify!($name),
+            mask: $mask as i64 as u64,
+            values: $crate::sets::named!($($value)*),
+            flags: $crate::sets::named!($($flag)*),
+        }
+    };
+}
+
+use {named, set, sets};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(set: &str, value: u64) -> String {
+        let mut out = String::new();
+        Set::find(set).expect("there is such a set").write(value, 32, &mut out);
+        out
+    }
+
+    #[test]
+    fn flags_and_values_are_said_by_name() {
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC;
+        assert_eq!(said("open_flags", flags as u64), "O_RDWR|O_CREAT|O_CLOEXEC");
+        assert_eq!(said("open_flags", 0), "O_RDONLY");
+        assert_eq!(said("open_flags", libc::O_CLOEXEC as u64), "O_RDONLY|O_CLOEXEC");
+        assert_eq!(said("open_flags", libc::O_SYNC as u64), "O_RDONLY|O_SYNC");
+        assert_eq!(said("open_flags", 0x8000_0000), "O_RDONLY|0x80000000");
+        assert_eq!(said("prot", 0), "PROT_NONE");
+        assert_eq!(said("prot", 3), "PROT_READ|PROT_WRITE");
+        assert_eq!(said("signal", 9), "SIGKILL");
+        assert_eq!(said("signal", 64), "64");
+        assert_eq!(said("clock", (-1_i32) as u32 as u64), "-1");
+        assert_eq!(said("clone_flags", 17), "SIGCHLD");
+        assert_eq!(said("clone_flags", 0), "0");
+        assert_eq!(said("futex_op", 128), "FUTEX_WAIT|FUTEX_PRIVATE_FLAG");
+        assert_eq!(said("socket_type", 0o2000000 | 1), "SOCK_STREAM|SOCK_CLOEXEC");
+        assert_eq!(said("rwf", 0), "0");
+    }
+
+    #[test]
+    fn every_set_is_of_some_argument_or_field() {
+        let all = [files::SETS, memory::SETS, network::SETS, processes::SETS];
+        let (arguments, fields) = (include_str!("../kinds.txt"), include_str!("../layouts.rs"));
+        // What is said of memory in words of its own.
+        let others = ["family", "file_type"];
+        for set in all.into_iter().flatten().filter(|set| !others.contains(&set.name)) {
+            let is_of_argument = arguments.split_whitespace().any(|word| word == set.name);
+            assert!(is_of_argument || fields.contains(&format!("\"{}\"", set.name)), "{}", set.name);
+        }
+    }
+
+    #[test]
+    fn names_are_there_once_and_no_flag_hides_behind_another() {
+        let all = [files::SETS, memory::SETS, network::SETS, processes::SETS];
+        let all: Vec<_> = all.into_iter().flatten().collect();
+        assert!(all.len() > 100, "{} sets", all.len());
+        for (index, set) in all.iter().enumerate() {
+            assert!(!all[..index].iter().any(|other| other.name == set.name), "{}", set.name);
+            for (at, (name, flag)) in set.flags.iter().enumerate() {
+                let earlier =
+                    set.flags[..at].iter().find(|(_, earlier)| *flag != 0 && earlier & flag == *earlier);
+                assert_eq!(earlier, None, "{name} of {}", set.name);
+            }
+        }
+    }
+}
