@@ -76,7 +76,15 @@ fn profile() -> Profile {
         .collect();
     for time_ns in 0..1_000_000 {
         let (thread, stack) = (threads[dice.roll(threads.len())], stacks[dice.roll(stacks.len())]);
-        profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, weight: 1_001_001 });
+        profile.samples.push(Sample {
+            time_ns,
+            thread,
+            cpu: 0,
+            event,
+            stack,
+            syscall: None,
+            weight: 1_001_001,
+        });
     }
     profile
 }

@@ -11,6 +11,14 @@ pub fn is_clock(event: &str) -> bool {
     CLOCKS.contains(&event.split(':').next().unwrap_or(event))
 }
 
+/// What formats are read as that don't tell what they count: folded stacks, speedscope's, pprof's without a type that says more.
+const UNTOLD: [&str; 4] = ["samples", "sample", "weight", "time"];
+
+/// Whether nobody knows what an event of this name counts: it may be processor time, or time on the clock, or something else.
+pub fn is_untold(event: &str) -> bool {
+    UNTOLD.contains(&event)
+}
+
 /// Samples taken of those that the target's processor time should have given, in percent. `None` where that is not known, or has
 /// no meaning: if the event that is asked for is no clock, or the profile has samples of several clocks.
 pub fn coverage(profile: &Profile, event: Option<EventId>) -> Option<f64> {
@@ -39,7 +47,15 @@ mod tests {
         let process = profile.processes.push(Process { pid: 1, ppid: 0, exe: empty });
         let thread = profile.threads.push(Thread { process, tid: 1, comm: empty });
         for _ in 0..50 {
-            profile.samples.push(Sample { time_ns: 0, thread, cpu: 0, event, stack: None, weight: 1 });
+            profile.samples.push(Sample {
+                time_ns: 0,
+                thread,
+                cpu: 0,
+                event,
+                stack: None,
+                syscall: None,
+                weight: 1,
+            });
         }
         profile.meta.target_cpu_ns = Some(1_000_000_000);
         profile.meta.frequency_hz = Some(100);

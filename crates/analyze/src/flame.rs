@@ -12,10 +12,10 @@ use std::collections::HashMap;
 
 use plumb_profile::ThreadId;
 
+pub(crate) use label::Labels;
 pub use label::{BoxKind, Label};
 
 use crate::cost::Cost;
-use crate::flame::label::Labels;
 use crate::frame::FrameIndex;
 use crate::view::{NodeId, View};
 
@@ -178,7 +178,7 @@ impl<'v, 'p> Merger<'v, 'p> {
         while let Some(id) = missing.pop() {
             let frame = self.view.node(id).frame;
             let below = caller.map_or(group, |passage: u32| self.passages[passage as usize].at);
-            let at = self.callee(below, self.labels.of_frame(frame));
+            let at = self.callee(below, self.labels.of_node(id));
             self.passages.push(Passage { caller, at, frame, through: Cost::default() });
             let index = self.passages.len() as u32 - 1;
             self.known.insert((group, id), index);

@@ -9,36 +9,62 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod annotate;
+mod compare;
 mod cost;
 mod cost_tree;
 mod coverage;
+mod diff;
+mod explain;
 mod filter;
 mod flame;
 mod frame;
 mod keep;
+mod kernel;
+mod median;
 mod names;
 mod pattern;
 mod percent;
 mod procs;
 mod pulse;
 mod report;
+mod share;
 mod spread;
 mod summary;
 mod tree;
 mod view;
 
-pub use advice::{Advice, LEAST_PERCENT, Measure, RULES, Rule, advise};
+pub use advice::{
+    Advice, Basis, CallAdvice, CallEvent, CodeAdvice, Costs, Extent, FaultEvent, LEAST_PERCENT, Measure,
+    Rule, Watched, advise,
+};
+pub use annotate::{
+    AnnotatedRow, Annotation, Class, Doubt, HotBlock, HotLine, Instruction, InstructionKind, Listing,
+    MAX_CODE, MemoryPlace, SampledFunction, SourcePlace, sampled, sampled_files, sampled_within,
+};
+pub use compare::{Comparison, Shift, Verdict, holm, mann_whitney, shift};
 pub use cost::Cost;
-pub use coverage::{coverage, is_clock};
+pub use coverage::{coverage, is_clock, is_untold};
+pub use diff::{
+    By, Change, Diff, DiffBox, DiffFlame, DiffFunction, DiffOptions, DiffRow, Evidence, Mark, Moved, Per,
+    Subject, Visibility,
+};
+pub use explain::{
+    Bottleneck, BoundBy, CallPath, ExplainOptions, Explanation, Gain, HotCode, HotFunction, HotInstruction,
+    Module, ModuleKind, Outlook, Pace, Quality, ReadCode, SampledLine, Waits, explained_event, worth_reading,
+};
 pub use filter::{Filter, Mode, ThreadPattern, TimeRange};
 pub use flame::{BoxKind, Flame, FlameBox, Grouping, Label};
 pub use frame::{FrameIndex, Kind, SymbolId, ViewFrame};
+pub use kernel::{Cause, KernelRow, KernelTime};
+pub use median::Median;
 pub use names::{collapse_templates, cut_middle, shorten, without_parameters};
 pub use pattern::{BadPattern, Pattern};
 pub use percent::hundredths;
 pub use procs::{Part, Procs, Program, Start};
 pub use pulse::{Pulse, Rates, Tick};
 pub use report::{BadKey, Key, Report, ReportOptions, Rest, Row, RowKey};
+pub use share::{Sampling, Share};
 pub use spread::{Spread, slope};
 pub use summary::{CutCause, Summary};
 pub use tree::{Call, Tree, TreeNode, TreeOptions};

@@ -10,6 +10,7 @@ pub fn without_parameters(name: &str) -> &str {
     let mut best = None;
     for (at, byte) in name.bytes().enumerate() {
         match byte {
+            b'<' | b'>' if is_operator(&name[..at]) => {}
             b'(' | b'<' | b'[' | b'{' => {
                 if depth == 0 {
                     open = at;
@@ -68,7 +69,7 @@ pub fn collapse_templates(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut depth = 0_usize;
     for (at, char) in name.char_indices() {
-        let operator = name[..at].trim_end_matches(['<', '>', '-', '=']).ends_with("operator");
+        let operator = is_operator(&name[..at]);
         match char {
             '<' if !operator => {
                 if depth == 0 {
@@ -87,6 +88,11 @@ pub fn collapse_templates(name: &str) -> String {
         }
     }
     out
+}
+
+/// Whether what follows is still the name of an operator: `<<`, `->`, `<=>`.
+fn is_operator(before: &str) -> bool {
+    before.trim_end_matches(['<', '>', '-', '=']).ends_with("operator")
 }
 
 #[cfg(test)]
@@ -120,6 +126,9 @@ mod tests {
                 "worker(int, int)::{lambda(double)#1}::operator()",
             ),
             ("core::fmt::write", "core::fmt::write"),
+            ("std::ostream::operator<<(int)", "std::ostream::operator<<"),
+            ("bool operator< <A<int> >(A<int> const&)", "bool operator< <A<int> >"),
+            ("B::operator<=>(B const&) const", "B::operator<=>"),
             ("<T as Trait>::method", "<T as Trait>::method"),
             ("A::operator->() const", "A::operator->"),
             ("[stack deeper than its copy]", "[stack deeper than its copy]"),

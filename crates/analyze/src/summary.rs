@@ -18,6 +18,8 @@ pub struct Summary {
     pub complete: u64,
     /// Samples without any stack.
     pub without_stack: u64,
+    /// Whether a stack that seems to reach its root may be cut all the same (see [`Meta`](plumb_profile::Meta::cuts_untold)).
+    pub untold: bool,
     /// Why the others don't reach theirs, most frequent first.
     pub causes: Vec<CutCause>,
 }
@@ -45,7 +47,7 @@ impl Summary {
             };
             roots.push(root);
         }
-        let mut summary = Summary::default();
+        let mut summary = Summary { untold: profile.meta.cuts_untold, ..Summary::default() };
         let mut causes: HashMap<(Cut, Option<DsoId>), Cost> = HashMap::new();
         let frame_of = |stack: StackId| profile.frames[roots[stack.index()]];
         for kept in view.samples() {
@@ -67,8 +69,8 @@ impl Summary {
         summary
     }
 
-    /// Share of the samples with a complete stack, in percent; `None` without samples.
+    /// Share of the samples with a complete stack, in percent; `None` without samples, or where that isn't told.
     pub fn complete_percent(&self) -> Option<f64> {
-        (self.samples > 0).then(|| self.complete as f64 * 100.0 / self.samples as f64)
+        (self.samples > 0 && !self.untold).then(|| self.complete as f64 * 100.0 / self.samples as f64)
     }
 }

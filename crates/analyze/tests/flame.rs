@@ -90,6 +90,24 @@ fn kinds_follow_from_where_code_is() {
 }
 
 #[test]
+fn the_kernels_boxes_say_what_it_ran_for() {
+    let mut made = Made::new();
+    made.sample("app/1", "main@app;do_syscall_64@k;ksys_read@k;asm_exc_page_fault@k;handle_mm_fault@k", 10);
+    made.sample("app/1", "main@app;asm_exc_page_fault@k;handle_mm_fault@k", 10);
+    made.sample("app/1", "main@app;do_syscall_64@k;__x64_sys_execve@k;exec_mmap@k", 10);
+    made.sample("app/1", "main@app;asm_common_interrupt@k;handle_softirqs@k", 10);
+    let view = View::new(&made.profile, &Filter::default());
+    let flame = Flame::new(&view, Grouping::None);
+    let kinds = |name: &str| -> Vec<BoxKind> {
+        flame.labels.iter().filter(|label| label.name == name).map(|label| label.kind).collect()
+    };
+    assert_eq!(kinds("do_syscall_64"), [BoxKind::Kernel], "the way in is one box for both calls");
+    assert_eq!(kinds("handle_mm_fault"), [BoxKind::Kernel, BoxKind::Fault], "in a call, and for itself");
+    assert_eq!(kinds("exec_mmap"), [BoxKind::Process]);
+    assert_eq!(kinds("handle_softirqs"), [BoxKind::Interrupt]);
+}
+
+#[test]
 fn only_what_filters_keep_is_there() {
     let mut made = Made::new();
     made.sample("a/1", "main@app;f@app", 10);

@@ -1,18 +1,20 @@
 //! The kernel takes long to free the memory of processes that end.
 
-use super::{Found, Measure, Rule, ms_each};
+use super::{Found, Measure, ProgramRule, Rule, ms_each};
 use crate::procs::{Part, Procs, Program};
 
 /// From this share of all processor time.
 const LEAST_PERCENT: f64 = 2.0;
 
-pub(super) const RULE: Rule = Rule {
-    name: "exit-teardown",
-    pattern: "page tables and pages are freed when processes end",
-    threshold: "at least 2% of all processor time",
-    remedy: "touch less memory, map fewer files, use huge pages (fewer page tables), or end fewer processes",
-    bound: "the time in exits",
-    source: "measured: 85 to 96 ms for each GB in 4 KiB pages",
+pub(super) const RULE: ProgramRule = ProgramRule {
+    rule: Rule {
+        name: "exit-teardown",
+        pattern: "page tables and pages are freed when processes end",
+        threshold: "at least 2% of all processor time",
+        remedy: "touch less memory, map fewer files, use huge pages (fewer page tables), or end fewer processes",
+        bound: "the time in exits",
+        source: "measured: 85 to 96 ms for each GB in 4 KiB pages",
+    },
     find,
 };
 

@@ -1,6 +1,6 @@
 //! A large process forks and its child execs: page tables are copied only to be dropped.
 
-use super::{Found, Measure, Rule, copies_memory, ms_each, peak_memory};
+use super::{Found, Measure, ProgramRule, Rule, copies_memory, ms_each, peak_memory};
 use crate::cost::Cost;
 use crate::procs::{Part, Procs, Program};
 
@@ -9,14 +9,16 @@ const LEAST_MS: f64 = 1.0;
 /// What an exec takes that has no memory of a large parent to free: `/bin/true` from a small process, Linux 6.18.
 const PLAIN_EXEC_MS: f64 = 0.11;
 
-pub(super) const RULE: Rule = Rule {
-    name: "fork-then-exec",
-    pattern: "fork copies the parent's page tables, and the child's exec drops the copy",
-    threshold: "at least 1 ms of processor time for each fork, most of it copying",
-    remedy: "start programs by posix_spawn or vfork (CLONE_VM), or from a small helper process",
-    bound: "the forks, and what the children's execs take beyond 0.11 ms each",
-    source: "posix_spawn(3): glibc uses CLONE_VM|CLONE_VFORK; measured at 500 MB resident: fork 14.7 ms and exec 16.6 ms, \
-             posix_spawn and exec 1.0 ms together",
+pub(super) const RULE: ProgramRule = ProgramRule {
+    rule: Rule {
+        name: "fork-then-exec",
+        pattern: "fork copies the parent's page tables, and the child's exec drops the copy",
+        threshold: "at least 1 ms of processor time for each fork, most of it copying",
+        remedy: "start programs by posix_spawn or vfork (CLONE_VM), or from a small helper process",
+        bound: "the forks, and what the children's execs take beyond 0.11 ms each",
+        source: "posix_spawn(3): glibc uses CLONE_VM|CLONE_VFORK; measured at 500 MB resident: fork 14.7 ms and exec 16.6 ms, \
+                 posix_spawn and exec 1.0 ms together",
+    },
     find,
 };
 

@@ -1,18 +1,20 @@
 //! A large process forks to work on a copy of itself, as for a snapshot.
 
-use super::{Found, Measure, Rule, copies_memory, ms_each, peak_memory};
+use super::{Found, Measure, ProgramRule, Rule, copies_memory, ms_each, peak_memory};
 use crate::procs::{Procs, Program};
 
 /// From this time for each fork.
 const LEAST_MS: f64 = 1.0;
 
-pub(super) const RULE: Rule = Rule {
-    name: "fork-without-exec",
-    pattern: "fork copies a large parent's page tables for a child that never execs, and both copy pages on writing",
-    threshold: "at least 1 ms of processor time for each fork, most of it copying",
-    remedy: "fork early, while the parent is small; use huge pages; hold less memory in the process that forks",
-    bound: "the forks, and the page faults of parent and children that copy a shared page",
-    source: "Redis: latest_fork_usec, 9 to 13 ms for each GB on bare metal, 23 under KVM",
+pub(super) const RULE: ProgramRule = ProgramRule {
+    rule: Rule {
+        name: "fork-without-exec",
+        pattern: "fork copies a large parent's page tables for a child that never execs, and both copy pages on writing",
+        threshold: "at least 1 ms of processor time for each fork, most of it copying",
+        remedy: "fork early, while the parent is small; use huge pages; hold less memory in the process that forks",
+        bound: "the forks, and the page faults of parent and children that copy a shared page",
+        source: "Redis: latest_fork_usec, 9 to 13 ms for each GB on bare metal, 23 under KVM",
+    },
     find,
 };
 

@@ -4,11 +4,17 @@
 //! that looks for it and measures. No rule speaks of less than [`LEAST_PERCENT`] of the processor
 //! time, or from a handful of samples.
 
+mod calls;
+mod code;
 mod exit_teardown;
 mod fork_then_exec;
 mod fork_without_exec;
 mod short_processes;
 mod waiting_on_cpu;
+
+pub use calls::{Basis, CallAdvice, CallEvent, Costs, FaultEvent, Watched};
+pub(crate) use code::advise_code;
+pub use code::{CodeAdvice, Extent};
 
 use crate::cost::Cost;
 use crate::procs::{Procs, Program};
@@ -34,6 +40,11 @@ pub struct Rule {
     pub bound: &'static str,
     /// Where the rule and its numbers come from.
     pub source: &'static str,
+}
+
+/// A rule on processes of a program.
+struct ProgramRule {
+    rule: Rule,
     find: fn(&Procs<'_>, usize, &Program<'_>) -> Option<Found>,
 }
 
@@ -70,7 +81,7 @@ pub struct Advice {
 }
 
 /// All rules.
-pub const RULES: [&Rule; 5] = [
+const RULES: [&ProgramRule; 5] = [
     &fork_then_exec::RULE,
     &fork_without_exec::RULE,
     &short_processes::RULE,
@@ -81,9 +92,9 @@ pub const RULES: [&Rule; 5] = [
 /// The rules that hold, those that could gain more first.
 pub fn advise(procs: &Procs<'_>) -> Vec<Advice> {
     let mut found: Vec<Advice> = Vec::new();
-    for rule in RULES {
+    for &ProgramRule { ref rule, find } in RULES {
         for (index, program) in procs.programs.iter().enumerate() {
-            let Some(Found { measured, bound }) = (rule.find)(procs, index, program) else { continue };
+            let Some(Found { measured, bound }) = find(procs, index, program) else { continue };
             let bound_percent = bound.percent_of(procs.whole);
             if bound_percent >= LEAST_PERCENT && bound.samples >= LEAST_SAMPLES {
                 found.push(Advice { rule, program: index, measured, bound, bound_percent });

@@ -1,18 +1,20 @@
 //! Very many processes that live shortly: shell loops, makefiles, test runners.
 
-use super::{Found, Measure, Rule, ms_each};
+use super::{Found, Measure, ProgramRule, Rule, ms_each};
 use crate::procs::{Procs, Program};
 
 /// From this many a second.
 const LEAST_PER_SECOND: f64 = 50.0;
 
-pub(super) const RULE: Rule = Rule {
-    name: "short-processes",
-    pattern: "many processes that each live for less than 10 ms",
-    threshold: "at least 50 a second",
-    remedy: "do the work in the caller (a shell's builtin, a library call), give one process many inputs, or keep one running",
-    bound: "all that these processes cost, and the forks that started them",
-    source: "measured: 0.65 ms of processor time for each /bin/true from a small process, of which its own code is 38%",
+pub(super) const RULE: ProgramRule = ProgramRule {
+    rule: Rule {
+        name: "short-processes",
+        pattern: "many processes that each live for less than 10 ms",
+        threshold: "at least 50 a second",
+        remedy: "do the work in the caller (a shell's builtin, a library call), give one process many inputs, or keep one running",
+        bound: "all that these processes cost, and the forks that started them",
+        source: "measured: 0.65 ms of processor time for each /bin/true from a small process, of which its own code is 38%",
+    },
     find,
 };
 

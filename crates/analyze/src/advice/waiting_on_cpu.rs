@@ -1,18 +1,20 @@
 //! Waiting for children sleeps. Where it shows as processor time something is wrong with the program or the recording.
 
-use super::{Found, Measure, Rule};
+use super::{Found, Measure, ProgramRule, Rule};
 use crate::procs::{Procs, Program};
 
 /// From this share of the time on the clock.
 const LEAST_PERCENT: f64 = 5.0;
 
-pub(super) const RULE: Rule = Rule {
-    name: "waiting-on-cpu",
-    pattern: "processor time inside wait4 and waitid, which should sleep",
-    threshold: "at least 5% of the time on the clock",
-    remedy: "wait without WNOHANG in a loop; if that is not it, distrust the recording: time asleep is no processor time",
-    bound: "the processor time in waiting",
-    source: "measured: waits that took 1.1 to 1.4 ms of processor time, and 905 ms by `strace -c`, which counts sleep",
+pub(super) const RULE: ProgramRule = ProgramRule {
+    rule: Rule {
+        name: "waiting-on-cpu",
+        pattern: "processor time inside wait4 and waitid, which should sleep",
+        threshold: "at least 5% of the time on the clock",
+        remedy: "wait without WNOHANG in a loop; if that is not it, distrust the recording: time asleep is no processor time",
+        bound: "the processor time in waiting",
+        source: "measured: waits that took 1.1 to 1.4 ms of processor time, and 905 ms by `strace -c`, which counts sleep",
+    },
     find,
 };
 

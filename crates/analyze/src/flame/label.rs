@@ -7,7 +7,8 @@ use plumb_profile::{DsoKind, Id, Profile, Thread, ThreadId};
 
 use crate::flame::Grouping;
 use crate::frame::{FrameIndex, Kind, ViewFrame};
-use crate::view::View;
+use crate::kernel::{Cause, Place, Places};
+use crate::view::{NodeId, View};
 
 /// The root's label.
 pub const ROOT: u32 = 0;
@@ -27,8 +28,14 @@ pub enum BoxKind {
     Library,
     /// Code in memory that belongs to no file.
     Jit,
-    /// Code of the kernel.
+    /// Code of the kernel, for a system call or for none of the causes below.
     Kernel,
+    /// Code of the kernel, for a page fault that came in no system call.
+    Fault,
+    /// Code of the kernel, for the beginning or end of a process: fork, exec, exit.
+    Process,
+    /// Code of the kernel, for an interrupt.
+    Interrupt,
     /// No code: says what is missing here.
     Missing,
 }
@@ -49,7 +56,8 @@ pub struct Label<'p> {
 /// The labels of a view's frames and threads.
 pub struct Labels<'p> {
     labels: Vec<Label<'p>>,
-    frames: Vec<u32>,
+    /// Of each node of the view.
+    nodes: Vec<u32>,
     /// Empty without grouping.
     threads: Vec<u32>,
 }
@@ -61,10 +69,20 @@ impl<'p> Labels<'p> {
         let mut interner = Interner { labels: vec![root], known: HashMap::new() };
         let programs: HashSet<&str> =
             profile.processes.rows().iter().map(|process| profile.strings.get(process.exe)).collect();
-        let frames = view
-            .frames()
-            .map(|(_, frame)| {
-                interner.add(name_of(frame), kind_of(profile, frame, &programs), frame.dso_path, frame.file)
+        let frames: Vec<(Cow<'p, str>, BoxKind)> =
+            view.frames().map(|(_, frame)| (name_of(frame), kind_of(profile, frame, &programs))).collect();
+        let places = Places::new(view);
+        // Most nodes are of a frame that another node has been of, with the same kind.
+        let mut known: HashMap<(FrameIndex, BoxKind), u32> = HashMap::new();
+        let nodes = (0..view.node_count())
+            .map(|index| {
+                let id = NodeId::from_index(index);
+                let index = view.node(id).frame;
+                let (name, kind) = &frames[index.0 as usize];
+                let kind = if *kind == BoxKind::Kernel { kind_of_kernel(places.of(id)) } else { *kind };
+                let frame = view.frame(index);
+                let add = || interner.add(name.clone(), kind, frame.dso_path, frame.file);
+                *known.entry((index, kind)).or_insert_with(add)
             })
             .collect();
         let threads = match grouping {
@@ -78,11 +96,15 @@ impl<'p> Labels<'p> {
                     .collect()
             }
         };
-        Self { labels: interner.labels, frames, threads }
+        Self { labels: interner.labels, nodes, threads }
     }
 
-    pub fn of_frame(&self, frame: FrameIndex) -> u32 {
-        self.frames[frame.0 as usize]
+    pub fn get(&self, label: u32) -> &Label<'p> {
+        &self.labels[label as usize]
+    }
+
+    pub fn of_node(&self, node: NodeId) -> u32 {
+        self.nodes[node.index()]
     }
 
     /// The label of the thread's group, if there are groups.
@@ -159,6 +181,18 @@ fn kind_of(profile: &Profile, frame: &ViewFrame<'_>, programs: &HashSet<&str>) -
             Some(DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule) => BoxKind::Library,
             Some(DsoKind::Anonymous { .. }) | None => BoxKind::Jit,
         },
+    }
+}
+
+/// What the kernel runs for. The way into it is not yet for anything.
+fn kind_of_kernel(place: &Place<'_>) -> BoxKind {
+    match place.cause(None) {
+        Cause::Fault => BoxKind::Fault,
+        Cause::Fork | Cause::Exec | Cause::Exit => BoxKind::Process,
+        Cause::Interrupt => BoxKind::Interrupt,
+        Cause::User | Cause::Call | Cause::Thread | Cause::Entry | Cause::Idle | Cause::Other => {
+            BoxKind::Kernel
+        }
     }
 }
 

@@ -14,13 +14,13 @@ use plumb_profile::{Id, Life, Profile};
 use crate::cost::Cost;
 use crate::coverage::is_clock;
 use crate::filter::{Filter, start_ns};
+use crate::kernel::{Mark, Places};
 use crate::view::View;
 
 pub use part::Part;
 pub use start::Start;
 
 use family::Family;
-use part::{Mark, Places};
 
 /// Shorter lives than this count as short.
 const SHORT_NS: u64 = 10_000_000;
@@ -245,7 +245,7 @@ fn count_lives(
 }
 
 /// Gives each sample to its program and part.
-fn add_samples(view: &View<'_>, family: &Family, places: &Places, programs: &mut [Program<'_>]) -> Cost {
+fn add_samples(view: &View<'_>, family: &Family, places: &Places<'_>, programs: &mut [Program<'_>]) -> Cost {
     let mut whole = Cost::default();
     for (thread, node, cost) in view.costs() {
         let process = view.profile().threads[thread].process;
@@ -253,11 +253,12 @@ fn add_samples(view: &View<'_>, family: &Family, places: &Places, programs: &mut
         let place = places.of(node);
         let program = &mut programs[family.branch_of[life]];
         whole += cost;
-        program.parts[place.part as usize] += cost;
+        let part = Part::of(place);
+        program.parts[part as usize] += cost;
         if family.is_before_exec[life] {
             program.before_exec += cost;
         }
-        if place.part == Part::Fault && place.has(Mark::UNSHARING) {
+        if part == Part::Fault && place.has(Mark::UNSHARING) {
             program.unsharing += cost;
         }
         if place.has(Mark::WAITING) {

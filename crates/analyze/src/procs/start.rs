@@ -11,8 +11,9 @@ use plumb_profile::Id;
 
 use super::Program;
 use super::family::Family;
-use super::part::{Mark, Part, Places};
+use super::part::Part;
 use crate::cost::Cost;
+use crate::kernel::{Mark, Places};
 use crate::view::{NodeId, View};
 
 /// A stack that processes were started from.
@@ -25,11 +26,11 @@ pub struct Start {
 }
 
 /// Finds the parents' samples for each program.
-pub(super) fn find(view: &View<'_>, family: &Family, places: &Places, programs: &mut [Program<'_>]) {
+pub(super) fn find(view: &View<'_>, family: &Family, places: &Places<'_>, programs: &mut [Program<'_>]) {
     let mut starts: Vec<HashMap<Option<NodeId>, Cost>> = vec![HashMap::new(); programs.len()];
     for sample in view.samples() {
         let place = places.of(sample.node);
-        if place.part != Part::Fork {
+        if Part::of(place) != Part::Fork {
             continue;
         }
         let process = view.profile().threads[sample.sample.thread].process;

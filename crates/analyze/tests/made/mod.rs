@@ -14,6 +14,7 @@ use plumb_profile::*;
 pub struct Made {
     pub profile: Profile,
     event: Option<EventId>,
+    syscall: Option<u32>,
     time_ns: u64,
     functions: u64,
 }
@@ -33,6 +34,13 @@ impl Made {
         self
     }
 
+    /// Later samples are known to have interrupted this system call.
+    #[allow(dead_code, reason = "not every test that uses this file asks for it")]
+    pub fn syscall(&mut self, number: Option<u32>) -> &mut Self {
+        self.syscall = number;
+        self
+    }
+
     /// Appends a sample, 1 ms after the one before. `who` is `comm/pid/tid`.
     pub fn sample(&mut self, who: &str, stack: &str, weight: u64) -> &mut Self {
         let texts: Vec<&str> = stack.split(';').filter(|text| !text.is_empty()).rev().collect();
@@ -44,6 +52,7 @@ impl Made {
             cpu: (self.time_ns / 1_000_000 % 2) as u32,
             event: self.event.unwrap(),
             stack: self.profile.add_stack(&frames),
+            syscall: self.syscall,
             weight,
         };
         self.time_ns += 1_000_000;

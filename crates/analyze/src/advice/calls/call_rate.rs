@@ -1,0 +1,63 @@
+//! Entering the kernel is what costs.
+
+use super::{Basis, CallEvent, CallRule, Found, Rule, Watch, percent, rate};
+
+const CALLS: &[&str] = &[
+    "read",
+    "write",
+    "pread64",
+    "pwrite64",
+    "readv",
+    "writev",
+    "sendto",
+    "recvfrom",
+    "sendmsg",
+    "recvmsg",
+    "epoll_wait",
+    "epoll_pwait",
+    "poll",
+    "futex",
+    "lseek",
+];
+/// From this many a second.
+const LEAST_PER_SECOND: f64 = 100_000.0;
+/// And from this share of processor time, for entering and leaving alone.
+const LEAST_SHARE: f64 = 0.15;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "very-many-calls",
+        pattern: "so many calls are made that entering and leaving the kernel takes much of the time, whatever they do",
+        threshold: "100,000 calls for input and output a second, of which entering and leaving takes 15% of processor time",
+        remedy: "do more with each call (larger buffers, readv, recvmmsg), or hand them over in batches: io_uring",
+        bound: "as many calls that do nothing",
+        source: "judgement; what a call that does nothing takes is measured on this machine",
+    },
+    calls: CALLS,
+    faults: false,
+    watch: || Box::<Entries>::default(),
+};
+
+#[derive(Default)]
+struct Entries {
+    calls: u64,
+}
+
+impl Watch for Entries {
+    fn call(&mut self, _call: &CallEvent<'_>) {
+        self.calls += 1;
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        let cpu_ns = self.calls as f64 * basis.costs.call;
+        let many = basis.rate(self.calls) >= LEAST_PER_SECOND;
+        (many && cpu_ns >= LEAST_SHARE * basis.cpu_ns).then(|| Found {
+            measured: vec![
+                rate("calls", basis.rate(self.calls)),
+                percent("entering and leaving", cpu_ns, basis.cpu_ns),
+            ],
+            cpu_ns,
+            ..Found::default()
+        })
+    }
+}

@@ -1,0 +1,30 @@
+//! The time is asked for by system calls.
+
+use super::often::Often;
+use super::{CallEvent, CallRule, Rule};
+
+const CALLS: &[&str] = &["clock_gettime", "gettimeofday", "time"];
+/// From this many a second.
+const LEAST_PER_SECOND: f64 = 1000.0;
+/// Clocks that the vdso answers where the kernel's clock source allows it (clock_gettime(2)): of these a call is not needed.
+const FAST: [u64; 7] = [0, 1, 4, 5, 6, 7, 11];
+/// What remains when it does.
+const LEFT: f64 = 1.0 / 7.5;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "clock-by-syscall",
+        pattern: "asking for the time enters the kernel: the vdso can't answer, for want of a clock source that user code may read",
+        threshold: "1,000 calls a second, of clocks that the vdso knows",
+        remedy: "look at /sys/devices/system/clocksource/clocksource0/current_clocksource: tsc or kvm-clock are fast; or keep the time for a while",
+        bound: "these calls, less what the vdso takes",
+        source: "vdso(7); measured: 22 ns by the vdso, 166 ns by a call",
+    },
+    calls: CALLS,
+    faults: false,
+    watch: || Box::new(Often::new(CALLS, LEAST_PER_SECOND).only("calls", is_fast).gain(1.0 - LEFT)),
+};
+
+fn is_fast(call: &CallEvent<'_>) -> bool {
+    call.name != "clock_gettime" || FAST.contains(&call.arguments[0])
+}

@@ -1,0 +1,71 @@
+//! Bytes are carried from one descriptor to another through user space.
+
+use rustc_hash::FxHashMap;
+
+use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent};
+
+/// From this share of a thread's reads and writes that are pairs.
+const LEAST_SHARE: f64 = 0.9;
+/// From so many pairs.
+const LEAST_PAIRS: u64 = 100;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "copy-loop",
+        pattern: "what is read from one descriptor is written to another: a copy through user space",
+        threshold: "nine of ten reads are followed by a write of as many bytes elsewhere, 100 times",
+        remedy: "copy_file_range between files, sendfile to a socket, splice with a pipe",
+        bound: "the reads and writes of such pairs; the kernel's own copy is still to be paid where blocks can't be shared",
+        source: "copy_file_range(2): spares the way through user space",
+    },
+    calls: &["read", "write"],
+    faults: false,
+    watch: || Box::<Copies>::default(),
+};
+
+#[derive(Default)]
+struct Thread {
+    /// The last read that no write has followed: its descriptor and bytes.
+    last: Option<(u64, i64)>,
+    reads: u64,
+    pairs: u64,
+}
+
+#[derive(Default)]
+struct Copies {
+    calls: u64,
+    threads: FxHashMap<u32, Thread>,
+}
+
+impl Watch for Copies {
+    fn call(&mut self, call: &CallEvent<'_>) {
+        self.calls += 1;
+        if self.threads.len() >= MOST && !self.threads.contains_key(&call.tid) {
+            return;
+        }
+        let thread = self.threads.entry(call.tid).or_default();
+        let descriptor = call.arguments[0];
+        if call.name == "read" {
+            thread.reads += 1;
+            thread.last = (call.result > 0).then_some((descriptor, call.result));
+        } else if let Some((from, bytes)) = thread.last.take() {
+            thread.pairs += u64::from(from != descriptor && bytes == call.result);
+        }
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        let copies = |thread: &&Thread| thread.pairs as f64 >= LEAST_SHARE * thread.reads as f64;
+        let sum = |sum: (u64, u64), one: &Thread| (sum.0 + one.pairs, sum.1 + one.reads);
+        let (pairs, reads) = self.threads.values().filter(copies).fold((0, 0), sum);
+        let cpu_ns = basis.part(&["read", "write"], 2 * pairs, self.calls);
+        (pairs >= LEAST_PAIRS).then(|| Found {
+            measured: vec![
+                count("pairs of read and write", pairs),
+                percent("of these reads", pairs as f64, reads as f64),
+                percent("read and write of them", cpu_ns, basis.cpu_ns),
+            ],
+            cpu_ns,
+            ..Found::default()
+        })
+    }
+}

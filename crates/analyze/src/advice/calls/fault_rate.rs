@@ -1,0 +1,67 @@
+//! Page faults go on after the start.
+
+use super::{Basis, CallEvent, CallRule, FaultEvent, Found, Rule, Watch, percent, rate};
+
+/// From this share of processor time.
+const LEAST_SHARE: f64 = 0.05;
+/// From this many a second, once it has started.
+const LEAST_PER_SECOND: f64 = 1000.0;
+/// For so long a program starts, in nanoseconds, but at most half of what was looked at.
+const START_NS: f64 = 1e9;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "page-faults",
+        pattern: "pages are touched for the first time, again and again: memory is taken and given back, or taken without end",
+        threshold: "5% of processor time, or 1,000 faults a second after the first second",
+        remedy: "reuse memory, make fewer and larger allocations, touch it before it matters",
+        bound: "the page faults",
+        source: "Bakhvalov, Performance Analysis and Tuning on Modern CPUs, 12-4: 100 to 1,000 faults a second should be looked into; \
+                 measured: 1.4 to 1.6 us each",
+    },
+    calls: &[],
+    faults: true,
+    watch: || Box::<Faults>::default(),
+};
+
+#[derive(Default)]
+struct Faults {
+    /// When the first came, and all by their tenths of a second since then.
+    first_ns: Option<u64>,
+    tenths: Vec<u64>,
+    all: u64,
+}
+
+/// Tenths that are told apart: a day.
+const MOST_TENTHS: usize = 864_000;
+
+impl Watch for Faults {
+    fn call(&mut self, _call: &CallEvent<'_>) {}
+
+    fn fault(&mut self, fault: &FaultEvent) {
+        let first = *self.first_ns.get_or_insert(fault.time_ns);
+        let tenth = (fault.time_ns.saturating_sub(first) / 100_000_000) as usize;
+        if tenth < MOST_TENTHS {
+            self.tenths.resize(self.tenths.len().max(tenth + 1), 0);
+            self.tenths[tenth] += 1;
+        }
+        self.all += 1;
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        let start = START_NS.min(basis.span_ns / 2.0);
+        let later: u64 = self.tenths.iter().skip((start / 1e8).ceil() as usize).sum();
+        let after = (basis.span_ns - start).max(1.0);
+        let per_second = later as f64 * 1e9 / after;
+        let cpu_ns = basis.faults(self.all, self.all);
+        (cpu_ns >= LEAST_SHARE * basis.cpu_ns || per_second >= LEAST_PER_SECOND).then(|| Found {
+            measured: vec![
+                rate("faults", basis.rate(self.all)),
+                rate("faults after the start", per_second),
+                percent("all of them", cpu_ns, basis.cpu_ns),
+            ],
+            cpu_ns,
+            ..Found::default()
+        })
+    }
+}

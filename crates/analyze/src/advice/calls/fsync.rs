@@ -1,0 +1,54 @@
+//! Waiting for the disk to have what was written.
+
+use super::sizes::Sizes;
+use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent};
+
+/// From this share of the time on the clock.
+const LEAST_SHARE: f64 = 0.1;
+/// Or if the slowest in a hundred takes longer, in nanoseconds.
+const SLOW_NS: u64 = 10_000_000;
+/// Which has a meaning from so many calls on.
+const LEAST_CALLS: u64 = 20;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "fsync-wait",
+        pattern: "threads wait until the disk has what they wrote",
+        threshold: "10% of the time on the clock, or one in a hundred takes more than 10 ms",
+        remedy: "commit several records with one fsync, use fdatasync or O_DSYNC where the file's size does not change, write in a thread of \
+                 its own; where single ones are slow, look at the disk",
+        bound: "the time in fsync",
+        source: "fsync(2) waits for the device; etcd: the slowest in a hundred below 10 ms for a write-ahead log",
+    },
+    calls: &["fsync", "fdatasync", "sync_file_range", "msync"],
+    faults: false,
+    watch: || Box::<Syncs>::default(),
+};
+
+#[derive(Default)]
+struct Syncs {
+    times: Sizes,
+    slow: u64,
+}
+
+impl Watch for Syncs {
+    fn call(&mut self, call: &CallEvent<'_>) {
+        self.times.add(call.wall_ns);
+        self.slow += u64::from(call.wall_ns > SLOW_NS);
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        let wall_ns = self.times.bytes as f64;
+        let is_slow = self.times.calls >= LEAST_CALLS && self.slow * 100 >= self.times.calls;
+        (wall_ns >= LEAST_SHARE * basis.span_ns || is_slow).then(|| Found {
+            measured: vec![
+                count("calls", self.times.calls),
+                Measure { what: "mean", value: self.times.mean() / 1e6, unit: "ms" },
+                count("slower than 10 ms", self.slow),
+                percent("of the time on the clock", wall_ns, basis.span_ns),
+            ],
+            wall_ns,
+            ..Found::default()
+        })
+    }
+}

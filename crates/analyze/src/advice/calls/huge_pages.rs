@@ -1,0 +1,94 @@
+//! Large memory comes in small pages.
+
+use super::pages::{Range, Ranges};
+use super::{Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Measure, Rule, Watch, count, percent};
+
+const CALLS: &[&str] = &["mmap"];
+/// From a region of this size.
+const LEAST_BYTES: u64 = 4 << 20;
+/// From this many faults in it: those of a huge page.
+const LEAST_FAULTS: u64 = 512;
+/// `MAP_ANONYMOUS`.
+const ANONYMOUS: u64 = 0x20;
+/// And from so many, on average, for each huge page that it has room for: now and then none is to be had.
+const LEAST_EACH: u64 = 8;
+/// Bytes of a huge page.
+const HUGE: u64 = 2 << 20;
+/// What huge pages save of the faults' time.
+const SAVED: f64 = 0.9;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "huge-pages",
+        pattern: "a large region faults in page by page: transparent huge pages are not used for it",
+        threshold: "512 faults in an anonymous region of 4 MiB or more, and 8 for each huge page that it has room for",
+        remedy: "align it to 2 MiB and madvise(MADV_HUGEPAGE), or set transparent_hugepage/enabled to always; MADV_POPULATE_WRITE saves \
+                 only 8%",
+        bound: "nine tenths of the faults in such regions",
+        source: "Documentation/admin-guide/mm/transhuge.rst: one fault for 2 MiB instead of 512; measured: 64 MiB touched in 2.8 ms \
+                 instead of 28.1",
+    },
+    calls: CALLS,
+    faults: true,
+    watch: || Box::<Regions>::default(),
+};
+
+/// What is known of a region.
+#[derive(Default)]
+struct Region {
+    faults: u64,
+    /// How often it was mapped: anew in the same place it is the same region.
+    times: u64,
+}
+
+fn is_small_paged(region: &&Range<Region>) -> bool {
+    let Region { faults, times } = region.known;
+    let room = (region.length / HUGE).saturating_mul(times);
+    faults >= LEAST_FAULTS && faults >= room.saturating_mul(LEAST_EACH)
+}
+
+#[derive(Default)]
+struct Regions {
+    all: u64,
+    regions: Ranges<Region>,
+    count: usize,
+}
+
+impl Watch for Regions {
+    fn call(&mut self, call: &CallEvent<'_>) {
+        let [_, length, _, flags, ..] = call.arguments;
+        if length < LEAST_BYTES || flags & ANONYMOUS == 0 || call.result <= 0 || self.count >= MOST {
+            return;
+        }
+        self.count += 1;
+        let own = self.regions.of(call.pid).entry(call.result as u64);
+        let region = own.or_insert(Range { length, known: Region::default() });
+        region.length = length;
+        region.known.times += 1;
+    }
+
+    fn fault(&mut self, fault: &FaultEvent) {
+        self.all += 1;
+        if let Some(region) = self.regions.at(fault.pid, fault.address) {
+            region.faults += 1;
+        }
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        let found = self.regions.all().filter(is_small_paged);
+        let (regions, bytes, faults) = found.fold((0, 0, 0_u64), |sum, one| {
+            (sum.0 + 1, one.length.saturating_add(sum.1), sum.2 + one.known.faults)
+        });
+        let cpu_ns = SAVED * basis.faults(faults, self.all);
+        (regions > 0).then(|| Found {
+            measured: vec![
+                count("regions", regions),
+                Measure { what: "their size", value: bytes as f64 / (1 << 20) as f64, unit: "MiB" },
+                count("faults in them", faults),
+                percent("of processor time", basis.faults(faults, self.all), basis.cpu_ns),
+            ],
+            cpu_ns,
+            ..Found::default()
+        })
+    }
+}

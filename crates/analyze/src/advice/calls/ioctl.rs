@@ -1,0 +1,56 @@
+//! Commands to devices.
+
+use rustc_hash::FxHashMap;
+
+use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, count, percent};
+
+const CALLS: &[&str] = &["ioctl"];
+/// From this share of processor time.
+const LEAST_SHARE: f64 = 0.02;
+/// `TCGETS`: what isatty(3) asks.
+const TCGETS: u64 = 0x5401;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "ioctl-cost",
+        pattern: "commands to devices take processor time; the one most used is named (TCGETS is isatty, and its ENOTTY harmless)",
+        threshold: "2% of processor time",
+        remedy: "ask once and keep the answer; look at who calls: plumb record -e syscalls:sys_enter_ioctl",
+        bound: "ioctl with this command",
+        source: "measured: 0.16 us for TCGETS",
+    },
+    calls: CALLS,
+    faults: false,
+    watch: || Box::<Commands>::default(),
+};
+
+#[derive(Default)]
+struct Commands {
+    calls: u64,
+    commands: FxHashMap<u64, u64>,
+}
+
+impl Watch for Commands {
+    fn call(&mut self, call: &CallEvent<'_>) {
+        self.calls += 1;
+        let command = call.arguments[1] & 0xffff_ffff;
+        if self.commands.len() < MOST || self.commands.contains_key(&command) {
+            *self.commands.entry(command).or_default() += 1;
+        }
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        let (&command, &calls) = self.commands.iter().max_by_key(|(command, calls)| (**calls, **command))?;
+        let cpu_ns = basis.part(CALLS, calls, self.calls);
+        (cpu_ns >= LEAST_SHARE * basis.cpu_ns).then(|| Found {
+            about: if command == TCGETS { "TCGETS".into() } else { format!("{command:#x}") },
+            measured: vec![
+                count("calls", calls),
+                percent("of all ioctls", calls as f64, self.calls as f64),
+                percent("these calls", cpu_ns, basis.cpu_ns),
+            ],
+            cpu_ns,
+            ..Found::default()
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! Memory of one size is mapped, touched, unmapped, again and again.
+
+use rustc_hash::FxHashMap;
+
+use super::pages::{Range, Ranges};
+use super::{
+    Basis, CallEvent, CallRule, FaultEvent, Found, MOST, Measure, Rule, Watch, count, percent, rate,
+};
+
+const CALLS: &[&str] = &["mmap", "munmap"];
+/// From this many pairs a second.
+const LEAST_PER_SECOND: f64 = 100.0;
+/// Of so many faults each.
+const LEAST_FAULTS: f64 = 8.0;
+/// `MAP_ANONYMOUS`.
+const ANONYMOUS: u64 = 0x20;
+/// Lengths are alike within 10%.
+const ALIKE: f64 = 1.1;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "mmap-churn",
+        pattern: "buffers of much the same size are mapped, used and unmapped: each time they are zeroed and fault in anew",
+        threshold: "100 pairs of mmap and munmap a second, of lengths within 10%, with 8 faults each",
+        remedy: "keep the buffer, raise M_MMAP_THRESHOLD (mallopt, or MALLOC_MMAP_THRESHOLD_ in the environment), or use a pool",
+        bound: "mmap, munmap, and the faults on what they map",
+        source: "mallopt(3): zeroing mapped memory is expensive, the threshold is 128 KiB and grows up to 32 MiB; measured: 64 KiB mapped, \
+                 touched and unmapped take 31 us",
+    },
+    calls: CALLS,
+    faults: true,
+    watch: || Box::<Maps>::default(),
+};
+
+#[derive(Clone, Copy, Default)]
+struct Pairs {
+    pairs: u64,
+    bytes: u64,
+    faults: u64,
+}
+
+#[derive(Default)]
+struct Maps {
+    calls: u64,
+    faults: u64,
+    /// What is mapped, with the faults on it.
+    mapped: Ranges<u64>,
+    /// By the logarithm of their lengths.
+    pairs: FxHashMap<u32, Pairs>,
+}
+
+impl Watch for Maps {
+    fn call(&mut self, call: &CallEvent<'_>) {
+        self.calls += 1;
+        let [address, length, _, flags, ..] = call.arguments;
+        if !self.mapped.has_room_for(call.pid) {
+            return;
+        }
+        let own = self.mapped.of(call.pid);
+        if call.name == "munmap" {
+            let Some(mapped) = own.remove(&address).filter(|mapped| mapped.length == length) else { return };
+            let pairs = self.pairs.entry((length as f64).log(ALIKE) as u32).or_default();
+            pairs.pairs += 1;
+            pairs.bytes = pairs.bytes.saturating_add(length);
+            pairs.faults += mapped.known;
+        } else if flags & ANONYMOUS != 0 && call.result > 0 && own.len() < MOST {
+            own.insert(call.result as u64, Range { length, known: 0 });
+        }
+    }
+
+    fn fault(&mut self, fault: &FaultEvent) {
+        self.faults += 1;
+        if let Some(faults) = self.mapped.at(fault.pid, fault.address) {
+            *faults += 1;
+        }
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        // The logarithm cuts between some that are alike: two neighbours count together.
+        let of = |key: u32| {
+            let [one, next] = [key, key + 1].map(|key| self.pairs.get(&key).copied().unwrap_or_default());
+            Pairs {
+                pairs: one.pairs + next.pairs,
+                bytes: one.bytes.saturating_add(next.bytes),
+                faults: one.faults + next.faults,
+            }
+        };
+        let pairs = self.pairs.keys().map(|&key| of(key)).max_by_key(|pairs| (pairs.pairs, pairs.bytes))?;
+        let each = pairs.faults as f64 / pairs.pairs.max(1) as f64;
+        if basis.rate(pairs.pairs) < LEAST_PER_SECOND || each < LEAST_FAULTS {
+            return None;
+        }
+        let cpu_ns = basis.part(CALLS, 2 * pairs.pairs, self.calls) + basis.faults(pairs.faults, self.faults);
+        Some(Found {
+            measured: vec![
+                rate("pairs", basis.rate(pairs.pairs)),
+                Measure {
+                    what: "mean length",
+                    value: pairs.bytes as f64 / pairs.pairs as f64 / 1024.0,
+                    unit: "KiB",
+                },
+                count("faults on them", pairs.faults),
+                percent("mmap, munmap and these faults", cpu_ns, basis.cpu_ns),
+            ],
+            cpu_ns,
+            ..Found::default()
+        })
+    }
+}

@@ -1,0 +1,50 @@
+//! Reading what is not there yet.
+
+use super::{Basis, CallEvent, CallRule, EAGAIN, Found, Rule, Watch, count, percent};
+
+const CALLS: &[&str] = &["read", "readv", "recvfrom", "recvmsg", "recvmmsg", "accept4", "accept"];
+/// From this share of the calls.
+const LEAST_SHARE: f64 = 0.5;
+/// And so many.
+const LEAST_CALLS: u64 = 1000;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "read-without-readiness",
+        pattern: "reads and receives mostly find nothing (EAGAIN)",
+        threshold: "half of the calls, 1,000 of them",
+        remedy: "read when epoll says that there is something; with EPOLLET until the first EAGAIN and not again before the next event",
+        bound: "the calls that find nothing",
+        source: "judgement; epoll(7)",
+    },
+    calls: CALLS,
+    faults: false,
+    watch: || Box::<Reads>::default(),
+};
+
+#[derive(Default)]
+struct Reads {
+    calls: u64,
+    nothing: u64,
+}
+
+impl Watch for Reads {
+    fn call(&mut self, call: &CallEvent<'_>) {
+        self.calls += 1;
+        self.nothing += u64::from(call.result == EAGAIN);
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        let is_much = self.nothing as f64 >= LEAST_SHARE * self.calls as f64;
+        let cpu_ns = basis.part(CALLS, self.nothing, self.calls);
+        (is_much && self.nothing >= LEAST_CALLS).then(|| Found {
+            measured: vec![
+                count("found nothing", self.nothing),
+                percent("of all reads", self.nothing as f64, self.calls as f64),
+                percent("these calls", cpu_ns, basis.cpu_ns),
+            ],
+            cpu_ns,
+            ..Found::default()
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! A file is read or written in crumbs.
+
+use rustc_hash::FxHashMap;
+
+use super::sizes::Sizes;
+use super::{Basis, CallEvent, CallRule, Found, MOST, Measure, Rule, Watch, percent, rate};
+
+const READS: &[&str] = &["read", "pread64"];
+const WRITES: &[&str] = &["write", "pwrite64"];
+/// Below this many bytes, by the median.
+const SMALL: u64 = 4096;
+/// From this many calls a second on one descriptor.
+const LEAST_PER_SECOND: f64 = 10_000.0;
+/// What a call should move.
+const BUFFER: f64 = 65536.0;
+/// Files there whose sizes mean something else.
+const SPECIAL: [&str; 3] = ["/dev/", "/proc/", "/sys/"];
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "small-file-io",
+        pattern: "a regular file is read or written a few bytes at a time, without a buffer",
+        threshold: "10,000 calls a second on one file with a median below 4 KiB",
+        remedy: "read and write through a buffer of 64 to 128 KiB (BufReader, BufWriter, setvbuf), or map the file",
+        bound: "these calls, less what calls of 64 KiB would take",
+        source: "coreutils, ioblksize.h: 128 KiB make calls cheap enough; measured for each KiB: 92 ns by 4 KiB, 19 ns by 64 KiB and more",
+    },
+    calls: &["read", "pread64", "write", "pwrite64"],
+    faults: false,
+    watch: || Box::<Files>::default(),
+};
+
+#[derive(Default)]
+struct File {
+    path: String,
+    sizes: Sizes,
+}
+
+#[derive(Default)]
+struct Files {
+    /// All reads, and all writes.
+    calls: [u64; 2],
+    /// By process, descriptor, and whether it is written to.
+    files: FxHashMap<(u32, u64, bool), File>,
+}
+
+impl Watch for Files {
+    fn call(&mut self, call: &CallEvent<'_>) {
+        let writes = WRITES.contains(&call.name);
+        self.calls[usize::from(writes)] += 1;
+        let regular =
+            call.path.filter(|path| path.starts_with('/') && !SPECIAL.iter().any(|s| path.starts_with(s)));
+        let (Some(path), Ok(bytes)) = (regular, u64::try_from(call.result)) else { return };
+        let key = (call.pid, call.arguments[0], writes);
+        if self.files.len() >= MOST && !self.files.contains_key(&key) {
+            return;
+        }
+        let file = self.files.entry(key).or_default();
+        if file.path != path {
+            // The descriptor is another file's now.
+            *file = File { path: path.to_owned(), sizes: Sizes::default() };
+        }
+        file.sizes.add(bytes);
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        let (&(_, _, writes), file) =
+            self.files.iter().max_by_key(|(key, file)| (file.sizes.calls, **key))?;
+        let (names, all) = if writes { (WRITES, self.calls[1]) } else { (READS, self.calls[0]) };
+        let Sizes { calls, bytes, .. } = file.sizes;
+        if basis.rate(calls) < LEAST_PER_SECOND || file.sizes.median_below() > SMALL {
+            return None;
+        }
+        let needed = bytes as f64 * basis.costs.byte + bytes as f64 / BUFFER * basis.costs.call;
+        let took = basis.part(names, calls, all);
+        let what = if writes { "writes" } else { "reads" };
+        Some(Found {
+            about: file.path.clone(),
+            measured: vec![
+                rate(what, basis.rate(calls)),
+                Measure { what: "mean size", value: file.sizes.mean(), unit: "B" },
+                percent("these calls", took, basis.cpu_ns),
+            ],
+            cpu_ns: (took - needed).max(0.0),
+            ..Found::default()
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! When rules speak at all: the gates that they share, and what they remember. Each rule is held against a program that has the habit
+//! and one that hasn't by the tests of `plumb kernel --advice`.
+
+use super::*;
+
+const SECOND: f64 = 1e9;
+
+/// A second in which calls took so many milliseconds of a processor's time, of 500 in all.
+fn basis(cpu_ms: &[(&str, f64)]) -> Basis {
+    Basis {
+        span_ns: SECOND,
+        cpu_ns: 5e8,
+        cpu_of: cpu_ms.iter().map(|&(name, ms)| (name.to_owned(), ms * 1e6)).collect(),
+        cpu_of_thread: [(1, 3e8)].into(),
+        costs: Costs { call: 100.0, byte: 0.02, fault: 1500.0, open: 1600.0 },
+    }
+}
+
+fn call(name: &str, arguments: [u64; 6], result: i64, at_ns: u64) -> CallEvent<'_> {
+    CallEvent { name, pid: 1, tid: 1, arguments, result, begin_ns: at_ns, wall_ns: 1000, path: None }
+}
+
+fn rules(watched: &Watched, basis: &Basis) -> Vec<&'static str> {
+    watched.advise(basis).iter().map(|advice| advice.rule.name).collect()
+}
+
+#[test]
+fn names_tell_rules_apart_and_each_says_where_it_comes_from() {
+    let mut names: Vec<&str> = CALL_RULES.iter().map(|rule| rule.rule.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), CALL_RULES.len());
+    for CallRule { rule, calls, faults, .. } in CALL_RULES {
+        assert!(*faults || !calls.is_empty(), "{}", rule.name);
+        for text in [rule.pattern, rule.threshold, rule.remedy, rule.bound, rule.source] {
+            assert!(!text.is_empty() && !text.contains("  "), "{}: {text}", rule.name);
+        }
+    }
+}
+
+#[test]
+fn what_gains_little_is_not_said() {
+    let mut watched = Watched::default();
+    (0..500).for_each(|at| watched.call(&call("sched_yield", [0; 6], 0, at)));
+    // 500 in a second are above the rule's threshold.
+    assert_eq!(rules(&watched, &basis(&[("sched_yield", 9.9)])), [""; 0], "1.98% of processor time");
+    assert_eq!(rules(&watched, &basis(&[("sched_yield", 10.1)])), ["yield-loop"]);
+    let short = Basis { cpu_ns: 1e7, ..basis(&[("sched_yield", 9.0)]) };
+    assert_eq!(rules(&watched, &short), [""; 0], "90% of processor time, but 9 ms");
+}
+
+#[test]
+fn a_bound_is_no_more_than_there_is_and_the_largest_comes_first() {
+    let mut watched = Watched::default();
+    (0..20_000).for_each(|at| watched.call(&call("getpid", [0; 6], 1, at)));
+    (0..500).for_each(|at| watched.call(&call("sched_yield", [0; 6], 0, at)));
+    let advice = watched.advise(&basis(&[("sched_yield", 9e9), ("getpid", 50.0)]));
+    let gains: Vec<(&str, f64)> = advice.iter().map(|one| (one.rule.name, one.cpu_percent)).collect();
+    assert_eq!(gains, [("yield-loop", 100.0), ("repeated-identity", 10.0)]);
+}
+
+#[test]
+fn a_heap_that_only_grows_is_no_churn() {
+    let mut watched = Watched::default();
+    let mut faults = 0;
+    for step in 0..200_u64 {
+        let end = 0x1000_0000 + step * 0x1_0000;
+        watched.call(&call("brk", [end, 0, 0, 0, 0, 0], end as i64, step));
+        for page in 0..16 {
+            faults += 1;
+            watched.fault(&FaultEvent { pid: 1, address: end - 0x1_0000 + page * 4096, time_ns: step });
+        }
+    }
+    assert_eq!(faults, 3200);
+    let basis = basis(&[("brk", 100.0), ("page-fault", 10.0)]);
+    assert!(!rules(&watched, &basis).contains(&"brk-churn"));
+    // Now it gives everything back, and takes it again.
+    for step in 0..200_u64 {
+        let end = 0x1000_0000 + (step % 2) * 0x10_0000;
+        watched.call(&call("brk", [end, 0, 0, 0, 0, 0], end as i64, 1000 + step));
+    }
+    let advice = watched.advise(&basis);
+    let churn = advice.iter().find(|one| one.rule.name == "brk-churn").expect("it shrinks 100 times");
+    // Its calls; no page was there twice.
+    assert_eq!(churn.cpu_ns, 1e8);
+}
+
+#[test]
+fn hostile_calls_do_no_harm() {
+    let mut watched = Watched::default();
+    let names: Vec<&str> = Watched::names().collect();
+    let odd = [0, 1, 4, 4095, 1 << 31, u64::MAX / 2, u64::MAX - 1, u64::MAX];
+    for (index, name) in names.iter().cycle().take(20_000).enumerate() {
+        let of = |salt: usize| odd[(index / 7 + index * salt) % odd.len()];
+        let event = CallEvent {
+            pid: (index as u32).wrapping_mul(2_654_435_761),
+            tid: index as u32,
+            path: [None, Some(""), Some("/"), Some("/proc/1"), Some("a/../\u{fffd}")][index % 5],
+            wall_ns: of(3),
+            ..call(name, [of(1), of(2), of(3), of(4), of(5), of(6)], of(7) as i64, of(8))
+        };
+        watched.call(&event);
+        watched.fault(&FaultEvent { pid: event.pid, address: of(2), time_ns: of(4) });
+    }
+    for basis in [basis(&[]), Basis { span_ns: 0.0, cpu_ns: 0.0, ..basis(&[("read", f64::MAX)]) }] {
+        for advice in watched.advise(&basis) {
+            assert!(advice.measured.iter().all(|one| !one.value.is_nan()), "{advice:?}");
+        }
+    }
+}
+
+#[test]
+fn a_huge_page_that_was_not_to_be_had_now_and_then_is_no_habit() {
+    const ANONYMOUS: u64 = 0x22;
+    let start = 0x7f00_0000_0000_u64;
+    // 64 MiB, mapped ten times, one fault for each 2 MiB, and each time 31 more for one of these.
+    let mut watched = Watched::default();
+    let map = |watched: &mut Watched, at| {
+        watched.call(&call("mmap", [0, 64 << 20, 3, ANONYMOUS, u64::MAX, 0], start as i64, at));
+    };
+    let touch = |watched: &mut Watched, address, time_ns| {
+        watched.fault(&FaultEvent { pid: 1, address, time_ns });
+    };
+    for round in 0..10 {
+        map(&mut watched, round);
+        (0..32).for_each(|page| touch(&mut watched, start + page * (2 << 20), round));
+        (1..32).for_each(|page| touch(&mut watched, start + page * 4096, round));
+    }
+    let basis = basis(&[("page-fault", 100.0)]);
+    assert!(!rules(&watched, &basis).contains(&"huge-pages"));
+    // Once in small pages only.
+    map(&mut watched, 10);
+    (0..16384).for_each(|page| touch(&mut watched, start + page * 4096, 10));
+    assert!(rules(&watched, &basis).contains(&"huge-pages"));
+}

@@ -1,0 +1,38 @@
+//! Exceptions are thrown in numbers.
+
+use super::super::Rule;
+use super::{CodeRule, Extent, Names};
+
+const FUNCTIONS: Names = Names {
+    whole: &[
+        "__cxa_throw",
+        "__cxa_rethrow",
+        "__cxa_allocate_exception",
+        "__cxa_begin_catch",
+        "__cxa_end_catch",
+        "_Unwind_RaiseException",
+        "_Unwind_Resume",
+        "_Unwind_Resume_or_Rethrow",
+        "_Unwind_ForcedUnwind",
+        "_Unwind_Find_FDE",
+        "__gxx_personality_v0",
+        "rust_panic",
+        "std::rethrow_exception",
+    ],
+    begin: &["std::panicking::rust_panic", "std::__throw_"],
+};
+
+pub(super) const RULE: CodeRule = CodeRule {
+    rule: Rule {
+        name: "exceptions",
+        pattern: "exceptions are thrown where the program works: each one has its stack unwound twice, by tables",
+        threshold: "at least 2% of processor time",
+        remedy: "return errors as values (std::expected, std::optional, error codes) where they are no exception; check before what would throw",
+        bound: "throwing and unwinding, without what handlers do",
+        source: "P2544R0: unwinding is slow and takes a lock that all threads share; P1886R0 measures it beside error codes; \
+                 measured: 1 us for each frame that is unwound",
+    },
+    extent: Extent::Calls,
+    least_percent: 2.0,
+    find: |code| code.calls_of(&FUNCTIONS),
+};

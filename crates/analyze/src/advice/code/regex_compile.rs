@@ -1,0 +1,51 @@
+//! Regular expressions are compiled again and again.
+
+use super::super::Rule;
+use super::{CodeRule, Extent, Names};
+
+const FUNCTIONS: Names = Names {
+    whole: &[
+        "regcomp",
+        "re_compile_internal",
+        "re_compile_pattern",
+        "re_compile_fastmap",
+        "re_compile_fastmap_iter",
+        "pcre_compile",
+        "pcre2_compile_8",
+        "pcre2_jit_compile_8",
+        "sre_compile",
+        "_sre_compile_impl",
+    ],
+    begin: &[
+        "std::__detail::_Compiler",
+        "std::__detail::_Scanner",
+        "std::__cxx11::basic_regex<…>::basic_regex",
+        "std::__cxx11::basic_regex<…>::_M_compile",
+        "regex_syntax::",
+        "<regex_syntax::",
+        "regex_automata::nfa::thompson::compiler",
+        "regex_automata::meta::strategy::new",
+        "regex::builders::",
+        "regex::regex::string::Regex::new",
+        "regex_lite::hir::",
+        "re2::RE2::Init",
+        "re2::Compiler::",
+        "re2::Regexp::Parse",
+        "boost::re_detail",
+    ],
+};
+
+pub(super) const RULE: CodeRule = CodeRule {
+    rule: Rule {
+        name: "regex-compile",
+        pattern: "regular expressions are compiled while the program works",
+        threshold: "at least 2% of processor time",
+        remedy: "compile each expression once and keep it (a static, LazyLock, a cache by pattern); for fixed texts search without one",
+        bound: "all compiling",
+        source: "regcomp(3); the Rust crate regex's documentation: avoid compiling the same expression in a loop; \
+                 measured: 2.2 us to compile a short one, 0.07 us to match it",
+    },
+    extent: Extent::Calls,
+    least_percent: 2.0,
+    find: |code| code.calls_of(&FUNCTIONS),
+};

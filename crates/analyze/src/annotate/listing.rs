@@ -1,0 +1,166 @@
+//! The instructions of a function: decoded, classed, with their flow of control. Nothing about samples.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind};
+use plumb_profile::Address;
+
+use super::class::{Class, Classes, Kind};
+use super::text::Writer;
+
+/// Most bytes of a function that are decoded. The largest in practice, generated interpreters and parsers, have a few hundred
+/// thousand.
+pub const MAX_CODE: usize = 8 << 20;
+
+/// A function's instructions in the order of their addresses.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// First address.
+    pub start: Address,
+    /// One past the last byte.
+    pub end: Address,
+    instructions: Vec<Instruction>,
+    decoded: Vec<iced_x86::Instruction>,
+}
+
+/// An instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Its first byte.
+    pub address: Address,
+    /// Its bytes.
+    pub length: u8,
+    /// What it does.
+    pub class: Class,
+    /// Number of its block: a stretch that is only entered at its first instruction and only left after its last. Calls are
+    /// within blocks.
+    pub block: usize,
+    /// Where it jumps to or what it calls, if the address stands in it; else the fixed address of its memory operand.
+    pub target: Option<Address>,
+}
+
+impl Instruction {
+    /// One past its last byte.
+    pub fn end(&self) -> Address {
+        Address(self.address.0 + u64::from(self.length))
+    }
+}
+
+impl Listing {
+    /// Decodes the x86 code `bytes` that lies at `start`; `bits` is 64 or 32. Bytes that are no instruction become `(bad)`, one by
+    /// one. Code beyond [`MAX_CODE`] is left out.
+    pub fn decode(start: Address, bytes: &[u8], bits: u32) -> Listing {
+        let bytes = &bytes[..bytes.len().min(MAX_CODE)];
+        let bits = if bits == 32 { 32 } else { 64 };
+        let decoded = decoded(start, bytes, bits);
+        let mut classes = Classes::new(&decoded);
+        let mut instructions: Vec<Instruction> = decoded
+            .iter()
+            .map(|instruction| Instruction {
+                address: Address(instruction.ip()),
+                length: instruction.len() as u8,
+                class: classes.of(instruction),
+                block: 0,
+                target: target(instruction),
+            })
+            .collect();
+        number_blocks(&mut instructions);
+        let end = instructions.last().map_or(start, Instruction::end);
+        Listing { start, end, instructions, decoded }
+    }
+
+    /// The instructions.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// The instructions as iced has them.
+    pub(super) fn decoded(&self) -> &[iced_x86::Instruction] {
+        &self.decoded
+    }
+
+    /// The number of the instruction that `address` is in.
+    pub fn index_of(&self, address: Address) -> Option<usize> {
+        let after = self.instructions.partition_point(|instruction| instruction.address <= address);
+        let index = after.checked_sub(1)?;
+        (address < self.instructions[index].end()).then_some(index)
+    }
+
+    /// Whether an address is the first of an instruction.
+    pub(super) fn starts(&self, address: Address) -> Option<usize> {
+        self.index_of(address).filter(|&index| self.instructions[index].address == address)
+    }
+
+    /// Where an instruction jumps to within the function: the number of the instruction there. Calls are no jumps.
+    pub fn jump(&self, index: usize) -> Option<usize> {
+        let instruction = &self.instructions[index];
+        let jumps = matches!(instruction.class.kind, Kind::Branch | Kind::Jump);
+        instruction.target.filter(|_| jumps).and_then(|target| self.starts(target))
+    }
+
+    /// Addresses outside of the function that its instructions name, of code and of data, each once.
+    pub fn targets(&self) -> Vec<Address> {
+        let inside = self.start..self.end;
+        let targets = self.instructions.iter().filter_map(|instruction| instruction.target);
+        let outside: BTreeSet<Address> = targets.filter(|target| !inside.contains(target)).collect();
+        outside.into_iter().collect()
+    }
+
+    /// All instructions as text, in the syntax of GNU tools (AT&T). `names` are put in the place of addresses.
+    pub fn texts(&self, names: &BTreeMap<Address, String>) -> Vec<String> {
+        let mut writer = Writer::new(names);
+        self.decoded.iter().map(|instruction| writer.text(instruction)).collect()
+    }
+
+    /// Whether an instruction compares two operands and does nothing else.
+    pub(super) fn is_compare(&self, index: usize) -> bool {
+        matches!(self.decoded[index].mnemonic(), Mnemonic::Cmp | Mnemonic::Test)
+    }
+
+    /// Whether nothing can come after an instruction: `ud2`, or bytes that are none.
+    pub(super) fn always_faults(&self, index: usize) -> bool {
+        self.decoded[index].flow_control() == FlowControl::Exception
+    }
+}
+
+fn decoded(start: Address, bytes: &[u8], bits: u32) -> Vec<iced_x86::Instruction> {
+    let mut decoder = Decoder::with_ip(bits, bytes, start.0, DecoderOptions::NONE);
+    let mut decoded = Vec::new();
+    while decoder.can_decode() {
+        let (position, ip) = (decoder.position(), decoder.ip());
+        let mut instruction = decoder.decode();
+        // Behind a byte that begins none the next one may.
+        if instruction.is_invalid() && decoder.set_position(position + 1).is_ok() {
+            decoder.set_ip(ip.wrapping_add(1));
+            instruction.set_len(1);
+            instruction.set_next_ip(ip.wrapping_add(1));
+        }
+        decoded.push(instruction);
+    }
+    decoded
+}
+
+fn target(instruction: &iced_x86::Instruction) -> Option<Address> {
+    let is_near = |kind| matches!(kind, OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64);
+    if instruction.op_count() > 0 && is_near(instruction.op0_kind()) {
+        return Some(Address(instruction.near_branch_target()));
+    }
+    let is_memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
+    (is_memory && instruction.is_ip_rel_memory_operand())
+        .then(|| Address(instruction.ip_rel_memory_address()))
+}
+
+/// Numbers blocks from 0 on.
+fn number_blocks(instructions: &mut [Instruction]) {
+    let is_jump = |class: Class| matches!(class.kind, Kind::Branch | Kind::Jump);
+    let targets: BTreeSet<Address> =
+        instructions.iter().filter(|i| is_jump(i.class)).filter_map(|i| i.target).collect();
+    let (mut block, mut ended) = (0, false);
+    for (index, instruction) in instructions.iter_mut().enumerate() {
+        if index > 0 && (ended || targets.contains(&instruction.address)) {
+            block += 1;
+        }
+        instruction.block = block;
+        ended = instruction.class.ends_block();
+    }
+}

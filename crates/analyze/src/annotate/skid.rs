@@ -1,0 +1,242 @@
+//! From where a timer's samples landed to what the processor was waiting for.
+//!
+//! A processor that is interrupted lets the oldest instruction that has not retired yet finish, and the sample names the one that
+//! would have come next. So time that an instruction held all others up is found one instruction further in the flow of control,
+//! however many instructions retire in one cycle. Travis Downs worked this out on Skylake ("Where Do Interrupts Happen?",
+//! 2019, travisdowns.github.io); `bench/skid` measures it.
+//!
+//! So the weight of a sample goes back to the instruction that ran before: that is the one that had not retired when the timer
+//! fired. A load, a division or a locked instruction took its time itself; an instruction of one cycle waited for its
+//! operands, for its turn to retire, or for being fetched.
+//!
+//! - A compare with memory and the conditional jump behind it are one operation for most processors, and no sample lands
+//!   between them. Samples behind both belong to the compare, which has the load.
+//! - Where several instructions may have run before, the weight is divided among them in the ratio of the samples per instruction
+//!   of their blocks, which stands for how often each was the way here.
+//! - Cheap instructions behind a slow one are mostly done before it is, and then retire several in a cycle: samples land on one in
+//!   four to eight, on Skylake and Zen alike, and on none between. They were waited for by nobody and are charged to the slow
+//!   one, if it has more weight than they and so few land between ([`AnnotatedRow::behind`](super::AnnotatedRow::behind) tells how
+//!   much that is). A chain of cheap instructions that wait for each other has samples on each, and keeps them. This says what
+//!   held the processor up; were the slow instruction gone, the cheap ones would still take their cycles, so that less is gained.
+//! - Weight stays where it landed if what ran before isn't in the function (at its first instruction, behind a call), if the code
+//!   doesn't tell (targets of indirect jumps), and at string instructions, which are interrupted in their midst.
+//! - A cheap instruction that is the first behind a conditional or indirect jump may have waited because the jump was predicted
+//!   wrongly, or for its code. Then the samples tell the block and not the instruction ([`Doubt::AfterBranch`]).
+//!
+//! This is for timers (`cpu-clock`, `task-clock`) on x86. Counters of the processor interrupt further off, by rules of their own,
+//! or precisely; page faults, tracepoints and uprobes are precise. Their samples stay.
+
+use super::class::{Class, Kind};
+use super::flow::before;
+use super::listing::Listing;
+
+/// Why an instruction's adjusted weight is to be read with care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Doubt {
+    /// Its samples stayed: what ran before was in the caller.
+    Entry,
+    /// Samples stayed: a function that was called had just returned.
+    Returned,
+    /// Its samples stayed: the code doesn't say what ran before.
+    NoWayHere,
+    /// Its samples stayed: it may be interrupted in its midst.
+    Interruptible,
+    /// It is cheap and the first behind a conditional or indirect jump: the time may be that of a wrong prediction, or of fetching
+    /// the code. What is sure is the block.
+    AfterBranch,
+}
+
+impl Doubt {
+    /// Stable name, for machine-readable output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Doubt::Entry => "entry",
+            Doubt::Returned => "returned",
+            Doubt::NoWayHere => "no-way-here",
+            Doubt::Interruptible => "interruptible",
+            Doubt::AfterBranch => "after-branch",
+        }
+    }
+
+    /// A few words for people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Doubt::Entry => "function was entered",
+            Doubt::Returned => "call had returned",
+            Doubt::NoWayHere => "way here unknown",
+            Doubt::Interruptible => "interruptible",
+            Doubt::AfterBranch => "behind a jump: the block",
+        }
+    }
+}
+
+/// How far behind a slow instruction others are looked for that waited for it.
+const REACH: usize = 64;
+/// Instructions that have all been done retire several in a cycle: of so many at most one is found to be waited for.
+const TOGETHER: usize = 3;
+/// Weights below this share of the slow instruction's are noise.
+const NOISE: f64 = 0.02;
+
+/// Whether samples of an event are taken by a timer.
+pub(super) fn is_timer(event: &str) -> bool {
+    matches!(event.split(':').next(), Some("cpu-clock" | "task-clock"))
+}
+
+/// What an instruction's adjusted weight is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Adjusted {
+    /// The weight.
+    pub weight: f64,
+    /// The part of it that was found at instructions which only waited for their turn behind this one.
+    pub behind: f64,
+    /// Why it is to be read with care.
+    pub doubt: Option<Doubt>,
+}
+
+/// For each instruction the weight of the samples that were taken while the processor waited for it, as far as that can be told,
+/// and where it can't, why. The sum is that of `own`.
+pub(super) fn adjust(listing: &Listing, own: &[u64]) -> Vec<Adjusted> {
+    let skid = Skid { listing, own, before: before(listing), density: densities(listing, own) };
+    let mut adjusted = vec![Adjusted::default(); own.len()];
+    for (index, &weight) in own.iter().enumerate().filter(|(_, weight)| **weight > 0) {
+        skid.charge(index, weight as f64, &mut adjusted);
+    }
+    for (index, adjusted) in adjusted.iter_mut().enumerate() {
+        if adjusted.doubt.is_none() && adjusted.weight > 0.0 && skid.is_cheap_behind_jump(index) {
+            adjusted.doubt = Some(Doubt::AfterBranch);
+        }
+    }
+    adjusted
+}
+
+/// A function's samples and the ways through it.
+struct Skid<'a> {
+    listing: &'a Listing,
+    own: &'a [u64],
+    before: Vec<Vec<usize>>,
+    /// Weight per instruction, by block.
+    density: Vec<f64>,
+}
+
+impl Skid<'_> {
+    /// Charges the weight that landed on an instruction to what was waited for.
+    fn charge(&self, index: usize, weight: f64, adjusted: &mut [Adjusted]) {
+        if let Some(doubt) = self.stays(index) {
+            adjusted[index].weight += weight;
+            adjusted[index].doubt = Some(doubt);
+            return;
+        }
+        if let Some(slow) = self.queued_behind(index) {
+            adjusted[slow].weight += weight;
+            adjusted[slow].behind += weight;
+            return;
+        }
+        let from = &self.before[index];
+        let ways: Vec<f64> = from.iter().map(|&from| self.way(from)).collect();
+        let all: f64 = ways.iter().sum();
+        for (&from, way) in from.iter().zip(&ways) {
+            // Nothing is known of ways without any sample: one is as good as the other.
+            let share = if all > 0.0 { way / all } else { 1.0 / ways.len() as f64 };
+            if is_call(self.class(from)) {
+                adjusted[index].weight += weight * share;
+                adjusted[index].doubt = Some(Doubt::Returned);
+            } else {
+                adjusted[self.waited_for(from)].weight += weight * share;
+            }
+        }
+    }
+
+    fn class(&self, index: usize) -> Class {
+        self.listing.instructions()[index].class
+    }
+
+    /// How often an instruction was the way to another, for comparing.
+    fn way(&self, from: usize) -> f64 {
+        self.density[self.listing.instructions()[from].block]
+    }
+
+    /// Why all weight of an instruction stays, if it does.
+    fn stays(&self, index: usize) -> Option<Doubt> {
+        if self.class(index).kind == Kind::Repeat {
+            return Some(Doubt::Interruptible);
+        }
+        match self.before[index][..] {
+            [] if index == 0 => Some(Doubt::Entry),
+            [] => Some(Doubt::NoWayHere),
+            _ => None,
+        }
+    }
+
+    /// What the processor waited for when `last` had just retired: itself, or the compare with memory that is one operation with it.
+    fn waited_for(&self, last: usize) -> usize {
+        let instructions = self.listing.instructions();
+        let same_block = |above: &usize| instructions[*above].block == instructions[last].block;
+        let Some(above) = last.checked_sub(1).filter(same_block) else { return last };
+        let is_one = self.class(last).kind == Kind::Branch
+            && self.class(above).loads
+            && self.listing.is_compare(above);
+        if is_one { above } else { last }
+    }
+
+    /// The slow instruction behind which the one before `index` only waited for its turn to retire.
+    fn queued_behind(&self, index: usize) -> Option<usize> {
+        let mut next = index;
+        let mut weights = vec![self.own[index]];
+        for steps in 0..REACH {
+            let at = self.likeliest_before(next)?;
+            if is_call(self.class(at)) || self.class(at).kind == Kind::Repeat {
+                return None;
+            }
+            let is_first = steps == 0;
+            if is_first && (!is_cheap(self.class(at)) || self.is_cheap_behind_jump(at)) {
+                return None;
+            }
+            let waited = self.own[next];
+            if !is_first && holds(self.class(at)) && waited >= self.own[index] {
+                let least = waited as f64 * NOISE;
+                let landed = weights.iter().filter(|&&weight| weight as f64 > least).count();
+                return (landed <= 1 + weights.len() / TOGETHER).then_some(at);
+            }
+            weights.push(self.own[at]);
+            next = at;
+        }
+        None
+    }
+
+    fn likeliest_before(&self, index: usize) -> Option<usize> {
+        let from = self.before[index].iter().copied();
+        from.max_by(|&a, &b| self.way(a).total_cmp(&self.way(b)))
+    }
+
+    fn is_cheap_behind_jump(&self, index: usize) -> bool {
+        let is_guess = |&from: &usize| matches!(self.class(from).kind, Kind::Branch | Kind::IndirectJump);
+        is_cheap(self.class(index)) && self.before[index].iter().any(is_guess)
+    }
+}
+
+fn is_call(class: Class) -> bool {
+    matches!(class.kind, Kind::Call | Kind::IndirectCall)
+}
+
+/// Whether an instruction takes a cycle or a few.
+fn is_cheap(class: Class) -> bool {
+    class.kind == Kind::Plain && !class.loads
+}
+
+/// Whether an instruction may take many cycles.
+fn holds(class: Class) -> bool {
+    let slow = [Kind::Division, Kind::SquareRoot, Kind::Lock, Kind::Gather, Kind::Fence];
+    class.loads || slow.contains(&class.kind)
+}
+
+/// Weight per instruction, by block.
+fn densities(listing: &Listing, own: &[u64]) -> Vec<f64> {
+    let instructions = listing.instructions();
+    let blocks = instructions.last().map_or(0, |last| last.block + 1);
+    let mut sums = vec![(0.0, 0.0); blocks];
+    for (instruction, &weight) in instructions.iter().zip(own) {
+        let sum = &mut sums[instruction.block];
+        *sum = (sum.0 + weight as f64, sum.1 + 1.0);
+    }
+    sums.into_iter().map(|(weight, count)| weight / count).collect()
+}

@@ -1,0 +1,67 @@
+//! Instructions as text.
+
+use std::collections::BTreeMap;
+
+use iced_x86::{
+    FlowControl, Formatter, FormatterOutput, FormatterTextKind, GasFormatter, Instruction, SymbolResolver,
+    SymbolResult,
+};
+use plumb_profile::Address;
+
+/// Writes instructions as GNU tools do.
+pub(super) struct Writer {
+    formatter: GasFormatter,
+}
+
+impl Writer {
+    /// With these names in the place of addresses.
+    pub fn new(names: &BTreeMap<Address, String>) -> Self {
+        let resolver: Box<dyn SymbolResolver> = Box::new(Names(names.clone()));
+        let mut formatter = GasFormatter::with_options(Some(resolver), None);
+        let options = formatter.options_mut();
+        options.set_uppercase_hex(false);
+        options.set_branch_leading_zeros(false);
+        options.set_show_branch_size(false);
+        options.set_rip_relative_addresses(true);
+        options.set_small_hex_numbers_in_decimal(false);
+        Self { formatter }
+    }
+
+    /// An instruction's text.
+    pub fn text(&mut self, instruction: &Instruction) -> String {
+        let mut text = String::new();
+        self.formatter.format(instruction, &mut Plain(&mut text));
+        text
+    }
+}
+
+/// Text without marks.
+struct Plain<'t>(&'t mut String);
+
+impl FormatterOutput for Plain<'_> {
+    fn write(&mut self, text: &str, _: FormatterTextKind) {
+        self.0.push_str(text);
+    }
+}
+
+struct Names(BTreeMap<Address, String>);
+
+impl SymbolResolver for Names {
+    fn symbol(
+        &mut self,
+        instruction: &Instruction,
+        _operand: u32,
+        _instruction_operand: Option<u32>,
+        address: u64,
+        _address_size: u32,
+    ) -> Option<SymbolResult<'_>> {
+        // A number that happens to be an address of something is still a number.
+        let is_address = instruction.is_ip_rel_memory_operand()
+            || matches!(
+                instruction.flow_control(),
+                FlowControl::Call | FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch
+            );
+        let name = self.0.get(&Address(address)).filter(|_| is_address)?;
+        Some(SymbolResult::with_str(address, name))
+    }
+}

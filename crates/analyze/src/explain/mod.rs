@@ -1,0 +1,203 @@
+//! The hotspot report: what is slow, why, what could be gained at most, and whether to go on.
+//!
+//! Everything here is of what a filter keeps, and shares are of that. Shares have intervals, and what these can't tell from chance is
+//! neither called a cause nor put above the threshold. Gains are upper bounds.
+//!
+//! Not here: how any of it is said.
+
+mod code;
+mod hot;
+mod modules;
+mod pace;
+mod paths;
+mod quality;
+mod verdict;
+
+use plumb_profile::{EventId, Id, Profile};
+
+use crate::advice::{Advice, CodeAdvice, advise, advise_code};
+use crate::cost::Cost;
+use crate::coverage::{is_clock, is_untold};
+use crate::filter::Filter;
+use crate::kernel::KernelTime;
+use crate::procs::Procs;
+use crate::share::Sampling;
+use crate::view::View;
+
+pub use code::{HotCode, HotInstruction, ReadCode, worth_reading};
+pub use hot::{HotFunction, SampledLine};
+pub use modules::{Module, ModuleKind};
+pub use pace::{BoundBy, Gain, Pace};
+pub use paths::CallPath;
+pub use quality::Quality;
+pub use verdict::{Bottleneck, Outlook};
+
+/// Functions and lines that are listed at most.
+const MOST: usize = 10;
+/// Those below this share are not listed, in percent.
+const LEAST_PERCENT: f64 = 0.5;
+/// Functions whose callers are looked for.
+const MOST_CALLED: usize = 5;
+/// Events of time off the processor: waiting for something, and waiting for a processor.
+const WAITS: [&str; 2] = ["off-cpu", "run-queue"];
+
+/// What threads waited for.
+pub struct Waits<'p> {
+    /// The event: `off-cpu` or `run-queue`.
+    pub event: &'p str,
+    /// The samples of it.
+    pub view: View<'p>,
+    /// By cause; costs are nanoseconds off the processor, all threads together.
+    pub time: KernelTime,
+}
+
+/// The report.
+pub struct Explanation<'p> {
+    /// What all but [`waits`](Self::waits) is of.
+    pub view: View<'p>,
+    /// What is counted, if it isn't told whether that is processor time: it stands in for that then.
+    pub untold: Option<&'p str>,
+    /// How sure shares of it are.
+    pub sampling: Sampling,
+    /// What `--ignore` and other filters left out of the event.
+    pub left_out: Cost,
+    /// Time on the clock and on processors, with what was ignored.
+    pub pace: Pace,
+    /// Where processor time went.
+    pub time: KernelTime,
+    /// What user code is made of.
+    pub modules: Vec<Module<'p>>,
+    /// Functions with the most time in themselves.
+    pub functions: Vec<HotFunction>,
+    /// Lines with the most time.
+    pub lines: Vec<SampledLine>,
+    /// Of the functions whose code was read, in their order, the instructions.
+    pub code: Vec<HotCode>,
+    /// Of the first functions the call paths that bring them.
+    pub paths: Vec<Vec<CallPath>>,
+    /// What threads waited for, if that was recorded.
+    pub waits: Vec<Waits<'p>>,
+    /// Causes in user code.
+    pub causes: Vec<CodeAdvice>,
+    /// The programs that ran.
+    pub procs: Procs<'p>,
+    /// Causes in how programs are started and end.
+    pub processes: Vec<Advice>,
+    /// How far all this is to be trusted.
+    pub quality: Quality<'p>,
+    /// What to do next.
+    pub outlook: Outlook,
+}
+
+/// What a report is made with.
+pub struct ExplainOptions<'a, 'p> {
+    /// What is above this share of processor time is worth going on for, in percent.
+    pub threshold: f64,
+    /// The names of system calls by number.
+    pub call_name: &'a dyn Fn(u32) -> Option<&'static str>,
+    /// Where time off the processor was recorded, if not beside the time on it.
+    pub waits: Option<&'p Profile>,
+}
+
+impl<'p> Explanation<'p> {
+    /// What a report is made of: what `filter` keeps. Its event has to be one that can be explained ([`explained_event`]).
+    pub fn view(profile: &'p Profile, filter: &Filter) -> View<'p> {
+        let mut view = View::new(profile, filter);
+        view.refer_to_part();
+        view
+    }
+
+    /// Makes the report of such a view. `code`: what was read of the functions that are [`worth_reading`].
+    pub fn new(
+        view: View<'p>,
+        filter: &Filter,
+        code: &[ReadCode<'_>],
+        options: &ExplainOptions<'_, 'p>,
+    ) -> Self {
+        let profile = view.profile();
+        let sampling = Sampling::of(&view);
+        let time = KernelTime::new(&view, filter, options.call_name);
+        let pace = pace(profile, filter, &time, options);
+        let functions = hot::functions(&view, filter, code, &sampling, (MOST, LEAST_PERCENT));
+        let paths = paths::paths(&view, &functions[..functions.len().min(MOST_CALLED)]);
+        let procs = Procs::new(&view, filter);
+        let processes = advise(&procs);
+        let causes = advise_code(&view, code, &sampling);
+        let quality = Quality::new(&view, filter, &sampling);
+        let outlook = verdict::outlook(
+            &view,
+            (options.threshold, quality.nameless_share),
+            &sampling,
+            (&functions, &time),
+            (&causes, &processes),
+        );
+        Explanation {
+            untold: untold(profile, filter),
+            left_out: left_out(&view),
+            modules: modules::modules(&view),
+            lines: hot::lines(&view, code, &sampling, (MOST, LEAST_PERCENT)),
+            code: code.iter().map(|code| code::hot_code(code, &sampling)).collect(),
+            waits: waits(options.waits.unwrap_or(profile), filter, options),
+            quality,
+            sampling,
+            pace,
+            time,
+            functions,
+            paths,
+            causes,
+            procs,
+            processes,
+            outlook,
+            view,
+        }
+    }
+}
+
+/// The event to explain: the first with samples that goes by processor time, or else one that may, for all that is told of it.
+pub fn explained_event(profile: &Profile) -> Option<EventId> {
+    let mut sampled = vec![false; profile.events.len()];
+    profile.samples.iter().for_each(|sample| sampled[sample.event.index()] = true);
+    let first = |is_it: fn(&str) -> bool| {
+        let mut events = profile.events.iter().filter(|(id, _)| sampled[id.index()]);
+        events.find(|(_, event)| is_it(profile.strings.get(event.name))).map(|(id, _)| id)
+    };
+    first(is_clock).or_else(|| first(is_untold))
+}
+
+/// What is counted, if nobody knows what that is.
+fn untold<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str> {
+    let event = filter.event.map(|event| &profile.events[event]).or(profile.events.rows().first())?;
+    Some(profile.strings.get(event.name)).filter(|name| is_untold(name))
+}
+
+/// The pace is that of the whole target: ignored or not, it took its time.
+fn pace(profile: &Profile, filter: &Filter, time: &KernelTime, options: &ExplainOptions<'_, '_>) -> Pace {
+    if filter.ignore.is_empty() {
+        return Pace::new(profile, filter, time);
+    }
+    let all = Filter { ignore: Vec::new(), ..filter.clone() };
+    let view = View::new(profile, &all);
+    let whole = KernelTime::new(&view, &all, options.call_name);
+    let reported = time.whole.percent_of(whole.whole) / 100.0;
+    Pace { reported, ..Pace::new(profile, &all, &whole) }
+}
+
+fn left_out(view: &View<'_>) -> Cost {
+    let (all, part) = (view.recorded(), view.part());
+    Cost { weight: all.weight.saturating_sub(part.weight), samples: all.samples.saturating_sub(part.samples) }
+}
+
+fn waits<'p>(profile: &'p Profile, filter: &Filter, options: &ExplainOptions<'_, 'p>) -> Vec<Waits<'p>> {
+    let named = |name: &str| {
+        let mut events = profile.events.iter();
+        events.find(|(_, event)| profile.strings.get(event.name) == name).map(|(id, _)| id)
+    };
+    let of = |event: EventId| {
+        let filter = Filter { event: Some(event), ..filter.clone() };
+        let mut view = View::new(profile, &filter);
+        view.refer_to_part();
+        let time = KernelTime::new(&view, &filter, options.call_name);
+        Waits { event: profile.strings.get(profile.events[event].name), view, time }
+    };
+    WAITS.into_iter().filter_map(named).map(of).filter(|waits| waits.view.part().samples > 0).collect()
+}

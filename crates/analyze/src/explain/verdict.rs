@@ -1,0 +1,99 @@
+//! What to do next: the largest bottleneck above a threshold, or to stop.
+//!
+//! What is told apart from the threshold is so by its interval: a share whose interval holds the threshold is neither above nor below.
+
+use crate::advice::{Advice, CodeAdvice, Extent};
+use crate::frame::{FrameIndex, Kind};
+use crate::kernel::{Cause, KernelRow, KernelTime};
+use crate::share::{Sampling, Share};
+use crate::view::View;
+
+use super::hot::HotFunction;
+
+/// What time goes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bottleneck {
+    /// A function itself.
+    Function(FrameIndex),
+    /// What the kernel did: index of the row in [`KernelTime::rows`].
+    Kernel(usize),
+    /// A cause in user code: index in [`Explanation::causes`](super::Explanation::causes).
+    Code(usize),
+    /// A program whose processes cost much: index in [`Explanation::processes`](super::Explanation::processes).
+    Processes(usize),
+}
+
+/// The verdict.
+#[derive(Clone, Debug)]
+pub struct Outlook {
+    /// The threshold, in percent of processor time.
+    pub threshold: f64,
+    /// What is above it, the largest first.
+    pub above: Vec<(Bottleneck, Share)>,
+    /// What may be above it or below, with how many samples would tell.
+    pub unsure: Vec<(Bottleneck, Share, Option<u64>)>,
+    /// The largest of all.
+    pub largest: Option<(Bottleneck, Share)>,
+    /// Code without names has so much that bottlenecks may be in it.
+    pub hidden: Option<Share>,
+}
+
+impl Outlook {
+    /// Nothing is above the threshold, for all that the samples can tell.
+    pub fn is_done(&self) -> bool {
+        self.above.is_empty() && self.unsure.is_empty() && self.hidden.is_none()
+    }
+}
+
+/// Weighs what time went into.
+pub(super) fn outlook(
+    view: &View<'_>,
+    (threshold, nameless): (f64, Share),
+    sampling: &Sampling,
+    (functions, time): (&[HotFunction], &KernelTime),
+    (causes, processes): (&[CodeAdvice], &[Advice]),
+) -> Outlook {
+    // What instructions take is a part of a function, which is told as one.
+    let is_own = |cause: &CodeAdvice| cause.within.is_none() && cause.extent != Extent::Instructions;
+    let outer = causes.iter().enumerate().filter(|(_, cause)| is_own(cause));
+    let code = outer.map(|(index, cause)| (Bottleneck::Code(index), cause.cost));
+    let programs =
+        processes.iter().enumerate().map(|(index, advice)| (Bottleneck::Processes(index), advice.bound));
+    // A cause says more than the functions that are a part of it.
+    let is_part = |function: &HotFunction, cause: &CodeAdvice| {
+        let inside = cause.own_of(view.frame(function.frame).symbol);
+        is_own(cause)
+            && cause.share.low >= threshold
+            && inside.weight.saturating_mul(2) >= function.own.weight
+    };
+    // What functions of the kernel take is in the rows by cause.
+    let is_user = |function: &&HotFunction| view.frame(function.frame).kind == Kind::User;
+    let is_told = |function: &HotFunction| causes.iter().any(|cause| is_part(function, cause));
+    let own = functions.iter().filter(is_user).filter(|function| !is_told(function));
+    let own = own.map(|function| (Bottleneck::Function(function.frame), function.own));
+    let is_told = |row: &KernelRow| {
+        matches!(row.cause, Cause::User | Cause::Idle)
+            || row.cause == Cause::Fault && causes.iter().any(CodeAdvice::is_of_faults)
+    };
+    let rows = time.rows.iter().enumerate().filter(|(_, row)| !is_told(row));
+    let rows = rows.map(|(index, row)| (Bottleneck::Kernel(index), row.cost));
+    let mut all: Vec<(Bottleneck, Share)> = code
+        .chain(programs)
+        .chain(own)
+        .chain(rows)
+        .map(|(what, cost)| (what, sampling.share(cost)))
+        .collect();
+    all.sort_by(|one, other| other.1.percent.total_cmp(&one.1.percent));
+    let above = all.iter().copied().filter(|(_, share)| share.low >= threshold).collect();
+    let is_unsure = |share: &Share| share.low < threshold && share.high >= threshold;
+    let unsure = all.iter().filter(|(_, share)| is_unsure(share));
+    Outlook {
+        threshold,
+        above,
+        unsure: unsure
+            .map(|&(what, share)| (what, share, sampling.needed(share.percent, threshold)))
+            .collect(),
+        largest: all.first().copied(),
+        hidden: (nameless.percent > 0.0 && nameless.high >= threshold).then_some(nameless),
+    }
+}
