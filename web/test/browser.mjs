@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { large, page, payload } from "./payload.mjs";
+import { large, page, payload, written } from "./payload.mjs";
 
 const CANDIDATES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const executablePath = CANDIDATES.find((path) => path && existsSync(path));
@@ -34,10 +34,13 @@ const STACKS = [
 ];
 const FACTS = { title: "app --fast", command: "app --fast", complete: 99, lost: 3, event: "cpu-clock", hz: 999 };
 
-/** Opens a page made of these stacks; any error in it or any request fails the test. */
-async function open(stacks, facts, options = {}, hash = "") {
+/** Opens a page made of these stacks. */
+const open = (stacks, facts, options, hash) => openData(payload(stacks, facts), options, hash);
+
+/** Opens a page with these data; any error in it or any request fails the test. */
+async function openData(data, options = {}, hash = "") {
   const path = join(directory, `${Math.random().toString(36).slice(2)}.html`);
-  await writeFile(path, await page(payload(stacks, facts)));
+  await writeFile(path, await page(data));
   const { context: given, ...rest } = options;
   const context = given ?? (await browser.newContext({ viewport: { width: 1000, height: 700 }, ...rest }));
   const tab = await context.newPage();
@@ -268,6 +271,65 @@ const tests = {
     await it.close();
   },
 
+  "a difference shows what vanished, from either side, and colours no noise": async () => {
+    const data = await written("diff.payload");
+    const it = await openData(data);
+    const colour = async (fraction, row) => {
+      const box = await it.tab.locator("canvas").boundingBox();
+      const at = [fraction * box.width, box.height - (row + 0.15) * 20];
+      return it.tab.evaluate(([x, y]) => {
+        const canvas = document.querySelector("canvas");
+        const scale = canvas.width / canvas.clientWidth;
+        return [...canvas.getContext("2d").getImageData(x * scale, y * scale, 1, 1).data].slice(0, 3);
+      }, at);
+    };
+    const isBlue = ([r, , b]) => b > r + 60;
+    const isRed = ([r, , b]) => r > b + 60;
+    const isGrey = ([r, , b]) => Math.abs(r - b) < 20;
+    const facts = async () => (await it.tab.locator(".fact").allTextContents()).join(", ");
+    assert.match(await facts(), /base7.44 s, new3.34 s, change−4.10 s \(−55.1%\)/);
+    // Of 4717: find 10, fresh 300, getenv 4400.
+    await it.point(0.5, 2);
+    assert.equal(await it.name(), "getenv");
+    assert.match(await it.numbers(), /base4.40 s \(59.1%\), new0 ns \(0%\), change−4.40 s \(−100%\), gone/);
+    assert.ok(isBlue(await colour(0.5, 2)), `${await colour(0.5, 2)}`);
+    assert.ok(isRed(await colour(0.04, 2)), `${await colour(0.04, 2)}`);
+    await it.shot("diff");
+    await it.tab.getByRole("button", { name: "Exchange" }).click();
+    await it.point(0.5, 2);
+    assert.match(await it.numbers(), /base0 ns \(0%\), new4.40 s \(59.1%\), change\+4.40 s, new/);
+    assert.ok(isRed(await colour(0.5, 2)), `${await colour(0.5, 2)}`);
+    assert.match(await facts(), /base3.34 s, new7.44 s/);
+    await it.tab.getByRole("button", { name: "Show all code" }).click();
+    // Of 7747: find 2000, fresh 300, getenv 4400, take 1005.
+    await it.point(0.1, 2);
+    assert.equal(await it.name(), "find");
+    assert.match(await it.numbers(), /within noise/);
+    assert.ok(isGrey(await colour(0.1, 2)), `${await colour(0.1, 2)}`);
+    const hash = await it.tab.evaluate(() => location.hash);
+    assert.match(hash, /swap=1&width=all/);
+    await it.tab.keyboard.press("/");
+    await it.tab.keyboard.type("getenv");
+    await it.settle();
+    assert.equal(await it.matched(), "56.8% matched");
+    await it.close();
+    const again = await openData(data, { colorScheme: "dark" }, hash);
+    await again.point(0.1, 2);
+    assert.equal(await again.name(), "find");
+    await again.shot("diff-dark");
+    await again.close();
+    const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
+    const small = await openData(data, phone);
+    await small.tap(0.5, 2);
+    assert.equal(await small.name(), "getenv");
+    await small.shot("diff-phone");
+    const wide = await small.tab.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 360, `${wide} pixels wide`);
+    const bottom = await small.tab.evaluate(() => document.querySelector("#legend").getBoundingClientRect().bottom);
+    assert.ok(bottom <= 740, `the legend ends at ${bottom}`);
+    await small.close();
+  },
+
   "names from a hostile file are text": async () => {
     const evil = "</script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>";
     const it = await open([[[`program|${evil}`], 1]], { ...FACTS, title: evil, command: evil, warnings: [evil], filters: evil });
@@ -306,7 +368,7 @@ const tests = {
 
   "texts have contrast in both themes": async () => {
     for (const colorScheme of ["light", "dark"]) {
-      const kinds = ["group", "program", "inlined", "library", "jit", "kernel", "missing"];
+      const kinds = ["group", "program", "inlined", "library", "jit", "kernel", "missing", "fault", "process", "interrupt"];
       const stacks = kinds.flatMap((kind) => Array.from({ length: 12 }, (_, i) => [[`${kind}|WWWWWWWWWW${i}`], 1]));
       const it = await open(stacks, FACTS, { colorScheme, viewport: { width: 12000, height: 400 } });
       const worst = await it.tab.evaluate(() => {
@@ -319,9 +381,9 @@ const tests = {
         let least = 99;
         const dark = document.documentElement.dataset.theme === "dark";
         const text = dark ? light(0xf3, 0xf1, 0xed) : light(0x1b, 0x1d, 0x21);
-        for (let i = 0; i < 84; i++) {
+        for (let i = 0; i < 120; i++) {
           // The right end of a box, where no letter is.
-          const [r, g, b] = context.getImageData(((i + 1) * canvas.width) / 84 - 8, canvas.height - 30, 1, 1).data;
+          const [r, g, b] = context.getImageData(((i + 1) * canvas.width) / 120 - 8, canvas.height - 30, 1, 1).data;
           const fill = light(r, g, b);
           least = Math.min(least, (Math.max(fill, text) + 0.05) / (Math.min(fill, text) + 0.05));
         }

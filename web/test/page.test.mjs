@@ -35,6 +35,47 @@ test("what the command wrote is read as it was meant", async () => {
   assert.equal(facts.event, "cpu-clock");
 });
 
+test("what the command wrote of a difference is read as it was meant", async () => {
+  // Written by the command's own test (crates/cli/src/cmd/diff/tests.rs), which fails if it writes anything else.
+  const bytes = await readFile(new URL("../testdata/diff.payload", import.meta.url));
+  const { facts, frames, tree } = model.decode(Uint8Array.from(bytes));
+  const shown = (tree, swapped) =>
+    [...tree.frame.keys()].map((box) => {
+      const { base, next, mark } = model.amounts(tree, box, swapped);
+      return `${" ".repeat(tree.depth[box])}${frames.name[tree.frame[box]]} ${base / 1e6} ${next / 1e6} ${mark} ${tree.total[box] / 1e6}`;
+    });
+  assert.deepEqual(shown(tree, false), [
+    "all 7440 3337 less 4717",
+    " main 7440 3337 less 4717",
+    "  find 2000 1990 noise 10",
+    "   do_syscall_64 2000 1990 noise 10",
+    "    ksys_read 2000 1990 noise 10",
+    "  fresh 0 300 new 300",
+    "  getenv 4400 0 gone 4400",
+    "  take 1000 1005 noise 5",
+    "  tune 40 42 noise 2",
+  ]);
+  assert.deepEqual(shown(model.rewidened(tree, "all"), true).slice(5, 8), [
+    "  fresh 300 0 gone 300",
+    "  getenv 0 4400 new 4400",
+    "  take 1005 1000 noise 1005",
+  ]);
+  assert.deepEqual(facts.diff.names, ["old.plumb", "new.plumb"]);
+  assert.deepEqual(facts.diff.values, [7440e6, 3337e6]);
+  const { callees, callers } = model.pivot(tree, frames.name.indexOf("getenv"));
+  assert.deepEqual(model.amounts(callees, 0, false), { base: 4400e6, next: 0, mark: "noise" });
+  assert.equal(callers.total[0], 4400e6);
+});
+
+test("changes are said as people say them", () => {
+  assert.equal(model.changeOf(1e9, 1.1234e9, "ns"), "+123 ms (+12.3%)");
+  assert.equal(model.changeOf(100, 50, "faults"), "−50 (−50.0%)");
+  assert.equal(model.changeOf(0, 5e9, "ns"), "+5.00 s");
+  assert.equal(model.changeOf(5e9, 0, "ns"), "−5.00 s (−100%)");
+  assert.equal(model.signed(-1.5e9, "ns"), "−1.50 s");
+  assert.equal(model.signed(0, "ns"), "0");
+});
+
 test("data unpacks from the form that it has in the page", async () => {
   const bytes = payload([[p("main a"), 200], [p("main b"), 70000]]);
   const text = deflateRawSync(bytes).toString("base64");
@@ -53,6 +94,7 @@ test("the address holds all that is shown", () => {
   const states = [
     { regex: false, icicle: false, callers: false },
     { zoom: "abc", regex: false, icicle: true, callers: false },
+    { regex: false, icicle: false, callers: false, swapped: true, all: true },
     { zoom: "abc", find: "a&b=#c <x>", regex: true, icicle: false, callers: true, calls: "f00" },
   ];
   for (const state of states) {

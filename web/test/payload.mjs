@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { deflateRawSync } from "node:zlib";
 
-const KINDS = ["root", "group", "program", "inlined", "library", "jit", "kernel", "missing"];
+const KINDS = ["root", "group", "program", "inlined", "library", "jit", "kernel", "missing", "fault", "process", "interrupt"];
 
 /**
  * Bytes of a payload. `stacks` are `[frames from the root, samples]`, a frame being `kind:name` or
@@ -72,6 +72,9 @@ function encode(frames, boxes, facts) {
   column(boxes.map((box) => box.line));
   return Uint8Array.from(bytes);
 }
+
+/** A payload that the command wrote. */
+export const written = (name) => readFile(new URL(`../testdata/${name}`, import.meta.url)).then((bytes) => Uint8Array.from(bytes));
 
 /** The committed page with this payload in it. */
 export async function page(bytes, title = "test") {

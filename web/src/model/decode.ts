@@ -2,10 +2,23 @@
 //
 // The other half of this format is crates/cli/src/cmd/flame/payload.rs; testdata/small.payload holds them together.
 
+import { widths, type DiffFacts, type Sides } from "./diff";
 import { buildTree, type Tree } from "./tree";
 
 /** What a box stands for. The order is the file's: the numbers are stored. */
-export const KINDS = ["root", "group", "program", "inlined", "library", "jit", "kernel", "missing"] as const;
+export const KINDS = [
+  "root",
+  "group",
+  "program",
+  "inlined",
+  "library",
+  "jit",
+  "kernel",
+  "missing",
+  "fault",
+  "process",
+  "interrupt",
+] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** Frames as columns. They are in the order of their names, so comparing rows compares names. */
@@ -24,7 +37,7 @@ export interface Facts {
   readonly samples: number;
   readonly recorded: number;
   /** Samples in the picture whose stack reaches its root. */
-  readonly complete: number;
+  readonly complete?: number;
   readonly lost: number;
   readonly event?: string;
   readonly unit: string;
@@ -38,6 +51,8 @@ export interface Facts {
   readonly filters?: string;
   readonly icicle?: boolean;
   readonly warnings?: readonly string[];
+  /** Of a differential picture. */
+  readonly diff?: DiffFacts;
 }
 
 export interface Profile {
@@ -101,7 +116,13 @@ function decodeColumns(input: Varints, header: Header) {
       ? Float64Array.from(input.column(count, (value) => value))
       : selfSamples.map((samples) => samples * each);
   const line = Uint32Array.from(input.column(count, (value) => value));
-  return { depth, frame, selfSamples, self, line };
+  if (!header.diff) return { depth, frame, selfSamples, self, line };
+  const sides: Sides = {
+    base: Float64Array.from(input.column(count, (value) => value)),
+    next: Float64Array.from(input.column(count, (value) => value)),
+    mark: Uint8Array.from(input.column(count, (value) => value)),
+  };
+  return { depth, frame, selfSamples, self: widths(sides, "changes"), line, sides };
 }
 
 /** LEB128 numbers up to 2^53. */

@@ -23,6 +23,12 @@ export function weight(value: number, unit: string): string {
   return unit === "ns" ? duration(value) : count(value);
 }
 
+/** A difference, with its sign. */
+export function signed(difference: number, unit: string): string {
+  if (difference === 0) return "0";
+  return `${difference < 0 ? "−" : "+"}${weight(Math.abs(difference), unit)}`;
+}
+
 export function duration(ns: number): string {
   if (ns >= 120e9) {
     const seconds = Math.round(ns / 1e9);

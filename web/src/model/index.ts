@@ -1,6 +1,7 @@
 // Everything pure, in one place for the tests.
 
 export * from "./decode";
+export * from "./diff";
 export * from "./format";
 export * from "./layout";
 export * from "./names";

@@ -42,6 +42,10 @@ class Merger {
   private readonly self = [0];
   private readonly selfSamples = [0];
   private readonly line = [0];
+  private readonly base = [0];
+  private readonly next = [0];
+  /** Whether the tree is of a differential picture. */
+  private isDiff = false;
   private readonly children: Map<number, number>[] = [new Map()];
 
   constructor(root: number) {
@@ -58,19 +62,30 @@ class Merger {
     this.self.push(0);
     this.selfSamples.push(0);
     this.line.push(line);
+    this.base.push(0);
+    this.next.push(0);
     return box;
   }
 
   addSelf(to: number, tree: Tree, box: number): void {
     this.self[to] += tree.self[box];
     this.selfSamples[to] += tree.selfSamples[box];
+    this.addSides(to, tree.sides, box);
     if (this.line[to] === 0) this.line[to] = tree.line[box];
   }
 
   addTotal(to: number, tree: Tree, box: number): void {
     this.self[to] += tree.total[box];
     this.selfSamples[to] += tree.samples[box];
+    this.addSides(to, tree.sums, box);
     if (this.line[0] === 0) this.line[0] = tree.line[box];
+  }
+
+  private addSides(to: number, of: { base: Float64Array; next: Float64Array } | undefined, box: number): void {
+    if (!of) return;
+    this.isDiff = true;
+    this.base[to] += of.base[box];
+    this.next[to] += of.next[box];
   }
 
   /** Frames are numbered in the order of their names, so sorting by number sorts by name. */
@@ -85,7 +100,14 @@ class Merger {
       const children = [...this.children[box].values()].sort((a, b) => this.frame[b] - this.frame[a]);
       for (const child of children) open.push([child, depth + 1]);
     }
+    // Nobody tested what is put together here: it has no marks.
+    const sides = {
+      base: Float64Array.from(order, (box) => this.base[box]),
+      next: Float64Array.from(order, (box) => this.next[box]),
+      mark: new Uint8Array(order.length),
+    };
     return buildTree({
+      ...(this.isDiff ? { sides } : {}),
       depth: Uint32Array.from(depths),
       frame: Uint32Array.from(order, (box) => this.frame[box]),
       self: Float64Array.from(order, (box) => this.self[box]),

@@ -15,6 +15,9 @@ export interface State {
   readonly calls?: string;
   /** Whether the zoomed box is on the callers' side. */
   readonly callers: boolean;
+  /** Of a differential picture: whether its sides are exchanged, and whether all code is shown. */
+  readonly swapped?: boolean;
+  readonly all?: boolean;
 }
 
 export function toHash(state: State, icicleByDefault: boolean): string {
@@ -23,6 +26,8 @@ export function toHash(state: State, icicleByDefault: boolean): string {
   if (state.zoom !== undefined) parts.set(state.callers ? "callers" : "zoom", state.zoom);
   if (state.find) parts.set(state.regex ? "regex" : "find", state.find);
   if (state.icicle !== icicleByDefault) parts.set("view", state.icicle ? "icicle" : "flame");
+  if (state.swapped) parts.set("swap", "1");
+  if (state.all) parts.set("width", "all");
   return parts.toString();
 }
 
@@ -39,6 +44,8 @@ export function fromHash(hash: string, icicleByDefault: boolean): State {
     regex: parts.has("regex"),
     icicle: view === null ? icicleByDefault : view === "icicle",
     callers: parts.has("callers"),
+    ...(parts.has("swap") ? { swapped: true } : {}),
+    ...(parts.get("width") === "all" ? { all: true } : {}),
   };
 }
 

@@ -3,6 +3,8 @@
 //
 // A box is a number (its row in the columns). Nothing here knows pixels, colours or the page.
 
+import type { Sides } from "./diff";
+
 /** What only the profile can know of a box; everything else follows from it. One entry a box, in pre-order. */
 export interface Columns {
   /** Distance from the root, which has 0. */
@@ -15,6 +17,8 @@ export interface Columns {
   readonly self: Float64Array;
   /** Source line most often seen in the box, 0 if not known. */
   readonly line: Uint32Array;
+  /** Of a differential picture: what `self` was made of. */
+  readonly sides?: Sides;
 }
 
 export interface Tree extends Columns {
@@ -26,6 +30,8 @@ export interface Tree extends Columns {
   /** Weight of the box and of all that it called. */
   readonly total: Float64Array;
   readonly samples: Float64Array;
+  /** What each side of a differential picture spent in the box and in all that it called. */
+  readonly sums?: { readonly base: Float64Array; readonly next: Float64Array };
   /** Weight to the left of the box. */
   readonly start: Float64Array;
   /** Depth of the deepest box below. */
@@ -54,7 +60,15 @@ export function buildTree(columns: Columns): Tree {
     if (end[up] === 0) end[up] = end[box];
   }
   const start = starts(parent, total);
-  return { ...columns, size, parent, end, total, samples, start, bottom, rows: rowsOf(depth, bottom[0]) };
+  const sums = columns.sides && { base: added(columns.sides.base, parent), next: added(columns.sides.next, parent) };
+  return { ...columns, ...(sums ? { sums } : {}), size, parent, end, total, samples, start, bottom, rows: rowsOf(depth, bottom[0]) };
+}
+
+/** Each box's own and that of all that it called. */
+function added(self: Float64Array, parent: Int32Array): Float64Array {
+  const sums = Float64Array.from(self);
+  for (let box = sums.length - 1; box > 0; box--) sums[parent[box]] += sums[box];
+  return sums;
 }
 
 function parents(depth: Uint32Array): Int32Array {

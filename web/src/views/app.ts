@@ -1,6 +1,7 @@
 // Holds what is shown, and takes every event to a new state. Views never talk to each other, only to this.
 
-import type { Frames, Profile } from "../model/decode";
+import type { Facts, Frames, Profile } from "../model/decode";
+import { amounts, changeOf, rewidened } from "../model/diff";
 import { percent } from "../model/format";
 import { isVisible, move, type Arrow } from "../model/navigate";
 import { pivot } from "../model/pivot";
@@ -10,7 +11,7 @@ import { boxOfHash, frameOfHash, fromHash, hashOfBox, hashOfFrame, toHash } from
 import { pathTo, type Tree } from "../model/tree";
 import { byId } from "../widgets/dom";
 import { openMenu } from "../widgets/menu";
-import { paletteFor, type Palette } from "../widgets/palette";
+import { MARK_NAMES, paletteFor, type Palette } from "../widgets/palette";
 import { Themes } from "../widgets/theme";
 import { Tooltip } from "../widgets/tooltip";
 import { Crumb } from "./crumb";
@@ -26,7 +27,8 @@ const TAP_TWICE_MS = 450;
 
 export class App {
   private readonly frames: Frames;
-  private readonly tree: Tree;
+  private readonly facts: Facts;
+  private tree: Tree;
   private readonly icicleByDefault: boolean;
   private readonly graph: Graph;
   private readonly toolbar: Toolbar;
@@ -43,17 +45,22 @@ export class App {
   private query: Query | undefined;
   private found: Found | undefined;
   private selected: Place | undefined;
+  /** Of a differential picture: whether base and new are exchanged, and whether all code is shown. */
+  private swapped = false;
+  private all = false;
   private lastTap = { time: 0, place: ROOT };
 
   constructor(profile: Profile) {
     this.frames = profile.frames;
+    this.facts = profile.facts;
     this.tree = profile.tree;
+    const isDiff = profile.facts.diff !== undefined;
     this.icicleByDefault = profile.facts.icicle === true;
     this.scene = { tree: this.tree, icicle: this.icicleByDefault, zoom: ROOT };
     this.themes = new Themes(() => this.recolour());
     this.palette = paletteFor(this.themes.current, this.frames);
     showHeadline(byId("headline"), profile.facts, this.tree.total[0]);
-    this.help = new Help(profile.facts.recorder);
+    this.help = new Help(profile.facts.recorder, isDiff);
     this.details = new Details(byId("details"), this.frames, profile.facts, this.tree.total[0], {
       zoom: (place) => this.zoom(place),
       calls: (place) => this.pivot(place),
@@ -66,9 +73,11 @@ export class App {
       leave: () => this.graph.focus(),
       reset: () => this.reset(),
       invert: () => this.invert(),
+      swap: () => this.swap(),
+      widen: () => this.widen(),
       theme: () => this.themes.toggle(),
       help: () => this.help.toggle(),
-    });
+    }, isDiff);
     this.graph = new Graph(byId("graph"), {
       hover: (place, event) => this.hover(place, event),
       press: (place, isTouch) => this.press(place, isTouch),
@@ -88,6 +97,7 @@ export class App {
   /** Takes the state from the page's address. */
   private restore(): void {
     const state = fromHash(location.hash, this.icicleByDefault);
+    this.lookAt(state.swapped === true, state.all === true);
     const frame = state.calls === undefined ? -1 : frameOfHash(this.frames, state.calls);
     this.enter(frame, state.icicle);
     if (state.zoom !== undefined) {
@@ -113,6 +123,8 @@ export class App {
         regex: this.query?.regex === true,
         icicle,
         callers: zoom.callers,
+        swapped: this.swapped,
+        all: this.all && this.facts.diff !== undefined,
       },
       this.icicleByDefault,
     );
@@ -146,7 +158,7 @@ export class App {
     const { frames, palette, scene, found, selected } = this;
     // Before the graph, which looks at the place that is left for it.
     this.crumb.show(this.calls < 0 ? undefined : this.frames.name[this.calls], percent(scene.tree.total[0], this.tree.total[0]));
-    this.graph.show({ frames, palette, scene, found, selected }, follow);
+    this.graph.show({ frames, palette, scene, found, selected, swapped: this.swapped }, follow);
     const isReset = scene.zoom.box === 0 && this.calls < 0 && !this.query;
     this.toolbar.state(isReset, scene.icicle);
     this.describe(selected, true);
@@ -193,6 +205,41 @@ export class App {
 
   private invert(): void {
     this.scene = { ...this.scene, icicle: !this.scene.icicle };
+    this.show(true);
+    this.remember(true);
+  }
+
+  /** Takes on how a differential picture is looked at. */
+  private lookAt(swapped: boolean, all: boolean): void {
+    if (!this.facts.diff) return;
+    this.swapped = swapped;
+    this.details.swapped = swapped;
+    // Where nothing at all changed there is only the code to see.
+    const tree = rewidened(this.tree, all ? "all" : "changes");
+    this.all = all || tree.total[0] === 0;
+    this.tree = this.all && !all ? rewidened(this.tree, "all") : tree;
+    this.calls = -1;
+    this.toolbar.diff(this.swapped, this.all);
+    showHeadline(byId("headline"), this.facts, this.tree.total[0], this.swapped);
+  }
+
+  private swap(): void {
+    this.turn(!this.swapped, this.all);
+  }
+
+  private widen(): void {
+    this.turn(this.swapped, !this.all);
+  }
+
+  private turn(swapped: boolean, all: boolean): void {
+    if (!this.facts.diff) return;
+    const { calls, scene } = this;
+    this.lookAt(swapped, all);
+    this.enter(calls, scene.icicle);
+    // The boxes are the same ones; but one that did not change has no width among changes.
+    const isWide = treeOf(this.scene, scene.zoom.callers).total[scene.zoom.box] > 0;
+    this.scene = { ...this.scene, zoom: isWide ? scene.zoom : ROOT };
+    this.look();
     this.show(true);
     this.remember(true);
   }
@@ -268,8 +315,15 @@ export class App {
     this.describe(place, same(place, this.selected));
     const tree = treeOf(this.scene, place.callers);
     const share = percent(tree.total[place.box], this.tree.total[0]);
+    const name = this.frames.name[tree.frame[place.box]];
+    const change = amounts(tree, place.box, this.swapped);
+    if (change) {
+      const { base, next, mark } = change;
+      this.tooltip.show(event.clientX, event.clientY, name, `${changeOf(base, next, this.facts.unit)}, ${MARK_NAMES[mark]}`);
+      return;
+    }
     const self = tree.self[place.box] > 0 ? `, self ${percent(tree.self[place.box], this.tree.total[0])}` : "";
-    this.tooltip.show(event.clientX, event.clientY, this.frames.name[tree.frame[place.box]], `${share} of all${self}`);
+    this.tooltip.show(event.clientX, event.clientY, name, `${share} of all${self}`);
   }
 
   private describe(place: Place | undefined, isChosen: boolean): void {
@@ -331,6 +385,10 @@ export class App {
         return () => this.invert();
       case "d":
         return () => this.themes.toggle();
+      case "s":
+        return () => this.swap();
+      case "w":
+        return () => this.widen();
       case "c":
         return () => this.pivot(this.selected ?? ROOT);
       case "Backspace":

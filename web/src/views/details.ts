@@ -1,11 +1,13 @@
 // All that is known of one box: its whole name, where it is, what it costs; and what can be done with it.
 
 import type { Facts, Frames } from "../model/decode";
+import { amounts, changeOf } from "../model/diff";
 import { count, percent, weight } from "../model/format";
 import type { Place, Scene } from "../model/scene";
 import { treeOf } from "../model/scene";
+import type { Tree } from "../model/tree";
 import { button, el } from "../widgets/dom";
-import { KIND_NAMES } from "../widgets/palette";
+import { KIND_NAMES, MARK_NAMES } from "../widgets/palette";
 
 export interface DetailsEvents {
   zoom(place: Place): void;
@@ -20,6 +22,8 @@ export class Details {
   private readonly actions = el("div", { class: "actions" });
   private readonly spoken = el("div", { class: "spoken", role: "status", "aria-live": "polite" });
   private place: Place | undefined;
+  /** Of a differential picture: whether its sides are exchanged. */
+  swapped = false;
 
   constructor(
     private readonly host: HTMLElement,
@@ -64,6 +68,34 @@ export class Details {
     this.name.textContent = name[frame];
     const line = tree.line[box] > 0 ? `${file[frame]}:${tree.line[box]}` : file[frame];
     this.where.textContent = [KIND_NAMES[kind[frame]], dso[frame], line].filter((part) => part !== "").join(" · ");
+    const rows = this.changeRows(tree, box) ?? this.rows(scene, tree, box);
+    this.numbers.replaceChildren(
+      ...rows.map(([label, value]) => el("div", {}, el("dt", {}, label), el("dd", {}, value))),
+    );
+    this.actions.hidden = !isChosen;
+    if (isChosen) {
+      const numbers = rows.map(([label, value]) => `${value} ${label}`).join(", ");
+      this.spoken.textContent = `${name[frame]}, ${KIND_NAMES[kind[frame]]}, ${numbers}`;
+    }
+  }
+
+  /** What a box of a differential picture cost on each side; undefined in any other. */
+  private changeRows(tree: Tree, box: number): [string, string][] | undefined {
+    const both = amounts(tree, box, this.swapped);
+    const { diff, unit } = this.facts;
+    if (!both || !diff) return undefined;
+    const { base, next, mark } = both;
+    const values = this.swapped ? [diff.values[1], diff.values[0]] : diff.values;
+    const share = (part: number, whole: number) => `${weight(part, unit)} (${percent(part, whole)})`;
+    return [
+      ["base", share(base, values[0])],
+      ["new", share(next, values[1])],
+      ["change", changeOf(base, next, unit)],
+      ["", MARK_NAMES[mark]],
+    ];
+  }
+
+  private rows(scene: Scene, tree: Tree, box: number): [string, string][] {
     const rows: [string, string][] = [
       [tree.samples[box] === 1 ? "sample" : "samples", count(tree.samples[box])],
       ["of all", percent(tree.total[box], this.whole)],
@@ -73,13 +105,6 @@ export class Details {
     const zoomed = treeOf(scene, scene.zoom.callers).total[scene.zoom.box];
     if (zoomed !== this.whole) rows.push([scene.zoom.box === 0 ? "of its calls" : "of zoomed", percent(tree.total[box], zoomed)]);
     rows.push(["self", percent(tree.self[box], this.whole)]);
-    this.numbers.replaceChildren(
-      ...rows.map(([label, value]) => el("div", {}, el("dt", {}, label), el("dd", {}, value))),
-    );
-    this.actions.hidden = !isChosen;
-    if (isChosen) {
-      const numbers = rows.map(([label, value]) => `${value} ${label}`).join(", ");
-      this.spoken.textContent = `${name[frame]}, ${KIND_NAMES[kind[frame]]}, ${numbers}`;
-    }
+    return rows;
   }
 }

@@ -27,6 +27,8 @@ export interface Picture {
   readonly found: Found | undefined;
   readonly selected: Place | undefined;
   readonly hovered?: Place | undefined;
+  /** Of a differential picture: whether the sides are exchanged. */
+  readonly swapped: boolean;
 }
 
 export class Graph {

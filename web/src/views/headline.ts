@@ -1,6 +1,7 @@
 // What was recorded, and how far it may be trusted: the first thing to read.
 
 import type { Facts } from "../model/decode";
+import { changeOf } from "../model/diff";
 import { count, date, duration, percent, weight } from "../model/format";
 import { el } from "../widgets/dom";
 
@@ -13,15 +14,32 @@ interface Fact {
   readonly isMore?: boolean;
 }
 
-export function showHeadline(host: HTMLElement, facts: Facts, total: number): void {
+/** `swapped`: the sides of a differential picture are exchanged. */
+export function showHeadline(host: HTMLElement, facts: Facts, total: number, swapped = false): void {
   const list = el("dl", { class: "facts" });
-  for (const fact of factsOf(facts, total)) {
+  for (const fact of facts.diff ? changeFacts(facts, swapped) : factsOf(facts, total)) {
     const attributes = { class: `fact${fact.isBad ? " bad" : ""}${fact.isMore ? " more" : ""}`, title: fact.title ?? "" };
     list.append(el("div", attributes, el("dt", {}, fact.label), el("dd", {}, fact.value)));
   }
-  host.append(el("h1", { title: facts.command ?? facts.title }, facts.title), list);
+  host.replaceChildren(el("h1", { title: facts.command ?? facts.title }, facts.title), list);
+  if (facts.diff) host.append(el("p", { class: "note more" }, `${facts.diff.per}; ${facts.diff.rule}`));
   if (facts.filters) host.append(el("p", { class: "note" }, `Filtered: ${facts.filters}`));
   for (const warning of facts.warnings ?? []) host.append(el("p", { class: "note bad" }, warning));
+}
+
+/** Both sides, and what all of it came to. */
+function changeFacts(facts: Facts, swapped: boolean): Fact[] {
+  const { diff, unit } = facts;
+  if (!diff) return [];
+  const [base, next] = swapped ? [diff.values[1], diff.values[0]] : diff.values;
+  const names = swapped ? [diff.names[1], diff.names[0]] : diff.names;
+  return [
+    { label: "base", value: weight(base, unit), title: names[0] },
+    { label: "new", value: weight(next, unit), title: names[1] },
+    { label: "change", value: changeOf(base, next, unit) },
+    { label: "samples", value: count(facts.samples), isMore: true },
+    { label: "lost", value: count(facts.lost), isBad: facts.lost > 0, isMore: facts.lost === 0 },
+  ];
 }
 
 function factsOf(facts: Facts, total: number): Fact[] {
@@ -31,12 +49,14 @@ function factsOf(facts: Facts, total: number): Fact[] {
     label: "samples",
     value: some ? `${count(facts.samples)} of ${count(facts.recorded)}` : count(facts.samples),
   });
-  list.push({
-    label: "complete stacks",
-    value: percent(facts.complete, facts.samples),
-    isBad: facts.samples > 0 && facts.complete < 0.95 * facts.samples,
-    title: "Samples whose stack reaches the root; the others say at their root why they don't",
-  });
+  if (facts.complete !== undefined) {
+    list.push({
+      label: "complete stacks",
+      value: percent(facts.complete, facts.samples),
+      isBad: facts.samples > 0 && facts.complete < 0.95 * facts.samples,
+      title: "Samples whose stack reaches the root; the others say at their root why they don't",
+    });
+  }
   list.push({
     label: "lost",
     value: count(facts.lost),

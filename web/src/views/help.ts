@@ -18,15 +18,25 @@ const KEYS: readonly [string, string][] = [
   ["?", "this help"],
 ];
 
+const DIFF_KEYS: readonly [string, string][] = [
+  ["S", "exchange base and new"],
+  ["W", "boxes as wide as what was added and taken away, or as all that either side spent"],
+];
+
 export class Help {
   private readonly dialog = el("dialog", { class: "help", "aria-label": "Help" });
 
-  constructor(recorder: string | undefined) {
-    const list = el("dl", {}, ...KEYS.map(([key, what]) => el("div", {}, el("dt", {}, key), el("dd", {}, what))));
+  constructor(recorder: string | undefined, isDiff: boolean) {
+    const keys = isDiff ? [...KEYS, ...DIFF_KEYS] : KEYS;
+    const list = el("dl", {}, ...keys.map(([key, what]) => el("div", {}, el("dt", {}, key), el("dd", {}, what))));
     const reading = el(
       "p",
       {},
-      "Each box is a function, as wide as its share of the samples; it stands on its caller. Boxes side by side are in " +
+      (isDiff
+        ? "Each box is a function, as wide as what one side spent in it, or in what it called, and the other did not; it stands on its " +
+          "caller. Coloured is what no chance explains. "
+        : "Each box is a function, as wide as its share of the samples; it stands on its caller. ") +
+        "Boxes side by side are in " +
         "the order of their names, not of time. Zoom, search and view are in the page's address: a link shows the same, " +
         "and Back goes back.",
     );

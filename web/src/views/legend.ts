@@ -1,13 +1,18 @@
 // Which colour is what, and how much of the time was spent in each kind of code itself.
 
 import type { Frames, Kind } from "../model/decode";
+import { MARKS } from "../model/diff";
 import { percent } from "../model/format";
 import type { Tree } from "../model/tree";
 import { el } from "../widgets/dom";
-import { KIND_NAMES, kindsIn, swatch } from "../widgets/palette";
+import { changeFill, KIND_NAMES, kindsIn, MARK_NAMES, swatch } from "../widgets/palette";
 import type { Theme } from "../widgets/theme";
 
 export function showLegend(host: HTMLElement, frames: Frames, tree: Tree, theme: Theme): void {
+  if (tree.sides) {
+    showMarks(host, theme);
+    return;
+  }
   const self = new Map<Kind, number>();
   let cut = 0;
   for (let box = 0; box < tree.size; box++) {
@@ -22,6 +27,16 @@ export function showLegend(host: HTMLElement, frames: Frames, tree: Tree, theme:
     const share = percent(kind === "missing" ? cut : (self.get(kind) ?? 0), tree.total[0]);
     const title = kind === "missing" ? "Stacks whose outer frames could not be found" : "Share of time in such code itself";
     return el("li", { title }, colour, KIND_NAMES[kind], " ", el("span", { class: "share" }, share));
+  });
+  host.replaceChildren(...items);
+}
+
+/** Which colour says what of a change. */
+function showMarks(host: HTMLElement, theme: Theme): void {
+  const items = MARKS.map((mark) => {
+    const colour = el("span", { class: "swatch" });
+    colour.style.backgroundColor = changeFill(theme, mark);
+    return el("li", {}, colour, MARK_NAMES[mark]);
   });
   host.replaceChildren(...items);
 }

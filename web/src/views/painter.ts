@@ -1,5 +1,6 @@
 // How one box looks.
 
+import { amounts } from "../model/diff";
 import { fit, shorter } from "../model/names";
 import { isOutside, same, treeOf, type Place } from "../model/scene";
 import { Letters } from "../widgets/letters";
@@ -75,7 +76,8 @@ export class Painter {
     const isMatch = picture.found?.frames[frame] === 1;
     const faint = isOutside(scene, place) ? 0.5 : picture.found && !isMatch ? 0.55 : 1;
     context.globalAlpha = faint;
-    context.fillStyle = isMatch ? palette.match : palette.fills[frame];
+    const change = amounts(treeOf(scene, place.callers), place.box, picture.swapped);
+    context.fillStyle = isMatch ? palette.match : change ? palette.changes[change.mark] : palette.fills[frame];
     this.fill(left, top, width, height);
     if (frames.kind[frame] === "missing" && !isMatch) this.hatch(left, top, width, height);
     if (width >= TEXT_FROM) {

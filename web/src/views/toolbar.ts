@@ -11,6 +11,10 @@ export interface ToolbarEvents {
   leave(): void;
   reset(): void;
   invert(): void;
+  /** Exchanges the sides of a differential picture. */
+  swap(): void;
+  /** Shows all code of a differential picture, or what changed. */
+  widen(): void;
   theme(): void;
   help(): void;
 }
@@ -38,15 +42,21 @@ export class Toolbar {
   private readonly regex: HTMLButtonElement;
   private readonly resetButton: HTMLButtonElement;
   private readonly invertButton: HTMLButtonElement;
+  private readonly swapButton: HTMLButtonElement;
+  private readonly widthButton: HTMLButtonElement;
   private readonly result = el("output", { class: "matched", "aria-live": "polite" });
   private timer = 0;
 
   constructor(
     host: HTMLElement,
     private readonly events: ToolbarEvents,
+    isDiff: boolean,
   ) {
     this.regex = button(".*", "Regular expression", () => this.toggleRegex(), "inset");
     this.regex.setAttribute("aria-pressed", "false");
+    this.swapButton = button("Swap", "Exchange base and new (S)", () => events.swap());
+    this.swapButton.setAttribute("aria-pressed", "false");
+    this.widthButton = button("All code", "Show all code, or what changed (W)", () => events.widen());
     this.resetButton = button("Reset", "Reset zoom and search (Esc)", () => events.reset());
     this.invertButton = button("Icicle", "Turn the picture upside down (I)", () => events.invert());
     this.input.addEventListener("input", () => this.changed(WAIT_MS));
@@ -57,6 +67,7 @@ export class Toolbar {
       el(
         "div",
         { class: "buttons" },
+        ...(isDiff ? [this.swapButton, this.widthButton] : []),
         this.resetButton,
         this.invertButton,
         button("◐", "Dark or light (D)", () => events.theme(), "icon"),
@@ -96,6 +107,12 @@ export class Toolbar {
   state(isReset: boolean, isIcicle: boolean): void {
     this.resetButton.disabled = isReset;
     this.invertButton.textContent = isIcicle ? "Flame" : "Icicle";
+  }
+
+  /** How a differential picture is looked at. */
+  diff(swapped: boolean, all: boolean): void {
+    this.swapButton.setAttribute("aria-pressed", String(swapped));
+    this.widthButton.textContent = all ? "Changes" : "All code";
   }
 
   private query(): Query | undefined {

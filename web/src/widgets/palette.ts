@@ -2,6 +2,7 @@
 // the same colour in every picture. Texts keep a contrast of at least 4.5 to 1 on all of them.
 
 import { KINDS, type Frames, type Kind } from "../model/decode";
+import type { Mark } from "../model/diff";
 import type { Theme } from "./theme";
 
 interface Tone {
@@ -21,6 +22,9 @@ const TONES: Readonly<Record<Theme, Readonly<Record<Kind, Tone>>>> = {
     library: tone(158, 36, 71),
     jit: tone(290, 40, 82),
     kernel: tone(213, 62, 80),
+    fault: tone(353, 68, 81),
+    process: tone(250, 62, 84),
+    interrupt: tone(188, 50, 75),
     missing: tone(0, 0, 84),
   },
   dark: {
@@ -31,9 +35,32 @@ const TONES: Readonly<Record<Theme, Readonly<Record<Kind, Tone>>>> = {
     library: tone(162, 34, 29),
     jit: tone(290, 26, 37),
     kernel: tone(214, 42, 37),
+    fault: tone(353, 38, 38),
+    process: tone(252, 32, 41),
+    interrupt: tone(188, 46, 28),
     missing: tone(0, 0, 30),
   },
 };
+
+/** What a differential picture says of a box: red costs more, blue less, grey is within noise. */
+const CHANGES: Readonly<Record<Theme, Readonly<Record<Mark, Tone>>>> = {
+  light: { noise: tone(220, 8, 88), more: tone(10, 76, 79), less: tone(208, 66, 80), new: tone(4, 80, 68), gone: tone(212, 74, 68) },
+  dark: { noise: tone(220, 6, 27), more: tone(10, 38, 36), less: tone(210, 36, 37), new: tone(2, 60, 40), gone: tone(212, 62, 38) },
+};
+
+/** What the legend calls each mark. */
+export const MARK_NAMES: Readonly<Record<Mark, string>> = {
+  noise: "within noise",
+  more: "costs more",
+  less: "costs less",
+  new: "new",
+  gone: "gone",
+};
+
+export function changeFill(theme: Theme, mark: Mark): string {
+  const { hue, saturation, lightness } = CHANGES[theme][mark];
+  return `hsl(${hue} ${saturation}% ${lightness}%)`;
+}
 
 /** What the legend calls each kind; `root` and `group` explain themselves. */
 export const KIND_NAMES: Readonly<Record<Kind, string>> = {
@@ -44,12 +71,17 @@ export const KIND_NAMES: Readonly<Record<Kind, string>> = {
   library: "library",
   jit: "JIT code",
   kernel: "kernel",
+  fault: "kernel: page faults",
+  process: "kernel: fork, exec, exit",
+  interrupt: "kernel: interrupts",
   missing: "callers missing",
 };
 
 export interface Palette {
   /** Fill of each frame's boxes. */
   readonly fills: readonly string[];
+  /** Fill of boxes in a differential picture. */
+  readonly changes: Readonly<Record<Mark, string>>;
   readonly text: string;
   readonly background: string;
   readonly crowd: string;
@@ -61,9 +93,12 @@ export interface Palette {
 
 export function paletteFor(theme: Theme, frames: Frames): Palette {
   const fills = frames.name.map((name, i) => fillOf(theme, frames.kind[i], name));
+  const change = (mark: Mark) => changeFill(theme, mark);
+  const changes = { noise: change("noise"), more: change("more"), less: change("less"), new: change("new"), gone: change("gone") };
   return theme === "light"
     ? {
         fills,
+        changes,
         text: "#1b1d21",
         background: "#fbfaf8",
         crowd: "#e4e0d8",
@@ -74,6 +109,7 @@ export function paletteFor(theme: Theme, frames: Frames): Palette {
       }
     : {
         fills,
+        changes,
         text: "#f3f1ed",
         background: "#17191d",
         crowd: "#33363c",
