@@ -1,4 +1,4 @@
-//! Opens whatever FILE names: a recording, or a foreign profile such as perf.data, told apart by its first bytes.
+//! Opens whatever FILE names: a recording, or a profile of another tool, told apart by what it holds.
 
 mod kind;
 mod perf_data;
@@ -8,13 +8,17 @@ use std::io::{Cursor, ErrorKind, Read, Seek};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use plumb_formats::native;
+use plumb_formats::{foreign, native};
 use plumb_profile::Profile;
 
 use kind::Kind;
 
 /// What commands read when no file is named.
 const DEFAULT: &str = "profile.plumb";
+
+/// What can be read, for those who gave something else.
+const NEEDED: &str = "what can be read is a plumb recording, perf.data, pprof, folded stacks, speedscope's files, the Firefox \
+                      Profiler's, and what perf script prints";
 
 /// Reads the profile in `path`, `-` for standard input, and resolves its symbols if that was not done yet.
 ///
@@ -46,15 +50,23 @@ fn read<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile> {
     let mut profile = match Kind::of(&start) {
         Kind::Recording => native::read(input).with_context(|| name.to_string())?,
         Kind::PerfData => perf_data::read(input, name)?,
-        Kind::Other(what) => {
-            bail!("{name}: {what}; a plumb recording or a perf.data file is needed")
-        }
+        Kind::Foreign => read_foreign(input, name)?,
+        Kind::Other(what) => bail!("{name}: {what}; {NEEDED}"),
     };
     if !profile.meta.symbolized {
         plumb_symbolize::symbolize(&mut profile, &plumb_symbolize::Options::default(), &mut |_| {});
     }
     plumb_symbolize::make_readable(&mut profile);
     Ok(profile)
+}
+
+fn read_foreign<R: Read>(mut input: R, name: &str) -> Result<Profile> {
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes).with_context(|| name.to_string())?;
+    match foreign::read(&bytes) {
+        Err(foreign::ReadError::Unknown { looks }) => bail!("{name}: {looks}; {NEEDED}"),
+        read => read.with_context(|| name.to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -73,8 +85,10 @@ mod tests {
 
     #[test]
     fn errors_name_the_file_the_place_and_what_is_needed() {
-        let text = message("text", b"main;work 12\n");
-        assert!(text.contains("text") && text.contains("perf.data file is needed"), "{text}");
+        let text = message("text", b"Dear reader,\n");
+        assert!(text.contains("neither folded stacks") && text.contains("what can be read is"), "{text}");
+        let folded = message("folded", b"main;work 12\nmain;rest\n");
+        assert!(folded.contains("line 2"), "{folded}");
         let mut recording = Cursor::new(Vec::new());
         native::write(&Profile::default(), &mut recording).unwrap();
         let cut = message("cut", &recording.into_inner()[..1000]);

@@ -3,9 +3,12 @@
 //! Not here: anything that a library could do. The edges live here: terminal, files, exit codes.
 
 mod cmd;
+mod code;
 mod filters;
+mod limits;
 mod load;
 mod terminal;
+mod words;
 
 #[cfg(test)]
 #[path = "../../analyze/tests/made/mod.rs"]
@@ -31,16 +34,34 @@ enum Command {
     Top(cmd::top::Args),
     /// Show where the time went: functions by their share
     Report(cmd::report::Args),
+    /// Show one function, instruction by instruction: what each cost, and what the processor waited for
+    Annotate(cmd::annotate::Args),
     /// Show which programs ran how often, what their processes cost, and who started them
     Procs(cmd::procs::Args),
+    /// Show what a command takes: time, memory, faults, switches, system calls, run once or several times
+    Stat(cmd::stat::Args),
+    /// Show where processor time went: user code, each system call, page faults, exec, exit, interrupts
+    Kernel(cmd::kernel::Args),
+    /// Say whether one command is faster than another, and how sure that is
+    Compare(cmd::compare::Args),
+    /// Say what is slow, why, what could be gained at most, and whether to go on: the hotspot report
+    Explain(cmd::explain::Args),
+    /// Show what changed between recordings, and what of it is no chance
+    Diff(cmd::diff::Args),
     /// Print every sample with its stack, as `perf script` does
     Script(cmd::script::Args),
     /// Print folded stacks, one line a stack, for flame graph tools
     Fold(cmd::fold::Args),
+    /// Write a recording in the format of another tool: pprof, Firefox Profiler, speedscope, Perfetto, callgrind
+    Export(cmd::export::Args),
+    /// Look through a recording in the terminal: functions, stacks, programs, processes
+    View(cmd::view::Args),
     /// Draw a flame graph as one HTML or SVG file
     Flame(cmd::flame::Args),
     /// Print the stacks that running processes have right now, as pstack does
     Stack(cmd::stack::Args),
+    /// Show system calls as they are made: how long they took, with what arguments, and what came of them
+    Trace(cmd::trace::Args),
     /// Measure what starting a program takes here
     Bench(cmd::bench::Args),
     /// Say what this user may record here, and what a recording lacks
@@ -54,11 +75,20 @@ fn main() -> ExitCode {
         Command::Record(args) => cmd::record::run(args),
         Command::Top(args) => cmd::top::run(args),
         Command::Report(args) => cmd::report::run(args),
+        Command::Annotate(args) => cmd::annotate::run(args),
         Command::Procs(args) => cmd::procs::run(args),
+        Command::Stat(args) => cmd::stat::run(args),
+        Command::Kernel(args) => cmd::kernel::run(args),
+        Command::Compare(args) => cmd::compare::run(args),
+        Command::Explain(args) => cmd::explain::run(args),
+        Command::Diff(args) => cmd::diff::run(args),
         Command::Script(args) => cmd::script::run(args),
         Command::Fold(args) => cmd::fold::run(args),
+        Command::Export(args) => cmd::export::run(args),
+        Command::View(args) => cmd::view::run(args),
         Command::Flame(args) => cmd::flame::run(args),
         Command::Stack(args) => cmd::stack::run(args),
+        Command::Trace(args) => cmd::trace::run(args),
         Command::Bench(args) => cmd::bench::run(args),
         Command::Doctor(args) => cmd::doctor::run(args),
         Command::UnwindStats(args) => cmd::unwind_stats::run(args),

@@ -25,8 +25,24 @@ impl<'a> Output<'a> {
         Self { to: Box::new(BufWriter::new(stdout.lock())), width, colours }
     }
 
+    /// Standard error, for what is said beside another program's output. No colours.
+    pub fn stderr() -> Self {
+        let stderr = io::stderr();
+        let width = stderr.is_terminal().then(terminal_width);
+        Self { to: Box::new(BufWriter::new(stderr.lock())), width, colours: false }
+    }
+
+    /// A file: no width, no colours.
+    pub fn file(file: std::fs::File) -> Self {
+        Self::plain(BufWriter::new(file))
+    }
+
+    /// What is put on a terminal later, with so many characters in a line.
+    pub fn lines(to: impl Write + 'a, width: usize, colours: bool) -> Self {
+        Self { to: Box::new(to), width: Some(width), colours }
+    }
+
     /// Anything else: no width, no colours.
-    #[cfg(test)]
     pub fn plain(to: impl Write + 'a) -> Self {
         Self { to: Box::new(to), width: None, colours: false }
     }

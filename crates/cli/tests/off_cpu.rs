@@ -2,36 +2,17 @@
 //!
 //! Needs root, BPF and a C compiler; elsewhere a test says so and does nothing.
 
+mod spun;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-
-fn plumb(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use spun::{plumb, text};
 
 /// A folder with the program.
 fn folder(name: &str) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("off-cpu-{name}"));
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/waits.c");
-    let compiled = Command::new("cc")
-        .args(["-O2", "-g", "-pthread", "-o"])
-        .arg(folder.join("waits"))
-        .arg(source)
-        .status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no C compiler");
-        return None;
-    }
-    Some(folder)
+    let folder = spun::folder(&format!("off-cpu-{name}"));
+    spun::compiled(&folder, "tests/programs/waits.c", "waits").then_some(folder)
 }
 
 /// Records the program; what it measured, in nanoseconds, and what was said. `None`: it can't be done here.

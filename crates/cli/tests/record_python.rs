@@ -103,6 +103,26 @@ fn functions_have_the_shares_that_the_program_measured() {
     }
 }
 
+/// Code that a program makes itself has no table: its stacks are copied.
+#[test]
+fn functions_that_call_made_code_are_there() {
+    let _alone = alone();
+    let Some(folder) = folder("jit") else { return };
+    let script = format!("{WARM_UP}; exec {PYTHON} {}", program("jit.py"));
+    let Some(printed) = record(&folder, &["--timeline"], &["sh", "-c", &script]) else { return };
+    let nanoseconds = counts(&printed)["spins"] as f64;
+    let folded = counts(&text(&plumb(&folder, &["fold"]).stdout));
+    let of = |name: &str| -> u64 {
+        let stacks = folded.iter().filter(|(stack, _)| stack.split(';').any(|function| function == name));
+        stacks.map(|(_, samples)| samples).sum()
+    };
+    let expected = nanoseconds * 999.0 / 1e9;
+    println!("{} in spins, {} in its caller, of {expected}", of("spins"), of("calls_spins"));
+    for name in ["spins", "calls_spins"] {
+        assert!((of(name) as f64 - expected).abs() < expected * 0.1, "{name}: {} of {expected}", of(name));
+    }
+}
+
 #[test]
 fn functions_that_others_take_the_place_of_keep_their_names() {
     let _alone = alone();

@@ -16,7 +16,7 @@ use crate::terminal::{Output, finish, printable};
 /// Arguments of `plumb doctor`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A recording, or a perf.data file: say what it lacks; without one, what may be recorded here
+    /// A recording, or a profile of another tool: say what it lacks; without one, what may be recorded here
     file: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]

@@ -1,9 +1,9 @@
 //! `plumb flame`: a flame graph as one file, a page or an SVG.
 
-mod facts;
-mod html;
-mod payload;
-mod svg;
+pub(in crate::cmd) mod facts;
+pub(in crate::cmd) mod html;
+pub(in crate::cmd) mod payload;
+pub(in crate::cmd) mod svg;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::filters::FilterArgs;
 /// Arguments of `plumb flame`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The recording, or a perf.data file
+    /// The recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
     /// Where to write; the name's end says what: .html or .svg
@@ -74,7 +74,7 @@ impl By {
 
 /// What kind of file is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Format {
+pub(in crate::cmd) enum Format {
     Html,
     Svg,
 }
@@ -86,23 +86,30 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let profile = crate::load::load(&args.file)?;
     let filter = filter_of(&profile, &args.filters)?;
     let bytes = draw(&profile, &filter, &args, format)?;
-    let name = args.output.display();
-    let is_new = !args.output.exists();
-    if let Err(error) = fs::write(&args.output, bytes) {
-        if is_new {
-            // Half a page is of no use, and there may have been no room even for that.
-            let _ = fs::remove_file(&args.output);
-        }
-        return Err(error).with_context(|| format!("{name}: can't be written"));
-    }
-    eprintln!("plumb: wrote {name}");
+    write(&args.output, &bytes)?;
     if args.open {
         open(&args.output)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn format_of(output: &Path) -> Result<Format> {
+/// Writes a picture, and says so.
+pub(in crate::cmd) fn write(output: &Path, bytes: &[u8]) -> Result<()> {
+    let name = output.display();
+    let is_new = !output.exists();
+    if let Err(error) = fs::write(output, bytes) {
+        if is_new {
+            // Half a page is of no use, and there may have been no room even for that.
+            let _ = fs::remove_file(output);
+        }
+        return Err(error).with_context(|| format!("{name}: can't be written"));
+    }
+    eprintln!("plumb: wrote {name}");
+    Ok(())
+}
+
+/// What kind of picture a file is to be, by its name.
+pub(in crate::cmd) fn format_of(output: &Path) -> Result<Format> {
     match output.extension().and_then(|extension| extension.to_str()) {
         Some(end) if end.eq_ignore_ascii_case("html") || end.eq_ignore_ascii_case("htm") => Ok(Format::Html),
         Some(end) if end.eq_ignore_ascii_case("svg") => Ok(Format::Svg),

@@ -14,7 +14,7 @@ use crate::terminal::{Output, finish};
 /// Arguments of `plumb fold`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The recording, or a perf.data file
+    /// The recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
     /// Mark kernel frames with `_[k]`, inlined calls with `_[i]` and JIT code with `_[j]`

@@ -4,22 +4,22 @@
 //! Not here: the counting (analyze), the recording (`plumb record`, which this runs for a command).
 
 mod machine;
-mod text;
+pub(super) mod text;
 
 #[cfg(test)]
 mod tests;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::Parser;
+use anyhow::Result;
 use plumb_analyze::{Advice, Procs, View, advise};
 use plumb_profile::Profile;
 
-use crate::cmd::{record, report};
+use crate::cmd::record::once::{Once, prints_beside};
+use crate::cmd::report;
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish};
 
@@ -30,7 +30,7 @@ use crate::terminal::{Output, finish};
                             plumb procs [OPTIONS] -a --duration SECONDS"
 )]
 pub struct Args {
-    /// The recording, or a perf.data file
+    /// The recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
     /// Sum up programs below this share of processor time, in percent [default: 0; 0.5 on a terminal]
@@ -65,7 +65,7 @@ pub struct Args {
     /// End the recording after this many seconds
     #[arg(long, value_name = "SECONDS")]
     duration: Option<f64>,
-    /// The command to record now
+    /// The command to record now; with --json and --csv what it prints goes to standard error
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "file")]
     command: Vec<OsString>,
     #[command(flatten)]
@@ -79,59 +79,26 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let profile = crate::load::load(&args.file)?;
         return finish(write(&profile, &args, &mut Output::stdout()));
     }
-    let recording = Temporary::new();
-    let code = record::run(recorder(&args, &recording.0)?)?;
-    if !recording.0.exists() {
-        // Why has been said: nothing was recorded, or there was no room for it, and it is somewhere else.
-        return Ok(if code == ExitCode::SUCCESS { ExitCode::FAILURE } else { code });
-    }
-    let profile = crate::load::load(&recording.0)?;
-    drop(recording);
-    finish(write(&profile, &args, &mut Output::stdout()))?;
-    Ok(code)
-}
-
-/// The command line of `plumb record`.
-#[derive(clap::Parser)]
-struct Record {
-    #[command(flatten)]
-    args: record::Args,
-}
-
-fn recorder(args: &Args, output: &Path) -> Result<record::Args> {
-    let mut words: Vec<OsString> = vec!["record".into(), "--quiet".into()];
-    words.extend(["--frequency".into(), args.frequency.to_string().into(), "--output".into(), output.into()]);
-    if let Some(seconds) = args.duration {
-        words.extend(["--duration".into(), seconds.to_string().into()]);
-    }
-    if let Some(how) = &args.capture {
-        words.extend(["--capture".into(), how.into()]);
-    }
-    if args.all {
-        words.push("--all".into());
-    } else if !args.record_pid.is_empty() {
-        let pids: Vec<String> = args.record_pid.iter().map(u32::to_string).collect();
-        words.extend(["--pid".into(), pids.join(",").into()]);
-    } else {
-        words.push("--".into());
-        words.extend(args.command.iter().cloned());
-    }
-    Ok(Record::try_parse_from(words).context("recording")?.args)
-}
-
-/// A recording that is only looked at once.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new() -> Self {
-        Temporary(std::env::temp_dir().join(format!("plumb-procs-{}.plumb", std::process::id())))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // There is none if nothing could be recorded.
-        let _ = std::fs::remove_file(&self.0);
+    let pids: Vec<String> = args.record_pid.iter().map(u32::to_string).collect();
+    let once = Once {
+        frequency: args.frequency,
+        duration: args.duration,
+        capture: args.capture.as_deref(),
+        whom: match (args.all, pids.is_empty()) {
+            (true, _) => vec!["--all".into()],
+            (_, false) => vec!["--pid".into(), pids.join(",").into()],
+            _ => Vec::new(),
+        },
+        command: &args.command,
+        prints: prints_beside(args.json || args.csv),
+        output: None,
+    };
+    match once.record(None)? {
+        Ok((profile, code)) => {
+            finish(write(&profile, &args, &mut Output::stdout()))?;
+            Ok(code)
+        }
+        Err(code) => Ok(code),
     }
 }
 
@@ -144,11 +111,33 @@ struct Shown<'p> {
     min: f64,
 }
 
-impl Shown<'_> {
+impl<'p> Shown<'p> {
+    fn new(profile: &'p Profile, filter: &plumb_analyze::Filter) -> Self {
+        let view = View::new(profile, filter);
+        let procs = Procs::new(&view, filter);
+        Shown { advice: advise(&procs), view, procs, min: 0.0 }
+    }
+
     /// Whether a program has a line.
     fn has_line(&self, index: usize) -> bool {
         self.min == 0.0 || self.procs.programs[index].total.percent_of(self.procs.whole) >= self.min
     }
+}
+
+/// Writes what is to be done about processes that are started, if that costs much. Returns whether there was anything.
+pub(super) fn write_advice(
+    profile: &Profile,
+    filter: &plumb_analyze::Filter,
+    out: &mut Output<'_>,
+) -> std::io::Result<bool> {
+    let shown = Shown::new(profile, filter);
+    text::advice(&shown, out)?;
+    Ok(!shown.advice.is_empty())
+}
+
+/// The same for programs.
+pub(super) fn json_advice(profile: &Profile, filter: &plumb_analyze::Filter) -> Vec<serde_json::Value> {
+    machine::advice(&Shown::new(profile, filter))
 }
 
 fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
@@ -159,11 +148,10 @@ fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
     }
     // Nobody's process idles.
     let filter = plumb_analyze::Filter { no_idle: true, ..filter.clone() };
-    let view = View::new(profile, &filter);
-    let procs = Procs::new(&view, &filter);
+    let shown = Shown::new(profile, &filter);
     let is_text = !args.json && !args.csv;
     let min = args.min.unwrap_or(if is_text && out.width.is_some() { 0.5 } else { 0.0 });
-    let shown = Shown { advice: advise(&procs), view, procs, min };
+    let shown = Shown { min, ..shown };
     match (args.json, args.csv) {
         (true, _) => machine::json(&shown, out)?,
         (_, true) => machine::csv(&shown, out)?,

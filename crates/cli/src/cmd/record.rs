@@ -2,13 +2,14 @@
 //!
 //! Not here: sampling itself (capture-perf), names (symbolize), the file's format (formats).
 
-mod capture;
+pub(super) mod capture;
 pub(crate) mod causes;
 mod event;
 mod headline;
 mod live;
 mod names;
-mod off_cpu;
+pub(super) mod off_cpu;
+pub(super) mod once;
 pub(super) mod output;
 mod whom;
 
@@ -18,12 +19,14 @@ use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
-use anyhow::Result;
-use plumb_capture_perf::{Assistant, Code, End, Options, Recorded, Recorder, Target};
+use anyhow::{Context, Result};
+use plumb_capture_bpf::OffCpu;
+use plumb_capture_perf::{Assistant, Beside, Code, End, Options, Prints, Recorded, Recorder, Target};
 
 use live::Live;
 use names::Names;
 use output::Output;
+pub(super) use whom::launch;
 
 /// How often the recorder looks around when nothing wakes it: files that the target deletes are opened before.
 const STEP: Duration = Duration::from_millis(100);
@@ -53,8 +56,9 @@ pub struct Args {
     /// Record how long threads were off the processor and why: the event off-cpu has the time that they slept or waited for
     /// something, run-queue the time that they could run and had no processor, each with the stack at which it began
     ///
-    /// It takes BPF (root, Linux 6.1 or newer). Stacks are taken at each switch as long as there are few, then -F a second at most;
-    /// time for which there is no stack is shown without.
+    /// It takes BPF (root, Linux 6.1 or newer). Each time has its stack as long as there are few. Beyond -F stacks a second on a
+    /// processor only long times have their own; of shorter ones some are taken, and stand for the others. Linux before 6.15 knows
+    /// too late how long a time was: then those beyond are shown without a stack.
     #[arg(long, conflicts_with_all = ["event", "count", "user_only", "kernel_only"])]
     off_cpu: bool,
 
@@ -66,6 +70,10 @@ pub struct Args {
 /// What to record, and how: for all commands that record.
 #[derive(clap::Args)]
 pub struct Scope {
+    /// Where what the command prints goes.
+    #[arg(skip)]
+    prints: Prints,
+
     /// Samples per second of processor time; of events that are no clock, per second at most [default: 999]
     #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frequency: Option<u32>,
@@ -155,25 +163,7 @@ pub struct Scope {
 impl Scope {
     /// How to record, and what to say first. `timeline`: each sample keeps its time, asked for or not.
     pub(super) fn setup(&self, target: &Target, timeline: bool) -> Result<Capturing> {
-        let code = match (self.user_only, self.kernel_only) {
-            (true, _) => Code::User,
-            (_, true) => Code::Kernel,
-            _ => Code::All,
-        };
-        let code_of = |only: Option<Code>| if code == Code::All { only.unwrap_or(code) } else { code };
-        let mut counters = event::counters(&self.event, target)?.into_iter();
-        let (counter, only) = counters.next().unzip();
-        let options = Options {
-            frequency_hz: self.frequency.unwrap_or(Options::default().frequency_hz),
-            period: self.count,
-            each_if_rare: self.frequency.is_none(),
-            code: code_of(only.flatten()),
-            also: counters.map(|(counter, only)| (counter, code_of(only))).collect(),
-            scan: self.scan,
-            keep_tables: true,
-            counter,
-            ..Options::default()
-        };
+        let options = self.options(target)?;
         let (assistant, note) = capture::assistant(
             self.capture,
             target,
@@ -182,6 +172,45 @@ impl Scope {
             self.max_table_memory,
         );
         Ok(Capturing { options, assistant, note })
+    }
+
+    /// How to record time off the processor, from `min_ns` on.
+    fn setup_off_cpu(&self, target: &Target, min_ns: u64) -> Result<Capturing> {
+        let options = self.options(target)?;
+        let off_cpu = OffCpu {
+            min_ns,
+            stacks_per_second: options.frequency_hz,
+            walks: self.capture != capture::Capture::Perf,
+            looks_back: true,
+        };
+        let programs = plumb_capture_bpf::Options {
+            off_cpu: Some(off_cpu),
+            ..capture::options(self.timeline, self.max_table_memory)
+        };
+        Ok(Capturing { options, assistant: Some(off_cpu::measure(programs)?), note: None })
+    }
+
+    fn options(&self, target: &Target) -> Result<Options> {
+        let code = match (self.user_only, self.kernel_only) {
+            (true, _) => Code::User,
+            (_, true) => Code::Kernel,
+            _ => Code::All,
+        };
+        let code_of = |only: Option<Code>| if code == Code::All { only.unwrap_or(code) } else { code };
+        let mut counters = event::counters(&self.event, target)?.into_iter();
+        let (counter, only) = counters.next().unzip();
+        Ok(Options {
+            frequency_hz: self.frequency.unwrap_or(Options::default().frequency_hz),
+            period: self.count,
+            each_if_rare: self.frequency.is_none(),
+            code: code_of(only.flatten()),
+            also: counters.map(|(counter, only)| (counter, code_of(only))).collect(),
+            scan: self.scan,
+            keep_tables: true,
+            counter,
+            prints: self.prints.clone(),
+            ..Options::default()
+        })
     }
 
     /// Whether it says whom to record.
@@ -220,12 +249,19 @@ pub(super) struct Capturing {
 
 /// Runs `plumb record`.
 pub fn run(args: Args) -> Result<ExitCode> {
+    run_beside(args, None)
+}
+
+/// Likewise with something that watches the target beside.
+fn run_beside(args: Args, mut beside: Option<&mut dyn Beside>) -> Result<ExitCode> {
     let target = args.scope.target()?;
     let output = Output::check(&args.output)?;
-    let off_cpu = if args.off_cpu { Some(off_cpu::measure(args.min_block)?) } else { None };
-    // Counted stacks have no times, by which they meet theirs.
-    let Capturing { options, assistant, note } = args.scope.setup(&target, args.off_cpu)?;
-    let mut recorder = match Recorder::start_off_cpu(&target, &options, assistant, off_cpu) {
+    let Capturing { options, assistant, note } = match args.off_cpu {
+        true => args.scope.setup_off_cpu(&target, args.min_block)?,
+        false => args.scope.setup(&target, false)?,
+    };
+    let also = beside.as_mut().map(|beside| &mut **beside as &mut dyn Beside);
+    let mut recorder = match Recorder::start_beside(&target, &options, assistant, also) {
         Ok(recorder) => recorder,
         Err(error) => {
             eprintln!("plumb: {error}");
@@ -243,6 +279,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let mut names = Names::begin(args.scope.names());
     let end = record(&mut recorder, args.duration, &mut live, &mut names);
+    beside.map_or(Ok(()), Beside::end).context("what watches beside")?;
     let recorded = recorder.finish();
     live.clear();
     let written = write(&args, recorded, names, &output, &mut live);

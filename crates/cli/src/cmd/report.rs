@@ -14,16 +14,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use plumb_analyze::{Filter, Key, Pattern, Report, ReportOptions, Tree, TreeOptions, View};
+use plumb_analyze::{Cause, Cost, Filter, Key, Pattern, Report, ReportOptions, Tree, TreeOptions, View};
 use plumb_profile::Profile;
 
+use crate::cmd::kernel;
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb report`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The recording, or a perf.data file
+    /// The recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
     /// What makes rows distinct: comm, pid, tid, exe, dso, sym, srcline
@@ -74,6 +75,9 @@ enum Percentage {
     /// What filters keep.
     Relative,
 }
+
+/// What less went into than this, in percent, is put together.
+const LEAST_WENT_INTO: f64 = 0.5;
 
 /// Runs `plumb report`.
 pub fn run(args: Args) -> Result<ExitCode> {
@@ -128,9 +132,27 @@ fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
                 Body::Rows(report) => flat::write(&shown.view, report, args, out)?,
                 Body::Trees(trees) => tree::write(&shown.view, trees, args, out)?,
             }
+            went_into(shown, out)?;
         }
     }
     out.flush()?;
+    Ok(())
+}
+
+/// Where the time went, in a few lines: what the kernel did is spread over many functions.
+fn went_into(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
+    let Some(time) = kernel::section(&shown.view, &shown.filter) else { return Ok(()) };
+    writeln!(out, "#\n# Processor time went into (more: plumb kernel):")?;
+    let used = time.rows.iter().filter(|row| row.cause != Cause::Idle);
+    let (shown, rest): (Vec<_>, Vec<_>) =
+        used.partition(|row| row.cost.percent_of(time.whole) >= LEAST_WENT_INTO);
+    let line = |cost: Cost, name: &str| format!("# {:>8.2} %  {name}", cost.percent_of(time.whole));
+    for row in shown {
+        writeln!(out, "{}", line(row.cost, kernel::text::label(row.cause, &row.name)))?;
+    }
+    if !rest.is_empty() {
+        writeln!(out, "{}", line(rest.iter().map(|row| row.cost).sum(), "the rest"))?;
+    }
     Ok(())
 }
 

@@ -16,14 +16,15 @@ use plumb_profile::{Process, Profile, Thread};
 
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish, printable};
-use field::{Field, Fields};
+use field::Field;
+pub(super) use field::Fields;
 use place::Places;
 pub(super) use place::run_time;
 
 /// Arguments of `plumb script`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The recording, or a perf.data file
+    /// The recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
     /// What to print: comm,tid,pid,time,cpu,event,ip,sym,symoff,dso,srcline,period; with + or - before each to
@@ -38,18 +39,24 @@ pub struct Args {
 pub fn run(args: Args) -> Result<ExitCode> {
     let profile = crate::load::load(&args.file)?;
     let mut out = Output::stdout();
-    finish(write(&profile, &args, &mut out))
+    finish(write(&profile, args.fields, &args.filters, &mut out))
 }
 
-fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
-    let view = View::new(profile, &args.filters.filter(profile)?);
+/// Writes what the filters keep of a profile.
+pub(super) fn write(
+    profile: &Profile,
+    fields: Fields,
+    filters: &FilterArgs,
+    out: &mut Output<'_>,
+) -> Result<()> {
+    let view = View::new(profile, &filters.filter(profile)?);
     let names = profile.events.rows().iter().map(|event| profile.strings.get(event.name).chars().count());
-    let writer = Writer { fields: args.fields, event_width: names.max().unwrap_or(0) };
-    let mut places = Places::new(&view, args.fields);
+    let writer = Writer { fields, event_width: names.max().unwrap_or(0) };
+    let mut places = Places::new(&view, fields);
     for sample in view.samples() {
         let thread = &profile.threads[sample.sample.thread];
         writer.head(profile, thread, &sample, out)?;
-        if args.fields.has_stack() {
+        if fields.has_stack() {
             writeln!(out)?;
             let mut next = Some(sample.node);
             while let Some(node) = next {
@@ -79,20 +86,23 @@ impl Writer {
         out: &mut Output<'_>,
     ) -> io::Result<()> {
         let Process { pid, .. } = profile.processes[thread.process];
+        // As perf prints what it doesn't know.
+        let number = |id: u32| if id == Process::UNKNOWN { -1 } else { i64::from(id) };
+        let (pid, tid) = (number(pid), number(thread.tid));
         let sample = &sample.sample;
         let has = |field| self.fields.has(field);
         if has(Field::Comm) {
             let comm = match profile.strings.get(thread.comm) {
                 // As perf names a thread whose name was not seen. Readers expect a word here.
-                "" => format!(":{}", thread.tid),
+                "" => format!(":{tid}"),
                 comm => printable(comm).into_owned(),
             };
             if self.fields.has_stack() { write!(out, "{comm} ")? } else { write!(out, "{comm:>16} ")? }
         }
         match (has(Field::Pid), has(Field::Tid)) {
-            (true, true) => write!(out, "{pid:>5}/{:<5} ", thread.tid)?,
+            (true, true) => write!(out, "{pid:>5}/{tid:<5} ")?,
             (true, false) => write!(out, "{pid:>5} ")?,
-            (false, true) => write!(out, "{:>5} ", thread.tid)?,
+            (false, true) => write!(out, "{tid:>5} ")?,
             (false, false) => {}
         }
         if has(Field::Cpu) {

@@ -4,14 +4,10 @@
 //! the tables and trees (analyze).
 
 mod batch;
-mod draw;
-mod keys;
 mod live;
 mod sampling;
 mod save;
 mod screen;
-mod state;
-mod table;
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +20,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use plumb_capture_perf::{End, Target};
 
+use crate::cmd::browse::state;
 use crate::cmd::record::{self, Scope};
 use live::Live;
 
@@ -35,8 +32,8 @@ use live::Live;
                       plumb top --batch [-n COUNT] [OPTIONS] ...",
     after_help = "Without a command or processes the whole machine is sampled; where that isn't allowed, this user's own processes.\n\
                   Shares are of all processor time sampled in the window, as in plumb report.\n\n\
-                  Keys: e executables, p processes, s symbols, t stacks; / filter, Enter narrow down, Esc back, o order,\n\
-                  d window, Space pause, w write the recording, r reset, ? help, q quit.\n\n\
+                  Keys: e executables, p processes, s symbols, t stacks, c callers, f flame graph; / filter, Enter narrow\n\
+                  down, Esc back, o order, E C open and close all, d window, Space pause, w write the recording, r reset, ? help, q quit.\n\n\
                   A command gets no terminal: it reads nothing, and what it prints is thrown away, but for its errors where they\n\
                   go somewhere else: plumb top 2>log -- CMD. Leaving top ends it (SIGTERM).\n\n\
                   Memory is bounded: of what is long past the sums stay, but not every look, not the rarest calls, and of processes\n\

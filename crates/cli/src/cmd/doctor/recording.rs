@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use plumb_profile::{DsoId, DsoKind, EventId, FrameId, FrameKind, Profile, Scope, StackId};
+use plumb_profile::{AddressSpace, DsoId, DsoKind, EventId, FrameId, FrameKind, Profile, Scope, StackId};
 use plumb_symbolize::Missing as MissingSymbols;
 
 use super::Finding;
@@ -18,7 +18,11 @@ pub(super) fn findings(profile: &Profile) -> Vec<Finding> {
     let mut findings = vec![samples(profile, stacks.samples), losses(profile)];
     findings.extend(coverage(profile));
     findings.extend(occurrences(profile));
-    findings.push(completeness(&stacks));
+    findings.push(if profile.meta.cuts_untold {
+        Finding::new(Limited, "stacks", "how many are complete isn't told")
+    } else {
+        completeness(&stacks)
+    });
     findings.extend(stacks.causes.iter().take(FILES).map(|cause| cut(cause, stacks.samples)));
     findings.extend(names(profile));
     findings.extend(profile.meta.warnings.iter().map(|text| Finding::new(Limited, "warning", text)));
@@ -164,8 +168,8 @@ fn file(profile: &Profile, dso: DsoId, lacks: &Lacks) -> Option<Finding> {
         };
         return Some(Finding::new(Limited, path, text).remedy(remedy));
     }
-    // The kernel's lines are rarely there, and rarely missed.
-    if !lacks.has_lines && dso.kind == DsoKind::File {
+    // The kernel's lines are rarely there, and rarely missed; nothing can be found where no addresses are told.
+    if !lacks.has_lines && dso.kind == DsoKind::File && dso.addresses != AddressSpace::Line {
         let text = "no debug information: no lines, no inlined calls";
         return Some(Finding::new(Limited, path, text).remedy(MissingSymbols::NoDebugInfo.remedy()));
     }
@@ -175,7 +179,7 @@ fn file(profile: &Profile, dso: DsoId, lacks: &Lacks) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_profile::{Address, AddressSpace, Cut, Dso, Event, Found, Frame, Process, Sample, Thread};
+    use plumb_profile::{Address, Cut, Dso, Event, Found, Frame, Process, Sample, Thread};
 
     #[test]
     fn files_are_blamed_for_what_they_lack() {
@@ -197,7 +201,7 @@ mod tests {
         let frames =
             [profile.frames.add(code), profile.frames.add(Frame::marker(Cut::NoUnwindInfo, Some(dso)))];
         let stack = profile.add_stack(&frames);
-        profile.samples.push(Sample { time_ns: 0, thread, cpu: 0, event, stack, weight: 1 });
+        profile.samples.push(Sample { time_ns: 0, thread, cpu: 0, event, stack, syscall: None, weight: 1 });
         profile.meta.lost_samples = 3;
 
         let findings = findings(&profile);

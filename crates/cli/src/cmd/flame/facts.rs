@@ -18,8 +18,9 @@ pub struct Facts {
     pub samples: u64,
     /// Samples in the recording.
     pub recorded: u64,
-    /// Samples in the picture whose stack reaches its root.
-    pub complete: u64,
+    /// Samples in the picture whose stack reaches its root, if that is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub complete: Option<u64>,
     /// Samples that the kernel dropped.
     pub lost: u64,
     /// Name of the event.
@@ -74,7 +75,7 @@ impl Facts {
             command,
             samples: summary.samples,
             recorded: profile.samples.len() as u64,
-            complete: summary.complete,
+            complete: (!summary.untold).then_some(summary.complete),
             lost: meta.lost_samples,
             event: some(event),
             unit: unit.to_owned(),
@@ -92,12 +93,10 @@ impl Facts {
 
     /// The same in one line, for where there is no page.
     pub fn line(&self) -> String {
-        let percent = self.complete as f64 * 100.0 / self.samples.max(1) as f64;
-        let mut parts = vec![
-            format!("{} samples", self.samples),
-            format!("{percent:.1} % complete stacks"),
-            format!("{} lost", self.lost),
-        ];
+        let mut parts = vec![format!("{} samples", self.samples)];
+        let percent = |complete| complete as f64 * 100.0 / self.samples.max(1) as f64;
+        parts.extend(self.complete.map(|complete| format!("{:.1} % complete stacks", percent(complete))));
+        parts.push(format!("{} lost", self.lost));
         parts.extend(self.event.clone());
         parts.extend(self.duration_ns.map(|ns| format!("{:.2} s", ns as f64 / 1e9)));
         parts.extend(self.filters.as_ref().map(|filters| format!("filtered: {filters}")));

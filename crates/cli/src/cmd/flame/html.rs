@@ -20,13 +20,17 @@ const PAGE: &str = include_str!("../../../../../web/dist/flame.html");
 
 /// The whole page.
 pub fn page(flame: &Flame<'_>, facts: &Facts) -> Result<String> {
+    with_data(&payload::encode(flame, facts)?, &format!("{} · plumb flame", facts.title))
+}
+
+/// The page with these data in it.
+pub(in crate::cmd) fn with_data(data: &[u8], title: &str) -> Result<String> {
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::best());
-    deflate.write_all(&payload::encode(flame, facts)?)?;
+    deflate.write_all(data)?;
     let data = STANDARD.encode(deflate.finish()?);
     let (head, rest) = PAGE.split_once("{{title}}").context("the built page has no place for a title")?;
     let (middle, tail) = rest.split_once("{{data}}").context("the built page has no place for data")?;
-    let title = escape(&format!("{} · plumb flame", facts.title));
-    Ok([head, &title, middle, &data, tail].concat())
+    Ok([head, &escape(title), middle, &data, tail].concat())
 }
 
 /// Text as it may stand in an element.

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use plumb_analyze::{BoxKind, Flame, FlameBox};
+use plumb_analyze::{BoxKind, Flame, FlameBox, Label};
 use serde::Serialize;
 
 use super::facts::Facts;
 
 /// Number of this format. The page refuses others.
-const FORMAT: u32 = 1;
+pub(in crate::cmd) const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
 struct Header<'a> {
@@ -29,46 +29,63 @@ struct Header<'a> {
 
 /// Encodes the picture.
 pub fn encode(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
-    let mut texts = Texts::default();
-    texts.add("");
-    let labels = &flame.labels;
-    let names: Vec<u64> = labels.iter().map(|label| texts.add(&label.name)).collect();
-    let dsos: Vec<u64> = labels.iter().map(|label| texts.add(label.dso)).collect();
-    let files: Vec<u64> = labels.iter().map(|label| texts.add(label.file)).collect();
+    let frames = Frames::new(&flame.labels);
     let each = flame.weight_of_each();
     let header = Header {
         format: FORMAT,
         facts,
-        frames: labels.len(),
+        frames: flame.labels.len(),
         boxes: flame.boxes.len(),
         each,
-        strings: texts.rows,
+        strings: frames.texts,
     };
     // JSON escapes line ends, so the first line end is the header's.
     let mut out = serde_json::to_vec(&header)?;
     out.push(b'\n');
-    for column in [names, dsos, files] {
+    for column in frames.columns {
         write_column(&mut out, column.into_iter());
     }
-    write_column(&mut out, labels.iter().map(|label| number_of(label.kind)));
     write_boxes(&mut out, &flame.boxes, each.is_none());
     Ok(out)
 }
 
+/// The labels of boxes: all texts, and the columns that say which of them, and which kind, each label has.
+pub(in crate::cmd) struct Frames<'a> {
+    pub texts: Vec<&'a str>,
+    pub columns: [Vec<u64>; 4],
+}
+
+impl<'a> Frames<'a> {
+    pub fn new(labels: &'a [Label<'_>]) -> Self {
+        let mut texts = Texts::default();
+        texts.add("");
+        let names = labels.iter().map(|label| texts.add(&label.name)).collect();
+        let dsos = labels.iter().map(|label| texts.add(label.dso)).collect();
+        let files = labels.iter().map(|label| texts.add(label.file)).collect();
+        let kinds = labels.iter().map(|label| number_of(label.kind)).collect();
+        Frames { texts: texts.rows, columns: [names, dsos, files, kinds] }
+    }
+}
+
 fn write_boxes(out: &mut Vec<u8>, boxes: &[FlameBox], with_weights: bool) {
-    // The box before the first one is above the root, so to say.
-    let depths = boxes.iter().scan(None, |before, one| {
-        let closed = before.map_or(0, |depth: u32| u64::from((depth + 1).saturating_sub(one.depth)));
-        *before = Some(one.depth);
-        Some(closed)
-    });
-    write_column(out, depths);
+    write_depths(out, boxes.iter().map(|one| one.depth));
     write_column(out, boxes.iter().map(|one| one.label.into()));
     write_column(out, boxes.iter().map(|one| one.own.samples));
     if with_weights {
         write_column(out, boxes.iter().map(|one| one.own.weight));
     }
     write_column(out, boxes.iter().map(|one| one.line.into()));
+}
+
+/// The column of depths.
+pub(in crate::cmd) fn write_depths(out: &mut Vec<u8>, depths: impl Iterator<Item = u32>) {
+    // The box before the first one is above the root, so to say.
+    let closed = depths.scan(None, |before, depth| {
+        let closed = before.map_or(0, |before: u32| u64::from((before + 1).saturating_sub(depth)));
+        *before = Some(depth);
+        Some(closed)
+    });
+    write_column(out, closed);
 }
 
 /// The page's number of a kind: its place in the list that decode.ts has.
@@ -82,11 +99,14 @@ fn number_of(kind: BoxKind) -> u64 {
         BoxKind::Jit => 5,
         BoxKind::Kernel => 6,
         BoxKind::Missing => 7,
+        BoxKind::Fault => 8,
+        BoxKind::Process => 9,
+        BoxKind::Interrupt => 10,
     }
 }
 
 /// LEB128: seven bits a byte, the lowest first.
-fn write_column(out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
+pub(in crate::cmd) fn write_column(out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
     for mut value in values {
         while value >= 0x80 {
             out.push(value as u8 | 0x80);

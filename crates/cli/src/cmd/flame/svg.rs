@@ -16,22 +16,57 @@ pub fn picture(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
         colours.insert(name, colour(label));
     }
     let each = flame.weight_of_each();
-    let lines = folded(flame, each.is_some());
-    let mut options = Options::default();
-    options.title = facts.title.clone();
-    let narrowest = narrowest(flame);
-    options.min_width = narrowest;
-    options.subtitle = Some(subtitle(flame, facts, narrowest));
-    options.palette_map = Some(&mut colours);
-    options.bgcolors = Some(BackgroundColor::Flat(GROUND));
-    // The end of a C++ name is its arguments; what tells functions apart is at its beginning.
-    options.text_truncate_direction = TextTruncateDirection::Right;
-    options.direction = if facts.icicle { Direction::Inverted } else { Direction::Straight };
-    options.count_name = if each.is_some() { "samples".to_owned() } else { facts.unit.clone() };
-    options.name_type = "Function:".to_owned();
-    let mut out = Vec::new();
-    from_lines(&mut options, lines.iter().map(String::as_str), &mut out).context("drawing the SVG")?;
-    Ok(out)
+    let whole = flame.total();
+    let narrowest = narrowest(flame.totals().iter().map(|total| total.percent_of(whole)));
+    let drawing = Drawing {
+        lines: folded(flame, each.is_some()),
+        colours,
+        title: facts.title.clone(),
+        subtitle: format!("{} — {}", facts.line(), legend(flame)),
+        count_name: if each.is_some() { "samples".to_owned() } else { facts.unit.clone() },
+        icicle: facts.icicle,
+        narrowest,
+    };
+    drawing.draw()
+}
+
+/// What inferno is to draw.
+pub(in crate::cmd) struct Drawing {
+    /// Folded stacks.
+    pub lines: Vec<String>,
+    /// By frame name.
+    pub colours: PaletteMap,
+    pub title: String,
+    pub subtitle: String,
+    pub count_name: String,
+    pub icicle: bool,
+    /// Boxes below this many percent of the picture are left out.
+    pub narrowest: f64,
+}
+
+impl Drawing {
+    /// The SVG file.
+    pub fn draw(mut self) -> Result<Vec<u8>> {
+        self.lines.sort_unstable();
+        let mut options = Options::default();
+        options.title = self.title;
+        options.min_width = self.narrowest;
+        if self.narrowest > WIDTHS[0] {
+            self.subtitle += &format!(" — without boxes below {} %", self.narrowest);
+        }
+        options.subtitle = Some(self.subtitle);
+        options.palette_map = Some(&mut self.colours);
+        options.bgcolors = Some(BackgroundColor::Flat(GROUND));
+        // The end of a C++ name is its arguments; what tells functions apart is at its beginning.
+        options.text_truncate_direction = TextTruncateDirection::Right;
+        options.direction = if self.icicle { Direction::Inverted } else { Direction::Straight };
+        options.count_name = self.count_name;
+        options.name_type = "Function:".to_owned();
+        let mut out = Vec::new();
+        from_lines(&mut options, self.lines.iter().map(String::as_str), &mut out)
+            .context("drawing the SVG")?;
+        Ok(out)
+    }
 }
 
 /// What the boxes stand on.
@@ -43,23 +78,14 @@ const MOST_BOXES: usize = 10_000;
 /// Widths, in percent of the picture, below which boxes may be left out.
 const WIDTHS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 
-/// The smallest width that leaves no more boxes than an SVG can bear.
-fn narrowest(flame: &Flame<'_>) -> f64 {
-    let totals = flame.totals();
-    let whole = flame.total();
-    let wide = |least: f64| totals.iter().filter(|total| total.percent_of(whole) >= least).count();
+/// The smallest width that leaves no more boxes than an SVG can bear, of boxes of these widths in percent.
+pub(in crate::cmd) fn narrowest(widths: impl Iterator<Item = f64>) -> f64 {
+    let widths: Vec<f64> = widths.collect();
+    let wide = |least: f64| widths.iter().filter(|&&width| width >= least).count();
     WIDTHS.into_iter().find(|&least| wide(least) <= MOST_BOXES).unwrap_or(WIDTHS[WIDTHS.len() - 1])
 }
 
-fn subtitle(flame: &Flame<'_>, facts: &Facts, narrowest: f64) -> String {
-    let mut text = format!("{} — {}", facts.line(), legend(flame));
-    if narrowest > WIDTHS[0] {
-        text += &format!(" — without boxes below {narrowest} %");
-    }
-    text
-}
-
-/// Folded stacks, sorted as inferno wants them.
+/// Folded stacks.
 fn folded(flame: &Flame<'_>, count_samples: bool) -> Vec<String> {
     let mut lines = Vec::new();
     flame.for_each_stack(|path, own| {
@@ -67,7 +93,6 @@ fn folded(flame: &Flame<'_>, count_samples: bool) -> Vec<String> {
         let cost = if count_samples { own.samples } else { own.weight };
         lines.push(format!("{} {cost}", names.join(";")));
     });
-    lines.sort_unstable();
     lines
 }
 
@@ -76,13 +101,21 @@ fn folded(flame: &Flame<'_>, count_samples: bool) -> Vec<String> {
 fn frame_name(label: &Label<'_>) -> String {
     let mark = match label.kind {
         BoxKind::Kernel => "_[k]",
+        // There are no more marks: what is not seen tells these names apart.
+        BoxKind::Fault => "\u{2060}_[k]",
+        BoxKind::Process => "\u{2060}\u{2060}_[k]",
+        BoxKind::Interrupt => "\u{2060}\u{2060}\u{2060}_[k]",
         BoxKind::Inlined => "_[i]",
         BoxKind::Jit => "_[j]",
         BoxKind::Library => "_[w]",
         BoxKind::Root | BoxKind::Group | BoxKind::Program | BoxKind::Missing => "",
     };
-    let clean: String = label
-        .name
+    format!("{}{mark}", clean(&label.name))
+}
+
+/// A name without what would end its frame or line.
+pub(in crate::cmd) fn clean(name: &str) -> String {
+    let clean: String = name
         .chars()
         .map(|c| {
             if c == ';' {
@@ -94,7 +127,7 @@ fn frame_name(label: &Label<'_>) -> String {
             }
         })
         .collect();
-    format!("{}{mark}", clean.trim())
+    clean.trim().to_owned()
 }
 
 /// Colour of a kind as the page has it: base, and how far names may differ from it.
@@ -106,6 +139,9 @@ fn colour(label: &Label<'_>) -> Color {
         BoxKind::Library => (154, 208, 188),
         BoxKind::Jit => (219, 190, 227),
         BoxKind::Kernel => (172, 201, 236),
+        BoxKind::Fault => (240, 170, 178),
+        BoxKind::Process => (190, 182, 238),
+        BoxKind::Interrupt => (150, 214, 224),
         BoxKind::Missing => (212, 212, 212),
     };
     let plain = matches!(label.kind, BoxKind::Root | BoxKind::Missing);
@@ -127,6 +163,9 @@ fn legend(flame: &Flame<'_>) -> String {
         (BoxKind::Library, "green: library"),
         (BoxKind::Jit, "violet: JIT code"),
         (BoxKind::Kernel, "blue: kernel"),
+        (BoxKind::Fault, "red: page faults"),
+        (BoxKind::Process, "purple: fork, exec, exit"),
+        (BoxKind::Interrupt, "cyan: interrupts"),
         (BoxKind::Missing, "grey: callers missing"),
     ];
     let present = |kind| flame.labels.iter().any(|label| label.kind == kind);

@@ -2,7 +2,6 @@
 
 use std::io::Read;
 
-use clap::Parser;
 use plumb_analyze::{Filter, Flame, Grouping, View};
 use plumb_profile::{
     Address, AddressSpace, Cut, Dso, DsoKind, Event, Found, Frame, FrameId, FrameKind, Function, Line,
@@ -11,6 +10,7 @@ use plumb_profile::{
 
 use super::facts::Facts;
 use super::{Args, Format, draw, format_of, html, payload, svg};
+use crate::words::parsed;
 
 /// A frame, and the functions in it with their lines: innermost inlined call first.
 fn frame(profile: &mut Profile, kind: DsoKind, path: &str, lines: &[(&str, u32)]) -> FrameId {
@@ -65,7 +65,15 @@ fn example() -> Profile {
     for (index, stack) in stacks.into_iter().enumerate() {
         let stack = profile.add_stack(stack);
         let time_ns = index as u64 * 1_000_050;
-        profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, weight: 1_000_050 });
+        profile.samples.push(Sample {
+            time_ns,
+            thread,
+            cpu: 0,
+            event,
+            stack,
+            syscall: None,
+            weight: 1_000_050,
+        });
     }
     profile
 }
@@ -76,7 +84,7 @@ fn facts() -> Facts {
         command: Some("app </script> --fast".into()),
         samples: 6,
         recorded: 6,
-        complete: 5,
+        complete: Some(5),
         lost: 1,
         event: Some("cpu-clock".into()),
         unit: "ns".into(),
@@ -101,12 +109,6 @@ fn the_page_gets_what_its_tests_read() {
     assert_eq!(String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&std::fs::read(path).unwrap()));
 }
 
-#[derive(clap::Parser)]
-struct Page {
-    #[command(flatten)]
-    args: Args,
-}
-
 #[test]
 fn the_page_says_what_weights_are_of() {
     for (event, unit, expected) in [
@@ -118,7 +120,7 @@ fn the_page_says_what_weights_are_of() {
         let mut profile = example();
         let (name, unit) = (profile.strings.add(event), profile.strings.add(unit));
         *profile.events.get_mut(plumb_profile::Id::from_index(0)) = Event { name, unit };
-        let args = Page::parse_from(["flame"]).args;
+        let args = parsed::<Args>("flame", &[""; 0]).expect("none is needed");
         let filter = Filter::default();
         let facts = Facts::new(&View::new(&profile, &filter), &filter, &args);
         assert_eq!(facts.weighs.as_deref(), expected);
@@ -240,15 +242,10 @@ fn the_name_says_what_is_written() {
 
 #[test]
 fn of_a_machine_programs_are_kept_apart_unless_it_is_asked_for_otherwise() {
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        args: Args,
-    }
     let mut profile = example();
     let mut has_comm = |scope, words: &[&str]| {
         profile.meta.scope = scope;
-        let args = Cli::parse_from([&["flame"], words].concat()).args;
+        let args = parsed::<Args>("flame", words).expect("they are taken");
         let svg = draw(&profile, &Filter::default(), &args, Format::Svg).expect("it has samples");
         String::from_utf8(svg).expect("it is text").contains("<title>app (")
     };
@@ -256,4 +253,20 @@ fn of_a_machine_programs_are_kept_apart_unless_it_is_asked_for_otherwise() {
     assert!(!has_comm(Scope::System, &["--by", "none"]));
     assert!(!has_comm(Scope::Cgroup, &[]));
     assert!(has_comm(Scope::Cgroup, &["--by", "comm"]));
+}
+
+#[test]
+fn the_svg_colours_the_kernel_by_what_it_ran_for() {
+    let mut made = crate::made::Made::new();
+    made.sample("x/1", "main@x;do_syscall_64@k;ksys_read@k;clear_page@k", 10);
+    made.sample("x/1", "main@x;asm_exc_page_fault@k;clear_page@k", 30);
+    let bytes = with_flame(&made.profile, |flame| svg::picture(flame, &facts())).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    // The same function twice, by the marks that are not seen.
+    let mut boxes = text
+        .match_indices("<title>clear_page")
+        .map(|(at, _)| text[at..].split_once("fill=\"").unwrap().1.split_once('"').unwrap().0);
+    let (one, other) = (boxes.next().unwrap(), boxes.next().unwrap());
+    assert!(one != other && boxes.next().is_none(), "{one} {other}");
+    assert!(text.contains("red: page faults") && !text.contains("cyan"), "the legend has what is there");
 }

@@ -3,18 +3,19 @@
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_analyze::{Part, Program, Start};
+use plumb_analyze::{Advice, Part, Program, Start};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Shown;
+use crate::cmd::advice::rule;
 use crate::terminal::Output;
 
 /// Writes one JSON object. `parent` is an index in `programs`, where parents come first.
 pub(super) fn json(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
     let (procs, meta) = (&shown.procs, &shown.view.profile().meta);
     // What has no line has no children with one.
-    let lines: Vec<usize> = (0..procs.programs.len()).filter(|&index| shown.has_line(index)).collect();
+    let lines = lines(shown);
     let place = |index: usize| lines.binary_search(&index).ok();
     let programs: Vec<Value> = lines
         .iter()
@@ -23,29 +24,7 @@ pub(super) fn json(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
             program_json(shown, program, program.parent.and_then(place))
         })
         .collect();
-    let advice: Vec<Value> = shown
-        .advice
-        .iter()
-        .map(|advice| {
-            let measured: Vec<Value> = advice
-                .measured
-                .iter()
-                .map(|measure| json!({"what": measure.what, "value": measure.value, "unit": measure.unit}))
-                .collect();
-            json!({
-                "rule": advice.rule.name,
-                "program": place(advice.program),
-                "pattern": advice.rule.pattern,
-                "threshold": advice.rule.threshold,
-                "remedy": advice.rule.remedy,
-                "bound": advice.rule.bound,
-                "source": advice.rule.source,
-                "measured": measured,
-                "bound_weight": advice.bound.weight,
-                "bound_percent": advice.bound_percent,
-            })
-        })
-        .collect();
+    let advice = advice(shown);
     let document = json!({
         "command": meta.command,
         "recorder": meta.recorder,
@@ -64,6 +43,25 @@ pub(super) fn json(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
     serde_json::to_writer(&mut *out, &document)?;
     writeln!(out)?;
     Ok(())
+}
+
+/// Indexes of the programs that have a line.
+fn lines(shown: &Shown<'_>) -> Vec<usize> {
+    (0..shown.procs.programs.len()).filter(|&index| shown.has_line(index)).collect()
+}
+
+/// What is to be done, each with the name of the program and its index in `programs`.
+pub(super) fn advice(shown: &Shown<'_>) -> Vec<Value> {
+    let lines = lines(shown);
+    let one = |advice: &Advice| {
+        let about = shown.procs.programs[advice.program].name();
+        let mut fields = rule::fields(about, advice.rule, &advice.measured);
+        fields.insert("program".into(), lines.binary_search(&advice.program).ok().into());
+        fields.insert("bound_weight".into(), advice.bound.weight.into());
+        fields.insert("bound_percent".into(), advice.bound_percent.into());
+        fields.into()
+    };
+    shown.advice.iter().map(one).collect()
 }
 
 fn program_json(shown: &Shown<'_>, program: &Program<'_>, parent: Option<usize>) -> Value {

@@ -2,20 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed unwrap is a failed test")]
 
-use clap::Parser;
 use plumb_profile::{Begin, End, Life, Profile};
 
 use super::*;
 use crate::made::Made;
-
-#[derive(clap::Parser)]
-struct Line {
-    #[command(flatten)]
-    args: Args,
-}
+use crate::words::parsed;
 
 fn shown(profile: &Profile, arguments: &[&str]) -> String {
-    let args = Line::parse_from([&["procs"], arguments].concat()).args;
+    let args = parsed::<Args>("procs", arguments).expect("they are taken");
     let mut text = Vec::new();
     let mut out = Output::plain(&mut text);
     write(profile, &args, &mut out).unwrap();
@@ -142,21 +136,7 @@ fn a_profile_without_lives_or_without_anything_says_so() {
 }
 
 #[test]
-fn a_command_is_recorded_as_record_would() {
-    let line = Line::parse_from([
-        "procs",
-        "-F",
-        "99",
-        "--duration",
-        "1.5",
-        "--json",
-        "--",
-        "A=b",
-        "sh",
-        "-c",
-        "true",
-    ]);
-    assert!(recorder(&line.args, Path::new("/x/y.plumb")).is_ok());
-    assert!(Line::try_parse_from(["procs", "file", "--", "sh"]).is_err(), "a file and a command");
-    assert!(Line::try_parse_from(["procs", "-a", "file"]).is_err(), "a file and the machine");
+fn what_is_recorded_is_either_a_file_or_something_that_runs() {
+    assert!(parsed::<Args>("procs", &["file", "--", "sh"]).is_err(), "a file and a command");
+    assert!(parsed::<Args>("procs", &["-a", "file"]).is_err(), "a file and the machine");
 }

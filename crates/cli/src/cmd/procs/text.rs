@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use plumb_analyze::{Advice, Cost, Measure, Part, Program};
+use plumb_analyze::{Advice, Cost, Part, Program};
 
 use super::{Args, Shown};
+use crate::cmd::advice::rule;
 use crate::cmd::report::table::{self, Column, Layout};
 use crate::terminal::{Output, printable};
 
@@ -22,6 +23,11 @@ pub(super) fn write(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io:
         means(shown, args, out)?;
     }
     starts(shown, args, out)?;
+    advice(shown, out)
+}
+
+/// Writes what is to be done.
+pub(super) fn advice(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     shown.advice.iter().try_for_each(|advice| advise(shown, advice, out))
 }
 
@@ -193,37 +199,14 @@ fn advise(shown: &Shown<'_>, advice: &Advice, out: &mut Output<'_>) -> io::Resul
     let program = &shown.procs.programs[advice.program];
     let parent = program.parent.map(|parent| &shown.procs.programs[parent]);
     let by = parent.map_or(String::new(), |parent| format!(", started by {}", label(parent, false)));
-    let rule = advice.rule;
-    writeln!(out, "\n{}: {}{by}", rule.name, label(program, false))?;
-    writeln!(out, "  seen       {}", rule.pattern)?;
-    let measured: Vec<String> = advice.measured.iter().map(measure).collect();
-    writeln!(out, "  measured   {}", measured.join(", "))?;
-    writeln!(out, "  threshold  {}", rule.threshold)?;
-    writeln!(out, "  do         {}", rule.remedy)?;
+    let title = format!("{}: {}{by}", advice.rule.name, label(program, false));
     let bound = amount(shown, advice.bound.weight as f64);
-    writeln!(
-        out,
-        "  gain       at most {:.1}% of {} ({bound}): {}",
-        advice.bound_percent,
-        printable(what(shown)),
-        rule.bound
-    )?;
-    writeln!(out, "  source     {}", rule.source)
-}
-
-fn measure(measure: &Measure) -> String {
-    let Measure { what, value, unit } = measure;
-    match *unit {
-        "" => format!("{what}: {value:.0}"),
-        "ms" => format!("{what}: {}", time(value * 1e6)),
-        "%" => format!("{what}: {value:.1}%"),
-        unit if unit.starts_with('/') => format!("{what}: {value:.0}{unit}"),
-        unit => format!("{what}: {value:.1} {unit}"),
-    }
+    let gain = format!("{:.1}% of {} ({bound})", advice.bound_percent, printable(what(shown)));
+    rule::write(&title, advice.rule, &advice.measured, &gain, out)
 }
 
 /// What a program is called: its file, the script that it runs, and whether it is only forked.
-pub(super) fn label(program: &Program<'_>, full: bool) -> String {
+pub(in crate::cmd) fn label(program: &Program<'_>, full: bool) -> String {
     let mut text = match (full, program.exe) {
         (true, exe) if !exe.is_empty() => exe.to_owned(),
         _ => program.name().to_owned(),
@@ -267,7 +250,7 @@ fn mean(shown: &Shown<'_>, weight: u64, count: u64) -> String {
 }
 
 /// Nanoseconds in the unit that suits them.
-pub(super) fn time(ns: f64) -> String {
+pub(in crate::cmd) fn time(ns: f64) -> String {
     match ns {
         ns if ns >= 1e9 => format!("{:.3} s", ns / 1e9),
         ns if ns >= 1e6 => format!("{:.2} ms", ns / 1e6),

@@ -164,7 +164,15 @@ mod tests {
         let jit = profile.frames.add(Frame::marker(Cut::JitCode, None));
         for frames in [&[sampled][..], &[sampled, stitched], &[sampled, cut], &[cut], &[sampled, jit], &[]] {
             let stack = profile.add_stack(frames);
-            profile.samples.push(Sample { time_ns: 0, thread, cpu: 0, event, stack, weight: 1 });
+            profile.samples.push(Sample {
+                time_ns: 0,
+                thread,
+                cpu: 0,
+                event,
+                stack,
+                syscall: None,
+                weight: 1,
+            });
         }
         let stacks = Stacks::of(&profile);
         assert_eq!((stacks.samples, stacks.complete, stacks.stitched), (6, 2, 1));

@@ -1,12 +1,16 @@
 //! `--off-cpu`: what measures, what is shown of it, and stacks that begin with the reason.
 
 use anyhow::{Result, anyhow};
-use plumb_capture_bpf::Switches;
-use plumb_capture_perf::{OffCpu, Unmeasured};
+use plumb_capture_bpf::{Options, Programs};
+use plumb_capture_perf::{Assistant, Unmeasured};
 use plumb_profile::{FrameId, FrameKind, Profile, Samples, StackId};
 
 /// The event of time that was slept or waited.
 const BLOCKED: &str = "off-cpu";
+/// The function of the kernel in which every switch happens. What it calls is what looks at the switch.
+const SWITCH: &str = "__schedule";
+/// So many frames may be inside of it.
+const MAX_INSIDE: usize = 16;
 /// Functions of the kernel that every stack of a switch ends in: who called them is the reason.
 const SCHEDULER: [&str; 8] = [
     "__schedule",
@@ -20,9 +24,9 @@ const SCHEDULER: [&str; 8] = [
 ];
 
 /// What measures time off the processor.
-pub(super) fn measure(min_ns: u64) -> Result<Box<dyn OffCpu>> {
-    match Switches::load(min_ns) {
-        Ok(switches) => Ok(Box::new(switches)),
+pub(super) fn measure(options: Options) -> Result<Box<dyn Assistant>> {
+    match Programs::load(options) {
+        Ok(programs) => Ok(Box::new(programs)),
         Err(error) => Err(anyhow!(
             "time off the processor can't be measured: {error}\
              \n  without:  plumb record -e context-switches, which counts how often"
@@ -30,8 +34,11 @@ pub(super) fn measure(min_ns: u64) -> Result<Box<dyn OffCpu>> {
     }
 }
 
+/// A sum of times that is worth a word.
+const NOTABLE_NS: u64 = 1_000_000;
+
 /// A time such as `1ms`; without a unit in nanoseconds.
-pub(super) fn nanoseconds(text: &str) -> Result<u64, String> {
+pub(in crate::cmd) fn nanoseconds(text: &str) -> Result<u64, String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let factor = match unit.trim() {
@@ -61,9 +68,11 @@ pub(super) fn name_reasons(profile: &mut Profile) {
 }
 
 fn without_scheduler(profile: &Profile, stack: StackId) -> StackId {
-    let mut stack = stack;
+    let callers = std::iter::successors(Some(stack), |&stack| profile.stacks.node(stack).caller);
+    let is_switch = |&stack: &StackId| is_one_of(profile, profile.stacks.node(stack).frame, &[SWITCH]);
+    let mut stack = callers.take(MAX_INSIDE).filter(is_switch).last().unwrap_or(stack);
     // A stack that is nothing else stays as it is.
-    while is_scheduler(profile, profile.stacks.node(stack).frame)
+    while is_one_of(profile, profile.stacks.node(stack).frame, &SCHEDULER)
         && let Some(caller) = profile.stacks.node(stack).caller
     {
         stack = caller;
@@ -71,11 +80,11 @@ fn without_scheduler(profile: &Profile, stack: StackId) -> StackId {
     stack
 }
 
-fn is_scheduler(profile: &Profile, frame: FrameId) -> bool {
+fn is_one_of(profile: &Profile, frame: FrameId, names: &[&str]) -> bool {
     profile.frames[frame].kind == FrameKind::Kernel
         && profile.symbols.of(frame).last().is_some_and(|line| {
             let name = profile.symbols.functions[line.function].name;
-            SCHEDULER.contains(&profile.strings.get(name))
+            names.contains(&profile.strings.get(name))
         })
 }
 
@@ -93,7 +102,7 @@ pub(super) fn line(profile: &Profile) -> String {
     };
     let ((blocks, blocked), (waits, waited)) = (seconds(BLOCKED), seconds("run-queue"));
     format!(
-        "off the processor {blocked:.3} s in {blocks} times, waiting for one {waited:.3} s in {waits}, {:.2} s recorded, {} lost",
+        "off the processor {blocked:.3} s in {blocks} samples, waiting for one {waited:.3} s in {waits}, {:.2} s recorded, {} lost",
         profile.meta.duration_ns as f64 / 1e9,
         profile.meta.lost_samples
     )
@@ -114,6 +123,12 @@ pub(super) fn left_out(unmeasured: &Unmeasured) -> Vec<String> {
             "{} times off the processor, {:.3} s together, were lost for want of room; fewer come with --min-block 1ms",
             unmeasured.lost,
             unmeasured.lost_ns as f64 / 1e9
+        ));
+    }
+    if unmeasured.rest_ns >= NOTABLE_NS {
+        texts.push(format!(
+            "times off the processor of {:.3} s together came after the last stack",
+            unmeasured.rest_ns as f64 / 1e9
         ));
     }
     texts

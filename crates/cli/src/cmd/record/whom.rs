@@ -26,7 +26,13 @@ pub(super) fn target(args: &Scope) -> Result<Target> {
     if !args.pid.is_empty() {
         return Ok(Target::Processes(args.pid.clone()));
     }
-    command(&args.command)
+    if args.command.is_empty() {
+        bail!(
+            "nothing to record: name a command, or processes (-p PID, --tree PID, --name PROGRAM, --cgroup PATH), or everything \
+             (-a)"
+        );
+    }
+    launch(&args.command).map(Target::Command)
 }
 
 /// The processes that run a program now.
@@ -45,20 +51,16 @@ fn running(program: &Program, name: &OsStr) -> Result<Target> {
     Ok(Target::Processes(pids))
 }
 
-fn command(words: &[OsString]) -> Result<Target> {
+/// The command of these words, which may begin with variables to set.
+pub(crate) fn launch(words: &[OsString]) -> Result<Launch> {
     let variables = words.iter().map_while(|word| variable(word));
     let environment: Vec<(OsString, OsString)> = variables.collect();
     let mut words = words.iter().skip(environment.len()).cloned().peekable();
     if !environment.is_empty() {
         words.next_if(|word| word == "--");
     }
-    let Some(program) = words.next() else {
-        bail!(
-            "nothing to record: name a command, or processes (-p PID, --tree PID, --name PROGRAM, --cgroup PATH), or everything \
-             (-a)"
-        );
-    };
-    Ok(Target::Command(Launch { program, arguments: words.collect(), environment }))
+    let Some(program) = words.next() else { bail!("there are variables, and no command after them") };
+    Ok(Launch { program, arguments: words.collect(), environment })
 }
 
 /// The name and value of a word like `VAR=x`.

@@ -125,8 +125,11 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
 }
 
 fn stacks(profile: &Profile, summary: &Summary) -> String {
-    let Some(complete) = summary.complete_percent() else { return "no samples".into() };
-    let mut text = format!("{} % complete", two_places_down(complete));
+    let mut text = match summary.complete_percent() {
+        Some(complete) => format!("{} % complete", two_places_down(complete)),
+        None if summary.samples > 0 => "how many are complete isn't told".into(),
+        None => return "no samples".into(),
+    };
     let mut causes: Vec<String> = summary
         .causes
         .iter()

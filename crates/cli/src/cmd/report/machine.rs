@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_analyze::{Call, Cost, Key, Kind, RowKey, Summary, Tree, TreeNode, View};
+use plumb_analyze::{Call, Cost, KernelRow, Key, Kind, RowKey, Summary, Tree, TreeNode, View};
 use serde::Serialize;
 
 use super::{Args, Body, Shown, TreeKind, header};
+use crate::cmd::kernel;
 use crate::terminal::Output;
 
 /// Writes one JSON object with a report for each event.
@@ -53,6 +54,9 @@ struct ReportJson {
     idle_percent: Option<f64>,
     complete_percent: Option<f64>,
     cut_causes: Vec<CauseJson>,
+    /// What processor time went into, if samples tell of the kernel.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    went_into: Vec<WentIntoJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Vec<RowJson>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,6 +70,13 @@ struct CauseJson {
     cause: &'static str,
     file: Option<String>,
     samples: u64,
+}
+
+#[derive(Serialize)]
+struct WentIntoJson {
+    name: String,
+    samples: u64,
+    weight: u64,
 }
 
 #[derive(Serialize)]
@@ -157,6 +168,7 @@ impl ReportJson {
             idle_percent: view.profile().meta.idle_share().map(|share| share * 100.0),
             complete_percent: summary.complete_percent(),
             cut_causes: causes(view, &summary),
+            went_into: went_into(shown),
             rows: None,
             rows_left_out: None,
             trees: Vec::new(),
@@ -182,6 +194,14 @@ impl ReportJson {
         }
         json
     }
+}
+
+/// What processor time went into.
+fn went_into(shown: &Shown<'_>) -> Vec<WentIntoJson> {
+    let rows = kernel::section(&shown.view, &shown.filter).map_or(Vec::new(), |time| time.rows);
+    let json =
+        |row: KernelRow| WentIntoJson { name: row.name, samples: row.cost.samples, weight: row.cost.weight };
+    rows.into_iter().map(json).collect()
 }
 
 impl CostJson {

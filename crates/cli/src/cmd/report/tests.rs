@@ -1,19 +1,13 @@
 //! What a user sees of a report.
 
-use clap::Parser;
 use serde_json::Value;
 
 use super::*;
 use crate::made::Made;
-
-#[derive(Parser)]
-struct Command {
-    #[command(flatten)]
-    args: Args,
-}
+use crate::words::parsed;
 
 fn try_report(profile: &Profile, args: &[&str], width: Option<usize>) -> Result<String> {
-    let args = Command::try_parse_from([&["report"], args].concat())?.args;
+    let args = parsed::<Args>("report", args)?;
     let mut text = Vec::new();
     let mut out = Output::plain(&mut text);
     out.width = width;
@@ -279,12 +273,28 @@ impl Write for Gone {
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    for args in [vec!["report"], vec!["report", "--json"], vec!["report", "--csv"], vec!["report", "--tree"]]
-    {
-        let args = Command::parse_from(args).args;
+    for args in [&[][..], &["--json"], &["--csv"], &["--tree"]] {
+        let args = parsed("report", args).expect("they are taken");
         let result = write(&example().profile, &args, &mut Output::plain(Gone));
         assert!(result.is_err());
         assert!(finish(result).is_ok());
     }
     assert!(finish(Err(anyhow::anyhow!("something else"))).is_err());
+}
+
+#[test]
+fn the_kernels_part_is_told_by_what_it_was_for() {
+    let mut made = Made::new();
+    made.sample("x/1", "main@app", 60);
+    made.sample("x/1", "main@app;asm_exc_page_fault@k;clear_page@k", 25);
+    made.sample("x/1", "main@app;do_syscall_64@k;ksys_read@k;clear_page@k", 15);
+    let text = report(&made.profile, &[]);
+    let section = text.split_once("# Processor time went into").map(|(_, section)| section).unwrap();
+    let lines: Vec<&str> = section.lines().skip(1).collect();
+    assert_eq!(lines, ["#    60.00 %  user code", "#    25.00 %  page faults", "#    15.00 %  read"]);
+    let json: Value = serde_json::from_str(&report(&made.profile, &["--json"])).unwrap();
+    assert_eq!(json["reports"][0]["went_into"][1]["name"], "page-fault");
+    let mut user = Made::new();
+    user.sample("x/1", "main@app", 60);
+    assert!(!report(&user.profile, &[]).contains("went into"), "there is nothing more to say");
 }

@@ -33,6 +33,7 @@ impl<'v, 'p> Places<'v, 'p> {
             let frame = view.frame(frame);
             let ip = match frame.dso.and_then(|dso| mappings.get(&(process, dso))) {
                 Some(mappings) => run_time(frame.address.0, mappings),
+                None if frame.frame.is_some_and(|id| !view.profile().has_address(id)) => 0,
                 None => frame.address.0,
             };
             line(view, *fields, frame, ip)

@@ -1,6 +1,5 @@
 //! What is printed is what perf prints, and what readers of perf's output make of it.
 
-use clap::Parser;
 use inferno::collapse::Collapse;
 use inferno::collapse::perf::{Folder, Options};
 use plumb_formats::folded;
@@ -8,17 +7,12 @@ use plumb_profile::{Dso, Mapping};
 
 use super::*;
 use crate::made::Made;
-
-#[derive(Parser)]
-struct Command {
-    #[command(flatten)]
-    args: Args,
-}
+use crate::words::parsed;
 
 fn script(profile: &Profile, args: &[&str]) -> String {
-    let args = Command::parse_from([&["script"], args].concat()).args;
+    let args = parsed::<Args>("script", args).expect("they are taken");
     let mut text = Vec::new();
-    write(profile, &args, &mut Output::plain(&mut text)).unwrap();
+    write(profile, args.fields, &args.filters, &mut Output::plain(&mut text)).unwrap();
     String::from_utf8(text).unwrap()
 }
 
@@ -107,6 +101,16 @@ fn hostile_names_stay_on_their_line() {
     let printed = script(&made.profile, &[]);
     assert_eq!(printed.lines().count(), 3, "{printed}");
     assert!(!printed.contains('\u{1b}'));
+}
+
+/// What is printed is read again, with threads, times, files, inlined calls and cut stacks.
+#[test]
+fn what_is_printed_is_read_again() {
+    let made = example();
+    let printed = script(&made.profile, &["-F", "+pid"]);
+    let back = plumb_formats::foreign::read(printed.as_bytes()).unwrap();
+    assert_eq!(script(&back, &["-F", "+pid,-symoff"]), script(&made.profile, &["-F", "+pid,-symoff"]));
+    assert_eq!(script(&back, &["-F", "comm,pid,tid,time,cpu,period,event"]).lines().count(), 3);
 }
 
 /// FlameGraph's collapser (inferno's version of it) gets the same stacks out of the text that folding the profile

@@ -5,14 +5,15 @@ use std::time::Instant;
 
 use anyhow::Result;
 
+use crate::cmd::browse::draw;
+use crate::cmd::browse::state::{State, Tab};
+use crate::cmd::browse::table::Table;
 use crate::cmd::report::table::{self as text, Column, Layout};
 use crate::terminal::Output;
 
 use super::live::{Live, Stretch};
 use super::sampling::{self, Answer, NoAnswer, Sampling};
-use super::state::{State, Tab};
-use super::table::Table;
-use super::{Args, Left, draw};
+use super::{Args, Left};
 
 /// Prints tables until there have been enough, or there is no more to come: of that a last one.
 pub(super) fn run(args: &Args, live: &mut Live) -> Result<Left> {
@@ -61,7 +62,7 @@ fn print(args: &Args, stretch: &Stretch, state: &State, is_next: bool) -> Result
     if is_next {
         writeln!(out)?;
     }
-    writeln!(out, "# {}", draw::facts(stretch, args.interval).join(", "))?;
+    writeln!(out, "# {}", stretch.facts(args.interval).join(", "))?;
     write_table(&table, args, state, &mut out)?;
     out.flush()?;
     Ok(())
@@ -80,17 +81,16 @@ fn write_table(table: &Table, args: &Args, state: &State, out: &mut Output<'_>) 
     let visible = state.visible(table);
     let rows = if args.rows == 0 { visible.len() } else { args.rows.min(visible.len()) };
     let column = |title, layout| Column { title, layout };
-    let is_tree = state.tab == Tab::Stacks;
+    let is_tree = state.tab.is_tree();
     let mut columns = Vec::new();
     if state.has_total() {
         columns.push(column("Children", Layout::Number));
     }
-    columns.push(column("Self", Layout::Number));
+    columns.push(column(state.share_title(), Layout::Number));
     let (name, place) = state.tab.titles();
     let layout = match state.tab {
         Tab::Symbols => Layout::Function,
-        Tab::Stacks => Layout::Word,
-        Tab::Executables | Tab::Processes => Layout::Word,
+        _ => Layout::Word,
     };
     columns.extend([column(name, layout), column(place, Layout::Path)]);
     let lines: Vec<text::Line> = visible

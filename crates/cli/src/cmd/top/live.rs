@@ -4,13 +4,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use plumb_analyze::{Pulse, Rates, Tick, is_clock};
-use plumb_capture_perf::{CpuTime, End, Recorder, Running, Target, own_cpu_time};
+use plumb_capture_perf::{CpuTime, End, Prints, Recorder, Running, Target, own_cpu_time};
 use plumb_profile::Profile;
 use plumb_symbolize::{Session, make_readable};
 
+use crate::cmd::browse::state::Window;
 use crate::cmd::record::{Capturing, Scope};
-
-use super::state::Window;
 
 /// Shortest time between two looks for frames without names. Names of the first are wanted at once.
 const NAMES: Duration = Duration::from_millis(300);
@@ -30,6 +29,21 @@ pub(super) struct Stretch {
     pub clock_hz: Option<u32>,
     /// What was sampled, summed up.
     pub profile: Profile,
+}
+
+impl Stretch {
+    /// What there is to know about it, most important first.
+    pub fn facts(&self, interval: Duration) -> Vec<String> {
+        let Stretch { rates, clock_hz, .. } = self;
+        let mut facts = vec![format!("{} samples", rates.samples), format!("{} lost", rates.lost)];
+        if let Some(coverage) = clock_hz.and_then(|hz| rates.coverage(hz)) {
+            facts.push(format!("coverage {coverage:.1}%"));
+        }
+        facts.push(format!("plumb {:.1}% of a CPU", rates.own_percent()));
+        facts.push(format!("window {:.1} s", rates.length_ns() as f64 / 1e9));
+        facts.push(format!("every {} s", interval.as_secs_f64()));
+        facts
+    }
 }
 
 /// A recording that goes on.
@@ -172,7 +186,7 @@ impl Live {
 fn record(scope: &Scope, target: &Target, notes: &mut Vec<String>) -> Result<Recorder> {
     let Capturing { mut options, assistant, note } = scope.setup(target, false)?;
     ensure!(options.also.is_empty(), "plumb top shows one event: give one -e");
-    options.silent = true;
+    options.prints = Prints::Nowhere;
     let recorder = Recorder::start_with(target, &options, assistant)?;
     notes.extend(note);
     Ok(recorder)

@@ -13,7 +13,7 @@ use plumb_profile::Profile;
 
 use super::Left;
 use super::live::{Live, Stretch};
-use super::state::Window;
+use crate::cmd::browse::state::Window;
 
 /// How long is slept at most: a question waits so long, and files that the target deletes are opened before.
 const STEP: Duration = Duration::from_millis(50);

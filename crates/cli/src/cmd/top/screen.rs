@@ -1,33 +1,22 @@
-//! The terminal: drawn on, listened to, and given back as it was, however this ends.
+//! The terminal: drawn on and listened to, while samples come.
 
-use std::io::stdout;
 use std::time::{Duration, Instant};
 
-use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
-use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
-use super::draw::{self, Picture};
-use super::keys::Action;
 use super::live::{Live, Stretch};
 use super::sampling::{self, Answer, NoAnswer, Sampling};
 use super::save::Saving;
-use super::state::State;
-use super::table::Table;
 use super::{Args, Left, batch};
+use crate::cmd::browse::draw::{self, Picture};
+use crate::cmd::browse::keys::Action;
+use crate::cmd::browse::screen::{Screen, has_colours, is_gone};
+use crate::cmd::browse::state::State;
+use crate::cmd::browse::table::Table;
 
 /// How long a key waits at most.
 const STEP: Duration = Duration::from_millis(30);
-
-/// Gives the terminal back. What ratatui sets up does so for a panic.
-struct Screen(DefaultTerminal);
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        ratatui::restore();
-    }
-}
 
 /// What is shown.
 struct Shown {
@@ -52,9 +41,9 @@ pub(super) fn run(args: &Args, live: &mut Live, notes: Vec<String>) -> Result<Le
         facts: Vec::new(),
         table: Table::default(),
         saving: Saving::default(),
-        colours: AutoStream::choice(&stdout()) != ColorChoice::Never,
+        colours: has_colours(),
     };
-    let screen = Screen(ratatui::try_init().context("the terminal can't be drawn on; try --batch")?);
+    let screen = Screen::open().context("the terminal can't be drawn on; try --batch")?;
     let left = sampling::run(live, |sampling| shown.run(args, &sampling, screen));
     let saved = shown.saving.wait();
     saved.iter().for_each(|saved| eprintln!("plumb: {saved}"));
@@ -93,6 +82,9 @@ impl Shown {
                 self.state.message = Some(saved);
                 is_drawn = false;
             }
+            if is_gone() {
+                return Ok(());
+            }
             while event::poll(Duration::ZERO)? {
                 is_drawn = false;
                 match event::read()? {
@@ -117,7 +109,7 @@ impl Shown {
 
     fn act(&mut self, action: Action, sampling: &Sampling) {
         match action {
-            Action::Draw | Action::Quit => return,
+            Action::Draw | Action::NextEvent | Action::Annotate | Action::Diff | Action::Quit => return,
             Action::Count => {}
             Action::Pause => {
                 let rates = self.stretch.rates;
@@ -144,12 +136,12 @@ impl Shown {
     fn show(&mut self, stretch: Stretch, args: &Args) {
         self.stretch = stretch;
         self.table = Table::new(&self.stretch.profile, &self.state);
-        self.facts = draw::facts(&self.stretch, args.interval);
+        self.facts = self.stretch.facts(args.interval);
     }
 
     fn draw(&mut self, screen: &mut Screen) -> Result<()> {
-        let picture = Picture { facts: &self.facts, table: &self.table, colours: self.colours };
-        screen.0.draw(|frame| draw::draw(frame, &mut self.state, &picture))?;
-        Ok(())
+        let (title, facts, table) = ("plumb top", &self.facts[..], &self.table);
+        let picture = Picture { title, facts, table, colours: self.colours };
+        Ok(screen.draw(|frame| draw::draw(frame, &mut self.state, &picture))?)
     }
 }

@@ -9,11 +9,11 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::made::Made;
 
-use super::draw::{self, Picture};
-use super::keys::Action;
 use super::live::Stretch;
-use super::state::{State, Tab, Window};
-use super::table::Table;
+use crate::cmd::browse::draw::{self, Picture};
+use crate::cmd::browse::keys::Action;
+use crate::cmd::browse::state::{State, Tab, Window};
+use crate::cmd::browse::table::Table;
 
 /// A program of two threads' worth of stacks and another one.
 fn made() -> Made {
@@ -57,8 +57,8 @@ impl Top {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         let table = self.table();
         let rates = Rates { to_ns: 4_000_000_000, samples: 4, own_cpu_ns: 40_000_000, ..Rates::default() };
-        let facts = draw::facts(&Stretch { rates, ..Stretch::default() }, Duration::from_secs(1));
-        let picture = Picture { facts: &facts, table: &table, colours: false };
+        let facts = Stretch { rates, ..Stretch::default() }.facts(Duration::from_secs(1));
+        let picture = Picture { title: "plumb top", facts: &facts, table: &table, colours: false };
         terminal.draw(|frame| draw::draw(frame, &mut self.state, &picture)).unwrap();
         let buffer = terminal.backend().buffer();
         let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
@@ -210,4 +210,74 @@ fn the_cursor_stays_on_the_screen_and_on_lines() {
     assert_eq!(top.rows(), last);
     top.press(KeyCode::Home);
     assert!(top.rows()[0].contains("main"));
+}
+
+/// The lines of the flame graph without what stands above and below.
+fn flame(top: &mut Top) -> Vec<String> {
+    let screen = top.screen();
+    screen[2..screen.len() - 1].iter().filter(|line| !line.is_empty()).cloned().collect()
+}
+
+/// Where each word of a line begins.
+fn columns(line: &str) -> Vec<(usize, &str)> {
+    line.split_whitespace().map(|word| (word.as_ptr() as usize - line.as_ptr() as usize, word)).collect()
+}
+
+#[test]
+fn a_flame_graph_has_callees_under_callers_as_wide_as_their_shares() {
+    let mut top = Top::new(Tab::Flame);
+    top.size = (100, 20);
+    let rows = flame(&mut top);
+    // By threads first: 90 of 100 columns are app's, and 70 of them parse's.
+    assert_eq!(columns(&rows[0]), [(0, "app"), (90, "other")], "{rows:#?}");
+    assert_eq!(columns(&rows[1]), [(0, "main"), (90, "main")]);
+    assert_eq!(columns(&rows[2]), [(0, "parse"), (70, "sort")]);
+    assert_eq!(columns(&rows[3])[0], (0, "read_word"));
+    assert_eq!(columns(&rows[3])[1].0, 70, "what sort calls is under sort: {rows:#?}");
+}
+
+#[test]
+fn the_cursor_walks_in_the_flame_graph_and_zooms() {
+    let mut top = Top::new(Tab::Flame);
+    top.size = (100, 20);
+    let said = |top: &mut Top| top.screen().last().unwrap().clone();
+    assert!(said(&mut top).starts_with("90.00%, itself 0.00%  app"), "{}", said(&mut top));
+    for code in [KeyCode::Down, KeyCode::Down] {
+        top.press(code);
+    }
+    assert!(
+        said(&mut top).starts_with("70.00%, itself 20.00%  parse"),
+        "the widest callee: {}",
+        said(&mut top)
+    );
+    top.press(KeyCode::Right);
+    assert!(said(&mut top).contains("sort"));
+    top.press(KeyCode::Enter);
+    let rows = flame(&mut top);
+    assert_eq!(columns(&rows[2]), [(0, "sort")], "its callers stay above it: {rows:#?}");
+    assert_eq!(columns(&rows[0]), [(0, "app")]);
+    assert!(said(&mut top).starts_with("20.00%"), "shares stay those of all: {}", said(&mut top));
+    top.press(KeyCode::Esc);
+    top.press(KeyCode::Esc);
+    top.press(KeyCode::Esc);
+    assert_eq!(columns(&flame(&mut top)[2]), [(0, "parse"), (70, "sort")]);
+    top.press(KeyCode::Left);
+    top.press(KeyCode::Up);
+    assert!(said(&mut top).contains("main"));
+}
+
+#[test]
+fn callers_stand_under_where_the_time_was_spent_and_all_open_and_close() {
+    let mut top = Top::new(Tab::Callers);
+    top.press(KeyCode::Char('E'));
+    let rows = top.rows();
+    assert_eq!(words(&rows[0])[0], "50.00%", "{rows:#?}");
+    let screen = top.screen();
+    assert!(screen.iter().any(|line| line.contains("Share") && !line.contains("Self")), "{screen:?}");
+    assert!(
+        rows[0].contains("read_word") && rows[1].contains("parse") && rows[2].contains("main"),
+        "{rows:#?}"
+    );
+    top.press(KeyCode::Char('C'));
+    assert!(top.rows().len() < rows.len());
 }

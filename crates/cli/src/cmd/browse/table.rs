@@ -11,11 +11,11 @@ use crate::terminal::printable;
 use super::state::{Narrow, State, Tab};
 
 /// Branches of trees below this share are left out, in percent: nobody scrolls that far.
-const LEAST_BRANCH: f64 = 0.1;
+const BRANCHES: TreeOptions = TreeOptions { min_percent: 0.1 };
 
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Line {
+pub struct Line {
     /// What tells it from others, whatever its shares are.
     pub id: String,
     /// Its name.
@@ -38,7 +38,7 @@ pub(super) struct Line {
 
 /// The lines of a tab.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Table {
+pub struct Table {
     /// In order.
     pub lines: Vec<Line>,
 }
@@ -52,7 +52,12 @@ impl Table {
             Tab::Executables => flat(view, filter, &[Key::Exe], false),
             Tab::Processes => flat(view, filter, &[Key::Pid, Key::Exe], false),
             Tab::Symbols => flat(view, filter, &[Key::Symbol], !state.by_self),
-            Tab::Stacks => tree(view),
+            Tab::Stacks | Tab::Flame => tree(view, &Tree::top_down(view, BRANCHES)),
+            Tab::Callers => {
+                let mut table = tree(view, &Tree::bottom_up(view, BRANCHES));
+                table.lines.iter_mut().for_each(|line| line.own = line.total);
+                table
+            }
         }
     }
 }
@@ -130,8 +135,7 @@ fn narrow_to(frame: &ViewFrame<'_>) -> Option<Narrow> {
     frame.named.then(|| Narrow::Symbol(frame.name.to_string()))
 }
 
-fn tree(view: &View<'_>) -> Table {
-    let tree = Tree::top_down(view, TreeOptions { min_percent: LEAST_BRANCH });
+fn tree(view: &View<'_>, tree: &Tree) -> Table {
     let mut table = Table::default();
     let share = |cost: plumb_analyze::Cost| (cost.percent_of(view.whole()) * 100.0).round() as u32;
     let mut pending: Vec<(usize, Option<usize>, usize)> =

@@ -2,12 +2,13 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::flame;
 use super::state::{Narrow, State, Tab};
 use super::table::Table;
 
 /// What has to be done after a key, besides drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub enum Action {
     /// Nothing.
     Draw,
     /// Make the lines anew.
@@ -18,26 +19,45 @@ pub(super) enum Action {
     Save,
     /// Begin anew.
     Reset,
+    /// Show the samples of the next event.
+    NextEvent,
+    /// Show the instructions of the function under the cursor.
+    Annotate,
+    /// Show what changed from another recording.
+    Diff,
     /// Leave.
     Quit,
 }
 
-/// All keys, for the help: key and meaning.
-pub(super) const HELP: [(&str, &str); 14] = [
-    ("e p s t", "executables, processes, symbols, stacks"),
+/// Keys, for the help: key and meaning.
+pub const HELP: [(&str, &str); 10] = [
+    ("e p s", "executables, processes, symbols"),
+    ("t c f", "stacks, callers, flame graph"),
     ("↑ ↓ PgUp PgDn", "move; also j k, Home, End"),
-    ("→ ←", "open and close a branch of stacks"),
-    ("Enter", "narrow down to what the cursor is on"),
+    ("→ ←", "open and close a branch; move in the flame graph"),
+    ("E C", "open and close all branches"),
+    ("Enter", "narrow down to what the cursor is on; zoom into it"),
     ("Esc", "drop the filter, or go back"),
     ("/", "show only lines with the text you type"),
     ("o", "order by children, or by self"),
+    ("?", "this help; q and Ctrl-C leave"),
+];
+
+/// Keys for a recording that goes on.
+pub const LIVE_HELP: [(&str, &str); 5] = [
     ("d", "look back: a while, a minute, all"),
     ("Space", "pause; sampling goes on"),
     ("w", "write the recording to a file"),
     ("r", "reset: begin anew"),
-    ("?", "this help"),
-    ("q Ctrl-C", "leave"),
     ("", "Shares are of all time sampled."),
+];
+
+/// Keys for a recording that is done.
+pub const FILE_HELP: [(&str, &str); 4] = [
+    ("a", "annotate: the function's instructions and lines"),
+    ("d", "diff: what changed from the recording of --base"),
+    ("n", "the next event, if there are several"),
+    ("", "Shares are those of plumb report."),
 ];
 
 impl State {
@@ -54,16 +74,24 @@ impl State {
             self.help = false;
             return if key.code == KeyCode::Char('q') { Action::Quit } else { Action::Draw };
         }
+        if self.tab == Tab::Flame && flame::key(key.code, table, &mut self.flame, self.width) {
+            return Action::Draw;
+        }
         let visible = self.visible(table);
         let last = visible.len().saturating_sub(1);
         match key.code {
             KeyCode::Char('q') => return Action::Quit,
             KeyCode::Char('?' | 'h') => self.help = true,
             KeyCode::Char('/') => (self.typing, self.cursor) = (true, 0),
-            KeyCode::Char(' ') => return Action::Pause,
-            KeyCode::Char('w') => return Action::Save,
-            KeyCode::Char('r') => return Action::Reset,
-            KeyCode::Char('d') => {
+            KeyCode::Char('E') => self.open_all(table, true),
+            KeyCode::Char('C') => self.open_all(table, false),
+            KeyCode::Char('a') if !self.is_live => return Action::Annotate,
+            KeyCode::Char('d') if !self.is_live => return Action::Diff,
+            KeyCode::Char('n') if !self.is_live => return Action::NextEvent,
+            KeyCode::Char(' ') if self.is_live => return Action::Pause,
+            KeyCode::Char('w') if self.is_live => return Action::Save,
+            KeyCode::Char('r') if self.is_live => return Action::Reset,
+            KeyCode::Char('d') if self.is_live => {
                 self.turn_window();
                 return Action::Count;
             }
@@ -106,6 +134,12 @@ impl State {
         }
         (self.cursor, self.top) = (0, 0);
         Action::Draw
+    }
+
+    fn open_all(&mut self, table: &Table, open: bool) {
+        let branches = table.lines.iter().filter(|line| line.children > 0);
+        self.opened.extend(branches.map(|line| (line.id.clone(), open)));
+        (self.cursor, self.top) = (0, 0);
     }
 
     fn unfold(&mut self, table: &Table, visible: &[usize]) {

@@ -1,7 +1,5 @@
 //! The picture: facts, what is shown, lines, keys. Works from 40 columns and 15 lines on, with the terminal's own colours.
 
-use std::time::Duration;
-
 use plumb_analyze::{cut_middle, shorten};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -11,8 +9,8 @@ use ratatui::widgets::Paragraph;
 
 use crate::terminal::Heat;
 
-use super::keys::HELP;
-use super::live::Stretch;
+use super::flame;
+use super::keys::{FILE_HELP, HELP, LIVE_HELP};
 use super::state::{State, Tab, Window};
 use super::table::{self, Table};
 
@@ -20,7 +18,9 @@ use super::table::{self, Table};
 const NARROWEST: usize = 16;
 
 /// All that is drawn.
-pub(super) struct Picture<'a> {
+pub struct Picture<'a> {
+    /// The command.
+    pub title: &'a str,
     /// What there is to know about the recording.
     pub facts: &'a [String],
     pub table: &'a Table,
@@ -28,34 +28,25 @@ pub(super) struct Picture<'a> {
     pub colours: bool,
 }
 
-/// What there is to know about a stretch of a recording, most important first.
-pub(super) fn facts(stretch: &Stretch, interval: Duration) -> Vec<String> {
-    let Stretch { rates, clock_hz, .. } = stretch;
-    let mut facts = vec![format!("{} samples", rates.samples), format!("{} lost", rates.lost)];
-    if let Some(coverage) = clock_hz.and_then(|hz| rates.coverage(hz)) {
-        facts.push(format!("coverage {coverage:.1}%"));
-    }
-    facts.push(format!("plumb {:.1}% of a CPU", rates.own_percent()));
-    facts.push(format!("window {:.1} s", rates.length_ns() as f64 / 1e9));
-    facts.push(format!("every {} s", interval.as_secs_f64()));
-    facts
-}
-
 /// A share in hundredths of a percent.
-pub(super) fn percent(hundredths: u32) -> String {
+pub fn percent(hundredths: u32) -> String {
     format!("{:>4}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
 /// Draws it, and notes in the state what is on the screen.
-pub(super) fn draw(frame: &mut Frame<'_>, state: &mut State, picture: &Picture<'_>) {
+pub fn draw(frame: &mut Frame<'_>, state: &mut State, picture: &Picture<'_>) {
     let area = frame.area();
     let width = usize::from(area.width);
     if state.help {
-        frame.render_widget(Paragraph::new(help(width)), area);
+        frame.render_widget(Paragraph::new(help(state, width)), area);
         return;
     }
-    let mut lines = wrap(picture.facts, width);
+    let mut lines = wrap(picture.title, picture.facts, width);
     lines.push(tabs(state, width));
+    state.width = width;
+    if state.tab == Tab::Flame {
+        return flame_graph(frame, state, picture, lines);
+    }
     lines.push(titles(state, width));
     let head = lines.len();
     let page = usize::from(area.height).saturating_sub(head + 1);
@@ -70,12 +61,41 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &mut State, picture: &Picture<'
         });
     }
     if visible.is_empty() && page > 0 {
-        let why = if state.wanted.is_empty() { "no samples in this window" } else { "no line has this text" };
+        let why = match (state.wanted.is_empty(), state.is_live) {
+            (false, _) => "no line has this text",
+            (true, true) => "no samples in this window",
+            (true, false) => "no samples",
+        };
         lines.push(Line::from(why));
     }
     frame.render_widget(Paragraph::new(lines), area);
-    let bottom = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
-    frame.render_widget(Paragraph::new(footer(state, visible.len(), width)), bottom);
+    frame.render_widget(Paragraph::new(footer(state, visible.len(), width)), last_line(area));
+}
+
+fn last_line(area: Rect) -> Rect {
+    Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area }
+}
+
+/// The flame graph under these lines; what the cursor is on at the bottom.
+fn flame_graph<'a>(
+    frame: &mut Frame<'_>,
+    state: &mut State,
+    picture: &'a Picture<'a>,
+    mut lines: Vec<Line<'a>>,
+) {
+    let area = frame.area();
+    let width = usize::from(area.width);
+    let size = (width, usize::from(area.height).saturating_sub(lines.len() + 1));
+    let wanted = state.wanted.to_lowercase();
+    let (rows, said) = flame::draw(picture.table, &mut state.flame, &wanted, size, picture.colours);
+    lines.extend(rows);
+    frame.render_widget(Paragraph::new(lines), area);
+    let said = said.filter(|_| !state.typing && state.message.is_none());
+    let line = match said {
+        Some(said) => Line::from(cut_middle(&said, width)),
+        None => footer(state, 0, width),
+    };
+    frame.render_widget(Paragraph::new(line), last_line(area));
 }
 
 /// Keeps the cursor on a line and on the screen.
@@ -86,8 +106,8 @@ fn scroll(state: &mut State, lines: usize, page: usize) {
 }
 
 /// The facts in as many lines as it takes.
-fn wrap(facts: &[String], width: usize) -> Vec<Line<'static>> {
-    let mut lines: Vec<String> = vec!["plumb top".into()];
+fn wrap(title: &str, facts: &[String], width: usize) -> Vec<Line<'static>> {
+    let mut lines: Vec<String> = vec![title.into()];
     for fact in facts {
         let line = lines.last().map_or(0, |line| line.chars().count());
         if line + 2 + fact.chars().count() > width {
@@ -125,7 +145,7 @@ fn titles(state: &State, width: usize) -> Line<'static> {
     let (name, place) = state.tab.titles();
     let (names, places) = columns(state, width);
     let mark = |by_self| if state.tab == Tab::Symbols && state.by_self == by_self { "↓" } else { "" };
-    let own = format!("{:>8} ", format!("Self{}", mark(true)));
+    let own = format!("{:>8} ", format!("{}{}", state.share_title(), mark(true)));
     let total =
         if state.has_total() { format!("{:>9} ", format!("Children{}", mark(false))) } else { String::new() };
     let text = format!("{total}{own} {:<names$}  {}", cut_middle(name, names), cut_middle(place, places));
@@ -157,7 +177,7 @@ fn row<'a>(state: &State, picture: &'a Picture<'_>, index: usize, width: usize) 
 }
 
 fn name(state: &State, table: &Table, line: &table::Line, index: usize, width: usize) -> String {
-    if state.tab != Tab::Stacks {
+    if !state.tab.is_tree() {
         return match state.tab {
             Tab::Symbols => shorten(&line.name, width).into_owned(),
             _ => cut_middle(&line.name, width),
@@ -191,24 +211,26 @@ fn footer(state: &State, lines: usize, width: usize) -> Line<'static> {
         return Line::from(cut_middle(message, width));
     }
     let mut text = match state.window {
+        _ if !state.is_live => String::new(),
         Window::All => "all  ".to_owned(),
         Window::Last(length) => format!("last {} s  ", length.as_secs_f64()),
     };
     if !state.wanted.is_empty() {
         text += &format!("/{}: {lines} lines  ", state.wanted);
     }
-    text += if width < 60 {
-        "? help  q quit"
-    } else {
-        "/ filter  Enter narrow  d window  w write  ? help  q quit"
+    text += match state.is_live {
+        _ if width < 60 => "? help  q quit",
+        true => "/ filter  Enter narrow  d window  w write  ? help  q quit",
+        false => "/ filter  Enter narrow  Esc back  a annotate  ? help  q quit",
     };
     Line::from(cut_middle(&text, width))
 }
 
-fn help(width: usize) -> Vec<Line<'static>> {
-    let keys = HELP.map(|(key, meaning)| {
+fn help(state: &State, width: usize) -> Vec<Line<'static>> {
+    let others = if state.is_live { &LIVE_HELP[..] } else { &FILE_HELP };
+    let keys = HELP.iter().chain(others).map(|&(key, meaning)| {
         let key = Span::styled(format!("{key:<14}"), Style::new().add_modifier(Modifier::BOLD));
         Line::from(vec![key, Span::raw(cut_middle(meaning, width.saturating_sub(14)))])
     });
-    keys.into_iter().collect()
+    keys.collect()
 }

@@ -8,11 +8,12 @@ use std::time::Duration;
 use plumb_analyze::{Filter, Pattern, Rates};
 use plumb_profile::Process;
 
-use super::table::Table;
+use super::flame;
+use super::table::{Line, Table};
 
 /// What lines are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Tab {
+pub enum Tab {
     /// Programs
     Executables,
     /// Processes, each for itself
@@ -21,11 +22,16 @@ pub(super) enum Tab {
     Symbols,
     /// The call tree from its roots
     Stacks,
+    /// The call tree from where the time was spent, up to who called
+    Callers,
+    /// The call tree as a flame graph
+    Flame,
 }
 
 impl Tab {
     /// All, in the order in which they are shown.
-    pub const ALL: [Tab; 4] = [Tab::Executables, Tab::Processes, Tab::Symbols, Tab::Stacks];
+    pub const ALL: [Tab; 6] =
+        [Tab::Executables, Tab::Processes, Tab::Symbols, Tab::Stacks, Tab::Callers, Tab::Flame];
 
     /// The key that shows it, and its name.
     pub fn key(self) -> (char, &'static str) {
@@ -34,6 +40,8 @@ impl Tab {
             Tab::Processes => ('p', "processes"),
             Tab::Symbols => ('s', "symbols"),
             Tab::Stacks => ('t', "stacks"),
+            Tab::Callers => ('c', "callers"),
+            Tab::Flame => ('f', "flame"),
         }
     }
 
@@ -43,14 +51,20 @@ impl Tab {
             Tab::Executables => ("Executable", "Path"),
             Tab::Processes => ("    Pid Executable", "Path"),
             Tab::Symbols => ("Symbol", "Shared Object"),
-            Tab::Stacks => ("Call, and what it calls", "Shared Object"),
+            Tab::Stacks | Tab::Flame => ("Call, and what it calls", "Shared Object"),
+            Tab::Callers => ("Function, and who calls it", "Shared Object"),
         }
+    }
+
+    /// Whether lines are under others.
+    pub fn is_tree(self) -> bool {
+        matches!(self, Tab::Stacks | Tab::Callers | Tab::Flame)
     }
 }
 
 /// How far is looked back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Window {
+pub enum Window {
     /// So long.
     Last(Duration),
     /// To the start, or to the last reset.
@@ -69,7 +83,7 @@ impl Window {
 
 /// A part of what was sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Narrow {
+pub enum Narrow {
     /// Processes that run this.
     Executable(String),
     /// The process with this id.
@@ -92,7 +106,11 @@ impl Narrow {
 
 /// What is shown and how.
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub struct State {
+    /// Whether samples come as it is looked at: then a part of their time is shown, which can be stopped, kept and left.
+    pub is_live: bool,
+    /// The samples that there are to be looked at.
+    pub base: Filter,
     /// Which lines.
     pub tab: Tab,
     /// Whether functions are ordered by what was spent in them alone.
@@ -115,6 +133,10 @@ pub(super) struct State {
     pub top: usize,
     /// Lines on the screen at the last drawing.
     pub page: usize,
+    /// Columns of the screen at the last drawing.
+    pub width: usize,
+    /// Where the user is in the flame graph.
+    pub flame: flame::Position,
     /// Branches that the user has opened or closed.
     pub opened: HashMap<String, bool>,
     /// What the user is to be told, until the next key.
@@ -123,9 +145,16 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The first picture.
+    /// The first picture of a recording that is done, of the samples that a filter keeps.
+    pub fn of_file(tab: Tab, base: Filter) -> Self {
+        Self { is_live: false, base, ..Self::new(tab, Window::All) }
+    }
+
+    /// The first picture of one that goes on.
     pub fn new(tab: Tab, window: Window) -> Self {
         Self {
+            is_live: true,
+            base: Filter::default(),
             tab,
             by_self: false,
             window,
@@ -137,6 +166,8 @@ impl State {
             cursor: 0,
             top: 0,
             page: 1,
+            width: 80,
+            flame: flame::Position::default(),
             opened: HashMap::new(),
             message: None,
             window_first: if window == Window::All { Window::Last(Duration::from_secs(10)) } else { window },
@@ -145,7 +176,7 @@ impl State {
 
     /// The samples that are to be looked at.
     pub fn filter(&self) -> Filter {
-        let mut filter = Filter::default();
+        let mut filter = self.base.clone();
         for (narrow, _) in &self.narrowed {
             match narrow {
                 Narrow::Executable(path) => filter.exes.push(Pattern::Exact(path.clone())),
@@ -159,7 +190,12 @@ impl State {
 
     /// Whether lines have a share with what they called.
     pub fn has_total(&self) -> bool {
-        matches!(self.tab, Tab::Symbols | Tab::Stacks)
+        matches!(self.tab, Tab::Symbols | Tab::Stacks | Tab::Flame)
+    }
+
+    /// What stands above the share that all lines have. Of a caller it is what it brought to the function above it.
+    pub fn share_title(&self) -> &'static str {
+        if self.tab == Tab::Callers { "Share" } else { "Self" }
     }
 
     /// The next window: the one that was asked for, a minute, all.
@@ -200,6 +236,15 @@ impl State {
             }
         }
         (0..shown.len()).filter(|&index| shown[index]).collect()
+    }
+
+    /// The line that the cursor is on.
+    pub fn current<'t>(&self, table: &'t Table) -> Option<&'t Line> {
+        let index = match self.tab {
+            Tab::Flame => flame::line_at(table, &self.flame, self.width),
+            _ => self.visible(table).get(self.cursor).copied(),
+        };
+        index.and_then(|index| table.lines.get(index))
     }
 
     /// Whether what is under a line is shown.

@@ -1,0 +1,82 @@
+//! Which files calls are about: by the path that they are given, or by what their descriptor is.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use plumb_capture_bpf::Want;
+use plumb_capture_perf::Tracefs;
+use plumb_syscalls::{Abi, Call, Descriptors, Signature, What, number, tracked};
+
+use crate::cmd::trace::ask::Proc;
+use crate::cmd::trace::select::described;
+
+/// Calls for whose rules it matters what their descriptor is.
+const BY_DESCRIPTOR: [&str; 7] = ["read", "write", "pread64", "pwrite64", "getdents64", "getdents", "close"];
+
+/// What is known of calls: of those that are looked at, and of those that say what descriptors are.
+pub(super) struct Known {
+    /// By number.
+    signatures: HashMap<u32, Signature>,
+    looked_at: Vec<u32>,
+}
+
+impl Known {
+    /// Of calls by their names.
+    pub fn of(names: impl Iterator<Item = &'static str>) -> Self {
+        let numbers = |names: &mut dyn Iterator<Item = &'static str>| -> Vec<(u32, &str)> {
+            names.filter_map(|name| Some((number(Abi::X86_64, name)?, name))).collect()
+        };
+        let (looked_at, tracked) = (numbers(&mut { names }), numbers(&mut tracked()));
+        // Without it paths are not known, and rules on files don't speak.
+        let tracefs = Tracefs::open().ok();
+        let all = looked_at.iter().chain(&tracked);
+        let signatures =
+            all.filter_map(|&(number, name)| Some((number, described(tracefs.as_ref()?, name, 0)?)));
+        let signatures = signatures.collect();
+        Self { signatures, looked_at: looked_at.into_iter().map(|(number, _)| number).collect() }
+    }
+
+    /// What is wanted of each call: memory only where it tells of files.
+    pub fn wants(&self) -> impl Iterator<Item = (u32, Want)> {
+        let tracked: Vec<u32> = tracked().filter_map(|name| number(Abi::X86_64, name)).collect();
+        let mut numbers: Vec<u32> = self.looked_at.iter().chain(&tracked).copied().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.into_iter().map(move |number| {
+            let track = tracked.contains(&number);
+            let signature = self.signatures.get(&number).filter(|one| track || one.has_path());
+            let takes = signature.map_or_else(Vec::new, |signature| signature.takes().to_vec());
+            (number, Want { show: self.looked_at.contains(&number), track, takes })
+        })
+    }
+}
+
+/// What descriptors are, from call to call.
+pub(super) struct Paths {
+    known: Known,
+    descriptors: Descriptors,
+}
+
+impl Paths {
+    pub fn new(known: Known) -> Self {
+        Self { known, descriptors: Descriptors::new(Box::<Proc>::default()) }
+    }
+
+    /// The path of a call, of which is seen meanwhile what it does to descriptors.
+    pub fn of(&mut self, name: &str, call: &Call<'_>) -> Option<Rc<str>> {
+        let signature = self.known.signatures.get(&call.number).filter(|_| call.abi == Abi::X86_64)?;
+        let own = BY_DESCRIPTOR.contains(&name).then(|| self.descriptors.name(call.pid, call.args[0] as i32));
+        let own: Option<Rc<str>> = own.flatten().map(Into::into);
+        self.descriptors.apply(call, signature);
+        if own.is_some() {
+            return own;
+        }
+        // As it is from the root, if it was opened.
+        let opened = call.value().filter(|_| name.starts_with("open"));
+        if let Some(path) = opened.and_then(|fd| self.descriptors.name(call.pid, i32::try_from(fd).ok()?)) {
+            return Some(path.into());
+        }
+        let text = signature.takes().iter().position(|take| matches!(take.what, What::String { .. }))?;
+        Some(String::from_utf8_lossy(call.piece(text)?.bytes).into())
+    }
+}

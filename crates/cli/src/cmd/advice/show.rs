@@ -1,0 +1,75 @@
+//! Advice for people and for programs.
+
+use std::io::{self, Write};
+
+use plumb_analyze::CallAdvice;
+use serde_json::{Value, json};
+
+use super::{Verdict, rule};
+use crate::cmd::procs::text::time;
+use crate::terminal::{Output, printable};
+
+/// Seeing calls and faults that takes more of the processor time than this, in percent, is said.
+const DEAR: f64 = 5.0;
+
+/// Writes it for people. `has_other`: other rules hold.
+pub(in crate::cmd) fn text(verdict: &Verdict, has_other: bool, out: &mut Output<'_>) -> io::Result<()> {
+    verdict.advice.iter().try_for_each(|advice| one(advice, out))?;
+    if verdict.advice.is_empty() && !has_other {
+        writeln!(out, "\nno rule of advice holds: {} calls and page faults were watched", verdict.seen)?;
+    }
+    if verdict.dropped > 0 {
+        writeln!(
+            out,
+            "\n{} calls and page faults found no room and were not watched: numbers above are too low",
+            verdict.dropped
+        )?;
+    }
+    if verdict.cost_percent >= DEAR {
+        writeln!(
+            out,
+            "\nwatching {} calls and page faults took some {:.0}% of the processor time; that is taken off here, not in the table",
+            verdict.seen, verdict.cost_percent
+        )?;
+    }
+    Ok(())
+}
+
+fn one(advice: &CallAdvice, out: &mut Output<'_>) -> io::Result<()> {
+    let title = match &advice.about[..] {
+        "" => advice.rule.name.to_owned(),
+        about => format!("{}: {}", advice.rule.name, printable(about)),
+    };
+    let mut gains = Vec::new();
+    if advice.cpu_ns > 0.0 {
+        gains.push(format!("{:.1}% of processor time ({})", advice.cpu_percent, time(advice.cpu_ns)));
+    }
+    if advice.wall_ns > 0.0 {
+        gains.push(format!("{} of waiting, all threads together", time(advice.wall_ns)));
+    }
+    // That memory stays warm, or that others wait less, may come on top.
+    let gain = format!("{} directly", gains.join(" and "));
+    rule::write(&title, advice.rule, &advice.measured, &gain, out)
+}
+
+/// For programs.
+pub(in crate::cmd) fn json(verdict: &Verdict) -> Value {
+    let advice: Vec<Value> = verdict
+        .advice
+        .iter()
+        .map(|advice| {
+            let mut fields = rule::fields(&advice.about, advice.rule, &advice.measured);
+            fields.insert("cpu_ns".into(), advice.cpu_ns.into());
+            fields.insert("cpu_percent".into(), advice.cpu_percent.into());
+            fields.insert("wall_ns".into(), advice.wall_ns.into());
+            fields.insert("wall_percent".into(), advice.wall_percent.into());
+            fields.into()
+        })
+        .collect();
+    json!({
+        "advice": advice,
+        "watched": verdict.seen,
+        "dropped": verdict.dropped,
+        "watching_cpu_percent": verdict.cost_percent,
+    })
+}

@@ -1,0 +1,158 @@
+//! `plumb annotate`: one function, instruction by instruction and line by line.
+
+mod choose;
+mod fold;
+mod gaps;
+mod header;
+mod jumps;
+mod lines;
+mod machine;
+mod page;
+mod rows;
+mod source;
+mod text;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use plumb_analyze::{Filter, SampledFunction, View};
+use plumb_profile::Profile;
+use plumb_symbolize::Options;
+
+use self::source::{Map, Sources};
+use crate::code::{Annotated, annotate};
+use crate::filters::FilterArgs;
+use crate::terminal::{Output, finish};
+
+/// Arguments of `plumb annotate`.
+#[derive(clap::Args, Debug, Default)]
+#[command(allow_missing_positional = true)]
+pub struct Args {
+    /// The recording, or a profile of another tool [default: profile.plumb]
+    file: Option<PathBuf>,
+    /// The function, its parameters given or not: TEXT, /REGEX/, TEXT@FILE or /REGEX/@FILE; without a symbol an address in it: 0x1234@FILE
+    function: String,
+    /// Instructions only
+    #[arg(long, conflicts_with_all = ["src", "both"])]
+    asm: bool,
+    /// Source lines only
+    #[arg(long, conflicts_with = "both")]
+    src: bool,
+    /// Instructions below their source lines [default where there are lines]
+    #[arg(long)]
+    both: bool,
+    /// Look for source files whose paths begin with FROM below TO
+    #[arg(long, value_name = "FROM=TO")]
+    source_map: Vec<Map>,
+    /// Show what is near instructions of at least this share of the function, in percent [default: 0; 0.1 of long functions]
+    #[arg(long, value_name = "PERCENT", value_parser = super::report::percent)]
+    min: Option<f64>,
+    /// Show what is near the N hottest instructions
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a page instead: one HTML file that needs nothing else
+    #[arg(long, conflicts_with = "json")]
+    html: bool,
+    /// Where to write the page
+    #[arg(short, long, value_name = "FILE", default_value = "annotate.html", requires = "html")]
+    output: PathBuf,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+/// What is shown.
+struct Shown<'a, 'p> {
+    view: &'a View<'p>,
+    filter: &'a Filter,
+    function: &'a SampledFunction,
+    annotated: &'a Annotated,
+    sources: Sources,
+}
+
+/// What the listing is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Style {
+    Instructions,
+    Lines,
+    Both,
+}
+
+/// Runs `plumb annotate`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let file = args.file.clone().unwrap_or_else(|| PathBuf::from("profile.plumb"));
+    let profile = crate::load::load(&file)?;
+    let mut out = Output::stdout();
+    finish(write(&profile, &args, &mut out))
+}
+
+/// Writes the listing of a function, of the samples of one event.
+pub(super) fn listing(
+    profile: &Profile,
+    filter: &Filter,
+    function: &str,
+    out: &mut Output<'_>,
+) -> Result<()> {
+    let args = Args { function: function.into(), ..Args::default() };
+    write_filtered(profile, filter, &args, out)
+}
+
+fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    write_filtered(profile, &one_event(profile, &args.filters)?, args, out)
+}
+
+fn write_filtered(profile: &Profile, filter: &Filter, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    let view = View::new(profile, filter);
+    let function = choose::function(&view, &args.function)?;
+    let options = Options::default();
+    let annotated = annotate(&view, &function, &options)
+        .with_context(|| format!("{} in {}", function.name, function.path))?;
+    let sources = Sources::new(args.source_map.clone());
+    let mut shown = Shown { view: &view, filter, function: &function, annotated: &annotated, sources };
+    if args.html {
+        let (page, name) = (page::page(&mut shown, args), args.output.display());
+        std::fs::write(&args.output, page).with_context(|| format!("{name}: can't be written"))?;
+        eprintln!("plumb: wrote {name}");
+    } else if args.json {
+        machine::json(&mut shown, out)?;
+    } else {
+        text::write(&mut shown, args, out)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// The filter for one event: nanoseconds can't be added to page faults.
+fn one_event(profile: &Profile, filters: &FilterArgs) -> Result<Filter> {
+    let mut per_event = filters.filter_per_event(profile)?;
+    if per_event.len() > 1 {
+        let names: Vec<&str> = per_event
+            .iter()
+            .filter_map(|filter| filter.event)
+            .map(|event| profile.strings.get(profile.events[event].name))
+            .collect();
+        eprintln!("plumb: showing {}; --event chooses among {}", names[0], names.join(", "));
+    }
+    if profile.samples.is_empty() {
+        bail!("the recording has no samples");
+    }
+    Ok(per_event.swap_remove(0))
+}
+
+impl Args {
+    /// What to show, where nothing was asked for: lines where there are any.
+    fn style(&self, annotated: &Annotated) -> Style {
+        let has_lines =
+            annotated.annotation.rows.iter().any(|row| row.places.iter().any(|place| place.line > 0));
+        match (self.asm, self.src) {
+            (true, _) => Style::Instructions,
+            (_, true) => Style::Lines,
+            _ if self.both || has_lines => Style::Both,
+            _ => Style::Instructions,
+        }
+    }
+}

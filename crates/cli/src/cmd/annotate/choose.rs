@@ -1,0 +1,122 @@
+//! Which function is meant.
+
+use anyhow::{Result, bail};
+use plumb_analyze::{
+    Pattern, SampledFunction, View, collapse_templates, sampled, sampled_files, sampled_within,
+};
+use plumb_profile::Address;
+use plumb_symbolize::{Binary, Options};
+
+/// Most functions that are offered to choose from.
+const OFFERED: usize = 20;
+/// Names of more characters are shown without their template arguments.
+const LONG: usize = 100;
+
+/// The one sampled function that `text` names: a function, or FUNCTION@FILE. Where there are several, an error that lists them.
+pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
+    if let Some((address, module)) = by_address(text) {
+        return at(view, address, module);
+    }
+    let mut found = sampled(view, Some(&Pattern::parse(text)?), None);
+    // An `@` may be a part of the name, as in memcpy@plt.
+    if found.is_empty()
+        && let Some((function, module)) = text.rsplit_once('@')
+    {
+        found = sampled(view, Some(&Pattern::parse(function)?), Some(&Pattern::parse(module)?));
+    }
+    if found.is_empty() {
+        // As lists below show long names.
+        let whole = sampled(view, Some(&Pattern::regex("")?), None);
+        found = whole.into_iter().filter(|function| shown_name(function) == text).collect();
+    }
+    let named = found.iter().filter(|function| function.inlined.is_empty()).count();
+    if named == 1 {
+        return Ok(found.swap_remove(0));
+    }
+    if named > 1 {
+        bail!(
+            "{named} functions are called `{text}`; name one, with its file behind an @ if need be:\n{}",
+            list(view, &found[..named])
+        );
+    }
+    if !found.is_empty() {
+        bail!("`{text}` was only inlined, into functions that can be annotated:\n{}", list(view, &found));
+    }
+    let all = sampled(view, None, None);
+    let part = text.trim_matches('/').to_lowercase();
+    let similar: Vec<SampledFunction> =
+        all.iter().filter(|function| function.name.to_lowercase().contains(&part)).cloned().collect();
+    match (similar.is_empty(), all.is_empty()) {
+        (_, true) => bail!(
+            "no sample is in a function with a symbol; one without is named by an address in it, as plumb report shows it: 0x1234@FILE"
+        ),
+        (true, _) => {
+            bail!("no function with samples is called `{text}`; the hottest are:\n{}", list(view, &all))
+        }
+        _ => bail!("no function with samples is called `{text}`; similar are:\n{}", list(view, &similar)),
+    }
+}
+
+/// An address, and the file that it is in if that is said: `0x1234`, `0x1234@libc.so.6`.
+fn by_address(text: &str) -> Option<(Address, Option<&str>)> {
+    let (address, module) = match text.split_once('@') {
+        Some((address, module)) => (address, Some(module)),
+        None => (text, None),
+    };
+    let address = u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
+    Some((Address(address), module))
+}
+
+/// The function with samples that `address` is in.
+fn at(view: &View<'_>, address: Address, module: Option<&str>) -> Result<SampledFunction> {
+    let module = module.map(Pattern::parse).transpose()?;
+    let (mut found, mut reasons) = (Vec::new(), Vec::new());
+    let files = sampled_files(view, module.as_ref());
+    for &file in &files {
+        let code = Binary::open(view.profile(), file, &Options::default())
+            .and_then(|mut binary| binary.code(address));
+        match code {
+            Ok(code) => {
+                let end = code.start.0.saturating_add(code.bytes.len() as u64);
+                found.extend(sampled_within(view, file, code.start..Address(end)));
+            }
+            Err(why) => reasons.push(why),
+        }
+    }
+    match (found.len(), &reasons[..], &files[..]) {
+        (1, ..) => {
+            let function = found.swap_remove(0);
+            // One with a symbol has a name.
+            let named = sampled(view, Some(&Pattern::regex("")?), None).into_iter();
+            let same = |named: &SampledFunction| (named.dso, named.start) == (function.dso, function.start);
+            Ok(named.filter(|named| named.inlined.is_empty()).find(same).unwrap_or(function))
+        }
+        (0, _, []) => bail!("no sample is in a file of that name"),
+        (0, [why], [_]) => bail!("{:#x}: {why}", address.0),
+        (0, ..) => bail!("no sample is in a function at {:#x}", address.0),
+        _ => {
+            bail!("{} files have such an address; name one behind an @:\n{}", found.len(), list(view, &found))
+        }
+    }
+}
+
+/// A function's name with its file, template arguments left out where it would be long.
+fn shown_name(function: &SampledFunction) -> String {
+    let file = function.path.rsplit('/').next().unwrap_or_default();
+    let is_long = function.name.chars().count() > LONG;
+    let name = if is_long { collapse_templates(&function.name) } else { function.name.clone() };
+    format!("{name}@{file}")
+}
+
+/// Functions one a line, as they can be given.
+fn list(view: &View<'_>, functions: &[SampledFunction]) -> String {
+    let line = |function: &SampledFunction| {
+        let share = function.own.percent_of(view.whole());
+        format!("  {share:>6.2}%  {}", shown_name(function))
+    };
+    let mut lines: Vec<String> = functions.iter().take(OFFERED).map(line).collect();
+    if functions.len() > OFFERED {
+        lines.push(format!("  … and {} more", functions.len() - OFFERED));
+    }
+    lines.join("\n")
+}

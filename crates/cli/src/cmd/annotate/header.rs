@@ -1,0 +1,70 @@
+//! What stands above and below the listing.
+
+use plumb_analyze::{Doubt, is_clock};
+
+use super::{Shown, gaps};
+
+/// What is shown, and what its columns mean, one a line.
+pub fn facts(shown: &Shown<'_, '_>) -> Vec<String> {
+    let (function, annotated) = (shown.function, shown.annotated);
+    let annotation = &annotated.annotation;
+    let profile = shown.view.profile();
+    let event = shown.filter.event.map_or("", |event| profile.strings.get(profile.events[event].name));
+    let mut lines = vec![
+        format!("Function: {} in {}", function.name, function.path),
+        format!(
+            "Itself:   {:.2} % of all, {} samples{}",
+            annotation.own.percent_of(annotation.whole),
+            annotation.own.samples,
+            if event.is_empty() { String::new() } else { format!(" of {event}") }
+        ),
+    ];
+    if function.extent.is_some() {
+        let (start, end) = (annotation.listing.start.0, annotation.listing.end.0);
+        lines.push(format!("Bounds:   {start:#x} to {end:#x}, by unwind information: it has no symbol"));
+    }
+    if annotated.path.as_os_str() != function.path.as_str() {
+        lines.push(format!("Code:     {}", annotated.path.display()));
+    }
+    if annotation.is_adjusted {
+        lines.push(
+            "Adjusted: moved from where a sample landed to what the processor waited for, one instruction before".into(),
+        );
+    } else if is_clock(event) {
+        lines.push(format!("Adjusted: not; where samples of {event} land is only known for a timer's"));
+    }
+    if annotation.rows.iter().any(|row| row.called.samples > 0) {
+        lines.push("Called:   of all, in what was called from there, the kernel included".into());
+    }
+    if annotation.outside.samples > 0 {
+        lines.push(format!("Warning:  {} samples are at no instruction of it", annotation.outside.samples));
+    }
+    lines
+}
+
+/// What is missing, or to be read with care, one a line.
+pub fn notes(shown: &Shown<'_, '_>) -> Vec<String> {
+    let annotated = shown.annotated;
+    let mut lines = Vec::new();
+    let stayed = |doubt: &Doubt| *doubt != Doubt::AfterBranch;
+    let doubts: Vec<Doubt> = annotated.annotation.rows.iter().filter_map(|row| row.doubt).collect();
+    if doubts.contains(&Doubt::AfterBranch) {
+        lines.push(
+            "~ behind a jump: it may be that the jump was predicted wrongly, or its code had to be fetched; take the block".into(),
+        );
+    }
+    if doubts.iter().any(stayed) {
+        lines.push("~ else: samples stay where they landed, since what ran before isn't known".into());
+    }
+    lines.extend(gaps::note(&annotated.annotation, &shown.sources));
+    let built = std::fs::metadata(&annotated.path).and_then(|meta| meta.modified());
+    for file in built.map(|built| shown.sources.newer_than(built)).unwrap_or_default() {
+        lines.push(format!("Source:   {file} was changed after the program was built: lines may be others"));
+    }
+    for missing in &annotated.missing {
+        let remedy = missing.remedy();
+        let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+        lines.push(format!("Missing:  {missing}{remedy}"));
+    }
+    lines
+}

@@ -1,0 +1,224 @@
+//! The listing as one page that needs nothing else: no script, light or dark as the reader's system is.
+//!
+//! Invariant: what comes from a profile or a file is escaped, and the page's policy forbids everything but its own style.
+
+use plumb_analyze::shorten;
+
+use super::jumps::Gutter;
+use super::lines::files;
+use super::rows::{Columns, Figures, Item, items, note, short};
+use super::{Args, Shown, Style, gaps, header};
+
+const STYLE: &str = include_str!("page.css");
+/// Rows of the list of the hottest.
+const HOTTEST: usize = 8;
+/// Characters of the function's name in the title.
+const TITLE: usize = 100;
+/// Characters of the name of an inlined function.
+const NAME: usize = 60;
+
+/// The whole page.
+pub fn page(shown: &mut Shown<'_, '_>, args: &Args) -> String {
+    let style = args.style(shown.annotated);
+    let title = escape(&shorten(&shown.function.name, TITLE));
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         base-uri 'none'; form-action 'none'\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{title} · plumb annotate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+    );
+    for fact in header::facts(shown) {
+        page.push_str(&format!("<p class=\"fact\">{}</p>\n", escape(&fact)));
+    }
+    let mut tables = String::new();
+    hottest(shown, style, &mut tables);
+    if style != Style::Instructions {
+        source(shown, args, &mut tables);
+    }
+    if style != Style::Lines {
+        instructions(shown, args, style, &mut tables);
+    }
+    // What leaves a table empty is said before it.
+    let gap = gaps::note(&shown.annotated.annotation, &shown.sources);
+    if let Some(gap) = &gap {
+        page.push_str(&format!("<p class=\"gap\">{}</p>\n", escape(gap)));
+    }
+    page.push_str(&tables);
+    let mut notes = header::notes(shown);
+    notes.retain(|note| Some(note) != gap.as_ref());
+    if !notes.is_empty() {
+        page.push_str("<h2>Notes</h2>\n<ul>\n");
+        notes.iter().for_each(|note| page.push_str(&format!("<li>{}</li>\n", escape(note))));
+        page.push_str("</ul>\n");
+    }
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+/// Text as it may stand in an element or an attribute.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// What is the first to go on a phone: figures as samples landed, where there are adjusted ones.
+fn class_of_own(columns: Columns) -> &'static str {
+    if columns.has_adjusted { " class=\"raw\"" } else { "" }
+}
+
+/// Titles of the columns of figures.
+fn titles(columns: Columns) -> String {
+    let adjusted = if columns.has_adjusted { "<th>Adjusted</th>" } else { "" };
+    let called = if columns.has_called { "<th class=\"raw\">Called</th>" } else { "" };
+    let raw = class_of_own(columns);
+    let own = if columns.has_adjusted { format!("<th{raw}>Of all</th>") } else { String::new() };
+    format!("<th{raw}>Self</th>{own}{adjusted}<th>Of all</th>{called}")
+}
+
+/// Cells of figures.
+fn cells(columns: Columns, figures: &Figures) -> String {
+    let cell = |percent: f64, class: &str, mark: &str| {
+        if percent <= 0.0 {
+            return format!("<td{class}></td>");
+        }
+        // Nothing is darker than half: text has to be read on it.
+        let strength = (percent / 100.0).sqrt() * 0.5;
+        format!("<td{class} style=\"background:rgba(var(--heat),{strength:.2})\">{percent:.2}%{mark}</td>")
+    };
+    let mut cells = cell(figures.own, class_of_own(columns), "");
+    if columns.has_adjusted {
+        cells += &cell(figures.own_of_all, class_of_own(columns), "");
+        cells += &cell(figures.adjusted, "", if figures.is_doubtful { "<i>~</i>" } else { "" });
+    }
+    cells += &cell(figures.of_all, "", "");
+    if columns.has_called {
+        cells += &cell(figures.called, " class=\"raw\"", "");
+    }
+    cells
+}
+
+fn table(page: &mut String, title: &str, columns: &str, rows: &str) {
+    page.push_str(&format!(
+        "<h2>{title}</h2>\n<div class=\"scroll\"><table>\n<thead><tr>{columns}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
+    ));
+}
+
+/// The hottest instructions, each with a link to its row.
+fn hottest(shown: &Shown<'_, '_>, style: Style, page: &mut String) {
+    let annotated = shown.annotated;
+    let annotation = &annotated.annotation;
+    let columns = Columns::of(annotation);
+    let mut rows = String::new();
+    for index in annotation.hot_instructions().into_iter().take(HOTTEST) {
+        let row = &annotation.rows[index];
+        let place = row.places.first().filter(|place| place.line > 0).map(short).unwrap_or_default();
+        let text = escape(&annotated.texts[index]);
+        let text = if style == Style::Lines { text } else { format!("<a href=\"#i{index}\">{text}</a>") };
+        let class = annotation.listing.instructions()[index].class.words().join(" ");
+        let note = note(annotation, row);
+        rows.push_str(&format!(
+            "<tr>{}<td class=\"class\">{class}</td><td class=\"text\">{text} <i>{note}</i></td><td class=\"text\">{}</td></tr>\n",
+            cells(columns, &Figures::of(annotation, row)),
+            escape(&place)
+        ));
+    }
+    // A function that only calls others has none.
+    if rows.is_empty() {
+        return;
+    }
+    let titles = format!(
+        "{}<th class=\"text class\">Class</th><th class=\"text\">Instruction</th><th class=\"text\">Line</th>",
+        titles(columns)
+    );
+    table(page, "Hottest instructions", &titles, &rows);
+}
+
+fn source(shown: &mut Shown<'_, '_>, args: &Args, page: &mut String) {
+    let (files, without) = files(shown, args);
+    let annotation = &shown.annotated.annotation;
+    let columns = Columns::of(annotation);
+    let empty = cells(columns, &Figures::default());
+    let mut rows = String::new();
+    for file in files {
+        let path = escape(&file.path);
+        rows.push_str(&format!("<tr class=\"source\">{empty}<td></td><td class=\"text\">{path}</td></tr>\n"));
+        let mut before = None;
+        for line in file.lines {
+            if before.is_some_and(|before| before + 1 != line.number) {
+                rows.push_str(&format!("<tr>{empty}<td class=\"address\">…</td><td></td></tr>\n"));
+            }
+            before = Some(line.number);
+            let costs = line.costs.as_ref().map(|costs| cells(columns, &Figures::of_line(annotation, costs)));
+            rows.push_str(&format!(
+                "<tr>{}<td class=\"address\">{}</td><td class=\"text\">{}</td></tr>\n",
+                costs.unwrap_or_else(|| empty.clone()),
+                line.number,
+                escape(line.text.trim_end())
+            ));
+        }
+    }
+    if without.own > 0 || without.adjusted > 0.0 {
+        let costs = cells(columns, &Figures::of_line(annotation, &without));
+        rows.push_str(&format!(
+            "<tr>{costs}<td></td><td class=\"text\">code without a source line</td></tr>\n"
+        ));
+    }
+    let titles = format!("{}<th>Line</th><th class=\"text\">Source</th>", titles(columns));
+    table(page, "Source lines", &titles, &rows);
+}
+
+fn instructions(shown: &mut Shown<'_, '_>, args: &Args, style: Style, page: &mut String) {
+    let (items, visible) = items(shown, args, style);
+    let annotated = shown.annotated;
+    let annotation = &annotated.annotation;
+    let listing = &annotation.listing;
+    let gutter = Gutter::new(listing, |from, to| visible[from] || visible[to]);
+    let mut rows = String::new();
+    let columns = Columns::of(annotation);
+    let aside = format!("{}<td class=\"class\"></td><td></td>", cells(columns, &Figures::default()));
+    for item in items {
+        match item {
+            Item::Fold(count) => {
+                rows.push_str(&format!("<tr>{aside}<td class=\"text\">… {count} instructions</td></tr>\n"));
+            }
+            Item::Inlined(index, calls) => {
+                let calls: Vec<_> = calls.iter().map(|name| shorten(name, NAME).into_owned()).collect();
+                let calls = escape(&calls.join(" → "));
+                let before = gutter.before(index);
+                rows.push_str(&format!(
+                    "<tr class=\"source\">{aside}<td class=\"text\">{before} inlined: {calls}</td></tr>\n"
+                ));
+            }
+            Item::Source { index, place, text } => {
+                let (before, place, text) = (gutter.before(index), escape(&place), escape(&text));
+                rows.push_str(&format!(
+                    "<tr class=\"source\">{aside}<td class=\"text\">{before} {place}  {text}</td></tr>\n"
+                ));
+            }
+            Item::Instruction(index) => {
+                let (row, instruction) = (&annotation.rows[index], &listing.instructions()[index]);
+                let is_first = index == 0 || listing.instructions()[index - 1].block != instruction.block;
+                let note = note(annotation, row);
+                let text = escape(&annotated.texts[index]);
+                let text = match listing.jump(index) {
+                    Some(to) if visible[to] => format!("<a href=\"#i{to}\">{text}</a>"),
+                    _ => text,
+                };
+                rows.push_str(&format!(
+                    "<tr id=\"i{index}\"{}>{}<td class=\"class\">{}</td><td class=\"address\">{:x}</td>\
+                     <td class=\"text\">{} {text}  <i>{note}</i></td></tr>\n",
+                    if is_first { " class=\"block\"" } else { "" },
+                    cells(columns, &Figures::of(annotation, row)),
+                    instruction.class.words().join(" "),
+                    instruction.address.0,
+                    gutter.at(index),
+                ));
+            }
+        }
+    }
+    let titles = format!(
+        "{}<th class=\"text class\">Class</th><th>Address</th><th class=\"text\">Instruction</th>",
+        titles(columns)
+    );
+    table(page, "Instructions", &titles, &rows);
+}

@@ -1,0 +1,229 @@
+//! The listing for people.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style as Colour};
+use anyhow::Result;
+use plumb_analyze::{cut_middle, shorten};
+
+use super::jumps::Gutter;
+use super::rows::{Columns, Figures, Item, items};
+use super::{Args, Shown, Style, header, lines, rows};
+use crate::cmd::report::table::heat;
+use crate::code::Annotated;
+use crate::terminal::{Output, printable};
+
+/// Characters of an inlined function's name.
+const NAME: usize = 60;
+/// Terminals that are narrower have no column of classes, and none of all that a raw share is.
+const WIDE: usize = 110;
+/// Characters that code gets however narrow the terminal is.
+const NARROWEST: usize = 40;
+
+/// Writes the listing.
+pub fn write(shown: &mut Shown<'_, '_>, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    let style = args.style(shown.annotated);
+    for line in header::facts(shown) {
+        let line = cut_end(&line, out.width.map(|width| width.saturating_sub(2)));
+        writeln!(out, "# {}", printable(&line))?;
+    }
+    writeln!(out, "#")?;
+    let columns = Columns::of(&shown.annotated.annotation);
+    if style == Style::Lines {
+        source(shown, args, &columns, out)?;
+    } else {
+        instructions(shown, args, style, &columns, out)?;
+    }
+    for line in header::notes(shown) {
+        writeln!(out, "# {}", printable(&line))?;
+    }
+    Ok(())
+}
+
+impl Columns {
+    /// Behind shares of the function are those of everything: of adjusted ones, and if there is room of samples as they landed too.
+    fn titles(&self, out: &Output<'_>) -> String {
+        let own = if self.has_adjusted && is_wide(out) { "  Of all " } else { "" };
+        let adjusted = if self.has_adjusted { "  Adjusted " } else { "" };
+        let called = if self.has_called { "  Called " } else { "" };
+        format!("   Self {own}{adjusted}  Of all {called}")
+    }
+
+    fn empty(&self, out: &Output<'_>) -> String {
+        " ".repeat(self.titles(out).len())
+    }
+
+    fn cells(&self, figures: &Figures, out: &Output<'_>) -> String {
+        let mut text = cell(figures.own, 7, out) + " ";
+        if self.has_adjusted && is_wide(out) {
+            text.push_str(&cell(figures.own_of_all, 8, out));
+            text.push(' ');
+        }
+        if self.has_adjusted {
+            text.push_str(&cell(figures.adjusted, 10, out));
+            text.push(if figures.is_doubtful { '~' } else { ' ' });
+        }
+        text.push_str(&cell(figures.of_all, 8, out));
+        text.push(' ');
+        if self.has_called {
+            text.push_str(&cell(figures.called, 8, out));
+            text.push(' ');
+        }
+        text
+    }
+}
+
+/// Whether there is room for all columns.
+fn is_wide(out: &Output<'_>) -> bool {
+    out.width.is_none_or(|width| width >= WIDE)
+}
+
+/// A share; nothing where there is none.
+fn cell(percent: f64, width: usize, out: &Output<'_>) -> String {
+    if percent <= 0.0 {
+        return " ".repeat(width);
+    }
+    out.styled(heat(percent), &format!("{:>width$}", format!("{percent:.2}%")))
+}
+
+fn instructions(
+    shown: &mut Shown<'_, '_>,
+    args: &Args,
+    style: Style,
+    columns: &Columns,
+    out: &mut Output<'_>,
+) -> io::Result<()> {
+    let (items, visible) = items(shown, args, style);
+    let sheet = Sheet::new(shown.annotated, columns, &visible, out);
+    sheet.titles(out)?;
+    for item in items {
+        match item {
+            Item::Fold(1) => writeln!(out, "{} … 1 instruction", columns.empty(out))?,
+            Item::Fold(count) => writeln!(out, "{} … {count} instructions", columns.empty(out))?,
+            Item::Inlined(index, calls) => {
+                let calls: Vec<_> = calls.iter().map(|name| shorten(name, NAME).into_owned()).collect();
+                sheet.aside(index, &format!("inlined: {}", calls.join(" → ")), out)?;
+            }
+            Item::Source { index, place, text } => sheet.aside(index, &format!("{place}  {text}"), out)?,
+            Item::Instruction(index) => sheet.instruction(index, out)?,
+        }
+    }
+    if sheet.gutter.left_out > 0 {
+        writeln!(out, "# {} jumps are not drawn", sheet.gutter.left_out)?;
+    }
+    Ok(())
+}
+
+/// How rows of instructions are laid out.
+struct Sheet<'a> {
+    annotated: &'a Annotated,
+    columns: &'a Columns,
+    gutter: Gutter,
+    classes: Vec<String>,
+    /// Characters of the column of classes; `None` where classes stand behind the instructions.
+    class_width: Option<usize>,
+    /// Digits of an address.
+    digits: usize,
+    /// Characters of what follows the columns, if there is a limit.
+    room: Option<usize>,
+}
+
+impl<'a> Sheet<'a> {
+    fn new(annotated: &'a Annotated, columns: &'a Columns, visible: &[bool], out: &Output<'_>) -> Self {
+        let listing = &annotated.annotation.listing;
+        let classes: Vec<String> = listing.instructions().iter().map(|i| i.class.words().join(" ")).collect();
+        let widest = classes.iter().map(String::len).max().unwrap_or(0).max("Class".len());
+        let is_wide = is_wide(out);
+        let taken = columns.titles(out).len() + if is_wide { widest + 3 } else { 1 };
+        Self {
+            annotated,
+            columns,
+            gutter: Gutter::new(listing, |from, to| visible[from] || visible[to]),
+            classes,
+            class_width: is_wide.then_some(widest),
+            digits: format!("{:x}", listing.end.0).len(),
+            room: out.width.map(|width| width.saturating_sub(taken).max(NARROWEST)),
+        }
+    }
+
+    fn titles(&self, out: &mut Output<'_>) -> io::Result<()> {
+        let class = self.class_width.map_or(String::new(), |width| format!("{:width$}  ", "Class"));
+        writeln!(out, "#{} {class}Address and instruction", &self.columns.titles(out)[1..])
+    }
+
+    /// A line beside the code, before instruction `index`.
+    fn aside(&self, index: usize, text: &str, out: &mut Output<'_>) -> io::Result<()> {
+        let class = self.class_width.map_or(0, |width| width + 2);
+        let gutter = format!("{}{}", " ".repeat(self.digits + 2), self.gutter.before(index));
+        let room = self.room.map(|room| room.saturating_sub(gutter.chars().count() + 1).max(NARROWEST / 2));
+        let text = cut_end(&printable(text), room);
+        let text = out.styled(AnsiColor::Blue.on_default(), text.trim_end());
+        writeln!(out, "{} {}{gutter} {text}", self.columns.empty(out), " ".repeat(class))
+    }
+
+    fn instruction(&self, index: usize, out: &mut Output<'_>) -> io::Result<()> {
+        let annotation = &self.annotated.annotation;
+        let row = &annotation.rows[index];
+        let cyan = AnsiColor::Cyan.on_default();
+        let (class, mut note) = match self.class_width {
+            Some(width) => {
+                (out.styled(cyan, &format!("{:width$}", self.classes[index])) + "  ", String::new())
+            }
+            None => (String::new(), self.classes[index].clone()),
+        };
+        let more = rows::note(annotation, row);
+        if !more.is_empty() {
+            note = if note.is_empty() { more } else { format!("{note}; {more}") };
+        }
+        let address = format!("{:x}", annotation.listing.instructions()[index].address.0);
+        let mut text = format!(
+            "{address:>digits$}: {} {}",
+            self.gutter.at(index),
+            printable(&self.annotated.texts[index]),
+            digits = self.digits
+        );
+        if !note.is_empty() {
+            text.push_str(&format!("    ; {note}"));
+        }
+        let cells = self.columns.cells(&Figures::of(annotation, row), out);
+        writeln!(out, "{cells} {class}{}", cut_end(&text, self.room))
+    }
+}
+
+/// The text in at most `room` characters, if there is a limit.
+fn cut_end(text: &str, room: Option<usize>) -> String {
+    match room {
+        Some(room) if text.chars().count() > room => {
+            text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+        }
+        _ => text.into(),
+    }
+}
+
+fn source(shown: &mut Shown<'_, '_>, args: &Args, columns: &Columns, out: &mut Output<'_>) -> io::Result<()> {
+    let (files, without) = lines::files(shown, args);
+    let annotation = &shown.annotated.annotation;
+    writeln!(out, "#{}   Line  Source", &columns.titles(out)[1..])?;
+    for file in files {
+        let room = out.width.map(|width| width.saturating_sub(columns.titles(out).len() + 2).max(20));
+        let path = room.map_or(file.path.clone(), |room| cut_middle(&file.path, room));
+        writeln!(out, "{} {}", columns.empty(out), out.styled(Colour::new().bold(), &printable(&path)))?;
+        let mut before = None;
+        for line in file.lines {
+            if before.is_some_and(|before| before + 1 != line.number) {
+                writeln!(out, "{}      …", columns.empty(out))?;
+            }
+            before = Some(line.number);
+            let cells =
+                line.costs.as_ref().map(|costs| columns.cells(&Figures::of_line(annotation, costs), out));
+            let text = cut_end(&line.text, room.map(|room| room.saturating_sub(8)));
+            let cells = cells.unwrap_or_else(|| columns.empty(out));
+            writeln!(out, "{cells} {:>6}  {}", line.number, printable(&text).trim_end())?;
+        }
+    }
+    if without.own > 0 || without.adjusted > 0.0 {
+        let cells = columns.cells(&Figures::of_line(annotation, &without), out);
+        writeln!(out, "{cells}         code without a source line")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! `plumb compare`: is one command faster than another, by how much, and how sure is that?
+//!
+//! Runs take turns, A B B A: what the machine does meanwhile is in both. Nothing is said of a difference that such runs show by chance as
+//! well. Not here: running and counting (capture-perf), statistics (analyze).
+
+mod figures;
+mod limit;
+mod output;
+mod prints;
+mod profile;
+mod side;
+mod table;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write, stderr};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use plumb_capture_bpf::Stat;
+use plumb_capture_perf::{Tallied, Tally, Watcher};
+use regex_lite::Regex;
+
+use crate::cmd::record;
+use crate::limits;
+use crate::terminal::{Output, finish};
+use figures::Figures;
+use limit::Limit;
+use profile::Explained;
+use side::Side;
+
+/// Arguments of `plumb compare`.
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "plumb compare [OPTIONS] 'COMMAND A' 'COMMAND B'")]
+pub struct Args {
+    /// Runs of each
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(2..=1000))]
+    runs: u32,
+    /// Runs of each before, which are not measured; in them system calls are counted
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    warmup: u32,
+    /// Set a variable for one of the commands
+    #[arg(long = "env", value_name = "A:NAME=VALUE", value_parser = side::variable)]
+    variables: Vec<side::Variable>,
+    /// A number that the commands print, of which more is better: what the first group of the expression matches, or all of it
+    #[arg(long, value_name = "REGEX")]
+    metric: Option<Regex>,
+    /// Likewise a number of which less is better
+    #[arg(long, value_name = "REGEX", conflicts_with = "metric")]
+    metric_less: Option<Regex>,
+    /// A verdict may be wrong so often
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = limits::probability)]
+    alpha: f64,
+    /// Differences below this are as good as none
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = limits::percent)]
+    same: f64,
+    /// Exit with 4 if B takes this much more than A, such as 'wall>3%' or 'cpu>1%', and that is no chance
+    #[arg(long, value_name = "LIMIT", value_parser = limit::parse)]
+    fail_on: Vec<Limit>,
+    /// Run each as often again and sample it: which functions explain the change?
+    #[arg(long)]
+    profile: bool,
+    /// Let the commands print: to standard error with --json and --md
+    #[arg(long, conflicts_with_all = ["metric", "metric_less"])]
+    show_output: bool,
+    /// Go on when a command fails
+    #[arg(long)]
+    ignore_failure: bool,
+    /// Print a table in Markdown
+    #[arg(long, conflicts_with = "json")]
+    md: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// The commands; one with characters that mean something to a shell is run by sh
+    #[arg(value_names = ["COMMAND A", "COMMAND B"], num_args = 2, required = true)]
+    commands: Vec<OsString>,
+}
+
+/// Runs `plumb compare`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let sides = Side::both(&args.commands, &args.variables)?;
+    let mut figures = Figures::default();
+    if args.warmup > 0 {
+        figures.calls = warm_up(&sides, &args)?;
+    }
+    let (watcher, missing) = watcher(false);
+    figures.missing = missing;
+    let mut tally = Tally::new(watcher)?;
+    let rounds = 2 * args.runs;
+    for turn in 0..rounds {
+        let side = side_of(turn);
+        progress(&format!("run {} of {rounds}: {}", turn + 1, sides[side].name));
+        let (run, printed) = one(&mut tally, &sides[side], &args)?;
+        figures.add(side, &run, printed.as_deref().map(|text| metric(text, &args)).transpose()?);
+        if run.interrupted.is_some() {
+            bail!("interrupted after {} of {rounds} runs: there is no verdict", turn + 1);
+        }
+    }
+    progress("");
+    drop(tally);
+    let compared = figures.compare(&args);
+    let profiles = args.profile.then(|| profile::record(&sides, &args)).transpose()?;
+    let write = |explained: Option<&Explained<'_, '_>>| {
+        let mut out = Output::stdout();
+        finish(match (args.json, args.md) {
+            (true, _) => output::json(&compared, explained, &sides, &args, &mut out),
+            (_, true) => output::markdown(&compared, explained, &sides, &args, &mut out),
+            _ => output::text(&compared, explained, &sides, &args, &mut out),
+        })
+    };
+    match profiles {
+        Some(profiles) => profiles.explain(&args, |explained| write(Some(explained)))?,
+        None => write(None)?,
+    };
+    let exceeded = args.fail_on.iter().filter(|limit| limit.is_exceeded(&compared)).inspect(|limit| {
+        eprintln!("plumb: B takes more than A by more than is allowed: {limit}");
+    });
+    Ok(if exceeded.count() > 0 { ExitCode::from(limits::EXCEEDED) } else { ExitCode::SUCCESS })
+}
+
+/// Whose turn it is: A B, B A, A B ...
+fn side_of(turn: u32) -> usize {
+    usize::from(turn.div_ceil(2) % 2 == 1)
+}
+
+/// Runs each some times. Returns how many system calls they made in the last of these runs.
+fn warm_up(sides: &[Side; 2], args: &Args) -> Result<[Option<u64>; 2]> {
+    let (watcher, _) = watcher(true);
+    let mut tally = Tally::new(watcher)?;
+    let mut calls = [None; 2];
+    for round in 0..args.warmup {
+        for (side, calls) in sides.iter().zip(&mut calls) {
+            progress(&format!("warm-up {} of {}: {}", round + 1, args.warmup, side.name));
+            let (run, _) = one(&mut tally, side, args)?;
+            *calls = run.seen.and_then(|seen| seen.calls);
+            if run.interrupted.is_some() {
+                bail!("interrupted in the warm-up");
+            }
+        }
+    }
+    Ok(calls)
+}
+
+/// What counts in the kernel, or why there is nothing.
+fn watcher(calls: bool) -> (Option<Box<dyn Watcher>>, Option<String>) {
+    match Stat::load(calls) {
+        Ok(stat) => (Some(Box::new(stat)), None),
+        Err(error) => (None, Some(error.to_string())),
+    }
+}
+
+/// A run, and what it printed, if that is looked at.
+fn one(tally: &mut Tally, side: &Side, args: &Args) -> Result<(Tallied, Option<String>)> {
+    let prints = prints::prints(args)?;
+    let run = tally.run(&side.launch, &prints)?;
+    let code = record::exit_code(run.status);
+    if code != 0 && !args.ignore_failure {
+        bail!("{} failed with status {code}: {} (--ignore-failure goes on)", side.name, side.text);
+    }
+    Ok((run, prints::text(&prints)?))
+}
+
+/// The number that a command printed.
+fn metric(text: &str, args: &Args) -> Result<f64> {
+    let Some(expression) = args.metric.as_ref().or(args.metric_less.as_ref()) else { bail!("no metric") };
+    let Some(found) = expression.captures(text) else {
+        bail!("--metric: nothing that the command printed matches {expression}");
+    };
+    let number = found.get(1).or(found.get(0)).map_or("", |found| found.as_str());
+    let plain: String = number.chars().filter(|&c| c != ',' && c != '_').collect();
+    match plain.trim().parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
+        _ => bail!(
+            "--metric: {number:?} is no number above 0: put the number in a group, as in '([0-9.]+) ops/s'"
+        ),
+    }
+}
+
+/// A line that the next one takes the place of, if a person looks on.
+fn progress(text: &str) {
+    if stderr().is_terminal() {
+        // Nothing depends on it.
+        let _ = write!(stderr(), "\r\x1b[K{text}");
+    }
+}

@@ -1,0 +1,132 @@
+//! The figures of all runs, by side, and what they say of each other.
+
+use plumb_analyze::{Comparison, Verdict, holm};
+use plumb_capture_perf::Tallied;
+
+use super::Args;
+use crate::cmd::stat::metric::{METRICS, Unit};
+
+/// Intervals hold the truth with this probability.
+pub(super) const CONFIDENCE: f64 = 0.95;
+/// Figures of `plumb stat` that are compared.
+const COMPARED: [&str; 7] =
+    ["wall_ns", "cpu_ns", "max_rss_bytes", "minor_faults", "context-switches", "cycles", "instructions"];
+
+/// The figures so far.
+#[derive(Default)]
+pub(super) struct Figures {
+    /// Of A and B.
+    runs: [Vec<Run>; 2],
+    /// System calls of one run of each.
+    pub calls: [Option<u64>; 2],
+    /// Why nothing was counted in the kernel.
+    pub missing: Option<String>,
+}
+
+struct Run {
+    values: Vec<Option<f64>>,
+    kernel_ns: Option<f64>,
+    metric: Option<f64>,
+}
+
+/// One figure of both.
+#[derive(Clone, Debug)]
+pub(super) struct Compared {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub unit: Unit,
+    pub more_is_better: bool,
+    /// The values of A and B, in the order of their runs. A single one each where it is not measured in each run.
+    pub values: [Vec<f64>; 2],
+    /// `None`: there is not enough to compare.
+    pub comparison: Option<Comparison>,
+    /// p after Holm, over all figures.
+    pub p: f64,
+    pub verdict: Verdict,
+}
+
+impl Figures {
+    /// Adds a run of A (0) or B (1).
+    pub fn add(&mut self, side: usize, run: &Tallied, metric: Option<f64>) {
+        let of = |name: &&str| {
+            METRICS.iter().find(|metric| metric.name == *name).and_then(|metric| (metric.value)(run))
+        };
+        let values = COMPARED.iter().map(of).collect();
+        let seen = run.seen.as_ref().map(|seen| (seen.kernel as f64, (seen.kernel + seen.user) as f64));
+        let share = seen.filter(|&(_, all)| all > 0.0).map(|(kernel, all)| kernel / all);
+        let kernel_ns = share.map(|share| share * run.usage.cpu.total_ns() as f64);
+        self.runs[side].push(Run { values, kernel_ns, metric });
+    }
+
+    /// Compares, figure by figure.
+    pub fn compare(&self, args: &Args) -> Vec<Compared> {
+        let mut all = Vec::new();
+        let metric = |run: &Run| run.metric;
+        all.extend(self.one("metric", "metric", Unit::Number, metric));
+        for (index, name) in COMPARED.iter().enumerate() {
+            let known = METRICS.iter().find(|metric| metric.name == *name);
+            all.extend(known.and_then(|known| {
+                self.one(known.name, known.title, known.unit, |run: &Run| run.values[index])
+            }));
+            if *name == "cpu_ns" {
+                all.extend(self.one("kernel_ns", "  in the kernel", Unit::Time, |run: &Run| run.kernel_ns));
+            }
+        }
+        let corrected = holm(&all.iter().map(|one| one.comparison.map_or(1.0, |c| c.p)).collect::<Vec<_>>());
+        for (one, p) in all.iter_mut().zip(corrected) {
+            one.more_is_better = one.name == "metric" && args.metric.is_some();
+            one.p = p;
+            let verdict = |comparison: Comparison| comparison.verdict(p, args.alpha, args.same);
+            one.verdict = one.comparison.map_or(Verdict::CantTell, verdict);
+        }
+        if let [Some(a), Some(b)] = self.calls {
+            all.push(Compared {
+                values: [vec![a as f64], vec![b as f64]],
+                ..blank("calls", "system calls", Unit::Count)
+            });
+        }
+        all
+    }
+
+    fn one(
+        &self,
+        name: &'static str,
+        title: &'static str,
+        unit: Unit,
+        of: impl Fn(&Run) -> Option<f64>,
+    ) -> Option<Compared> {
+        let side = |runs: &Vec<Run>| runs.iter().map(&of).collect::<Option<Vec<f64>>>();
+        let values = [side(&self.runs[0])?, side(&self.runs[1])?];
+        let comparison = Comparison::of(&values[0], &values[1], CONFIDENCE);
+        Some(Compared { values, comparison, ..blank(name, title, unit) })
+    }
+}
+
+fn blank(name: &'static str, title: &'static str, unit: Unit) -> Compared {
+    Compared {
+        name,
+        title,
+        unit,
+        more_is_better: false,
+        values: [Vec::new(), Vec::new()],
+        comparison: None,
+        p: 1.0,
+        verdict: Verdict::CantTell,
+    }
+}
+
+impl Compared {
+    /// The median of A (0) or B (1).
+    pub fn median(&self, side: usize) -> f64 {
+        plumb_analyze::Spread::of(&self.values[side]).map_or(0.0, |spread| spread.median)
+    }
+
+    /// Whether B is better by it, if that can be told and is more than nothing.
+    pub fn is_better(&self) -> Option<bool> {
+        match self.verdict {
+            Verdict::Less => Some(!self.more_is_better),
+            Verdict::More => Some(self.more_is_better),
+            Verdict::Same | Verdict::CantTell => None,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The result for people, for a report in Markdown, and for programs.
+
+use std::io::Write;
+
+use anyhow::Result;
+use plumb_analyze::Verdict;
+use serde_json::{Value, json};
+
+use super::figures::{CONFIDENCE, Compared};
+use super::profile::Explained;
+use super::side::Side;
+use super::table::{HEAD, Row, row};
+use super::{Args, profile, verdict};
+use crate::terminal::{Output, printable};
+
+/// For people.
+pub(super) fn text(
+    compared: &[Compared],
+    explained: Option<&Explained<'_, '_>>,
+    sides: &[Side; 2],
+    args: &Args,
+    out: &mut Output<'_>,
+) -> Result<()> {
+    for side in sides {
+        writeln!(out, "{}: {}", side.name, command(side))?;
+    }
+    writeln!(out, "{}\n", how(args))?;
+    let rows: Vec<Row> = compared.iter().map(row).collect();
+    let head = HEAD.map(str::to_owned);
+    let mut widths = [0; HEAD.len()];
+    for line in rows.iter().chain([&head]) {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    for line in [&head].into_iter().chain(&rows) {
+        let mut text = format!("  {:<width$}", line[0], width = widths[0]);
+        for (cell, width) in line.iter().zip(widths).skip(1) {
+            text.push_str(&format!("  {cell:>width$}"));
+        }
+        writeln!(out, "{}", text.trim_end())?;
+    }
+    if let Some(explained) = explained {
+        profile::text(explained, args, out)?;
+    }
+    writeln!(out, "\nVerdict: {}", verdict::verdict(compared, args))?;
+    Ok(out.flush()?)
+}
+
+/// For a report.
+pub(super) fn markdown(
+    compared: &[Compared],
+    explained: Option<&Explained<'_, '_>>,
+    sides: &[Side; 2],
+    args: &Args,
+    out: &mut Output<'_>,
+) -> Result<()> {
+    for side in sides {
+        writeln!(out, "- {}: `{}`", side.name, command(side))?;
+    }
+    writeln!(out, "\n{}\n", how(args))?;
+    writeln!(out, "| {} |\n|---|---:|---:|---:|---:|---:|---|", HEAD.join(" | "))?;
+    for one in compared {
+        writeln!(out, "| {} |", row(one).map(|cell| cell.trim().to_owned()).join(" | "))?;
+    }
+    if let Some(explained) = explained {
+        profile::markdown(explained, args, out)?;
+    }
+    writeln!(out, "\n**Verdict**: {}", verdict::verdict(compared, args))?;
+    Ok(out.flush()?)
+}
+
+/// For programs. Field names are stable.
+pub(super) fn json(
+    compared: &[Compared],
+    explained: Option<&Explained<'_, '_>>,
+    sides: &[Side; 2],
+    args: &Args,
+    out: &mut Output<'_>,
+) -> Result<()> {
+    let figures: Vec<Value> = compared.iter().map(figure).collect();
+    let sides: Vec<Value> = sides
+        .iter()
+        .map(|side| json!({"name": side.name, "command": side.text, "environment": side.variables}))
+        .collect();
+    let verdict = verdict::verdict(compared, args);
+    let word = verdict.split([':', ' ']).next().unwrap_or_default();
+    let document = json!({
+        "sides": sides,
+        "runs": args.runs,
+        "alpha": args.alpha,
+        "same_within": args.same,
+        "confidence": CONFIDENCE,
+        "figures": figures,
+        "profile": explained.map(profile::json),
+        "verdict": if word == "can't" { "can't tell" } else { word },
+        "says": verdict,
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)?;
+    Ok(out.flush()?)
+}
+
+fn figure(one: &Compared) -> Value {
+    let comparison = one.comparison.map(|comparison| {
+        json!({
+            "ratio": comparison.ratio.value,
+            "low": comparison.ratio.low,
+            "high": comparison.ratio.high,
+            "confidence": comparison.ratio.confidence,
+            "p": comparison.p,
+            "p_holm": one.p,
+            "detectable": comparison.detectable,
+            "verdict": match one.verdict {
+                Verdict::Less => "less",
+                Verdict::More => "more",
+                Verdict::Same => "same",
+                Verdict::CantTell => "can't tell",
+            },
+            "better": one.is_better(),
+        })
+    });
+    json!({
+        "name": one.name,
+        "median": [one.median(0), one.median(1)],
+        "values": one.values,
+        "comparison": comparison,
+    })
+}
+
+fn command(side: &Side) -> String {
+    let words: Vec<&str> = side.variables.iter().map(String::as_str).chain([&side.text[..]]).collect();
+    printable(&words.join(" ")).into_owned()
+}
+
+fn how(args: &Args) -> String {
+    let warmup = match args.warmup {
+        0 => "without a warm-up; system calls are counted in warm-ups only".to_owned(),
+        1 => "after a warm-up, in which system calls were counted".to_owned(),
+        times => format!("after {times} warm-ups, in the last of which system calls were counted"),
+    };
+    format!("{} runs of each, taking turns, {warmup}; medians", args.runs)
+}

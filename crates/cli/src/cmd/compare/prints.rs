@@ -1,0 +1,46 @@
+//! What a command prints: through, nowhere, or kept to find a number in.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use plumb_capture_perf::Prints;
+
+use super::Args;
+use crate::cmd::record::once::prints_beside;
+
+/// The most that is looked at of what a command prints.
+const MOST: u64 = 16 << 20;
+
+/// Where it goes.
+pub(super) fn prints(args: &Args) -> Result<Prints> {
+    if args.metric.is_none() && args.metric_less.is_none() {
+        return Ok(unread(args));
+    }
+    let file = nameless().context("a temporary file for what the commands print")?;
+    Ok(Prints::To(Arc::new(file)))
+}
+
+/// Likewise where no number is looked for in it.
+pub(super) fn unread(args: &Args) -> Prints {
+    if args.show_output { prints_beside(args.json || args.md) } else { Prints::Nowhere }
+}
+
+/// What was printed, if it was kept.
+pub(super) fn text(prints: &Prints) -> Result<Option<String>> {
+    let Prints::To(file) = prints else { return Ok(None) };
+    let mut file: &File = file;
+    file.rewind()?;
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// A file that has lost its name already.
+fn nameless() -> std::io::Result<File> {
+    let path = std::env::temp_dir().join(format!("plumb-compare-{}", std::process::id()));
+    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(path)?;
+    Ok(file)
+}

@@ -1,0 +1,189 @@
+//! `--profile`: what the time that changed went into, and the functions that explain it.
+//!
+//! They come from runs of their own, which take turns as the measured ones did: recording takes time, which is no part of what is compared.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use plumb_analyze::{By, Diff, DiffOptions, DiffRow, Filter, Mark, View, is_clock, shorten};
+use plumb_profile::Profile;
+use serde_json::{Value, json};
+
+use super::side::Side;
+use super::{Args, prints, progress, side_of};
+use crate::cmd::diff::{machine, words};
+use crate::cmd::kernel;
+use crate::cmd::record::once::Once;
+use crate::terminal::{Output, printable};
+
+/// Samples a second: runs may be short, and what they say is right to one in the square root of the number of samples.
+const FREQUENCY: u32 = 1999;
+/// Functions that are shown at most.
+const MOST: usize = 15;
+
+/// The profiles of A and B.
+pub(super) struct Profiles([Vec<Profile>; 2]);
+
+/// Runs each as often as it was measured.
+pub(super) fn record(sides: &[Side; 2], args: &Args) -> Result<Profiles> {
+    let mut profiles = Profiles([Vec::new(), Vec::new()]);
+    let rounds = 2 * args.runs;
+    for turn in 0..rounds {
+        let side = side_of(turn);
+        progress(&format!("profiled run {} of {rounds}: {}", turn + 1, sides[side].name));
+        let command = words_of(&sides[side]);
+        let prints = prints::unread(args);
+        let once = Once { frequency: FREQUENCY, command: &command, prints, ..Once::default() };
+        match once.record(None)? {
+            Ok((profile, code)) if code == ExitCode::SUCCESS || args.ignore_failure => {
+                profiles.0[side].push(profile);
+            }
+            _ => bail!("--profile: {} failed: {}", sides[side].name, sides[side].text),
+        }
+    }
+    progress("");
+    Ok(profiles)
+}
+
+/// A command as `plumb record` takes it.
+fn words_of(side: &Side) -> Vec<OsString> {
+    let launch = &side.launch;
+    let variables = launch.environment.iter().map(|(name, value)| {
+        let mut word = name.clone();
+        word.push("=");
+        word.push(value);
+        word
+    });
+    variables.chain([launch.program.clone()]).chain(launch.arguments.iter().cloned()).collect()
+}
+
+/// What the profiles say of each other.
+pub(super) struct Explained<'a, 'p> {
+    /// By what the kernel did, and user code as a whole.
+    causes: Diff<'a, 'p>,
+    functions: Diff<'a, 'p>,
+}
+
+impl Profiles {
+    /// Hands over what the profiles say of each other.
+    pub fn explain<T>(&self, args: &Args, then: impl FnOnce(&Explained<'_, '_>) -> T) -> T {
+        let views = self.0.each_ref().map(|side| side.iter().map(view).collect::<Vec<_>>());
+        let abi = self.0[0].first().and_then(|profile| kernel::abi(&profile.meta.arch));
+        let diff = |by: By| {
+            let options = DiffOptions { by, alpha: args.alpha, ..DiffOptions::default() };
+            Diff::new(&views[0], &views[1], options, |number| plumb_syscalls::name(abi?, number))
+        };
+        then(&Explained { causes: diff(By::Syscall), functions: diff(By::Function) })
+    }
+}
+
+/// Of several events the one that goes by processor time.
+fn view(profile: &Profile) -> View<'_> {
+    let clock = profile.events.iter().find(|(_, event)| is_clock(profile.strings.get(event.name)));
+    View::new(profile, &Filter { event: clock.map(|(id, _)| id), ..Filter::default() })
+}
+
+/// The rows that differ by no chance, those that do so most first.
+fn rows<'d>(diff: &'d Diff<'_, '_>) -> impl Iterator<Item = &'d DiffRow> {
+    diff.rows.iter().filter(|row| row.change.mark(diff.options.alpha) != Mark::Noise).take(MOST)
+}
+
+/// A row's cells: change, in percent, of the whole change, before, after, note.
+fn cells(row: &DiffRow, diff: &Diff<'_, '_>) -> [String; 6] {
+    let change = &row.change;
+    let all = diff.whole.difference();
+    let part = if diff.whole.mark(diff.options.alpha) == Mark::Noise || all == 0.0 {
+        "-".to_owned()
+    } else {
+        format!("{:.1}%", change.difference() / all * 100.0)
+    };
+    [
+        words::signed(change.difference(), "ns"),
+        words::relative(change),
+        part,
+        words::value(change.value[0], "ns"),
+        words::value(change.value[1], "ns"),
+        words::note(row, diff),
+    ]
+}
+
+const HEAD: [&str; 6] = ["Change", "of itself", "of all change", "A", "B", "Note"];
+
+/// For people.
+pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    writeln!(out, "\n{}", introduction(&explained.functions, args))?;
+    for (diff, title) in explained.tables() {
+        let lines: Vec<([String; 6], String)> =
+            rows(diff).map(|row| (cells(row, diff), words::title(&row.subject, diff))).collect();
+        if lines.is_empty() {
+            continue;
+        }
+        let mut widths = HEAD.map(|title| title.len());
+        for (cells, _) in &lines {
+            widths
+                .iter_mut()
+                .zip(cells)
+                .for_each(|(width, cell)| *width = (*width).max(cell.chars().count()));
+        }
+        let head = (HEAD.map(str::to_owned), title.to_owned());
+        for (cells, title) in [&head].into_iter().chain(&lines) {
+            let mut line = String::new();
+            for (index, (cell, width)) in cells.iter().zip(widths).enumerate() {
+                line.push_str(&if index == 5 {
+                    format!("  {cell:<width$}")
+                } else {
+                    format!("  {cell:>width$}")
+                });
+            }
+            let room =
+                out.width.map_or(usize::MAX, |width| width.saturating_sub(line.chars().count() + 2).max(20));
+            writeln!(out, "{line}  {}", printable(&shorten(title, room)))?;
+        }
+    }
+    Ok(())
+}
+
+/// For a report.
+pub(super) fn markdown(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    writeln!(out, "\n{}", introduction(&explained.functions, args))?;
+    for (diff, title) in explained.tables() {
+        writeln!(out, "\n| {title} | {} |\n|---|---:|---:|---:|---:|---:|---|", HEAD.join(" | "))?;
+        for row in rows(diff) {
+            let title = words::title(&row.subject, diff);
+            let title = printable(title.trim_start_matches("[.] ")).replace('`', "'").replace('|', "\\|");
+            writeln!(out, "| `{title}` | {} |", cells(row, diff).join(" | "))?;
+        }
+    }
+    Ok(())
+}
+
+/// For programs.
+pub(super) fn json(explained: &Explained<'_, '_>) -> Value {
+    let rows =
+        |diff: &Diff<'_, '_>| -> Vec<Value> { rows(diff).map(|row| machine::row_of(row, diff)).collect() };
+    let functions = &explained.functions;
+    json!({
+        "frequency": FREQUENCY,
+        "all": machine::change_of(&functions.whole, functions.options.alpha),
+        "causes": rows(&explained.causes),
+        "functions": rows(functions),
+    })
+}
+
+impl<'a, 'p> Explained<'a, 'p> {
+    fn tables(&self) -> [(&Diff<'a, 'p>, &'static str); 2] {
+        [(&self.causes, "What the time went into"), (&self.functions, "Function")]
+    }
+}
+
+fn introduction(diff: &Diff<'_, '_>, args: &Args) -> String {
+    let of = format!("{} more runs of each, sampled {FREQUENCY} times a second", args.runs);
+    let count = rows(diff).count();
+    if count > 0 {
+        return format!("What explains the change, by processor time of a run ({of}):");
+    }
+    let least = words::detectable(diff).map(|text| format!("; {text}")).unwrap_or_default();
+    format!("No function changed by more than runs differ ({of}){least}")
+}

@@ -1,0 +1,36 @@
+//! The rows of the result as text.
+
+use plumb_analyze::Verdict;
+
+use super::figures::Compared;
+
+/// A row: title, A, B, ratio, interval, p, and what that means.
+pub(super) type Row = [String; 7];
+
+/// The heads of the columns.
+pub(super) const HEAD: [&str; 7] = ["", "A", "B", "B / A", "95% interval", "p", ""];
+
+/// The row of a figure.
+pub(super) fn row(one: &Compared) -> Row {
+    let value = |side: usize| one.unit.text(one.median(side));
+    let plain = || {
+        let (a, b) = (one.median(0), one.median(1));
+        if a > 0.0 { format!("{:.3}", b / a) } else { "-".into() }
+    };
+    let mut row =
+        [one.title.into(), value(0), value(1), plain(), String::new(), String::new(), String::new()];
+    if let Some(comparison) = one.comparison {
+        let ratio = comparison.ratio;
+        row[3] = format!("{:.3}", ratio.value);
+        row[4] = format!("{:.3} .. {:.3}", ratio.low, ratio.high);
+        row[5] = if one.p < 0.0001 { "<0.0001".into() } else { format!("{:.4}", one.p) };
+        row[6] = match (one.verdict, one.is_better()) {
+            (_, Some(true)) => "better",
+            (_, Some(false)) => "worse",
+            (Verdict::Same, None) => "same",
+            _ => "",
+        }
+        .into();
+    }
+    row
+}

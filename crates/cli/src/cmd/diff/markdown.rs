@@ -1,0 +1,67 @@
+//! The table as Markdown, for a report on a change.
+
+use std::io::Write;
+
+use anyhow::Result;
+use plumb_analyze::Mark;
+
+use super::{Shown, words};
+use crate::terminal::Output;
+
+/// Writes the table.
+pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
+    let diff = shown.diff;
+    for (title, side) in [("Base", 0), ("New", 1)] {
+        let names: Vec<String> =
+            shown.sides[side].iter().map(|one| code(&one.path.display().to_string())).collect();
+        let samples: usize = shown.views[side].iter().map(|view| view.samples().len()).sum();
+        writeln!(out, "- {title}: {}, {samples} samples", names.join(", "))?;
+    }
+    writeln!(out, "- All: {}", words::whole(diff, &shown.unit))?;
+    writeln!(out, "\n| | Base % | New % | Change | Base | New | Interval | Notes |")?;
+    writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---|")?;
+    for row in shown.rows() {
+        let change = &row.change;
+        let title = words::title(&row.subject, diff);
+        let is_marked = change.mark(diff.options.alpha) != Mark::Noise;
+        let bold = |text: String| if is_marked { format!("**{text}**") } else { text };
+        let cells = [
+            code(title.trim_start_matches("[.] ")),
+            words::percent(change.share[0]),
+            words::percent(change.share[1]),
+            bold(format!("{:+.2}%", change.share_difference() * 100.0)),
+            words::value(change.value[0], &shown.unit),
+            words::value(change.value[1], &shown.unit),
+            format!(
+                "{} .. {}",
+                words::signed(change.low, &shown.unit),
+                words::signed(change.high, &shown.unit)
+            ),
+            bold(words::note(row, diff)),
+        ];
+        writeln!(
+            out,
+            "| {} |",
+            cells.map(|cell| if cell == "****" { String::new() } else { cell }).join(" | ")
+        )?;
+    }
+    let (rows, shares) = shown.rest();
+    if rows > 0 {
+        let [base, new] = shares.map(words::percent);
+        writeln!(out, "| {rows} more | {base} | {new} | | | | | |")?;
+    }
+    writeln!(out, "\n{}: {}.", words::per(diff, &shown.event, &shown.unit), words::rule(diff))?;
+    if let Some(text) = words::speed(diff) {
+        writeln!(out, "Speed: {text}.")?;
+    }
+    if let Some(text) = words::detectable(diff) {
+        writeln!(out, "What has no note is within noise; {text}.")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Text between backticks, where nothing has a meaning; but a bar would still end the cell.
+fn code(text: &str) -> String {
+    let text = crate::terminal::printable(text).replace('`', "'").replace('|', "\\|");
+    format!("`{text}`")
+}

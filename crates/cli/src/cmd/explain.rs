@@ -1,0 +1,147 @@
+//! `plumb explain`: the hotspot report: what is slow, why, what could be gained at most, whether to go on.
+//!
+//! The report is made once, as a document; text, Markdown and HTML are three ways to write it. Not here: the analysis (analyze), the
+//! recording (`plumb record`, which this runs for a command).
+
+mod again;
+mod code;
+mod document;
+mod html;
+mod machine;
+mod markdown;
+mod sections;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use plumb_analyze::{ExplainOptions, Explanation, Filter, explained_event, is_clock, is_untold};
+use plumb_profile::Profile;
+
+use self::code::HotFunctions;
+
+use crate::cmd::kernel;
+use crate::cmd::record::once::{Once, prints_beside};
+use crate::filters::FilterArgs;
+use crate::terminal::{Output, finish};
+
+/// Arguments of `plumb explain`.
+#[derive(clap::Args, Debug)]
+#[command(
+    override_usage = "plumb explain [OPTIONS] [FILE]\n       plumb explain [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]..."
+)]
+pub struct Args {
+    /// The recording, or a profile of another tool
+    #[arg(default_value = "profile.plumb")]
+    file: PathBuf,
+    /// What takes more of the processor time than this is worth going on for
+    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = crate::cmd::report::percent)]
+    threshold: f64,
+    /// A recording of the same command's time off the processor (plumb record --off-cpu), for what it waits for
+    #[arg(long, value_name = "FILE")]
+    waits: Option<PathBuf>,
+    /// Print Markdown, for a pull request
+    #[arg(long, conflicts_with_all = ["html", "json"])]
+    md: bool,
+    /// Print one HTML page, which needs nothing else
+    #[arg(long, conflicts_with = "json")]
+    html: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Samples per second of processor time, of what is recorded now
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 999,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frequency: u32,
+    /// Keep the recording, for `plumb report` and the others
+    #[arg(short, long, value_name = "FILE", requires = "command")]
+    output: Option<PathBuf>,
+    /// The command to record now; with --json, --md and --html what it prints goes to standard error
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "file")]
+    command: Vec<OsString>,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+/// Runs `plumb explain`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    if args.command.is_empty() {
+        let profile = crate::load::load(&args.file)?;
+        return finish(write(&profile, &args, &mut Output::stdout()));
+    }
+    let once = Once {
+        frequency: args.frequency,
+        command: &args.command,
+        output: args.output.as_deref(),
+        prints: prints_beside(args.json || args.md || args.html),
+        ..Once::default()
+    };
+    match once.record(None)? {
+        Ok((profile, code)) => {
+            finish(write(&profile, &args, &mut Output::stdout()))?;
+            Ok(code)
+        }
+        Err(code) => Ok(code),
+    }
+}
+
+fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    let filter = filter(profile, args)?;
+    let call_name = kernel::call_names(profile);
+    let waits = args.waits.as_deref().map(crate::load::load).transpose()?;
+    let options = ExplainOptions { threshold: args.threshold, call_name: &call_name, waits: waits.as_ref() };
+    let view = Explanation::view(profile, &filter);
+    let code = HotFunctions::read(&view);
+    let report = Explanation::new(view, &filter, &code.for_analysis(), &options);
+    if report.view.part().samples == 0 {
+        let why =
+            if report.left_out.samples > 0 { "no sample passes the filters" } else { "there are no samples" };
+        bail!("nothing to explain: {why}");
+    }
+    if args.json {
+        machine::json(&report, &code, args, out)?;
+    } else {
+        let document = sections::document(&report, &code, args);
+        match (args.md, args.html) {
+            (true, _) => markdown::write(&document, out)?,
+            (_, true) => html::write(&document, out)?,
+            _ => text::write(&document, out)?,
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Of the event that was asked for, or else of the first that goes by processor time, or may do so. Nobody's process idles.
+fn filter(profile: &Profile, args: &Args) -> Result<Filter> {
+    let filter = args.filters.filter(profile)?;
+    let name = |event| profile.strings.get(profile.events[event].name);
+    let event = match filter.event {
+        Some(event) if !is_clock(name(event)) && !is_untold(name(event)) => {
+            bail!(
+                "`{}` doesn't go by processor time, which is what is explained; plumb report shows it",
+                name(event)
+            )
+        }
+        Some(event) => Some(event),
+        None => explained_event(profile),
+    };
+    if event.is_none() && !profile.samples.is_empty() {
+        let names: Vec<&str> = profile.events.iter().map(|(id, _)| name(id)).collect();
+        let hint = match names.contains(&"off-cpu") {
+            true => "--waits takes it, beside a recording of processor time",
+            false => "plumb report shows them",
+        };
+        bail!(
+            "no samples of processor time, which is what is explained: there are {}; {hint}",
+            names.join(", ")
+        );
+    }
+    Ok(Filter { event, no_idle: true, ..filter })
+}

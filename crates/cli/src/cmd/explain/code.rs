@@ -1,0 +1,34 @@
+//! The code of the hot functions, read from their files.
+
+use plumb_analyze::{ReadCode, SampledFunction, View, worth_reading};
+use plumb_symbolize::{NoCode, Options};
+
+use crate::code::{Annotated, annotate};
+
+/// The hot functions of which the code could be read, and the others.
+pub(super) struct HotFunctions {
+    pub known: Vec<(SampledFunction, Annotated)>,
+    /// Why not.
+    pub unknown: Vec<(SampledFunction, NoCode)>,
+}
+
+impl HotFunctions {
+    pub fn read(view: &View<'_>) -> Self {
+        let mut functions = HotFunctions { known: Vec::new(), unknown: Vec::new() };
+        for function in worth_reading(view) {
+            match annotate(view, &function, &Options::default()) {
+                Ok(annotated) => functions.known.push((function, annotated)),
+                Err(why) => functions.unknown.push((function, why)),
+            }
+        }
+        functions
+    }
+
+    /// For the analysis.
+    pub fn for_analysis(&self) -> Vec<ReadCode<'_>> {
+        self.known
+            .iter()
+            .map(|(function, annotated)| ReadCode { function, annotation: &annotated.annotation })
+            .collect()
+    }
+}

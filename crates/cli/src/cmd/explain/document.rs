@@ -1,0 +1,105 @@
+//! The report as a document: what is said, however it is written.
+
+use crate::cmd::report::table::{Column, Layout, Line};
+
+/// A report.
+pub(super) struct Document {
+    pub title: String,
+    /// What it comes to, in a sentence or two.
+    pub summary: Text,
+    pub sections: Vec<Section>,
+}
+
+/// A numbered part of it.
+pub(super) struct Section {
+    pub title: &'static str,
+    pub blocks: Vec<Block>,
+}
+
+/// A piece of a section.
+pub(super) enum Block {
+    /// Running text.
+    Text(Text),
+    /// What stands out: the verdict.
+    Strong(Text),
+    /// A remark in smaller letters: how something is judged.
+    Note(String),
+    /// A name and what it is, line by line.
+    Facts(Vec<(String, Text)>),
+    /// A table.
+    Table { columns: Vec<Column>, lines: Vec<Line> },
+    /// A heading inside of a section.
+    Heading(Text),
+    /// Commands to type.
+    Commands(Vec<String>),
+}
+
+/// Running text, in which names stand as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Text(pub Vec<Span>);
+
+/// A piece of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Span {
+    Plain(String),
+    /// A function, a file, a command: something that is no word of the language.
+    Name(String),
+}
+
+impl Text {
+    /// Appends words.
+    pub fn and(mut self, text: impl Into<String>) -> Self {
+        self.0.push(Span::Plain(text.into()));
+        self
+    }
+
+    /// Appends a name.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.0.push(Span::Name(name.into()));
+        self
+    }
+
+    /// Appends another text.
+    pub fn text(mut self, mut other: Text) -> Self {
+        self.0.append(&mut other.0);
+        self
+    }
+
+    /// All of it as it is read.
+    pub fn plain(&self) -> String {
+        self.0
+            .iter()
+            .map(|span| match span {
+                Span::Plain(text) | Span::Name(text) => &text[..],
+            })
+            .collect()
+    }
+}
+
+impl<T: Into<String>> From<T> for Text {
+    fn from(text: T) -> Self {
+        Text::default().and(text)
+    }
+}
+
+impl Section {
+    pub fn new(title: &'static str) -> Self {
+        Section { title, blocks: Vec::new() }
+    }
+
+    pub fn say(&mut self, text: impl Into<Text>) {
+        self.blocks.push(Block::Text(text.into()));
+    }
+
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Note(text.into()));
+    }
+
+    /// Adds a table if it has lines.
+    pub fn table(&mut self, columns: &[(&'static str, Layout)], lines: Vec<Line>) {
+        if !lines.is_empty() {
+            let columns = columns.iter().map(|&(title, layout)| Column { title, layout }).collect();
+            self.blocks.push(Block::Table { columns, lines });
+        }
+    }
+}

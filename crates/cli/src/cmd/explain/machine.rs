@@ -1,0 +1,295 @@
+//! The report for programs: one JSON object, whose field names are stable. What isn't known is null.
+
+use std::io::Write;
+
+use anyhow::Result;
+use plumb_analyze::{
+    Advice, Bottleneck, BoundBy, CallPath, CodeAdvice, Cost, Doubt, Explanation, FrameIndex, Gain,
+    HotFunction, HotInstruction, KernelRow, Pace, SampledLine, Share, View, Waits,
+};
+use plumb_profile::{Queued, QueuedThread};
+use serde_json::{Value, json};
+
+use super::code::HotFunctions;
+use super::{Args, again};
+use crate::cmd::advice::rule;
+use crate::code::Annotated;
+use crate::terminal::Output;
+
+/// Stacks of each reason to wait.
+const STACKS: usize = 5;
+
+pub(super) fn json(
+    report: &Explanation<'_>,
+    code: &HotFunctions,
+    args: &Args,
+    out: &mut Output<'_>,
+) -> Result<()> {
+    let profile = report.view.profile();
+    let meta = &profile.meta;
+    let paths = report.paths.iter().map(Some).chain(std::iter::repeat(None));
+    let functions = report.functions.iter().zip(paths).map(|(one, paths)| function(report, one, paths));
+    let document = json!({
+        "command": meta.command,
+        "counted": report.untold,
+        "unit": if report.time.is_time { "ns" } else { "" },
+        "time": pace(report),
+        "left_out": {
+            "ignore": args.filters.ignore,
+            "weight": report.left_out.weight,
+            "samples": report.left_out.samples,
+            "percent": report.left_out.percent_of(report.view.recorded()),
+        },
+        "split": split(report),
+        "functions": functions.collect::<Vec<_>>(),
+        "lines": report.lines.iter().map(line).collect::<Vec<_>>(),
+        "code": instructions(report, code),
+        "waits": report.waits.iter().map(waits).collect::<Vec<_>>(),
+        "causes": {
+            "code": report.causes.iter().map(|one| cause(report, one)).collect::<Vec<_>>(),
+            "processes": report.processes.iter().map(|one| processes(report, one)).collect::<Vec<_>>(),
+        },
+        "quality": quality(report),
+        "verdict": verdict(report),
+        "again": again::commands(profile, !args.command.is_empty()),
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+fn pace(report: &Explanation<'_>) -> Value {
+    let pace = &report.pace;
+    json!({
+        "elapsed_ns": pace.elapsed_ns,
+        "cpu_ns": pace.cpu_ns,
+        "is_accounted": pace.is_accounted,
+        "processors_used": pace.cores(),
+        "processors": pace.cpus,
+        "kernel_percent": Some(pace.kernel_percent).filter(|_| !pace.user_only),
+        "user_only": pace.user_only,
+        "waiting_for_processor": pace.queued.as_ref().map(|known| queued(pace, known)),
+        "class": pace.class().map(BoundBy::name),
+        "judged_by": pace.rule(),
+    })
+}
+
+/// How long threads waited for a processor, at least and at most, and what the time of the busiest went into.
+fn queued(pace: &Pace, known: &Queued) -> Value {
+    let thread = |thread: &QueuedThread| {
+        json!({
+            "name": thread.comm,
+            "pid": thread.pid,
+            "tid": thread.tid,
+            "lived_ns": thread.lived_ns,
+            "ran_ns": thread.ran_ns,
+            "waited_ns": thread.waited_ns,
+            "unseen_ns": thread.unseen_ns,
+            "held_up_by_others": pace.is_held_up_by_others(),
+        })
+    };
+    json!({
+        "least_ns": pace.waited_ns().map(|(least, _)| least),
+        "most_ns": pace.waited_ns().map(|(_, most)| most),
+        "stolen_ns": known.stolen_ns,
+        "busiest_thread": known.busiest.as_ref().map(thread),
+    })
+}
+
+fn split(report: &Explanation<'_>) -> Value {
+    let row = |row: &KernelRow| json!({"name": row.name, "cause": row.cause.name(), "cost": cost(row.cost), "share": share(report.sampling.share(row.cost))});
+    let module = |module: &plumb_analyze::Module<'_>| {
+        let files: Vec<Value> =
+            module.files.iter().map(|&(path, part)| json!({"file": path, "cost": cost(part)})).collect();
+        json!({"kind": module.kind.name(), "cost": cost(module.cost), "share": share(report.sampling.share(module.cost)), "files": files})
+    };
+    json!({
+        "total": cost(report.time.whole),
+        "accounted_ns": report.time.accounted_ns,
+        "off_percent": report.time.off_percent(),
+        "rows": report.time.rows.iter().map(row).collect::<Vec<_>>(),
+        "user": report.modules.iter().map(module).collect::<Vec<_>>(),
+    })
+}
+
+fn function(report: &Explanation<'_>, one: &HotFunction, paths: Option<&Vec<CallPath>>) -> Value {
+    let path = |path: &CallPath| {
+        let names: Vec<&str> = path.callers.iter().map(|&frame| &*report.view.frame(frame).name).collect();
+        json!({"callers": names, "whole": path.is_whole, "cost": cost(path.cost), "percent_of_function": path.cost.percent_of(one.own)})
+    };
+    let mut value = place(&report.view, one.frame);
+    value["inlined"] = one.inlined.into();
+    value["self"] = share(one.own_share);
+    value["self_cost"] = cost(one.own);
+    value["total"] = share(one.total_share);
+    value["total_cost"] = cost(one.total);
+    value["line"] = one.line.as_ref().map(|(file, line)| json!({"file": file, "line": line})).into();
+    value["callers"] = paths.map(|paths| paths.iter().map(path).collect::<Vec<_>>()).into();
+    value
+}
+
+fn line(one: &SampledLine) -> Value {
+    json!({
+        "file": one.file,
+        "line": one.line,
+        "function": one.function,
+        "share": share(one.share),
+        "percent_of_function": one.of_function,
+        "adjusted": one.is_adjusted,
+        "cost": cost(one.own),
+    })
+}
+
+fn instructions(report: &Explanation<'_>, code: &HotFunctions) -> Vec<Value> {
+    let known = report.code.iter().zip(&code.known).map(|(hot, (function, annotated))| {
+        let classes: serde_json::Map<String, Value> =
+            hot.classes.iter().map(|&(word, share)| (word.to_owned(), share.into())).collect();
+        json!({
+            "function": function.name,
+            "file": function.path,
+            "self": share(hot.share),
+            "adjusted": annotated.annotation.is_adjusted,
+            "classes": classes,
+            "instructions": hot.instructions.iter().map(|one| instruction(annotated, one)).collect::<Vec<_>>(),
+        })
+    });
+    let unknown = code.unknown.iter().map(
+        |(function, why)| json!({"function": function.name, "file": function.path, "missing": why.to_string()}),
+    );
+    known.chain(unknown).collect()
+}
+
+fn instruction(annotated: &Annotated, one: &HotInstruction) -> Value {
+    let annotation = &annotated.annotation;
+    let (instruction, row) = (&annotation.listing.instructions()[one.index], &annotation.rows[one.index]);
+    let place = row.places.first().filter(|place| place.line > 0);
+    json!({
+        "address": instruction.address.0,
+        "text": annotated.texts[one.index].trim(),
+        "class": instruction.class.words(),
+        "share": share(one.share),
+        "percent_of_function": one.of_function,
+        "samples_landed": row.own.samples,
+        "doubt": one.doubt.map(Doubt::name),
+        "line": place.map(|place| json!({"file": place.file, "line": place.line})),
+    })
+}
+
+fn waits(waits: &Waits<'_>) -> Value {
+    let stack = |&(node, part): &(plumb_analyze::NodeId, Cost)| {
+        let names: Vec<&str> = waits.view.stack(node).map(|frame| &*frame.name).collect();
+        json!({"leaf_first": names, "cost": cost(part)})
+    };
+    let row = |row: &KernelRow| {
+        let stacks: Vec<Value> = row.stacks.iter().take(STACKS).map(stack).collect();
+        json!({"name": row.name, "cause": row.cause.name(), "cost": cost(row.cost), "stacks": stacks})
+    };
+    let rows: Vec<Value> = waits.time.rows.iter().map(row).collect();
+    json!({"event": waits.event, "total": cost(waits.time.whole), "rows": rows})
+}
+
+fn cause(report: &Explanation<'_>, advice: &CodeAdvice) -> Value {
+    let list = |costs: &[(FrameIndex, Cost)]| -> Vec<Value> {
+        let one = |&(frame, part): &(FrameIndex, Cost)| {
+            let mut value = place(&report.view, frame);
+            value["cost"] = cost(part);
+            value
+        };
+        costs.iter().map(one).collect()
+    };
+    let mut fields = rule::fields("", advice.rule, &[]);
+    fields.insert("share".into(), share(advice.share));
+    fields.insert("cost".into(), cost(advice.cost));
+    fields.insert("functions".into(), list(&advice.functions).into());
+    fields.insert("callers".into(), list(&advice.callers).into());
+    fields.insert("within".into(), advice.within.into());
+    fields.insert("gain_at_most".into(), gain(report.pace.gain(advice.share)));
+    fields.into()
+}
+
+fn processes(report: &Explanation<'_>, advice: &Advice) -> Value {
+    let about = report.procs.programs[advice.program].name();
+    let bound = report.sampling.share(advice.bound);
+    let mut fields = rule::fields(about, advice.rule, &advice.measured);
+    fields.insert("share".into(), share(bound));
+    fields.insert("cost".into(), cost(advice.bound));
+    fields.insert("gain_at_most".into(), gain(report.pace.gain(bound)));
+    fields.into()
+}
+
+fn quality(report: &Explanation<'_>) -> Value {
+    let (quality, meta) = (&report.quality, &report.view.profile().meta);
+    let nameless: Vec<Value> =
+        quality.nameless.iter().map(|&(path, part)| json!({"file": path, "cost": cost(part)})).collect();
+    let cuts: Vec<Value> = quality
+        .stacks
+        .causes
+        .iter()
+        .map(|cause| json!({"reason": cause.cut.name(), "cost": cost(cause.cost)}))
+        .collect();
+    json!({
+        "samples": report.view.part().samples,
+        "lost_samples": Some(meta.lost_samples).filter(|&lost| lost > 0 || report.untold.is_none()),
+        "damaged_records": meta.damaged_records,
+        "frequency_hz": meta.frequency_hz,
+        "coverage_percent": quality.coverage,
+        "complete_stacks_percent": quality.stacks.complete_percent(),
+        "cut": cuts,
+        "nameless": share(quality.nameless_share),
+        "nameless_files": nameless,
+        "without_line_percent": quality.without_line,
+        "ten_percent_is": share(quality.tenth),
+        "recorder_cpu_ns": meta.recorder_cpu_ns,
+        "warnings": meta.warnings,
+    })
+}
+
+fn verdict(report: &Explanation<'_>) -> Value {
+    let outlook = &report.outlook;
+    let one = |what: Bottleneck, part: Share| {
+        let (kind, name) = match what {
+            Bottleneck::Function(frame) => ("function", report.view.frame(frame).name.to_string()),
+            Bottleneck::Kernel(row) => ("kernel", report.time.rows[row].name.clone()),
+            Bottleneck::Code(cause) => ("code", report.causes[cause].rule.name.to_owned()),
+            Bottleneck::Processes(index) => ("processes", report.processes[index].rule.name.to_owned()),
+        };
+        json!({"kind": kind, "name": name, "share": share(part), "gain_at_most": gain(report.pace.gain(part))})
+    };
+    let unsure = outlook.unsure.iter().map(|&(what, part, needed)| {
+        let mut value = one(what, part);
+        value["samples_needed"] = needed.into();
+        value
+    });
+    let word = match outlook.above.is_empty() {
+        false => "go on",
+        true if outlook.is_done() => "stop",
+        true => "can't tell",
+    };
+    json!({
+        "threshold_percent": outlook.threshold,
+        "verdict": word,
+        "above": outlook.above.iter().map(|&(what, part)| one(what, part)).collect::<Vec<_>>(),
+        "unsure": unsure.collect::<Vec<_>>(),
+        "nameless": outlook.hidden.map(share),
+        "largest": outlook.largest.map(|(what, part)| one(what, part)),
+    })
+}
+
+fn place(view: &View<'_>, frame: FrameIndex) -> Value {
+    let shown = view.frame(frame);
+    json!({"function": shown.name, "file": shown.dso_path, "kernel": shown.kind == plumb_analyze::Kind::Kernel})
+}
+
+fn cost(cost: Cost) -> Value {
+    json!({"weight": cost.weight, "samples": cost.samples})
+}
+
+fn share(share: Share) -> Value {
+    json!({"percent": share.percent, "low": share.low, "high": share.high})
+}
+
+/// JSON has no infinity: what is everything is null times as fast.
+fn gain(gain: Gain) -> Value {
+    let times = Some(gain.times).filter(|times| times.is_finite());
+    json!({"cpu_percent": gain.cpu_percent, "times": times, "elapsed_percent": gain.clock_percent})
+}

@@ -1,0 +1,91 @@
+//! The report in Markdown, as GitHub reads it.
+//!
+//! Names are code spans, in which nothing but a backtick means anything; words are ours, and hold no marks.
+
+use std::io::{self, Write};
+
+use super::document::{Block, Document, Span, Text};
+use crate::cmd::report::table::{Column, Layout, Line};
+use crate::terminal::{Output, printable};
+
+pub(super) fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
+    writeln!(out, "# {}", text(&Text::default().and("Hotspots of ").name(&document.title)))?;
+    writeln!(out, "\n{}", text(&document.summary))?;
+    for (number, section) in document.sections.iter().enumerate() {
+        writeln!(out, "\n## {}. {}", number + 1, section.title)?;
+        section.blocks.iter().try_for_each(|one| block(one, out))?;
+    }
+    Ok(())
+}
+
+fn block(block: &Block, out: &mut Output<'_>) -> io::Result<()> {
+    match block {
+        Block::Text(words) => writeln!(out, "\n{}", text(words)),
+        Block::Strong(words) => writeln!(out, "\n**{}**", text(words)),
+        Block::Note(words) => writeln!(out, "\n<sub>{}</sub>", escape(words)),
+        Block::Heading(words) => writeln!(out, "\n### {}", text(words)),
+        Block::Facts(facts) => {
+            writeln!(out)?;
+            facts.iter().try_for_each(|(name, words)| writeln!(out, "- {}: {}", escape(name), text(words)))
+        }
+        Block::Commands(commands) => {
+            writeln!(out, "\n```sh\n{}\n```", printable_lines(commands))
+        }
+        Block::Table { columns, lines } => table(columns, lines, out),
+    }
+}
+
+fn table(columns: &[Column], lines: &[Line], out: &mut Output<'_>) -> io::Result<()> {
+    let titles: Vec<&str> = columns.iter().map(|column| column.title.trim()).collect();
+    let sides: Vec<&str> =
+        columns.iter().map(|column| if column.layout == Layout::Number { "---:" } else { "---" }).collect();
+    writeln!(out, "\n| {} |\n| {} |", titles.join(" | "), sides.join(" | "))?;
+    for line in lines {
+        let cells: Vec<String> =
+            columns.iter().zip(line).map(|(column, cell)| cell_text(column, cell)).collect();
+        writeln!(out, "| {} |", cells.join(" | "))?;
+    }
+    Ok(())
+}
+
+fn cell_text(column: &Column, cell: &str) -> String {
+    let trimmed = cell.trim();
+    match column.layout {
+        Layout::Function | Layout::Path if !trimmed.is_empty() => code(trimmed).replace('|', "\\|"),
+        // What is a part of the line above stays indented.
+        _ if cell.starts_with("  ") && column.layout == Layout::Word => {
+            format!("&nbsp;&nbsp;{}", escape(trimmed))
+        }
+        _ => escape(trimmed),
+    }
+}
+
+fn text(text: &Text) -> String {
+    let span = |span: &Span| match span {
+        Span::Plain(words) => escape(words),
+        Span::Name(name) => code(name),
+    };
+    text.0.iter().map(span).collect()
+}
+
+/// A code span; in one that holds backticks two are the fence.
+fn code(name: &str) -> String {
+    let name = printable(name);
+    if name.contains('`') { format!("`` {name} ``") } else { format!("`{name}`") }
+}
+
+/// Words in which nothing is a mark.
+fn escape(words: &str) -> String {
+    let mut out = String::with_capacity(words.len());
+    for char in printable(words).chars() {
+        if matches!(char, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '&') {
+            out.push('\\');
+        }
+        out.push(char);
+    }
+    out
+}
+
+fn printable_lines(lines: &[String]) -> String {
+    lines.iter().map(|line| printable(line).into_owned()).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,216 @@
+//! How far the report is to be trusted, what it comes to, and how it is made again.
+
+use plumb_analyze::{Bottleneck, BoundBy, Explanation, Extent, Share};
+
+use super::time::tells_kernel;
+use super::{file_name, gain, name, percent, whole, with_interval};
+use crate::cmd::explain::document::{Block, Section, Text};
+use crate::cmd::kernel::text::label;
+use crate::cmd::procs::text::{label as program_label, time};
+
+/// Reasons for cut stacks, and files without names, that are told.
+const TOLD: usize = 3;
+/// Bottlenecks that are listed.
+const LISTED: usize = 5;
+
+/// Section 8.
+pub(super) fn quality(report: &Explanation<'_>) -> Section {
+    let mut section = Section::new("Quality of the data");
+    let (quality, profile) = (&report.quality, report.view.profile());
+    let meta = &profile.meta;
+    let rate = meta.frequency_hz.map_or(String::new(), |hz| format!(" at {hz} a second"));
+    let coverage = quality.coverage.map_or(String::new(), |percent| format!(", coverage {percent:.1}%"));
+    let lost = match meta.lost_samples {
+        0 if report.untold.is_some() => "how many were lost isn't told".to_owned(),
+        lost => format!("{lost} lost"),
+    };
+    let samples = format!("{}{rate}, {lost}{coverage}", report.view.part().samples);
+    let mut facts: Vec<(String, Text)> = vec![("samples".into(), samples.into())];
+    if let Some(name) = report.untold {
+        let text = Text::from("the file calls it ").name(name);
+        facts.push(("counted".into(), text.and(": whether that is processor time isn't told")));
+    }
+    facts.push(("stacks".into(), stacks(report)));
+    facts.push(("names".into(), names(report)));
+    facts
+        .push(("lines".into(), format!("missing for {} of user code", percent(quality.without_line)).into()));
+    let tenth = quality.tenth;
+    let if_samples = if report.untold.is_some() { ", if each that is counted is a sample" } else { "" };
+    facts.push((
+        "resolution".into(),
+        format!(
+            "a share of 10% is known to be between {:.1}% and {:.1}%{}",
+            tenth.low, tenth.high, if_samples
+        )
+        .into(),
+    ));
+    if let (Some(ns), Some(cpu)) = (meta.recorder_cpu_ns, report.pace.cpu_ns) {
+        let cpu = cpu.max(1) as f64;
+        let text = format!(
+            "plumb itself used {}, {} of the target's",
+            time(ns as f64),
+            percent(ns as f64 * 100.0 / cpu)
+        );
+        facts.push(("cost".into(), text.into()));
+    }
+    section.blocks.push(Block::Facts(facts));
+    for warning in &meta.warnings {
+        section.say(format!("{warning}."));
+    }
+    if meta.damaged_records > 0 {
+        section.say(format!("{} records were damaged and could not be read.", meta.damaged_records));
+    }
+    section
+}
+
+fn stacks(report: &Explanation<'_>) -> Text {
+    let stacks = &report.quality.stacks;
+    let profile = report.view.profile();
+    let mut text = match stacks.complete_percent() {
+        Some(complete) => Text::from(format!("{complete:.1}% complete")),
+        None => Text::from("how many are complete isn't told".to_owned()),
+    };
+    for cause in stacks.causes.iter().take(TOLD) {
+        let share = cause.cost.samples as f64 * 100.0 / stacks.samples.max(1) as f64;
+        text = text.and(format!("; {share:.1}% cut: {}", cause.cut.text()));
+        if let Some(dso) = cause.dso {
+            text = text.and(" (").name(file_name(profile.strings.get(profile.dsos[dso].path))).and(")");
+        }
+    }
+    text
+}
+
+fn names(report: &Explanation<'_>) -> Text {
+    let quality = &report.quality;
+    let mut text = Text::from(format!("missing for {}", percent(quality.nameless_share.percent)));
+    for (index, &(path, cost)) in quality.nameless.iter().take(TOLD).enumerate() {
+        let share = percent(cost.percent_of(report.sampling.whole()));
+        let file = if path.is_empty() { "[not mapped]" } else { file_name(path) };
+        text = text.and(if index == 0 { ": " } else { ", " }).name(file).and(format!(" {share}"));
+    }
+    text
+}
+
+/// What stands above all sections.
+pub(super) fn summary(report: &Explanation<'_>) -> Text {
+    let pace = &report.pace;
+    let class = pace.class().map_or("how it is bound isn't known", BoundBy::name);
+    let cores = pace.cores().map_or(String::new(), |cores| format!(", {cores:.2} processors used"));
+    let kernel = match tells_kernel(report) {
+        true => format!(", {} of it in the kernel", percent(pace.kernel_percent)),
+        false => String::new(),
+    };
+    Text::from(format!("{class}{cores}{kernel}. Verdict: ")).text(verdict_text(report))
+}
+
+/// Section 9.
+pub(super) fn verdict(report: &Explanation<'_>) -> Section {
+    let mut section = Section::new("Verdict");
+    section.blocks.push(Block::Strong(verdict_text(report)));
+    let outlook = &report.outlook;
+    let waits = report.pace.class() == Some(BoundBy::Waiting);
+    if let (true, Some((_, most))) = (waits, report.pace.wanted()) {
+        section.say(format!(
+            "First of all it waits: for {:.1}% of the elapsed time or more it neither runs nor waits for a processor. See section 6.",
+            100.0 - (most * 100.0).min(100.0)
+        ));
+    }
+    let line = |(what, share): (Bottleneck, Share)| {
+        (
+            percent(share.percent),
+            text_of(report, what).and(format!(" ({:.1} to {:.1})", share.low, share.high)),
+        )
+    };
+    if outlook.above.len() > 1 {
+        section.say(format!("Above {}%, all that there is:", outlook.threshold));
+        section.blocks.push(Block::Facts(outlook.above.iter().copied().take(LISTED).map(line).collect()));
+    }
+    if let Some((what, share)) = outlook.above.first().copied() {
+        section.say(
+            text_of(report, what)
+                .and(format!(", if it went away, would gain {}.", gain(report, report.pace.gain(share)))),
+        );
+    }
+    if let Some(share) = outlook.hidden {
+        section.say(format!(
+            "{} is in code without names (section 8): what in it may be above {}% can't be told. Debug symbols would tell.",
+            with_interval(share),
+            outlook.threshold
+        ));
+    }
+    for &(what, share, needed) in outlook.unsure.iter().take(LISTED) {
+        let samples = needed.map_or(String::new(), |needed| format!(": about {needed} samples would tell"));
+        let text = Text::from("Can't tell: ").text(text_of(report, what));
+        section.say(text.and(format!(
+            " has {}, which may be above {}% or below{samples}.",
+            with_interval(share),
+            outlook.threshold
+        )));
+    }
+    section
+}
+
+/// The verdict in a sentence.
+fn verdict_text(report: &Explanation<'_>) -> Text {
+    let outlook = &report.outlook;
+    let threshold = outlook.threshold;
+    if let Some((what, share)) = outlook.above.first().copied() {
+        let text = Text::from("go on. Next: ").text(text_of(report, what));
+        return text.and(format!(
+            ", {} of {}, above the threshold of {threshold}%.",
+            with_interval(share),
+            whole(report)
+        ));
+    }
+    let Some((what, share)) = outlook.largest else {
+        return Text::from(format!("stop: nothing above {threshold}%."));
+    };
+    if outlook.is_done() {
+        let text = Text::from(format!("stop: nothing above {threshold}%. The largest is "));
+        return text.text(text_of(report, what)).and(format!(", {}.", with_interval(share)));
+    }
+    let text = Text::from(format!("can't tell whether anything is above {threshold}%: "));
+    text.text(text_of(report, what)).and(format!(" has {}.", with_interval(share)))
+}
+
+/// What time goes into, in words.
+fn text_of(report: &Explanation<'_>, what: Bottleneck) -> Text {
+    match what {
+        Bottleneck::Function(frame) => {
+            let shown = report.view.frame(frame);
+            let hot = report.functions.iter().find(|function| function.frame == frame);
+            let line = hot.and_then(|function| function.line.as_ref());
+            let place = match line {
+                Some((file, line)) => format!("{}:{line}", file_name(file)),
+                None => file_name(shown.dso_path).to_owned(),
+            };
+            Text::default().name(name(&report.view, frame)).and(" (").name(place).and(")")
+        }
+        Bottleneck::Kernel(index) => {
+            let row = &report.time.rows[index];
+            Text::from(format!("{} (the kernel)", label(row.cause, &row.name)))
+        }
+        Bottleneck::Code(index) => {
+            let cause = &report.causes[index];
+            let text = Text::from(format!("{}: ", cause.rule.name));
+            let Some(&(frame, _)) = cause.functions.first() else { return text };
+            match cause.extent {
+                Extent::Calls => text.name(name(&report.view, frame)).and(" and what it calls"),
+                Extent::Instructions => text.name(name(&report.view, frame)),
+                Extent::Files => text.and("all of ").name(file_name(report.view.frame(frame).dso_path)),
+            }
+        }
+        Bottleneck::Processes(index) => {
+            let advice = &report.processes[index];
+            let program = program_label(&report.procs.programs[advice.program], false);
+            Text::from(format!("{}: ", advice.rule.name)).name(program)
+        }
+    }
+}
+
+/// Section 10.
+pub(super) fn again(commands: Vec<String>) -> Section {
+    let mut section = Section::new("Make it again");
+    section.blocks.push(Block::Commands(commands));
+    section
+}

@@ -1,0 +1,203 @@
+//! Functions, lines and callers.
+
+use plumb_analyze::{
+    CallPath, Explanation, HotCode, HotFunction, HotInstruction, SampledFunction, SampledLine,
+};
+
+use super::{cell, file_name, interval, name, path, percent, short_name, whole, with_interval};
+use crate::cmd::explain::code::HotFunctions;
+use crate::cmd::explain::document::{Block, Section, Text};
+use crate::cmd::report::table::{Layout, Line};
+use crate::code::Annotated;
+
+/// Call paths shown of each function.
+const PATHS: usize = 3;
+/// Classes of instructions that are named of each function.
+const CLASSES: usize = 4;
+
+/// Section 3.
+pub(super) fn functions(report: &Explanation<'_>) -> Section {
+    let mut section = Section::new("Top functions");
+    if report.functions.is_empty() {
+        section.say(format!("No function has 1% of {}.", whole(report)));
+        return section;
+    }
+    let line = |function: &HotFunction| {
+        let place = match &function.line {
+            Some((file, line)) => format!("{}:{line}", file_name(file)),
+            None => file_name(report.view.frame(function.frame).dso_path).to_owned(),
+        };
+        vec![
+            percent(function.own_share.percent),
+            interval(function.own_share),
+            percent(function.total_share.percent),
+            cell(&report.view, function.frame, function.inlined),
+            place,
+        ]
+    };
+    let lines = report.functions.iter().map(line).collect();
+    let columns = [
+        ("Self", Layout::Number),
+        ("95% interval", Layout::Number),
+        ("Total", Layout::Number),
+        ("Function", Layout::Function),
+        ("Hottest line", Layout::Path),
+    ];
+    section.table(&columns, lines);
+    let together: f64 = report.functions.iter().map(|function| function.own_share.percent).sum();
+    section.note(format!(
+        "Self: in the function; Total: with all that it calls. Together they have {} in themselves. Intervals are Wilson's, of Self; n \
+         samples count as n/1.5, as shares vary that much more between runs.",
+        percent(together)
+    ));
+    section
+}
+
+/// Section 4.
+pub(super) fn lines(report: &Explanation<'_>, code: &HotFunctions) -> Section {
+    let mut section = Section::new("Hot lines and instructions");
+    let lines: Vec<Line> = report.lines.iter().map(line).collect();
+    if lines.is_empty() {
+        let missing = percent(report.quality.without_line);
+        section.say(match report.quality.without_line {
+            share if share > 50.0 && report.untold.is_some() => {
+                format!("Of {missing} of user code the file tells no line.")
+            }
+            share if share > 50.0 => {
+                format!("{missing} of user code has no line: build with -g, or install debug symbols.")
+            }
+            _ => format!("No line has half a percent of {}.", whole(report)),
+        });
+    }
+    let columns = [
+        ("Of all", Layout::Number),
+        ("95% interval", Layout::Number),
+        ("Of function", Layout::Number),
+        ("Line", Layout::Path),
+        ("Function", Layout::Function),
+    ];
+    section.table(&columns, lines);
+    hottest(report, code, &mut section);
+    for (hot, (function, annotated)) in report.code.iter().zip(&code.known) {
+        instructions(hot, function, annotated, &mut section);
+    }
+    if report.code.iter().any(|hot| hot.instructions.iter().any(|one| one.doubt.is_some())) {
+        section.note(
+            "A class with ? is to be read with care: the samples tell the block, the first instruction behind a jump, or what a call that \
+             returned took. plumb annotate shows all of a function.",
+        );
+    }
+    if code.known.iter().any(|(_, annotated)| annotated.annotation.is_adjusted) {
+        section.note(
+            "Adjusted: a timer's samples land on the instruction after the one that held up the others; they are counted where the \
+             processor waited. A class says what an instruction may have waited for.",
+        );
+    }
+    for (function, why) in &code.unknown {
+        let text = Text::from("The code of ").name(short_name(&function.name));
+        section.say(text.and(format!(
+            " ({}) can't be read: {why}.",
+            percent(function.own.percent_of(report.view.whole()))
+        )));
+    }
+    section
+}
+
+fn line(line: &SampledLine) -> Line {
+    vec![
+        percent(line.share.percent),
+        interval(line.share),
+        percent(line.of_function),
+        format!("{}:{}", file_name(&line.file), line.line),
+        line.function.clone(),
+    ]
+}
+
+/// The one instruction with the most time, and what that is of everything.
+fn hottest(report: &Explanation<'_>, code: &HotFunctions, section: &mut Section) {
+    let all = report
+        .code
+        .iter()
+        .zip(&code.known)
+        .filter_map(|(hot, known)| Some((hot.instructions.first()?, known)));
+    let Some((one, (function, annotated))) =
+        all.max_by(|(one, _), (other, _)| one.share.percent.total_cmp(&other.share.percent))
+    else {
+        return;
+    };
+    let text = Text::from("The hottest instruction: ").name(annotated.texts[one.index].trim());
+    let text = text.and(format!(" ({}) has {} of ", class(annotated, one), percent(one.of_function)));
+    let text = text.name(short_name(&function.name));
+    section.say(text.and(format!(" and so {} of everything.", with_interval(one.share))));
+}
+
+fn instructions(hot: &HotCode, function: &SampledFunction, annotated: &Annotated, section: &mut Section) {
+    if hot.instructions.is_empty() {
+        return;
+    }
+    let classes: Vec<String> =
+        hot.classes.iter().take(CLASSES).map(|(word, share)| format!("{word} {share:.1}%")).collect();
+    let title = Text::default().name(short_name(&function.name));
+    let of_which =
+        if classes.is_empty() { String::new() } else { format!(", of which {}", classes.join(", ")) };
+    section.blocks.push(Block::Heading(title.and(format!(": {}{of_which}", percent(hot.share.percent)))));
+    let line = |one: &HotInstruction| {
+        let address = annotated.annotation.listing.instructions()[one.index].address.0;
+        vec![
+            percent(one.share.percent),
+            interval(one.share),
+            percent(one.of_function),
+            format!("{address:x}: {}", annotated.texts[one.index].trim()),
+            class(annotated, one),
+        ]
+    };
+    let columns = [
+        ("Of all", Layout::Number),
+        ("95% interval", Layout::Number),
+        ("Of function", Layout::Number),
+        ("Instruction", Layout::Path),
+        ("Class", Layout::Word),
+    ];
+    section.table(&columns, hot.instructions.iter().map(line).collect());
+}
+
+/// The words of an instruction's class, with a mark where its share is to be read with care.
+fn class(annotated: &Annotated, one: &HotInstruction) -> String {
+    let words = annotated.annotation.listing.instructions()[one.index].class.words();
+    let words = if words.is_empty() { "computing".to_owned() } else { words.join(" ") };
+    if one.doubt.is_some() { format!("{words} ?") } else { words }
+}
+
+/// Section 5.
+pub(super) fn callers(report: &Explanation<'_>) -> Section {
+    let mut section = Section::new("Callers that matter");
+    for (function, paths) in report.functions.iter().zip(&report.paths) {
+        let title = Text::default().name(name(&report.view, function.frame));
+        section
+            .blocks
+            .push(Block::Heading(title.and(format!(": {}, of which", percent(function.own_share.percent)))));
+        let mut facts: Vec<(String, Text)> = Vec::new();
+        for one in paths.iter().take(PATHS) {
+            let names = one.callers.iter().map(|&frame| name(&report.view, frame)).collect();
+            facts.push((share(one, function), path(names, one.is_whole)));
+        }
+        let told: f64 = paths.iter().take(PATHS).map(|one| one.cost.percent_of(function.own)).sum();
+        match (paths.is_empty(), 100.0 - told) {
+            (true, _) => section.say("No caller brings 10% of it."),
+            (_, left) => {
+                if left >= 0.05 {
+                    facts.push((format!("{left:.1}%"), "by other paths".into()));
+                }
+                section.blocks.push(Block::Facts(facts));
+            }
+        }
+    }
+    if report.functions.is_empty() {
+        section.say(format!("No function has 1% of {}.", whole(report)));
+    }
+    section
+}
+
+fn share(path: &CallPath, function: &HotFunction) -> String {
+    format!("{:.1}%", path.cost.percent_of(function.own))
+}

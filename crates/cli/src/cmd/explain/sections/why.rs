@@ -1,0 +1,123 @@
+//! What it waits for, and what to do.
+
+use plumb_analyze::{Advice, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
+
+use super::{gain, name, path, percent, short, whole, with_interval};
+use crate::cmd::advice::rule;
+use crate::cmd::explain::document::{Block, Section, Text};
+use crate::cmd::kernel::text::label;
+use crate::cmd::procs::text::{label as program_label, time};
+
+/// Reasons to wait that are shown, and stacks of each.
+const REASONS: usize = 5;
+const STACKS: usize = 2;
+
+/// Section 6.
+pub(super) fn waits(report: &Explanation<'_>) -> Section {
+    let mut section = Section::new("Waits");
+    if report.waits.is_empty() {
+        let waits = report.pace.class() == Some(BoundBy::Waiting);
+        let hint =
+            if waits { "That is where the time goes here" } else { "They matter where processors idle" };
+        let command = Text::default().and("Not recorded: ").name("plumb record --off-cpu -o off.plumb");
+        let command = command.and(" (root) samples what threads wait for, and ").name("--waits off.plumb");
+        section.say(command.and(format!(" tells of it here. {hint}.")));
+    }
+    report.waits.iter().for_each(|waits| event(waits, &mut section));
+    section
+}
+
+fn event(waits: &Waits<'_>, section: &mut Section) {
+    let whole = waits.time.whole;
+    let what = if waits.event == "off-cpu" { "Waiting for something" } else { "Waiting for a processor" };
+    let threads = {
+        let mut threads: Vec<_> = waits.view.samples().map(|kept| kept.sample.thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        threads.len()
+    };
+    section.blocks.push(Block::Heading(
+        format!("{what}: {}, all of {threads} threads together", time(whole.weight as f64)).into(),
+    ));
+    let mut facts: Vec<(String, Text)> = Vec::new();
+    for row in waits.time.rows.iter().take(REASONS) {
+        let reason = format!("{}, {}", label(row.cause, &row.name), time(row.cost.weight as f64));
+        facts.push((percent(row.cost.percent_of(whole)), reason.into()));
+        for &(node, cost) in row.stacks.iter().take(STACKS) {
+            let names = waits.view.stack(node).map(short).collect();
+            facts.push((format!("  {}", percent(cost.percent_of(whole))), path(names, true)));
+        }
+    }
+    section.blocks.push(Block::Facts(facts));
+}
+
+/// Section 7.
+pub(super) fn causes(report: &Explanation<'_>) -> Section {
+    let mut section = Section::new("Causes, and what to do");
+    report.processes.iter().for_each(|advice| processes(report, advice, &mut section));
+    report.causes.iter().for_each(|advice| code(report, advice, &mut section));
+    if report.processes.is_empty() && report.causes.is_empty() {
+        section
+            .say("No rule holds: no known pattern takes so much that the samples can tell it from chance.");
+    } else if report.processes.len() + report.causes.len() > 1 {
+        section.note("Gains overlap where one of these calls another: they can't be added up.");
+    }
+    let kernel = report.sampling.share(report.time.kernel);
+    if kernel.low >= report.outlook.threshold {
+        let text = Text::default().and(format!("The kernel takes {}: ", percent(kernel.percent)));
+        let text = text.name("plumb kernel --advice -- COMMAND");
+        section.say(
+            text.and(" watches system calls and page faults one by one, and says what to do about them."),
+        );
+    }
+    section
+}
+
+fn code(report: &Explanation<'_>, advice: &CodeAdvice, section: &mut Section) {
+    let list = |costs: &[(FrameIndex, Cost)]| {
+        let mut text = Text::default();
+        for (index, &(frame, cost)) in costs.iter().enumerate() {
+            let comma = if index > 0 { ", " } else { "" };
+            let share = percent(cost.percent_of(report.sampling.whole()));
+            text = text.and(comma).name(name(&report.view, frame)).and(format!(" {share}"));
+        }
+        text
+    };
+    let measured = vec![
+        ("measured", Text::from(format!("{} of {}", with_interval(advice.share), whole(report)))),
+        ("in", list(&advice.functions)),
+        ("called by", list(&advice.callers)),
+        (
+            "within",
+            advice
+                .within
+                .map_or(Text::default(), |outer| format!("{outer}: most of it is a part of that").into()),
+        ),
+    ];
+    let most = gain(report, report.pace.gain(advice.share));
+    rule_block(advice.rule, Text::from(advice.rule.name), measured, most, section);
+}
+
+fn processes(report: &Explanation<'_>, advice: &Advice, section: &mut Section) {
+    let program = &report.procs.programs[advice.program];
+    let title = Text::from(format!("{}: ", advice.rule.name)).name(program_label(program, false));
+    let numbers: Vec<String> = advice.measured.iter().map(rule::number).collect();
+    let most = gain(report, report.pace.gain(report.sampling.share(advice.bound)));
+    rule_block(advice.rule, title, vec![("measured", numbers.join(", ").into())], most, section);
+}
+
+fn rule_block(rule: &Rule, title: Text, measured: Vec<(&str, Text)>, most: String, section: &mut Section) {
+    section.blocks.push(Block::Heading(title));
+    let mut facts: Vec<(String, Text)> = vec![("seen".into(), rule.pattern.into())];
+    facts.extend(
+        measured
+            .into_iter()
+            .filter(|(_, text)| !text.0.is_empty())
+            .map(|(name, text)| (name.to_owned(), text)),
+    );
+    facts.push(("threshold".into(), rule.threshold.into()));
+    facts.push(("do".into(), rule.remedy.into()));
+    facts.push(("gain".into(), format!("{most}: {}", rule.bound).into()));
+    facts.push(("source".into(), rule.source.into()));
+    section.blocks.push(Block::Facts(facts));
+}

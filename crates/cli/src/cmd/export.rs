@@ -1,0 +1,107 @@
+//! `plumb export`: a recording in the format of another tool.
+//!
+//! Not here: the formats.
+
+mod format;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use plumb_analyze::{View, is_clock};
+use plumb_formats::{callgrind, chrome, csv, firefox, folded, otlp, pprof, speedscope};
+use plumb_profile::Profile;
+
+use super::script;
+use crate::filters::FilterArgs;
+use crate::terminal::{Output, is_closed_pipe};
+use format::{Format, KEPT, by_name};
+
+/// Arguments of `plumb export`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = KEPT)]
+pub struct Args {
+    /// The recording, or a profile of another tool
+    #[arg(default_value = "profile.plumb")]
+    file: PathBuf,
+    /// Where to; how its name ends says the format (see --help), .gz behind that that it is compressed; - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The format, where the file's name doesn't say it
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+/// Runs `plumb export`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let format = args.format.map_or_else(|| by_name(&args.output), Ok)?;
+    let profile = crate::load::load(&args.file)?;
+    if format == Format::Trace {
+        check_times(&profile).with_context(|| args.file.display().to_string())?;
+    }
+    if args.output == Path::new("-") {
+        return match write(&profile, format, &args.filters, &mut io::stdout().lock()) {
+            Err(error) if is_closed_pipe(&error) => Ok(ExitCode::SUCCESS),
+            other => other.map(|()| ExitCode::SUCCESS),
+        };
+    }
+    let name = || args.output.display().to_string();
+    let mut file = BufWriter::new(File::create(&args.output).with_context(name)?);
+    let is_gz = args.output.extension().is_some_and(|end| end == "gz") && format != Format::Pprof;
+    let written = if is_gz {
+        let mut packed = GzEncoder::new(&mut file, Compression::default());
+        write(&profile, format, &args.filters, &mut packed).and_then(|()| Ok(packed.finish().map(|_| ())?))
+    } else {
+        write(&profile, format, &args.filters, &mut file)
+    };
+    written.and_then(|()| Ok(file.flush()?)).with_context(name)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(profile: &Profile, format: Format, filters: &FilterArgs, out: &mut impl Write) -> Result<()> {
+    let kept = View::new(profile, &filters.filter(profile)?).to_profile();
+    let written = match format {
+        Format::Pprof => pprof::write(&kept, out),
+        Format::Speedscope => speedscope::write(&kept, out),
+        Format::Firefox => firefox::write(&kept, out),
+        Format::Trace => chrome::write(&kept, out),
+        Format::Callgrind => callgrind::write(&kept, out),
+        Format::Otlp => otlp::write(&kept, out),
+        Format::Csv => csv::write(&kept, out),
+        Format::Folded => folded::write(&kept, &folded::Options::default(), out),
+        Format::PerfScript => {
+            let (fields, all) = (script::Fields::default(), FilterArgs::default());
+            return script::write(&kept, fields, &all, &mut Output::plain(out));
+        }
+    };
+    Ok(written?)
+}
+
+/// A picture over time needs times.
+fn check_times(profile: &Profile) -> Result<()> {
+    let mut times = profile.samples.iter().map(|sample| sample.time_ns);
+    let first = times.next();
+    if times.len() > 0 && times.all(|time| Some(time) == first) {
+        bail!("samples have no times, so that there is nothing that a trace could show");
+    }
+    let clock = |sample: &plumb_profile::Sample| {
+        is_clock(profile.strings.get(profile.events[sample.event].name))
+            && profile
+                .meta
+                .frequency_hz
+                .is_some_and(|hz| sample.weight > 2_000_000_000 / u64::from(hz.max(1)))
+    };
+    if profile.samples.iter().any(|sample| clock(&sample)) {
+        eprintln!(
+            "plumb: equal stacks were counted while recording, so that the trace shows many where the first of them was; \
+             record with --timeline for the time of each"
+        );
+    }
+    Ok(())
+}

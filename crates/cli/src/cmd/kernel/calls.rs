@@ -1,0 +1,232 @@
+//! Calls that were counted and measured, for people: errors, bytes, times and the longest calls.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use plumb_analyze::Cause;
+use plumb_capture_perf::Tracefs;
+use plumb_profile::Profile;
+use plumb_syscalls::{Abi, End, Longest, Outcome, Piece, Signature, Times, What, errno_name, gives_bytes};
+
+use super::Args;
+use super::counted::{Apart, Call, Counted};
+use super::text::short_time;
+use crate::cmd::report::table::{self, Column, Layout};
+use crate::cmd::trace::select::described;
+use crate::terminal::{Output, printable};
+
+/// Lines of calls that are shown of a thread or process, and of longest calls.
+const MOST: usize = 10;
+/// A mean that is less than so many times what measuring costs is not to be trusted.
+const TRUSTED: f64 = 3.0;
+/// Heights of a histogram's bars.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+pub(super) fn write(
+    counted: &Counted,
+    profile: &Profile,
+    args: &Args,
+    out: &mut Output<'_>,
+) -> io::Result<()> {
+    let events = counted.events;
+    writeln!(
+        out,
+        "# page faults: {} minor, {} major; context switches: {} waiting, {} preempted",
+        events.minor_faults, events.major_faults, events.voluntary_switches, events.involuntary_switches
+    )?;
+    if events.lost > 0 {
+        writeln!(out, "# {} calls found no room and are in no sum", events.lost)?;
+    }
+    results(&counted.calls, out)?;
+    if counted.is_timed {
+        writeln!(out, "\n# how long calls took, from beginning to end")?;
+        times(&counted.calls, counted, args, out)?;
+        longest(counted, profile, out)?;
+    }
+    for group in &counted.groups {
+        let all: u64 = group.calls.iter().map(|call| call.account.calls).sum();
+        let name = printable(&group.name);
+        match args.per {
+            Some(Apart::File) => writeln!(out, "\n# file {name} (inode {}): {all} calls", group.id)?,
+            Some(Apart::Thread) => writeln!(out, "\n# thread {} {name}: {all} calls", group.id)?,
+            _ => writeln!(out, "\n# process {} {name}: {all} calls", group.id)?,
+        }
+        let calls = &group.calls[..group.calls.len().min(MOST)];
+        if counted.is_timed {
+            times(calls, counted, args, out)?
+        } else {
+            counts(calls, args, out)?
+        }
+        if let Some(more) = group.calls.len().checked_sub(MOST).filter(|&more| more > 0) {
+            writeln!(out, "# and {more} more")?;
+        }
+    }
+    let tax = counted.tax;
+    write!(
+        out,
+        "#\n# seeing calls costs {:.0} ns for each that is counted and {:.0} ns for each that others on this machine make meanwhile",
+        tax.own_ns(),
+        tax.others_ns()
+    )?;
+    match counted.is_timed {
+        true => writeln!(out, "; {} ns of each were taken off the times above", tax.floor_ns()),
+        false => writeln!(out),
+    }
+}
+
+/// The name of an error, or its number.
+pub(super) fn error_name(number: u32) -> Cow<'static, str> {
+    errno_name(number).map_or_else(|| format!("errno {number}").into(), Cow::Borrowed)
+}
+
+/// Errors and bytes, a line for each call that has some.
+fn results(calls: &[Call], out: &mut Output<'_>) -> io::Result<()> {
+    for call in calls {
+        let account = &call.account;
+        let mut parts: Vec<String> =
+            account.errors.iter().map(|(&error, count)| format!("{count} {}", error_name(error))).collect();
+        if account.given > 0 && gives_bytes(&call.name) {
+            let good = account.calls.saturating_sub(account.failed).max(1);
+            parts.push(format!("{} bytes, {} each", account.given, account.given / good));
+        }
+        if !parts.is_empty() {
+            writeln!(out, "# {}: {}", call.name, parts.join(", "))?;
+        }
+    }
+    Ok(())
+}
+
+fn number(title: &'static str) -> Column {
+    Column { title, layout: Layout::Number }
+}
+
+fn counts(calls: &[Call], args: &Args, out: &mut Output<'_>) -> io::Result<()> {
+    let columns = [number("Calls"), number("Errors"), Column { title: "Call", layout: Layout::Word }];
+    let line = |call: &Call| {
+        vec![call.account.calls.to_string(), call.account.failed.to_string(), call.name.to_string()]
+    };
+    table::write(&columns, &calls.iter().map(line).collect::<Vec<_>>(), args.full_names, out)
+}
+
+fn times(calls: &[Call], counted: &Counted, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
+    let titles =
+        ["Calls", "Wall", "On CPU", "Waiting", "Preempted", "Run queue", "Mean", "p50", "p99", "Max"];
+    let mut columns: Vec<Column> = titles.map(number).into();
+    columns.push(Column { title: "Call", layout: Layout::Word });
+    columns.push(Column { title: "Histogram", layout: Layout::Word });
+    let floor = counted.tax.floor_ns() as f64;
+    let (mut lines, mut doubted) = (Vec::new(), false);
+    for call in calls {
+        let Some(times) = call.account.times.as_ref().filter(|times| times.calls > 0) else { continue };
+        let doubt = times.mean_ns() < TRUSTED * floor;
+        doubted |= doubt;
+        let some = |ns: u64| if ns == 0 { "-".to_owned() } else { short_time(ns as f64) };
+        let mut cells = vec![call.account.calls.to_string()];
+        cells.extend(
+            [times.wall_ns, times.on_cpu_ns(), times.blocked_ns, times.preempted_ns, times.queued_ns]
+                .map(some),
+        );
+        cells.push(format!("{}{}", if doubt { "~" } else { "" }, short_time(times.mean_ns())));
+        cells.extend([0.5, 0.99].map(|share| short_time(times.percentile_ns(share))));
+        cells.push(some(times.longest.as_ref().map_or(0, |longest| longest.ns)));
+        cells.push(call.name.to_string());
+        cells.push(histogram(times));
+        lines.push(cells);
+    }
+    table::write(&columns, &lines, args.full_names, out)?;
+    if doubted {
+        writeln!(out, "# ~ is short beside what measuring costs ({floor:.0} ns): take it as about right")?;
+    }
+    Ok(())
+}
+
+/// Bars from the first bucket with a call to the last, between their limits.
+fn histogram(times: &Times) -> String {
+    let most = times.buckets.iter().copied().max().unwrap_or(0);
+    let first = times.buckets.iter().position(|&count| count > 0);
+    let last = times.buckets.iter().rposition(|&count| count > 0);
+    let (Some(first), Some(last)) = (first, last) else { return String::new() };
+    let bar = |&count: &u64| match count {
+        0 => ' ',
+        // By the logarithm: a few that take long are what is looked for.
+        count => {
+            let height = (count as f64).ln_1p() / (most as f64).ln_1p() * (BARS.len() - 1) as f64;
+            BARS[(height.round() as usize).min(BARS.len() - 1)]
+        }
+    };
+    let bars: String = times.buckets[first..=last].iter().map(bar).collect();
+    format!("{} {bars} {}", short_time(2_f64.powi(first as i32)), short_time(2_f64.powi(last as i32 + 1)))
+}
+
+/// The longest call of each kind, with its arguments.
+fn longest(counted: &Counted, profile: &Profile, out: &mut Output<'_>) -> io::Result<()> {
+    let longest = |call: &'_ Call| call.account.times.as_ref().and_then(|times| times.longest.clone());
+    let mut all: Vec<_> = counted.calls.iter().filter_map(|call| Some((call, longest(call)?))).collect();
+    all.sort_by_key(|(_, one)| std::cmp::Reverse(one.ns));
+    let tracefs = Tracefs::open().ok();
+    writeln!(out, "\n# the longest of each, by its thread")?;
+    for (call, one) in all.iter().take(MOST) {
+        let at = one.end_ns.saturating_sub(profile.meta.start_ns) as f64 / 1e9;
+        let known = tracefs.as_ref().and_then(|tracefs| described(tracefs, &call.name, 0));
+        let said = known.and_then(|known| in_words(&call.name, &known, one));
+        let said = said.unwrap_or_else(|| in_numbers(call, one));
+        writeln!(out, "{:>10}  {said}, thread {} at {at:.3} s", short_time(one.ns as f64), one.tid)?;
+    }
+    Ok(())
+}
+
+/// A call as the kernel describes its arguments; `None`: it has no number here.
+fn in_words(name: &str, signature: &Signature, one: &Longest) -> Option<String> {
+    let text = signature.takes().iter().position(|take| matches!(take.what, What::String { .. }));
+    let text = text.filter(|_| !one.text.is_empty());
+    let piece = text.map(|take| Piece { take, is_cut: false, bytes: one.text.as_bytes() });
+    let call = plumb_syscalls::Call {
+        begin_ns: one.end_ns.saturating_sub(one.ns),
+        end_ns: one.end_ns,
+        pid: one.pid,
+        tid: one.tid,
+        comm: b"",
+        abi: Abi::X86_64,
+        number: plumb_syscalls::number(Abi::X86_64, name)?,
+        args: one.args,
+        end: End::Returned(Outcome::of(one.result)),
+        is_late: false,
+        is_shown: true,
+        pieces: piece.into_iter().collect(),
+    };
+    // What a descriptor was is long past.
+    let mut nameless = |_: i32, _: &mut String| {};
+    let mut args: Vec<String> = Vec::new();
+    signature.arguments(&call, &mut nameless, |name, value| args.push(format!("{name}: {value}")));
+    // A new program has none of the old one's registers.
+    if Cause::of_call(name) == Cause::Exec && one.result == 0 {
+        args.truncate(usize::from(!one.text.is_empty()));
+    }
+    let mut result = String::new();
+    signature.end(&call, &mut nameless, &mut result);
+    Some(printable(&format!("{name}({}) = {result}", args.join(", "))).into_owned())
+}
+
+/// A call of which nothing is known but its registers.
+fn in_numbers(call: &Call, one: &Longest) -> String {
+    let args: Vec<String> = one.args.iter().map(|&arg| argument(arg)).collect();
+    let path = if one.text.is_empty() { String::new() } else { format!(" \"{}\"", printable(&one.text)) };
+    format!("{}({}){path} = {}", call.name, args.join(", "), result(one.result))
+}
+
+/// A register: a small number as such, anything else as an address.
+fn argument(value: u64) -> String {
+    // Descriptors such as AT_FDCWD are of half the width.
+    let half = u32::try_from(value).map_or(value.cast_signed(), |half| half.cast_signed().into());
+    match (half, value.cast_signed()) {
+        (small @ -4096..=0xffff, _) | (_, small @ -4096..=-1) => small.to_string(),
+        _ => format!("{value:#x}"),
+    }
+}
+
+fn result(value: i64) -> String {
+    match Outcome::of(value) {
+        Outcome::Error(number) => error_name(number).into_owned(),
+        Outcome::Value(value) => argument(value.cast_unsigned()),
+    }
+}

@@ -1,0 +1,164 @@
+//! Calls that were counted and measured beside the samples, by the rows of the table that they belong to.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow};
+use plumb_analyze::Cause;
+use plumb_capture_bpf::{CallFacts, CallSums, Events, LoadError, Per, SummedBy, Tax};
+use plumb_profile::Profile;
+use plumb_syscalls::{Abi, Account, named, path_argument, takes_file};
+
+use super::Args;
+
+/// What calls are shown apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Apart {
+    /// Each thread
+    Thread,
+    /// Each process
+    Process,
+    /// Each file that is read, written or otherwise named by a descriptor; other calls are left out
+    File,
+}
+
+/// Loads what counts.
+pub(super) fn load(args: &Args) -> Result<CallSums> {
+    let per = match args.per {
+        None => Per::Call,
+        Some(Apart::Thread) => Per::Thread,
+        Some(Apart::Process) => Per::Process,
+        Some(Apart::File) => Per::File,
+    };
+    let facts = |number| {
+        let name = named(Abi::X86_64, number);
+        CallFacts { text: path_argument(&name), takes_file: takes_file(&name) }
+    };
+    CallSums::load(args.time, per, facts).map_err(|error| refusal(&error))
+}
+
+fn refusal(error: &LoadError) -> anyhow::Error {
+    anyhow!(
+        "system calls can't be counted: {error}\
+         \n  do:       sudo plumb kernel --calls ...\
+         \n  or:       sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep $(command -v plumb)\
+         \n  without:  plumb kernel shows where processor time went; strace -c counts, and slows the program down"
+    )
+}
+
+/// Calls of one name.
+pub(super) struct Call {
+    pub name: Cow<'static, str>,
+    /// Without what measuring costs.
+    pub account: Account,
+}
+
+/// Calls of a thread, process or file.
+pub(super) struct Group {
+    /// Its number; of a file that of its inode.
+    pub id: u64,
+    pub name: String,
+    pub calls: Vec<Call>,
+}
+
+/// All that was counted.
+pub(super) struct Counted {
+    /// Those that took or were most, first.
+    pub calls: Vec<Call>,
+    /// The same by thread or process, if that was asked for.
+    pub groups: Vec<Group>,
+    pub events: Events,
+    pub tax: Tax,
+    pub is_timed: bool,
+    /// The same by the table's rows.
+    by_row: BTreeMap<String, Account>,
+}
+
+impl Counted {
+    /// What was counted while the profile was recorded.
+    pub fn of(sums: &CallSums, profile: &Profile) -> Self {
+        let (mut all, mut apart) = (BTreeMap::new(), BTreeMap::<(u32, u64), BTreeMap<_, _>>::new());
+        for (SummedBy { number, who, file }, account) in sums.accounts() {
+            all.entry(number).or_insert_with(Account::default).add(&account);
+            if who != 0 || file != 0 {
+                apart.entry((who, file)).or_default().insert(number, account);
+            }
+        }
+        let mut files = sums.file_names();
+        let floor = sums.tax().floor_ns();
+        let group = |((who, file), accounts): ((u32, u64), _)| Group {
+            id: if file == 0 { who.into() } else { file },
+            name: if file == 0 {
+                name_of(profile, who)
+            } else {
+                files.remove(&(who, file)).unwrap_or_default()
+            },
+            calls: calls(accounts, floor),
+        };
+        let mut groups: Vec<Group> = apart.into_iter().map(group).collect();
+        let weight = |group: &Group| group.calls.iter().map(weight).sum::<u64>();
+        groups.sort_by_key(|group| std::cmp::Reverse(weight(group)));
+        let (calls, events) = (calls(all, floor), sums.events());
+        let mut by_row: BTreeMap<String, Account> = BTreeMap::new();
+        for call in &calls {
+            by_row.entry(row_of(&call.name)).or_default().add(&call.account);
+        }
+        let made = |calls| Account { calls, ..Account::default() };
+        by_row
+            .entry(Cause::Fault.name().into())
+            .or_default()
+            .add(&made(events.minor_faults + events.major_faults));
+        by_row.entry(Cause::Exit.name().into()).or_default().add(&made(events.ended));
+        Counted { calls, groups, events, tax: sums.tax(), is_timed: sums.is_timed(), by_row }
+    }
+
+    /// What was counted that a row of the table is about.
+    pub fn of_row(&self, name: &str) -> Option<&Account> {
+        self.by_row.get(name)
+    }
+
+    /// Rows without a sample: their names and causes.
+    pub fn unsampled<'a>(
+        &'a self,
+        is_there: impl Fn(&str) -> bool + 'a,
+    ) -> impl Iterator<Item = (&'a str, Cause)> {
+        let causes = [Cause::Fault, Cause::Exit, Cause::Exec, Cause::Fork];
+        self.by_row.iter().filter(move |(name, account)| account.calls > 0 && !is_there(name)).map(
+            move |(name, _)| {
+                let cause = causes.into_iter().find(|cause| cause.name() == name).unwrap_or(Cause::Call);
+                (name.as_str(), cause)
+            },
+        )
+    }
+}
+
+/// The row that a call's time is in.
+fn row_of(call: &str) -> String {
+    match Cause::of_call(call) {
+        Cause::Call => call.to_owned(),
+        cause => cause.name().to_owned(),
+    }
+}
+
+fn calls(accounts: BTreeMap<Option<u32>, Account>, floor: u64) -> Vec<Call> {
+    let call = |(number, account): (Option<u32>, Account)| Call {
+        name: number.map_or("others".into(), |number| named(Abi::X86_64, number)),
+        account: Account { times: account.times.map(|times| times.without(floor)), ..account },
+    };
+    let mut calls: Vec<Call> = accounts.into_iter().map(call).collect();
+    calls.sort_by(|one, other| (weight(other), &one.name).cmp(&(weight(one), &other.name)));
+    calls
+}
+
+/// What calls are ordered by: the time that they took, or how many they are.
+fn weight(call: &Call) -> u64 {
+    call.account.times.as_ref().map_or(call.account.calls, |times| times.wall_ns)
+}
+
+/// The name of a thread, or a process by its first.
+fn name_of(profile: &Profile, who: u32) -> String {
+    let threads = profile.threads.rows();
+    let own = threads.iter().rfind(|thread| thread.tid == who);
+    let any = || threads.iter().rfind(|thread| profile.processes[thread.process].pid == who);
+    own.or_else(any).map_or(String::new(), |thread| profile.strings.get(thread.comm).to_owned())
+}

@@ -1,0 +1,135 @@
+//! `plumb stat`: what a command takes, measured once or several times.
+//!
+//! Sums are exact, as the kernel accounts them. How processor time divides into user code and the kernel is sampled: the kernel's
+//! own division goes by its tick, and is wrong for what is shorter. Not here: running and counting (capture-perf, capture-bpf).
+
+mod gather;
+mod json;
+pub(super) mod metric;
+mod text;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{IsTerminal, Write, stderr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use plumb_capture_bpf::Stat;
+use plumb_capture_perf::{Error, Launch, Prints, Tallied, Tally, Watcher};
+
+use crate::cmd::advice::call_ns;
+use crate::cmd::record;
+use crate::terminal::{Output, finish};
+use gather::Gathered;
+
+/// Arguments of `plumb stat`.
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "plumb stat [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...")]
+pub struct Args {
+    /// Run the command so often, and show medians with the intervals that hold them
+    #[arg(short = 'n', short_alias = 'r', long, alias = "repeat", value_name = "NUMBER", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: u32,
+    /// Run it so often before, without measuring
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    warmup: u32,
+    /// Leave system calls uncounted: while they are counted each costs some 0.1 microseconds
+    #[arg(long)]
+    no_calls: bool,
+    /// Throw away what the command prints
+    #[arg(long)]
+    silent: bool,
+    /// Names of threads that are shown
+    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    threads: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write the result there instead of to standard error
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The command, after variables to set for it
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs `plumb stat`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let launch = record::launch(&args.command)?;
+    let (watcher, missing, per_call_ns) = watcher(!args.no_calls);
+    let mut tally = Tally::new(watcher)?;
+    let mut gathered = Gathered { missing, per_call_ns, ..Gathered::default() };
+    for number in 0..args.warmup.saturating_add(args.runs) {
+        let is_measured = number >= args.warmup;
+        progress(&match (is_measured, args.runs) {
+            (false, _) => format!("warm-up {} of {}", number + 1, args.warmup),
+            (true, 1) => String::new(),
+            (true, runs) => format!("run {} of {runs}", number - args.warmup + 1),
+        });
+        let tallied = match one(&mut tally, &launch, args.silent) {
+            Ok(tallied) => tallied,
+            Err(code) => return Ok(code),
+        };
+        // A shell ends with 128 and the number of the signal that its command ended by.
+        let code = record::exit_code(tallied.status);
+        let stops = tallied.interrupted.is_some() || code > 128;
+        if is_measured {
+            gathered.add(tallied);
+        }
+        if stops {
+            break;
+        }
+    }
+    progress("");
+    drop(tally);
+    let code = gathered.worst();
+    let shown = match &args.output {
+        Some(path) => {
+            let file = File::create(path).with_context(|| path.display().to_string())?;
+            write(&gathered, &args, &mut Output::file(file))
+        }
+        None => write(&gathered, &args, &mut Output::stderr()),
+    };
+    finish(shown)?;
+    Ok(ExitCode::from(code))
+}
+
+/// What counts in the kernel; or why there is nothing, and what it would cost to count a system call, if they are.
+fn watcher(calls: bool) -> (Option<Box<dyn Watcher>>, Option<String>, Option<f64>) {
+    let before = call_ns();
+    match Stat::load(calls) {
+        Ok(stat) => {
+            let per_call = calls.then(|| (call_ns() - before).max(0.0));
+            (Some(Box::new(stat)), None, per_call)
+        }
+        Err(error) => (None, Some(error.to_string()), None),
+    }
+}
+
+/// A run; an error has been said, and this is what to exit with.
+fn one(tally: &mut Tally, launch: &Launch, silent: bool) -> Result<Tallied, ExitCode> {
+    let prints = if silent { Prints::Nowhere } else { Prints::Through };
+    tally.run(launch, &prints).map_err(|error: Error| {
+        progress("");
+        eprintln!("plumb: {error}");
+        ExitCode::from(error.exit_code())
+    })
+}
+
+fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    if args.json {
+        json::write(gathered, &args.command, out)?;
+    } else {
+        text::write(gathered, args, out)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A line that the next one takes the place of, if a person looks on.
+fn progress(text: &str) {
+    if stderr().is_terminal() {
+        // Nothing depends on it.
+        let _ = write!(stderr(), "\r\x1b[K{text}");
+    }
+}

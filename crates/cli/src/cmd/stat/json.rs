@@ -1,0 +1,65 @@
+//! The result for programs.
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use anyhow::Result;
+use plumb_analyze::Median;
+use serde_json::{Map, Value, json};
+
+use super::gather::{Gathered, Share};
+use super::text::CONFIDENCE;
+use crate::terminal::Output;
+
+/// Writes it: each figure with its values, in the order of the runs.
+pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<'_>) -> Result<()> {
+    let metrics: Map<String, Value> = gathered
+        .values()
+        .filter_map(|(metric, values)| {
+            let Median { value, low, high, confidence } = Median::of(&values, CONFIDENCE)?;
+            let figure = json!({
+                "median": value, "low": low, "high": high, "confidence": confidence, "values": values,
+            });
+            Some((metric.name.to_owned(), figure))
+        })
+        .collect();
+    let (threads, untold) = gathered.threads();
+    let threads: Vec<Value> = threads
+        .iter()
+        .map(|row| json!({ "comm": row.comm, "threads": row.threads, "cpu_ns": row.cpu_ns }))
+        .collect();
+    let kernel = gathered.kernel();
+    let sampled = kernel.map(|share| modes(gathered, &share));
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    let statuses: Vec<u8> =
+        gathered.runs.iter().map(|run| crate::cmd::record::exit_code(run.status)).collect();
+    let result = json!({
+        "command": words,
+        "runs": gathered.runs.len(),
+        "exit_statuses": statuses,
+        "metrics": metrics,
+        "modes": sampled,
+        "threads": threads,
+        "threads_not_told_apart_ns": untold,
+        "counting_calls_share": gathered.calls_cost(),
+        "missing": gathered.missing,
+    });
+    serde_json::to_writer_pretty(&mut *out, &result)?;
+    Ok(writeln!(out)?)
+}
+
+/// How processor time divides; what the kernel's tick says of it only beside what was sampled.
+fn modes(gathered: &Gathered, kernel: &Share) -> Value {
+    let sum = |part: fn(&plumb_capture_perf::CpuTime) -> std::time::Duration| -> u64 {
+        gathered.runs.iter().map(|run| part(&run.usage.cpu).as_nanos() as u64).sum()
+    };
+    json!({
+        "kernel_share": kernel.value(),
+        "low": kernel.low,
+        "high": kernel.high,
+        "samples": kernel.samples.1,
+        "samples_kernel": kernel.samples.0,
+        "tick_user_ns": sum(|cpu| cpu.user),
+        "tick_system_ns": sum(|cpu| cpu.system),
+    })
+}

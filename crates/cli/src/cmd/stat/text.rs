@@ -1,0 +1,184 @@
+//! The result for people: a line a figure, and threads by name.
+
+use std::io::Write;
+
+use anyhow::Result;
+use plumb_analyze::Median;
+
+use super::Args;
+use super::gather::{Gathered, Share};
+use super::metric::{Metric, Unit};
+use crate::terminal::{Output, printable};
+
+/// How sure intervals are.
+pub(super) const CONFIDENCE: f64 = 0.95;
+/// Counting that takes more of the processor time than this is said.
+const DEAR: f64 = 0.01;
+/// Processes that nobody waited for are said if they used more than this of the whole.
+const LEFT_BEHIND: f64 = 0.01;
+/// Figures that are only shown when they are not 0.
+const ONLY_IF_SOME: [&str; 5] =
+    ["major_faults", "blocks_read", "blocks_written", "stalled-cycles-frontend", "stalled-cycles-backend"];
+
+/// Writes it.
+pub(super) fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    let command: Vec<String> =
+        args.command.iter().map(|word| printable(&word.to_string_lossy()).into_owned()).collect();
+    writeln!(out)?;
+    writeln!(out, " {}", head(&command.join(" "), gathered))?;
+    writeln!(out)?;
+    for (metric, values) in gathered.values() {
+        if ONLY_IF_SOME.contains(&metric.name) && values.iter().all(|&value| value == 0.0) {
+            continue;
+        }
+        let Some(median) = Median::of(&values, CONFIDENCE) else { continue };
+        let line = figure(metric, &median, &values, gathered);
+        writeln!(out, "{}", line.trim_end())?;
+        if metric.name == "cpus_used"
+            && let Some(kernel) = gathered.kernel()
+        {
+            modes(&kernel, gathered, out)?;
+        }
+    }
+    threads(gathered, args.threads, out)?;
+    let notes = notes(gathered);
+    if !notes.is_empty() {
+        writeln!(out)?;
+    }
+    notes.iter().try_for_each(|note| writeln!(out, " {note}"))?;
+    Ok(())
+}
+
+fn head(command: &str, gathered: &Gathered) -> String {
+    match gathered.runs.len() {
+        1 => command.to_owned(),
+        runs => {
+            let reached = Median::of(&vec![0.0; runs], CONFIDENCE).map_or(0.0, |median| median.confidence);
+            let interval = match reached >= CONFIDENCE {
+                true => "medians [95% interval of the median]".to_owned(),
+                false => format!(
+                    "medians [least to most, which holds the median of all runs with {:.0}%: 6 runs reach 95%]",
+                    (reached * 100.0).floor()
+                ),
+            };
+            format!("{command}   {runs} runs: {interval}")
+        }
+    }
+}
+
+fn figure(metric: &Metric, median: &Median, values: &[f64], gathered: &Gathered) -> String {
+    let interval = match values.len() {
+        1 => String::new(),
+        _ => format!("[{} .. {}]", metric.unit.text(median.low), metric.unit.text(median.high)),
+    };
+    let rate = match (metric.unit, gathered.of("cpu_ns")) {
+        (Unit::Count, Some(cpu)) if median.value > 0.0 && metric.name == "calls" => {
+            let cpu: f64 = cpu.iter().sum();
+            let rate = values.iter().sum::<f64>() / cpu.max(1.0) * 1e9;
+            format!("{} per second of processor time", Unit::Count.text(rate))
+        }
+        _ => String::new(),
+    };
+    line(&metric.unit.text(median.value), metric.title, &[interval, rate].join(" "))
+}
+
+fn line(value: &str, title: &str, rest: &str) -> String {
+    format!("  {value:>16}   {title:<24} {}", rest.trim())
+}
+
+/// User code and the kernel: sampled, with what the kernel's account says beside it.
+fn modes(kernel: &Share, gathered: &Gathered, out: &mut Output<'_>) -> Result<()> {
+    let system: f64 = gathered.runs.iter().map(|run| run.usage.cpu.system.as_nanos() as f64).sum();
+    let per_run = gathered.cpu_ns() / gathered.runs.len() as f64;
+    let accounted = system / gathered.cpu_ns().max(1.0);
+    let value = kernel.value();
+    let interval = format!("[{:.1}% .. {:.1}%]", kernel.low * 100.0, kernel.high * 100.0);
+    let user = Unit::Time.text(per_run * (1.0 - value));
+    writeln!(out, "{}", line(&format!("{:.1}%", 100.0 - value * 100.0), "in user code", &user).trim_end())?;
+    let rest = format!(
+        "{}  {interval} of {} samples; the kernel's tick says {:.1}%",
+        Unit::Time.text(per_run * value),
+        Unit::Count.text(kernel.samples.1 as f64),
+        accounted * 100.0
+    );
+    Ok(writeln!(out, "{}", line(&format!("{:.1}%", value * 100.0), "in the kernel", &rest))?)
+}
+
+fn threads(gathered: &Gathered, most: usize, out: &mut Output<'_>) -> Result<()> {
+    let (rows, untold) = gathered.threads();
+    let all = gathered.cpu_ns();
+    if rows.is_empty() || all <= 0.0 || most == 0 {
+        return Ok(());
+    }
+    let runs = gathered.runs.len() as f64;
+    let wall: f64 = gathered.runs.iter().map(|run| run.wall.as_nanos() as f64).sum();
+    writeln!(out, "\n  processor time of threads, by name")?;
+    let write = |out: &mut Output<'_>, cpu: u64, name: &str| {
+        let share = cpu as f64 / all * 100.0;
+        let busy = cpu as f64 / wall.max(1.0) * 100.0;
+        let time = Unit::Time.text(cpu as f64 / runs);
+        writeln!(out, "  {time:>16}  {share:5.1}%  {name:<24} busy {busy:.1}% of the time")
+    };
+    for row in rows.iter().take(most) {
+        let count = row.threads as f64 / runs;
+        let name = printable(&row.comm).into_owned();
+        let name = if row.threads as f64 == runs { name } else { format!("{name} ({count:.0} threads)") };
+        write(out, row.cpu_ns, &name)?;
+    }
+    let rest: u64 = rows.iter().skip(most).map(|row| row.cpu_ns).sum();
+    if rest > 0 {
+        write(out, rest, &format!("{} other names", rows.len() - most))?;
+    }
+    // Of some threads the end is never heard of.
+    if untold as f64 > all * 0.005 {
+        write(out, untold, "not told apart")?;
+    }
+    Ok(())
+}
+
+/// What else is to be said.
+fn notes(gathered: &Gathered) -> Vec<String> {
+    let mut notes = Vec::new();
+    if gathered.failed() > 0 {
+        let (failed, runs) = (gathered.failed(), gathered.runs.len());
+        notes.push(format!("{failed} of {runs} runs failed: exit status {}", gathered.worst()));
+    }
+    if let Some(why) = &gathered.missing {
+        notes.push(format!(
+            "not known: the kernel's share, threads, system calls ({why}). The kernel's own division into user and sys is left \
+             out: it goes by its tick, and is wrong for short processes"
+        ));
+    }
+    if gathered.of("max_rss_bytes").is_none()
+        && let Some(floor) = gathered.runs.iter().map(|run| run.rss_floor_bytes).max()
+    {
+        notes.push(format!(
+            "its memory stayed below {}, which plumb has when it starts it: the kernel counts that in",
+            Unit::Bytes.text(floor as f64)
+        ));
+    }
+    if let Some(cost) = gathered.calls_cost().filter(|&cost| cost >= DEAR) {
+        notes.push(format!(
+            "counting system calls took {:.1}% of the processor time ({:.0} ns each): --no-calls leaves them uncounted",
+            cost * 100.0,
+            gathered.per_call_ns.unwrap_or(0.0)
+        ));
+    }
+    let all: f64 = gathered.runs.iter().filter_map(|run| Some(run.all?.total_ns() as f64)).sum();
+    let waited = gathered.cpu_ns();
+    if all - waited > all * LEFT_BEHIND {
+        notes.push(format!(
+            "processes that were not waited for used {} more",
+            Unit::Time.text((all - waited) / gathered.runs.len() as f64)
+        ));
+    }
+    let turns = gathered.runs.iter().flat_map(|run| &run.counts).map(|count| count.counted);
+    let least = turns.fold(1.0, f64::min);
+    if least < 0.99 {
+        notes.push(format!(
+            "counters took turns: the least was counted {:.0}% of the time, and scaled up",
+            least * 100.0
+        ));
+    }
+    notes
+}

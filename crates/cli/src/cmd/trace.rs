@@ -1,0 +1,249 @@
+//! `plumb trace`: system calls as they are made.
+//!
+//! Not here: how calls are seen (capture-bpf), what arguments mean (syscalls).
+
+pub(super) mod ask;
+mod line;
+pub(super) mod select;
+mod shown;
+mod stacks;
+mod tables;
+mod watched;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use plumb_capture_bpf::{CallCounts, CallFilter, Calls, LoadError};
+use plumb_capture_perf::{End, Error, Target, now_ns};
+
+use super::record::{exit_code, launch, off_cpu, seconds};
+use select::Selection;
+use shown::Shown;
+use tables::Wanted;
+use watched::Watched;
+
+/// How long to sleep between looks, when there is something to see and when there is not.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
+
+/// Arguments of `plumb trace`.
+#[derive(clap::Args)]
+#[command(override_usage = "plumb trace [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
+                            plumb trace [OPTIONS] -p PID[,PID]...\n       plumb trace [OPTIONS] --cgroup PATH\n       \
+                            plumb trace [OPTIONS] -a")]
+pub struct Args {
+    /// Which calls: names as a list, and groups: %file (that take a path), %desc (a descriptor), %net, %memory, %process, %signal,
+    /// %ipc; with ! before the first all but these
+    #[arg(short = 'e', long = "calls", value_name = "CALL", value_delimiter = ',')]
+    calls: Vec<String>,
+
+    /// Calls of these running processes, with their threads and children, until Ctrl-C or --duration
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["all", "command"])]
+    pid: Vec<u32>,
+
+    /// Calls of what is in this cgroup or below it now, and of what that starts: its directory, or its name as in
+    /// /proc/PID/cgroup
+    #[arg(short = 'G', long, value_name = "PATH", conflicts_with_all = ["pid", "all", "command"])]
+    cgroup: Option<PathBuf>,
+
+    /// Calls of everything that runs, but for plumb's own
+    #[arg(short, long, conflicts_with = "command")]
+    all: bool,
+
+    /// Only calls that take as long, such as 1ms or 50us
+    #[arg(long, value_name = "TIME", value_parser = off_cpu::nanoseconds, default_value = "0")]
+    min_time: u64,
+
+    /// Only calls that fail
+    #[arg(long)]
+    failed: bool,
+
+    /// No lines, but a table by call: how many, errors, latencies
+    #[arg(long)]
+    summary: bool,
+
+    /// No lines, but a picture of latencies over time
+    #[arg(long)]
+    histogram: bool,
+
+    /// No lines, but the calls that come by the clock or in bursts: how often, how many, how long, with what buffers
+    #[arg(long)]
+    spikes: bool,
+
+    /// Lines, or what is asked for instead, as JSON: an object a line
+    #[arg(long)]
+    json: bool,
+
+    /// With the stack that led to each call; lines come at the end then, once functions have names
+    ///
+    /// Each call that -e names is stopped for a few microseconds, shown or not: name few.
+    #[arg(long, conflicts_with_all = ["summary", "histogram", "spikes"])]
+    stack: bool,
+
+    /// How many bytes of buffers are shown
+    #[arg(short, long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    strings: u16,
+
+    /// End after this many seconds; a command goes on without it
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    duration: Option<Duration>,
+
+    /// Room for calls that have not been shown yet; what finds none is counted
+    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    buffer: u32,
+
+    /// The command, after any VAR=VALUE for its environment
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs `plumb trace`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let wanted = Wanted { summary: args.summary, histogram: args.histogram, spikes: args.spikes };
+    let plainly = !wanted.looks_at_arguments();
+    let selection = Selection::parse(&args.calls, args.strings, plainly)?;
+    let target = target(&args)?;
+    let mut calls = load(&args)?;
+    selection.unknown.iter().filter(|_| !plainly).for_each(|why| eprintln!("plumb: {why}"));
+    selection.each(plainly, |abi, number, want| calls.want(abi, number, want))?;
+    let events = args.stack.then(|| selection.tracepoints());
+    let mut watched = match Watched::find(&target, events, &mut calls)? {
+        Ok(watched) => watched,
+        Err(error) => return Ok(refused(&error)),
+    };
+    let mut shown = Shown::new(&args, wanted, selection, watched.pids());
+    if let Err(error) = watched.begin(&mut calls) {
+        return Ok(refused(&error));
+    }
+    let end = watch(&args, &mut calls, &mut watched, &mut shown);
+    let written = finish(&mut calls, &mut shown);
+    let (profile, command) = watched.end();
+    let written = written.and_then(|()| shown.finish(profile.as_ref()));
+    let end = match (end, written) {
+        (Ok(end), Ok(())) => end,
+        // Who read the lines has seen enough.
+        (Err(error), _) | (_, Err(error)) if is_broken_pipe(&error) => Some(End::Gone),
+        (Err(error), _) | (_, Err(error)) => return Err(error),
+    };
+    say(&calls, profile.map_or(0, |profile| profile.meta.lost_samples));
+    Ok(ExitCode::from(match end {
+        None => command.wait().map_or(0, exit_code),
+        Some(End::Exited(status)) => exit_code(status),
+        Some(End::Signal(number)) if matches!(target, Target::Command(_)) => 128 + number as u8,
+        Some(End::Signal(_) | End::Gone) => 0,
+    }))
+}
+
+fn refused(error: &Error) -> ExitCode {
+    eprintln!("plumb: {error}");
+    ExitCode::from(error.exit_code())
+}
+
+fn target(args: &Args) -> Result<Target> {
+    if args.all {
+        return Ok(Target::Machine);
+    }
+    if let Some(path) = &args.cgroup {
+        return Ok(Target::Cgroup(path.clone()));
+    }
+    if !args.pid.is_empty() {
+        return Ok(Target::Processes(args.pid.clone()));
+    }
+    if args.command.is_empty() {
+        bail!("nothing to trace: name a command, or processes (-p PID, --cgroup PATH), or everything (-a)");
+    }
+    launch(&args.command).map(Target::Command)
+}
+
+fn load(args: &Args) -> Result<Calls> {
+    let filter = CallFilter {
+        min_ns: args.min_time,
+        failed_only: args.failed,
+        ring_bytes: (args.buffer << 20).next_power_of_two(),
+    };
+    let mut calls = Calls::load(filter).map_err(|error| refusal(&error))?;
+    calls.calibrate()?;
+    Ok(calls)
+}
+
+fn refusal(error: &LoadError) -> anyhow::Error {
+    anyhow!(
+        "system calls can't be traced: {error}\
+         \n  do:       sudo plumb trace ...\
+         \n  or:       sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep $(command -v plumb)\
+         \n  without:  plumb record -e context-switches, or strace for your own processes, which slows them down"
+    )
+}
+
+/// Shows calls until an end, `None`: until the time is up.
+fn watch(args: &Args, calls: &mut Calls, watched: &mut Watched, shown: &mut Shown) -> Result<Option<End>> {
+    let begin = now_ns();
+    let mut is_busy = false;
+    loop {
+        let left = args
+            .duration
+            .map(|duration| duration.saturating_sub(Duration::from_nanos(now_ns().saturating_sub(begin))));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(None);
+        }
+        let step = if is_busy { LOOKS.0 } else { LOOKS.1 };
+        let end = watched.wait(calls, is_busy, left.map_or(step, |left| left.min(step)))?;
+        is_busy = look(calls, shown)?;
+        if end.is_some() {
+            return Ok(end);
+        }
+    }
+}
+
+/// Shows the calls that are there. Returns whether there were any.
+fn look(calls: &mut Calls, shown: &mut Shown) -> Result<bool> {
+    let mut result = Ok(());
+    let taken = calls.take(|call| {
+        if result.is_ok() {
+            result = shown.show(call);
+        }
+    });
+    result?;
+    let counts = calls.counts();
+    shown.flush(counts.dropped, counts.dropped + counts.untracked)?;
+    Ok(taken > 0)
+}
+
+/// Shows what is left, and calls that have not ended.
+fn finish(calls: &mut Calls, shown: &mut Shown) -> Result<()> {
+    calls.end()?;
+    calls.ask_unfinished()?;
+    look(calls, shown).map(drop)
+}
+
+/// Says how many calls there were, and what is missing. `no_stack`: how many stacks were lost.
+fn say(calls: &Calls, no_stack: u64) {
+    let CallCounts { seen, kept, dropped, untracked, no_memory } = calls.counts();
+    let mut text = format!("{seen} calls");
+    if kept > 0 {
+        text += &format!(", {kept} of them not asked for by time or error");
+    }
+    text += &match dropped {
+        0 => ", none dropped".to_owned(),
+        _ => format!(
+            ", {dropped} DROPPED for want of room: --buffer 64, or fewer calls by -e, --min-time, --failed"
+        ),
+    };
+    if untracked > 0 {
+        text += &format!("; {untracked} calls that tell what descriptors are were dropped");
+    }
+    if no_stack > 0 {
+        text += &format!("; {no_stack} stacks were lost for want of room: fewer calls by -e");
+    }
+    if no_memory > 0 {
+        text += &format!("; {no_memory} beginnings were not remembered");
+    }
+    eprintln!("plumb: {text}; latencies are less {} ns, what looking takes", calls.floor_ns());
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,95 @@
+//! A call as a line of text, or of JSON.
+
+use std::fmt::Write as _;
+
+use plumb_syscalls::{Call, Descriptors, End, Outcome, Signature, errno_name, named};
+use serde_json::{Map, Value, json};
+
+/// Writes the line of a call, and has descriptors know what it did.
+pub(super) fn text(
+    call: &Call<'_>,
+    signature: &Signature,
+    descriptors: &mut Descriptors,
+    begin_ns: u64,
+    out: &mut String,
+) {
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let since = ms(call.begin_ns.saturating_sub(begin_ns));
+    let _ = match call.latency_ns() {
+        Some(latency) => write!(out, "{since:10.3} ({:9.4} ms): ", ms(latency)),
+        None => write!(out, "{since:10.3} (        ? ms): "),
+    };
+    let _ = write!(out, "{}/{} {}(", Printed(call.comm), call.tid, named(call.abi, call.number));
+    let begin = out.len();
+    let mut name_of = |fd: i32, out: &mut String| descriptors.write(call.pid, fd, out);
+    signature.arguments(call, &mut name_of, |name, value| {
+        let comma = if out.len() > begin { ", " } else { "" };
+        let _ = write!(out, "{comma}{name}: {value}");
+    });
+    if signature.is_unknown() {
+        for (index, arg) in call.args.iter().enumerate() {
+            let comma = if index > 0 { ", " } else { "" };
+            let _ = write!(out, "{comma}a{index}: {arg:#x}");
+        }
+    }
+    descriptors.apply(call, signature);
+    match call.end {
+        End::Unfinished => out.push_str(" <unfinished>"),
+        _ => {
+            out.push_str(") = ");
+            signature.end(call, &mut |fd, out| descriptors.write(call.pid, fd, out), out);
+        }
+    }
+    out.push('\n');
+}
+
+/// Likewise as JSON.
+pub(super) fn json(
+    call: &Call<'_>,
+    signature: &Signature,
+    descriptors: &mut Descriptors,
+    begin_ns: u64,
+    out: &mut String,
+) {
+    let mut arguments = Map::new();
+    let mut name_of = |fd: i32, out: &mut String| descriptors.write(call.pid, fd, out);
+    signature.arguments(call, &mut name_of, |name, value| {
+        arguments.insert(name.to_owned(), Value::from(value));
+    });
+    descriptors.apply(call, signature);
+    let mut result = String::new();
+    signature.end(call, &mut |fd, out| descriptors.write(call.pid, fd, out), &mut result);
+    let mut line = json!({
+        "time_ns": call.begin_ns.saturating_sub(begin_ns),
+        "latency_ns": call.latency_ns(),
+        "comm": String::from_utf8_lossy(call.comm),
+        "pid": call.pid,
+        "tid": call.tid,
+        "call": named(call.abi, call.number),
+        "args": arguments,
+        "raw_args": call.args,
+        "result": result,
+    });
+    let more = match call.end {
+        End::Returned(Outcome::Value(value)) => ("value", Value::from(value)),
+        End::Returned(Outcome::Error(number)) => {
+            ("error", errno_name(number).map_or_else(|| Value::from(number), Value::from))
+        }
+        End::Unfinished => ("unfinished", Value::from(true)),
+        End::ThreadEnded => ("thread_ended", Value::from(true)),
+    };
+    line[more.0] = more.1;
+    let _ = writeln!(out, "{line}");
+}
+
+/// A name that threads may give themselves, without what steers a terminal.
+struct Printed<'a>(&'a [u8]);
+
+impl std::fmt::Display for Printed<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for one in String::from_utf8_lossy(self.0).chars() {
+            f.write_char(if one.is_control() || one == ' ' { '_' } else { one })?;
+        }
+        Ok(())
+    }
+}

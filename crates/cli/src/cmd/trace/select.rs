@@ -1,0 +1,111 @@
+//! Which calls are wanted, from `-e` to numbers, and what is known of each.
+
+use std::fs;
+use std::io;
+
+use anyhow::{Result, bail};
+use plumb_capture_bpf::Want;
+use plumb_capture_perf::Tracefs;
+use plumb_syscalls::{Abi, Signature, in_group, name, number, tracked};
+
+/// Numbers that calls may have; the last stands for all above.
+const NUMBERS: u32 = 512;
+
+/// The most tracepoints of single calls; of more it is the one of all calls.
+const MOST_EVENTS: usize = 32;
+
+/// The calls that are asked for, and what is known of them.
+pub(super) struct Selection {
+    /// By number: how a call is described, and whether it is asked for.
+    calls: Vec<(Signature, bool)>,
+    /// Names, of which calls of 32-bit programs may be; `None`: all.
+    names: Option<Vec<String>>,
+    /// Calls that aren't asked for are seen for what they do to descriptors.
+    tracks: bool,
+    /// Why nothing is known of arguments.
+    pub unknown: Option<String>,
+}
+
+/// What the running kernel says of a call. `bytes`: how much of buffers is to be copied.
+pub(in crate::cmd) fn described(tracefs: &Tracefs, name: &str, bytes: u16) -> Option<Signature> {
+    let folder = format!("events/syscalls/sys_enter_{}/format", Signature::described_as(name));
+    let format = fs::read_to_string(tracefs.path().join(folder)).ok()?;
+    Some(Signature::new(name, &format, bytes))
+}
+
+impl Selection {
+    /// From the words of `-e`. `bytes`: how much of buffers is shown. `plainly`: arguments are not shown at all.
+    pub fn parse(words: &[String], bytes: u16, plainly: bool) -> Result<Self> {
+        let (tracefs, unknown) = match Tracefs::open() {
+            Ok(tracefs) => (Some(tracefs), None),
+            Err(error) => (None, Some(format!("arguments are shown as numbers: {error}"))),
+        };
+        let describe = |number: u32| described(tracefs.as_ref()?, name(Abi::X86_64, number)?, bytes);
+        let is_excluding = words.first().is_some_and(|word| word.starts_with('!'));
+        let words: Vec<&str> = words.iter().map(|word| word.trim_start_matches('!')).collect();
+        for word in &words {
+            let is_call = [Abi::X86_64, Abi::X86].iter().any(|&abi| number(abi, word).is_some());
+            match word.strip_prefix('%') {
+                Some(group) if in_group(group, "", &Signature::default()).is_none() => {
+                    bail!(
+                        "there is no group {word} of calls; there are: %file, %desc, %net, %memory, %process, %signal, %ipc"
+                    )
+                }
+                None if !is_call => bail!("there is no system call {word}"),
+                _ => {}
+            }
+        }
+        let is_asked = |name: &str, signature: &Signature| {
+            let is_named = words.iter().any(|word| match word.strip_prefix('%') {
+                Some(group) => in_group(group, name, signature) == Some(true),
+                None => *word == name,
+            });
+            words.is_empty() || is_named != is_excluding
+        };
+        let mut calls = Vec::new();
+        for number in 0..NUMBERS {
+            let signature = describe(number).unwrap_or_default();
+            let is_asked = is_asked(name(Abi::X86_64, number).unwrap_or(""), &signature);
+            calls.push((signature, is_asked));
+        }
+        let tracks =
+            !plainly && calls.iter().any(|(signature, is_asked)| *is_asked && signature.has_descriptor());
+        let names =
+            (!words.is_empty() && !is_excluding).then(|| words.iter().map(|&word| word.to_owned()).collect());
+        Ok(Self { calls, names, tracks, unknown })
+    }
+
+    /// The tracepoints of the beginnings of the calls that are asked for, as `plumb record -e` names them.
+    pub fn tracepoints(&self) -> Vec<String> {
+        let asked =
+            (0..).zip(&self.calls).filter(|(_, (signature, is_asked))| *is_asked && !signature.is_unknown());
+        let names = asked.filter_map(|(number, _)| name(Abi::X86_64, number));
+        let events: Vec<String> =
+            names.map(|name| format!("syscalls:sys_enter_{}", Signature::described_as(name))).collect();
+        // Each has a descriptor for each processor.
+        if events.len() > MOST_EVENTS { vec!["raw_syscalls:sys_enter".to_owned()] } else { events }
+    }
+
+    /// What is known of a call.
+    pub fn signature(&self, abi: Abi, number: u32) -> &Signature {
+        static NONE: Signature = Signature::unknown();
+        let known = self.calls.get(number as usize).filter(|_| abi == Abi::X86_64);
+        known.map_or(&NONE, |(signature, _)| signature)
+    }
+
+    /// What is wanted of each call. `plainly`: without memory.
+    pub fn each(&self, plainly: bool, mut tell: impl FnMut(Abi, u32, &Want) -> io::Result<()>) -> Result<()> {
+        let tracked: Vec<u32> = tracked().filter_map(|name| number(Abi::X86_64, name)).collect();
+        for (number, (signature, show)) in (0..).zip(&self.calls) {
+            let track = self.tracks && tracked.contains(&number);
+            let takes = if plainly { Vec::new() } else { signature.takes().to_vec() };
+            tell(Abi::X86_64, number, &Want { show: *show, track, takes })?;
+        }
+        for number in 0..NUMBERS {
+            let name = name(Abi::X86, number).unwrap_or("");
+            let show = self.names.as_ref().is_none_or(|names| names.iter().any(|known| known == name));
+            tell(Abi::X86, number, &Want { show, ..Want::default() })?;
+        }
+        Ok(())
+    }
+}

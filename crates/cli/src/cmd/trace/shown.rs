@@ -1,0 +1,115 @@
+//! What is shown of calls: lines as they come, or tables at the end.
+
+use std::io::{self, BufWriter, Stdout, Write};
+
+use anyhow::Result;
+use plumb_capture_perf::now_ns;
+use plumb_profile::Profile;
+use plumb_syscalls::{Call, Descriptors};
+
+use super::select::Selection;
+use super::stacks::Held;
+use super::tables::{Tables, Wanted};
+use super::{Args, ask, line, stacks};
+
+/// How wide pictures are where that can't be known.
+const WIDTH: usize = 100;
+
+/// What is shown.
+pub(super) struct Shown {
+    out: BufWriter<Stdout>,
+    selection: Selection,
+    descriptors: Descriptors,
+    /// `None`: lines.
+    tables: Option<Tables>,
+    /// Lines that wait for their stacks; `None`: they are shown without.
+    held: Option<Vec<Held>>,
+    is_json: bool,
+    min_ns: u64,
+    begin_ns: u64,
+    /// Calls that were dropped, as far as it was said.
+    dropped: u64,
+    /// Those that were, with those that tell what descriptors are.
+    missed: u64,
+    line: String,
+}
+
+impl Shown {
+    /// Of these processes it is found out what they have open. Times count from now.
+    pub fn new(args: &Args, wanted: Wanted, selection: Selection, pids: &[u32]) -> Self {
+        let mut descriptors = Descriptors::new(Box::<ask::Proc>::default());
+        if wanted.looks_at_arguments() {
+            let mut asked = ask::Proc::default();
+            pids.iter().for_each(|&pid| ask::learn(&mut descriptors, &mut asked, pid));
+        }
+        let begin_ns = now_ns();
+        Self {
+            out: BufWriter::with_capacity(1 << 16, io::stdout()),
+            selection,
+            descriptors,
+            tables: wanted.any().then(|| Tables::new(wanted, begin_ns)),
+            held: args.stack.then(Vec::new),
+            is_json: args.json,
+            min_ns: args.min_time,
+            begin_ns,
+            dropped: 0,
+            missed: 0,
+            line: String::new(),
+        }
+    }
+
+    /// A call.
+    pub fn show(&mut self, call: &Call<'_>) -> Result<()> {
+        let signature = self.selection.signature(call.abi, call.number);
+        // The kernel's filter knows nothing of what looking takes.
+        let is_shown = call.is_shown && call.latency_ns().unwrap_or(0) >= self.min_ns;
+        if !is_shown {
+            self.descriptors.apply(call, signature);
+            return Ok(());
+        }
+        if let Some(tables) = &mut self.tables {
+            tables.add(call, signature, &mut self.descriptors);
+            return Ok(());
+        }
+        self.line.clear();
+        let write = if self.is_json { line::json } else { line::text };
+        write(call, signature, &mut self.descriptors, self.begin_ns, &mut self.line);
+        match &mut self.held {
+            Some(held) => held.push(Held::new(call, self.line.clone())),
+            None => self.out.write_all(self.line.as_bytes())?,
+        }
+        Ok(())
+    }
+
+    /// Has everything written, and says how many calls were dropped by now. `missed`: with those that were not to be shown.
+    pub fn flush(&mut self, dropped: u64, missed: u64) -> Result<()> {
+        if missed > self.missed {
+            self.descriptors.forget();
+            self.missed = missed;
+        }
+        if dropped > self.dropped && self.tables.is_none() {
+            let more = dropped - self.dropped;
+            match self.is_json {
+                true => writeln!(self.out, "{{\"dropped\":{more}}}")?,
+                false => writeln!(self.out, "... {more} calls dropped ...")?,
+            }
+            self.dropped = dropped;
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+
+    /// Writes the tables, or the lines that waited for stacks, which are in `profile`.
+    pub fn finish(&mut self, profile: Option<&Profile>) -> Result<()> {
+        if let (Some(held), Some(profile)) = (&self.held, profile) {
+            stacks::write(held, profile, self.is_json, &mut self.out)?;
+        }
+        if let Some(tables) = &mut self.tables {
+            let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0));
+            let text = if self.is_json { tables.json() } else { tables.text(width) };
+            self.out.write_all(text.as_bytes())?;
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+}

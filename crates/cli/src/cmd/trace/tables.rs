@@ -1,0 +1,105 @@
+//! What is said of all calls together, at the end: a table by call, a picture of latencies over time, and what comes in bursts.
+
+mod picture;
+mod spikes;
+mod summary;
+
+use std::collections::HashMap;
+
+use plumb_syscalls::{Abi, Call, Descriptors, Heat, Signature};
+
+use spikes::Spikes;
+use summary::Row;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wanted {
+    /// A table by call.
+    pub summary: bool,
+    /// A picture of latencies over time.
+    pub histogram: bool,
+    /// What comes in bursts.
+    pub spikes: bool,
+}
+
+impl Wanted {
+    /// Whether anything is, instead of lines.
+    pub fn any(self) -> bool {
+        self.summary || self.histogram || self.spikes
+    }
+
+    /// Whether calls' arguments matter.
+    pub fn looks_at_arguments(self) -> bool {
+        self.spikes || !self.any()
+    }
+}
+
+/// All calls so far.
+pub(super) struct Tables {
+    wanted: Wanted,
+    begin_ns: u64,
+    rows: HashMap<(Abi, u32), Row>,
+    heat: Heat,
+    spikes: Spikes,
+}
+
+impl Tables {
+    /// Times count from `begin_ns`.
+    pub fn new(wanted: Wanted, begin_ns: u64) -> Self {
+        Self { wanted, begin_ns, rows: HashMap::new(), heat: Heat::default(), spikes: Spikes::default() }
+    }
+
+    /// Counts a call, and has descriptors know what it did.
+    pub fn add(&mut self, call: &Call<'_>, signature: &Signature, descriptors: &mut Descriptors) {
+        if self.wanted.summary {
+            self.rows.entry((call.abi, call.number)).or_default().add(call);
+        }
+        if let Some(latency) = call.latency_ns().filter(|_| self.wanted.histogram) {
+            self.heat.add(call.begin_ns.saturating_sub(self.begin_ns), latency);
+        }
+        if self.wanted.spikes {
+            self.spikes.add(call, signature, descriptors);
+            descriptors.apply(call, signature);
+        }
+    }
+
+    /// The tables as text, no wider than so many columns where that is possible.
+    pub fn text(&mut self, width: usize) -> String {
+        let mut parts = Vec::new();
+        if self.wanted.summary {
+            parts.push(summary::text(&self.rows));
+        }
+        if self.wanted.histogram {
+            parts.push(picture::text(&self.heat, width));
+        }
+        if self.wanted.spikes {
+            parts.push(self.spikes.text());
+        }
+        parts.join("\n")
+    }
+
+    /// Likewise as JSON, an object a line.
+    pub fn json(&mut self) -> String {
+        let mut lines = Vec::new();
+        if self.wanted.summary {
+            lines.extend(summary::json(&self.rows));
+        }
+        if self.wanted.histogram {
+            lines.push(picture::json(&self.heat));
+        }
+        if self.wanted.spikes {
+            lines.extend(self.spikes.json());
+        }
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// A time with three digits or so.
+fn time(ns: u64) -> String {
+    match ns {
+        0..10_000 => format!("{ns} ns"),
+        10_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.3} ms", ns as f64 / 1e6),
+        _ => format!("{:.3} s", ns as f64 / 1e9),
+    }
+}

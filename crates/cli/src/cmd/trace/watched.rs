@@ -1,0 +1,124 @@
+//! Whom calls are seen of: found, followed, let go and waited for, with samples of their stacks or without.
+
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use plumb_capture_bpf::Calls;
+use plumb_capture_perf::{
+    Counter, End, Error, Named, Options, Recorded, Recorder, Running, Subject, Target, Trigger,
+};
+use plumb_profile::Profile;
+
+use crate::cmd::record::capture::{Capture, assistant};
+
+/// Memory for tables by which stacks are walked in the kernel, as `plumb record` has it.
+const TABLES_MIB: u16 = 64;
+
+/// Whom.
+pub(super) enum Watched {
+    /// Their calls alone are seen.
+    Alone(Box<Subject>),
+    /// A sample is taken as each call begins.
+    Sampled(Box<Recorder>),
+}
+
+/// A command that may still run.
+pub(super) enum Command {
+    Alone(Box<Subject>),
+    Sampled(Option<Running>),
+}
+
+impl Watched {
+    /// Finds the target and has its calls followed. `events`: the tracepoints at which samples are taken; `None`: no samples.
+    pub fn find(
+        target: &Target,
+        events: Option<Vec<String>>,
+        calls: &mut Calls,
+    ) -> Result<Result<Self, Error>> {
+        let Some(events) = events else {
+            return Ok(alone(target, calls).map(|subject| Watched::Alone(Box::new(subject))));
+        };
+        let mut triggers = events.iter().map(|name| trigger(name)).collect::<Result<Vec<_>>>()?.into_iter();
+        let counter = |trigger| Counter::Trigger(Arc::new(trigger));
+        let Some(first) = triggers.next() else {
+            bail!("there is no tracepoint of these calls, and so no stack")
+        };
+        let default = Options::default();
+        let options = Options {
+            counter: Some(counter(first)),
+            also: triggers.map(|trigger| (counter(trigger), default.code)).collect(),
+            period: Some(1),
+            keep_tables: true,
+            ..default
+        };
+        let (assistant, note) = assistant(Capture::Bpf, target, &options, true, TABLES_MIB);
+        note.iter().for_each(|note| eprintln!("plumb: {note}"));
+        let recorder = Recorder::start_beside(target, &options, assistant, Some(calls));
+        Ok(recorder.map(|recorder| Watched::Sampled(Box::new(recorder))))
+    }
+
+    /// The processes that it begins with.
+    pub fn pids(&self) -> &[u32] {
+        match self {
+            Watched::Alone(subject) => subject.pids(),
+            Watched::Sampled(recorder) => recorder.pids(),
+        }
+    }
+
+    /// From now on calls are seen, and a command goes on to its exec. With samples that was so from the beginning.
+    pub fn begin(&mut self, calls: &mut Calls) -> Result<(), Error> {
+        let Watched::Alone(subject) = self else { return Ok(()) };
+        calls.begin().map_err(|error| Error::System { what: "seeing calls", error })?;
+        subject.release()
+    }
+
+    /// Sleeps for so long, or until something is to be done. `is_busy`: calls come all the time, and wait until then.
+    pub fn wait(&mut self, calls: &Calls, is_busy: bool, time: Duration) -> Result<Option<End>, Error> {
+        match self {
+            Watched::Alone(subject) if is_busy => subject.wait(&[], time),
+            Watched::Alone(subject) => subject.wait(&[calls.wakes()], time),
+            Watched::Sampled(recorder) => recorder.step(time),
+        }
+    }
+
+    /// Ends it: the samples, with names, and what may still run.
+    pub fn end(self) -> (Option<Profile>, Command) {
+        let recorder = match self {
+            Watched::Alone(subject) => return (None, Command::Alone(subject)),
+            Watched::Sampled(recorder) => recorder,
+        };
+        let Recorded { mut profile, running, .. } = recorder.finish();
+        plumb_symbolize::symbolize(&mut profile, &plumb_symbolize::Options::default(), &mut |_| {});
+        plumb_symbolize::make_readable(&mut profile);
+        (Some(profile), Command::Sampled(running))
+    }
+}
+
+impl Command {
+    /// Waits for its end; `None`: there is none.
+    pub fn wait(self) -> Option<ExitStatus> {
+        match self {
+            Command::Alone(mut subject) => subject.wait_for_command(),
+            Command::Sampled(running) => running?.wait().ok()?,
+        }
+    }
+}
+
+fn alone(target: &Target, calls: &mut Calls) -> Result<Subject, Error> {
+    let subject = Subject::find(target)?;
+    match target {
+        Target::Machine => {}
+        Target::Command(_) => subject.follow(|pid| calls.follow_from_exec(pid))?,
+        _ => subject.follow(|pid| calls.follow(pid))?,
+    }
+    Ok(subject)
+}
+
+fn trigger(name: &str) -> Result<Trigger> {
+    match Named::parse(name)? {
+        Named::Trigger(trigger, _) => Ok(trigger),
+        _ => bail!("{name} is no tracepoint"),
+    }
+}

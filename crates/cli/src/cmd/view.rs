@@ -1,0 +1,210 @@
+//! `plumb view`: a recording in the terminal, to be looked through by keys.
+//!
+//! Tables, trees, keys and pictures are those of `plumb top` (`browse`).
+
+mod listing;
+
+use std::io::{IsTerminal, stdin, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use plumb_analyze::{Filter, Summary, View};
+use plumb_profile::Profile;
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+
+use super::browse::draw::{self, Picture};
+use super::browse::keys::Action;
+use super::browse::screen::{Screen, has_colours, is_gone};
+use super::browse::state::{Narrow, State, Tab};
+use super::browse::table::Table;
+use super::{annotate, diff};
+use crate::filters::FilterArgs;
+use crate::terminal::{Output, printable};
+use listing::{Listing, Then};
+
+/// How long is waited for a key before it is looked whether the terminal is still there.
+const STEP: Duration = Duration::from_millis(500);
+
+/// Arguments of `plumb view`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Keys: e executables, p processes, s symbols, t stacks, c callers, f flame graph; / filter, Enter narrow\n\
+                        down, Esc back, o order, E C open and close all, a annotate, d diff, n next event, ? help, q quit."
+)]
+pub struct Args {
+    /// The recording, or a profile of another tool
+    #[arg(default_value = "profile.plumb")]
+    file: PathBuf,
+    /// What to show first
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Tab::Symbols)]
+    view: Tab,
+    /// Another recording: the key d shows what changed from it
+    #[arg(long, value_name = "FILE")]
+    base: Option<PathBuf>,
+    #[command(flatten)]
+    filters: FilterArgs,
+}
+
+/// Runs `plumb view`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    if !stdout().is_terminal() {
+        bail!("standard output is no terminal; for tables as plain text: plumb report");
+    }
+    let profile = crate::load::load(&args.file)?;
+    let events = args.filters.filter_per_event(&profile)?;
+    let mut shown = Shown::new(&profile, &events, &args);
+    let mut screen =
+        Screen::open().context("the terminal can't be drawn on; for tables as plain text: plumb report")?;
+    let colours = has_colours();
+    loop {
+        screen.draw(|frame| shown.draw(frame, colours))?;
+        while !event::poll(STEP)? {
+            // Where the recording came by standard input, that is no terminal.
+            if stdin().is_terminal() && is_gone() {
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+        let Event::Key(key) = event::read()? else { continue };
+        if key.kind != KeyEventKind::Release && !shown.key(key) {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+/// What is shown of a profile.
+struct Shown<'p> {
+    args: &'p Args,
+    profile: &'p Profile,
+    /// A filter for each event; never empty.
+    events: &'p [Filter],
+    event: usize,
+    state: State,
+    facts: Vec<String>,
+    table: Table,
+    /// What is shown instead of all that.
+    listing: Option<Listing>,
+}
+
+impl<'p> Shown<'p> {
+    fn new(profile: &'p Profile, events: &'p [Filter], args: &'p Args) -> Self {
+        let state = State::of_file(args.view, events.first().cloned().unwrap_or_default());
+        let (facts, table) = (Vec::new(), Table::default());
+        let mut shown = Shown { args, profile, events, event: 0, state, facts, table, listing: None };
+        let warnings = &profile.meta.warnings;
+        shown.state.message = (!warnings.is_empty()).then(|| printable(&warnings.join("; ")).into_owned());
+        shown.count();
+        shown
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>, colours: bool) {
+        if let Some(listing) = &mut self.listing {
+            return listing.draw(frame);
+        }
+        let (title, facts, table) = ("plumb view", &self.facts[..], &self.table);
+        draw::draw(frame, &mut self.state, &Picture { title, facts, table, colours });
+    }
+
+    /// Does what a key means; whether it goes on.
+    fn key(&mut self, key: event::KeyEvent) -> bool {
+        if let Some(listing) = &mut self.listing {
+            let then = listing.key(key);
+            if then == Then::Back {
+                self.listing = None;
+            }
+            return then != Then::Quit;
+        }
+        match self.state.key(key, &self.table) {
+            Action::Quit => return false,
+            Action::Count => self.count(),
+            Action::NextEvent => self.next_event(),
+            Action::Annotate => self.annotate(),
+            Action::Diff => self.diff(),
+            // Of a recording that goes on.
+            Action::Draw | Action::Pause | Action::Save | Action::Reset => {}
+        }
+        true
+    }
+
+    /// Shows the instructions of the function under the cursor, or why that can't be.
+    fn annotate(&mut self) {
+        let line = self.state.current(&self.table);
+        let Some((name, file)) = line.and_then(|line| match &line.narrow {
+            Some(Narrow::Symbol(name)) => Some((name, &line.place)),
+            _ => None,
+        }) else {
+            self.state.message = Some("only functions can be annotated".into());
+            return;
+        };
+        let function = format!("{name}@{file}");
+        let (profile, filter) = (self.profile, self.state.base.clone());
+        self.list(|out| annotate::listing(profile, &filter, &function, out));
+    }
+
+    /// Shows what changed from the base.
+    fn diff(&mut self) {
+        let Some(base) = &self.args.base else {
+            let file = self.args.file.display();
+            self.state.message =
+                Some(printable(&format!("from what? plumb view --base BEFORE {file}")).into_owned());
+            return;
+        };
+        self.list(|out| diff::written(base, &self.args.file, &self.args.filters, out));
+    }
+
+    /// Shows what `write` writes, or why it can't.
+    fn list(&mut self, write: impl FnOnce(&mut Output<'_>) -> Result<()>) {
+        let mut text = Vec::new();
+        let written = write(&mut Output::lines(&mut text, self.state.width, has_colours()));
+        if let Err(error) = written {
+            text = format!("{error:#}").into_bytes();
+        }
+        self.listing = Some(Listing::new(&text));
+    }
+
+    fn next_event(&mut self) {
+        if self.events.len() < 2 {
+            self.state.message = Some("there are no other events".into());
+            return;
+        }
+        self.event = (self.event + 1) % self.events.len();
+        self.state.base = self.events[self.event].clone();
+        self.count();
+    }
+
+    /// Makes lines and facts anew.
+    fn count(&mut self) {
+        self.table = Table::new(self.profile, &self.state);
+        self.facts = facts(self.profile, &self.state.base);
+    }
+}
+
+/// What there is to know about the samples of an event, most important first.
+fn facts(profile: &Profile, filter: &Filter) -> Vec<String> {
+    let view = View::new(profile, filter);
+    let event = filter.event.or_else(|| profile.events.iter().next().map(|(id, _)| id));
+    let text = |id| printable(profile.strings.get(id)).into_owned();
+    let (name, unit) = event.map_or_else(Default::default, |event| {
+        let event = &profile.events[event];
+        (text(event.name), text(event.unit))
+    });
+    let cost = view.part();
+    let mut facts = vec![format!("{} samples of {name}", cost.samples).trim_end_matches(" of ").to_owned()];
+    facts.push(match &*unit {
+        "ns" => format!("{:.3} s", cost.weight as f64 / 1e9),
+        unit => format!("{} {unit}", cost.weight).trim_end().to_owned(),
+    });
+    if let Some(complete) = Summary::new(&view).complete_percent() {
+        facts.push(format!("{complete:.1}% of stacks complete"));
+    }
+    facts.push(format!("{} lost", profile.meta.lost_samples));
+    if !profile.meta.command.is_empty() {
+        facts.push(printable(&profile.meta.command.join(" ")).into_owned());
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! `plumb kernel --advice`: each rule that goes by single calls holds for a program with the habit, and not for one without.
+//!
+//! Takes root, BPF and a C compiler; elsewhere a test says so and does nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+/// How long each program goes on, in milliseconds: longer where a busy machine left it too little for a rule to speak.
+const LASTS: [&str; 3] = ["300", "1200", "4000"];
+
+/// One program at a time, or they would take the processors from each other.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A folder with the program.
+fn folder(name: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("advice-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/habits.c");
+    let compiled =
+        Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(folder.join("habits")).arg(source).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no C compiler");
+        return None;
+    }
+    Some(folder)
+}
+
+/// What is advised about a command; `None`: nothing can be watched here.
+fn advice(folder: &Path, command: &[&str]) -> Option<Value> {
+    let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["kernel", "--advice", "--json", "--"])
+        .args(command)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .expect("plumb runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("can't be watched") {
+        assert!(said.contains("without:"), "it is said what works: {said}");
+        eprintln!("skipped: {said}");
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
+    let result: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    Some(result["advice"].clone())
+}
+
+fn rules(advice: &Value) -> Vec<String> {
+    let list = advice["advice"].as_array().expect("there is a list");
+    list.iter().map(|one| one["rule"].as_str().expect("it has a name").to_owned()).collect()
+}
+
+/// Runs the programs of these rules.
+fn hold(name: &str, tried: &[&str]) {
+    let Some(folder) = folder(name) else { return };
+    let _alone = alone();
+    for rule in tried {
+        let mut said = Vec::new();
+        let is_seen = LASTS.iter().any(|lasts| {
+            let Some(bad) = advice(&folder, &["./habits", rule, "bad", lasts]) else { return false };
+            said.push(bad.to_string());
+            rules(&bad).iter().any(|one| one == rule)
+        });
+        if said.is_empty() {
+            return;
+        }
+        assert!(is_seen, "{rule} is not seen: {said:?}");
+        let good =
+            advice(&folder, &["./habits", rule, "good", LASTS[0]]).expect("the other could be watched");
+        assert!(!rules(&good).iter().any(|one| one == rule), "{rule} is seen where it isn't: {good}");
+    }
+}
+
+#[test]
+fn memory() {
+    let rules = ["brk-churn", "mmap-churn", "page-faults", "huge-pages", "purged-too-soon", "mprotect-storm"];
+    let huge = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    let without = huge.is_empty() || huge.contains("[never]");
+    if without {
+        eprintln!("skipped: huge-pages, as this kernel gives none");
+    }
+    let tried: Vec<&str> = rules.into_iter().filter(|rule| !without || *rule != "huge-pages").collect();
+    hold("memory", &tried);
+}
+
+#[test]
+fn files() {
+    hold("files", &["small-file-io", "seek-then-read", "copy-loop", "search-path-storm", "reopened-file"]);
+    hold("listings", &["small-listing-buffer", "process-scan"]);
+}
+
+/// Where the file system is in memory there is nothing to wait for.
+#[test]
+fn disks() {
+    let Some(here) = folder("where") else { return };
+    let kind = Command::new("stat").args(["-f", "-c", "%T", "."]).current_dir(&here).output();
+    let kind = kind.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    if kind.trim() == "tmpfs" {
+        eprintln!("skipped: files are in memory here");
+        return;
+    }
+    hold("disks", &["fsync-wait"]);
+}
+
+#[test]
+fn waiting() {
+    hold("waiting", &["lock-contention", "yield-loop", "polling-sleep", "poll-of-many", "busy-polling"]);
+    hold("events", &["one-event-a-wait", "read-without-readiness"]);
+}
+
+#[test]
+fn rates() {
+    hold("rates", &["clock-by-syscall", "ioctl-cost", "small-messages", "very-many-calls"]);
+    hold("others", &["repeated-identity", "sigmask-storm"]);
+}
+
+/// What brk-churn promises is what is saved when the heap is no longer given back.
+#[test]
+fn a_promise_is_kept() {
+    let Some(folder) = folder("promise") else { return };
+    let _alone = alone();
+    // The same work, so many rounds of it.
+    let Some(advised) = advice(&folder, &["./habits", "brk-rounds", "bad", "150"]) else { return };
+    let list = advised["advice"].as_array().expect("there is a list");
+    let churn = list.iter().find(|one| one["rule"] == "brk-churn").expect("it is seen");
+    let promised = churn["cpu_percent"].as_f64().expect("a number") / 100.0;
+    // All of its processor time, and what of it the kernel has.
+    let cpu = |habit: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["stat", "-n", "9", "--no-calls", "--json", "--", "./habits", "brk-rounds", habit, "150"])
+            .current_dir(&folder)
+            .output()
+            .expect("plumb runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let result: Value = serde_json::from_str(&said).expect("it is JSON");
+        let all = result["metrics"]["cpu_ns"]["median"].as_f64().expect("a number");
+        (all, all * result["modes"]["kernel_share"].as_f64().expect("it is sampled"))
+    };
+    let (bad, good) = (cpu("bad"), cpu("good"));
+    let (saved, by_kernel) = ((bad.0 - good.0) / bad.0, (bad.1 - good.1) / bad.0);
+    println!("promised {promised:.3}, saved {saved:.3}, by the kernel {by_kernel:.3}");
+    // The bound is of calls and faults. User code gains on top: its memory stays in the caches.
+    assert!(by_kernel <= promised + 0.08, "at most {promised} was promised, {by_kernel} saved");
+    assert!(saved >= 0.7 * promised, "{promised} was promised, {saved} saved");
+}

@@ -1,0 +1,130 @@
+//! `plumb diff` of recordings of real programs: the story of an allocator that asks the environment at each call, before and after.
+//!
+//! Takes a C compiler, and perf events as any user has them; elsewhere a test says so and does nothing.
+
+mod spun;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use spun::text;
+
+fn plumb(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    // What getenv costs depends on how many variables there are.
+    command.envs((0..100).map(|number| (format!("SETTING_{number}"), "value")));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
+}
+
+/// A folder with both builds of the allocator.
+fn folder(name: &str) -> Option<PathBuf> {
+    let folder = spun::folder(&format!("diff-{name}"));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/diff/pool.c");
+    for (program, options) in [("slow", &[][..]), ("fixed", &["-DFIXED"])] {
+        let compiled = Command::new("cc")
+            .args(["-O2", "-g1"])
+            .args(options)
+            .arg("-o")
+            .arg(folder.join(program))
+            .arg(source)
+            .status();
+        if !compiled.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: no C compiler");
+            return None;
+        }
+    }
+    Some(folder)
+}
+
+/// Records a program into a file. Does nothing where nothing may be recorded.
+fn record(folder: &Path, program: &str, file: &str) -> Option<()> {
+    let output =
+        plumb(folder, &["record", "-q", "-F", "4999", "-o", file, "--", &format!("./{program}"), "3000000"]);
+    if !output.status.success() {
+        eprintln!("skipped: {}", text(&output.stderr));
+        return None;
+    }
+    Some(())
+}
+
+fn row<'v>(result: &'v Value, function: &str) -> &'v Value {
+    let rows = result["rows"].as_array().expect("there are rows");
+    rows.iter().find(|row| row["function"] == function).unwrap_or_else(|| panic!("{function}: {result}"))
+}
+
+#[test]
+fn what_was_fixed_is_eliminated_and_what_it_hid_is_more_visible() {
+    let Some(folder) = folder("pool") else { return };
+    // Taking turns: slow, fixed, fixed, slow ...
+    let (slow, fixed) = (["s1", "s2", "s3", "s4", "s5"], ["f1", "f2", "f3", "f4", "f5"]);
+    for turn in 0..5 {
+        let mut both = [("slow", slow[turn]), ("fixed", fixed[turn])];
+        if turn % 2 == 1 {
+            both.reverse();
+        }
+        for (program, file) in both {
+            if record(&folder, program, file).is_none() {
+                return;
+            }
+        }
+    }
+    let sides = [&slow[..], &["--"], &fixed[..]].concat();
+    let output = plumb(&folder, &[&["diff", "--json"][..], &sides].concat());
+    let result: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    assert_eq!(result["evidence"], "turns");
+    let getenv = row(&result, "getenv");
+    assert_eq!(getenv["mark"], "eliminated", "{getenv}");
+    assert!(getenv["share"][0].as_f64() > Some(0.2), "{getenv}");
+    // The others take the time that they took, and so more of what is left.
+    for function in ["pool_alloc", "mid_lookup"] {
+        let row = row(&result, function);
+        assert_eq!(row["visibility"], "more", "{row}");
+        assert_ne!(row["mark"], "eliminated", "{row}");
+    }
+    assert_eq!(result["all"]["mark"], "less", "{}", result["all"]);
+
+    let markdown = text(&plumb(&folder, &[&["diff", "--md"][..], &sides].concat()).stdout);
+    assert!(markdown.contains("**eliminated**") && markdown.contains("more visible"), "{markdown}");
+
+    // Taking the fix back is a regression.
+    let back = [&fixed[..], &["--"], &slow[..]].concat();
+    let limit = ["diff", "--fail-on", "func:getenv>3%"];
+    let failed = plumb(&folder, &[&limit[..], &back].concat());
+    assert_eq!(failed.status.code(), Some(4), "{}", text(&failed.stderr));
+    assert!(text(&failed.stderr).contains("func:getenv>3%"));
+    let passed = plumb(&folder, &[&limit[..], &sides].concat());
+    assert_eq!(passed.status.code(), Some(0), "{}", text(&passed.stderr));
+
+    // Profiles of other tools are sides as well.
+    for kind in ["pb.gz", "folded"] {
+        let names = ["s1", "f1"].map(|name| format!("{name}.{kind}"));
+        for (from, to) in ["s1", "f1"].iter().zip(&names) {
+            let exported = plumb(&folder, &["export", "-o", to, from]);
+            assert!(exported.status.success(), "{}", text(&exported.stderr));
+        }
+        let output = plumb(&folder, &["diff", "--json", &names[0], &names[1]]);
+        let result: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+        assert_eq!(row(&result, "getenv")["mark"], "eliminated", "{kind}: {result}");
+    }
+
+    let picture = plumb(&folder, &["diff", "-o", "d.html", "s1", "f1"]);
+    assert!(picture.status.success(), "{}", text(&picture.stderr));
+    let page = std::fs::read_to_string(folder.join("d.html")).expect("it was written");
+    assert!(page.contains("s1 → f1 · plumb diff"));
+}
+
+#[test]
+fn what_can_not_be_compared_is_said() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let said = |arguments: &[&str]| {
+        let output = plumb(folder, arguments);
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    assert!(said(&["diff", "one"]).contains("plumb diff BASE NEW"));
+    assert!(said(&["diff", "no/a", "no/b"]).contains("no/a: No such file"));
+    assert!(said(&["diff", "-o", "x.png", "a", "b"]).contains(".html or .svg"));
+}

@@ -1,0 +1,282 @@
+//! `plumb explain`: each rule on code holds for a program with the habit, and not for one without; the report is the same however it
+//! is written.
+//!
+//! Needs perf_event_open and a C++ compiler: where one is missing a test says so and does nothing.
+
+mod spun;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use serde_json::Value;
+use spun::{compiled, may_record, plumb, succeeds};
+
+/// How long each program goes on, in milliseconds: longer where a busy machine left it too few samples for a rule to speak.
+const LASTS: [&str; 2] = ["400", "2000"];
+
+/// A folder with the program, made with and without optimisation.
+fn folder(name: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("explain-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/hot_habits.cpp");
+    for (level, program) in [("-O2", "hot_habits"), ("-O0", "slow_habits")] {
+        let compiler = ["-std=c++17", level, "-g", "-pthread", "-o"];
+        let compiled =
+            Command::new("c++").args(compiler).arg(folder.join(program)).arg(source).arg("-ldl").status();
+        if !compiled.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: no C++ compiler");
+            return None;
+        }
+    }
+    if !may_record(&folder) {
+        return None;
+    }
+    Some(folder)
+}
+
+fn explained(folder: &Path, command: &[&str]) -> Value {
+    let output = plumb(folder, &[&["explain", "--json", "--"], command].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("it is JSON")
+}
+
+fn rules(report: &Value) -> Vec<&str> {
+    let causes = report["causes"]["code"].as_array().expect("there is a list");
+    causes.iter().map(|cause| cause["rule"].as_str().expect("it has a name")).collect()
+}
+
+/// Runs the programs of these rules.
+fn hold(name: &str, tried: &[&str]) {
+    let Some(folder) = folder(name) else { return };
+    for rule in tried {
+        let mut said = Vec::new();
+        let is_seen = LASTS.iter().any(|lasts| {
+            let bad = explained(&folder, &["./hot_habits", rule, "bad", lasts]);
+            said.push(bad["causes"].to_string() + &bad["functions"].to_string());
+            rules(&bad).contains(rule)
+        });
+        assert!(is_seen, "{rule} is not seen: {said:?}");
+        let good = explained(&folder, &["./hot_habits", rule, "good", LASTS[0]]);
+        assert!(!rules(&good).contains(rule), "{rule} is seen where it isn't: {}", good["causes"]);
+    }
+}
+
+#[test]
+fn memory_and_text() {
+    hold("memory", &["getenv-hot", "allocation", "copying", "string-scan", "hashing", "first-touch"]);
+}
+
+#[test]
+fn algorithms() {
+    hold("algorithms", &["sorting", "regex-compile", "formatting", "logging", "exceptions"]);
+}
+
+#[test]
+fn sharing_and_others() {
+    hold("others", &["locks", "reference-counts", "clock-reads", "random-numbers", "dynamic-linking"]);
+}
+
+#[test]
+fn instructions() {
+    if cfg!(not(target_arch = "x86_64")) {
+        eprintln!("skipped: only code of x86 is read");
+        return;
+    }
+    hold("instructions", &["division", "atomics", "memory-wait", "stack-traffic"]);
+}
+
+/// A program that was made without optimising is told from the same one made with it.
+#[test]
+fn an_unoptimised_build_is_told() {
+    if cfg!(not(target_arch = "x86_64")) {
+        eprintln!("skipped: only code of x86 is read");
+        return;
+    }
+    let Some(folder) = folder("unoptimised") else { return };
+    let slow = explained(&folder, &["./slow_habits", "sorting", "bad", LASTS[1]]);
+    assert!(rules(&slow).contains(&"unoptimised-build"), "{}", slow["causes"]);
+    assert!(
+        !rules(&slow).contains(&"stack-traffic"),
+        "that is what such a build is made of: {}",
+        slow["causes"]
+    );
+    let quick = explained(&folder, &["./hot_habits", "sorting", "bad", LASTS[1]]);
+    assert!(!rules(&quick).contains(&"unoptimised-build"), "{}", quick["causes"]);
+}
+
+/// An allocator that asks the environment each time, and the same that asks once: the report names the cause and its caller, then that it
+/// is gone and what is left, and the instruction that holds a lookup up with its share of everything.
+#[test]
+fn a_fixed_cause_is_gone_and_what_it_hid_is_named() {
+    let Some(folder) = folder("pool") else { return };
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/diff/pool.c");
+    for (name, option) in [("before", "-UFIXED"), ("after", "-DFIXED")] {
+        let program = folder.join(name);
+        let compiled = Command::new("cc").args(["-O2", "-g", option, "-o"]).arg(program).arg(source).status();
+        assert!(compiled.is_ok_and(|status| status.success()), "a C++ compiler brings one for C");
+    }
+    let report = |program: &str| {
+        let ignored = ["--ignore", "^_*(rand|random|random_r)$"];
+        let options = [&["explain", "--json", "-F", "2999"], &ignored[..], &["--", program, "12000000"]];
+        let output = plumb(&folder, &options.concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        report
+    };
+    let (before, after) = (report("./before"), report("./after"));
+    assert!(
+        before["left_out"]["percent"].as_f64() > Some(2.0),
+        "rand() is the benchmark's: {}",
+        before["left_out"]
+    );
+    let first = &before["verdict"]["above"][0];
+    assert_eq!(
+        (&first["kind"], &first["name"]),
+        (&"code".into(), &"getenv-hot".into()),
+        "{}",
+        before["verdict"]
+    );
+    let causes = before["causes"]["code"].as_array().expect("there is a list");
+    let cause = causes.iter().find(|cause| cause["rule"] == "getenv-hot").expect("it is in the verdict");
+    let callers = cause["callers"].to_string();
+    assert!(callers.contains("is_traced") || callers.contains("pool_alloc"), "{callers}");
+
+    assert!(!rules(&after).contains(&"getenv-hot"), "{}", after["causes"]);
+    let above = after["verdict"]["above"].to_string();
+    assert!(above.contains("pool_alloc") && above.contains("mid_lookup"), "{above}");
+    let share = |report: &Value, name: &str| {
+        let functions = report["functions"].as_array().expect("there is a list");
+        let found = functions.iter().find(|function| function["function"] == name);
+        found.map_or(0.0, |function| function["self"]["percent"].as_f64().expect("a number"))
+    };
+    for name in ["pool_alloc", "mid_lookup"] {
+        assert!(share(&after, name) > share(&before, name), "{name} is more visible");
+    }
+    if cfg!(target_arch = "x86_64") {
+        let code = after["code"].as_array().expect("there is a list");
+        let lookup = code.iter().find(|one| one["function"] == "mid_lookup").expect("its code was read");
+        let hottest = &lookup["instructions"][0];
+        assert_eq!(hottest["class"], serde_json::json!(["load", "indexed"]), "{lookup}");
+        let part = |value: &Value| value.as_f64().expect("a number");
+        let product = part(&hottest["percent_of_function"]) * part(&lookup["self"]["percent"]) / 100.0;
+        assert!((part(&hottest["share"]["percent"]) - product).abs() < 0.01, "{lookup}");
+        assert!(part(&hottest["percent_of_function"]) > 30.0, "it waits for memory: {lookup}");
+    }
+}
+
+/// Programs that want the same processor.
+struct Spinners(Vec<Child>);
+
+impl Spinners {
+    fn start(folder: &Path, count: usize) -> Self {
+        let start = |_| Command::new(folder.join("queued")).args(["spin", "60000"]).spawn().expect("it runs");
+        Spinners((0..count).map(start).collect())
+    }
+}
+
+impl Drop for Spinners {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A program that others keep from the processor uses as little of it as one that sleeps, and isn't called waiting for that.
+#[test]
+fn being_kept_from_the_processor_is_told_from_sleeping() {
+    let folder = spun::folder("explain-queued");
+    if !may_record(&folder) || !compiled(&folder, "../capture-perf/tests/programs/queued.c", "queued") {
+        return;
+    }
+    if !std::fs::read_to_string("/proc/self/schedstat").is_ok_and(|text| !text.starts_with("0 0 0")) {
+        eprintln!("skipped: the kernel doesn't account for waiting");
+        return;
+    }
+    let time = |report: &Value, field: &str| report["time"][field].as_f64().expect("a number");
+    let slept = explained(&folder, &["./queued", "sleep", "700"]);
+    assert_eq!(slept["time"]["class"], "waiting", "{}", slept["time"]);
+
+    let spinners = Spinners::start(&folder, 2);
+    let spun = explained(&folder, &["./queued", "spin", "1500", "told"]);
+    assert!(time(&spun, "processors_used") < 0.75, "three share a processor: {}", spun["time"]);
+    assert_eq!(spun["time"]["class"], "CPU-bound", "{}", spun["time"]);
+    let told = std::fs::read_to_string(folder.join("told")).expect("it was written");
+    let truth: f64 = told.split_whitespace().nth(1).and_then(|text| text.parse().ok()).expect("a number");
+    let waited = spun["time"]["waiting_for_processor"]["least_ns"].as_f64().expect("a number");
+    assert!((waited - truth).abs() < truth / 20.0 + 60e6, "{waited}, as it says itself {truth}");
+
+    // Also where it ran before: of the spinners one is recorded.
+    let pid = spinners.0[0].id().to_string();
+    succeeds(&folder, &["record", "-q", "-p", &pid, "--duration", "1"]);
+    let attached: Value =
+        serde_json::from_str(&succeeds(&folder, &["explain", "--json"])).expect("it is JSON");
+    assert_eq!(attached["time"]["class"], "CPU-bound", "{}", attached["time"]);
+    let text = succeeds(&folder, &["explain"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("more of the time: others had the processor"), "{text}");
+    // Of a part of it that isn't known.
+    let part = succeeds(&folder, &["explain", "--json", "--comm", "queued"]);
+    let part: Value = serde_json::from_str(&part).expect("it is JSON");
+    assert!(part["time"]["class"].is_null(), "{}", part["time"]);
+}
+
+/// What only user code was sampled of may have spent its time in the kernel.
+#[test]
+fn the_kernels_part_is_not_told_where_only_user_code_was_sampled() {
+    let folder = spun::folder("explain-user-only");
+    if !may_record(&folder) || !compiled(&folder, "../capture-perf/tests/programs/queued.c", "queued") {
+        return;
+    }
+    let class = |command: &[&str]| {
+        succeeds(&folder, &[&["record", "-q", "--user-only", "--"], command].concat());
+        let text = succeeds(&folder, &["explain", "--json"]);
+        let report: Value = serde_json::from_str(&text).expect("it is JSON");
+        assert!(report["time"]["kernel_percent"].is_null(), "{}", report["time"]);
+        report["time"]["class"].clone()
+    };
+    assert_eq!(class(&["./queued", "spin", "500"]), "CPU-bound");
+    let copying = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=200000", "status=none"];
+    assert!(class(&copying).is_null(), "it copies in the kernel");
+}
+
+/// A recording of before it was looked at: nothing is claimed of it.
+#[test]
+fn an_older_recording_is_read_and_not_called_waiting() {
+    let folder = spun::folder("explain-older");
+    let older = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/data/1.0.plumb");
+    let older = older.to_str().expect("it is text");
+    let report: Value =
+        serde_json::from_str(&succeeds(&folder, &["explain", "--json", older])).expect("it is JSON");
+    assert!(report["time"]["waiting_for_processor"].is_null(), "{}", report["time"]);
+    assert_ne!(report["time"]["class"], "waiting", "{}", report["time"]);
+    let text = succeeds(&folder, &["explain", older]);
+    assert!(text.contains("waiting for one  not known"), "{text}");
+}
+
+/// What is recorded off the processor is told beside what is recorded on it.
+#[test]
+fn waits_are_told_from_a_recording_of_their_own() {
+    let Some(folder) = folder("waits") else { return };
+    let command = ["--", "sh", "-c", "sleep 0.3; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"];
+    let off = plumb(&folder, &[&["record", "-q", "--off-cpu", "-o", "off.plumb"][..], &command].concat());
+    if !off.status.success() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&off.stderr));
+        return;
+    }
+    let alone = plumb(&folder, &["explain", "off.plumb"]);
+    assert!(String::from_utf8_lossy(&alone.stderr).contains("--waits"), "it is said what to do with it");
+    let recorded = plumb(&folder, &[&["record", "-q"][..], &command].concat());
+    assert!(recorded.status.success(), "{}", String::from_utf8_lossy(&recorded.stderr));
+    let output = plumb(&folder, &["explain", "--json", "--waits", "off.plumb"]);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let waits = &report["waits"][0];
+    assert_eq!(waits["event"], "off-cpu", "{report}");
+    let rows = waits["rows"].as_array().expect("there are rows");
+    let slept = rows.iter().find(|row| row["name"] == "clock_nanosleep").expect("sleep sleeps by it");
+    let ns = slept["cost"]["weight"].as_u64().expect("a number");
+    assert!((300_000_000..3_000_000_000).contains(&ns), "{slept}");
+    let stack = slept["stacks"][0]["leaf_first"].to_string();
+    assert!(stack.contains("nanosleep"), "{stack}");
+}

@@ -1,0 +1,257 @@
+//! Files of other tools as FILE: what they say comes out again, by whichever command.
+//!
+//! Takes a C compiler, and each tool; elsewhere a test says so and does nothing.
+
+mod spun;
+
+use std::process::Command;
+
+use serde_json::Value;
+use spun::{FUNCTIONS, compiled, folder, plumb, recorded, reported, succeeds, text};
+
+/// What was exported says the same as the recording, if it is reported itself.
+#[test]
+fn what_was_exported_reports_the_same() {
+    let Some(folder) = recorded("import-exported") else { return };
+    let recording = reported(&folder, "profile.plumb");
+    for name in ["x.pb.gz", "x.speedscope.json", "x.firefox.json.gz", "x.perf.txt"] {
+        succeeds(&folder, &["export", "-o", name]);
+        // The content tells, not the name.
+        std::fs::rename(folder.join(name), folder.join("some file")).expect("it was written");
+        let back = reported(&folder, "some file");
+        for function in FUNCTIONS {
+            assert_eq!(back.get(function), recording.get(function), "{name}: {function}");
+        }
+    }
+    // Folded stacks count samples.
+    succeeds(&folder, &["export", "-o", "x.folded"]);
+    let back = reported(&folder, "x.folded");
+    for function in FUNCTIONS {
+        let samples = recording[function].2;
+        assert_eq!((back[function].0, back[function].2), (samples, samples), "{function}");
+    }
+}
+
+/// What takes the time is the same, and what the file doesn't tell is said and not made up.
+#[test]
+fn what_was_exported_is_explained_with_what_it_lacks() {
+    let Some(folder) = recorded("import-explained") else { return };
+    let explained = |file: &str| -> Value {
+        serde_json::from_str(&succeeds(&folder, &["explain", "--json", file])).expect("it is JSON")
+    };
+    let share = |report: &Value, name: &str| {
+        let functions = report["functions"].as_array().expect("there is a list");
+        let found = functions.iter().find(|one| one["function"] == name);
+        found.map(|one| one["self_cost"]["samples"].as_u64().expect("a number"))
+    };
+    let recording = explained("profile.plumb");
+    let lines = recording["lines"].as_array().expect("there is a list").len();
+    assert!(FUNCTIONS.iter().any(|name| share(&recording, name).is_some()) && lines > 0, "{recording}");
+    assert!(recording["counted"].is_null(), "{}", recording["counted"]);
+    for (name, counted) in [
+        ("x.pb.gz", None),
+        ("x.perf.txt", None),
+        ("x.firefox.json", Some("time")),
+        ("x.speedscope.json", Some("time")),
+        ("x.folded", Some("samples")),
+    ] {
+        succeeds(&folder, &["export", "-o", name]);
+        let report = explained(name);
+        assert_eq!(report["counted"].as_str(), counted, "{name}");
+        for function in FUNCTIONS {
+            assert_eq!(share(&report, function), share(&recording, function), "{name}: {function}");
+        }
+        assert!(report["time"]["class"].is_null() || counted.is_none(), "{name}: {}", report["time"]);
+        if counted.is_some() {
+            let text = succeeds(&folder, &["explain", name]);
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let (_, quality) = words.split_once("Quality of the data").expect("it is a section");
+            assert!(quality.contains("whether that is processor time isn't told"), "{name}: {quality}");
+            assert!(quality.contains("which tell"), "{name}: the rest that is missing: {quality}");
+            assert!(quality.contains(") of what the file counts"), "{name}: {quality}");
+            assert!(!quality.contains("of processor time"), "{name}: nobody knows: {quality}");
+        }
+    }
+    // Its callers, which folded stacks tell as well as anybody.
+    let folded = explained("x.folded");
+    let callers = |report: &Value| report["functions"][0]["callers"].clone();
+    assert!(callers(&folded)[0]["callers"].as_array().is_some_and(|list| !list.is_empty()), "{folded}");
+}
+
+/// What is known to be something else than time stays what it is.
+#[test]
+fn what_is_no_time_is_not_explained_as_such() {
+    let folder = folder("import-no-time");
+    let script = "app 1/1 [000] 1.000000: 1 page-faults:u: \n\t1000 main+0x0 (/app)\n\n";
+    std::fs::write(folder.join("x"), script).expect("the folder is there");
+    let output = plumb(&folder, &["explain", "x"]);
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("page-faults"), "{said}");
+}
+
+#[test]
+fn every_command_takes_them() {
+    let folder = folder("import-commands");
+    std::fs::write(folder.join("x"), "sh;main;work_[k] 30\nsh;main 10\n").expect("the folder is there");
+    for arguments in [
+        &["report", "x"][..],
+        &["report", "--tree", "x"],
+        &["report", "--callers", "work", "x"],
+        &["procs", "x"],
+        &["kernel", "x"],
+        &["explain", "x"],
+        &["script", "x"],
+        &["fold", "x"],
+        &["flame", "-o", "x.html", "x"],
+        &["flame", "-o", "x.svg", "x"],
+        &["doctor", "x"],
+        &["export", "-o", "x.pb.gz", "x"],
+    ] {
+        succeeds(&folder, arguments);
+    }
+    let report = succeeds(&folder, &["report", "x"]);
+    assert!(report.contains("neither times"), "what isn't known is said: {report}");
+    assert!(
+        report.contains("how many are complete isn't told") && !report.contains("% complete"),
+        "{report}"
+    );
+    assert!(report.lines().any(|line| line.contains("75.00%") && line.contains("[k] work")), "{report}");
+    assert_eq!(succeeds(&folder, &["fold", "--annotate", "x"]), "sh;main 10\nsh;main;work_[k] 30\n");
+}
+
+/// A profile by Go's own library, held against `go tool pprof`.
+#[test]
+fn pprof_of_a_go_program_is_read_as_go_reads_it() {
+    let folder = folder("import-go");
+    let program = r#"package main
+import ("os"; "runtime/pprof"; "time")
+//go:noinline
+func work(n int) (sum int) { for i := 0; i < n; i++ { sum += i * i % 7 }; return }
+func main() {
+    file, _ := os.Create("go.pb.gz")
+    pprof.StartCPUProfile(file)
+    for end := time.Now().Add(time.Second); time.Now().Before(end); { work(100000) }
+    pprof.StopCPUProfile()
+    file.Close()
+    heap, _ := os.Create("heap.pb.gz")
+    pprof.Lookup("heap").WriteTo(heap, 0)
+    heap.Close()
+}
+"#;
+    std::fs::write(folder.join("main.go"), program).expect("the folder is there");
+    let go = |arguments: &[&str]| {
+        let mut go = Command::new("go");
+        go.args(arguments).current_dir(&folder).env("PPROF_TMPDIR", &folder);
+        go.env("GO111MODULE", "off");
+        match go.output() {
+            Ok(output) if output.status.success() => Some(text(&output.stdout)),
+            other => {
+                eprintln!("skipped: go {arguments:?} doesn't run here: {other:?}");
+                None
+            }
+        }
+    };
+    if go(&["run", "main.go"]).is_none() {
+        return;
+    }
+    let Some(top) = go(&["tool", "pprof", "-top", "-unit=ns", "-nodefraction=0", "go.pb.gz"]) else { return };
+    let found = reported(&folder, "go.pb.gz");
+    let line = top.lines().find(|line| line.ends_with(" main.work") || line.ends_with(" main.work (inline)"));
+    let line = line.unwrap_or_else(|| panic!("{top}"));
+    let weights: Vec<u64> =
+        line.split_whitespace().filter_map(|word| word.strip_suffix("ns")?.parse().ok()).collect();
+    assert_eq!(weights, [found["main.work"].0, found["main.work"].1], "{line}");
+    // The types of values are events; the default comes first.
+    let heap = succeeds(&folder, &["report", "--json", "heap.pb.gz"]);
+    let heap: Value = serde_json::from_str(&heap).expect("it is JSON");
+    let events: Vec<&str> = heap["reports"]
+        .as_array()
+        .expect("reports")
+        .iter()
+        .filter_map(|report| report["event"].as_str())
+        .collect();
+    assert_eq!(events.first(), Some(&"inuse_space"), "{events:?}");
+    succeeds(&folder, &["report", "--event", "alloc_objects", "heap.pb.gz"]);
+}
+
+/// samply saves addresses, if it isn't asked for names: they are found where the file is the one that its build id says.
+#[test]
+fn addresses_get_names_from_the_file_with_their_build_id() {
+    let folder = folder("import-addresses");
+    if !compiled(&folder, "tests/programs/stacks.c", "stacks") {
+        return;
+    }
+    let run = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program)
+            .args(arguments)
+            .arg(folder.join("stacks"))
+            .output()
+            .expect("binutils are there");
+        text(&output.stdout)
+    };
+    let symbols = run("nm", &[]);
+    let fib = symbols.lines().find_map(|line| line.strip_suffix(" t fib")).expect("the program has it");
+    let fib = u64::from_str_radix(fib, 16).expect("an address");
+    let notes = run("readelf", &["-n"]);
+    let build_id =
+        notes.lines().find_map(|line| line.trim().strip_prefix("Build ID: ")).expect("gcc writes one");
+    for (build_id, name) in [(build_id, "fib"), ("00112233445566778899aabbccddeeff00112233", "0x")] {
+        let file = format!(
+            r#"{{"meta": {{"preprocessedProfileVersion": 55, "interval": 1}},
+                "libs": [{{"name": "stacks", "path": "{}", "codeId": "{build_id}"}}],
+                "threads": [{{"name": "stacks", "pid": "1", "tid": 1, "stringArray": ["{fib:#x}"],
+                  "samples": {{"length": 1, "stack": [0], "time": [1.5]}},
+                  "stackTable": {{"length": 1, "frame": [0], "prefix": [null]}},
+                  "frameTable": {{"length": 1, "address": [{fib}], "func": [0], "inlineDepth": [0]}},
+                  "funcTable": {{"length": 1, "name": [0], "resource": [0]}},
+                  "resourceTable": {{"length": 1, "lib": [0]}}}}]}}"#,
+            folder.join("stacks").display()
+        );
+        std::fs::write(folder.join("samply.json"), file).expect("the folder is there");
+        let spent = reported(&folder, "samply.json");
+        assert!(spent.len() == 1 && spent.keys().all(|key| key.starts_with(name)), "{name}: {spent:?}");
+    }
+}
+
+/// What perf prints of a perf.data, held against the perf.data itself.
+#[test]
+fn what_perf_script_prints_is_read_as_its_recording() {
+    let folder = folder("import-perf-script");
+    if !compiled(&folder, "tests/programs/stacks.c", "stacks") {
+        return;
+    }
+    let perf = |arguments: &[&str]| {
+        let output = Command::new("perf").args(arguments).current_dir(&folder).output();
+        match output {
+            Ok(output) if output.status.success() => Some(output.stdout),
+            other => {
+                eprintln!("skipped: perf {arguments:?} doesn't run here: {other:?}");
+                None
+            }
+        }
+    };
+    let arguments =
+        ["record", "-q", "-e", "cpu-clock", "-F", "999", "-g", "-o", "perf.data", "--", "./stacks"];
+    if perf(&arguments).is_none() {
+        return;
+    }
+    let Some(script) = perf(&["script", "-i", "perf.data", "--no-inline"]) else { return };
+    std::fs::write(folder.join("script.txt"), script).expect("the folder is there");
+    let (data, script) = (reported(&folder, "perf.data"), reported(&folder, "script.txt"));
+    let sum = |spent: &spun::Spent| spent.values().map(|spent| spent.0).sum::<u64>();
+    assert_eq!(sum(&script), sum(&data));
+    // Without inlined calls, which perf was told to leave out.
+    for function in ["fib", "asks"] {
+        assert_eq!(script[function].2, data[function].2, "{function}");
+    }
+}
+
+#[test]
+fn what_cant_be_read_says_what_can() {
+    let folder = folder("import-none");
+    std::fs::write(folder.join("x"), "{\"a\": 1}").expect("the folder is there");
+    let output = plumb(&folder, &["report", "x"]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = text(&output.stderr);
+    assert!(message.contains("x: JSON of an unknown kind") && message.contains("pprof"), "{message}");
+}

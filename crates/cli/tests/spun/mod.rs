@@ -1,0 +1,93 @@
+//! A recording of a small program, for tests of what reads and writes recordings in other formats.
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// Runs plumb in a folder.
+pub fn plumb(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
+}
+
+/// Runs plumb, which has to succeed.
+pub fn succeeds(folder: &Path, arguments: &[&str]) -> String {
+    let output = plumb(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The folder of a test, empty.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    folder
+}
+
+/// Whether this user may record own programs; says so where not.
+pub fn may_record(folder: &Path) -> bool {
+    let doctor: Value = serde_json::from_str(&succeeds(folder, &["doctor", "--json"])).expect("it is JSON");
+    let findings = doctor["findings"].as_array().expect("there are findings");
+    let own = findings.iter().find(|finding| finding["what"] == "own processes").expect("this is looked at");
+    let may = own["state"] != "missing";
+    if !may {
+        eprintln!("skipped: nothing can be recorded here: {}", own["says"]);
+    }
+    may
+}
+
+/// Compiles a program of `tests/programs` or `bench` in a folder; `None` without a compiler.
+pub fn compiled(folder: &Path, source: &str, program: &str) -> bool {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+    let compiled = Command::new("cc")
+        .args(["-O2", "-g", "-pthread", "-o"])
+        .arg(folder.join(program))
+        .arg(source)
+        .status();
+    let done = compiled.is_ok_and(|status| status.success());
+    if !done {
+        eprintln!("skipped: no C compiler");
+    }
+    done
+}
+
+/// A folder with the recording of a program that works for a while.
+pub fn recorded(name: &str) -> Option<PathBuf> {
+    let folder = folder(name);
+    if !compiled(&folder, "tests/programs/stacks.c", "stacks") {
+        return None;
+    }
+    succeeds(&folder, &["record", "--quiet", "--", "./stacks"]);
+    Some(folder)
+}
+
+/// Functions of that program.
+pub const FUNCTIONS: [&str; 6] = ["main", "fib", "busy", "mixed", "asks", "worker"];
+
+/// By function: what was spent in it itself, in it and what it called, and in how many samples it was itself.
+pub type Spent = HashMap<String, (u64, u64, u64)>;
+
+/// What `report` says of a file.
+pub fn reported(folder: &Path, file: &str) -> Spent {
+    let output = succeeds(folder, &["report", "--json", file]);
+    let report: Value = serde_json::from_str(&output).expect("it is JSON");
+    let mut spent = Spent::new();
+    for row in report["reports"][0]["rows"].as_array().expect("there are rows") {
+        let name = row["sym"].as_str().expect("a name").to_owned();
+        let number = |key: &str| row[key].as_u64().unwrap_or_else(|| panic!("{key} in {row}"));
+        let sum = spent.entry(name).or_default();
+        sum.0 += number("self_weight");
+        sum.1 += number("children_weight");
+        sum.2 += number("self_samples");
+    }
+    spent
+}

@@ -1,0 +1,146 @@
+//! `plumb stat`: its figures are those that a program measures of itself.
+//!
+//! Takes a C compiler; what is counted in the kernel takes root and BPF. Elsewhere a test says so and does nothing.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn plumb(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A folder with the program.
+fn folder(name: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stat-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/spends.c");
+    let compiled =
+        Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(folder.join("spends")).arg(source).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no C compiler");
+        return None;
+    }
+    Some(folder)
+}
+
+fn json(output: &Output) -> Value {
+    let said = text(&output.stderr);
+    serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+fn median(result: &Value, name: &str) -> f64 {
+    result["metrics"][name]["median"].as_f64().unwrap_or_else(|| panic!("there is {name}: {result}"))
+}
+
+#[test]
+fn figures_are_those_that_a_program_measures_of_itself() {
+    let Some(folder) = folder("truth") else { return };
+    let output = plumb(&folder, &["stat", "--json", "--", "./spends", "400", "5000"]);
+    let result = json(&output);
+    let measured: Vec<f64> =
+        text(&output.stdout).split_whitespace().map(|word| word.parse().expect("a number")).collect();
+    let [user, calls_ns, calls] = measured[..] else { panic!("{measured:?}") };
+
+    let faults = median(&result, "minor_faults");
+    assert!((5000.0..5500.0).contains(&faults), "{faults}");
+    let memory = median(&result, "max_rss_bytes");
+    // The pages, a buffer of a MiB, and what every program has.
+    assert!((21.5e6..27e6).contains(&memory), "{memory}");
+    let cpu = median(&result, "cpu_ns");
+    assert!(cpu >= (user + calls_ns) * 0.99, "{cpu} of {measured:?}");
+    assert!(cpu <= (user + calls_ns) * 1.1 + 50e6, "{cpu} of {measured:?}");
+    if let Some(why) = result["missing"].as_str() {
+        eprintln!("skipped what is counted in the kernel: {why}");
+        return;
+    }
+    let counted = median(&result, "calls");
+    assert!((calls..calls + 300.0).contains(&counted), "{counted} of {calls}");
+    // Beside the calls, the kernel's are the faults, the beginning and the end: the rest of the sum.
+    let (low, high) = (calls_ns / cpu, (cpu - user) / cpu);
+    let share = result["modes"]["kernel_share"].as_f64().expect("it was sampled");
+    let noise = 3.0 * (share * (1.0 - share) / result["modes"]["samples"].as_f64().unwrap()).sqrt();
+    assert!((low - noise - 0.02..high + noise + 0.02).contains(&share), "{share} of {low}..{high}");
+    let threads = result["threads"].as_array().expect("there are threads");
+    for (name, truth) in [("computes", user), ("asks", calls_ns)] {
+        let own = threads.iter().find(|thread| thread["comm"] == name).expect(name);
+        let cpu = own["cpu_ns"].as_f64().expect("a number");
+        assert_eq!(own["threads"], 1);
+        assert!((truth..truth * 1.02 + 3e6).contains(&cpu), "{name}: {cpu} of {truth}");
+    }
+}
+
+#[test]
+fn runs_have_medians_and_intervals() {
+    let Some(folder) = folder("runs") else { return };
+    let output = plumb(&folder, &["stat", "-n", "6", "--warmup", "1", "--json", "--", "./spends", "10"]);
+    assert_eq!(text(&output.stdout).lines().count(), 7, "each run prints");
+    let result = json(&output);
+    let cpu = &result["metrics"]["cpu_ns"];
+    let values: Vec<f64> =
+        cpu["values"].as_array().expect("a list").iter().filter_map(Value::as_f64).collect();
+    assert_eq!(values.len(), 6);
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    assert_eq!((cpu["low"].as_f64(), cpu["high"].as_f64()), (Some(least), Some(most)));
+    assert_eq!(cpu["confidence"], 0.96875);
+
+    let output = plumb(&folder, &["stat", "--runs", "3", "--silent", "--", "./spends", "10"]);
+    let said = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "");
+    assert!(said.contains("3 runs") && said.contains("75%") && said.contains("user+sys"), "{said}");
+}
+
+#[test]
+fn the_command_decides_on_the_exit_status() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let output = plumb(folder, &["stat", "--", "sh", "-c", "exit 3"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("1 of 1 runs failed: exit status 3"), "{}", text(&output.stderr));
+    // No run after one that was killed.
+    let output = plumb(folder, &["stat", "-n", "5", "--json", "--", "sh", "-c", "echo x; kill -INT $$"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(130), "x\n".to_owned()));
+    assert_eq!(json(&output)["runs"], 1);
+    let output = plumb(folder, &["stat", "--", "no-such-command-anywhere"]);
+    assert_eq!(output.status.code(), Some(127));
+    let output =
+        plumb(folder, &["stat", "-o", "stat.json", "--json", "--", "A=1", "sh", "-c", "test $A = 1"]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    let written = std::fs::read_to_string(folder.join("stat.json")).expect("it was written");
+    assert!(serde_json::from_str::<Value>(&written).is_ok(), "{written}");
+}
+
+/// Without rights there is what the kernel accounts for everyone, and it is said what is missing.
+#[test]
+fn without_rights_the_split_is_not_guessed() {
+    /// Nobody, on every distribution.
+    const NOBODY: u32 = 65534;
+    let Some(folder) = folder("nobody") else { return };
+    // A copy that nobody can reach.
+    let reachable = std::env::temp_dir().join(format!("plumb-stat-{}", std::process::id()));
+    std::fs::create_dir_all(&reachable).expect("a folder");
+    let program = reachable.join("plumb");
+    std::fs::copy(env!("CARGO_BIN_EXE_plumb"), &program).expect("a copy");
+    std::fs::copy(folder.join("spends"), reachable.join("spends")).expect("a copy");
+    let mut command = Command::new(&program);
+    command.args(["stat", "--", "./spends", "20", "100"]).current_dir(&reachable).stdin(Stdio::null());
+    let output = command.uid(NOBODY).gid(NOBODY).output();
+    let _ = std::fs::remove_dir_all(&reachable);
+    let Ok(output) = output else {
+        eprintln!("skipped: not root, or no copy can be run");
+        return;
+    };
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("user+sys") && said.contains("page faults"), "{said}");
+    assert!(said.contains("not known: the kernel's share") && said.contains("root"), "{said}");
+    assert!(!said.contains("in the kernel  ") && !said.contains("tick says"), "{said}");
+}

@@ -1,0 +1,392 @@
+//! `plumb trace`: calls are those that strace sees, none is lost in silence, and who may not trace is told what to do.
+//!
+//! Needs root, BPF and a C compiler, for some strace; elsewhere a test says so and does nothing.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn plumb(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    // Where cargo has the loader look for libraries is of no interest.
+    command
+        .env_remove("LD_LIBRARY_PATH")
+        .arg("trace")
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A folder with the program.
+fn folder(name: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("trace-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/calls.c");
+    let compiled = Command::new("cc").args(["-O1", "-o"]).arg(folder.join("calls")).arg(source).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no C compiler");
+        return None;
+    }
+    Some(folder)
+}
+
+/// Traces; what was shown and what was said. `None`: it can't be done here.
+fn trace(folder: &Path, arguments: &[&str]) -> Option<(Vec<String>, String)> {
+    let Output { stdout, stderr, status } = plumb(folder, arguments).output().expect("plumb runs");
+    let said = text(&stderr);
+    if said.contains("can't be traced") {
+        assert!(said.contains("sudo"), "it is said what to do: {said}");
+        eprintln!("skipped: {said}");
+        return None;
+    }
+    assert!(status.success(), "{said}");
+    Some((text(&stdout).lines().map(str::to_owned).collect(), said))
+}
+
+/// What strace sees of the program; `None`: there is none.
+fn strace(folder: &Path) -> Option<String> {
+    let mut command = Command::new("strace");
+    command.env_remove("LD_LIBRARY_PATH").args(["-o", "strace.txt", "./calls"]).current_dir(folder);
+    if !command.status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no strace");
+        return None;
+    }
+    Some(std::fs::read_to_string(folder.join("strace.txt")).expect("strace wrote it"))
+}
+
+/// The name and the result of the call of a line, of plumb's or of strace's. Addresses and file descriptors' names are left out.
+fn name_and_result(line: &str) -> Option<(String, String)> {
+    let (before, after) = line.split_once('(')?;
+    let (before, after) = match before.trim().is_empty() || after.contains(" ms): ") {
+        // Times stand in brackets too.
+        true => after.split_once("): ")?.1.split_once('(')?,
+        false => (before, after),
+    };
+    let name = before.rsplit(' ').next()?;
+    let result = after.rsplit_once(" = ")?.1;
+    let result = result.trim_start_matches("-1 E").split([' ', '<']).next()?;
+    let result = result.trim_start_matches('E');
+    let number = result.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    let result = number.map_or(result.to_owned(), |number| number.to_string());
+    // Addresses differ from run to run.
+    let is_address = result.parse::<u64>().is_ok_and(|number| number > 1 << 32);
+    Some((name.to_owned(), if is_address { "address".to_owned() } else { result }))
+}
+
+#[test]
+fn calls_are_those_that_strace_sees() {
+    let Some(folder) = folder("strace") else { return };
+    let Some(strace) = strace(&folder) else { return };
+    let Some((lines, said)) = trace(&folder, &["--", "./calls"]) else { return };
+    assert!(said.contains("none dropped"), "{said}");
+    let is_call = |line: &&str| !line.contains("---") && !line.contains("+++");
+    let mut truth: Vec<_> = strace.lines().filter(is_call).filter_map(name_and_result).collect();
+    // The child's are not in strace's.
+    let thread =
+        |line: &str| Some(line.split_once("): ")?.1.split_once(' ')?.0.rsplit_once('/')?.1.to_owned());
+    let first = thread(&lines[0]);
+    let ours = lines.iter().filter(|line| thread(line) == first);
+    let mut ours: Vec<_> = ours.filter_map(|line| name_and_result(line)).collect();
+    assert!(truth.len() > 70, "{} calls", truth.len());
+    // Process ids differ from run to run, exits have no result, and flags are given back by name.
+    let is_id = |(name, _): &mut (String, String)| {
+        !["clone", "wait4", "kill", "getpid", "exit_group", "set_tid_address", "fcntl"].contains(&&**name)
+    };
+    truth.retain_mut(is_id);
+    ours.retain_mut(is_id);
+    let differ = truth.iter().zip(&ours).position(|(one, other)| one != other);
+    let at = differ.unwrap_or(truth.len().min(ours.len()));
+    let near = |list: &[(String, String)]| list[at.saturating_sub(2)..(at + 3).min(list.len())].to_vec();
+    assert!(truth == ours, "they differ at {at}: {:?} and {:?}", near(&truth), near(&ours));
+}
+
+/// A line without what is a matter of taste: names of arguments and fields, descriptors' paths, addresses, the order of flags.
+fn plain(line: &str) -> Option<String> {
+    let begin = line.find("): ").map_or(0, |at| at + 3);
+    let call = line[begin..].rsplit(' ').count().checked_sub(1).map(|_| &line[begin..])?;
+    let call = if begin > 0 { call.split_once(' ')?.1 } else { call };
+    let arguments = &call[..call.rfind(") ")?];
+    let (mut out, mut word, mut in_text, mut path) = (String::new(), String::new(), false, 0);
+    let mut letters = arguments.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' => in_text = !in_text,
+            '<' if !in_text && word.ends_with(|c: char| c.is_ascii_digit()) => path += 1,
+            '>' if !in_text && path > 0 => {
+                path -= 1;
+                continue;
+            }
+            _ => {}
+        }
+        if path > 0 {
+            continue;
+        }
+        let is_name = word.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+        match letter {
+            ':' | '=' if !in_text && is_name => {
+                word.clear();
+                letters.next_if_eq(&' ');
+            }
+            '(' | ')' | '{' | '}' | '[' | ']' | ',' | ' ' if !in_text => {
+                out += &flags(&word);
+                word.clear();
+                out.push(letter);
+            }
+            letter => word.push(letter),
+        }
+    }
+    out += &flags(&word);
+    Some(out.replace(", ...", ""))
+}
+
+/// Flags in one order, and no address.
+fn flags(word: &str) -> String {
+    let mut parts: Vec<&str> =
+        word.split('|').map(|part| if part.starts_with("0x7f") { "0x7f" } else { part }).collect();
+    parts.sort_unstable();
+    parts.join("|")
+}
+
+#[test]
+fn arguments_are_those_that_strace_shows() {
+    let Some(folder) = folder("arguments") else { return };
+    let Some(strace) = strace(&folder) else { return };
+    let Some((lines, _)) = trace(&folder, &["--", "./calls"]) else { return };
+    // Those whose arguments both show in the same way and that are the same each time.
+    let compared = [
+        "openat",
+        "newfstatat",
+        "lseek",
+        "write",
+        "read",
+        "pread64",
+        "dup2",
+        "access",
+        "mkdir",
+        "rename",
+        "unlink",
+        "rmdir",
+        "close",
+        "madvise",
+        "munmap",
+        "mprotect",
+        "socket",
+        "listen",
+        "accept4",
+        "sendto",
+        "recvfrom",
+        "epoll_create1",
+        "shutdown",
+        "prctl",
+        "clock_nanosleep",
+        "rt_sigaction",
+    ];
+    let of = |text: &mut dyn Iterator<Item = &str>| -> Vec<String> {
+        let lines: Vec<String> = text.filter_map(plain).collect();
+        // The loader's are not the program's.
+        let begin = lines.iter().position(|line| line.contains("made")).expect("it opens a file of its own");
+        let is_compared = |line: &&String| compared.contains(&line.split('(').next().unwrap_or(""));
+        lines[begin..].iter().filter(is_compared).cloned().collect()
+    };
+    let (truth, ours) = (of(&mut strace.lines()), of(&mut lines.iter().map(String::as_str)));
+    for (ours, truth) in ours.iter().zip(&truth) {
+        // What strace leaves out of an action that has none.
+        assert_eq!(&ours.replace("0, NULL}", "0}"), truth);
+    }
+    assert!(truth.len() > 30 && ours.len() >= truth.len(), "{} of {}", ours.len(), truth.len());
+    let has = |text: &str| {
+        assert!(lines.iter().any(|line| line.contains(text)), "{text} is in none of {} lines", lines.len())
+    };
+    let made = folder.join("made");
+    has(&format!("read(fd: 3<{}>", made.display()));
+    has(&format!("dup2(oldfd: 3<{0}>, newfd: 77) = 77<{0}>", made.display()));
+    has("F_SETFD, arg: FD_CLOEXEC");
+    has("cmd: F_GETFL) = O_RDWR");
+    has("bind(fd: 3<TCP>, umyaddr: 127.0.0.1:0, addrlen: 16)");
+    has("<TCP \u{2192} 127.0.0.1:");
+    has("{fd: 5<TCP>, events: POLLIN|POLLOUT, revents: POLLOUT}");
+    has("[exited with 3]");
+    has("argv: [\"./calls\"]");
+}
+
+#[test]
+fn what_reads_by_the_clock_is_found() {
+    let Some(folder) = folder("clock") else { return };
+    let arguments = ["--spikes", "--json", "-e", "getdents64", "--", "./calls", "every", "50", "12", "256"];
+    let Some((lines, said)) = trace(&folder, &arguments) else { return };
+    let (truth, found): (Vec<_>, Vec<_>) = lines.iter().partition(|line| !line.starts_with('{'));
+    let [truth] = &truth[..] else { panic!("the program prints a line: {lines:?}") };
+    let (calls, taken) = truth.split_once(' ').expect("two numbers");
+    let (calls, taken): (u64, u64) = (calls.parse().expect("a number"), taken.parse().expect("a number"));
+    let found: Vec<serde_json::Value> =
+        found.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let [found] = &found[..] else { panic!("only this: {found:?}") };
+    assert_eq!(found["calls"], calls, "{said}");
+    assert_eq!(found["file"], "/proc");
+    assert_eq!(found["buffer"], serde_json::json!([256, 256]));
+    assert_eq!(found["bursts"], 12);
+    // Processes come and go while it reads.
+    let each = found["calls_per_burst"].as_u64().expect("a number");
+    assert!((calls / 12..=calls.div_ceil(12)).contains(&each), "{found}");
+    let period = found["period_ns"].as_u64().expect("a number");
+    assert!((50_000_000..80_000_000).contains(&period), "{found}");
+    // The program's clock has in it what looking and the way into the kernel take, ours has neither. Who is not on a processor
+    // while it looks at its clock finds more; the middle one of many isn't that.
+    let half = found["p50_ns"].as_u64().expect("a number");
+    assert!(half <= taken + taken / 20 && half + 3000 >= taken / 2, "{half} for {taken}: {found}");
+}
+
+#[test]
+fn tables_and_json_say_what_lines_say() {
+    let Some(folder) = folder("tables") else { return };
+    let Some((table, _)) = trace(&folder, &["--summary", "--json", "--", "./calls"]) else { return };
+    let Some((lines, _)) = trace(&folder, &["--json", "--", "./calls"]) else { return };
+    let parse = |line: &String| serde_json::from_str::<serde_json::Value>(line).expect("JSON");
+    let (table, lines): (Vec<_>, Vec<_>) =
+        (table.iter().map(parse).collect(), lines.iter().map(parse).collect());
+    for row in &table {
+        let calls: Vec<_> = lines.iter().filter(|line| line["call"] == row["call"]).collect();
+        assert_eq!(row["calls"], calls.len(), "{row}");
+        assert_eq!(row["errors"], calls.iter().filter(|line| line.get("error").is_some()).count(), "{row}");
+    }
+    assert_eq!(table.iter().filter_map(|row| row["calls"].as_u64()).sum::<u64>(), lines.len() as u64);
+    let connect: Vec<_> = lines.iter().filter(|line| line["call"] == "connect").collect();
+    assert_eq!(connect[1]["error"], "ENOENT");
+    assert_eq!(connect[1]["args"]["uservaddr"], "\"missing.socket\"");
+    let Some((picture, _)) = trace(&folder, &["--histogram", "--", "./calls"]) else { return };
+    let counts = picture.iter().skip(1).filter_map(|line| line.get(13..22)?.trim().parse::<u64>().ok());
+    let measured = lines.iter().filter(|line| line["latency_ns"].is_number()).count() as u64;
+    assert_eq!(counts.sum::<u64>(), measured);
+}
+
+#[test]
+fn stacks_lead_from_the_call_to_the_beginning() {
+    let Some(folder) = folder("stack") else { return };
+    let Some((lines, said)) = trace(&folder, &["--stack", "--json", "-e", "connect,kill", "--", "./calls"])
+    else {
+        return;
+    };
+    assert_eq!(lines.len(), 3, "{said}");
+    for line in lines {
+        let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        let stack = line["stack"].as_array().expect("a list");
+        let names: Vec<&str> = stack.iter().filter_map(|frame| frame["name"].as_str()).collect();
+        // What the C library calls its function differs from version to version.
+        let call = line["call"].as_str().expect("a name");
+        assert!(names[0].contains(call), "{names:?}");
+        assert!(names.contains(&"main"), "{names:?}");
+        assert_eq!(names.last(), Some(&"_start"), "{names:?}");
+    }
+}
+
+#[test]
+fn groups_are_those_of_their_calls() {
+    let Some(folder) = folder("groups") else { return };
+    let names = |group: &str| -> Option<Vec<String>> {
+        let (lines, _) = trace(&folder, &["-e", group, "--", "./calls"])?;
+        Some(lines.iter().filter_map(|line| Some(name_and_result(line)?.0)).collect())
+    };
+    let Some(net) = names("%net") else { return };
+    assert_eq!(net.iter().filter(|name| *name == "socket").count(), 3);
+    assert!(net.iter().all(|name| name != "poll" && name != "openat"), "{net:?}");
+    let Some(file) = names("%file") else { return };
+    assert!(
+        file.contains(&"rename".into()) && file.contains(&"execve".into()) && !file.contains(&"read".into())
+    );
+    let Some(others) = names("!%file,%net,%memory") else { return };
+    assert!(
+        others.contains(&"read".into())
+            && !others.iter().any(|name| net.contains(name) || file.contains(name))
+    );
+    let output = plumb(&folder, &["-e", "nothing", "true"]).output().expect("plumb runs");
+    assert!(text(&output.stderr).contains("no system call nothing"));
+}
+
+#[test]
+fn what_finds_no_room_is_counted() {
+    let Some(folder) = folder("room") else { return };
+    let Some((lines, said)) =
+        trace(&folder, &["--buffer", "1", "-e", "getppid", "--", "./calls", "getppid", "300000"])
+    else {
+        return;
+    };
+    let calls = lines.iter().filter(|line| line.contains("getppid(")).count();
+    let gaps =
+        lines.iter().filter_map(|line| line.strip_prefix("... ")?.split(' ').next()?.parse::<usize>().ok());
+    assert_eq!(calls + gaps.sum::<usize>(), 300_000, "{said}");
+    assert!(said.contains("300000 calls"), "{said}");
+}
+
+#[test]
+fn filters_keep_calls() {
+    let Some(folder) = folder("filters") else { return };
+    let Some((lines, _)) = trace(&folder, &["--failed", "-e", "openat,read,connect", "--", "./calls"]) else {
+        return;
+    };
+    let errors: Vec<_> =
+        lines.iter().filter_map(|line| name_and_result(line)).filter(|(name, _)| name != "openat").collect();
+    assert_eq!(errors, [("read".to_owned(), "BADF".to_owned()), ("connect".to_owned(), "NOENT".to_owned())]);
+    let Some((lines, said)) = trace(&folder, &["--min-time", "2ms", "--", "./calls"]) else { return };
+    assert!(lines.iter().any(|line| line.contains("nanosleep(")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("getppid(")), "{lines:?}");
+    assert!(said.contains("not asked for"), "{said}");
+}
+
+#[test]
+fn what_blocks_at_the_end_is_shown() {
+    let Some(folder) = folder("blocks") else { return };
+    let mut sleeper = Command::new("sleep").arg("60").spawn().expect("it is everywhere");
+    let pid = sleeper.id().to_string();
+    let traced = trace(&folder, &["--duration", "0.3", "-p", &pid]);
+    let _ = sleeper.kill();
+    let _ = sleeper.wait();
+    let Some((lines, _)) = traced else { return };
+    assert!(lines.iter().any(|line| line.contains("nanosleep(") && line.contains("unfinished")), "{lines:?}");
+    let Some((lines, _)) = trace(&folder, &["-e", "exit_group", "--", "true"]) else { return };
+    assert!(
+        matches!(&lines[..], [line] if line.contains("exit_group(") && line.ends_with(") = ?")),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn of_the_whole_machine_all_but_its_own_are_seen() {
+    let Some(folder) = folder("machine") else { return };
+    // Whether it can be done here.
+    if trace(&folder, &["-e", "getppid", "--", "true"]).is_none() {
+        return;
+    }
+    let mut command = plumb(&folder, &["-a", "-e", "rename,rmdir,write", "--duration", "6"]);
+    let traced = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("plumb runs");
+    let own = format!("/{} ", traced.id());
+    // Long enough for the programs to be loaded, and over before the end.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let mut calls = Command::new("./calls").current_dir(&folder).spawn().expect("it was compiled");
+    let theirs = format!("/{} ", calls.id());
+    assert!(calls.wait().is_ok_and(|status| status.success()));
+    let output = traced.wait_with_output().expect("it ends");
+    let (lines, said) = (text(&output.stdout), text(&output.stderr));
+    let seen = lines.lines().filter(|line| line.contains(&theirs)).filter_map(name_and_result);
+    let seen: Vec<String> = seen.map(|(name, _)| name).collect();
+    assert_eq!(seen, ["write", "rename", "rmdir"], "{said}");
+    assert!(!lines.lines().any(|line| line.contains(&own)), "its own");
+}
+
+#[test]
+fn who_may_not_trace_is_told_what_to_do() {
+    let mut command = plumb(Path::new("/"), &["true"]);
+    // As nobody; without root this test is somebody else already.
+    command.uid(65534).gid(65534);
+    let Ok(output) = command.output() else {
+        eprintln!("skipped: not root, or others may not run what is built here");
+        return;
+    };
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("can't be traced") && said.contains("sudo"), "{said}");
+}

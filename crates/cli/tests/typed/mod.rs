@@ -1,0 +1,99 @@
+//! A terminal for tests, on which keys are typed and whose screen is looked at: one of `script`'s (util-linux).
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// A terminal, what is on it, and who types.
+pub struct Terminal {
+    script: Child,
+    keys: ChildStdin,
+    pub seen: Arc<Mutex<(vt100::Parser, Vec<u8>)>>,
+}
+
+impl Terminal {
+    /// Runs a line of shell on a terminal of this size.
+    pub fn run(folder: &Path, (rows, columns): (u16, u16), line: &str) -> Option<Self> {
+        let line = format!("stty rows {rows} cols {columns}; stty -g; {line}; echo; stty -g; echo the end");
+        let spawned = Command::new("script")
+            .args(["-q", "-e", "-c", &line, "/dev/null"])
+            .env("TERM", "xterm-256color")
+            .env("SHELL", "/bin/sh")
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let Ok(mut script) = spawned else {
+            eprintln!("skipped: script (util-linux) is missing");
+            return None;
+        };
+        let keys = script.stdin.take().expect("it is piped");
+        let mut output = script.stdout.take().expect("it is piped");
+        let seen = Arc::new(Mutex::new((vt100::Parser::new(rows, columns, 0), Vec::new())));
+        let writer = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(length @ 1..) = output.read(&mut bytes) {
+                let mut seen = writer.lock().expect("nobody panics with it");
+                seen.0.process(&bytes[..length]);
+                seen.1.extend_from_slice(&bytes[..length]);
+            }
+        });
+        Some(Self { script, keys, seen })
+    }
+
+    pub fn screen(&self) -> String {
+        self.seen.lock().expect("nobody panics with it").0.screen().contents()
+    }
+
+    pub fn all(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().expect("nobody panics with it").1).into_owned()
+    }
+
+    pub fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("the terminal is there");
+    }
+
+    /// Waits until the screen is so.
+    pub fn until(&mut self, is_so: impl Fn(&str) -> bool) -> String {
+        let begin = std::time::Instant::now();
+        loop {
+            let screen = self.screen();
+            if is_so(&screen) {
+                return screen;
+            }
+            // No machine is so slow; who waits for ever never says what is on the screen.
+            assert!(begin.elapsed().as_secs() < 300, "it never came: {screen}");
+            assert!(self.script.try_wait().expect("it can be asked").is_none(), "it ended: {}", self.all());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Waits for the end: the terminal's modes before and after, and whether the first screen is back.
+    pub fn end(mut self) -> (String, String) {
+        self.script.wait().expect("it ends");
+        while !self.all().contains("the end") {
+            std::thread::yield_now();
+        }
+        let all = self.all();
+        let modes: Vec<&str> = all
+            .lines()
+            .filter(|line| line.len() > 40 && line.trim().chars().all(|c| c == ':' || c.is_ascii_hexdigit()))
+            .collect();
+        assert_eq!(modes.len(), 2, "{all:?}");
+        let seen = self.seen.lock().expect("nobody panics with it");
+        assert!(!seen.0.screen().alternate_screen() && !seen.0.screen().hide_cursor(), "{all:?}");
+        (modes[0].trim().to_owned(), modes[1].trim().to_owned())
+    }
+}
+
+impl Drop for Terminal {
+    /// Ends what a test that failed has left: without its terminal top leaves as well.
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.script.kill().and_then(|()| self.script.wait());
+    }
+}

@@ -1,0 +1,63 @@
+//! `plumb view` as a user meets it: keys on a terminal, which is one of `script`'s (util-linux); where that is missing a test says so and
+//! does nothing.
+
+mod spun;
+mod typed;
+
+use spun::{folder, plumb, recorded, text};
+use typed::Terminal;
+
+#[test]
+fn a_recording_is_looked_through_and_the_terminal_comes_back() {
+    let Some(folder) = recorded("view-keys") else { return };
+    // Compared with itself nothing has changed, but all is there.
+    let line = format!("{} view --base profile.plumb", env!("CARGO_BIN_EXE_plumb"));
+    let Some(mut terminal) = Terminal::run(&folder, (30, 100), &line) else { return };
+    let screen = terminal.until(|screen| screen.contains("quit") && screen.contains("[.] fib"));
+    assert!(screen.contains("samples of cpu-clock") && screen.contains("% of stacks complete"), "{screen}");
+    terminal.press("/busy\r");
+    terminal.until(|screen| screen.contains("[.] busy") && !screen.contains("[.] fib"));
+    terminal.press("\r");
+    // What it narrows down to are the stacks with the function.
+    terminal.until(|screen| screen.contains("> busy") && screen.contains("start_thread"));
+    terminal.press("f");
+    // The stacks side by side, and what the cursor is on.
+    terminal.until(|screen| screen.contains("busy") && screen.contains(", itself 0.00%"));
+    terminal.press("\x1b");
+    terminal.until(|screen| screen.contains("[.] fib"));
+    terminal.press("/asks\r");
+    terminal.until(|screen| screen.contains("[.] asks") && !screen.contains("[.] fib"));
+    terminal.press("a");
+    terminal.until(|screen| screen.contains("q Esc back") && screen.contains("call"));
+    terminal.press("g");
+    terminal.until(|screen| screen.contains("lines 1-") && screen.contains("asks"));
+    terminal.press("q");
+    terminal.until(|screen| screen.contains("[.] asks") && !screen.contains("q Esc back"));
+    terminal.press("d");
+    let changes = terminal.until(|screen| screen.contains("q Esc back"));
+    assert!(changes.contains("Base:") && changes.contains("fib"), "{changes}");
+    terminal.press("q");
+    terminal.press("q");
+    let (before, after) = terminal.end();
+    assert_eq!(before, after);
+}
+
+#[test]
+fn profiles_of_other_tools_are_shown_with_what_they_lack() {
+    let folder = folder("view-folded");
+    std::fs::write(folder.join("x"), "sh;main;work 30\nsh;main 10\n").expect("the folder is there");
+    let line = format!("{} view --view stacks x", env!("CARGO_BIN_EXE_plumb"));
+    let Some(mut terminal) = Terminal::run(&folder, (30, 100), &line) else { return };
+    terminal.until(|screen| screen.contains("40 samples") && screen.contains("imported from folded stacks"));
+    terminal.until(|screen| screen.contains("work") && screen.contains("75.00%"));
+    terminal.press("q");
+    terminal.end();
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_do() {
+    let folder = folder("view-none");
+    let output = plumb(&folder, &["view"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("plumb report"), "{}", text(&output.stderr));
+}
