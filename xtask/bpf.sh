@@ -9,7 +9,8 @@ STRIP=${STRIP:-llvm-strip-19}
 out=${TMPDIR:-/tmp}/plumb-bpf.$$.o
 trap 'rm -f "$out"' EXIT
 
-for name in capture offcpu; do
+for source in *.bpf.c; do
+    name=${source%.bpf.c}
     # No paths of this machine in it: the same source gives the same bytes anywhere.
     "$CLANG" -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-declarations \
         -ffile-prefix-map="$PWD=bpf" -fdebug-compilation-dir=bpf -c $name.bpf.c -o "$out"

@@ -29,6 +29,7 @@ case "$1" in ci)
     need node nodejs
     need npm npm
     need chromium chromium
+    need callgrind_annotate valgrind
     # The version that made the committed object: another one makes another.
     need clang-19 clang-19
     need llvm-strip-19 llvm-19

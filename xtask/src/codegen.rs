@@ -9,19 +9,26 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-const SOURCE: &str = "crates/capture-bpf/src/wire.rs";
-const HEADER: &str = "crates/capture-bpf/bpf/wire.h";
+/// Where sources and headers are.
+const CRATE: &str = "crates/capture-bpf";
+/// The sources and their headers.
+const HEADERS: [(&str, &str); 3] = [
+    ("src/wire.rs", "bpf/wire.h"),
+    ("src/calls/wire.rs", "bpf/calls.h"),
+    ("src/callsums/wire.rs", "bpf/callsums.h"),
+];
 
-/// Writes the header, or compares.
+/// Writes the headers, or compares.
 pub fn run(root: &Path, check: bool) -> Result<()> {
-    let source = std::fs::read_to_string(root.join(SOURCE)).context(SOURCE)?;
-    let header = header(&source)?;
-    let path = root.join(HEADER);
-    if !check {
-        return std::fs::write(path, header).context(HEADER);
-    }
-    if std::fs::read_to_string(path).context(HEADER)? != header {
-        bail!("{HEADER} is not what {SOURCE} gives: cargo run -p xtask -- codegen");
+    for (source, name) in HEADERS {
+        let text = std::fs::read_to_string(root.join(CRATE).join(source)).context(source)?;
+        let header = header(source, &text).context(source)?;
+        let path = root.join(CRATE).join(name);
+        if !check {
+            std::fs::write(path, header).context(name)?;
+        } else if std::fs::read_to_string(path).context(name)? != header {
+            bail!("{CRATE}/{name} is not what {source} gives: cargo run -p xtask -- codegen");
+        }
     }
     Ok(())
 }
@@ -29,11 +36,12 @@ pub fn run(root: &Path, check: bool) -> Result<()> {
 /// Size and alignment of what is known so far.
 type Sizes = HashMap<String, (usize, usize)>;
 
-fn header(source: &str) -> Result<String> {
-    let mut out = String::from(
+fn header(path: &str, source: &str) -> Result<String> {
+    let guard = path.trim_start_matches("src/").trim_end_matches(".rs").replace('/', "_").to_uppercase();
+    let mut out = format!(
         "/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */\n\
-         /* Made of src/wire.rs, which says what all this means: cargo run -p xtask -- codegen */\n\
-         #ifndef PLUMB_WIRE_H\n#define PLUMB_WIRE_H\n\n",
+         /* Made of {path}, which says what all this means: cargo run -p xtask -- codegen */\n\
+         #ifndef PLUMB_{guard}_H\n#define PLUMB_{guard}_H\n\n",
     );
     let integers = [("u8", 1), ("u16", 2), ("u32", 4), ("u64", 8), ("i32", 4), ("i64", 8)];
     let mut sizes: Sizes = integers.iter().map(|&(name, size)| (name.into(), (size, size))).collect();
@@ -48,7 +56,7 @@ fn header(source: &str) -> Result<String> {
         } else if let Some(name) = line.strip_prefix("pub struct ").and_then(|rest| rest.strip_suffix(" {")) {
             structure(name, &mut lines, &constants, &mut sizes, &mut out)?;
         } else {
-            bail!("{SOURCE}: can't be said in C: {line}");
+            bail!("can't be said in C: {line}");
         }
     }
     out.push_str("\n#endif\n");
@@ -65,7 +73,7 @@ fn constant(rest: &str, constants: &mut HashMap<String, usize>, out: &mut String
         };
         Some((name, kind, value, number))
     });
-    let (name, kind, value, number) = parsed.with_context(|| format!("{SOURCE}: no number: {rest}"))?;
+    let (name, kind, value, number) = parsed.with_context(|| format!("no number: {rest}"))?;
     let suffix = if kind == "u64" { "ull" } else { "u" };
     writeln!(out, "#define {name} {value}{suffix}")?;
     constants.insert(name.into(), usize::try_from(number).unwrap_or(usize::MAX));
@@ -83,20 +91,20 @@ fn structure<'a>(
     writeln!(out, "\nstruct {name} {{")?;
     for line in lines.by_ref().take_while(|&line| line != "}").filter(|line| !line.starts_with("//")) {
         let field = line.strip_prefix("pub ").and_then(|rest| rest.strip_suffix(',')?.split_once(": "));
-        let (field, kind) = field.with_context(|| format!("{SOURCE}: no field: {line}"))?;
+        let (field, kind) = field.with_context(|| format!("no field: {line}"))?;
         let (element, count) = match kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')) {
-            Some(array) => array.split_once("; ").with_context(|| format!("{SOURCE}: {line}"))?,
+            Some(array) => array.split_once("; ").with_context(|| line.to_owned())?,
             None => (kind, ""),
         };
         let count = count.trim_end_matches(" as usize");
         let length = match (count, constants.get(count)) {
             ("", _) => 1,
             (_, Some(&length)) => length,
-            _ => count.parse().with_context(|| format!("{SOURCE}: {line}"))?,
+            _ => count.parse().with_context(|| line.to_owned())?,
         };
-        let &(size, align) = sizes.get(element).with_context(|| format!("{SOURCE}: what is {element}?"))?;
+        let &(size, align) = sizes.get(element).with_context(|| format!("what is {element}?"))?;
         if offset % align != 0 {
-            bail!("{SOURCE}: {name}.{field} has padding before it");
+            bail!("{name}.{field} has padding before it");
         }
         offset += size * length;
         alignment = alignment.max(align);
@@ -110,7 +118,7 @@ fn structure<'a>(
         writeln!(out, "    {kind} {field}{array};")?;
     }
     if offset % alignment != 0 {
-        bail!("{SOURCE}: {name} has padding at its end");
+        bail!("{name} has padding at its end");
     }
     writeln!(out, "}};\n_Static_assert(sizeof(struct {name}) == {offset}, \"{name}\");")?;
     sizes.insert(name.into(), (offset, alignment));
