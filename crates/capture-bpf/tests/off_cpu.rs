@@ -11,6 +11,8 @@ use setup::{Folder, alone, command, load, record, stolen, user_frames};
 
 /// How often the program sleeps in each of two functions.
 const TIMES: u64 = 800;
+/// And where some times stand for the others: many of those that do.
+const MANY_TIMES: u64 = 2400;
 /// How long each of two threads that share a processor is busy.
 const BURNS_MS: u64 = 150;
 /// As many stacks as there are times.
@@ -41,20 +43,20 @@ struct Measured {
 
 impl Measured {
     /// `None`: it can't be done here.
-    fn of(name: &str, off_cpu: OffCpu, counting: bool) -> Option<Self> {
+    fn of(name: &str, off_cpu: OffCpu, counting: bool, times: u64) -> Option<Self> {
         let programs = load(Options { counting, off_cpu: Some(off_cpu), ..Options::default() })?;
         let folder = Folder::new(name);
         let (program, file) = (folder.compile("waits.c", "waits", &[]), folder.path("truth"));
         let recorded =
-            record(programs, &command(&[&program, &TIMES.to_string(), &BURNS_MS.to_string(), &file]), None);
+            record(programs, &command(&[&program, &times.to_string(), &BURNS_MS.to_string(), &file]), None);
         let truth = std::fs::read_to_string(&file).expect("the program ended well");
         let truth: Vec<u64> = truth.split_whitespace().map(|word| word.parse().expect("a number")).collect();
         let truth = truth.try_into().expect("four numbers");
         Some(Self { recorded, program, truth, _folder: folder })
     }
 
-    /// The weight and number of samples of an event, in a function if that is said.
-    fn weight(&self, event: &str, function: Option<&str>) -> (u64, usize) {
+    /// The weights of the samples of an event, in a function if that is said.
+    fn weights(&self, event: &str, function: Option<&str>) -> Vec<u64> {
         let profile = &self.recorded.profile;
         let place = function.map(|function| place(&self.program, function));
         let is_in = |sample: &plumb_profile::Sample| {
@@ -65,12 +67,16 @@ impl Measured {
             profile.strings.get(profile.events[sample.event].name) == event
                 && place.as_ref().is_none_or(is_there)
         };
-        let samples = profile.samples.iter().filter(is_in);
-        samples.fold((0, 0), |(sum, count), sample| (sum + sample.weight, count + 1))
+        profile.samples.iter().filter(is_in).map(|sample| sample.weight).collect()
+    }
+
+    fn waited(&self) -> Vec<u64> {
+        self.weights("run-queue", Some("contends"))
     }
 
     fn off(&self, function: Option<&str>) -> u64 {
-        self.weight("off-cpu", function).0 + self.weight("run-queue", function).0
+        let times = ["off-cpu", "run-queue"].map(|event| self.weights(event, function));
+        times.iter().flatten().sum()
     }
 
     /// Time by function is what the program measured, give or take these parts of it.
@@ -78,7 +84,7 @@ impl Measured {
         let [truth_short, truth_long, truth_waited, _] = self.truth;
         let stolen = stolen() * 1e9;
         let close = |what: &str, seen: u64, truth: u64, part: f64| {
-            println!("{what}: {seen} of {truth} ns");
+            println!("{what}: {seen} of {truth} ns, give or take {part:.2}");
             assert!(
                 seen.abs_diff(truth) as f64 <= truth as f64 * part + stolen,
                 "{what}: {seen} of {truth} ns"
@@ -89,8 +95,9 @@ impl Measured {
         let short = short + 0.03;
         close("short sleeps", self.off(Some("sleeps_short")), truth_short, short);
         close("long sleeps", self.off(Some("sleeps_long")), truth_long, long);
-        close("waited", self.weight("run-queue", Some("contends")).0, truth_waited, waited);
-        assert!(self.weight("off-cpu", Some("contends")).0 * 20 <= truth_waited, "they were never blocked");
+        close("waited", self.waited().iter().sum(), truth_waited, waited);
+        let blocked: u64 = self.weights("off-cpu", Some("contends")).iter().sum();
+        assert!(blocked * 20 <= truth_waited, "they were never blocked");
         let unmeasured = self.recorded.unmeasured.expect("it was measured");
         assert_eq!((unmeasured.short, unmeasured.lost), (0, 0));
     }
@@ -115,11 +122,10 @@ fn each_time_has_its_stack_where_they_are_few() {
         (true, false, false),
     ] {
         println!("counting {counting}, looking back {looks_back}, walking {walks}");
-        let Some(measured) = Measured::of("all", OffCpu { walks, looks_back, ..ALL }, counting) else {
-            return;
-        };
+        let off_cpu = OffCpu { walks, looks_back, ..ALL };
+        let Some(measured) = Measured::of("all", off_cpu, counting, TIMES) else { return };
         measured.check([0.05; 3]);
-        let samples = measured.weight("off-cpu", None).1 as u64;
+        let samples = measured.weights("off-cpu", None).len() as u64;
         assert!(samples * 100 >= 2 * TIMES * 98, "{samples}");
         let complete = measured.recorded.statistics.complete;
         assert!(complete * 100 >= samples * 95, "{complete} of {samples}");
@@ -131,35 +137,45 @@ fn some_stand_for_the_others_where_they_are_many() {
     let _alone = alone();
     for (counting, walks) in [(true, true), (false, true), (true, false)] {
         println!("counting {counting}, walking {walks}");
-        let Some(measured) = Measured::of("few", OffCpu { walks, ..FEW }, counting) else { return };
-        let (_, short) = measured.weight("off-cpu", Some("sleeps_short"));
-        let (_, long) = measured.weight("off-cpu", Some("sleeps_long"));
-        println!("{short} and {long} samples, {:?}", measured.recorded.handed_over);
-        assert!(((short + long) as u64) < TIMES, "{short} + {long}");
-        // Samples of one kind are scattered by the root of their number at most: here by four times that.
-        let scatter = |count: usize| 4.0 / (count as f64).sqrt();
-        let (_, waited) = measured.weight("run-queue", Some("contends"));
-        measured.check([scatter(short), scatter(long), scatter(waited).max(0.05)]);
+        let off_cpu = OffCpu { walks, ..FEW };
+        let Some(measured) = Measured::of("few", off_cpu, counting, MANY_TIMES) else { return };
+        let [short, long] =
+            ["sleeps_short", "sleeps_long"].map(|name| measured.weights("off-cpu", Some(name)));
+        println!("{} and {} samples, {:?}", short.len(), long.len(), measured.recorded.handed_over);
+        assert!(((short.len() + long.len()) as u64) < MANY_TIMES, "most stand for others");
+        let [short, long, waited] = [short, long, measured.waited()].map(|weights| 4.0 * scatter(&weights));
+        measured.check([short, long, waited.max(0.05)]);
         measured.check_sum();
     }
+}
+
+/// What a sum of samples of one kind is scattered by, as a part of it, if it is by chance which they are: the few that stand for
+/// much count most. (Those that lie evenly scatter less.)
+fn scatter(weights: &[u64]) -> f64 {
+    let squares: f64 = weights.iter().map(|&weight| (weight as f64).powi(2)).sum();
+    squares.sqrt() / weights.iter().sum::<u64>() as f64
 }
 
 /// Without a look back the sum is the same, but much of it has no stack.
 #[test]
 fn the_sum_closes_also_without_stacks() {
     let _alone = alone();
-    let Some(measured) = Measured::of("sum", OffCpu { looks_back: false, ..FEW }, true) else { return };
+    let Some(measured) = Measured::of("sum", OffCpu { looks_back: false, ..FEW }, true, TIMES) else {
+        return;
+    };
     measured.check_sum();
     let [short, long, ..] = measured.truth;
     assert!(measured.off(Some("main")) < (short + long) * 9 / 10, "not all of it has a stack");
-    let (_, samples) = measured.weight("off-cpu", None);
-    assert!((samples as u64) < TIMES, "{samples}");
+    let samples = measured.weights("off-cpu", None).len() as u64;
+    assert!(samples < TIMES, "{samples}");
 }
 
 #[test]
 fn what_is_too_short_is_summed_up() {
     let _alone = alone();
-    let Some(measured) = Measured::of("short", OffCpu { min_ns: 1_000_000, ..ALL }, true) else { return };
+    let Some(measured) = Measured::of("short", OffCpu { min_ns: 1_000_000, ..ALL }, true, TIMES) else {
+        return;
+    };
     let unmeasured = measured.recorded.unmeasured.expect("it was measured");
     let [short, long, ..] = measured.truth;
     // On a busy machine some take long after all.
