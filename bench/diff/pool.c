@@ -1,16 +1,15 @@
 /* A pool allocator with a slow way to ask whether it is to trace: pool OPERATIONS
 
    As it is, each call asks the environment, which costs about half of all time if there are some hundred variables. Built with
-   -DFIXED it asks once. What the
-   functions do is what such allocators do: a table of free lists, a hash of large blocks that misses the cache, a search for the
-   owner of a block. The benchmark's own part is rand(). */
+   -DFIXED it asks once. What the functions do is what such allocators do: a table of free lists, a hash of large blocks, a search
+   for the owner of a block. The benchmark's own part is rand(). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define APART __attribute__((noinline))
-enum { CLASSES = 8, SLABS = 24, SLAB = 1 << 16, SLOTS = 4096, BUCKETS = 1 << 20 };
+enum { CLASSES = 8, SLABS = 24, SLAB = 1 << 16, SLOTS = 4096, BUCKETS = 1 << 15, PROBES = 8 };
 
 struct block { struct block *next; };
 static struct block *free_lists[CLASSES];
@@ -69,11 +68,14 @@ APART static void *pool_alloc(size_t size)
     return block;
 }
 
-/* A descriptor for what is no small block: a hash table larger than caches. */
+/* A descriptor for what is no small block: a few steps in a hash table, each of which has to wait for the one before. The table is larger
+   than the first cache and smaller than the second, so that it takes about as many cycles on one machine as on another. */
 APART static uint32_t mid_lookup(const void *block)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)block * 0x9E3779B97F4A7C15u + (uint64_t)tuned;
-    return buckets[(hash >> 40) & (BUCKETS - 1)];
+    uint32_t at = (uint32_t)(((uint64_t)(uintptr_t)block * 0x9E3779B97F4A7C15u) >> 40);
+    for (int probe = 0; probe < PROBES; probe++)
+        at = buckets[at & (BUCKETS - 1)];
+    return at;
 }
 
 APART static int owner(const void *block)
@@ -101,12 +103,14 @@ int main(int argc, char **argv)
 {
     long operations = argc > 1 ? atol(argv[1]) : 5000000;
     static void *slots[SLOTS];
-    buckets = calloc(BUCKETS, sizeof *buckets);
+    buckets = malloc(BUCKETS * sizeof *buckets);
+    for (uint32_t at = 0; at < BUCKETS; at++)
+        buckets[at] = at * 2654435761u >> 7;
     for (long operation = 0; operation < operations; operation++) {
         void **slot = &slots[rand() % SLOTS];
         if (*slot)
             pool_free(*slot);
-        size_t size = 16 + (size_t)operation % 100;
+        size_t size = 16 + (size_t)operation % 200;
         if (operation % 4 == 0)
             owned += threshold(size);
         *slot = pool_alloc(size);

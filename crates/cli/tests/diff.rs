@@ -5,17 +5,10 @@
 mod spun;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
-use spun::text;
-
-fn plumb(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    // What getenv costs depends on how many variables there are.
-    command.envs((0..100).map(|number| (format!("SETTING_{number}"), "value")));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
-}
+use spun::{plumb_among_variables as plumb, text};
 
 /// A folder with both builds of the allocator.
 fn folder(name: &str) -> Option<PathBuf> {
@@ -77,10 +70,12 @@ fn what_was_fixed_is_eliminated_and_what_it_hid_is_more_visible() {
     let getenv = row(&result, "getenv");
     assert_eq!(getenv["mark"], "eliminated", "{getenv}");
     assert!(getenv["share"][0].as_f64() > Some(0.2), "{getenv}");
-    // The others take the time that they took, and so more of what is left.
+    // What waits for its own results alone takes the time that it took, and so more of what is left. (What the others take depends
+    // on what getenv leaves of the caches and of the predictions of branches.)
+    let lookup = row(&result, "mid_lookup");
+    assert_eq!(lookup["visibility"], "more", "{lookup}");
     for function in ["pool_alloc", "mid_lookup"] {
         let row = row(&result, function);
-        assert_eq!(row["visibility"], "more", "{row}");
         assert_ne!(row["mark"], "eliminated", "{row}");
     }
     assert_eq!(result["all"]["mark"], "less", "{}", result["all"]);

@@ -14,6 +14,13 @@ pub fn plumb(folder: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
 }
 
+/// Runs plumb with a hundred variables more in its environment: what getenv costs its command depends on how many there are.
+pub fn plumb_among_variables(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.envs((0..100).map(|number| (format!("SETTING_{number}"), "value")));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
+}
+
 /// Runs plumb, which has to succeed.
 pub fn succeeds(folder: &Path, arguments: &[&str]) -> String {
     let output = plumb(folder, arguments);
