@@ -197,6 +197,10 @@ fn being_kept_from_the_processor_is_told_from_sleeping() {
     let time = |report: &Value, field: &str| report["time"][field].as_f64().expect("a number");
     let slept = explained(&folder, &["./queued", "sleep", "700"]);
     assert_eq!(slept["time"]["class"], "waiting", "{}", slept["time"]);
+    assert_eq!(slept["verdict"]["verdict"], "waits", "{}", slept["verdict"]);
+    // Even without a sample, which one a second are.
+    let seldom = succeeds(&folder, &["explain", "-F", "1", "--", "./queued", "sleep", "300"]);
+    assert!(seldom.contains("Verdict: it waits"), "{seldom}");
 
     let spinners = Spinners::start(&folder, 2);
     let spun = explained(&folder, &["./queued", "spin", "1500", "told"]);

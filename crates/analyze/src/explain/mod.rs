@@ -151,6 +151,14 @@ impl<'p> Explanation<'p> {
             view,
         }
     }
+
+    /// What less processor time could save of the elapsed time at most, in percent, where that is below the threshold because the target
+    /// waits: whatever takes processor time is not what makes it slow.
+    pub fn saved_at_most(&self) -> Option<f64> {
+        let waits = self.pace.class() == Some(BoundBy::Waiting);
+        let (_, most) = self.pace.wanted().filter(|_| waits && !self.pace.is_machine)?;
+        Some(most * 100.0).filter(|&percent| percent < self.outlook.threshold)
+    }
 }
 
 /// The event to explain: the first with samples that goes by processor time, or else one that may, for all that is told of it.

@@ -100,9 +100,13 @@ fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let code = HotFunctions::read(&view);
     let report = Explanation::new(view, &filter, &code.for_analysis(), &options);
     if report.view.part().samples == 0 {
-        let why =
-            if report.left_out.samples > 0 { "no sample passes the filters" } else { "there are no samples" };
-        bail!("nothing to explain: {why}");
+        if report.left_out.samples > 0 {
+            bail!("nothing to explain: no sample passes the filters");
+        }
+        // What waits all the time has none.
+        if report.saved_at_most().is_none() {
+            bail!("nothing to explain: there are no samples; record for longer, or more a second with -F");
+        }
     }
     if args.json {
         machine::json(&report, &code, args, out)?;

@@ -66,7 +66,7 @@ fn pace(report: &Explanation<'_>) -> Value {
         "is_accounted": pace.is_accounted,
         "processors_used": pace.cores(),
         "processors": pace.cpus,
-        "kernel_percent": Some(pace.kernel_percent).filter(|_| !pace.user_only),
+        "kernel_percent": Some(pace.kernel_percent).filter(|_| !pace.user_only && report.view.part().samples > 0),
         "user_only": pace.user_only,
         "waiting_for_processor": pace.queued.as_ref().map(|known| queued(pace, known)),
         "class": pace.class().map(BoundBy::name),
@@ -261,6 +261,7 @@ fn verdict(report: &Explanation<'_>) -> Value {
         value
     });
     let word = match outlook.above.is_empty() {
+        _ if report.saved_at_most().is_some() => "waits",
         false => "go on",
         true if outlook.is_done() => "stop",
         true => "can't tell",

@@ -96,7 +96,7 @@ pub(super) fn summary(report: &Explanation<'_>) -> Text {
     let pace = &report.pace;
     let class = pace.class().map_or("how it is bound isn't known", BoundBy::name);
     let cores = pace.cores().map_or(String::new(), |cores| format!(", {cores:.2} processors used"));
-    let kernel = match tells_kernel(report) {
+    let kernel = match tells_kernel(report) && report.view.part().samples > 0 {
         true => format!(", {} of it in the kernel", percent(pace.kernel_percent)),
         false => String::new(),
     };
@@ -111,7 +111,7 @@ pub(super) fn verdict(report: &Explanation<'_>) -> Section {
     let waits = report.pace.class() == Some(BoundBy::Waiting);
     if let (true, Some((_, most))) = (waits, report.pace.wanted()) {
         section.say(format!(
-            "First of all it waits: for {:.1}% of the elapsed time or more it neither runs nor waits for a processor. See section 6.",
+            "First of all, for {:.1}% of the elapsed time or more it neither runs nor waits for a processor. See section 6.",
             100.0 - (most * 100.0).min(100.0)
         ));
     }
@@ -150,9 +150,18 @@ pub(super) fn verdict(report: &Explanation<'_>) -> Section {
     section
 }
 
-/// The verdict in a sentence.
+/// The verdict in a sentence, or two.
 fn verdict_text(report: &Explanation<'_>) -> Text {
     let outlook = &report.outlook;
+    if let Some(most) = report.saved_at_most() {
+        let text = Text::from(format!(
+            "it waits: less processor time can save {} of the elapsed time at most.",
+            percent(most)
+        ));
+        let Some((what, share)) = outlook.largest else { return text };
+        let largest = text.and(" The largest part of that is ").text(text_of(report, what));
+        return largest.and(format!(", {} of {}.", with_interval(share), whole(report)));
+    }
     let threshold = outlook.threshold;
     if let Some((what, share)) = outlook.above.first().copied() {
         let text = Text::from("go on. Next: ").text(text_of(report, what));

@@ -36,6 +36,7 @@ pub(super) fn pace(report: &Explanation<'_>) -> Section {
     }
     let kernel = pace.kernel_percent;
     let parts = match tells_kernel(report) {
+        _ if report.view.part().samples == 0 => "not known: there are no samples".to_owned(),
         true => format!("{} in user code, {} in the kernel", percent(100.0 - kernel), percent(kernel)),
         false if pace.user_only => {
             let least = percent(100.0 - kernel);
