@@ -8,7 +8,7 @@ use crate::cost::Cost;
 use crate::view::View;
 
 /// So much more than shares of independent draws do those of runs vary, at most.
-const OVERDISPERSION: f64 = 1.5;
+pub(crate) const OVERDISPERSION: f64 = 1.5;
 /// Intervals hold the truth with 95%: so many standard errors to each side.
 const Z: f64 = 1.959_963_985;
 

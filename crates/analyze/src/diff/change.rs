@@ -5,9 +5,10 @@
 //! recordings a side it has to differ by more than they do too, and what is nearly everything, and shares, are compared by Welch's test,
 //! where no variance is taken to be less than sampling alone gives.
 
-use super::speed::{Expected, OVERDISPERSION, Speed, mean_factor};
+use super::speed::{Expected, Speed};
 use super::student::{exceeded, two_sided};
-use super::sum::{Sum, dispersion, together};
+use super::sum::Sum;
+use super::{DiffOptions, Per};
 
 /// A row's time says the same as its place beside the others if that is no likelier by chance.
 const AGREES: f64 = 0.3;
@@ -182,12 +183,12 @@ impl Estimate {
 /// What changes are reckoned by.
 pub(super) struct Comparing<'a> {
     /// Of the base and of the new side.
-    pub runs: &'a [Vec<Run>; 2],
-    pub evidence: Evidence,
-    pub speed: &'a Speed,
+    runs: &'a [Vec<Run>; 2],
+    evidence: Evidence,
+    speed: &'a Speed,
     /// Values are shares, in parts of this.
-    pub per_share: Option<f64>,
-    pub alpha: f64,
+    per_share: Option<f64>,
+    alpha: f64,
 }
 
 /// A row's change before it is corrected.
@@ -212,7 +213,13 @@ impl Draft {
     }
 }
 
-impl Comparing<'_> {
+impl<'a> Comparing<'a> {
+    pub fn new(runs: &'a [Vec<Run>; 2], evidence: Evidence, speed: &'a Speed, options: &DiffOptions) -> Self {
+        // Nanoseconds, of a second.
+        let per_share = (options.per == Per::Second).then_some(1e9);
+        Self { runs, evidence, speed, per_share, alpha: options.alpha }
+    }
+
     /// The change of a row that cost `sums` in the recordings of each side; whether it is the kernel's, and what is
     /// expected if it is the same.
     pub fn draft(&self, sums: [&[Sum]; 2], is_kernel: bool, expected: Expected) -> Draft {
@@ -273,11 +280,10 @@ impl Comparing<'_> {
 
     /// Of a row beside what others tell.
     fn beside(&self, sums: [&[Sum]; 2], is_kernel: bool, expected: Expected) -> Estimate {
-        let wholes: Vec<Sum> = self.runs.iter().flatten().map(|run| run.whole).collect();
-        let varies = dispersion(&sums.concat(), &wholes, self.speed.usual).unwrap_or(OVERDISPERSION);
+        let varies = self.speed.varies(&sums.concat());
         let scatter = expected.scatter(is_kernel) + expected.variance;
-        let [base, new] = self.runs.each_ref().map(|runs| mean_factor(runs));
-        let all = sums.map(together);
+        let [base, new] = self.speed.factors;
+        let all = sums.map(|sums| sums.iter().sum());
         let plain = single_time(all, [base, new], varies, 0.0);
         let beside = single_time(all, [base * expected.ratio, new], varies, scatter);
         // Less time, but more than the others: the machine was slower in the base, or they changed.
@@ -308,8 +314,7 @@ impl Comparing<'_> {
     fn share(&self, sums: [&[Sum]; 2], scatter: f64) -> Estimate {
         if let [[base], [new]] = sums {
             let (sums, wholes) = ([*base, *new], [self.runs[0][0].whole, self.runs[1][0].whole]);
-            let varies = dispersion(&sums, &wholes, self.speed.usual).unwrap_or(OVERDISPERSION);
-            return single_share(sums, wholes, varies, scatter);
+            return single_share(sums, wholes, self.speed.varies(&sums), scatter);
         }
         let squares = |side: usize| -> Vec<f64> {
             let pairs = sums[side].iter().zip(&self.runs[side]);

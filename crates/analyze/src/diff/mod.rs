@@ -122,17 +122,11 @@ impl<'a, 'p> Diff<'a, 'p> {
         let runs = [runs(&spots[..base.len()], options.per, 0), runs(&spots[base.len()..], options.per, 1)];
         let evidence = evidence(base, new);
         let speed = speed_of(&views, &spots, &functions, &runs);
+        let whole = Comparing::new(&runs, evidence, &speed, &options).whole();
         let mut diff = Diff {
             functions,
             rows: Vec::new(),
-            whole: Comparing {
-                runs: &runs,
-                evidence,
-                speed: &speed,
-                per_share: parts(options.per),
-                alpha: options.alpha,
-            }
-            .whole(),
+            whole,
             evidence,
             options,
             sides: [base, new],
@@ -221,13 +215,7 @@ impl<'a, 'p> Diff<'a, 'p> {
     }
 
     fn comparing(&self) -> Comparing<'_> {
-        Comparing {
-            runs: &self.runs,
-            evidence: self.evidence,
-            speed: &self.speed,
-            per_share: parts(self.options.per),
-            alpha: self.options.alpha,
-        }
+        Comparing::new(&self.runs, self.evidence, &self.speed, &self.options)
     }
 
     /// The changes of rows with these sums in the recordings of each side, corrected over all of them; whether each is the kernel's, and
@@ -342,23 +330,11 @@ fn speed_of(
     Speed::new(&costs, runs)
 }
 
-/// What a whole side of shares is.
-fn parts(per: Per) -> Option<f64> {
-    // Nanoseconds, of a second.
-    (per == Per::Second).then_some(1e9)
-}
-
 fn runs(spots: &[Vec<(Spot, Sum)>], per: Per, side: usize) -> Vec<Run> {
-    let whole = |spots: &Vec<(Spot, Sum)>| {
-        spots.iter().fold(Sum::default(), |mut whole, (_, sum)| {
-            whole += *sum;
-            whole
-        })
-    };
     spots
         .iter()
-        .map(whole)
-        .map(|whole| {
+        .map(|spots| {
+            let whole: Sum = spots.iter().map(|(_, sum)| sum).sum();
             let factor = match per {
                 Per::Total => 1.0,
                 Per::Second if whole.weight > 0.0 => 1e9 / whole.weight,

@@ -6,13 +6,12 @@
 use std::collections::HashMap;
 
 use super::change::Run;
-use super::sum::{Sum, dispersion, together};
+use super::sum::{Sum, dispersion};
+use crate::share::OVERDISPERSION;
 
 /// How far all of a run's time differs between runs: what differs by less than 23% in single recordings may be chance. (The coefficient of
 /// variation of user+sys that was measured of a program on a busy virtual machine.)
-pub(super) const RUN_SCATTER: f64 = 0.084;
-/// How much more than by chance samples vary that have no times to tell it by.
-pub(super) const OVERDISPERSION: f64 = 1.5;
+const RUN_SCATTER: f64 = 0.084;
 /// How far the ratio of a user function's time to the others' differs between two runs, where these say nothing themselves: the usual,
 /// and by what factor it is often more or less.
 const USER: (f64, f64) = (0.01, 3.0);
@@ -55,13 +54,17 @@ pub(super) struct Speed {
     unknown: Expected,
     /// How far functions scatter is known from several runs of a side.
     is_measured: bool,
+    /// What all functions took in each run, those of the base first.
+    wholes: Vec<Sum>,
     /// How much more than by chance samples of a function vary.
-    pub usual: Option<f64>,
+    usual: Option<f64>,
     /// What all say, and what all but one do.
     all: Expected,
     but_one: HashMap<u32, Expected>,
     /// How long all took in each run of a side, as a multiple of what they took in all of them.
     pub of_runs: [Vec<f64>; 2],
+    /// What the weights of a side are multiplied by for its mean value.
+    pub factors: [f64; 2],
 }
 
 /// What is expected of what did not change.
@@ -97,16 +100,14 @@ impl Speed {
         let wholes: Vec<Sum> = runs.iter().flatten().map(|run| run.whole).collect();
         let usual = usual(functions, &wholes);
         let factors = runs.each_ref().map(|runs| mean_factor(runs));
-        let varies: Vec<f64> = functions
-            .iter()
-            .map(|(.., sums)| dispersion(&sums.concat(), &wholes, usual).unwrap_or(OVERDISPERSION))
-            .collect();
-        let pairs = pairs(functions, &varies, factors, |sums| sums.each_ref().map(|sums| together(sums)));
+        let varies: Vec<f64> =
+            functions.iter().map(|(.., sums)| varies(&sums.concat(), &wholes, usual)).collect();
+        let pairs = pairs(functions, &varies, factors, |sums| sums.each_ref().map(|sums| sums.iter().sum()));
         let mut away: [Vec<(f64, f64)>; 2] = Default::default();
         let of_runs = [0, 1].map(|side| {
             let runs = &runs[side];
             let run = |(number, run): (usize, &Run)| {
-                let of = |sums: &[Vec<Sum>; 2]| [together(&sums[side]), sums[side][number]];
+                let of = |sums: &[Vec<Sum>; 2]| [sums[side].iter().sum(), sums[side][number]];
                 let pairs = self::pairs(functions, &varies, [factors[side], run.factor], of);
                 let unknown = Expected::unknown(1.0);
                 let ratio = line(&pairs, unknown.scatter, unknown).ratio;
@@ -130,11 +131,25 @@ impl Speed {
             unknown.scatter = [(0, USER), (1, KERNEL)]
                 .map(|(kernel, (usual, range))| 2.0 * part * scatter(&away[kernel], usual * of_one, range));
         }
-        let mut speed =
-            Self { pairs, unknown, is_measured, usual, all: unknown, but_one: HashMap::new(), of_runs };
+        let mut speed = Self {
+            pairs,
+            unknown,
+            is_measured,
+            wholes,
+            usual,
+            all: unknown,
+            but_one: HashMap::new(),
+            of_runs,
+            factors,
+        };
         speed.all = speed.without(|_| false);
         speed.but_one = speed.pairs.iter().map(|pair| (pair.function, speed.without_one(pair))).collect();
         speed
+    }
+
+    /// How much more than by chance, or less, the samples of a row vary that has these in the runs.
+    pub fn varies(&self, sums: &[Sum]) -> f64 {
+        varies(sums, &self.wholes, self.usual)
     }
 
     /// What is expected where nothing tells.
@@ -203,7 +218,7 @@ fn pairs(
 }
 
 /// What a side's weights are multiplied by for its mean value.
-pub(super) fn mean_factor(runs: &[Run]) -> f64 {
+fn mean_factor(runs: &[Run]) -> f64 {
     let runs_count = runs.len().max(1) as f64;
     runs.iter().map(|run| run.factor).sum::<f64>() / (runs_count * runs_count)
 }
@@ -230,11 +245,16 @@ fn line(pairs: &[Pair], scatter: [f64; 2], unknown: Expected) -> Expected {
     Expected { ratio: middle.clamp(-most, most).exp(), variance: 1.0 / weight, scatter }
 }
 
+/// See [`Speed::varies`].
+fn varies(sums: &[Sum], wholes: &[Sum], usual: Option<f64>) -> f64 {
+    dispersion(sums, wholes, usual).unwrap_or(OVERDISPERSION)
+}
+
 /// By how much more than by chance the functions' samples vary, all together.
 fn usual(functions: &[Cost], wholes: &[Sum]) -> Option<f64> {
     let own = |sums: &[Vec<Sum>; 2]| {
         let sums = sums.concat();
-        dispersion(&sums, wholes, None).map(|varies| (varies, together(&sums).draws()))
+        dispersion(&sums, wholes, None).map(|varies| (varies, sums.iter().sum::<Sum>().draws()))
     };
     let all: Option<Vec<(f64, f64)>> = functions.iter().map(|(.., sums)| own(sums)).collect();
     let mut all = all.filter(|all| !all.is_empty())?;

@@ -67,14 +67,6 @@ pub(super) fn dispersion(sums: &[Sum], wholes: &[Sum], usual: Option<f64>) -> Op
     Some(own.max(STEADIEST))
 }
 
-/// All in one.
-pub(super) fn together(sums: &[Sum]) -> Sum {
-    sums.iter().fold(Sum::default(), |mut all, sum| {
-        all += *sum;
-        all
-    })
-}
-
 impl std::ops::AddAssign for Sum {
     fn add_assign(&mut self, other: Self) {
         self.weight += other.weight;
@@ -82,6 +74,15 @@ impl std::ops::AddAssign for Sum {
         self.samples += other.samples;
         self.inlined += other.inlined;
         self.blocks.iter_mut().zip(other.blocks).for_each(|(own, other)| *own += other);
+    }
+}
+
+impl<'a> std::iter::Sum<&'a Sum> for Sum {
+    fn sum<I: Iterator<Item = &'a Sum>>(sums: I) -> Self {
+        sums.fold(Sum::default(), |mut all, sum| {
+            all += *sum;
+            all
+        })
     }
 }
 
