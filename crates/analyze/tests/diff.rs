@@ -118,6 +118,14 @@ fn a_slow_machine_is_no_change_of_a_function_in_single_recordings() {
     let much = base.map(|(stack, count)| (stack, count * 14 / 10));
     with(&[recording(&base, 0)], &[recording(&much, 0)], OPTIONS, |diff| {
         assert_eq!(diff.whole.mark(0.05), Mark::More);
+        // Seen of one that others had the processor of; a compiler's largest row was marked for that.
+        assert!(diff.rows.iter().all(|row| row.change.mark(0.05) == Mark::Noise), "none stands out");
+    });
+    let otherwise = base.map(|(stack, count)| (stack, count * 4));
+    with(&[recording(&base, 0)], &[recording(&otherwise, 0)], OPTIONS, |diff| {
+        assert_eq!(diff.whole.mark(0.05), Mark::More);
+        assert!(diff.rows.iter().all(|row| row.change.mark(0.05) == Mark::Noise), "none stands out");
+        assert!((3.5..4.5).contains(&diff.speed()[0]), "{:?}", diff.speed());
     });
 }
 

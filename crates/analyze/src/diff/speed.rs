@@ -12,6 +12,10 @@ use crate::share::OVERDISPERSION;
 /// How far all of a run's time differs between runs: what differs by less than 23% in single recordings may be chance. (The coefficient of
 /// variation of user+sys that was measured of a program on a busy virtual machine.)
 const RUN_SCATTER: f64 = 0.084;
+/// Means of several runs of a program do not differ by more than so many standard deviations: then it changed, as a run that took longer
+/// is told by the others of its side. Of single ones that isn't known: a host that serves others made a compiler take 1.56 times as long,
+/// 3.7 of them.
+const APART: f64 = 1.96;
 /// How far the ratio of a user function's time to the others' differs between two runs, where these say nothing themselves: the usual,
 /// and by what factor it is often more or less.
 const USER: (f64, f64) = (0.01, 3.0);
@@ -76,15 +80,19 @@ pub(super) struct Expected {
     pub variance: f64,
     /// Variance between sides of the logarithm of a function's own ratio: of user functions, and of the kernel's.
     scatter: [f64; 2],
+    /// The logarithm of `ratio` is no further from 0 than this.
+    most: f64,
 }
 
 impl Expected {
     /// Where nothing tells, of means of so many runs as two, one a side, would scatter by `part` of.
     fn unknown(part: f64) -> Self {
+        let variance = 2.0 * RUN_SCATTER * RUN_SCATTER * part;
         Self {
             ratio: 1.0,
-            variance: 2.0 * RUN_SCATTER * RUN_SCATTER * part,
+            variance,
             scatter: [USER.0 * USER.0 * part, KERNEL.0 * KERNEL.0 * part],
+            most: if part < 1.0 { APART * variance.sqrt() } else { f64::INFINITY },
         }
     }
 
@@ -240,9 +248,8 @@ fn line(pairs: &[Pair], scatter: [f64; 2], unknown: Expected) -> Expected {
         middle = sum / weight;
     }
     let weight: f64 = told.iter().map(|&(_, variance)| 1.0 / variance).sum();
-    // No run of the same program is that much slower than another: then it changed.
-    let most = 1.96 * unknown.variance.sqrt();
-    Expected { ratio: middle.clamp(-most, most).exp(), variance: 1.0 / weight, scatter }
+    let most = unknown.most;
+    Expected { ratio: middle.clamp(-most, most).exp(), variance: 1.0 / weight, scatter, most }
 }
 
 /// See [`Speed::varies`].

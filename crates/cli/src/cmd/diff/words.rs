@@ -142,6 +142,10 @@ pub(super) fn speed(diff: &Diff<'_, '_>) -> Option<String> {
     }
     let [ratio, low, high] = diff.speed();
     let more = match diff.evidence {
+        // More than two runs of the same program mostly differ by.
+        Evidence::Single if !(1.0 / 1.23..=1.23).contains(&ratio) => {
+            "; that is much: the machine was not as fast, or all of the program changed; several recordings a side tell"
+        }
         Evidence::Single => "; several recordings a side say more",
         _ => "",
     };
