@@ -147,8 +147,10 @@ fn plain(line: &str) -> Option<String> {
 
 /// Flags in one order, and no address.
 fn flags(word: &str) -> String {
+    // Mappings are high up in 47 bits, where is chance.
+    let is_address = |part: &str| part.starts_with("0x7") && part.len() == "0x7fffffffffff".len();
     let mut parts: Vec<&str> =
-        word.split('|').map(|part| if part.starts_with("0x7f") { "0x7f" } else { part }).collect();
+        word.split('|').map(|part| if is_address(part) { "0x7f" } else { part }).collect();
     parts.sort_unstable();
     parts.join("|")
 }
