@@ -141,6 +141,12 @@ fn speedscope_reads_what_report_says() {
                     let ratio = found as f64 / total as f64;
                     assert!((0.7..1.4).contains(&ratio), "{name}: {function}: {found} {total}");
                 }
+                // In that format a function is one, whoever calls it. A sample within pthread_create, which ends in the function
+                // that a thread begins with, leaves the thread no root: speedscope then drops what it did. (callgrind_annotate has
+                // it all, see above.)
+                "x.callgrind" if ["busy", "worker"].contains(&function) => {
+                    assert!(saved.get(function).is_none_or(|spent| spent.1 <= total), "{name}: {function}");
+                }
                 _ => assert_eq!((saved[function].0, saved[function].1), (own, total), "{name}: {function}"),
             }
         }
