@@ -96,7 +96,7 @@ pub(super) fn summary(report: &Explanation<'_>) -> Text {
     let pace = &report.pace;
     let class = pace.class().map_or("how it is bound isn't known", BoundBy::name);
     let cores = pace.cores().map_or(String::new(), |cores| format!(", {cores:.2} processors used"));
-    let kernel = match tells_kernel(report) && report.view.part().samples > 0 {
+    let kernel = match tells_kernel(report) {
         true => format!(", {} of it in the kernel", percent(pace.kernel_percent)),
         false => String::new(),
     };

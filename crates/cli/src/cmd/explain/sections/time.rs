@@ -36,8 +36,8 @@ pub(super) fn pace(report: &Explanation<'_>) -> Section {
     }
     let kernel = pace.kernel_percent;
     let parts = match tells_kernel(report) {
-        _ if report.view.part().samples == 0 => "not known: there are no samples".to_owned(),
         true => format!("{} in user code, {} in the kernel", percent(100.0 - kernel), percent(kernel)),
+        false if report.view.part().samples == 0 => "not known: there are no samples".to_owned(),
         false if pace.user_only => {
             let least = percent(100.0 - kernel);
             format!("{least} in user code that was sampled; the kernel wasn't, and may have the rest")
@@ -139,11 +139,12 @@ fn unknown(pace: &Pace) -> String {
     }
 }
 
-/// Whether what is the kernel's is marked as such.
+/// Whether there are samples, of which what is the kernel's is marked as such.
 pub(super) fn tells_kernel(report: &Explanation<'_>) -> bool {
     let frames = &report.view.profile().frames;
-    report.untold.is_none() && !report.pace.user_only
-        || frames.iter().any(|(_, frame)| frame.kind == FrameKind::Kernel)
+    report.view.part().samples > 0
+        && (report.untold.is_none() && !report.pace.user_only
+            || frames.iter().any(|(_, frame)| frame.kind == FrameKind::Kernel))
 }
 
 /// Section 2.
