@@ -44,6 +44,11 @@ pub fn facts(shown: &Shown<'_, '_>) -> Vec<String> {
 
 /// What is missing, or to be read with care, one a line.
 pub fn notes(shown: &Shown<'_, '_>) -> Vec<String> {
+    notes_with(shown, gaps::note(&shown.annotated.annotation, &shown.sources))
+}
+
+/// Likewise, with what is said of missing source lines, if it isn't said elsewhere.
+pub fn notes_with(shown: &Shown<'_, '_>, gap: Option<String>) -> Vec<String> {
     let annotated = shown.annotated;
     let mut lines = Vec::new();
     let stayed = |doubt: &Doubt| *doubt != Doubt::AfterBranch;
@@ -56,7 +61,7 @@ pub fn notes(shown: &Shown<'_, '_>) -> Vec<String> {
     if doubts.iter().any(stayed) {
         lines.push("~ else: samples stay where they landed, since what ran before isn't known".into());
     }
-    lines.extend(gaps::note(&annotated.annotation, &shown.sources));
+    lines.extend(gap);
     let built = std::fs::metadata(&annotated.path).and_then(|meta| meta.modified());
     for file in built.map(|built| shown.sources.newer_than(built)).unwrap_or_default() {
         lines.push(format!("Source:   {file} was changed after the program was built: lines may be others"));

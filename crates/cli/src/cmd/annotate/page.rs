@@ -45,8 +45,7 @@ pub fn page(shown: &mut Shown<'_, '_>, args: &Args) -> String {
         page.push_str(&format!("<p class=\"gap\">{}</p>\n", escape(gap)));
     }
     page.push_str(&tables);
-    let mut notes = header::notes(shown);
-    notes.retain(|note| Some(note) != gap.as_ref());
+    let notes = header::notes_with(shown, None);
     if !notes.is_empty() {
         page.push_str("<h2>Notes</h2>\n<ul>\n");
         notes.iter().for_each(|note| page.push_str(&format!("<li>{}</li>\n", escape(note))));
