@@ -10,7 +10,8 @@ use linux_perf_event_reader::{
 };
 use perf_event_open_sys::bindings::{
     PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_BPF_OUTPUT, PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY,
-    PERF_FORMAT_LOST, PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
+    PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING, PERF_TYPE_HARDWARE,
+    PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 
 use crate::trigger::Trigger;
@@ -40,7 +41,7 @@ const SAMPLE: SampleFormat = SampleFormat::IP
 pub enum Counter {
     /// Cycles of the processor, from its performance counters.
     Cycles,
-    /// A timer of the kernel that runs while the target does: where there are no performance counters.
+    /// A timer of the kernel that runs while the target does: the default.
     CpuClock,
     /// Something that happens.
     Trigger(Arc<Trigger>),
@@ -84,6 +85,15 @@ impl Counter {
         self.trigger().is_none_or(Trigger::is_hardware)
     }
 
+    /// Whether the processor's own counters count it. Their interrupts can't be masked, so that too many of them stop a machine.
+    pub fn is_hardware(&self) -> bool {
+        match self {
+            Counter::Cycles => true,
+            Counter::CpuClock => false,
+            Counter::Trigger(trigger) => trigger.is_hardware(),
+        }
+    }
+
     /// What triggers samples, unless it is the passing of processor time.
     pub fn trigger(&self) -> Option<&Trigger> {
         match self {
@@ -96,8 +106,8 @@ impl Counter {
 /// How often a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// So many times per second of processor time; of what isn't a clock, per second of wall time at most. The kernel chooses
-    /// how much is counted between two samples, and each sample says so.
+    /// So many times per second of processor time; of a software event, per second of wall time at most. Each sample says how much
+    /// was counted since the last: of software events the kernel chooses that, of hardware counters plumb does ([`crate::period`]).
     Frequency(u32),
     /// Each time that so much was counted: nanoseconds of the clock, else times that it happened.
     Period(u64),
@@ -122,6 +132,8 @@ pub(crate) struct Sampling {
     pub code: Code,
     /// How often a sample is taken.
     pub pace: Pace,
+    /// What a hardware counter counts between two samples at a frequency.
+    pub period: u64,
     /// Bytes of user stack with each sample.
     pub stack_copy: u32,
     /// Whether children and new threads are counted too.
@@ -170,7 +182,8 @@ impl Part {
 
     /// Whether its samples must not say what they count.
     pub fn is_period_known(counter: &Counter, pace: Pace) -> bool {
-        counter.trigger().is_some() && matches!(pace, Pace::Period(period) if period > 1)
+        let is_software = counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
+        is_software && matches!(pace, Pace::Period(period) if period > 1)
     }
 }
 
@@ -200,11 +213,16 @@ impl Sampling {
         }
         match (&self.counter, self.pace) {
             (Counter::CpuClock, Pace::Frequency(hz)) => attr.sample_period = period_ns(hz),
+            // In frequency mode the kernel begins with an interrupt each time, and where one takes long it never gets out of that.
+            (counter, Pace::Frequency(_)) if counter.is_hardware() => attr.sample_period = self.period.max(1),
             (_, Pace::Frequency(hz)) => {
                 attr.set_freq(1);
                 attr.sample_freq = hz.into();
             }
             (_, Pace::Period(period)) => attr.sample_period = period,
+        }
+        if self.counter.is_hardware() {
+            attr.read_format |= u64::from(PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING);
         }
         attr.sample_type = self.format().bits();
         attr.set_inherit(self.inherit.into());
@@ -349,6 +367,7 @@ pub(crate) mod tests {
             counter: Counter::CpuClock,
             code: Code::All,
             pace: Pace::Frequency(999),
+            period: 1,
             stack_copy: u32::MAX,
             inherit: false,
             count_lost: true,

@@ -87,7 +87,7 @@ impl fmt::Display for Error {
                 f,
                 "{name}: this machine shows no performance counter for it (a virtual machine has none unless it is given a \
                  PMU, for QEMU/KVM: -cpu host,pmu=on)\
-                 \n  without:  software events and tracepoints: plumb record -e page-faults -- CMD"
+                 \n  without:  plumb record -- CMD samples processor time; -e page-faults and tracepoints need no counter either"
             ),
             Error::Privileged(name) => write!(
                 f,

@@ -200,6 +200,30 @@ impl Events {
         changed
     }
 
+    /// What they counted, and for how many nanoseconds all of them together: of events that are opened to say so.
+    pub fn counted_for(&self) -> Option<(u64, u64)> {
+        self.open.iter().try_fold((0_u64, 0_u64), |sum, event| {
+            let [count, _, running] = event.counted_for()?;
+            Some((sum.0.saturating_add(count), sum.1.saturating_add(running)))
+        })
+    }
+
+    /// Has a hardware counter count so much between two samples from now on.
+    pub fn set_period(&mut self, period: u64) -> Result<(), Error> {
+        let pace = match self.sampling.pace {
+            Pace::Period(_) => Pace::Period(period),
+            pace @ Pace::Frequency(_) => pace,
+        };
+        let sampling = Sampling { period, pace, ..self.sampling.clone() };
+        if sampling.inherit {
+            // The kernel leaves what was inherited as it is.
+            return self.exchange(sampling);
+        }
+        self.sampling = sampling;
+        let set = |event: &Event| event.set_period(period).map_err(Error::system("changing a period"));
+        self.open.iter().try_for_each(set)
+    }
+
     fn exchange(&mut self, sampling: Sampling) -> Result<(), Error> {
         let new = self.open_all(&sampling)?;
         let pace = self.spare.take().map(|(spare, _)| spare.pace);
@@ -326,11 +350,12 @@ pub(crate) fn classify(error: io::Error, what: Asked) -> Error {
 
 /// The same of an event that this machine may not have.
 fn classify_event(error: io::Error, sampling: &Sampling, what: Asked) -> Error {
+    let is_missing = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP));
+    if is_missing && sampling.counter.is_hardware() {
+        return Error::NoCounter(sampling.counter.name().into());
+    }
     let Some(trigger) = sampling.counter.trigger() else { return classify(error, what) };
     match error.raw_os_error() {
-        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) if trigger.is_hardware() => {
-            Error::NoCounter(trigger.name().into())
-        }
         Some(libc::EACCES | libc::EPERM) if trigger.is_privileged() => {
             Error::Privileged(trigger.name().into())
         }

@@ -23,6 +23,8 @@ pub struct Host {
     pub name: String,
     /// Numbers of the processors that are online.
     pub cpus: Vec<u32>,
+    /// Whether the processor says that it is a virtual machine's; where it can't say (not x86), `false`.
+    pub is_virtual: bool,
     /// Capabilities in force in this process, as bits (capability.h).
     pub capabilities: u64,
 }
@@ -48,6 +50,7 @@ impl Host {
             kernel: text(&kernel.join("osrelease")),
             name: text(&kernel.join("hostname")),
             cpus: online_cpus(),
+            is_virtual: is_virtual(&text(Path::new("/proc/cpuinfo"))),
             capabilities: capabilities(&text(Path::new("/proc/self/status"))),
         }
     }
@@ -72,6 +75,12 @@ fn capabilities(status: &str) -> u64 {
         .find_map(|line| line.strip_prefix("CapEff:"))
         .and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
         .unwrap_or(0)
+}
+
+/// CPUID.1:ECX bit 31, which the kernel shows as a flag.
+fn is_virtual(cpuinfo: &str) -> bool {
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
+    flags.is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
 fn online_cpus() -> Vec<u32> {
@@ -108,6 +117,12 @@ mod tests {
         assert_eq!(cpu_list("0-3,8,10-11\n"), [0, 1, 2, 3, 8, 10, 11]);
         assert_eq!(cpu_list("5"), [5]);
         assert_eq!(cpu_list(""), [0; 0]);
+    }
+
+    #[test]
+    fn a_virtual_processor_says_so() {
+        assert!(is_virtual("processor\t: 0\nflags\t\t: fpu vme rdtscp hypervisor lahf_lm\nbugs\t: x\n"));
+        assert!(!is_virtual("processor\t: 0\nflags\t\t: fpu vme rdtscp lahf_lm\nmodel name\t: hypervisor\n"));
     }
 
     #[test]

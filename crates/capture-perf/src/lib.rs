@@ -20,6 +20,7 @@ mod ingest;
 mod limit;
 mod merge;
 mod off_cpu;
+mod period;
 mod probe;
 mod procfs;
 mod recorder;
@@ -37,6 +38,7 @@ pub mod tables;
 mod tally;
 mod target;
 mod trigger;
+mod watchdog;
 
 pub use assist::{
     Assistant, CodeSegment, Copiers, Counted, HandedOver, Lent, Message, Messages, Passed, Round, Script,

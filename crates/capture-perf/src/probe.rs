@@ -5,13 +5,14 @@ use std::io;
 use crate::attr::{Code, Counter, Pace, Part, Sampling};
 use crate::cgroup;
 use crate::host::Host;
+use crate::period::count_cycles;
 use crate::sys::perf::{Event, Whom};
 
 /// What trying brought.
 #[derive(Debug)]
 pub struct Abilities {
-    /// What samples are taken by here.
-    pub counter: Counter,
+    /// Counting cycles on each processor: there are performance counters.
+    pub counters: io::Result<()>,
     /// Sampling one's own user code: the least that recording takes.
     pub own: io::Result<()>,
     /// Sampling the kernel while it works for one's own processes.
@@ -28,27 +29,27 @@ impl Abilities {
     /// Tries everything. Makes and removes a cgroup if `with_cgroup`.
     pub fn find(host: &Host, with_cgroup: bool) -> Self {
         let cpu = host.cpus.first().copied().unwrap_or(0);
-        let mut sampling = Sampling {
-            counter: Counter::Cycles,
+        let sampling = Sampling {
+            counter: Counter::CpuClock,
             code: Code::User,
             pace: Pace::Frequency(99),
+            period: 1,
             stack_copy: 1024,
             inherit: true,
             count_lost: false,
-            part: Part::alone(&Counter::Cycles, Pace::Frequency(99)),
+            part: Part::alone(&Counter::CpuClock, Pace::Frequency(99)),
             copier: None,
         };
         let attempt = |sampling: &Sampling, whom| Event::open(&sampling.attr(), whom, cpu).map(drop);
         // Where there is no performance counter the answer is ENOENT, ENODEV or EOPNOTSUPP, and EACCES only after that.
         // With two kinds of cores the counters of one may know nothing of the other's.
-        let cycles = |&cpu: &u32| Event::open(&sampling.attr(), Whom::Thread(0), cpu).is_ok();
-        if !host.cpus.iter().all(cycles) {
-            sampling.counter = Counter::CpuClock;
-        }
+        let cycles = count_cycles();
+        let counters =
+            host.cpus.iter().try_for_each(|&cpu| Event::open(&cycles, Whom::Thread(0), cpu).map(drop));
         let own = attempt(&sampling, Whom::Thread(0));
         let all = Sampling { code: Code::All, ..sampling.clone() };
         Self {
-            counter: sampling.counter.clone(),
+            counters,
             own,
             kernel: attempt(&all, Whom::Thread(0)),
             machine: attempt(&all, Whom::Everyone),

@@ -3,6 +3,7 @@
 mod assign;
 mod ends;
 mod finish;
+mod guard;
 mod live;
 mod sampled;
 mod start;
@@ -10,12 +11,13 @@ mod start;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use plumb_profile::Profile;
 
 use self::ends::Whom;
 pub use self::finish::{Recorded, Running};
+use self::guard::Guard;
 use self::sampled::{Belonging, Sampled};
 pub(crate) use self::start::{check, hold, pids_of, release};
 use crate::account::Account;
@@ -55,6 +57,8 @@ pub struct Recorder {
     sampled: Vec<Sampled>,
     belonging: Belonging,
     rings: Merge<Spilling<Ring>>,
+    /// Of a recording with hardware counters.
+    guard: Option<Guard>,
     growth: Growth,
     ingest: Ingest,
     assisted: Option<Assisted>,
@@ -116,13 +120,17 @@ impl Recorder {
         files.extend(self.ends.iter().map(AsFd::as_fd));
         files.extend(self.ground.rings.descriptors());
         files.extend(self.assisted.iter().map(|assisted| assisted.assistant().wakes()));
+        let asked = Instant::now();
         let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
+        let late = asked.elapsed().saturating_sub(timeout);
+        self.guard.iter_mut().for_each(|guard| guard.was_late(late));
         let gone: Vec<bool> = ready.iter().skip(1).take(self.ends.len()).copied().collect();
         if let Some(end) = self.heed_signals().or_else(|| self.heed_ends(&gone)) {
             // No sample after the end: what others do in the meantime is not the target's.
             self.stop();
             return Ok(Some(end));
         }
+        self.guard();
         self.slow_down();
         self.read(monotonic_ns());
         self.meet_arrived();
@@ -186,6 +194,7 @@ impl Recorder {
         if let Some(off_cpu) = self.off_cpu() {
             let _ = off_cpu.stop();
         }
+        self.set_back();
     }
 
     fn off_cpu(&mut self) -> Option<&mut dyn OffCpu> {

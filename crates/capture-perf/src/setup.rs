@@ -13,6 +13,7 @@ use crate::cgroup::Cgroup;
 use crate::error::{Asked, Error};
 use crate::events::{Attachment, classify};
 use crate::host::Host;
+use crate::period::{PeriodKeeper, cycles_per_ns};
 use crate::probe::Abilities;
 use crate::sys::perf::{Event, Whom};
 use crate::target::{Options, Target};
@@ -43,15 +44,24 @@ pub struct SampledEvent {
     pub pace: Pace,
 }
 
-/// What the counters, code and frequency can be, the first event first. The frequency is also that of a recording which doesn't go by it (yet).
-pub(crate) fn choose(
-    host: &Host,
-    abilities: Abilities,
-    options: &Options,
-) -> Result<(Vec<Sampling>, u32, Vec<String>), Error> {
+/// What can be had of what was asked for.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    /// The events, the first one first.
+    pub events: Vec<Sampling>,
+    /// Also of a recording that doesn't go by it (yet).
+    pub frequency_hz: u32,
+    /// The processor's speed, measured if a hardware counter is among the events.
+    pub cycles_per_ns: f64,
+    /// [`Setup::limits`].
+    pub limits: Vec<String>,
+}
+
+/// What the counters, code and frequency can be.
+pub(crate) fn choose(host: &Host, abilities: Abilities, options: &Options) -> Result<Choice, Error> {
     let mut limits = Vec::new();
     abilities.own.map_err(|error| classify(error, Asked::Own))?;
-    let counter = options.counter.clone().unwrap_or(abilities.counter);
+    let counter = options.counter.clone().unwrap_or(Counter::CpuClock);
     let mut wanted = vec![(counter, options.code)];
     wanted.extend(options.also.iter().cloned());
     if let (true, Err(error)) = (wanted.iter().any(|(_, code)| *code != Code::User), abilities.kernel) {
@@ -74,6 +84,8 @@ pub(crate) fn choose(
         ));
     }
     let several = wanted.len() > 1;
+    let is_hardware = wanted.iter().any(|(counter, _)| counter.is_hardware());
+    let cycles_per_ns = if is_hardware { cycles_per_ns(&host.cpus) } else { 0.0 };
     let mut events = Vec::new();
     for (counter, code) in wanted {
         let trigger = counter.trigger();
@@ -88,13 +100,15 @@ pub(crate) fn choose(
         };
         let part = Part { tells: events.is_empty(), has_id: several, ..Part::alone(&counter, pace) };
         let (stack_copy, count_lost) = (options.stack_copy, abilities.count_lost);
-        let copier = None;
-        events.push(Sampling { counter, code, pace, stack_copy, inherit: false, count_lost, part, copier });
+        let period = PeriodKeeper::new(&counter, frequency_hz, cycles_per_ns).period();
+        let (inherit, copier) = (false, None);
+        let one = Sampling { counter, code, pace, period, stack_copy, inherit, count_lost, part, copier };
+        events.push(one);
     }
     // One layout for all.
     let says_period = events.iter().all(|event| event.part.says_period);
     events.iter_mut().for_each(|event| event.part.says_period = says_period);
-    Ok((events, frequency_hz, limits))
+    Ok(Choice { events, frequency_hz, cycles_per_ns, limits })
 }
 
 /// Whom to attach events to. `pids`: the command's, or the processes to record.
@@ -154,5 +168,74 @@ pub(crate) fn scope(attachment: &Attachment, target: &Target) -> Scope {
         (Attachment::Everyone, Target::Machine) => Scope::System,
         (Attachment::Everyone, _) => Scope::FilteredSystem,
         (Attachment::Processes(_), _) => Scope::Inherited,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::trigger::Named;
+
+    /// A machine on which everything may be sampled, with performance counters or without.
+    fn able(has_counters: bool) -> Abilities {
+        let counters = if has_counters { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) };
+        let cgroup = Err(io::ErrorKind::NotFound.into());
+        Abilities { counters, own: Ok(()), kernel: Ok(()), machine: Ok(()), cgroup, count_lost: true }
+    }
+
+    fn chosen(event: Option<&str>, frequency_hz: u32, host: &Host, has_counters: bool) -> Choice {
+        let counter = event.map(|event| match Named::parse(event).expect("it has a name") {
+            Named::CpuClock => Counter::CpuClock,
+            Named::Cycles => Counter::Cycles,
+            Named::Trigger(trigger, _) => Counter::Trigger(Arc::new(trigger)),
+            Named::Function { .. } => panic!("{event} is a function"),
+        });
+        let options = Options { counter, frequency_hz, ..Options::default() };
+        choose(host, able(has_counters), &options).expect("it can be sampled")
+    }
+
+    /// With performance counters and without, on virtual processors and others.
+    fn hosts() -> impl Iterator<Item = (Host, bool)> {
+        let host = |is_virtual| Host { is_virtual, cpus: vec![0, 1], ..Host::default() };
+        [(true, true), (true, false), (false, true), (false, false)].map(|(a, b)| (host(a), b)).into_iter()
+    }
+
+    #[test]
+    fn the_clock_is_the_default_with_counters_and_without() {
+        for (host, has_counters) in hosts() {
+            let events = chosen(None, 999, &host, has_counters).events;
+            assert_eq!(events.iter().map(|one| &one.counter).collect::<Vec<_>>(), [&Counter::CpuClock]);
+        }
+    }
+
+    /// The kernel would begin with an interrupt each time.
+    #[test]
+    fn no_hardware_counter_is_in_frequency_mode() {
+        for (host, has_counters) in hosts() {
+            for event in ["cycles", "instructions", "cache-misses", "branches", "branch-misses", "ref-cycles"]
+            {
+                for hz in [1, 99, 999, 100_000] {
+                    let choice = chosen(Some(event), hz, &host, has_counters);
+                    let attr = choice.events[0].attr();
+                    assert_eq!(attr.freq(), 0, "{event} at {hz}");
+                    let period = choice.events[0].period;
+                    let most_hz = 5e9 * 8.0 / period as f64;
+                    assert!(most_hz <= f64::from(hz) * 64.1, "{event} at {hz}: every {period}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_counter_whose_period_is_given_has_that() {
+        let host = Host { cpus: vec![0], ..Host::default() };
+        let options =
+            Options { counter: Some(Counter::Cycles), period: Some(4_000_000), ..Options::default() };
+        let choice = choose(&host, able(true), &options).expect("it can be sampled");
+        assert_eq!(choice.events[0].pace, Pace::Period(4_000_000));
+        assert!(choice.events[0].part.says_period, "the watchdog may make it longer");
     }
 }

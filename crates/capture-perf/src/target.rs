@@ -94,7 +94,7 @@ impl Launch {
 /// How to record.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What samples are taken by; `None`: cycles where there are counters, else the kernel's clock.
+    /// What samples are taken by; `None`: the kernel's clock.
     pub counter: Option<Counter>,
     /// What else samples are taken by, each as an event of its own, and in which code.
     pub also: Vec<(Counter, Code)>,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::assign::assign;
 use super::ends::Whom;
+use super::guard::Guard;
 use super::sampled::{Belonging, Sampled};
 use super::{Began, Recorder};
 use crate::account::Account;
@@ -70,7 +71,8 @@ impl Recorder {
         check(target)?;
         let mut abilities = Abilities::find(&host, false);
         let machine = std::mem::replace(&mut abilities.machine, Ok(()));
-        let (mut wanted, frequency_hz, mut limits) = setup::choose(&host, abilities, &options)?;
+        let setup::Choice { events: mut wanted, frequency_hz, cycles_per_ns, mut limits } =
+            setup::choose(&host, abilities, &options)?;
         let (rings, mapped) = Rings::map(&host.cpus)?;
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
         let held = match target {
@@ -114,6 +116,7 @@ impl Recorder {
         let events = sampled.iter().map(Sampled::setup).collect();
         // All that are declared: of time off the processor there are two.
         let ids = ingest.profile().events.iter().map(|(id, _)| id).collect();
+        let guard = Guard::new(&sampled, &host, cycles_per_ns);
         let mut recorder = Self {
             setup: Setup { events, frequency_hz, scope, limits },
             ends: pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect(),
@@ -128,6 +131,7 @@ impl Recorder {
             ground,
             sampled,
             belonging,
+            guard,
             growth,
             ingest,
             assisted: assistant.map(|assistant| Assisted::new(assistant, ids)),
@@ -175,6 +179,7 @@ impl Recorder {
             let left = WARM_UP.0.saturating_sub(last.elapsed()).as_millis() as i32 + 1;
             signals::poll(&files, left).map_err(Error::system("waiting for messages"))?;
             self.read(monotonic_ns());
+            self.guard();
             let now = self.assisted.as_ref().map_or(0, Assisted::wants);
             if now != wants {
                 (wants, last) = (now, Instant::now());

@@ -7,7 +7,8 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use perf_event_open_sys::bindings::{
-    PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, PERF_FORMAT_LOST, perf_event_attr,
+    PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED,
+    PERF_FORMAT_TOTAL_TIME_RUNNING, perf_event_attr,
 };
 use perf_event_open_sys::ioctls;
 
@@ -27,7 +28,8 @@ pub(crate) enum Whom<'a> {
 pub(crate) struct Event {
     file: File,
     cpu: u32,
-    counts_lost: bool,
+    /// What a read of it gives (`PERF_FORMAT_*`).
+    read_format: u64,
     /// Keeps a program attached that was attached with a number.
     link: Option<OwnedFd>,
 }
@@ -75,7 +77,7 @@ impl Event {
         }
         // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
         let file = unsafe { File::from_raw_fd(fd) };
-        Ok(Self { file, cpu, counts_lost: attr.read_format == u64::from(PERF_FORMAT_LOST), link: None })
+        Ok(Self { file, cpu, read_format: attr.read_format, link: None })
     }
 
     /// Starts counting.
@@ -142,32 +144,49 @@ impl Event {
         Some(id)
     }
 
+    /// Takes a sample each time that so much was counted, from now on. What children inherited keeps its period.
+    pub fn set_period(&self, period: u64) -> io::Result<()> {
+        let address = (&raw const period).expose_provenance() as u64;
+        // SAFETY: the kernel reads a u64 from this address, which is that of `period` and lives through the call. (The crate has the
+        // argument as a number.)
+        check(unsafe { ioctls::PERIOD(self.file.as_raw_fd(), address) })
+    }
+
     /// How many records of this event found no room in the ring, if the kernel counts that (6.0 and newer).
     pub fn lost(&self) -> Option<u64> {
-        if !self.counts_lost {
-            return None;
-        }
-        // With PERF_FORMAT_LOST alone: the counter's value, then the number of lost records.
-        let mut words = [0; 16];
-        (&self.file).read_exact(&mut words).ok()?;
-        let (_, lost) = words.split_at(8);
-        Some(u64::from_ne_bytes(lost.try_into().ok()?))
+        self.read(PERF_FORMAT_LOST)
     }
 
     /// How much this event has counted, sampled or not.
     pub fn counted(&self) -> Option<u64> {
-        let mut words = [0; 16];
-        let count = (&self.file).read(&mut words).ok()?;
-        Some(u64::from_ne_bytes(*words.get(..count)?.first_chunk()?))
+        self.read(0)
     }
 
     /// What an event has counted that was opened to say for how long: the count, and the nanoseconds for which it was on and for
     /// which it was counted (`PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`).
     pub fn counted_for(&self) -> Option<[u64; 3]> {
-        let mut words = [0; 24];
-        (&self.file).read_exact(&mut words).ok()?;
-        let (words, _) = words.as_chunks::<8>();
-        Some([0, 1, 2].map(|index: usize| u64::from_ne_bytes(words[index])))
+        let words = self.words()?;
+        let at = |bit: u32| words.get(self.place(bit)?).copied();
+        Some([words[0], at(PERF_FORMAT_TOTAL_TIME_ENABLED)?, at(PERF_FORMAT_TOTAL_TIME_RUNNING)?])
+    }
+
+    /// The word of what can be read that this bit of `read_format` asks for; 0: the count.
+    fn read(&self, bit: u32) -> Option<u64> {
+        self.words()?.get(self.place(bit)?).copied()
+    }
+
+    fn words(&self) -> Option<[u64; 4]> {
+        let mut bytes = [0; 32];
+        let read = (&self.file).read(&mut bytes).ok()?;
+        let (words, _) = bytes.as_chunks::<8>();
+        (read > 0).then(|| [0, 1, 2, 3].map(|index: usize| u64::from_ne_bytes(words[index])))
+    }
+
+    /// Where the word is that a bit asks for: after the count, in the order of the bits (perf_event_open(2)).
+    fn place(&self, bit: u32) -> Option<usize> {
+        let bit = u64::from(bit);
+        (bit == 0 || self.read_format & bit != 0)
+            .then(|| if bit == 0 { 0 } else { 1 + (self.read_format & (bit - 1)).count_ones() as usize })
     }
 
     /// The descriptor, for mapping and polling.

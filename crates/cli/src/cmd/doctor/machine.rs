@@ -5,13 +5,16 @@ use std::io;
 use std::path::Path;
 
 use plumb_capture_bpf::CAP_BPF;
-use plumb_capture_perf::{Abilities, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Counter, Host};
+use plumb_capture_perf::{Abilities, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 
 use super::State::{Good, Limited, Missing};
 use super::{Diagnosis, Finding, State};
 
 /// Gives plumb itself what root has here.
 const SETCAP: &str = "sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)";
+
+/// What the kernel allows until interrupts take long (kernel/events/core.c, DEFAULT_MAX_SAMPLE_RATE).
+const DEFAULT_RATE: u32 = 100_000;
 
 /// Looks at the machine.
 pub(super) fn diagnosis() -> Diagnosis {
@@ -24,7 +27,7 @@ pub(super) fn diagnosis() -> Diagnosis {
         kernel(&abilities.kernel),
         machine(&abilities.machine),
         cgroup(&abilities),
-        counter(&abilities.counter),
+        counters(&abilities, &host),
         rate(&host),
         symbols(&host),
         rings(&host),
@@ -131,24 +134,34 @@ fn cgroup(abilities: &Abilities) -> Finding {
     }
 }
 
-fn counter(counter: &Counter) -> Finding {
-    match counter {
-        Counter::Cycles => Finding::new(Good, "performance counters", "cycles of the processor"),
-        Counter::CpuClock | Counter::Trigger(_) => Finding::new(
-            Limited,
-            "performance counters",
-            "none here: the kernel's cpu-clock timer does, but sees no code that runs with interrupts off",
-        )
-        .remedy("for a virtual machine: give it a PMU (QEMU/KVM: -cpu host,pmu=on)"),
+fn counters(abilities: &Abilities, host: &Host) -> Finding {
+    let what = "hardware counters";
+    if abilities.counters.is_ok() {
+        let says = "plumb stat counts cycles, instructions and misses; -e cycles samples by them";
+        return Finding::new(Good, what, says);
+    }
+    let says =
+        "none: plumb stat shows no cycles, instructions or misses; sampling uses cpu-clock and needs none";
+    let finding = Finding::new(Limited, what, says);
+    if host.is_virtual {
+        finding.remedy("give the virtual machine a PMU (QEMU/KVM: -cpu host,pmu=on)")
+    } else {
+        finding
     }
 }
 
 fn rate(host: &Host) -> Finding {
     let what = "highest rate";
     match host.max_sample_rate {
-        Some(rate) if rate >= 999 => Finding::new(Good, what, format!("{rate} samples a second")),
-        Some(rate) => Finding::new(Limited, what, format!("{rate} samples a second"))
-            .remedy("sudo sysctl kernel.perf_event_max_sample_rate=100000"),
+        Some(rate) if rate >= DEFAULT_RATE => Finding::new(Good, what, format!("{rate} samples a second")),
+        Some(rate) => {
+            let says = format!(
+                "{rate} samples a second (kernel.perf_event_max_sample_rate; the kernel's default is {DEFAULT_RATE}, and it lowers \
+                 that when interrupts of hardware counters take long)"
+            );
+            Finding::new(Limited, what, says)
+                .remedy(format!("sudo sysctl kernel.perf_event_max_sample_rate={DEFAULT_RATE}"))
+        }
         None => Finding::new(Limited, what, "not known"),
     }
 }

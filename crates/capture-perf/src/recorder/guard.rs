@@ -1,0 +1,195 @@
+//! What is done about hardware counters while a recording goes on: their periods follow what they count, a storm of interrupts is ended,
+//! and the kernel's limit that one has lowered is set back.
+//!
+//! Invariant: an event that `guard` slows down or stops is named in the recording's limits. Not here: what is a storm (`watchdog`) and
+//! which period is right (`period`).
+
+use std::fs;
+use std::time::Duration;
+
+use super::Recorder;
+use super::sampled::Sampled;
+use crate::attr::Pace;
+use crate::host::Host;
+use crate::period::PeriodKeeper;
+use crate::sys::usage::{monotonic_ns, nanoseconds};
+use crate::watchdog::{Sight, Storm, Watchdog};
+
+/// Between two looks.
+const INTERVAL_NS: u64 = 100_000_000;
+/// After a first storm there are so many times fewer samples.
+const FEWER: u32 = 8;
+/// Where the kernel keeps the highest rate (Documentation/admin-guide/sysctl/kernel.rst).
+const HIGHEST_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+
+/// Guards the machine against the hardware counters of a recording.
+pub(super) struct Guard {
+    counters: Vec<Counting>,
+    watchdog: Watchdog,
+    sight: Sight,
+    has_slowed: bool,
+    highest_before: Option<u32>,
+}
+
+/// A hardware counter of a recording.
+struct Counting {
+    /// Which of the recording's events it is.
+    index: usize,
+    /// `None`: its period was given.
+    keeper: Option<PeriodKeeper>,
+    counted: u64,
+}
+
+impl Guard {
+    /// Guards the hardware counters among the events; `None` if there are none. `cycles_per_ns`: the processor's speed.
+    pub fn new(events: &[Sampled], host: &Host, cycles_per_ns: f64) -> Option<Self> {
+        let counting = |(index, one): (usize, &Sampled)| {
+            let sampling = one.events.sampling();
+            let keeper = match sampling.pace {
+                Pace::Frequency(hz) => Some(PeriodKeeper::new(&sampling.counter, hz, cycles_per_ns)),
+                Pace::Period(_) => None,
+            };
+            sampling.counter.is_hardware().then_some(Counting { index, keeper, counted: 0 })
+        };
+        let counters: Vec<Counting> = events.iter().enumerate().filter_map(counting).collect();
+        let paces = counters.iter().map(|one| events[one.index].events.sampling().pace);
+        let asked = paces.map(|pace| match pace {
+            Pace::Frequency(hz) => Some(hz),
+            Pace::Period(_) => None,
+        });
+        let asked_hz = asked.reduce(|a, b| Some(a?.saturating_add(b?)))?;
+        let sight = Sight { now_ns: monotonic_ns(), highest_hz: host.max_sample_rate, ..Sight::default() };
+        let watchdog = Watchdog::new(host.cpus.len(), asked_hz, sight);
+        let highest_before = host.max_sample_rate;
+        Some(Self { counters, watchdog, sight, has_slowed: false, highest_before })
+    }
+
+    /// The recorder was woken so much later than it asked to be.
+    pub fn was_late(&mut self, by: Duration) {
+        self.sight.late_ns = self.sight.late_ns.max(nanoseconds(by));
+    }
+
+    /// Adds the interrupts since the last look, and finds the periods that are better than those there are.
+    fn look(&mut self, events: &[Sampled]) -> Vec<(usize, u64)> {
+        let mut better = Vec::new();
+        for one in &mut self.counters {
+            let events = &events[one.index].events;
+            let Some((count, running_ns)) = events.counted_for() else { continue };
+            // Events that were exchanged begin anew.
+            let since = count.checked_sub(one.counted).unwrap_or(count);
+            one.counted = count;
+            let sampling = events.sampling();
+            let period = match sampling.pace {
+                Pace::Frequency(_) => sampling.period,
+                Pace::Period(period) => period,
+            };
+            self.sight.interrupts += since / period.max(1);
+            let period = one.keeper.as_mut().and_then(|keeper| keeper.look(count, running_ns));
+            better.extend(period.map(|period| (one.index, period)));
+        }
+        better
+    }
+
+    /// The periods with which there are fewer samples.
+    fn slow_down(&mut self, events: &[Sampled]) -> Vec<(usize, u64)> {
+        self.has_slowed = true;
+        self.watchdog.ask_fewer(FEWER);
+        let slower = |one: &mut Counting| {
+            let period = match (&mut one.keeper, events[one.index].events.sampling().pace) {
+                (Some(keeper), _) => keeper.slow_down(FEWER.into()),
+                (None, Pace::Period(period)) => period.saturating_mul(FEWER.into()),
+                (None, Pace::Frequency(_)) => return None,
+            };
+            Some((one.index, period))
+        };
+        self.counters.iter_mut().filter_map(slower).collect()
+    }
+}
+
+impl Recorder {
+    /// Looks after the hardware counters, if there are any and it is time to.
+    pub(super) fn guard(&mut self) {
+        let Some(guard) = &mut self.guard else { return };
+        let now_ns = monotonic_ns();
+        if now_ns < guard.sight.now_ns + INTERVAL_NS {
+            return;
+        }
+        let better = guard.look(&self.sampled);
+        guard.sight = Sight { now_ns, highest_hz: highest_rate(), ..guard.sight };
+        let storm = guard.watchdog.look(guard.sight);
+        guard.sight.late_ns = 0;
+        match storm {
+            None => better.into_iter().for_each(|(index, period)| {
+                // If that fails, the period stays as it is, which is long enough.
+                let _ = self.sampled[index].events.set_period(period);
+            }),
+            Some(storm) => self.calm(storm),
+        }
+        self.belonging.learn(&self.sampled);
+    }
+
+    /// A first storm: fewer samples; another one: none.
+    fn calm(&mut self, storm: Storm) {
+        let Some(guard) = &mut self.guard else { return };
+        if !guard.has_slowed {
+            let slower = guard.slow_down(&self.sampled);
+            for (index, period) in slower {
+                let one = &mut self.sampled[index];
+                if one.events.set_period(period).is_err() {
+                    one.events.stop();
+                }
+                let name = one.events.sampling().counter.name();
+                self.setup.limits.push(format!(
+                    "{name}: one sample every {period} from here on, {FEWER} times fewer than before, to spare this machine: \
+                     {storm}; without such interrupts: -e cpu-clock"
+                ));
+            }
+            return;
+        }
+        let seconds = self.elapsed().as_secs_f64();
+        let Some(guard) = self.guard.take() else { return };
+        for one in &guard.counters {
+            let events = &self.sampled[one.index].events;
+            events.stop();
+            let name = events.sampling().counter.name();
+            self.setup.limits.push(format!(
+                "{name}: not sampled after the first {seconds:.1} s, to spare this machine: {storm}; without such \
+                 interrupts: -e cpu-clock"
+            ));
+        }
+        self.setup.limits.extend(set_back(guard.highest_before));
+    }
+
+    /// Sets the kernel's limit back, should interrupts have had it lowered.
+    pub(super) fn set_back(&mut self) {
+        if let Some(guard) = self.guard.take() {
+            self.setup.limits.extend(set_back(guard.highest_before));
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = set_back(self.highest_before);
+    }
+}
+
+fn highest_rate() -> Option<u32> {
+    fs::read_to_string(HIGHEST_RATE).ok()?.trim().parse().ok()
+}
+
+/// Sets the highest rate back to what it was; a sentence if it had been lowered.
+fn set_back(before: Option<u32>) -> Option<String> {
+    let (before, now) = (before?, highest_rate()?);
+    (now < before).then(|| {
+        let lowered = format!(
+            "interrupts took so long that the kernel lowered kernel.perf_event_max_sample_rate from {before} to {now}"
+        );
+        match fs::write(HIGHEST_RATE, before.to_string()) {
+            Ok(()) => format!("{lowered}; plumb set it back to {before}"),
+            Err(_) => {
+                format!("{lowered}; to set it back: sudo sysctl kernel.perf_event_max_sample_rate={before}")
+            }
+        }
+    })
+}
