@@ -4,7 +4,7 @@
 //! A ring belongs to an event that never fires ([`crate::attr::ring_owner`]), so that the events that write to it
 //! can come and go.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -200,12 +200,16 @@ impl Events {
         changed
     }
 
-    /// What they counted, and for how many nanoseconds all of them together: of events that are opened to say so.
-    pub fn counted_for(&self) -> Option<(u64, u64)> {
-        self.open.iter().try_fold((0_u64, 0_u64), |sum, event| {
-            let [count, _, running] = event.counted_for()?;
-            Some((sum.0.saturating_add(count), sum.1.saturating_add(running)))
-        })
+    /// What they counted on each processor, and for how many nanoseconds all of them together: of events that are opened to say so.
+    pub fn counted_for(&self) -> (BTreeMap<u32, u64>, u64) {
+        let (mut counts, mut running_ns) = (BTreeMap::new(), 0_u64);
+        for event in &self.open {
+            let Some([count, _, running]) = event.counted_for() else { continue };
+            let sum: &mut u64 = counts.entry(event.cpu()).or_default();
+            *sum = sum.saturating_add(count);
+            running_ns = running_ns.saturating_add(running);
+        }
+        (counts, running_ns)
     }
 
     /// Has a hardware counter count so much between two samples from now on.

@@ -19,7 +19,7 @@ const LATE_NS: u64 = 1_000_000_000;
 pub(crate) struct Sight {
     /// CLOCK_MONOTONIC.
     pub now_ns: u64,
-    /// Interrupts so far, of all processors.
+    /// Interrupts so far on the processor that had most of them at each look.
     pub interrupts: u64,
     /// `kernel.perf_event_max_sample_rate`.
     pub highest_hz: Option<u32>,
@@ -54,7 +54,6 @@ impl std::fmt::Display for Storm {
 /// Watches over the hardware counters of a recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Watchdog {
-    cpus: u64,
     /// Interrupts a second and processor that were asked for; `None`: as many as a period gives.
     asked_hz: Option<u32>,
     before: Sight,
@@ -62,8 +61,8 @@ pub(crate) struct Watchdog {
 
 impl Watchdog {
     /// Begins to watch.
-    pub fn new(cpus: usize, asked_hz: Option<u32>, first: Sight) -> Self {
-        Self { cpus: (cpus as u64).max(1), asked_hz, before: first }
+    pub fn new(asked_hz: Option<u32>, first: Sight) -> Self {
+        Self { asked_hz, before: first }
     }
 
     /// Looks: a storm, if there is one.
@@ -83,15 +82,16 @@ impl Watchdog {
         let hz = u64::try_from(u128::from(interrupts) * 1_000_000_000 / u128::from(time)).unwrap_or(u64::MAX);
         let most = self.asked_hz.map_or(STORM_HZ, |hz| u64::from(hz).saturating_mul(TIMES).min(STORM_HZ));
         let most = most.max(self.asked_hz.map_or(0, |hz| u64::from(hz) * 2));
-        if hz / self.cpus > most {
-            return Some(Storm::Interrupts(hz / self.cpus));
+        if hz > most {
+            return Some(Storm::Interrupts(hz));
         }
         (now.late_ns >= LATE_NS).then_some(Storm::Late(now.late_ns))
     }
 
     /// From now on fewer are asked for.
-    pub fn ask_fewer(&mut self, times: u32) {
-        self.asked_hz = self.asked_hz.map(|hz| (hz / times.max(1)).max(1));
+    pub fn ask_fewer(&mut self, times: u64) {
+        let times = u32::try_from(times.max(1)).unwrap_or(u32::MAX);
+        self.asked_hz = self.asked_hz.map(|hz| (hz / times).max(1));
     }
 }
 
@@ -102,16 +102,16 @@ mod tests {
     const STEP: u64 = 100_000_000;
 
     fn begin(asked_hz: Option<u32>) -> Watchdog {
-        Watchdog::new(2, asked_hz, Sight { highest_hz: Some(100_000), ..Sight::default() })
+        Watchdog::new(asked_hz, Sight { highest_hz: Some(100_000), ..Sight::default() })
     }
 
-    /// Looks each tenth of a second at so many interrupts a second on each of the two processors.
+    /// Looks each tenth of a second at so many interrupts a second.
     fn steady(watchdog: &mut Watchdog, hz: u64, looks: u64) -> Option<Storm> {
         (0..looks).find_map(|_| {
             let before = watchdog.before;
             watchdog.look(Sight {
                 now_ns: before.now_ns + STEP,
-                interrupts: before.interrupts + hz * 2 / 10,
+                interrupts: before.interrupts + hz / 10,
                 ..before
             })
         })

@@ -4,6 +4,7 @@
 //! Invariant: an event that `guard` slows down or stops is named in the recording's limits. Not here: what is a storm (`watchdog`) and
 //! which period is right (`period`).
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
@@ -17,8 +18,10 @@ use crate::watchdog::{Sight, Storm, Watchdog};
 
 /// Between two looks.
 const INTERVAL_NS: u64 = 100_000_000;
-/// After a first storm there are so many times fewer samples.
-const FEWER: u32 = 8;
+/// After a first storm there are at least so many times fewer samples.
+const FEWER: u64 = 8;
+/// So many interrupts a second on a processor harm none: what a storm of a period that was given is brought down to.
+const HARMLESS_HZ: u64 = 1000;
 /// Where the kernel keeps the highest rate (Documentation/admin-guide/sysctl/kernel.rst).
 const HIGHEST_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 
@@ -37,7 +40,8 @@ struct Counting {
     index: usize,
     /// `None`: its period was given.
     keeper: Option<PeriodKeeper>,
-    counted: u64,
+    /// What was counted on each processor at the last look.
+    counted: BTreeMap<u32, u64>,
 }
 
 impl Guard {
@@ -49,7 +53,7 @@ impl Guard {
                 Pace::Frequency(hz) => Some(PeriodKeeper::new(&sampling.counter, hz, cycles_per_ns)),
                 Pace::Period(_) => None,
             };
-            sampling.counter.is_hardware().then_some(Counting { index, keeper, counted: 0 })
+            sampling.counter.is_hardware().then_some(Counting { index, keeper, counted: BTreeMap::new() })
         };
         let counters: Vec<Counting> = events.iter().enumerate().filter_map(counting).collect();
         let paces = counters.iter().map(|one| events[one.index].events.sampling().pace);
@@ -59,7 +63,7 @@ impl Guard {
         });
         let asked_hz = asked.reduce(|a, b| Some(a?.saturating_add(b?)))?;
         let sight = Sight { now_ns: monotonic_ns(), highest_hz: host.max_sample_rate, ..Sight::default() };
-        let watchdog = Watchdog::new(host.cpus.len(), asked_hz, sight);
+        let watchdog = Watchdog::new(asked_hz, sight);
         let highest_before = host.max_sample_rate;
         Some(Self { counters, watchdog, sight, has_slowed: false, highest_before })
     }
@@ -74,30 +78,33 @@ impl Guard {
         let mut better = Vec::new();
         for one in &mut self.counters {
             let events = &events[one.index].events;
-            let Some((count, running_ns)) = events.counted_for() else { continue };
+            let (counted, running_ns) = events.counted_for();
+            let before = |cpu: &u32| one.counted.get(cpu).copied().unwrap_or(0);
             // Events that were exchanged begin anew.
-            let since = count.checked_sub(one.counted).unwrap_or(count);
-            one.counted = count;
+            let since = |(cpu, &count): (&u32, &u64)| count.checked_sub(before(cpu)).unwrap_or(count);
+            let busiest = counted.iter().map(since).max().unwrap_or(0);
+            let count = counted.values().sum();
+            one.counted = counted;
             let sampling = events.sampling();
             let period = match sampling.pace {
                 Pace::Frequency(_) => sampling.period,
                 Pace::Period(period) => period,
             };
-            self.sight.interrupts += since / period.max(1);
+            self.sight.interrupts += busiest / period.max(1);
             let period = one.keeper.as_mut().and_then(|keeper| keeper.look(count, running_ns));
             better.extend(period.map(|period| (one.index, period)));
         }
         better
     }
 
-    /// The periods with which there are fewer samples.
-    fn slow_down(&mut self, events: &[Sampled]) -> Vec<(usize, u64)> {
+    /// The periods with which there are so many times fewer samples.
+    fn slow_down(&mut self, times: u64, events: &[Sampled]) -> Vec<(usize, u64)> {
         self.has_slowed = true;
-        self.watchdog.ask_fewer(FEWER);
+        self.watchdog.ask_fewer(times);
         let slower = |one: &mut Counting| {
             let period = match (&mut one.keeper, events[one.index].events.sampling().pace) {
-                (Some(keeper), _) => keeper.slow_down(FEWER.into()),
-                (None, Pace::Period(period)) => period.saturating_mul(FEWER.into()),
+                (Some(keeper), _) => keeper.slow_down(times),
+                (None, Pace::Period(period)) => period.saturating_mul(times),
                 (None, Pace::Frequency(_)) => return None,
             };
             Some((one.index, period))
@@ -132,7 +139,11 @@ impl Recorder {
     fn calm(&mut self, storm: Storm) {
         let Some(guard) = &mut self.guard else { return };
         if !guard.has_slowed {
-            let slower = guard.slow_down(&self.sampled);
+            let times = match storm {
+                Storm::Interrupts(hz) => (hz / HARMLESS_HZ).max(FEWER),
+                Storm::Lowered(..) | Storm::Late(_) => FEWER,
+            };
+            let slower = guard.slow_down(times, &self.sampled);
             for (index, period) in slower {
                 let one = &mut self.sampled[index];
                 if one.events.set_period(period).is_err() {
@@ -140,7 +151,7 @@ impl Recorder {
                 }
                 let name = one.events.sampling().counter.name();
                 self.setup.limits.push(format!(
-                    "{name}: one sample every {period} from here on, {FEWER} times fewer than before, to spare this machine: \
+                    "{name}: one sample every {period} from here on, {times} times fewer than before, to spare this machine: \
                      {storm}; without such interrupts: -e cpu-clock"
                 ));
             }

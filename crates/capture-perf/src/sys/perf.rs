@@ -80,6 +80,11 @@ impl Event {
         Ok(Self { file, cpu, read_format: attr.read_format, link: None })
     }
 
+    /// The processor on which it counts.
+    pub fn cpu(&self) -> u32 {
+        self.cpu
+    }
+
     /// Starts counting.
     pub fn enable(&self) -> io::Result<()> {
         // SAFETY: takes no pointer.
