@@ -152,7 +152,7 @@ mod tests {
     fn counter(name: &str) -> Counter {
         match Named::parse(name) {
             Ok(Named::Trigger(trigger, _)) => Counter::Trigger(Arc::<Trigger>::new(trigger)),
-            Ok(Named::Cycles) => Counter::Cycles,
+            Ok(Named::Cycles(_)) => Counter::Cycles,
             other => panic!("{name}: {other:?}"),
         }
     }

@@ -188,8 +188,8 @@ mod tests {
 
     fn chosen(event: Option<&str>, frequency_hz: u32, host: &Host, has_counters: bool) -> Choice {
         let counter = event.map(|event| match Named::parse(event).expect("it has a name") {
-            Named::CpuClock => Counter::CpuClock,
-            Named::Cycles => Counter::Cycles,
+            Named::CpuClock(_) => Counter::CpuClock,
+            Named::Cycles(_) => Counter::Cycles,
             Named::Trigger(trigger, _) => Counter::Trigger(Arc::new(trigger)),
             Named::Function { .. } => panic!("{event} is a function"),
         });

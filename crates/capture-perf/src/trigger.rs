@@ -80,11 +80,11 @@ enum Kind {
 /// What the name of an event means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// The kernel's timer.
-    CpuClock,
-    /// Cycles of the processor.
-    Cycles,
-    /// Something else, and the code in which alone it counts (perf's `:u` and `:k`).
+    /// The kernel's timer, and the code in which alone it counts (perf's `:u` and `:k`).
+    CpuClock(Option<Code>),
+    /// Cycles of the processor, likewise.
+    Cycles(Option<Code>),
+    /// Something else, likewise.
     Trigger(Trigger, Option<Code>),
     /// A function whose place in its file has to be found, for [`Trigger::uprobe`].
     Function {
@@ -166,8 +166,8 @@ impl Named {
         let of =
             |list: &[(&str, u64)]| list.iter().find(|(known, _)| *known == name).map(|&(_, number)| number);
         let kind = match (name, of(&SOFTWARE), of(&HARDWARE)) {
-            ("cpu-clock", ..) => return Ok(Named::CpuClock),
-            ("cycles", ..) => return Ok(Named::Cycles),
+            ("cpu-clock", ..) => return Ok(Named::CpuClock(code)),
+            ("cycles", ..) => return Ok(Named::Cycles(code)),
             (_, Some(number), _) => Kind::Software(number),
             (_, _, Some(number)) => Kind::Hardware(number),
             _ => return tracepoint(text).map(|trigger| Named::Trigger(trigger, None)),
@@ -330,8 +330,8 @@ mod tests {
         assert_eq!(software("major-faults:k"), ("major-faults".into(), 6, Some(Code::Kernel)));
         assert_eq!(software("cs"), ("context-switches".into(), 3, None));
         assert_eq!(software("branch-misses"), ("branch-misses".into(), 5, None));
-        assert_eq!(Named::parse("cpu-clock"), Ok(Named::CpuClock));
-        assert_eq!(Named::parse("cpu-cycles:u"), Ok(Named::Cycles));
+        assert_eq!(Named::parse("cpu-clock"), Ok(Named::CpuClock(None)));
+        assert_eq!(Named::parse("cpu-cycles:u"), Ok(Named::Cycles(Some(Code::User))));
         assert!(matches!(Named::parse("nonsense"), Err(NoTrigger::Unknown(_))));
         assert!(matches!(Named::parse("../x:id"), Err(NoTrigger::Unknown(_))), "no path comes out of a name");
     }

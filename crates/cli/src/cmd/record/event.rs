@@ -44,8 +44,8 @@ fn list(text: &str) -> Vec<&str> {
 
 fn counter(name: &str, target: &Target) -> Result<(Counter, Option<Code>)> {
     Ok(match Named::parse(name)? {
-        Named::CpuClock => (Counter::CpuClock, None),
-        Named::Cycles => (Counter::Cycles, None),
+        Named::CpuClock(code) => (Counter::CpuClock, code),
+        Named::Cycles(code) => (Counter::Cycles, code),
         Named::Trigger(trigger, code) => (Counter::Trigger(Arc::new(trigger)), code),
         Named::Function { file, function } => {
             let path = find_file(&file, target)?;
