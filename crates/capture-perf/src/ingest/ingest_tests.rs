@@ -48,6 +48,13 @@ pub(super) struct Made {
     bytes: Vec<u8>,
 }
 
+impl Made {
+    pub(super) fn feed_to(&self, ingest: &mut Ingest, event: EventId) {
+        let data = RawData::Single(&self.bytes);
+        ingest.record(event, &RawEventRecord::new(self.kind, self.misc, data, info()));
+    }
+}
+
 /// Little-endian fields, one after the other.
 pub(super) struct Fields(Vec<u8>);
 
@@ -123,10 +130,7 @@ pub(super) fn at(time_ns: u64, mut made: Made) -> Made {
 
 pub(super) fn feed(ingest: &mut Ingest, records: &[Made]) {
     let event = ingest.add_event("cpu-clock", "ns");
-    for made in records {
-        let data = RawData::Single(&made.bytes);
-        ingest.record(event, &RawEventRecord::new(made.kind, made.misc, data, info()));
-    }
+    records.iter().for_each(|made| made.feed_to(ingest, event));
 }
 
 pub(super) fn ingested(filter: Filter, records: &[Made]) -> (Profile, Statistics) {

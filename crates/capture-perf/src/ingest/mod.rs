@@ -155,6 +155,11 @@ impl Ingest {
         self.ways.weights.insert(event, options::Weight::Each(each));
     }
 
+    /// Has samples of an event in the idle task kept, which otherwise no recording of this machine has ([`Source::Live`]).
+    pub(crate) fn keep_idle(&mut self, event: EventId) {
+        self.ways.keeps_idle.insert(event);
+    }
+
     /// Has samples of an event, which a program in the kernel writes, count what that says. `way_in`: the functions through which it is
     /// called, if the samples have kernel stacks.
     pub(crate) fn weigh_as_said(&mut self, event: EventId, way_in: Option<Arc<[Range<u64>]>>) {
@@ -315,6 +320,9 @@ impl Ingest {
 #[cfg(test)]
 #[path = "ingest_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod idle_tests;
 
 #[cfg(test)]
 mod lives_tests;

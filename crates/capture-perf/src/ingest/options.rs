@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use plumb_profile::EventId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Where records come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(super) struct Ways {
     pub weights: FxHashMap<EventId, Weight>,
     /// The functions through which programs are called that take samples of an event.
     pub ways_in: FxHashMap<EventId, Arc<[Range<u64>]>>,
+    /// Events of which samples of the idle task are kept: what happens on a machine may well happen in it.
+    pub keeps_idle: FxHashSet<EventId>,
     /// How long threads were off, where that is what samples weigh.
     pub times_off: Option<super::off_cpu::Times>,
 }

@@ -27,7 +27,7 @@ impl Ingest {
     pub(super) fn sample(&mut self, event: EventId, sample: &wire::Sample<'_>) {
         self.came(event, 1);
         let syscall = self.tasks.calls.of(sample.tid, sample.time).flatten().filter(|_| sample.in_kernel);
-        let Some((pid, tid)) = self.task_of(sample) else {
+        let Some((pid, tid)) = self.task_of(event, sample) else {
             self.statistics.filtered += 1;
             return;
         };
@@ -137,8 +137,11 @@ impl Ingest {
     }
 
     /// Process and thread of a sample; `None` if the filter keeps it out.
-    pub(super) fn task_of(&mut self, sample: &wire::Sample<'_>) -> Option<(u32, u32)> {
+    pub(super) fn task_of(&mut self, event: EventId, sample: &wire::Sample<'_>) -> Option<(u32, u32)> {
         let (mut pid, mut tid) = (sample.pid, sample.tid);
+        if self.is_idle(event, sample) {
+            return None;
+        }
         if pid == REAPED {
             // The end of an exit, after the task has lost its number: it is the last that exited on this processor.
             (pid, tid) = *self.exits.last.get(&sample.cpu)?;
@@ -153,6 +156,16 @@ impl Ingest {
             self.meet_thread(pid, tid);
         }
         Some((pid, tid))
+    }
+
+    /// Whether a sample of this machine is of the idle task, which runs when nobody does. A hardware counter may charge the target with it
+    /// as the processor switches to or from it; the clock leaves it out itself. A task of another pid namespace has pid 0 too, but runs
+    /// user code.
+    fn is_idle(&self, event: EventId, sample: &wire::Sample<'_>) -> bool {
+        self.source == Source::Live
+            && sample.pid == 0
+            && sample.in_kernel
+            && !self.ways.keeps_idle.contains(&event)
     }
 
     /// Learns of a process, unless a record told of it.

@@ -9,7 +9,7 @@ use plumb_profile::{Cut, DsoId};
 pub struct Statistics {
     /// Samples kept.
     pub samples: u64,
-    /// Samples of processes outside the filter, which were dropped.
+    /// Samples of processes outside the filter and of the idle task, which were dropped.
     pub filtered: u64,
     /// Samples whose stack is complete, stitched ones and those without a user stack by nature included.
     pub complete: u64,

@@ -38,7 +38,7 @@ impl Ingest {
             in_kernel: walked.in_kernel,
         };
         self.came(event, 1);
-        let Some((pid, tid)) = self.task_of(&sample) else {
+        let Some((pid, tid)) = self.task_of(event, &sample) else {
             self.statistics.filtered += 1;
             return None;
         };

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use plumb_profile::Scope;
+
 use super::assign::assign;
 use super::ends::Whom;
 use super::guard::Guard;
@@ -109,7 +111,7 @@ impl Recorder {
         all.iter().filter(|(events, _)| is_early(events)).try_for_each(|(events, _)| events.start())?;
         let mut ingest = ingest_for(target, &ground.attachment, &pids, &options);
         let sampled: Vec<Sampled> =
-            all.into_iter().map(|(events, limit)| declare(&mut ingest, events, limit)).collect();
+            all.into_iter().map(|(events, limit)| declare(&mut ingest, events, limit, scope)).collect();
         let mut belonging = Belonging::default();
         belonging.learn(&sampled);
         let info = sampled[0].events.sampling().parse_info();
@@ -310,8 +312,9 @@ fn open_events(
 }
 
 /// Declares an event.
-fn declare(ingest: &mut Ingest, events: Events, limit: Option<Limit>) -> Sampled {
+fn declare(ingest: &mut Ingest, events: Events, limit: Option<Limit>, scope: Scope) -> Sampled {
     let sampling = events.sampling();
+    let happens = sampling.counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
     let id = if sampling.counter.trigger().is_some_and(Trigger::is_told) {
         let (blocked, waited) = (ingest.add_event("off-cpu", "ns"), ingest.add_event("run-queue", "ns"));
         ingest.weigh_by_time_off(blocked, waited);
@@ -319,6 +322,9 @@ fn declare(ingest: &mut Ingest, events: Events, limit: Option<Limit>) -> Sampled
     } else {
         ingest.add_event(sampling.counter.name(), sampling.counter.unit())
     };
+    if happens && scope == Scope::System {
+        ingest.keep_idle(id);
+    }
     match &sampling.copier {
         Some(copier) => ingest.weigh_as_said(id, copier.way_in.clone()),
         None => ingest.weigh_each(id, sampling.period().unwrap_or(1)),
