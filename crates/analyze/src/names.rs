@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 /// The name without its parameter list and what follows it: `walk(Node const*)` is `walk`,
 /// `f<g(int)>::h() const [clone .cold]` is `f<g(int)>::h`. Names without a parameter list stay as they are.
 pub fn without_parameters(name: &str) -> &str {
@@ -37,31 +39,39 @@ pub fn without_parameters(name: &str) -> &str {
     }
 }
 
-/// The name in at most `width` characters: first with its template arguments as `<…>`, then without its parameters,
+/// The name in at most `width` columns of a screen: first with its template arguments as `<…>`, then without its parameters,
 /// then without its middle.
 pub fn shorten(name: &str, width: usize) -> Cow<'_, str> {
-    if name.chars().count() <= width {
+    if name.width() <= width {
         return name.into();
     }
     let collapsed = collapse_templates(name);
-    if collapsed.chars().count() <= width {
+    if collapsed.width() <= width {
         return collapsed.into();
     }
     cut_middle(without_parameters(&collapsed), width).into()
 }
 
-/// The text in at most `width` characters, `…` in the place of its middle.
+/// The text in at most `width` columns of a screen, `…` in the place of its middle.
 pub fn cut_middle(text: &str, width: usize) -> String {
-    let length = text.chars().count();
-    if length <= width {
+    if text.width() <= width {
         return text.into();
     }
     let Some(kept) = width.checked_sub(1) else { return String::new() };
     // The end tells more than the beginning: there is the function's own name.
     let head = kept / 2;
-    let start: String = text.chars().take(head).collect();
-    let end: String = text.chars().skip(length - (kept - head)).collect();
-    format!("{start}…{end}")
+    let fits = |limit: usize| {
+        let mut columns = 0;
+        move |character: char| {
+            columns += character.width().unwrap_or(1);
+            columns <= limit
+        }
+    };
+    let (mut fits_before, mut fits_behind) = (fits(head), fits(kept - head));
+    let start = text.find(|one| !fits_before(one)).unwrap_or(text.len());
+    let end = text.char_indices().rev().find(|&(_, one)| !fits_behind(one));
+    let end = end.map_or(0, |(at, one)| at + one.len_utf8());
+    format!("{}…{}", &text[..start], &text[end..])
 }
 
 /// The name with `…` for what stands between outermost angle brackets. Operators keep their angles.
@@ -92,7 +102,10 @@ pub fn collapse_templates(name: &str) -> String {
 
 /// Whether what follows is still the name of an operator: `<<`, `->`, `<=>`.
 fn is_operator(before: &str) -> bool {
-    before.trim_end_matches(['<', '>', '-', '=']).ends_with("operator")
+    // None has more than three of these; a name may have millions.
+    let signs =
+        before.bytes().rev().take(3).take_while(|byte| matches!(byte, b'<' | b'>' | b'-' | b'=')).count();
+    before[..before.len() - signs].ends_with("operator")
 }
 
 #[cfg(test)]
@@ -110,6 +123,7 @@ mod tests {
         assert_eq!(cut_middle("abcdef", 0), "");
         assert_eq!(cut_middle("abcdef", 1), "…");
         assert_eq!(cut_middle("äöüßx", 4), "ä…ßx");
+        assert_eq!(cut_middle("中文中文", 5), "中…文");
     }
 
     #[test]

@@ -2,11 +2,16 @@
 //!
 //! Not here: anything that a library could do. The edges live here: terminal, files, exit codes.
 
+// What is printed goes through `terminal`, which keeps names from steering the terminal.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod cmd;
 mod code;
+mod columns;
 mod filters;
 mod limits;
 mod load;
+mod markdown;
 mod terminal;
 mod words;
 
@@ -17,6 +22,8 @@ mod made;
 use std::process::ExitCode;
 
 use clap::Parser;
+
+use terminal::say;
 
 /// A Linux profiler that gets to the bottom of every stack.
 #[derive(Parser)]
@@ -94,7 +101,7 @@ fn main() -> ExitCode {
         Command::UnwindStats(args) => cmd::unwind_stats::run(args),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("plumb: {error:#}");
+        say!("{error:#}");
         ExitCode::FAILURE
     })
 }

@@ -1,20 +1,37 @@
-//! Standard output: how wide it is, whether it shows colours, and what happens when nobody reads on.
+//! Standard output and standard error: how wide they are, whether they show colours, what may be written there, and what happens when
+//! nobody reads on.
 
-use std::borrow::Cow;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use anyhow::Result;
+use plumb_formats::escape::is_unsafe;
+pub use plumb_formats::escape::printable;
 
-/// Where a command writes its result.
+/// Where a command writes its result: the one place that all text for people passes.
+///
+/// Invariant: no character of what is written steers a terminal or hides what a line says but line breaks, tabs, and the styles that
+/// [`styled`](Self::styled) put there. Names come from files: who forgets to make one presentable shows U+FFFD, not an escape sequence.
 pub struct Output<'a> {
     to: Box<dyn Write + 'a>,
     /// Characters in a line, if a person looks at it.
     pub width: Option<usize>,
     colours: bool,
+    /// Stands for the escape character of a style. Nobody can write it into a name: it is another one in each process.
+    mark: String,
+    /// What was written and may not be whole.
+    rest: Vec<u8>,
 }
+
+/// So much without a line break is passed on.
+const LONG_LINE: usize = 1 << 16;
+/// More bytes than a mark or a character has.
+const TAIL: usize = 32;
+/// What a mark begins with: a noncharacter.
+const MARK: &str = "\u{fdd0}";
 
 impl<'a> Output<'a> {
     /// Standard output. Colours only on a terminal, and as NO_COLOR, CLICOLOR and CLICOLOR_FORCE want it.
@@ -22,14 +39,21 @@ impl<'a> Output<'a> {
         let stdout = io::stdout();
         let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
         let width = stdout.is_terminal().then(terminal_width);
-        Self { to: Box::new(BufWriter::new(stdout.lock())), width, colours }
+        Self::new(BufWriter::new(stdout.lock()), width, colours)
+    }
+
+    /// Standard output for what goes on while others may write there. No colours.
+    pub fn shared_stdout() -> Output<'static> {
+        let stdout = io::stdout();
+        let width = stdout.is_terminal().then(terminal_width);
+        Output::new(BufWriter::with_capacity(1 << 16, stdout), width, false)
     }
 
     /// Standard error, for what is said beside another program's output. No colours.
     pub fn stderr() -> Self {
         let stderr = io::stderr();
         let width = stderr.is_terminal().then(terminal_width);
-        Self { to: Box::new(BufWriter::new(stderr.lock())), width, colours: false }
+        Self::new(BufWriter::new(stderr.lock()), width, false)
     }
 
     /// A file: no width, no colours.
@@ -39,28 +63,102 @@ impl<'a> Output<'a> {
 
     /// What is put on a terminal later, with so many characters in a line.
     pub fn lines(to: impl Write + 'a, width: usize, colours: bool) -> Self {
-        Self { to: Box::new(to), width: Some(width), colours }
+        Self::new(to, Some(width), colours)
     }
 
     /// Anything else: no width, no colours.
     pub fn plain(to: impl Write + 'a) -> Self {
-        Self { to: Box::new(to), width: None, colours: false }
+        Self::new(to, None, false)
     }
 
-    /// The text in a style, if colours are shown.
-    pub fn styled(&self, style: Style, text: &str) -> String {
-        if self.colours && style != Style::new() { format!("{style}{text}{style:#}") } else { text.into() }
+    fn new(to: impl Write + 'a, width: Option<usize>, colours: bool) -> Self {
+        let number = RandomState::new().build_hasher().finish();
+        Self { to: Box::new(to), width, colours, mark: format!("{MARK}{number:016x}"), rest: Vec::new() }
     }
+
+    /// The text in a style, if colours are shown: to be written here, and nowhere else.
+    pub fn styled(&self, style: Style, text: &str) -> String {
+        if !self.colours || style == Style::new() {
+            return text.into();
+        }
+        let [begin, end] =
+            [style.to_string(), format!("{style:#}")].map(|codes| codes.replace('\x1b', &self.mark));
+        format!("{begin}{text}{end}")
+    }
+
+    /// Passes on the first bytes of what waits.
+    fn pass(&mut self, count: usize) -> io::Result<()> {
+        let text = String::from_utf8_lossy(&self.rest[..count]);
+        let is_unwanted = |one: char| !matches!(one, '\n' | '\t') && is_unsafe(one);
+        let mut text =
+            if text.contains(is_unwanted) { text.replace(is_unwanted, "\u{fffd}").into() } else { text };
+        if self.colours && text.contains(&self.mark) {
+            text = text.replace(&self.mark, "\x1b").into();
+        }
+        self.to.write_all(text.as_bytes())?;
+        self.rest.drain(..count);
+        Ok(())
+    }
+}
+
+/// How much of the bytes ends neither within a character nor within a mark.
+fn whole(bytes: &[u8]) -> usize {
+    let mut end = bytes.len().saturating_sub(TAIL);
+    if let Some(at) =
+        bytes[end.saturating_sub(TAIL)..end].windows(MARK.len()).position(|three| three == MARK.as_bytes())
+    {
+        end = end.saturating_sub(TAIL) + at;
+    }
+    while end > 0 && bytes[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    end
 }
 
 impl Write for Output<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.to.write(bytes)
+        let before = self.rest.len();
+        self.rest.extend_from_slice(bytes);
+        if let Some(at) = bytes.iter().rposition(|&byte| byte == b'\n') {
+            self.pass(before + at + 1)?;
+        } else if self.rest.len() > LONG_LINE {
+            self.pass(whole(&self.rest))?;
+        }
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.pass(self.rest.len())?;
         self.to.flush()
     }
+}
+
+impl Drop for Output<'_> {
+    fn drop(&mut self) {
+        // Who wants to know whether it worked has flushed.
+        let _ = self.pass(self.rest.len());
+    }
+}
+
+/// Says something on standard error, as [`Output`] would: the one place where messages with names and paths in them pass.
+#[expect(clippy::print_stderr, reason = "this is the place")]
+pub fn print_message(message: std::fmt::Arguments<'_>) {
+    let message = message.to_string().replace(|one| one != '\n' && is_unsafe(one), "\u{fffd}");
+    eprintln!("plumb: {message}");
+}
+
+/// Says something on standard error, behind `plumb: `.
+macro_rules! say {
+    ($($words:tt)*) => {
+        $crate::terminal::print_message(format_args!($($words)*))
+    };
+}
+pub(crate) use say;
+
+/// Shows how something goes on in the terminal's last line, which it takes the place of; nothing: takes it away.
+pub fn status(text: &str) {
+    // Writing to a terminal that has gone away is no reason to end.
+    let _ = write!(io::stderr(), "\r\x1b[K{}", printable(text));
 }
 
 fn terminal_width() -> usize {
@@ -110,11 +208,53 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// The text without characters that would move a terminal's cursor or break a line: names come from files.
-pub fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) {
-        text.replace(char::is_control, "\u{fffd}").into()
-    } else {
-        text.into()
+#[cfg(test)]
+mod tests {
+    use anstyle::AnsiColor;
+
+    use super::*;
+
+    fn written(colours: bool, write: impl Fn(&mut Output<'_>)) -> String {
+        let mut bytes = Vec::new();
+        write(&mut Output::lines(&mut bytes, 80, colours));
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn nothing_but_styles_steers_the_terminal() {
+        let name = "a\x1b[31mred\x1b]0;title\x07\u{202e}\u{9b}31m\r\u{fdd0}0000000000000000[31m";
+        let red = AnsiColor::Red.on_default();
+        let text = written(true, |out| {
+            let styled = out.styled(red, name);
+            writeln!(out, "{styled}\tend").unwrap();
+        });
+        assert!(text.starts_with("\x1b[31ma\u{fffd}[31mred") && text.ends_with("\x1b[0m\tend\n"), "{text:?}");
+        assert_eq!(text.matches('\x1b').count(), 2, "{text:?}");
+        assert!(!text.contains(['\u{202e}', '\u{9b}', '\r', '\x07']), "{text:?}");
+        let plain = written(false, |out| writeln!(out, "{}", out.styled(red, name)).unwrap());
+        assert!(!plain.contains('\x1b'), "{plain:?}");
+    }
+
+    /// However the bytes come.
+    #[test]
+    fn long_lines_and_parts_of_characters_are_whole_in_the_end() {
+        let long = "ä中🎉x".repeat(30_000);
+        for step in [1, 7, 70_000] {
+            let text = written(true, |out| {
+                let styled = out.styled(AnsiColor::Red.on_default(), "red");
+                let all = format!("{long}{styled}{long}");
+                all.as_bytes().chunks(step).for_each(|part| out.write_all(part).unwrap());
+            });
+            assert!(text == format!("{long}\x1b[31mred\x1b[0m{long}"), "in steps of {step}");
+        }
+        for length in LONG_LINE - 70..LONG_LINE + 70 {
+            let before = "x".repeat(length);
+            let text = written(true, |out| {
+                let styled = out.styled(AnsiColor::Red.on_default(), &"y".repeat(100));
+                out.write_all(format!("{before}{styled}").as_bytes()).unwrap();
+                out.write_all(b"z").unwrap();
+            });
+            assert!(text == format!("{before}\x1b[31m{}\x1b[0mz", "y".repeat(100)), "{length}");
+        }
     }
 }

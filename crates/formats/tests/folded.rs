@@ -64,23 +64,23 @@ fn folded(options: &Options) -> String {
 #[test]
 fn lines_are_sorted_and_threads_of_one_name_are_summed() {
     assert_eq!(
-        folded(&Options::default()),
+        folded(&Options { samples: true, ..Options::default() }),
         "work_er 1\n\
          work_er;[stack deeper than its copy];[0x99 [anon]] 1\n\
-         work_er;main(int:char);inner;[0x1234 libx.so] 1\n\
-         work_er;main(int:char);inner;sys_read 2\n"
+         work_er;main(int\\x3bchar);inner;[0x1234 libx.so] 1\n\
+         work_er;main(int\\x3bchar);inner;sys_read 2\n"
     );
 }
 
 #[test]
 fn inlined_calls_can_be_left_out_and_frames_annotated() {
     assert_eq!(
-        folded(&Options { inlined: false, annotate: true, weights: true }),
+        folded(&Options { inlined: false, annotate: true, samples: false }),
         "work_er 10\n\
          work_er;[stack deeper than its copy];[0x99 [anon]]_[j] 10\n\
-         work_er;main(int:char);[0x1234 libx.so] 10\n\
-         work_er;main(int:char);sys_read_[k] 20\n"
+         work_er;main(int\\x3bchar);[0x1234 libx.so] 10\n\
+         work_er;main(int\\x3bchar);sys_read_[k] 20\n"
     );
-    let annotated = folded(&Options { annotate: true, ..Options::default() });
-    assert!(annotated.contains("main(int:char);inner_[i];sys_read_[k] 2\n"), "{annotated}");
+    let annotated = folded(&Options { annotate: true, samples: true, ..Options::default() });
+    assert!(annotated.contains("main(int\\x3bchar);inner_[i];sys_read_[k] 2\n"), "{annotated}");
 }

@@ -24,7 +24,7 @@ use plumb_symbolize::Options;
 use self::source::{Map, Sources};
 use crate::code::{Annotated, annotate};
 use crate::filters::FilterArgs;
-use crate::terminal::{Output, finish};
+use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb annotate`.
 #[derive(clap::Args, Debug, Default)]
@@ -116,7 +116,7 @@ fn write_filtered(profile: &Profile, filter: &Filter, args: &Args, out: &mut Out
     if args.html {
         let (page, name) = (page::page(&mut shown, args), args.output.display());
         std::fs::write(&args.output, page).with_context(|| format!("{name}: can't be written"))?;
-        eprintln!("plumb: wrote {name}");
+        say!("wrote {name}");
     } else if args.json {
         machine::json(&mut shown, out)?;
     } else {
@@ -135,7 +135,7 @@ fn one_event(profile: &Profile, filters: &FilterArgs) -> Result<Filter> {
             .filter_map(|filter| filter.event)
             .map(|event| profile.strings.get(profile.events[event].name))
             .collect();
-        eprintln!("plumb: showing {}; --event chooses among {}", names[0], names.join(", "));
+        say!("showing {}; --event chooses among {}", names[0], names.join(", "));
     }
     if profile.samples.is_empty() {
         bail!("the recording has no samples");

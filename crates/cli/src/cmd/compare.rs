@@ -16,7 +16,7 @@ mod verdict;
 mod tests;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -26,7 +26,7 @@ use regex_lite::Regex;
 
 use crate::cmd::record;
 use crate::limits;
-use crate::terminal::{Output, finish};
+use crate::terminal::{Output, finish, say, status};
 use figures::Figures;
 use limit::Limit;
 use profile::Explained;
@@ -118,7 +118,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         None => write(None)?,
     };
     let exceeded = args.fail_on.iter().filter(|limit| limit.is_exceeded(&compared)).inspect(|limit| {
-        eprintln!("plumb: B takes more than A by more than is allowed: {limit}");
+        say!("B takes more than A by more than is allowed: {limit}");
     });
     Ok(if exceeded.count() > 0 { ExitCode::from(limits::EXCEEDED) } else { ExitCode::SUCCESS })
 }
@@ -184,7 +184,6 @@ fn metric(text: &str, args: &Args) -> Result<f64> {
 /// A line that the next one takes the place of, if a person looks on.
 fn progress(text: &str) {
     if stderr().is_terminal() {
-        // Nothing depends on it.
-        let _ = write!(stderr(), "\r\x1b[K{text}");
+        status(text);
     }
 }

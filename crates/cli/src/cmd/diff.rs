@@ -24,7 +24,7 @@ use self::limit::Limit;
 use crate::cmd::{flame, kernel, report};
 use crate::filters::FilterArgs;
 use crate::limits;
-use crate::terminal::{Output, finish};
+use crate::terminal::{Output, finish, say};
 use crate::words::parsed;
 
 /// What is compared if nothing is named: the recording before, as `plumb record` keeps it, and the last.
@@ -220,7 +220,7 @@ fn compare(args: &Args, out: &mut Output<'_>) -> Result<ExitCode> {
         _ => text::write(&shown, out),
     })?;
     let exceeded = args.fail_on.iter().filter(|limit| limit.is_exceeded(&diff)).inspect(|limit| {
-        eprintln!("plumb: the new side costs more by more than is allowed: {limit}");
+        say!("the new side costs more by more than is allowed: {limit}");
     });
     Ok(if exceeded.count() > 0 { ExitCode::from(limits::EXCEEDED) } else { ExitCode::SUCCESS })
 }

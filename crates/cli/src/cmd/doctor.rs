@@ -11,6 +11,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::columns::{self, left};
 use crate::terminal::{Output, finish, printable};
 
 /// Arguments of `plumb doctor`.
@@ -82,22 +83,22 @@ pub fn run(args: Args) -> Result<ExitCode> {
 
 fn print(diagnosis: &Diagnosis, json: bool, out: &mut Output<'_>) -> Result<()> {
     if json {
-        serde_json::to_writer_pretty(&mut *out, diagnosis)?;
+        plumb_formats::json::write_pretty(&mut *out, diagnosis)?;
         writeln!(out)?;
         return Ok(out.flush()?);
     }
     writeln!(out, "{}", printable(&diagnosis.subject))?;
     let width =
-        diagnosis.findings.iter().map(|finding| finding.what.chars().count()).max().unwrap_or(0).min(40);
+        diagnosis.findings.iter().map(|finding| columns::width(&finding.what)).max().unwrap_or(0).min(40);
     for finding in &diagnosis.findings {
         let state = match finding.state {
             State::Good => out.styled(Style::new().fg_color(Some(AnsiColor::Green.into())), "ok     "),
             State::Limited => out.styled(Style::new().fg_color(Some(AnsiColor::Yellow.into())), "limited"),
             State::Missing => out.styled(Style::new().fg_color(Some(AnsiColor::Red.into())), "missing"),
         };
-        writeln!(out, "  {state}  {:width$}  {}", printable(&finding.what), printable(&finding.says))?;
+        writeln!(out, "  {state}  {}  {}", left(&printable(&finding.what), width), printable(&finding.says))?;
         if !finding.remedy.is_empty() {
-            writeln!(out, "           {:width$}  -> {}", "", printable(&finding.remedy))?;
+            writeln!(out, "           {}  -> {}", left("", width), printable(&finding.remedy))?;
         }
     }
     Ok(out.flush()?)

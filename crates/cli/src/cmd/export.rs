@@ -16,9 +16,9 @@ use plumb_analyze::{View, is_clock};
 use plumb_formats::{callgrind, chrome, csv, firefox, folded, otlp, pprof, speedscope};
 use plumb_profile::Profile;
 
-use super::script;
+use super::{fold, script};
 use crate::filters::FilterArgs;
-use crate::terminal::{Output, is_closed_pipe};
+use crate::terminal::{Output, is_closed_pipe, say};
 use format::{Format, KEPT, by_name};
 
 /// Arguments of `plumb export`.
@@ -74,7 +74,7 @@ fn write(profile: &Profile, format: Format, filters: &FilterArgs, out: &mut impl
         Format::Callgrind => callgrind::write(&kept, out),
         Format::Otlp => otlp::write(&kept, out),
         Format::Csv => csv::write(&kept, out),
-        Format::Folded => folded::write(&kept, &folded::Options::default(), out),
+        Format::Folded => return fold::write(profile, filters, &folded::Options::default(), out),
         Format::PerfScript => {
             let (fields, all) = (script::Fields::default(), FilterArgs::default());
             return script::write(&kept, fields, &all, &mut Output::plain(out));
@@ -98,8 +98,8 @@ fn check_times(profile: &Profile) -> Result<()> {
                 .is_some_and(|hz| sample.weight > 2_000_000_000 / u64::from(hz.max(1)))
     };
     if profile.samples.iter().any(|sample| clock(&sample)) {
-        eprintln!(
-            "plumb: equal stacks were counted while recording, so that the trace shows many where the first of them was; \
+        say!(
+            "equal stacks were counted while recording, so that the trace shows many where the first of them was; \
              record with --timeline for the time of each"
         );
     }

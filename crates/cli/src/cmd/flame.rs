@@ -15,6 +15,7 @@ use plumb_profile::{Profile, Scope};
 
 use self::facts::Facts;
 use crate::filters::FilterArgs;
+use crate::terminal::say;
 
 /// Arguments of `plumb flame`.
 #[derive(clap::Args, Debug)]
@@ -104,7 +105,7 @@ pub(in crate::cmd) fn write(output: &Path, bytes: &[u8]) -> Result<()> {
         }
         return Err(error).with_context(|| format!("{name}: can't be written"));
     }
-    eprintln!("plumb: wrote {name}");
+    say!("wrote {name}");
     Ok(())
 }
 
@@ -126,7 +127,7 @@ fn filter_of(profile: &Profile, filters: &FilterArgs) -> Result<Filter> {
             .filter_map(|f| f.event)
             .map(|id| profile.strings.get(profile.events[id].name))
             .collect();
-        eprintln!("plumb: drawing {}; --event chooses among {}", names[0], names.join(", "));
+        say!("drawing {}; --event chooses among {}", names[0], names.join(", "));
     }
     Ok(per_event.swap_remove(0))
 }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use plumb_analyze::{View, is_clock};
+use plumb_analyze::View;
 use plumb_formats::folded;
+use plumb_profile::Profile;
 
 use crate::filters::FilterArgs;
-use crate::terminal::{Output, finish};
+use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb fold`.
 #[derive(clap::Args, Debug)]
@@ -20,9 +21,12 @@ pub struct Args {
     /// Mark kernel frames with `_[k]`, inlined calls with `_[i]` and JIT code with `_[j]`
     #[arg(long)]
     annotate: bool,
-    /// Count in the event's unit (nanoseconds of cpu-clock) instead of samples, as is done anyway for events that are no clock
+    /// Count samples instead of their weights, which are in the event's unit (nanoseconds of cpu-clock)
+    ///
+    /// A sample may represent many events: equal stacks may have been counted as one while recording, and time off the processor differs from
+    /// sample to sample. Without this option, counts add up to what `plumb report` shows, as in `plumb export --format folded`.
     #[arg(long)]
-    weights: bool,
+    samples: bool,
     #[command(flatten)]
     filters: FilterArgs,
 }
@@ -30,17 +34,25 @@ pub struct Args {
 /// Runs `plumb fold`.
 pub fn run(args: Args) -> Result<ExitCode> {
     let profile = crate::load::load(&args.file)?;
-    let filters = args.filters.filter_per_event(&profile)?;
-    let Some((filter, others)) = filters.split_first() else { return Ok(ExitCode::SUCCESS) };
-    if !others.is_empty() {
-        eprintln!("plumb: {} events more in {}: choose with --event", others.len(), args.file.display());
-    }
-    let kept = View::new(&profile, filter).to_profile();
-    let event = filter.event.map(|event| profile.strings.get(profile.events[event].name));
-    // A sample of page faults may stand for one or for a thousand.
-    let weights = args.weights || event.is_some_and(|event| !event.is_empty() && !is_clock(event));
-    let options = folded::Options { inlined: !args.filters.no_inline, annotate: args.annotate, weights };
+    let Args { annotate, samples, .. } = args;
+    let options = folded::Options { inlined: !args.filters.no_inline, annotate, samples };
     let mut out = Output::stdout();
-    let written = folded::write(&kept, &options, &mut out).and_then(|()| out.flush());
-    finish(written.map_err(Into::into))
+    finish(write(&profile, &args.filters, &options, &mut out).and_then(|()| Ok(out.flush()?)))
+}
+
+/// Writes what the filters keep of one event: the weights of different ones can't be added up. The first, unless one was asked for; of
+/// others a message says that they are there.
+pub(super) fn write(
+    profile: &Profile,
+    filters: &FilterArgs,
+    options: &folded::Options,
+    out: &mut impl Write,
+) -> Result<()> {
+    let filters = filters.filter_per_event(profile)?;
+    let Some((filter, others)) = filters.split_first() else { return Ok(()) };
+    if !others.is_empty() {
+        say!("{} events more in the profile: choose with --event", others.len());
+    }
+    let kept = View::new(profile, filter).to_profile();
+    Ok(folded::write(&kept, options, out)?)
 }

@@ -21,7 +21,7 @@ use plumb_profile::Profile;
 use crate::cmd::record::once::{Once, prints_beside};
 use crate::cmd::report;
 use crate::filters::FilterArgs;
-use crate::terminal::{Output, finish};
+use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb procs`.
 #[derive(clap::Args, Debug)]
@@ -144,7 +144,7 @@ fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let filters = args.filters.filter_per_event(profile)?;
     let Some((filter, others)) = filters.split_first() else { return Ok(()) };
     if !others.is_empty() {
-        eprintln!("plumb: {} events more in the profile: choose with --event", others.len());
+        say!("{} events more in the profile: choose with --event", others.len());
     }
     // Nobody's process idles.
     let filter = plumb_analyze::Filter { no_idle: true, ..filter.clone() };

@@ -26,6 +26,8 @@ use plumb_capture_perf::{Assistant, Beside, Code, End, Options, Prints, Recorded
 use live::Live;
 use names::Names;
 use output::Output;
+
+use crate::terminal::say;
 pub(super) use whom::launch;
 
 /// How often the recorder looks around when nothing wakes it: files that the target deletes are opened before.
@@ -264,12 +266,12 @@ fn run_beside(args: Args, mut beside: Option<&mut dyn Beside>) -> Result<ExitCod
     let mut recorder = match Recorder::start_beside(&target, &options, assistant, also) {
         Ok(recorder) => recorder,
         Err(error) => {
-            eprintln!("plumb: {error}");
+            say!("{error}");
             return Ok(ExitCode::from(error.exit_code()));
         }
     };
     let mut live = Live::new(args.quiet);
-    note.iter().for_each(|note| eprintln!("plumb: {note}"));
+    note.iter().for_each(|note| say!("{note}"));
     if !matches!(target, Target::Command(_)) && args.duration.is_none() {
         live.note(if args.scope.wait {
             "waiting for it to start; Ctrl-C ends it"
@@ -286,7 +288,7 @@ fn run_beside(args: Args, mut beside: Option<&mut dyn Beside>) -> Result<ExitCod
     let (running, written) = match written {
         Ok(running) => (running, true),
         Err(error) => {
-            eprintln!("plumb: {error:#}");
+            say!("{error:#}");
             (None, false)
         }
     };
@@ -353,16 +355,16 @@ fn write(
         None => output.write(&profile)?,
         Some(mut written) => {
             if let Err(error) = written.replace(&profile) {
-                eprintln!("plumb: {error:#}\nplumb: the recording is there, but without symbols");
+                say!("{error:#}\nplumb: the recording is there, but without symbols");
             }
             written
         }
     };
     if !args.quiet {
         headline::print(&profile, &setup, target_cpu, recording, &written);
-        handed_over.iter().for_each(|handed_over| eprintln!("plumb: {}", capture::line(handed_over)));
+        handed_over.iter().for_each(|handed_over| say!("{}", capture::line(handed_over)));
     } else if written.is_elsewhere() {
-        eprintln!("plumb: {}", written.text());
+        say!("{}", written.text());
     }
     Ok(running)
 }

@@ -12,10 +12,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plumb_analyze::{View, ViewSample};
+use plumb_formats::perf_script;
 use plumb_profile::{Process, Profile, Thread};
 
+use crate::columns::{right, width};
 use crate::filters::FilterArgs;
-use crate::terminal::{Output, finish, printable};
+use crate::terminal::{Output, finish};
 use field::Field;
 pub(super) use field::Fields;
 use place::Places;
@@ -50,7 +52,8 @@ pub(super) fn write(
     out: &mut Output<'_>,
 ) -> Result<()> {
     let view = View::new(profile, &filters.filter(profile)?);
-    let names = profile.events.rows().iter().map(|event| profile.strings.get(event.name).chars().count());
+    let names =
+        profile.events.rows().iter().map(|event| width(&perf_script::event(profile.strings.get(event.name))));
     let writer = Writer { fields, event_width: names.max().unwrap_or(0) };
     let mut places = Places::new(&view, fields);
     for sample in view.samples() {
@@ -95,9 +98,13 @@ impl Writer {
             let comm = match profile.strings.get(thread.comm) {
                 // As perf names a thread whose name was not seen. Readers expect a word here.
                 "" => format!(":{tid}"),
-                comm => printable(comm).into_owned(),
+                comm => perf_script::comm(comm).into_owned(),
             };
-            if self.fields.has_stack() { write!(out, "{comm} ")? } else { write!(out, "{comm:>16} ")? }
+            if self.fields.has_stack() {
+                write!(out, "{comm} ")?
+            } else {
+                write!(out, "{} ", right(&comm, 16))?
+            }
         }
         match (has(Field::Pid), has(Field::Tid)) {
             (true, true) => write!(out, "{pid:>5}/{tid:<5} ")?,
@@ -116,8 +123,8 @@ impl Writer {
             write!(out, "{:>10} ", sample.weight)?;
         }
         if has(Field::Event) {
-            let event = printable(profile.strings.get(profile.events[sample.event].name));
-            write!(out, "{event:>width$}: ", width = self.event_width)?;
+            let event = perf_script::event(profile.strings.get(profile.events[sample.event].name));
+            write!(out, "{}: ", right(&event, self.event_width))?;
         }
         Ok(())
     }

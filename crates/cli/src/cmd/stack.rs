@@ -18,7 +18,7 @@ use plumb_interpreters::Merged;
 use plumb_profile::{DsoId, Found, Mapping, ProcessId, Profile};
 
 use super::script::run_time;
-use crate::terminal::{Output, finish};
+use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb stack`.
 #[derive(clap::Args, Debug)]
@@ -59,7 +59,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let code = finish(written)?;
     let mut failed = false;
     for refusal in snapshot.processes.iter().filter_map(|(_, outcome)| outcome.as_ref().err()) {
-        eprintln!("plumb: {refusal}");
+        say!("{refusal}");
         failed = true;
     }
     Ok(if failed { ExitCode::FAILURE } else { code })

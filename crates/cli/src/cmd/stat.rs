@@ -20,7 +20,7 @@ use plumb_capture_perf::{Error, Launch, Prints, Tallied, Tally, Watcher};
 
 use crate::cmd::advice::call_ns;
 use crate::cmd::record;
-use crate::terminal::{Output, finish};
+use crate::terminal::{Output, finish, say, status};
 use gather::Gathered;
 
 /// Arguments of `plumb stat`.
@@ -112,7 +112,7 @@ fn one(tally: &mut Tally, launch: &Launch, silent: bool) -> Result<Tallied, Exit
     let prints = if silent { Prints::Nowhere } else { Prints::Through };
     tally.run(launch, &prints).map_err(|error: Error| {
         progress("");
-        eprintln!("plumb: {error}");
+        say!("{error}");
         ExitCode::from(error.exit_code())
     })
 }
@@ -129,7 +129,6 @@ fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> Result<()> {
 /// A line that the next one takes the place of, if a person looks on.
 fn progress(text: &str) {
     if stderr().is_terminal() {
-        // Nothing depends on it.
-        let _ = write!(stderr(), "\r\x1b[K{text}");
+        status(text);
     }
 }

@@ -22,6 +22,7 @@ use plumb_capture_perf::{End, Target};
 
 use crate::cmd::browse::state;
 use crate::cmd::record::{self, Scope};
+use crate::terminal::say;
 use live::Live;
 
 /// Arguments of `plumb top`.
@@ -94,14 +95,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
         // A command that can't be started, say, has its own exit status.
         Err(error) => match error.downcast_ref::<plumb_capture_perf::Error>() {
             Some(error) => {
-                eprintln!("plumb: {error}");
+                say!("{error}");
                 return Ok(ExitCode::from(error.exit_code()));
             }
             None => return Err(error),
         },
     };
     let left = if args.batch {
-        notes.iter().for_each(|note| eprintln!("plumb: {note}"));
+        notes.iter().for_each(|note| say!("{note}"));
         batch::run(&args, &mut live)
     } else {
         screen::run(&args, &mut live, notes)

@@ -21,6 +21,7 @@ use plumb_capture_bpf::{CallCounts, CallFilter, Calls, LoadError};
 use plumb_capture_perf::{End, Error, Target, now_ns};
 
 use super::record::{exit_code, launch, off_cpu, seconds};
+use crate::terminal::say;
 use select::Selection;
 use shown::Shown;
 use tables::Wanted;
@@ -107,7 +108,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let selection = Selection::parse(&args.calls, args.strings, plainly)?;
     let target = target(&args)?;
     let mut calls = load(&args)?;
-    selection.unknown.iter().filter(|_| !plainly).for_each(|why| eprintln!("plumb: {why}"));
+    selection.unknown.iter().filter(|_| !plainly).for_each(|why| say!("{why}"));
     selection.each(plainly, |abi, number, want| calls.want(abi, number, want))?;
     let events = args.stack.then(|| selection.tracepoints());
     let mut watched = match Watched::find(&target, events, &mut calls)? {
@@ -138,7 +139,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 fn refused(error: &Error) -> ExitCode {
-    eprintln!("plumb: {error}");
+    say!("{error}");
     ExitCode::from(error.exit_code())
 }
 
@@ -241,7 +242,7 @@ fn say(calls: &Calls, no_stack: u64) {
     if no_memory > 0 {
         text += &format!("; {no_memory} beginnings were not remembered");
     }
-    eprintln!("plumb: {text}; latencies are less {} ns, what looking takes", calls.floor_ns());
+    say!("{text}; latencies are less {} ns, what looking takes", calls.floor_ns());
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

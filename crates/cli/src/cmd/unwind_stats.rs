@@ -12,7 +12,7 @@ use anyhow::Result;
 use plumb_capture_perf::tables::{Description, KeptTables, NoTable, Size, Source};
 use serde::Serialize;
 
-use crate::terminal::{Output, finish, printable};
+use crate::terminal::{Output, finish, printable, say};
 
 /// Arguments of `plumb unwind-stats`.
 #[derive(clap::Args)]
@@ -37,7 +37,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         match describe(file, kept.as_ref()) {
             Ok(one) => described.push(one),
             Err(error) => {
-                eprintln!("plumb: {}: {error}", printable(&file.display().to_string()));
+                say!("{}: {error}", printable(&file.display().to_string()));
                 code = ExitCode::FAILURE;
             }
         }
@@ -119,7 +119,7 @@ fn milliseconds(time: Duration) -> f64 {
 }
 
 fn json(described: &[Described], out: &mut Output<'_>) -> Result<()> {
-    serde_json::to_writer_pretty(&mut *out, described)?;
+    plumb_formats::json::write_pretty(&mut *out, described)?;
     writeln!(out)?;
     Ok(out.flush()?)
 }

@@ -7,6 +7,8 @@ use plumb_capture_perf::{Filter, Ingest, Source};
 use plumb_formats::perf_data::{Header, Loss, PerfData};
 use plumb_profile::{EventId, Profile};
 
+use crate::terminal::say;
+
 /// Reads the perf.data file `input`, called `name` in messages.
 pub fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
     let mut input = PerfData::open(input).with_context(|| name.to_string())?;
@@ -55,14 +57,14 @@ fn tell(profile: &mut Profile, header: &Header) {
 
 fn warn(name: &str, loss: &Loss) {
     for warning in &loss.warnings {
-        eprintln!("plumb: {name}: {warning}");
+        say!("{name}: {warning}");
     }
     if loss.more_warnings > 0 {
-        eprintln!("plumb: {name}: and {} more like these", loss.more_warnings);
+        say!("{name}: and {} more like these", loss.more_warnings);
     }
     match loss.damaged_records {
         0 => {}
-        1 => eprintln!("plumb: {name}: one damaged record was left out"),
-        count => eprintln!("plumb: {name}: {count} damaged records were left out"),
+        1 => say!("{name}: one damaged record was left out"),
+        count => say!("{name}: {count} damaged records were left out"),
     }
 }

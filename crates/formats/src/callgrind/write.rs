@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use plumb_profile::{Id, Profile, StackId};
 
 use crate::calls::{self, Call};
+use crate::escape::escaped;
 
 /// Writes what each line of each function cost itself, and for each call what was spent in it, by event. Inlined calls are calls.
 ///
@@ -48,9 +49,9 @@ fn head(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "positions: line\nevents: {}\n", names.join(" "))
 }
 
-/// The text on one line.
+/// The text on one line, as readers of it show it.
 fn clean(text: &str) -> String {
-    text.replace(char::is_control, " ")
+    escaped(text, |_, _| false).into_owned()
 }
 
 /// What something cost, by event, and in how many samples.

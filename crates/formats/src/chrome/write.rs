@@ -24,7 +24,7 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
         "host": meta.host,
         "warnings": meta.warnings,
     });
-    serde_json::to_writer(&mut out.out, &other)?;
+    crate::json::write(&mut out.out, &other)?;
     out.out.write_all(b",\"traceEvents\":[\n")?;
     let mut threads: BTreeMap<(ThreadId, EventId), Vec<Sample>> = BTreeMap::new();
     for sample in profile.samples.iter() {
@@ -56,7 +56,7 @@ impl<W: Write> Events<W> {
         if !std::mem::take(&mut self.first) {
             self.out.write_all(b",\n")?;
         }
-        Ok(serde_json::to_writer(&mut self.out, event)?)
+        Ok(crate::json::write(&mut self.out, event)?)
     }
 }
 

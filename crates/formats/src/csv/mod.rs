@@ -4,4 +4,4 @@
 
 mod write;
 
-pub use write::write;
+pub use write::{field, write};

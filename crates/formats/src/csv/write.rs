@@ -1,15 +1,18 @@
 //! Writes samples as lines.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use plumb_profile::{Process, Profile, StackId};
 
 use crate::calls;
+use crate::escape::escaped;
 
 /// Writes a line for each sample, in the order of time, below a line of titles.
 ///
 /// `stack` has the frames from the outermost to the innermost with `;` between them, as folded stacks have them. What isn't known is empty.
+/// Names are [fields](field): what would steer a terminal, split a stack or be a formula is escaped.
 pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let mut out = ::csv::Writer::from_writer(out);
     out.write_record(["time_ns", "event", "unit", "weight", "cpu", "pid", "tid", "comm", "stack"])?;
@@ -23,21 +26,35 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
         let time = sample.time_ns.saturating_sub(profile.meta.start_ns);
         out.write_record([
             time.to_string().as_str(),
-            text(event.name),
-            text(event.unit),
+            &field(text(event.name)),
+            &field(text(event.unit)),
             sample.weight.to_string().as_str(),
             sample.cpu.to_string().as_str(),
             number(profile.processes[thread.process].pid).as_str(),
             number(thread.tid).as_str(),
-            text(thread.comm),
+            &field(text(thread.comm)),
             stack.as_str(),
         ])?;
     }
     out.flush()
 }
 
+/// A text as the field of a line. What would break the line, steer a terminal or be a formula where spreadsheets open the file is escaped,
+/// see [`escape`](crate::escape); quotes are the writer's matter.
+pub fn field(text: &str) -> Cow<'_, str> {
+    escaped(text, begins_formula)
+}
+
+/// Whether spreadsheets take what begins so for a formula.
+fn begins_formula(at: usize, character: char) -> bool {
+    at == 0 && matches!(character, '=' | '+' | '-' | '@')
+}
+
 fn stack_text(profile: &Profile, stack: Option<StackId>) -> String {
     let calls = calls::of_stack(profile, stack);
-    let names: Vec<String> = calls.iter().map(|call| call.name.replace(';', ":")).collect();
-    names.join(";")
+    let name = |(depth, call): (usize, &calls::Call<'_>)| {
+        let also = |at, one| one == ';' || (depth == 0 && begins_formula(at, one));
+        escaped(&call.name, also).into_owned()
+    };
+    calls.iter().enumerate().map(name).collect::<Vec<_>>().join(";")
 }

@@ -36,7 +36,7 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let file =
         json!({ "meta": meta(profile), "libs": libs.list, "threads": written, "pages": [], "counters": [] });
     let mut out = io::BufWriter::new(out);
-    serde_json::to_writer(&mut out, &file)?;
+    crate::json::write(&mut out, &file)?;
     out.flush()
 }
 

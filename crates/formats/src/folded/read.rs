@@ -2,8 +2,12 @@
 //!
 //! Whether the outermost name is that of a command or of a function isn't told, so that it is a frame like all others.
 
+use std::borrow::Cow;
+
 use plumb_profile::{FrameKind, Profile, StackId};
 
+use super::ANNOTATIONS;
+use crate::escape::unescaped;
 use crate::foreign::{Assembly, Counted, Place, ReadError};
 
 /// Whether the first line that is none of comment is one of a stack.
@@ -65,35 +69,34 @@ fn parts(line: &[u8]) -> Option<(&[u8], f64)> {
 
 /// A name without what FlameGraph's scripts put behind it, and whether it is of the kernel, and inlined.
 fn annotated(name: &str) -> (&str, FrameKind, bool) {
-    let user = FrameKind::User;
-    for (end, kind, inlined) in [
-        ("_[k]", FrameKind::Kernel, false),
-        ("_[i]", user, true),
-        ("_[j]", user, false),
-        ("_[w]", user, false),
-    ] {
-        if let Some(plain) = name.strip_suffix(end) {
-            return (plain, kind, inlined);
-        }
-    }
-    (name, user, false)
+    let end = ANNOTATIONS.into_iter().find(|end| name.ends_with(end)).unwrap_or_default();
+    let kind = if end == "_[k]" { FrameKind::Kernel } else { FrameKind::User };
+    (&name[..name.len() - end.len()], kind, end == "_[i]")
 }
+
+/// A function's name and those of the calls inlined into it, each with whether it is one.
+type Names<'t> = Vec<(Cow<'t, str>, bool)>;
 
 fn stack(assembly: &mut Assembly, text: &str) -> Option<StackId> {
     // Each function with the calls that were inlined into it, the outermost first.
-    let mut functions: Vec<(FrameKind, Vec<Place<'_>>)> = Vec::new();
+    let mut functions: Vec<(FrameKind, Names<'_>)> = Vec::new();
+    let outermost = text.split(';').next().unwrap_or_default();
     for name in text.split(';') {
         let (name, kind, inlined) = annotated(name);
-        let place = Place { name, ..Place::default() };
+        let name = unescaped(name);
         match functions.last_mut().filter(|_| inlined) {
-            Some((_, places)) => places.push(Place { inlined, ..place }),
-            None => functions.push((kind, vec![place])),
+            Some((_, names)) => names.push((name, inlined)),
+            None => functions.push((kind, vec![(name, false)])),
         }
     }
     let mut stack = None;
-    for (depth, (kind, mut places)) in functions.into_iter().enumerate() {
-        places.reverse();
-        let marker = if depth == 0 { assembly.marker(places[0].name) } else { None };
+    for (depth, (kind, names)) in functions.into_iter().enumerate() {
+        let places: Vec<Place<'_>> = names
+            .iter()
+            .rev()
+            .map(|(name, inlined)| Place { name, inlined: *inlined, ..Place::default() })
+            .collect();
+        let marker = if depth == 0 { assembly.marker(outermost) } else { None };
         let frame = marker.unwrap_or_else(|| assembly.frame(kind, "", &places));
         stack = Some(assembly.profile.stacks.add(stack, frame));
     }

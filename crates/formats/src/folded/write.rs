@@ -1,10 +1,14 @@
 //! Writes folded stacks as stackcollapse-perf.pl prints them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use plumb_profile::{DsoKind, Frame, FrameId, FrameKind, Profile, StackId, ThreadId};
+
+use super::ANNOTATIONS;
+use crate::escape::escaped;
 
 /// What goes into the lines.
 #[derive(Clone, Debug)]
@@ -14,26 +18,26 @@ pub struct Options {
     /// Whether names end in `_[k]` for kernel frames, `_[i]` for inlined calls and `_[j]` for JIT code, which is
     /// what flamegraph.pl colours by.
     pub annotate: bool,
-    /// Whether samples count by their weight (nanoseconds, events) instead of as one each.
-    pub weights: bool,
+    /// Whether samples count as one each, instead of by their weight (nanoseconds, events).
+    pub samples: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { inlined: true, annotate: false, weights: false }
+        Options { inlined: true, annotate: false, samples: false }
     }
 }
 
 /// Writes one line a distinct stack, `comm;outermost;...;innermost count`, sorted by text.
 ///
-/// Names are made fit for the format: `;` becomes `:`, line breaks become spaces, and a thread's name has `_` for
-/// spaces, as stackcollapse-perf.pl writes it. A stack that is cut short begins
+/// What would split a stack, break its line or steer a terminal is escaped (see [`escape`](crate::escape)), and a thread's name has `_`
+/// for spaces, as stackcollapse-perf.pl writes it. A stack that is cut short begins
 /// with a frame in brackets that says why; a frame without a name is its address and file in brackets.
 pub fn write<W: Write>(profile: &Profile, options: &Options, out: W) -> io::Result<()> {
     let mut counts: BTreeMap<(ThreadId, Option<StackId>), u64> = BTreeMap::new();
     for sample in profile.samples.iter() {
         let count = counts.entry((sample.thread, sample.stack)).or_default();
-        *count = count.saturating_add(if options.weights { sample.weight } else { 1 });
+        *count = count.saturating_add(if options.samples { 1 } else { sample.weight });
     }
     let mut names = Names { profile, options, of_frame: vec![None; profile.frames.len()] };
     // Stacks that differ only in addresses or threads become one line.
@@ -61,7 +65,7 @@ impl Names<'_> {
         let profile = self.profile;
         let mut frames: Vec<FrameId> = profile.frames_of(stack).collect();
         frames.reverse();
-        let mut line = clean(profile.strings.get(profile.threads[thread].comm)).replace(' ', "_");
+        let mut line = comm(profile.strings.get(profile.threads[thread].comm));
         for id in frames {
             use plumb_profile::Id;
             let text = match self.of_frame[id.index()].take() {
@@ -75,7 +79,7 @@ impl Names<'_> {
             line.push_str(&text);
             self.of_frame[id.index()] = Some(text);
         }
-        line
+        if line.is_empty() { "[no stack recorded]".into() } else { line }
     }
 
     /// A frame with the calls inlined into it, outermost first.
@@ -95,7 +99,7 @@ impl Names<'_> {
             if !text.is_empty() {
                 text.push(';');
             }
-            text.push_str(&clean(profile.strings.get(profile.symbols.functions[line.function].name)));
+            text.push_str(&name(profile.strings.get(profile.symbols.functions[line.function].name)));
             text.push_str(if line.inlined && self.options.annotate { "_[i]" } else { suffix });
         }
         text
@@ -121,20 +125,28 @@ impl Names<'_> {
             let path = self.profile.strings.get(self.profile.dsos[dso].path);
             let file = path.rsplit('/').next().unwrap_or(path);
             // Writing to a string can't fail.
-            let _ = write!(text, " {}", clean(file));
+            let _ = write!(text, " {}", name(file));
         }
         text.push(']');
         text
     }
 }
 
-/// The name without what separates frames and lines. Spaces may stay: only the last one of a line separates.
-fn clean(name: &str) -> String {
-    name.chars()
-        .map(|character| match character {
-            ';' => ':',
-            '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
-            other => other,
-        })
-        .collect()
+/// The name of a thread, which begins the line: with `#` that would be a comment.
+fn comm(name: &str) -> String {
+    let is_special = |at: usize, character| character == ';' || (at == 0 && character == '#');
+    escaped(name, is_special).replace(' ', "_")
+}
+
+/// The name without what separates frames and lines, or would be taken for what is said of a frame. Spaces may stay: only
+/// the last one of a line separates.
+fn name(name: &str) -> Cow<'_, str> {
+    let suffix = ANNOTATIONS.iter().find(|end| name.ends_with(*end)).map(|end| name.len() - end.len());
+    escaped(name, |at, character| match character {
+        ';' => true,
+        '#' => at == 0,
+        '_' => suffix == Some(at),
+        ' ' => at + 1 == name.len(),
+        _ => false,
+    })
 }

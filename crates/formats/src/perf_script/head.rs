@@ -51,8 +51,9 @@ fn behind_ids<'a>(mut head: Head<'a>, line: &'a str, mut words: &[(usize, &'a st
     let time = next(&|word| time_ns(word).is_some());
     head.time_ns = time.and_then(|(_, word)| time_ns(word));
     let period = next(&|word| word.bytes().all(|byte| byte.is_ascii_digit()));
-    head.period = period.and_then(|(_, word)| word.parse().ok());
-    let event = next(&|word| word.len() > 1 && word.ends_with(':'));
+    // One that is too large is none: the line makes no sense.
+    head.period = period.map(|(_, word)| word.parse().ok()).map_or(Some(None), |number| number.map(Some))?;
+    let event = next(&|word| word.len() > 1 && word.ends_with(':') && time_ns(word).is_none());
     if let Some((start, word)) = event {
         head.event = word.trim_end_matches(':');
         head.rest = line[start + word.len()..].trim();

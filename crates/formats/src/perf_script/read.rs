@@ -3,6 +3,7 @@
 use plumb_profile::{AddressSpace, FrameId, Profile, Sample};
 
 use super::head::{Head, head};
+use crate::escape::unescaped;
 use crate::foreign::{Assembly, Place, ReadError};
 
 /// Lines that are looked at to tell the format.
@@ -74,6 +75,8 @@ struct Last {
     address: u64,
     name: String,
     file: String,
+    /// The name is why the stack is cut.
+    is_cut: bool,
     source: String,
     line: u32,
 }
@@ -112,9 +115,9 @@ impl Reading {
             // Of a tracepoint, or what follows the colon are modifiers.
             plain => plain,
         };
-        let event = self.assembly.event(name, unit);
-        let comm = if head.comm.starts_with(':') { "" } else { head.comm };
-        let thread = self.assembly.thread(head.pid.or(head.tid), head.tid, comm, "");
+        let event = self.assembly.event(&unescaped(name), unit);
+        let comm = if head.comm.starts_with(':') { "".into() } else { unescaped(head.comm) };
+        let thread = self.assembly.thread(head.pid.or(head.tid), head.tid, &comm, "");
         self.sample = Some(Sample {
             time_ns: head.time_ns.unwrap_or(0),
             thread,
@@ -129,17 +132,19 @@ impl Reading {
     fn frame(&mut self, frame: &FrameLine<'_>) {
         self.settle();
         if frame.inlined {
-            self.inlined.push((frame.name.into(), String::new(), 0));
+            self.inlined.push((unescaped(frame.name).into_owned(), String::new(), 0));
             return;
         }
-        let (name, file) = (frame.name.into(), frame.file.into());
-        self.last = Some(Last { address: frame.address, name, file, source: String::new(), line: 0 });
+        let is_cut = frame.file == "[cut]";
+        let (name, file) = (unescaped(frame.name).into_owned(), unescaped(frame.file).into_owned());
+        self.last = Some(Last { address: frame.address, name, file, is_cut, source: String::new(), line: 0 });
     }
 
     /// A source line behind the last frame: `file.c:12`.
     fn source_line(&mut self, line: &str) -> bool {
         let Some((file, number)) = line.trim().rsplit_once(':') else { return false };
         let Ok(number) = number.parse() else { return false };
+        let file = unescaped(file);
         match (&mut self.last, self.inlined.last_mut()) {
             (Some(last), _) => (last.source, last.line) = (file.into(), number),
             (None, Some(inlined)) => (inlined.1, inlined.2) = (file.into(), number),
@@ -152,7 +157,7 @@ impl Reading {
     fn settle(&mut self) {
         let Some(last) = self.last.take() else { return };
         let inlined = std::mem::take(&mut self.inlined);
-        let marker = if last.file == "[cut]" { self.assembly.marker(&last.name) } else { None };
+        let marker = if last.is_cut { self.assembly.marker(&last.name) } else { None };
         if let Some(marker) = marker {
             self.frames.push(marker);
             return;

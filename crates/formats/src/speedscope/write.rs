@@ -7,6 +7,7 @@ use plumb_profile::{EventId, FrameId, Process, Profile, StackId, ThreadId};
 use serde::Serialize;
 
 use crate::calls::{self, Call};
+use crate::json;
 
 /// Writes a profile for each thread and event, the heaviest first, with its samples in the order of time.
 ///
@@ -36,7 +37,7 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
         exporter: format!("plumb {}", env!("CARGO_PKG_VERSION")),
     };
     let mut out = io::BufWriter::new(out);
-    serde_json::to_writer(&mut out, &file)?;
+    json::write(&mut out, &file)?;
     out.flush()
 }
 

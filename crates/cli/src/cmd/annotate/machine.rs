@@ -71,7 +71,7 @@ pub fn json(shown: &mut Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
         "blocks": blocks,
         "notes": header::notes(shown),
     });
-    serde_json::to_writer(&mut *out, &document)?;
+    plumb_formats::json::write(&mut *out, &document)?;
     writeln!(out)?;
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::rows::{Columns, Figures, Item, items};
 use super::{Args, Shown, Style, header, lines, rows};
 use crate::cmd::report::table::heat;
 use crate::code::Annotated;
+use crate::columns::{left, right};
 use crate::terminal::{Output, printable};
 
 /// Characters of an inlined function's name.
@@ -83,7 +84,7 @@ fn cell(percent: f64, width: usize, out: &Output<'_>) -> String {
     if percent <= 0.0 {
         return " ".repeat(width);
     }
-    out.styled(heat(percent), &format!("{:>width$}", format!("{percent:.2}%")))
+    out.styled(heat(percent), &right(&format!("{percent:.2}%"), width))
 }
 
 fn instructions(
@@ -147,7 +148,7 @@ impl<'a> Sheet<'a> {
     }
 
     fn titles(&self, out: &mut Output<'_>) -> io::Result<()> {
-        let class = self.class_width.map_or(String::new(), |width| format!("{:width$}  ", "Class"));
+        let class = self.class_width.map_or(String::new(), |width| left("Class", width) + "  ");
         writeln!(out, "#{} {class}Address and instruction", &self.columns.titles(out)[1..])
     }
 
@@ -166,9 +167,7 @@ impl<'a> Sheet<'a> {
         let row = &annotation.rows[index];
         let cyan = AnsiColor::Cyan.on_default();
         let (class, mut note) = match self.class_width {
-            Some(width) => {
-                (out.styled(cyan, &format!("{:width$}", self.classes[index])) + "  ", String::new())
-            }
+            Some(width) => (out.styled(cyan, &left(&self.classes[index], width)) + "  ", String::new()),
             None => (String::new(), self.classes[index].clone()),
         };
         let more = rows::note(annotation, row);

@@ -14,7 +14,7 @@ use plumb_capture_perf::{Way, start_and_wait};
 use serde_json::{Value, json};
 
 use crate::cmd::report::table::{self, Column, Layout};
-use crate::terminal::{Output, finish};
+use crate::terminal::{Output, finish, status};
 
 /// Memory is left alone beyond this share of what is available.
 const SHARE: f64 = 0.8;
@@ -193,7 +193,7 @@ fn write_json(
         "sizes": sizes,
         "cpu_ms_per_mb": slopes,
     });
-    serde_json::to_writer(&mut *out, &document)?;
+    plumb_formats::json::write(&mut *out, &document)?;
     writeln!(out)?;
     out.flush()?;
     Ok(())
@@ -213,6 +213,6 @@ fn kernel() -> String {
 /// The line on the terminal while it measures; takes it away if empty.
 fn progress(text: &str) {
     if stderr().is_terminal() {
-        let _ = write!(stderr(), "\r\x1b[K{}{text}", if text.is_empty() { "" } else { "plumb: " });
+        status(&format!("{}{text}", if text.is_empty() { "" } else { "plumb: " }));
     }
 }

@@ -7,6 +7,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use crate::columns::{self, left};
 use crate::terminal::Heat;
 
 use super::flame;
@@ -109,8 +110,8 @@ fn scroll(state: &mut State, lines: usize, page: usize) {
 fn wrap(title: &str, facts: &[String], width: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<String> = vec![title.into()];
     for fact in facts {
-        let line = lines.last().map_or(0, |line| line.chars().count());
-        if line + 2 + fact.chars().count() > width {
+        let line = lines.last().map_or(0, |line| columns::width(line));
+        if line + 2 + columns::width(fact) > width {
             lines.push(fact.clone());
         } else if let Some(line) = lines.last_mut() {
             line.push_str("  ");
@@ -148,7 +149,8 @@ fn titles(state: &State, width: usize) -> Line<'static> {
     let own = format!("{:>8} ", format!("{}{}", state.share_title(), mark(true)));
     let total =
         if state.has_total() { format!("{:>9} ", format!("Children{}", mark(false))) } else { String::new() };
-    let text = format!("{total}{own} {:<names$}  {}", cut_middle(name, names), cut_middle(place, places));
+    let (name, place) = (left(&cut_middle(name, names), names), cut_middle(place, places));
+    let text = format!("{total}{own} {name}  {place}");
     Line::styled(text, Style::new().add_modifier(Modifier::BOLD))
 }
 
@@ -169,7 +171,7 @@ fn row<'a>(state: &State, picture: &'a Picture<'_>, index: usize, width: usize) 
         spans.push(Span::styled(format!("{:>9} ", percent(line.total).trim_start()), heat(line.total)));
     }
     spans.push(Span::styled(format!("{:>8}  ", percent(line.own).trim_start()), heat(line.own)));
-    spans.push(Span::raw(format!("{:<names$}", name(state, picture.table, line, index, names))));
+    spans.push(Span::raw(left(&name(state, picture.table, line, index, names), names)));
     if places > 0 {
         spans.push(Span::raw(format!("  {}", cut_middle(&line.place, places))));
     }

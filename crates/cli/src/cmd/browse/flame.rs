@@ -10,6 +10,7 @@ use ratatui::text::{Line, Span};
 
 use super::draw::percent;
 use super::table::Table;
+use crate::columns::left;
 
 /// Where the user is in it, by [`Line::id`](super::table::Line::id)s: the numbers of lines change when samples come in.
 #[derive(Clone, Debug, Default)]
@@ -188,7 +189,7 @@ fn row(
         if cell.line == here {
             style = style.add_modifier(Modifier::REVERSED | Modifier::BOLD);
         }
-        spans.push(Span::styled(format!("{name:<text$}"), style));
+        spans.push(Span::styled(left(&name, text), style));
         spans.push(Span::raw(" ".repeat(room - text)));
         column = cell.to;
     }

@@ -11,6 +11,8 @@ use super::profile::Explained;
 use super::side::Side;
 use super::table::{HEAD, Row, row};
 use super::{Args, profile, verdict};
+use crate::columns::{self, left, right};
+use crate::markdown::{code, escape};
 use crate::terminal::{Output, printable};
 
 /// For people.
@@ -30,13 +32,14 @@ pub(super) fn text(
     let mut widths = [0; HEAD.len()];
     for line in rows.iter().chain([&head]) {
         for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(columns::width(cell));
         }
     }
     for line in [&head].into_iter().chain(&rows) {
-        let mut text = format!("  {:<width$}", line[0], width = widths[0]);
+        let mut text = format!("  {}", left(&line[0], widths[0]));
         for (cell, width) in line.iter().zip(widths).skip(1) {
-            text.push_str(&format!("  {cell:>width$}"));
+            text.push_str("  ");
+            text.push_str(&right(cell, width));
         }
         writeln!(out, "{}", text.trim_end())?;
     }
@@ -56,7 +59,7 @@ pub(super) fn markdown(
     out: &mut Output<'_>,
 ) -> Result<()> {
     for side in sides {
-        writeln!(out, "- {}: `{}`", side.name, command(side))?;
+        writeln!(out, "- {}: {}", side.name, code(&command(side)))?;
     }
     writeln!(out, "\n{}\n", how(args))?;
     writeln!(out, "| {} |\n|---|---:|---:|---:|---:|---:|---|", HEAD.join(" | "))?;
@@ -66,7 +69,7 @@ pub(super) fn markdown(
     if let Some(explained) = explained {
         profile::markdown(explained, args, out)?;
     }
-    writeln!(out, "\n**Verdict**: {}", verdict::verdict(compared, args))?;
+    writeln!(out, "\n**Verdict**: {}", escape(&verdict::verdict(compared, args)))?;
     Ok(out.flush()?)
 }
 
@@ -96,7 +99,7 @@ pub(super) fn json(
         "verdict": if word == "can't" { "can't tell" } else { word },
         "says": verdict,
     });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
+    plumb_formats::json::write_pretty(&mut *out, &document)?;
     writeln!(out)?;
     Ok(out.flush()?)
 }

@@ -16,6 +16,8 @@ use super::{Args, prints, progress, side_of};
 use crate::cmd::diff::{machine, words};
 use crate::cmd::kernel;
 use crate::cmd::record::once::Once;
+use crate::columns::{self, left, right};
+use crate::markdown::{cell_code, escape};
 use crate::terminal::{Output, printable};
 
 /// Samples a second: runs may be short, and what they say is right to one in the square root of the number of samples.
@@ -125,20 +127,17 @@ pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<
             widths
                 .iter_mut()
                 .zip(cells)
-                .for_each(|(width, cell)| *width = (*width).max(cell.chars().count()));
+                .for_each(|(width, cell)| *width = (*width).max(columns::width(cell)));
         }
         let head = (HEAD.map(str::to_owned), title.to_owned());
         for (cells, title) in [&head].into_iter().chain(&lines) {
             let mut line = String::new();
             for (index, (cell, width)) in cells.iter().zip(widths).enumerate() {
-                line.push_str(&if index == 5 {
-                    format!("  {cell:<width$}")
-                } else {
-                    format!("  {cell:>width$}")
-                });
+                line.push_str("  ");
+                line.push_str(&if index == 5 { left(cell, width) } else { right(cell, width) });
             }
             let room =
-                out.width.map_or(usize::MAX, |width| width.saturating_sub(line.chars().count() + 2).max(20));
+                out.width.map_or(usize::MAX, |width| width.saturating_sub(columns::width(&line) + 2).max(20));
             writeln!(out, "{line}  {}", printable(&shorten(title, room)))?;
         }
     }
@@ -147,13 +146,13 @@ pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<
 
 /// For a report.
 pub(super) fn markdown(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<'_>) -> Result<()> {
-    writeln!(out, "\n{}", introduction(&explained.functions, args))?;
+    writeln!(out, "\n{}", escape(&introduction(&explained.functions, args)))?;
     for (diff, title) in explained.tables() {
         writeln!(out, "\n| {title} | {} |\n|---|---:|---:|---:|---:|---:|---|", HEAD.join(" | "))?;
         for row in rows(diff) {
             let title = words::title(&row.subject, diff);
-            let title = printable(title.trim_start_matches("[.] ")).replace('`', "'").replace('|', "\\|");
-            writeln!(out, "| `{title}` | {} |", cells(row, diff).join(" | "))?;
+            let cells = cells(row, diff).map(|cell| escape(&cell));
+            writeln!(out, "| {} | {} |", cell_code(title.trim_start_matches("[.] ")), cells.join(" | "))?;
         }
     }
     Ok(())

@@ -48,7 +48,7 @@ pub(super) fn json(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
         "rest": {"rows": rest, "share": shares},
         "exceeded": shown.args.fail_on.iter().filter(|limit| limit.is_exceeded(diff)).map(ToString::to_string).collect::<Vec<_>>(),
     });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
+    plumb_formats::json::write_pretty(&mut *out, &document)?;
     writeln!(out)?;
     Ok(out.flush()?)
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use plumb_analyze::Mark;
 
 use super::{Shown, words};
+use crate::markdown::{cell_code, code, escape};
 use crate::terminal::Output;
 
 /// Writes the table.
@@ -26,7 +27,7 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
         let is_marked = change.mark(diff.options.alpha) != Mark::Noise;
         let bold = |text: String| if is_marked { format!("**{text}**") } else { text };
         let cells = [
-            code(title.trim_start_matches("[.] ")),
+            cell_code(title.trim_start_matches("[.] ")),
             words::percent(change.share[0]),
             words::percent(change.share[1]),
             bold(format!("{:+.2}%", change.share_difference() * 100.0)),
@@ -37,7 +38,7 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
                 words::signed(change.low, &shown.unit),
                 words::signed(change.high, &shown.unit)
             ),
-            bold(words::note(row, diff)),
+            bold(escape(&words::note(row, diff))),
         ];
         writeln!(
             out,
@@ -50,18 +51,12 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
         let [base, new] = shares.map(words::percent);
         writeln!(out, "| {rows} more | {base} | {new} | | | | | |")?;
     }
-    writeln!(out, "\n{}: {}.", words::per(diff, &shown.event, &shown.unit), words::rule(diff))?;
+    writeln!(out, "\n{}: {}.", escape(&words::per(diff, &shown.event, &shown.unit)), words::rule(diff))?;
     if let Some(text) = words::speed(diff) {
-        writeln!(out, "Speed: {text}.")?;
+        writeln!(out, "Speed: {}.", escape(&text))?;
     }
     if let Some(text) = words::detectable(diff) {
-        writeln!(out, "What has no note is within noise; {text}.")?;
+        writeln!(out, "What has no note is within noise; {}.", escape(&text))?;
     }
     Ok(out.flush()?)
-}
-
-/// Text between backticks, where nothing has a meaning; but a bar would still end the cell.
-fn code(text: &str) -> String {
-    let text = crate::terminal::printable(text).replace('`', "'").replace('|', "\\|");
-    format!("`{text}`")
 }

@@ -8,6 +8,7 @@ use plumb_analyze::{Mark, View, shorten};
 
 use super::words;
 use super::{Recording, Shown};
+use crate::columns::{self, left, right};
 use crate::terminal::{Output, printable};
 
 const HEAD: [&str; 7] = ["Base", "New", "Base value", "New value", "Change", "Interval", "Note"];
@@ -31,7 +32,7 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     let lines = lines(shown);
     let mut widths = HEAD.map(|title| title.len());
     for (cells, ..) in &lines {
-        widths.iter_mut().zip(cells).for_each(|(width, cell)| *width = (*width).max(cell.chars().count()));
+        widths.iter_mut().zip(cells).for_each(|(width, cell)| *width = (*width).max(columns::width(cell)));
     }
     let used: usize = widths.iter().map(|width| width + 2).sum::<usize>() + 2;
     let room =
@@ -105,8 +106,8 @@ fn layout(cells: &[String; 7], widths: &[usize; 7]) -> String {
     for (index, (cell, &width)) in cells.iter().zip(widths).enumerate() {
         text.push_str("  ");
         match index {
-            6 => text.push_str(&format!("{cell:<width$}")),
-            _ => text.push_str(&format!("{cell:>width$}")),
+            6 => text.push_str(&left(cell, width)),
+            _ => text.push_str(&right(cell, width)),
         }
     }
     text

@@ -53,7 +53,7 @@ pub(super) fn json(
         "verdict": verdict(report),
         "again": again::commands(profile, !args.command.is_empty()),
     });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
+    plumb_formats::json::write_pretty(&mut *out, &document)?;
     writeln!(out)?;
     Ok(())
 }

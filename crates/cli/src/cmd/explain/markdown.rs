@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use super::document::{Block, Document, Span, Text};
 use crate::cmd::report::table::{Column, Layout, Line};
+use crate::markdown::{cell_code, code, escape};
 use crate::terminal::{Output, printable};
 
 pub(super) fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
@@ -51,7 +52,7 @@ fn table(columns: &[Column], lines: &[Line], out: &mut Output<'_>) -> io::Result
 fn cell_text(column: &Column, cell: &str) -> String {
     let trimmed = cell.trim();
     match column.layout {
-        Layout::Function | Layout::Path if !trimmed.is_empty() => code(trimmed).replace('|', "\\|"),
+        Layout::Function | Layout::Path if !trimmed.is_empty() => cell_code(trimmed),
         // What is a part of the line above stays indented.
         _ if cell.starts_with("  ") && column.layout == Layout::Word => {
             format!("&nbsp;&nbsp;{}", escape(trimmed))
@@ -66,24 +67,6 @@ fn text(text: &Text) -> String {
         Span::Name(name) => code(name),
     };
     text.0.iter().map(span).collect()
-}
-
-/// A code span; in one that holds backticks two are the fence.
-fn code(name: &str) -> String {
-    let name = printable(name);
-    if name.contains('`') { format!("`` {name} ``") } else { format!("`{name}`") }
-}
-
-/// Words in which nothing is a mark.
-fn escape(words: &str) -> String {
-    let mut out = String::with_capacity(words.len());
-    for char in printable(words).chars() {
-        if matches!(char, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '&') {
-            out.push('\\');
-        }
-        out.push(char);
-    }
-    out
 }
 
 fn printable_lines(lines: &[String]) -> String {

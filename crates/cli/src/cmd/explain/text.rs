@@ -6,6 +6,7 @@ use anstyle::Style;
 
 use super::document::{Block, Document, Section, Text};
 use crate::cmd::report::table;
+use crate::columns::{self, left};
 use crate::terminal::{Output, printable};
 
 /// Where nobody says how wide the page is.
@@ -40,7 +41,7 @@ fn block(block: &Block, out: &mut Output<'_>) -> io::Result<()> {
             wrapped(&words.plain(), BOLD, out)
         }
         Block::Facts(facts) => {
-            let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+            let width = facts.iter().map(|(name, _)| columns::width(name)).max().unwrap_or(0);
             facts.iter().try_for_each(|(name, words)| fact(name, words, width, out))
         }
         Block::Commands(commands) => {
@@ -55,7 +56,7 @@ fn fact(name: &str, words: &Text, width: usize, out: &mut Output<'_>) -> io::Res
     let hanging = " ".repeat(width + 4);
     let mut lines = wrap(&words.plain(), text_width(out).saturating_sub(hanging.len())).into_iter();
     let first = lines.next().unwrap_or_default();
-    writeln!(out, "  {}  {first}", out.styled(DIM, &format!("{name:<width$}")))?;
+    writeln!(out, "  {}  {first}", out.styled(DIM, &left(name, width)))?;
     lines.try_for_each(|line| writeln!(out, "{hanging}{line}"))
 }
 
@@ -76,7 +77,7 @@ fn wrap(words: &str, width: usize) -> Vec<String> {
     let mut line = String::new();
     let mut used = 0;
     for word in printable(words).split_whitespace() {
-        let length = word.chars().count();
+        let length = columns::width(word);
         if used > 0 && used + 1 + length > width {
             lines.push(std::mem::take(&mut line));
             used = 0;

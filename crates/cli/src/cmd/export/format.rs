@@ -58,10 +58,12 @@ What formats keep, beside names of functions, inlined calls and weights:
   firefox     .firefox.json        threads, times, files, lines, addresses below 4 GB, build ids; no processors
   trace       .trace.json          threads, times, files; weights only as lengths of slices, which reach from sample to sample
   callgrind   .callgrind           files, lines, events; calls instead of stacks, counted in samples; no threads, no times
-  folded      .folded              samples by stack and thread's name; nothing else
+  folded      .folded              weights by stack and thread's name, as plumb fold prints them; of one event; nothing else
   perf-script .perf.txt            threads, times, processors, files, addresses; no lines, no build ids
   otlp        .otlp                as pprof, with times (opentelemetry-proto 1.10.0, v1development: not stable yet)
   csv         .csv                 threads, times, processors; stacks as folded text
+Names are kept whatever they hold. In texts (callgrind, folded, perf-script, csv) characters that would break a line, steer a terminal or
+hide what it says, `;` in stacks, and what a spreadsheet would take for a formula are escapes: \\x3b, \\u{202e}. plumb takes them back.
 Where a stack is cut, its outermost frame says why in brackets. Lives of processes, system calls and what was counted beside samples are
 in plumb's own recordings only.
 pprof, speedscope, firefox, folded and perf-script are also read, by all commands that take a recording, compressed by gzip or not: what

@@ -1,9 +1,11 @@
 //! The table of kernel time for programs: JSON and CSV. Field names are stable.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::{Cost, Filter, KernelRow, NodeId};
+use plumb_formats::csv::field;
 use plumb_syscalls::{Account, gives_bytes};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -51,7 +53,7 @@ pub(super) fn json(
     if let Some(counted) = &shown.counted {
         counted_json(counted, &mut document);
     }
-    serde_json::to_writer(&mut *out, &document)?;
+    plumb_formats::json::write(&mut *out, &document)?;
     writeln!(out)?;
     Ok(())
 }
@@ -178,7 +180,7 @@ fn stack_json(shown: &Shown<'_>, node: NodeId, cost: Cost) -> Value {
 
 #[derive(Serialize)]
 struct Line<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     cause: &'a str,
     cpu_ns: u64,
     samples: u64,
@@ -195,7 +197,7 @@ pub(super) fn csv(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
     for row in shown.time.rows.iter().chain(&unsampled) {
         let account = of_row(shown, &row.name);
         csv.serialize(Line {
-            name: &row.name,
+            name: field(&row.name),
             cause: row.cause.name(),
             cpu_ns: row.cost.weight,
             samples: row.cost.samples,

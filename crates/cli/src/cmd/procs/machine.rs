@@ -1,9 +1,11 @@
 //! The process report for programs: JSON and CSV. Field names are stable; weights are in the event's unit.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::{Advice, Part, Program, Start};
+use plumb_formats::csv::field;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -40,7 +42,7 @@ pub(super) fn json(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
         "programs": programs,
         "advice": advice,
     });
-    serde_json::to_writer(&mut *out, &document)?;
+    plumb_formats::json::write(&mut *out, &document)?;
     writeln!(out)?;
     Ok(())
 }
@@ -112,8 +114,8 @@ fn start_json(shown: &Shown<'_>, start: &Start) -> Value {
 #[derive(Serialize)]
 struct Line<'a> {
     depth: usize,
-    exe: &'a str,
-    comm: &'a str,
+    exe: Cow<'a, str>,
+    comm: Cow<'a, str>,
     forked: bool,
     processes: u64,
     most_alive: Option<u64>,
@@ -141,8 +143,8 @@ pub(super) fn csv(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
     for (_, program) in programs {
         csv.serialize(Line {
             depth: program.depth,
-            exe: program.exe,
-            comm: program.comm,
+            exe: field(program.exe),
+            comm: field(program.comm),
             forked: program.forked,
             processes: program.processes,
             most_alive: program.most_alive,

@@ -10,6 +10,7 @@ use super::causes::Stacks;
 use super::live::percent;
 use super::off_cpu;
 use super::output::Written;
+use crate::terminal::say;
 
 /// Causes that are named one by one.
 const CAUSES: usize = 5;
@@ -27,9 +28,9 @@ pub(super) fn print(
     written: &Written,
 ) {
     for line in lines(profile, setup, target, recording) {
-        eprintln!("plumb: {line}");
+        say!("{line}");
     }
-    eprintln!("plumb: {}", written.text());
+    say!("{}", written.text());
 }
 
 fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>, recording: Duration) -> Vec<String> {

@@ -1,10 +1,12 @@
 //! The one line on the terminal while a recording goes on. Nothing at all where stderr is no terminal.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use plumb_capture_perf::Statistics;
 use plumb_symbolize::Progress;
+
+use crate::terminal::{say, status};
 
 /// Time between two changes of the line.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -24,7 +26,7 @@ impl Live {
     /// Prints a sentence that stays.
     pub fn note(&self, text: &str) {
         if self.enabled {
-            eprintln!("plumb: {text}");
+            say!("{text}");
         }
     }
 
@@ -56,7 +58,7 @@ impl Live {
     /// Takes the line away.
     pub fn clear(&mut self) {
         if self.shown.take().is_some() {
-            let _ = write!(stderr(), "\r\x1b[K");
+            status("");
         }
     }
 
@@ -68,8 +70,7 @@ impl Live {
         self.shown = Some(Instant::now());
         // A line that wraps can't be taken back: 79 characters fit almost everywhere.
         let text: String = text.chars().take(79).collect();
-        // Writing to a terminal that has gone away is no reason to end a recording.
-        let _ = write!(stderr(), "\r{text}\x1b[K");
+        status(&text);
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::{Call, Cost, KernelRow, Key, Kind, RowKey, Summary, Tree, TreeNode, View};
+use plumb_formats::csv::field;
 use serde::Serialize;
 
 use super::{Args, Body, Shown, TreeKind, header};
@@ -35,7 +36,7 @@ pub fn json(shown: &[Shown<'_>], args: &Args, out: &mut Output<'_>) -> Result<()
         "warnings": meta.warnings,
         "reports": reports,
     });
-    serde_json::to_writer(&mut *out, &document)?;
+    plumb_formats::json::write(&mut *out, &document)?;
     writeln!(out)?;
     Ok(())
 }
@@ -335,9 +336,11 @@ pub fn csv(shown: &[Shown<'_>], args: &Args, out: &mut Output<'_>) -> Result<()>
         match &shown.body {
             Body::Rows(report) => {
                 for row in &report.rows {
-                    let mut record = vec![header::event_name(shown).0.to_owned()];
+                    let mut record = vec![field(header::event_name(shown).0).into_owned()];
                     record.extend(cost_cells(&CostJson::new(&shown.view, row.own, row.total)));
-                    record.extend(args.sort.iter().map(|&key| row.key.text(&shown.view, key).into_owned()));
+                    record.extend(
+                        args.sort.iter().map(|&key| field(&row.key.text(&shown.view, key)).into_owned()),
+                    );
                     csv.write_record(&record)?;
                 }
             }
@@ -356,10 +359,13 @@ pub fn csv(shown: &[Shown<'_>], args: &Args, out: &mut Output<'_>) -> Result<()>
 fn csv_tree<W: Write>(csv: &mut csv::Writer<W>, event: &str, tree: &TreeJson) -> Result<()> {
     for (index, node) in tree.nodes.iter().enumerate() {
         let parent = node.parent.map_or(String::new(), |parent| parent.to_string());
-        let mut record = vec![event.to_owned(), tree.kind.to_owned(), index.to_string(), parent];
+        let mut record = vec![field(event).into_owned(), tree.kind.to_owned(), index.to_string(), parent];
         record.extend(cost_cells(&node.cost));
         let place = &node.place;
-        record.extend([&place.comm, &place.dso, &place.sym].map(|cell| cell.clone().unwrap_or_default()));
+        record.extend(
+            [&place.comm, &place.dso, &place.sym]
+                .map(|cell| field(cell.as_deref().unwrap_or_default()).into_owned()),
+        );
         csv.write_record(&record)?;
     }
     Ok(())

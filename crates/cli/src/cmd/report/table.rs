@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use plumb_analyze::{collapse_templates, cut_middle, shorten};
 
+use crate::columns::{self as text, left};
 use crate::terminal::{Heat, Output};
 
 /// How a column's text is laid out, and made shorter where a line is too long.
@@ -40,7 +41,7 @@ pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_
     let mut widths: Vec<usize> = columns.iter().map(|column| column.title.len()).collect();
     for line in lines {
         for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(text::width(cell));
         }
     }
     let cuts = out.width.is_some() && !full;
@@ -70,17 +71,13 @@ fn layout(columns: &[Column], widths: &[usize], line: &Line, cuts: bool, out: &O
     for ((column, &width), cell) in columns.iter().zip(widths).zip(line) {
         text.push_str("  ");
         match column.layout {
-            Layout::Number => text.push_str(&out.styled(cell_heat(cell), &format!("{cell:>width$}"))),
-            Layout::Path if cuts => text.push_str(&pad(&cut_middle(cell, width), width)),
-            Layout::Function if cuts => text.push_str(&pad(&shorten_function(cell, width), width)),
-            _ => text.push_str(&pad(cell, width)),
+            Layout::Number => text.push_str(&out.styled(cell_heat(cell), &text::right(cell, width))),
+            Layout::Path if cuts => text.push_str(&left(&cut_middle(cell, width), width)),
+            Layout::Function if cuts => text.push_str(&left(&shorten_function(cell, width), width)),
+            _ => text.push_str(&left(cell, width)),
         }
     }
     text
-}
-
-fn pad(text: &str, width: usize) -> String {
-    format!("{text:<width$}")
 }
 
 /// Shortens a function's name, but not what stands before and behind it: `[.] name (inlined)`.
@@ -110,7 +107,7 @@ pub fn heat(percent: f64) -> Style {
 fn fit(columns: &[Column], lines: &[Line], widths: &mut [usize], limit: usize) {
     let mut excess = widths.iter().map(|width| width + 2).sum::<usize>().saturating_sub(limit);
     for (index, _) in columns.iter().enumerate().filter(|(_, column)| column.layout == Layout::Function) {
-        let collapsed = lines.iter().map(|line| collapse_templates(&line[index]).chars().count());
+        let collapsed = lines.iter().map(|line| text::width(&collapse_templates(&line[index])));
         let enough = collapsed.max().unwrap_or(0).max(columns[index].title.len());
         let spare = widths[index].saturating_sub(enough).min(excess);
         widths[index] -= spare;

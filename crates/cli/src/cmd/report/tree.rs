@@ -8,6 +8,7 @@ use plumb_analyze::{Call, Cost, Tree, TreeNode, View, shorten};
 
 use super::table::heat;
 use super::{Args, TreeKind};
+use crate::columns;
 use crate::terminal::{Output, printable};
 
 /// Writes the trees.
@@ -83,13 +84,13 @@ impl Writer<'_, '_> {
         let node = &self.tree.nodes[next.node];
         let numbers = self.numbers(node.total, node.own);
         let share = node.total.percent_of(self.view.whole());
-        let used = numbers.chars().count() + next.lead.chars().count();
+        let used = columns::width(&numbers) + columns::width(&next.lead);
         let name = self.name(node, out.width.map(|width| width.saturating_sub(used + 1).max(20)));
         writeln!(out, "{}{}{}", out.styled(heat(share), &numbers), next.lead, printable(&name))?;
         if let &[only] = &*node.children {
             let (only, skipped) = self.skip_recursion(next.node, only);
             if skipped > 0 {
-                let blank = " ".repeat(numbers.chars().count());
+                let blank = " ".repeat(columns::width(&numbers));
                 writeln!(out, "{blank}{}⋮ {skipped} more calls of itself", next.below)?;
             }
             pending.push(Pending { node: only, lead: next.below.clone(), below: next.below });
@@ -166,7 +167,7 @@ impl Writer<'_, '_> {
         }
         match width.filter(|_| !self.full) {
             Some(width) => {
-                let room = width.saturating_sub(after.chars().count()).max(12);
+                let room = width.saturating_sub(columns::width(&after)).max(12);
                 format!("{}{after}", shorten(&frame.name, room))
             }
             None => format!("{}{after}", frame.name),

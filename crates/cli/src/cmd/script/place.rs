@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use plumb_analyze::{FrameIndex, Kind, View, ViewFrame};
+use plumb_formats::perf_script;
 use plumb_profile::{DsoId, Mapping, ProcessId};
 
 use super::field::{Field, Fields};
-use crate::terminal::printable;
 
 /// The lines of a view's frames. A frame has the same line in all samples of a process, so each is made once.
 pub struct Places<'v, 'p> {
@@ -58,8 +58,9 @@ fn line(view: &View<'_>, fields: Fields, frame: &ViewFrame<'_>, ip: u64) -> Stri
     }
     if fields.has(Field::Sym) {
         let name = if frame.named || frame.kind == Kind::Marker { &*frame.name } else { "[unknown]" };
-        let _ = write!(line, " {}", printable(name));
-        if let Some(offset) = offset(view, frame).filter(|_| fields.has(Field::SymOff)) {
+        let offset = offset(view, frame).filter(|_| fields.has(Field::SymOff));
+        let _ = write!(line, " {}", perf_script::symbol(name, offset.is_some()));
+        if let Some(offset) = offset {
             let _ = write!(line, "+{offset:#x}");
         }
     }
@@ -71,11 +72,11 @@ fn line(view: &View<'_>, fields: Fields, frame: &ViewFrame<'_>, ip: u64) -> Stri
             "" => "[not mapped]",
             path => path,
         };
-        let _ = write!(line, " ({})", printable(dso));
+        let _ = write!(line, " ({})", perf_script::file(dso));
     }
     if fields.has(Field::SrcLine) && frame.line > 0 {
         let file = frame.file.rsplit('/').next().unwrap_or(frame.file);
-        let _ = write!(line, "\n  {}:{}", printable(file), frame.line);
+        let _ = write!(line, "\n  {}:{}", perf_script::source(file), frame.line);
     }
     line.push('\n');
     line

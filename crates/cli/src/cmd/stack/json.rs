@@ -19,7 +19,7 @@ pub fn write(snapshot: &Snapshot, stacks: &Stacks<'_>, out: &mut Output<'_>) -> 
         Err(refusal) => json!({"pid": pid, "error": refusal.to_string()}),
     };
     let processes: Vec<Value> = snapshot.processes.iter().map(of).collect();
-    serde_json::to_writer(&mut *out, &json!({ "processes": processes }))?;
+    plumb_formats::json::write(&mut *out, &json!({ "processes": processes }))?;
     writeln!(out)?;
     out.flush()?;
     Ok(())

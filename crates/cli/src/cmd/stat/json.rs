@@ -44,7 +44,7 @@ pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<
         "counting_calls_share": gathered.calls_cost(),
         "missing": gathered.missing,
     });
-    serde_json::to_writer_pretty(&mut *out, &result)?;
+    plumb_formats::json::write_pretty(&mut *out, &result)?;
     Ok(writeln!(out)?)
 }
 

@@ -14,6 +14,7 @@ use crate::cmd::browse::keys::Action;
 use crate::cmd::browse::screen::{Screen, has_colours, is_gone};
 use crate::cmd::browse::state::State;
 use crate::cmd::browse::table::Table;
+use crate::terminal::say;
 
 /// How long a key waits at most.
 const STEP: Duration = Duration::from_millis(30);
@@ -46,14 +47,14 @@ pub(super) fn run(args: &Args, live: &mut Live, notes: Vec<String>) -> Result<Le
     let screen = Screen::open().context("the terminal can't be drawn on; try --batch")?;
     let left = sampling::run(live, |sampling| shown.run(args, &sampling, screen));
     let saved = shown.saving.wait();
-    saved.iter().for_each(|saved| eprintln!("plumb: {saved}"));
+    saved.iter().for_each(|saved| say!("{saved}"));
     let left = left?;
     if let Left::End(_) = left {
         shown.state.paused = None;
         shown.show(live.stretch(shown.state.window, None), args);
         batch::last(&shown.facts, &shown.table, args, &shown.state)?;
     }
-    notes.iter().for_each(|note| eprintln!("plumb: {note}"));
+    notes.iter().for_each(|note| say!("{note}"));
     Ok(left)
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use plumb_formats::escape::is_unsafe;
 use plumb_syscalls::{Call, Descriptors, End, Outcome, Signature, errno_name, named};
 use serde_json::{Map, Value, json};
 
@@ -79,7 +80,7 @@ pub(super) fn json(
         End::ThreadEnded => ("thread_ended", Value::from(true)),
     };
     line[more.0] = more.1;
-    let _ = writeln!(out, "{line}");
+    let _ = writeln!(out, "{}", plumb_formats::json::line(&line).unwrap_or_default());
 }
 
 /// A name that threads may give themselves, without what steers a terminal.
@@ -88,7 +89,7 @@ struct Printed<'a>(&'a [u8]);
 impl std::fmt::Display for Printed<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for one in String::from_utf8_lossy(self.0).chars() {
-            f.write_char(if one.is_control() || one == ' ' { '_' } else { one })?;
+            f.write_char(if is_unsafe(one) || one == ' ' { '_' } else { one })?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What is shown of calls: lines as they come, or tables at the end.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::Write;
 
 use anyhow::Result;
 use plumb_capture_perf::now_ns;
@@ -11,13 +11,14 @@ use super::select::Selection;
 use super::stacks::Held;
 use super::tables::{Tables, Wanted};
 use super::{Args, ask, line, stacks};
+use crate::terminal::Output;
 
 /// How wide pictures are where that can't be known.
 const WIDTH: usize = 100;
 
 /// What is shown.
 pub(super) struct Shown {
-    out: BufWriter<Stdout>,
+    out: Output<'static>,
     selection: Selection,
     descriptors: Descriptors,
     /// `None`: lines.
@@ -44,7 +45,7 @@ impl Shown {
         }
         let begin_ns = now_ns();
         Self {
-            out: BufWriter::with_capacity(1 << 16, io::stdout()),
+            out: Output::shared_stdout(),
             selection,
             descriptors,
             tables: wanted.any().then(|| Tables::new(wanted, begin_ns)),

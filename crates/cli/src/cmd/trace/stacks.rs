@@ -105,6 +105,7 @@ fn write_json<'a>(
         })
     };
     line["stack"] = frames.map(frame).collect();
-    writeln!(out, "{line}")?;
+    plumb_formats::json::write(&mut *out, &line)?;
+    writeln!(out)?;
     Ok(())
 }

@@ -90,7 +90,8 @@ impl Tables {
         if self.wanted.spikes {
             lines.extend(self.spikes.json());
         }
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        let text = |line| plumb_formats::json::line(line).unwrap_or_default() + "\n";
+        lines.iter().map(text).collect()
     }
 }
 

@@ -12,6 +12,7 @@ use plumb_capture_perf::{
 use plumb_profile::Profile;
 
 use crate::cmd::record::capture::{Capture, assistant};
+use crate::terminal::say;
 
 /// Memory for tables by which stacks are walked in the kernel, as `plumb record` has it.
 const TABLES_MIB: u16 = 64;
@@ -54,7 +55,7 @@ impl Watched {
             ..default
         };
         let (assistant, note) = assistant(Capture::Bpf, target, &options, true, TABLES_MIB);
-        note.iter().for_each(|note| eprintln!("plumb: {note}"));
+        note.iter().for_each(|note| say!("{note}"));
         let recorder = Recorder::start_beside(target, &options, assistant, Some(calls));
         Ok(recorder.map(|recorder| Watched::Sampled(Box::new(recorder))))
     }
