@@ -83,15 +83,39 @@ struct {
     TYPE(value, struct RuleCache);
 } caches SEC(".maps");
 
-/* A sample being made. */
+/* What of a Python frame is read: from PY_FRAME_CODE on (python.h). */
+struct py_frame {
+    u64 code;
+    u64 frame_object;
+    u64 previous;
+    u64 instruction;
+    u32 stack_top;
+    u8 is_entry;
+    u8 owner;
+    u16 padding;
+};
+
+/* What does not change in a code object: PY_CODE_IDENTITY and what follows (python.h). */
+struct py_code {
+    u64 words[16];
+};
+
+/* Frames of a sample, with two words for each of an interpreted program. */
+#define MAX_WORDS (MAX_FRAMES + MAX_KERNEL_FRAMES + 2 * MAX_SCRIPT_FRAMES)
+
+/* A sample being made. What is used in each step comes first: an instruction reaches no further than 32 KiB. */
 struct draft {
-    struct Sample sample;
-    u64 frames[MAX_FRAMES + MAX_KERNEL_FRAMES + 2 * MAX_SCRIPT_FRAMES + 1];
-    /* The stack pointer in each user frame. */
-    u64 places[MAX_FRAMES];
-    struct Window window;
     /* Somebody makes a sample here. */
     u32 taken;
+    struct Window window;
+    /* The Python frame at hand: on the stack of a program there is no room for it. */
+    struct py_frame py_frame;
+    struct py_code py_code;
+    /* What is sent. */
+    struct Sample sample;
+    u64 frames[MAX_WORDS + 1];
+    /* The stack pointer in each user frame. */
+    u64 places[MAX_FRAMES];
 };
 
 /* DRAFTS for each processor: too large for a per-processor map. */
@@ -304,7 +328,9 @@ int on_free(u64 *ctx)
     return 0;
 }
 
+#ifndef WITHOUT_PYTHON
 #include "python.h"
+#endif
 
 struct walking {
     struct walk walk;
@@ -480,28 +506,38 @@ INLINE u64 wake(void)
     return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_bytes / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
+/* Puts the frames of the interpreted program into the draft, after the others; `script`: an address in its interpreter's file, or 0. Returns
+ * the hash of the stack with them. */
+INLINE u64 script_frames(struct draft *draft, struct Space *space, u64 script, u32 tgid, u64 hash)
+{
+#ifndef WITHOUT_PYTHON
+    u64 runtime = space && script ? runtime_at(space, script) : 0;
+    if (runtime)
+        return py_frames(draft, runtime, space->mm ^ (u64)tgid << 48, hash);
+#endif
+    return hash;
+}
+
 /* Sends the script frames of a sample that is handed over: who reads its record can't find them any more. */
 INLINE void tell_script(struct task_struct *task, struct walking *walking)
 {
     struct Space *space = walking->space;
-    u64 runtime = space && space->script ? runtime_at(space, space->script) : 0;
-    if (!runtime)
-        return;
     struct draft *draft = walking->draft;
     struct Sample *sample = &draft->sample;
+    if (!space || !space->script)
+        return;
     sample->user = 0;
     sample->kernel = 0;
     sample->flags |= SAMPLE_SCRIPT_ONLY;
-    py_frames(draft, runtime, space->mm ^ (u64)task->tgid << 48, 0);
-    u64 words = 2 * sample->script;
-    OPAQUE(words);
-    if (!words || words > 2 * MAX_SCRIPT_FRAMES + MAX_FRAMES)
+    script_frames(draft, space, space->script, task->tgid, 0);
+    u64 words = at_most(2 * sample->script, 2 * MAX_SCRIPT_FRAMES);
+    if (!words)
         return;
     sample->head.kind = MESSAGE_SAMPLE;
     sample->head.time_ns = bpf_ktime_get_ns();
     sample->head.pid = task->tgid;
     sample->head.tid = task->pid;
-    bpf_ringbuf_output(&ring, draft, sizeof(struct Sample) + 8 * words, BPF_RB_NO_WAKEUP);
+    bpf_ringbuf_output(&ring, sample, sizeof(struct Sample) + 8 * words, BPF_RB_NO_WAKEUP);
 }
 
 /* Takes care of a sample, whose walk was begun. Returns whether it did, or why not. */
@@ -545,10 +581,7 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
     }
     sample->user = user;
     sample->kernel = kernel;
-    struct Space *space = walking->space;
-    u64 runtime = space && walking->script ? runtime_at(space, walking->script) : 0;
-    if (runtime)
-        hash = py_frames(draft, runtime, space->mm ^ (u64)pid << 48, hash);
+    hash = script_frames(draft, walking->space, walking->script, pid, hash);
     sample->head.kind = MESSAGE_SAMPLE;
     sample->head.cpu = bpf_get_smp_processor_id();
     sample->head.time_ns = bpf_ktime_get_ns();
@@ -568,9 +601,10 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
             return WHY_ROOT;
     }
     u64 words = user + kernel + 2 * sample->script;
-    if (words > MAX_FRAMES + MAX_KERNEL_FRAMES + 2 * MAX_SCRIPT_FRAMES)
+    if (words > MAX_WORDS)
         return WHY_TOO_DEEP;
-    if (bpf_ringbuf_output(&ring, draft, sizeof(struct Sample) + 8 * words, wake())) {
+    u64 waking = wake();
+    if (bpf_ringbuf_output(&ring, sample, sizeof(struct Sample) + 8 * at_most(words, MAX_WORDS), waking)) {
         /* Nobody would know the stack that is counted under this key. */
         struct CountKey key = { .key = sample->key, .pid = pid, .tid = tid };
         if (sample->key)

@@ -231,6 +231,20 @@ static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static long (*const bpf_find_vma)(struct task_struct *task, u64 address, void *callback, void *ctx, u64 flags) = (void *)180;
 static long (*const bpf_loop)(u32 count, void *callback, void *ctx, u64 flags) = (void *)181;
 
+/* A value that the compiler can't look into. */
+#define OPAQUE(value) asm volatile("" : "+r"(value))
+
+/* A value that is no more than `most`, and known to be to the verifier as well: of a check that the compiler finds needless, or makes of a
+ * copy of the value, older ones (Linux 6.1) learn nothing. */
+INLINE u64 at_most(u64 value, u64 most)
+{
+    OPAQUE(value);
+    if (value > most)
+        value = most;
+    OPAQUE(value);
+    return value;
+}
+
 /* What passed between two readings of the clock. That can be read anywhere, even as the kernel sets it, and so may step back a little,
  * from one processor to another above all (kernel/time/timekeeping.c, ktime_get_mono_fast_ns): then nothing did. */
 INLINE u64 elapsed_ns(u64 now, u64 then)

@@ -46,18 +46,6 @@ struct {
 /* Interpreters and threads that are looked at to find a thread. */
 #define PY_MAX_THREADS 1024
 
-/* What of a frame is read: from PY_FRAME_CODE on. */
-struct py_frame {
-    u64 code;
-    u64 frame_object;
-    u64 previous;
-    u64 instruction;
-    u32 stack_top;
-    u8 is_entry;
-    u8 owner;
-    u16 padding;
-};
-
 /* What of a round is read: from PY_CFRAME_FRAME on. */
 struct py_round {
     u64 frame;
@@ -135,11 +123,6 @@ struct py_reading {
     u32 tid;
 };
 
-/* What does not change in a code object: PY_CODE_IDENTITY and what follows. */
-struct py_code {
-    u64 words[16];
-};
-
 #define PY_WORD(offset) (((offset) - PY_CODE_IDENTITY) / 8)
 
 /* As a number: as `identity` in crates/interpreters. */
@@ -194,7 +177,7 @@ INLINE void py_tell(struct py_reading *reading, u64 at, struct py_code *code, u3
 INLINE void py_put(struct py_reading *reading, u64 word)
 {
     u32 at = reading->base + reading->words;
-    if (at >= MAX_FRAMES + MAX_KERNEL_FRAMES + 2 * MAX_SCRIPT_FRAMES)
+    if (at >= MAX_WORDS)
         return;
     reading->draft->frames[at] = word;
     reading->words++;
@@ -231,29 +214,29 @@ static long py_step(u32 index, struct py_reading *reading)
 {
     if (!reading->frame)
         return py_find_round(reading);
-    struct py_frame frame;
-    struct py_code code;
     if (reading->words >= 2 * MAX_SCRIPT_FRAMES) {
         reading->draft->sample.flags |= SAMPLE_SCRIPT_CUT;
         return 1;
     }
-    if (py_read(reading->frame + PY_FRAME_CODE, &frame, sizeof(frame)) ||
-        py_read(frame.code + PY_CODE_IDENTITY, &code, sizeof(code)))
+    struct py_frame *frame = &reading->draft->py_frame;
+    struct py_code *code = &reading->draft->py_code;
+    if (py_read(reading->frame + PY_FRAME_CODE, frame, sizeof(*frame)) ||
+        py_read(frame->code + PY_CODE_IDENTITY, code, sizeof(*code)))
         return 1;
-    u32 identity = py_identity(&code);
-    py_tell(reading, frame.code, &code, identity);
-    u64 flags = (frame.is_entry ? SCRIPT_ENTRY : 0) | (frame.owner == PY_OWNED_BY_GENERATOR ? SCRIPT_GENERATOR : 0);
-    py_put(reading, frame.code | flags);
-    py_put(reading, (u64)identity << 32 | (u32)(frame.instruction - frame.code));
-    if (!frame.is_entry) {
-        reading->frame = frame.previous;
-        return !frame.previous;
+    u32 identity = py_identity(code);
+    py_tell(reading, frame->code, code, identity);
+    u64 flags = (frame->is_entry ? SCRIPT_ENTRY : 0) | (frame->owner == PY_OWNED_BY_GENERATOR ? SCRIPT_GENERATOR : 0);
+    py_put(reading, frame->code | flags);
+    py_put(reading, (u64)identity << 32 | (u32)(frame->instruction - frame->code));
+    if (!frame->is_entry) {
+        reading->frame = frame->previous;
+        return !frame->previous;
     }
     reading->cframe = reading->round.previous;
     reading->frame = 0;
     /* The outermost has no caller. */
-    return !frame.previous || py_read(reading->cframe + PY_CFRAME_FRAME, &reading->round, sizeof(reading->round)) ||
-           reading->round.frame != frame.previous;
+    return !frame->previous || py_read(reading->cframe + PY_CFRAME_FRAME, &reading->round, sizeof(reading->round)) ||
+           reading->round.frame != frame->previous;
 }
 
 /* Puts the Python frames of the current thread into the draft, after the user and the kernel frames that are said to be there, and

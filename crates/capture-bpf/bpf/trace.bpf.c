@@ -129,10 +129,7 @@ APART int take(struct Call *call, struct Take *take, u32 number, u32 at_end)
             bytes = most;
             state |= PIECE_CUT;
         }
-        length = bytes;
-        BARRIER();
-        if (length > PIECE_BYTES)
-            length = PIECE_BYTES;
+        length = at_most(bytes, PIECE_BYTES);
         error = bpf_probe_read_user(to, length, (void *)address);
     }
     if (error) {

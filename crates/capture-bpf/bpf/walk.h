@@ -13,9 +13,6 @@
 /* Kinds of rules: crates/unwind/src/rule.rs. */
 enum { KIND_SP = 0, KIND_FP = 1, KIND_ROOT = 3, KIND_MISSING_HERE = 5 };
 
-/* A value that the compiler can't look into. */
-#define OPAQUE(value) asm volatile("" : "+r"(value))
-
 /* How many rows around the expected one are looked at first. */
 #define NEAR 64
 

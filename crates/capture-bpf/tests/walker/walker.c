@@ -16,6 +16,7 @@ typedef int s32;
 typedef long long s64;
 #define INLINE static inline
 #define APART static
+#define OPAQUE(value) asm volatile("" : "+r"(value))
 
 #include "wire.h"
 
