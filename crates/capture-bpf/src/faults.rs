@@ -7,7 +7,8 @@ use aya::maps::{MapData, PerCpuArray, RingBuf};
 use aya::{Ebpf, EbpfLoader};
 
 use crate::follow::Followed;
-use crate::object::{LoadError, Machine, Watch, refused, sum, take};
+use crate::object::{Machine, Watch, sum, take};
+use crate::refusal::{LoadError, refused};
 use crate::wire::{FAULTS_DROPPED, Fault};
 
 /// The programs, as `xtask/bpf.sh` made them.

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use aya::Ebpf;
 use aya::maps::{Array, MapData};
 
-use crate::object::{LoadError, take, take_descriptor};
+use crate::object::{take, take_descriptor};
+use crate::refusal::LoadError;
 use crate::sys;
 use crate::wire::Control;
 

@@ -39,11 +39,13 @@ mod off_cpu;
 mod places;
 #[cfg(test)]
 mod python_tests;
+mod refusal;
 mod resident;
 mod stat;
 mod support;
 mod sys;
 mod tables;
+mod trial;
 mod way_in;
 pub mod wire;
 
@@ -51,7 +53,8 @@ pub use calls::{CallCounts, CallFilter, Calls, Want};
 pub use callsums::{CallFacts, CallSums, Events, Per, SummedBy, Tax};
 pub use faults::Faults;
 pub use loader::{Options, Programs};
-pub use object::LoadError;
 pub use off_cpu::OffCpu;
+pub use refusal::{LoadError, Refusal};
 pub use stat::Stat;
 pub use support::{CAP_BPF, Unsupported, support};
+pub use trial::{Feature, Trial, try_all};

@@ -11,9 +11,10 @@ use plumb_capture_perf::{
 
 use crate::chunks::Chunks;
 use crate::follow::Followed;
-use crate::object::{LoadError, Machine, Watch, load_program, refused, sum, take, take_descriptor};
+use crate::object::{Machine, Watch, load_program, sum, take, take_descriptor};
 use crate::off_cpu::{self, OffCpu, Switches};
 use crate::places::{AtPlaces, Places};
+use crate::refusal::{LoadError, missing, refused};
 use crate::resident::Resident;
 use crate::wire::{
     COMM_BYTES, COUNTER_OTHERS, COUNTER_WHY, Count, CountKey, DRAFTS, File, Space, WHY_ANONYMOUS, WHY_EXEC,
@@ -24,6 +25,8 @@ use crate::{messages, sys};
 
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
+/// The same without the frames of Python programs, which a kernel may refuse alone.
+static PLAIN: &[u8] = aya::include_bytes_aligned!("../bpf/capture_plain.bpf.o");
 /// The structures of the kernel that the programs look into (bpf/kernel.h).
 const STRUCTURES: [&str; 15] = [
     "task_struct",
@@ -102,6 +105,8 @@ pub struct Programs {
     counting: bool,
     /// The kernel's programs see mappings change themselves.
     watches_maps: bool,
+    /// Why there are no frames of Python programs.
+    without_python: Option<LoadError>,
     damaged: u64,
 }
 
@@ -110,6 +115,16 @@ impl Programs {
     pub fn load(options: Options) -> Result<Self, LoadError> {
         let watches = WATCHES.iter().chain([&MAPS]).chain(&off_cpu::WATCHES);
         let machine = Machine::find(&STRUCTURES, watches)?;
+        match Self::load_object(&machine, options, OBJECT) {
+            Err(error @ LoadError::Refused(_)) => {
+                let plain = Self::load_object(&machine, options, PLAIN);
+                plain.map(|programs| Self { without_python: Some(error), ..programs })
+            }
+            result => result,
+        }
+    }
+
+    fn load_object(machine: &Machine, options: Options, object: &[u8]) -> Result<Self, LoadError> {
         let (ring, cpus) = (machine.ring, machine.cpus);
         let counting = u32::from(options.counting);
         let (min_ns, most_stacks, walks) = options.off_cpu.map_or((0, 0, 0), |off_cpu| off_cpu.numbers());
@@ -124,13 +139,13 @@ impl Programs {
             .map_max_entries("drafts", cpus.saturating_mul(DRAFTS))
             .map_max_entries("caches", cpus)
             .allow_unsupported_maps()
-            .load(OBJECT)
+            .load(object)
             .map_err(refused("maps"))?;
         for program in WATCHES {
             machine.watch(&mut bpf, program)?;
         }
         let watches_maps = machine.watch(&mut bpf, MAPS).is_ok();
-        let switches = options.off_cpu.map(|off_cpu| Switches::load(&machine, &mut bpf, off_cpu.looks_back));
+        let switches = options.off_cpu.map(|off_cpu| Switches::load(machine, &mut bpf, off_cpu.looks_back));
         let program = match switches {
             Some(_) => None,
             None => Some(load_program(&mut bpf, "sample")?),
@@ -150,9 +165,38 @@ impl Programs {
             places: at_places.map(|programs| Places::take(&mut bpf, programs, cpus)).transpose()?,
             counting: options.counting,
             watches_maps,
+            without_python: None,
             damaged: 0,
             _bpf: bpf,
         })
+    }
+
+    /// Why the kernel refused the programs that see frames of Python programs, if it did: the others are loaded then.
+    pub fn take_without_python(&mut self) -> Option<LoadError> {
+        self.without_python.take()
+    }
+
+    /// Whether changes of mappings are seen as they are made.
+    pub(crate) fn watches_maps(&self) -> bool {
+        self.watches_maps
+    }
+
+    /// Whether stacks are taken as threads come back.
+    pub(crate) fn looks_back(&self) -> bool {
+        self.switches.as_ref().is_some_and(Switches::looks_back)
+    }
+
+    /// Attaches the program for samples to an event that never counts.
+    pub(crate) fn attach_idle(&self) -> io::Result<()> {
+        self.program
+            .as_ref()
+            .map_or(Ok(()), |program| plumb_capture_perf::attach_to_idle_event(program.as_fd()))
+    }
+
+    /// Whether tracepoints and functions can be sampled.
+    pub(crate) fn take_places(self) -> (Result<(), LoadError>, Result<(), LoadError>) {
+        let unasked = || Err(missing("places"));
+        self.places.map_or((unasked(), unasked()), Places::tried)
     }
 
     fn counter(&self, index: u32) -> u64 {

@@ -3,7 +3,6 @@
 //!
 //! Not here: what the programs are for.
 
-use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 
 use aya::maps::{Map, MapData, PerCpuArray};
@@ -12,53 +11,14 @@ use aya::{Btf, Ebpf, Endianness};
 use plumb_capture_perf::Host;
 
 use crate::btf::Types;
-use crate::support::{self, Unsupported, support};
+use crate::refusal::{LoadError, missing, refused};
+use crate::support::{self, support};
 
 /// The ring: bytes for each processor, and the least and the most of all.
 const RING: (u32, u32, u32) = (1 << 20, 4 << 20, 64 << 20);
 
 /// A program that watches something: its name, the tracepoint, and the name of its type.
 pub(crate) type Watch = (&'static str, &'static str, &'static str);
-
-/// Why the programs could not be loaded.
-#[derive(Debug)]
-pub enum LoadError {
-    /// This machine or user can't have them.
-    Unsupported(Unsupported),
-    /// The kernel refused: doing what, and what it said.
-    Refused(&'static str, Box<dyn std::error::Error + Send + Sync>),
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LoadError::Unsupported(why) => why.fmt(f),
-            LoadError::Refused(what, error) => {
-                let mut text = error.to_string();
-                let mut source = error.source();
-                while let Some(error) = source {
-                    text = format!("{text}: {error}");
-                    source = error.source();
-                }
-                // What the verifier printed is pages of instructions.
-                let reason = text.split(". Verifier output").next().unwrap_or(&text);
-                write!(f, "the kernel refuses {what}: {reason}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for LoadError {}
-
-pub(crate) fn refused<E: std::error::Error + Send + Sync + 'static>(
-    what: &'static str,
-) -> impl FnOnce(E) -> LoadError {
-    move |error| LoadError::Refused(what, Box::new(error))
-}
-
-fn missing(name: &'static str) -> LoadError {
-    LoadError::Refused(name, "it is not in the object".into())
-}
 
 /// The machine that programs are loaded on.
 pub(crate) struct Machine {
@@ -93,9 +53,9 @@ impl Machine {
     /// them by descriptors, some of which end with that.
     pub fn watch(&self, bpf: &mut Ebpf, (name, event, _): Watch) -> Result<(), LoadError> {
         let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
-        let program: &mut BtfTracePoint = program.try_into().map_err(refused("a program"))?;
-        program.load(event, &self.btf).map_err(refused("a program"))?;
-        program.attach().map_err(refused("a program at a tracepoint"))?;
+        let program: &mut BtfTracePoint = program.try_into().map_err(refused(name))?;
+        program.load(event, &self.btf).map_err(refused(format!("the program {name}")))?;
+        program.attach().map_err(refused(format!("the program {name} at {event}")))?;
         Ok(())
     }
 }
@@ -109,7 +69,7 @@ pub(crate) fn load_program(bpf: &mut Ebpf, name: &'static str) -> Result<OwnedFd
         Program::UProbe(program) => program.load(),
         _ => return Err(missing(name)),
     }
-    .map_err(refused(name))?;
+    .map_err(refused(format!("the program {name}")))?;
     let program = program.fd().map_err(refused(name))?;
     program.as_fd().try_clone_to_owned().map_err(refused("a descriptor"))
 }
@@ -119,7 +79,7 @@ pub(crate) fn take<M: TryFrom<Map, Error: std::error::Error + Send + Sync + 'sta
     bpf: &mut Ebpf,
     name: &'static str,
 ) -> Result<M, LoadError> {
-    bpf.take_map(name).ok_or_else(|| missing(name))?.try_into().map_err(refused("a map"))
+    bpf.take_map(name).ok_or_else(|| missing(name))?.try_into().map_err(refused(format!("the map {name}")))
 }
 
 /// The descriptor of a map that is used by calls of our own.

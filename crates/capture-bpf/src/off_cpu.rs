@@ -9,7 +9,8 @@ use aya::Ebpf;
 use aya::maps::{HashMap, MapData, PerCpuArray};
 use plumb_capture_perf::{TimeOff, Unmeasured};
 
-use crate::object::{LoadError, Machine, Watch, sum, take, take_descriptor};
+use crate::object::{Machine, Watch, sum, take, take_descriptor};
+use crate::refusal::LoadError;
 use crate::wire::{OFF_LOST, OFF_LOST_NS, OFF_SHORT, OFF_SHORT_NS, Off, PACE_BITS, Pace};
 
 /// Where threads are switched out.
@@ -59,12 +60,14 @@ pub(crate) struct Switches {
     off: HashMap<MapData, u32, Off>,
     paces: PerCpuArray<MapData, Pace>,
     copiers: OwnedFd,
+    looks_back: bool,
 }
 
 impl Switches {
     /// Loads the programs and starts them: they wait to be told to begin.
     pub fn load(machine: &Machine, bpf: &mut Ebpf, looks_back: bool) -> Result<Self, LoadError> {
-        if looks_back && machine.watch(bpf, SWITCHED).is_ok() {
+        let looks_back = looks_back && machine.watch(bpf, SWITCHED).is_ok();
+        if looks_back {
             machine.watch(bpf, SWITCH)?;
         } else {
             machine.watch(bpf, SWITCH_ALONE)?;
@@ -74,7 +77,13 @@ impl Switches {
             off: take(bpf, "off")?,
             paces: take(bpf, "paces")?,
             copiers: take_descriptor(bpf, "copiers")?,
+            looks_back,
         })
+    }
+
+    /// Whether stacks are taken as threads come back.
+    pub fn looks_back(&self) -> bool {
+        self.looks_back
     }
 
     /// The map of the events that write copies.

@@ -11,7 +11,8 @@ use aya::maps::{Array, MapData, PerCpuArray};
 use plumb_capture_perf::{Copiers, Pace, Passed, Watched};
 use plumb_syscalls::Abi;
 
-use crate::object::{LoadError, load_program, take, take_descriptor};
+use crate::object::{load_program, take, take_descriptor};
+use crate::refusal::{LoadError, refused};
 use crate::wire::{
     MAX_PLACES, NO_CALL, PLACE_IN_KERNEL, PLACE_LIMITED, PLACE_OVER, PLACE_SCOPED, Place, Tally,
 };
@@ -26,6 +27,8 @@ const RENAMED: [(&str, &str); 6] = [
     ("sendfile64", "sendfile"),
     ("umount", "umount2"),
 ];
+/// A tracepoint that is rarely passed, to try whether a program can be there.
+const HARMLESS: &str = "sched_process_exec";
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
@@ -75,6 +78,16 @@ impl Places {
             links: Vec::new(),
             watched: 0,
         })
+    }
+
+    /// Whether the programs at tracepoints and at functions are there. The first is attached, to a tracepoint that no place is known of.
+    pub fn tried(self) -> (Result<(), LoadError>, Result<(), LoadError>) {
+        let AtPlaces { tracepoint, function } = self.programs;
+        let attach = |program: OwnedFd| {
+            sys::attach_to_tracepoint(program.as_fd(), HARMLESS, MAX_PLACES.into())
+                .map_err(refused("the program on_tracepoint at a tracepoint"))
+        };
+        (tracepoint.and_then(attach).map(drop), function.map(drop))
     }
 
     /// The program for events of functions.

@@ -8,7 +8,8 @@ use aya::{Ebpf, EbpfLoader};
 use plumb_capture_perf::{Seen, ThreadTime, Watcher};
 
 use crate::follow::Followed;
-use crate::object::{LoadError, Machine, Watch, load_program, refused, sum, take};
+use crate::object::{Machine, Watch, load_program, sum, take};
+use crate::refusal::{LoadError, refused};
 use crate::wire::{self, STAT_CALLS, STAT_KERNEL, STAT_LOST, STAT_LOST_NS, STAT_USER, ThreadKey};
 
 /// The programs, as `xtask/bpf.sh` made them.

@@ -1,12 +1,37 @@
 //! What this user may do here, found out by trying it: settings alone don't say (containers, seccomp, LSMs).
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use crate::attr::{Code, Counter, Pace, Part, Sampling};
 use crate::cgroup;
 use crate::host::Host;
 use crate::period::count_cycles;
 use crate::sys::perf::{Event, Whom};
+
+/// Attaches a program to a clock event of this thread that never counts, and takes it off again.
+pub fn attach_to_idle_event(program: BorrowedFd<'_>) -> io::Result<()> {
+    let host = Host::read();
+    let cpu = host.cpus.first().copied().unwrap_or(0);
+    let sampling = sampling();
+    // The number 1, as of a second event: programs with numbers came later.
+    Event::open(&sampling.attr(), Whom::Thread(0), cpu)?.attach_as(program, 1)
+}
+
+/// The default's event.
+fn sampling() -> Sampling {
+    Sampling {
+        part: Part::alone(&Counter::CpuClock, Pace::Frequency(99)),
+        counter: Counter::CpuClock,
+        code: Code::User,
+        pace: Pace::Frequency(99),
+        period: 1,
+        stack_copy: 1024,
+        inherit: true,
+        count_lost: false,
+        copier: None,
+    }
+}
 
 /// What trying brought.
 #[derive(Debug)]
@@ -29,17 +54,7 @@ impl Abilities {
     /// Tries everything. Makes and removes a cgroup if `with_cgroup`.
     pub fn find(host: &Host, with_cgroup: bool) -> Self {
         let cpu = host.cpus.first().copied().unwrap_or(0);
-        let sampling = Sampling {
-            counter: Counter::CpuClock,
-            code: Code::User,
-            pace: Pace::Frequency(99),
-            period: 1,
-            stack_copy: 1024,
-            inherit: true,
-            count_lost: false,
-            part: Part::alone(&Counter::CpuClock, Pace::Frequency(99)),
-            copier: None,
-        };
+        let sampling = sampling();
         let attempt = |sampling: &Sampling, whom| Event::open(&sampling.attr(), whom, cpu).map(drop);
         // Where there is no performance counter the answer is ENOENT, ENODEV or EOPNOTSUPP, and EACCES only after that.
         // With two kinds of cores the counters of one may know nothing of the other's.

@@ -19,7 +19,8 @@ use plumb_capture_perf::Beside;
 use plumb_syscalls::{Abi, At, Call, Count, Take, What, number};
 
 use crate::follow::Followed;
-use crate::object::{LoadError, Machine, Watch, refused, sum, take};
+use crate::object::{Machine, Watch, sum, take};
+use crate::refusal::{LoadError, refused};
 use wire::{
     CALLS_DROPPED, CALLS_KEPT, CALLS_NO_MEMORY, CALLS_SEEN, CALLS_UNTRACKED, COUNT_AT, COUNT_FIELD,
     COUNT_ONE, COUNT_RESULT, FOLLOW_FROM_EXEC, HOW_BYTES, HOW_LIST, HOW_STRING, NO_FIELD, NUMBERS,

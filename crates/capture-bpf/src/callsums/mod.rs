@@ -19,7 +19,8 @@ use plumb_capture_perf::Beside;
 use plumb_syscalls::{Abi, Account, Longest, Times, number};
 
 use crate::follow::Followed;
-use crate::object::{LoadError, Machine, Watch, refused, sum, take, take_descriptor};
+use crate::object::{Machine, Watch, sum, take, take_descriptor};
+use crate::refusal::{LoadError, refused};
 use crate::sys;
 pub use tax::Tax;
 use wire::{

@@ -1,0 +1,134 @@
+//! Why programs could not be loaded: what is missing, or what the kernel refused and what its verifier said about it.
+
+use std::error::Error;
+use std::fmt;
+
+use aya::programs::ProgramError;
+
+use crate::support::Unsupported;
+
+/// Lines with which the verifier ends, whatever it found.
+const STATISTICS: [&str; 4] = ["processed ", "verification time ", "stack depth ", "max_states"];
+
+/// Why the programs could not be loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// This machine or user can't have them.
+    Unsupported(Unsupported),
+    /// The kernel refused one.
+    Refused(Refusal),
+}
+
+/// What the kernel refused, and why.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    what: String,
+    reason: String,
+    verifier_log: String,
+}
+
+impl LoadError {
+    /// The same error, of something else that it stands in the way of.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            LoadError::Unsupported(why) => LoadError::Unsupported(why.clone()),
+            LoadError::Refused(refusal) => LoadError::Refused(refusal.clone()),
+        }
+    }
+}
+
+impl Refusal {
+    /// The last lines that the kernel's verifier printed, at most so many: the instructions that led to the refusal, the reason, and how
+    /// much it had looked at. Empty if it was not the verifier that refused.
+    pub fn verifier_lines(&self, most: usize) -> Vec<&str> {
+        let lines = self.verifier_log.lines().map(str::trim_end).filter(|line| !line.is_empty());
+        let mut lines: Vec<&str> = lines.rev().take(most).collect();
+        lines.reverse();
+        lines
+    }
+
+    /// What the verifier objected to, in its words.
+    pub fn verifier_reason(&self) -> Option<&str> {
+        let lines = self.verifier_log.lines().map(str::trim);
+        lines.rev().find(|line| !line.is_empty() && !STATISTICS.iter().any(|begin| line.starts_with(begin)))
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Unsupported(why) => why.fmt(f),
+            LoadError::Refused(refusal) => {
+                write!(f, "the kernel refuses {}: {}", refusal.what, refusal.reason)?;
+                // Its log is pages of instructions.
+                match refusal.verifier_reason() {
+                    Some(reason) => write!(f, ": {reason}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl Error for LoadError {}
+
+/// Makes the error of what was refused.
+pub(crate) fn refused<E: Error + 'static>(what: impl Into<String>) -> impl FnOnce(E) -> LoadError {
+    move |error| {
+        let mut verifier_log = String::new();
+        let mut texts = Vec::new();
+        let mut next: Option<&(dyn Error + 'static)> = Some(&error);
+        while let Some(error) = next {
+            next = error.source();
+            if let Some(ProgramError::LoadError { verifier_log: log, io_error }) = error.downcast_ref() {
+                verifier_log = log.to_string();
+                texts.push(io_error.to_string());
+                break;
+            }
+            texts.push(error.to_string());
+        }
+        LoadError::Refused(Refusal { what: what.into(), reason: texts.join(": "), verifier_log })
+    }
+}
+
+/// The error of what is not in an object.
+pub(crate) fn missing(name: &str) -> LoadError {
+    let reason = "it is not in the object".to_owned();
+    LoadError::Refused(Refusal { what: name.to_owned(), reason, verifier_log: String::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use aya_obj::VerifierLog;
+
+    use super::*;
+
+    fn verified(log: &str) -> LoadError {
+        let io_error = io::Error::from_raw_os_error(libc::EACCES);
+        let verifier_log = VerifierLog::new(log.to_owned());
+        refused("the program sample")(ProgramError::LoadError { io_error, verifier_log })
+    }
+
+    #[test]
+    fn a_refusal_ends_with_what_the_verifier_objects_to() {
+        let error =
+            verified("0: (b7) r0 = 0\n1: (85) call x#1\nR1 type=scalar expected=fp\nprocessed 2 insns\n\n");
+        let text = error.to_string();
+        assert!(text.starts_with("the kernel refuses the program sample: "), "{text}");
+        assert!(text.ends_with(": R1 type=scalar expected=fp"), "{text}");
+        let LoadError::Refused(refusal) = error else { panic!("it is a refusal") };
+        assert_eq!(refusal.verifier_lines(2), ["R1 type=scalar expected=fp", "processed 2 insns"]);
+        assert_eq!(refusal.verifier_lines(9).len(), 4);
+    }
+
+    #[test]
+    fn without_the_verifier_the_error_is_told_with_its_causes() {
+        let error = refused("a map")(io::Error::other("no room"));
+        assert_eq!(error.to_string(), "the kernel refuses a map: no room");
+        let error = verified("");
+        let LoadError::Refused(refusal) = &error else { panic!("it is a refusal") };
+        assert_eq!((refusal.verifier_lines(5).len(), refusal.verifier_reason()), (0, None));
+    }
+}
