@@ -7,6 +7,8 @@
 //!
 //! Documentation: cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
 
+mod controllers;
+
 use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -14,6 +16,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::attr::ring_owner;
+use crate::sys::perf::{Event, Whom};
 use crate::sys::usage::CpuTime;
 
 /// Directories of ours are called this and the recorder's pid.
@@ -93,6 +97,28 @@ impl Cgroup {
     pub fn cpu_time(&self) -> Option<CpuTime> {
         let used = parse_cpu_stat(&fs::read_to_string(self.directory.join("cpu.stat")).ok()?)?;
         Some(used.since(self.found_with.unwrap_or_default()))
+    }
+
+    /// Makes sure that the kernel counts events by it, which a kernel may not do although it has cgroups.
+    pub fn count_events(&self, cpu: u32) -> io::Result<()> {
+        let attempt = || Event::open(&ring_owner(1), Whom::Cgroup(self.as_fd()), cpu).map(drop);
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            result => return result,
+        }
+        let root = hierarchy()?;
+        let refused = |error: io::Error| {
+            io::Error::new(
+                error.kind(),
+                format!(
+                    "the kernel does not count events by the cgroups below {} yet ({error}); to have it do so: \
+                     echo +pids | sudo tee {}",
+                    root.display(),
+                    root.join(controllers::ENABLED).display()
+                ),
+            )
+        };
+        controllers::set_up(&root).and_then(|()| attempt()).map_err(refused)
     }
 
     /// The directory.
@@ -343,6 +369,23 @@ mod tests {
         assert_eq!(find(mounts, "0::/other\n"), None, "not under what is mounted");
         assert_eq!(find(SYSTEMD, "0::/../outside\n"), None, "outside of the cgroup namespace");
         assert_eq!(find("", "0::/\n"), None);
+    }
+
+    /// As where an initramfs mounts cgroup2 and starts everything in its root.
+    #[test]
+    fn the_root_of_a_hierarchy_is_a_place_too() {
+        let mounts = "28 25 0:25 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw\n";
+        assert_eq!(find(mounts, "0::/\n"), Some("/sys/fs/cgroup".into()));
+        assert_eq!(find(mounts, "0::/x\n"), Some("/sys/fs/cgroup/x".into()));
+    }
+
+    #[test]
+    fn a_container_sees_its_own_cgroup_as_the_root() {
+        let mounts = "900 880 0:26 / /sys/fs/cgroup ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup rw\n";
+        assert_eq!(find(mounts, "0::/\n"), Some("/sys/fs/cgroup".into()));
+        let host_namespace = "900 880 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+        assert_eq!(find(host_namespace, "0::/docker/abc\n"), Some("/sys/fs/cgroup".into()));
+        assert_eq!(find(host_namespace, "0::/\n"), None, "the mount shows a part that the process is not in");
     }
 
     #[test]

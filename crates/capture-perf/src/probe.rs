@@ -69,7 +69,10 @@ impl Abilities {
             kernel: attempt(&all, Whom::Thread(0)),
             machine: attempt(&all, Whom::Everyone),
             cgroup: if with_cgroup {
-                cgroup::Cgroup::create().map(|c| c.path().into())
+                let counts = |cgroup: cgroup::Cgroup| {
+                    cgroup.count_events(cpu).map(|()| std::path::PathBuf::from(cgroup.path()))
+                };
+                cgroup::Cgroup::create().and_then(counts)
             } else {
                 cgroup::own()
             },

@@ -130,25 +130,28 @@ pub(crate) fn attach(
         ));
         return Ok(Attachment::Processes(pids.to_vec()));
     }
+    let cpu = host.cpus.first().copied().unwrap_or(0);
     if let Target::Cgroup(path) = target {
-        return Cgroup::find(path).map(Attachment::Cgroup).map_err(Error::Cgroup);
+        let cgroup = Cgroup::find(path).map_err(Error::Cgroup)?;
+        // If it fails, so does opening the events, which says why.
+        let _ = cgroup.count_events(cpu);
+        return Ok(Attachment::Cgroup(cgroup));
     }
     let Target::Command(_) = target else { return Ok(Attachment::Everyone) };
-    match cgroup_of(pids, host, sampling) {
+    match cgroup_of(pids, cpu, sampling) {
         Ok(cgroup) => Ok(Attachment::Cgroup(cgroup)),
         Err(error) => {
             limits.push(format!(
-                "the whole machine is sampled and sorted out while recording, as no cgroup could be made: {error}"
+                "the whole machine is sampled and sorted out while recording, as the command could get no cgroup of its own: {error}"
             ));
             Ok(Attachment::Everyone)
         }
     }
 }
 
-fn cgroup_of(pids: &[u32], host: &Host, sampling: &Sampling) -> std::io::Result<Cgroup> {
+fn cgroup_of(pids: &[u32], cpu: u32, sampling: &Sampling) -> std::io::Result<Cgroup> {
     let cgroup = Cgroup::create()?;
-    // A kernel may have cgroups and yet not count by them.
-    let cpu = host.cpus.first().copied().unwrap_or(0);
+    cgroup.count_events(cpu)?;
     Event::open(&sampling.attr(), Whom::Cgroup(cgroup.as_fd()), cpu)?;
     pids.iter().try_for_each(|&pid| cgroup.add(pid))?;
     Ok(cgroup)

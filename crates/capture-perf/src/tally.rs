@@ -6,13 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use crate::attr::ring_owner;
 use crate::cgroup::Cgroup;
 use crate::counting::{Count, Counters};
 use crate::error::Error;
 use crate::host::Host;
 use crate::steer::{Action, Steering};
-use crate::sys::perf::{Event, Whom};
+use crate::sys::perf::Whom;
 use crate::sys::process::{Child, Held, pidfd};
 use crate::sys::signals::{self, Signals};
 use crate::sys::usage::{CpuTime, Usage, monotonic_ns, nanoseconds, trim_memory};
@@ -113,10 +112,9 @@ impl Tally {
         let held = Held::fork(command, &launch.name(), self.signals.before()).map_err(failed)?;
         let cgroup = Cgroup::create().ok().filter(|cgroup| cgroup.add(held.pid()).is_ok());
         let own = Whom::Thread(held.pid());
-        // A kernel may have cgroups and yet not count by them.
         let cpu = self.host.cpus.first().copied().unwrap_or(0);
-        let counted = cgroup.as_ref().map(|cgroup| Whom::Cgroup(cgroup.as_fd()));
-        let counted = counted.filter(|&whom| Event::open(&ring_owner(1), whom, cpu).is_ok());
+        let counted = cgroup.as_ref().filter(|cgroup| cgroup.count_events(cpu).is_ok());
+        let counted = counted.map(|cgroup| Whom::Cgroup(cgroup.as_fd()));
         let whom = counted.unwrap_or(own);
         let mut counters = Counters::start(whom, &self.host.cpus);
         if let Some(watcher) = &mut self.watcher {
