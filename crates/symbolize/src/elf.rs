@@ -24,6 +24,9 @@ use crate::summary::Missing;
 /// split.
 const MAX_SECTION: u64 = 4 << 30;
 
+/// Sections of notes that are looked into for the build id.
+const MOST_NOTES: usize = 16;
+
 /// Up to as many bytes are read in one call to the system.
 const FEW: u64 = 4096;
 
@@ -270,9 +273,11 @@ impl Image {
     }
 
     fn read_build_id(&self) -> Option<BuildId> {
-        let section = self.section(".note.gnu.build-id")?;
-        let bytes = self.read_up_to(section.offset, section.size.min(1 << 12)).ok()?;
-        build_id_of_notes(&bytes, self.form.endian)
+        // Most linkers give it a section of its own; the vdso has it among others.
+        let notes = self.sections.iter().filter(|section| section.kind == elf::SHT_NOTE).take(MOST_NOTES);
+        notes
+            .filter_map(|section| self.read_up_to(section.offset, section.size.min(1 << 12)).ok())
+            .find_map(|bytes| build_id_of_notes(&bytes, self.form.endian))
     }
 }
 

@@ -1,7 +1,5 @@
 //! The image of the vdso, from this process' own: the kernel maps the same image into every process of one word size.
 
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -12,9 +10,6 @@ use crate::job::{Answer, Job};
 use crate::kernel;
 use crate::options::Options;
 use crate::summary::Missing;
-
-/// Largest vdso; real ones have two pages.
-const MAX_SIZE: u64 = 1 << 20;
 
 /// The vdso that was recorded, if this kernel's is the same.
 pub(crate) fn open(job: &Job, options: &Options, meta: &Meta, answer: &mut Answer) -> Option<Rc<Image>> {
@@ -34,17 +29,9 @@ pub(crate) fn open(job: &Job, options: &Options, meta: &Meta, answer: &mut Answe
 /// The vdso of this process.
 fn own_image() -> Result<Image, Missing> {
     let path = Path::new("[vdso]");
-    let unreadable =
-        |error: std::io::Error| Missing::Unreadable { path: path.into(), error: error.to_string() };
-    let maps = fs::read_to_string("/proc/self/maps").map_err(unreadable)?;
-    let range = maps.lines().find(|line| line.ends_with("[vdso]")).and_then(|line| {
-        let (start, end) = line.split_whitespace().next()?.split_once('-')?;
-        Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
-    });
-    let (start, end) = range.ok_or_else(|| unreadable(std::io::ErrorKind::NotFound.into()))?;
-    let mut bytes = vec![0; end.saturating_sub(start).min(MAX_SIZE) as usize];
-    File::open("/proc/self/mem")
-        .and_then(|memory| memory.read_exact_at(&mut bytes, start))
-        .map_err(unreadable)?;
+    let bytes = plumb_process::vdso().ok_or_else(|| Missing::Unreadable {
+        path: path.into(),
+        error: "this process has none that can be read".into(),
+    })?;
     Image::from_memory(path, bytes)
 }

@@ -6,7 +6,7 @@
 mod truth;
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{Cursor, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -262,14 +262,20 @@ fn kernel_functions_come_from_kallsyms() {
 
 #[test]
 fn the_vdso_is_read_from_memory() {
-    let mut profile = Profile::default();
-    let path = profile.strings.add("[vdso]");
-    let dso = Dso { path, build_id: None, kind: DsoKind::Vdso, addresses: AddressSpace::Svma };
-    let addresses: Vec<u64> = (0..0x2000).step_by(16).collect();
-    let (mut profile, _) = truth::with_dso(profile, dso, &addresses);
-    let (found, summary) = resolve(&mut profile, &Options::default());
-    let names: Vec<&str> = found.values().flatten().map(|(name, _, _)| name.as_str()).collect();
-    assert!(names.contains(&"__vdso_clock_gettime"), "{names:?} {summary:?}");
+    // As recordings have it, and as other profiles do.
+    let image = plumb_process::vdso().expect("this process has one");
+    let own = plumb_process::Elf::read(Cursor::new(&image)).expect("it is ELF").build_id;
+    let own = BuildId::new(&own.expect("the kernel's build gives it one")).expect("it has bytes");
+    for build_id in [None, Some(own)] {
+        let mut profile = Profile::default();
+        let path = profile.strings.add("[vdso]");
+        let dso = Dso { path, build_id, kind: DsoKind::Vdso, addresses: AddressSpace::Svma };
+        let addresses: Vec<u64> = (0..0x2000).step_by(16).collect();
+        let (mut profile, _) = truth::with_dso(profile, dso, &addresses);
+        let (found, summary) = resolve(&mut profile, &Options::default());
+        let names: Vec<&str> = found.values().flatten().map(|(name, _, _)| name.as_str()).collect();
+        assert!(names.contains(&"__vdso_clock_gettime"), "{names:?} {summary:?}");
+    }
 }
 
 #[test]
