@@ -6,7 +6,7 @@ use crate::expression::{self, Context, Fault};
 use crate::memory::{Memory, ReadError};
 use crate::registers::RegisterSet;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
-use crate::walk::End;
+use crate::walk::{End, is_popped};
 
 /// The caller of a frame.
 pub(crate) struct Caller<A: Architecture> {
@@ -71,11 +71,18 @@ pub(crate) fn apply<A: Architecture, M: Memory>(
                 }
             }
             Err(fault) if register == A::PC || register == A::SP => return Err(end(fault)),
+            // As in `Walker::fp`.
+            Err(Fault::Memory(_)) if is_saved_below(rule, cfa, registers) => {}
             // Whether this one matters will be seen when it is needed.
             Err(_) => caller.registers.forget(register),
         }
     }
     Ok(caller)
+}
+
+/// Whether a register is said to be saved where it was popped from.
+fn is_saved_below<A: Architecture>(rule: RegisterRule, cfa: u64, registers: &RegisterSet<A>) -> bool {
+    matches!(rule, RegisterRule::Offset(offset) if is_popped(Avma(A::add(cfa, offset)), registers.sp()))
 }
 
 /// What a rule yields.

@@ -57,6 +57,9 @@ const MAX_RESTARTS: usize = 4;
 /// stacks do that, and damaged stacks.
 const MAX_JUMPS: u32 = 16;
 
+/// All registers of any architecture that an epilogue may pop, in bytes.
+const POPPED: u64 = 512;
+
 /// Finds the callers of `start`, innermost first. `frames` is cleared first and gets at most `limit` frames, the first
 /// of which is `start` itself. The last frame is the one that the returned reason is about.
 pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
@@ -99,6 +102,8 @@ pub struct Walker<'w, A: Architecture, C, M> {
     /// The stack pointer is only known to be no lower: a frame was found through the frame pointer, which on this
     /// architecture does not say where its frame ends.
     pub(crate) guessed_sp: bool,
+    /// The stack pointer of the first frame: what is below was popped.
+    lowest: u64,
 }
 
 impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
@@ -114,6 +119,7 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             jumps: 0,
             lost: false,
             guessed_sp: false,
+            lowest: start.sp(),
         }
     }
 
@@ -299,6 +305,8 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
         if let Some(slot) = self.saved_fp.take() {
             match A::read_word(self.memory, slot) {
                 Ok(value) => self.registers.set(A::FP, value),
+                // Popped, where the rule of the first frame still says that it is saved: it has its value.
+                Err(_) if is_popped(slot, self.lowest) => {}
                 Err(error) => {
                     self.registers.forget(A::FP);
                     return Err(error.into());
@@ -313,6 +321,12 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
     pub(crate) fn code_address(&self, value: u64) -> u64 {
         A::code_address(value, self.code.address_bits())
     }
+}
+
+/// Whether a slot is below a frame's stack pointer, by no more than a frame may have of saved registers: an epilogue has popped what
+/// was in it, although the frame's rule still says that it is there, as GCC leaves it. No kernel copies what is there.
+pub(crate) fn is_popped(slot: Avma, sp: u64) -> bool {
+    (1..=POPPED).contains(&sp.wrapping_sub(slot.0))
 }
 
 /// The caller by a row, or by what the architecture knows better.

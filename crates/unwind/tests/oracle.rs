@@ -81,6 +81,8 @@ fn check_from(name: &str, command: &mut Command, from: Option<&str>, cap: u64) -
     }
     let missed = report.misses.keys().filter(|(fault, _)| fault.is_none()).count();
     assert_eq!(missed, 0, "{name}: the unwinder missed where it is not proven that the files are wrong");
+    let (wrong, example) = (report.copied_wrong, &report.copied_example);
+    assert_eq!(wrong, 0, "{name}: right in the process' memory, wrong in a copy of its stack: {example}");
     // Only what GCC says of realigned stacks is mended.
     assert!(
         report.mended.is_empty() || name.contains("AVX2"),

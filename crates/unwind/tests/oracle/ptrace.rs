@@ -285,6 +285,37 @@ impl<'a> Pages<'a> {
     }
 }
 
+/// What a kernel copies of the stack with a sample: the same memory, but nothing just below the stack pointer.
+pub struct Copied<'a> {
+    pages: Pages<'a>,
+    sp: u64,
+}
+
+impl<'a> Copied<'a> {
+    pub fn new(tracee: &'a Tracee, pages: &'a mut PageStore, sp: u64) -> Self {
+        Copied { pages: Pages::new(tracee, pages, sp), sp }
+    }
+}
+
+impl Memory for Copied<'_> {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        // Further down there may be the stack that a signal handler was called from.
+        let below = self.sp.wrapping_sub(at.0);
+        if (1..=PAGE as u64).contains(&below) {
+            return Err(ReadError::Unreadable);
+        }
+        self.pages.read_u64(at)
+    }
+
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        self.pages.read_code(at, to)
+    }
+
+    fn window(&self) -> Option<Window<'_>> {
+        self.pages.window()
+    }
+}
+
 impl Memory for Pages<'_> {
     fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
         let offset = at.0 as usize % PAGE;

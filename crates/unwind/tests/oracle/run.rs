@@ -10,7 +10,7 @@ use plumb_unwind::{Avma, Cache, End, Method, Walked, walk};
 use super::blame::{Blame, Fault, Proof};
 use super::instruction::{self, Kind};
 use super::maps::Maps;
-use super::ptrace::{PageStore, Pages, Stop, Tracee, by_dwarf_number};
+use super::ptrace::{Copied, PageStore, Pages, Stop, Tracee, by_dwarf_number};
 use super::shadow::{At, Entry, Shadow};
 use crate::reference;
 
@@ -40,6 +40,9 @@ pub struct Report {
     pub instructions: u64,
     /// Those where all callers and the end were right.
     pub exact: u64,
+    /// Those of them that were wrong from what a kernel copies of the stack, and what the first was like.
+    pub copied_wrong: u64,
+    pub copied_example: String,
     /// Frames compared.
     pub frames: u64,
     /// Signal handlers entered.
@@ -235,23 +238,7 @@ impl Runner {
         let end = walk(&self.maps, &mut memory, &mut self.cache, &start, LIMIT, &mut self.frames);
         self.report.instructions += 1;
         self.report.frames += self.frames.len() as u64;
-        let mut callers = self.shadow.callers();
-        let mut found = self.frames.iter().skip(1);
-        let right = loop {
-            match (callers.next(), found.next()) {
-                (None, None) => break end == End::Root,
-                (Some(true_caller), Some(frame)) => {
-                    let slot = frame.slot == Avma(0) || frame.slot.0 == true_caller.slot;
-                    if frame.pc.0 != true_caller.address || frame.is_return == true_caller.is_signal || !slot
-                    {
-                        break false;
-                    }
-                }
-                _ => break false,
-            }
-        };
-        drop(callers);
-        if !right {
+        if !self.is_right(end) {
             if self.scans {
                 self.scan(&start);
             } else {
@@ -260,8 +247,49 @@ impl Runner {
             return;
         }
         self.report.exact += 1;
+        if !self.scans {
+            self.compare_copied(&start);
+        }
         if self.report.exact.is_multiple_of(CONTROLS) {
             self.control(&start);
+        }
+    }
+
+    /// Whether the walk found all callers and the end.
+    fn is_right(&self, end: End) -> bool {
+        let mut callers = self.shadow.callers();
+        let mut found = self.frames.iter().skip(1);
+        loop {
+            match (callers.next(), found.next()) {
+                (None, None) => return end == End::Root,
+                (Some(true_caller), Some(frame)) => {
+                    let slot = frame.slot == Avma(0) || frame.slot.0 == true_caller.slot;
+                    if frame.pc.0 != true_caller.address || frame.is_return == true_caller.is_signal || !slot
+                    {
+                        return false;
+                    }
+                }
+                _ => return false,
+            }
+        }
+    }
+
+    /// A stack that was found exactly must be found as well from what a kernel copies of it.
+    fn compare_copied(&mut self, start: &plumb_unwind::Registers) {
+        let mut memory = Copied::new(&self.tracee, &mut self.pages, start.sp());
+        let end = walk(&self.maps, &mut memory, &mut self.cache, start, LIMIT, &mut self.frames);
+        if self.is_right(end) {
+            return;
+        }
+        self.report.copied_wrong += 1;
+        if self.report.copied_example.is_empty() {
+            let last = self.frames.last().map_or(0, |frame| frame.pc.0);
+            self.report.copied_example = format!(
+                "at {}: {} frames, then {end:?} after {}",
+                self.maps.describe(start.ip()),
+                self.frames.len(),
+                self.maps.describe(last)
+            );
         }
     }
 
