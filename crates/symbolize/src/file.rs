@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use plumb_profile::{AddressSpace, FrameId};
+use self_cell::self_cell;
 use typed_arena::Arena;
 
 use crate::debug_file::{self, Fetch};
@@ -60,8 +61,29 @@ impl Images {
     }
 }
 
-/// A file that frames are being resolved from, as often as there are more of them.
-pub(crate) struct Open<'s> {
+self_cell! {
+    /// A file that frames are being resolved from, as often as there are more of them, with its DWARF.
+    pub(crate) struct OpenFile {
+        owner: Arena<Store>,
+        #[not_covariant]
+        dependent: Open,
+    }
+}
+
+impl OpenFile {
+    /// Reads what frames are resolved from.
+    pub fn of(images: Images, options: &Options, answer: &mut Answer) -> Self {
+        Self::new(Arena::new(), |stores| Open::new(images, options, stores, answer))
+    }
+
+    /// Resolves the job's frames. The answer must be the one of the times before.
+    pub fn resolve(&mut self, job: &Job, answer: &mut Answer) {
+        self.with_dependent_mut(|_, open| open.resolve(job, answer));
+    }
+}
+
+/// What frames are resolved from.
+struct Open<'s> {
     image: Rc<Image>,
     symbols: FileSymbols,
     resolver: Option<Resolver<'s>>,
@@ -70,15 +92,14 @@ pub(crate) struct Open<'s> {
 
 impl<'s> Open<'s> {
     /// Reads what frames are resolved from; the DWARF goes to `stores`.
-    pub fn new(images: Images, options: &Options, stores: &'s Arena<Store>, answer: &mut Answer) -> Self {
+    fn new(images: Images, options: &Options, stores: &'s Arena<Store>, answer: &mut Answer) -> Self {
         let mini = mini::find(&images.image, images.debug.as_deref(), answer);
         let symbols = FileSymbols::read(&images.image, images.debug.as_ref(), mini.as_ref(), answer);
         let resolver = if options.lines { resolver(&images, options, stores, None, answer) } else { None };
         Self { image: images.image, symbols, resolver, naming: Naming::default() }
     }
 
-    /// Resolves the job's frames. The answer must be the one of the times before.
-    pub fn resolve(&mut self, job: &Job, answer: &mut Answer) {
+    fn resolve(&mut self, job: &Job, answer: &mut Answer) {
         let frames = stated(job, &self.image);
         let resolver = self.resolver.as_mut();
         let found =

@@ -53,6 +53,9 @@ pub(crate) struct Section {
     pub compression: Compression,
 }
 
+/// Compressed debug information is about three times as large as it is stored.
+pub(crate) const INFLATED: u64 = 3;
+
 /// How a section is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {

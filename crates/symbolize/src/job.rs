@@ -3,6 +3,7 @@
 //! Strings and functions are interned within the answer; the profile's own tables are touched by one thread only.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use plumb_profile::{
     Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, FrameId, FrameKind, Function, FunctionId, Line,
@@ -88,10 +89,10 @@ pub(crate) struct Answer {
     /// What is told about it.
     pub summary: DsoSummary,
     dso: DsoId,
-    functions: Vec<FoundFunction>,
-    function_ids: HashMap<FoundFunction, u32>,
-    files: Vec<String>,
-    file_ids: HashMap<String, u32>,
+    functions: Vec<Arc<FoundFunction>>,
+    function_ids: HashMap<Arc<FoundFunction>, u32>,
+    files: Vec<Arc<str>>,
+    file_ids: HashMap<Arc<str>, u32>,
     places: Vec<Place>,
     frames: Vec<(FrameId, u32, u32)>,
 }
@@ -131,11 +132,17 @@ impl Answer {
             dso: job.dso,
             functions: Vec::new(),
             function_ids: HashMap::new(),
-            files: vec![String::new()],
-            file_ids: HashMap::from([(String::new(), 0)]),
+            files: vec!["".into()],
+            file_ids: HashMap::from([("".into(), 0)]),
             places: Vec::new(),
             frames: Vec::new(),
         }
+    }
+
+    /// Goes on with what `new` says of its file, which was opened again. What was noted stays, and what was counted.
+    pub fn begin_again(&mut self, new: Answer) {
+        let DsoSummary { sources, functions, missing, .. } = new.summary;
+        self.summary = DsoSummary { sources, functions, missing, ..self.summary.clone() };
     }
 
     /// Notes that something is missing, once.
@@ -151,8 +158,20 @@ impl Answer {
             return id;
         }
         let id = self.functions.len() as u32;
-        self.functions.push(function.clone());
+        let function = Arc::new(function);
+        self.functions.push(Arc::clone(&function));
         self.function_ids.insert(function, id);
+        id
+    }
+
+    /// The number of a function of another answer.
+    fn known_function(&mut self, function: &Arc<FoundFunction>) -> u32 {
+        if let Some(&id) = self.function_ids.get(function) {
+            return id;
+        }
+        let id = self.functions.len() as u32;
+        self.functions.push(Arc::clone(function));
+        self.function_ids.insert(Arc::clone(function), id);
         id
     }
 
@@ -162,8 +181,9 @@ impl Answer {
             return id;
         }
         let id = self.files.len() as u32;
-        self.files.push(file.to_owned());
-        self.file_ids.insert(file.to_owned(), id);
+        let file: Arc<str> = file.into();
+        self.files.push(Arc::clone(&file));
+        self.file_ids.insert(file, id);
         id
     }
 
@@ -185,15 +205,15 @@ impl Answer {
             dso: self.dso,
             functions: Vec::new(),
             function_ids: HashMap::new(),
-            files: vec![String::new()],
-            file_ids: HashMap::from([(String::new(), 0)]),
+            files: vec!["".into()],
+            file_ids: HashMap::from([("".into(), 0)]),
             places: std::mem::take(&mut self.places),
             frames: std::mem::take(&mut self.frames),
         };
         let mut places = std::mem::take(&mut noted.places);
         for place in &mut places {
             if let Some(function) = self.functions.get(place.function as usize) {
-                place.function = noted.function(function.clone());
+                place.function = noted.known_function(function);
             }
             place.file = self.files.get(place.file as usize).map_or(0, |file| noted.file(file));
         }
@@ -207,11 +227,11 @@ impl Answer {
             name if *name == function.linkage_name => demangle(name),
             name => name.clone(),
         };
-        let functions: Vec<String> = self.functions.iter().map(readable).collect();
+        let functions: Vec<String> = self.functions.iter().map(|function| readable(function)).collect();
         self.frames.iter().map(move |&(frame, start, end)| {
             let places = self.places[start as usize..end as usize].iter().map(|place| CodePlace {
                 function: functions[place.function as usize].clone(),
-                file: self.files[place.file as usize].clone(),
+                file: self.files[place.file as usize].as_ref().to_owned(),
                 line: place.line,
             });
             (frame, places.collect())

@@ -26,6 +26,7 @@ mod options;
 mod perf_map;
 mod plt;
 mod readable;
+mod room;
 mod search;
 mod session;
 mod sources;

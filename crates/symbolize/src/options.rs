@@ -45,6 +45,8 @@ pub struct Options {
     pub cache: Option<PathBuf>,
     /// Files worked on side by side; 0: as many as there are processors.
     pub threads: usize,
+    /// About how many bytes of memory the files that are open may take. A larger file is worked on alone. `None`: no bound.
+    pub max_memory: Option<u64>,
 }
 
 impl Default for Options {
@@ -66,6 +68,7 @@ impl Default for Options {
             debuginfod_time: Duration::from_secs(60),
             cache: plumb_process::cache_folder(),
             threads: 0,
+            max_memory: None,
         }
     }
 }

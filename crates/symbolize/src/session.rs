@@ -60,8 +60,8 @@ impl Session {
         Self::new(options, false)
     }
 
-    /// Nothing is done yet. Names are wanted while the profile is being made: [`Session::take`] has them. What may still
-    /// change is looked up too, as it is then.
+    /// Nothing is done yet. All names are wanted while the profile is being made ([`Session::take`]): what may still change is looked
+    /// up too, as it is then.
     pub fn begin_live(options: Options) -> Self {
         Self::new(options, true)
     }
@@ -110,8 +110,7 @@ impl Session {
         }
     }
 
-    /// Writes the names into the profile that were found since the last call; whether there were any. Returns at once. Only a
-    /// session that was begun with [`Session::begin_live`] has any before its end.
+    /// Writes the names into the profile that were found since the last call; whether there were any. Returns at once.
     pub fn take(&mut self, profile: &mut Profile) -> bool {
         while self.closed.is_none()
             && let Ok(message) = self.receiver.try_recv()

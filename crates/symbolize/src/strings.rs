@@ -7,7 +7,7 @@ use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use crate::elf::Image;
-use crate::headers::{Compression, Section};
+use crate::headers::{Compression, INFLATED, Section};
 use crate::summary::Missing;
 
 /// Longest string that is taken; longer ones are cut.
@@ -20,7 +20,7 @@ const SMALL: u64 = 1 << 19;
 /// One string costs about as much as this many bytes of the whole table.
 const SHARE: u64 = 1 << 13;
 /// A table above this size is never read as a whole.
-const LARGE: u64 = 64 << 20;
+const LARGE: u64 = 8 << 20;
 
 /// A string table.
 #[derive(Debug, Default)]
@@ -57,6 +57,15 @@ impl Strings {
             }));
         }
         image.read(section).map(Self::Whole)
+    }
+
+    /// How many bytes of the table in a section come to be in memory, at the most.
+    pub fn bytes(section: &Section) -> u64 {
+        match section.compression {
+            Compression::None if section.size > LARGE => 0,
+            Compression::None => section.size,
+            Compression::Header | Compression::OldGnu => section.size.saturating_mul(INFLATED),
+        }
     }
 
     /// The string at an offset; empty if there is none.

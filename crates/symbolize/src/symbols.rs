@@ -5,8 +5,10 @@ use std::rc::Rc;
 use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
 
 use crate::elf::Image;
+use crate::headers::Section;
 use crate::job::Answer;
 use crate::plt::Plt;
+use crate::strings::Strings;
 use crate::summary::Missing;
 use crate::symtab::{Named, Symtab};
 
@@ -56,9 +58,12 @@ impl FileSymbols {
         Self { tables, plt: Plt::new(image), entry: image.entry }
     }
 
-    /// About how many bytes the tables of `image` take in memory.
+    /// About how many bytes the tables of `image` take in memory, at the most.
     pub fn bytes(image: &Image) -> u64 {
-        [SHT_SYMTAB, SHT_DYNSYM].iter().filter_map(|&kind| image.section_of(kind)).map(|s| s.size).sum()
+        let tables = [SHT_SYMTAB, SHT_DYNSYM].iter().filter_map(|&kind| image.section_of(kind));
+        let strings = |table: &Section| image.sections.get(table.link).map_or(0, Strings::bytes);
+        // The rows as they are in the file, 24 bytes each, and what is made of them, 40 bytes.
+        tables.map(|table| table.size.saturating_mul(3).saturating_add(strings(table))).sum()
     }
 
     /// The function that `address` belongs to.

@@ -1,8 +1,8 @@
 //! The threads that do the work, and which of them does what.
 //!
-//! A file that is asked about while the profile is still being made belongs to one thread, which has it open until the
-//! end. What is asked for at the end for the first time is taken by whoever is free, the biggest first, and forgotten
-//! at once.
+//! A file that is asked about while the profile is still being made belongs to one thread, which has it open until its last
+//! frames are known, as long as there is [`Room`]. What is asked for at the end for the first time is taken by whoever is free, the
+//! biggest first, and forgotten at once.
 //!
 //! Invariant: whatever one file makes its parser do, the others' answers arrive; a parser that fails by panicking
 //! loses that file only, which is counted.
@@ -12,21 +12,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use plumb_profile::{DsoId, DsoKind};
-use typed_arena::Arena;
 
-use crate::dwarf::store::Store;
-use crate::file::{Images, Open};
+use crate::file::{Images, OpenFile};
 use crate::job::{Answer, Job};
 use crate::options::Progress;
+use crate::room::{Room, Share};
 use crate::sources::Sources;
 use crate::summary::Missing;
 
 /// A worker's stack: deeper than usual, because demanglers are recursive.
 pub(crate) const STACK: usize = 8 << 20;
-/// Bytes of files that a worker holds while the profile is being made. What is more waits for the end.
-const HELD: u64 = 256 << 20;
+/// Bytes of files that are open, where no bound is given.
+const ROOM: u64 = 1 << 30;
+/// A file for which there is no room is opened again no sooner than so many times what that took, where somebody waits for its names.
+const PAUSE: u32 = 50;
+/// ... and than this.
+const PAUSE_LEAST: Duration = Duration::from_millis(100);
 
 /// What a worker says.
 pub(crate) enum Message {
@@ -42,7 +46,8 @@ pub(crate) enum Message {
 pub(crate) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
-    /// Names are wanted as soon as they are found.
+    room: Room,
+    /// Nothing may wait for the end.
     is_live: bool,
 }
 
@@ -61,9 +66,10 @@ struct State {
 impl Queue {
     /// Nothing to do yet.
     pub fn new(sources: Sources, is_live: bool) -> Self {
+        let room = Room::new(sources.options.max_memory.unwrap_or(ROOM));
         let sources = Arc::new(sources);
         let state = State { sources, own: Vec::new(), common: Vec::new(), is_closed: false, seconds: 0.0 };
-        Self { state: Mutex::new(state), changed: Condvar::new(), is_live }
+        Self { state: Mutex::new(state), changed: Condvar::new(), room, is_live }
     }
 
     /// Starts one more worker; false if there is no thread to be had.
@@ -120,8 +126,8 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next job of a worker: its own first.
-    fn next(&self, worker: usize) -> Next {
+    /// The next job of a worker: its own first. With `until` it is waited for no longer.
+    fn next(&self, worker: usize, until: Option<Instant>) -> Next {
         let mut state = self.lock();
         loop {
             let sources = Arc::clone(&state.sources);
@@ -134,34 +140,48 @@ impl Queue {
             if state.is_closed {
                 return Next::Nothing(sources);
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            state = match left {
+                Some(left) if left.is_zero() => return Next::Waited(sources),
+                Some(left) => {
+                    self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
         }
     }
 
     fn work(&self, number: usize, sender: &Sender<Message>) {
-        let stores = Arena::new();
         let mut held: HashMap<DsoId, Held<'_>> = HashMap::new();
-        let mut bytes = 0;
         loop {
-            match self.next(number) {
+            let until = held.values().filter_map(Held::due).min();
+            match self.next(number, until) {
                 Next::Own(job, sources, is_last) => {
                     let held = held.entry(job.dso).or_insert_with(|| Held::new(&job, self.is_live));
-                    self.lock().seconds += held.take(job, (&sources, sender), is_last, &stores, &mut bytes);
-                    if self.is_live && !held.answer.is_empty() {
-                        let _ = sender.send(Message::Noted(Box::new(held.answer.take_noted())));
+                    self.lock().seconds += held.take(job, (&sources, sender), &self.room, is_last);
+                    self.tell(held, sender);
+                }
+                Next::Waited(sources) => {
+                    let now = Instant::now();
+                    for held in held.values_mut().filter(|held| held.due().is_some_and(|due| due <= now)) {
+                        if let Some(job) = held.waiting.take() {
+                            self.lock().seconds += held.take(job, (&sources, sender), &self.room, false);
+                            self.tell(held, sender);
+                        }
                     }
                 }
                 Next::Common(job, sources) => {
-                    let stores = Arena::new();
                     let mut held = Held::new(&job, false);
-                    held.take(job, (&sources, sender), true, &stores, &mut bytes);
+                    held.take(job, (&sources, sender), &self.room, true);
                     // Who asked may have gone away.
                     let _ = sender.send(Message::Answer(Box::new(held.answer)));
                 }
                 Next::Nothing(sources) => {
+                    // No more frames come: what is still open makes room.
+                    held.values_mut().for_each(|held| held.open = None);
                     for (_, mut held) in held {
                         if let Some(job) = held.waiting.take() {
-                            held.take(job, (&sources, sender), true, &stores, &mut bytes);
+                            held.take(job, (&sources, sender), &self.room, true);
                         }
                         let _ = sender.send(Message::Answer(Box::new(held.answer)));
                     }
@@ -170,30 +190,46 @@ impl Queue {
             }
         }
     }
+
+    /// Hands over what was found so far.
+    fn tell(&self, held: &mut Held<'_>, sender: &Sender<Message>) {
+        if !held.answer.is_empty() {
+            let _ = sender.send(Message::Noted(Box::new(held.answer.take_noted())));
+        }
+    }
 }
 
 enum Next {
     /// A job of the worker's own, and whether it is the last for its file.
     Own(Job, Arc<Sources>, bool),
     Common(Job, Arc<Sources>),
+    /// What waits is due.
+    Waited(Arc<Sources>),
     Nothing(Arc<Sources>),
 }
 
 /// A file of a worker's.
-struct Held<'s> {
+struct Held<'r> {
     answer: Answer,
-    open: Option<Open<'s>>,
-    /// What has to wait for the end.
+    open: Option<(OpenFile, Share<'r>)>,
+    /// What has to wait: for the end, or until it is time to open the file again.
     waiting: Option<Job>,
+    /// When a file for which there is no room may be opened again.
+    again: Option<Instant>,
     /// Its parser failed.
     is_lost: bool,
     /// Nothing may wait for the end.
     is_live: bool,
 }
 
-impl<'s> Held<'s> {
+impl<'r> Held<'r> {
     fn new(job: &Job, is_live: bool) -> Self {
-        Self { answer: Answer::new(job), open: None, waiting: None, is_lost: false, is_live }
+        Self { answer: Answer::new(job), open: None, waiting: None, again: None, is_lost: false, is_live }
+    }
+
+    /// When what waits is due, if that is before the end.
+    fn due(&self) -> Option<Instant> {
+        self.again.filter(|_| self.waiting.is_some())
     }
 
     /// Does a job, unless it has to wait: while the profile is being made, for what can't be had or held now. Returns
@@ -202,18 +238,21 @@ impl<'s> Held<'s> {
         &mut self,
         mut job: Job,
         (sources, sender): (&Sources, &Sender<Message>),
+        room: &'r Room,
         is_last: bool,
-        stores: &'s Arena<Store>,
-        held: &mut u64,
     ) -> f64 {
         if let Some(waiting) = self.waiting.take() {
             job.frames.extend(waiting.frames);
+        }
+        if !is_last && self.again.is_some_and(|again| again > Instant::now()) {
+            self.waiting = Some(job);
+            return 0.0;
         }
         let start = cpu_seconds();
         let frames = job.frames.len();
         let solved = catch_unwind(AssertUnwindSafe(|| {
             if !self.is_lost {
-                self.solve(job, sources, sender, is_last, stores, held);
+                self.solve(job, (sources, sender), room, is_last);
             }
         }));
         if solved.is_err() {
@@ -221,6 +260,9 @@ impl<'s> Held<'s> {
             self.open = None;
             let what = format!("{}: its parser failed", self.answer.summary.path);
             self.answer.miss(Missing::Skipped { what });
+        }
+        if is_last {
+            self.open = None;
         }
         if self.waiting.is_none() {
             self.answer.summary.frames += frames;
@@ -233,42 +275,41 @@ impl<'s> Held<'s> {
     fn solve(
         &mut self,
         job: Job,
-        sources: &Sources,
-        sender: &Sender<Message>,
+        (sources, sender): (&Sources, &Sender<Message>),
+        room: &'r Room,
         is_last: bool,
-        stores: &'s Arena<Store>,
-        held: &mut u64,
     ) {
         if !matches!(job.kind, DsoKind::File | DsoKind::Vdso) {
             sources.name(&job, &mut self.answer);
             return;
         }
-        if self.open.is_none() {
-            // What is missing is said only of what holds in the end.
-            let mut answer = Answer::new(&job);
-            let found = sources.images(&job, &mut answer, sender);
-            let bytes = found.as_ref().map_or(u64::MAX, |images: &Images| images.bytes(&sources.options));
-            let held_then = held.saturating_add(bytes);
-            let is_too_much = !is_last && held_then > HELD;
-            if is_too_much && !self.is_live {
-                self.waiting = Some(job);
-                return;
-            }
-            answer.summary.frames = self.answer.summary.frames;
-            answer.summary.seconds = self.answer.summary.seconds;
-            self.answer = answer;
-            let Some(images) = found else { return };
-            if is_too_much {
-                let stores = Arena::new();
-                Open::new(images, &sources.options, &stores, &mut self.answer)
-                    .resolve(&job, &mut self.answer);
-                return;
-            }
-            *held = held_then;
-            self.open = Some(Open::new(images, &sources.options, stores, &mut self.answer));
-        }
-        if let Some(open) = &mut self.open {
+        if let Some((open, _)) = &mut self.open {
             open.resolve(&job, &mut self.answer);
+            return;
+        }
+        // What is missing is said only of what holds in the end.
+        let mut answer = Answer::new(&job);
+        let found = sources.images(&job, &mut answer, sender);
+        let bytes = found.as_ref().map_or(0, |images: &Images| images.bytes(&sources.options));
+        let share = if is_last { None } else { room.keep(bytes) };
+        if !self.is_live && !is_last && (share.is_none() || found.is_none()) {
+            self.waiting = Some(job);
+            return;
+        }
+        self.answer.begin_again(answer);
+        let Some(images) = found else { return };
+        match share {
+            Some(share) => {
+                let mut open = OpenFile::of(images, &sources.options, &mut self.answer);
+                open.resolve(&job, &mut self.answer);
+                self.open = Some((open, share));
+            }
+            None => {
+                let _share = room.pass(bytes);
+                let start = Instant::now();
+                OpenFile::of(images, &sources.options, &mut self.answer).resolve(&job, &mut self.answer);
+                self.again = (!is_last).then(|| Instant::now() + (start.elapsed() * PAUSE).max(PAUSE_LEAST));
+            }
         }
     }
 }

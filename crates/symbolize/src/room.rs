@@ -1,0 +1,110 @@
+//! How much memory the files that are open may take: [`Room`], which all workers share.
+//!
+//! One half is for files that stay open, as more of their frames are expected, the other for those that are worked on and closed at
+//! once. Invariant: who waits for room holds none of the second half, so that somebody always goes on.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Bytes that may be taken.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// Of each half.
+    half: u64,
+    taken: Mutex<Taken>,
+    given_back: Condvar,
+}
+
+/// Bytes that are taken.
+#[derive(Debug, Default)]
+struct Taken {
+    kept: u64,
+    passing: u64,
+}
+
+/// Bytes that are given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Share<'r> {
+    room: &'r Room,
+    bytes: u64,
+    is_kept: bool,
+}
+
+impl Room {
+    /// So many bytes.
+    pub fn new(bytes: u64) -> Self {
+        Self { half: bytes / 2, taken: Mutex::default(), given_back: Condvar::new() }
+    }
+
+    /// Room for a file that stays open, if there is so much.
+    pub fn keep(&self, bytes: u64) -> Option<Share<'_>> {
+        let mut taken = self.lock();
+        let kept = taken.kept.checked_add(bytes).filter(|&kept| kept <= self.half)?;
+        taken.kept = kept;
+        Some(Share { room: self, bytes, is_kept: true })
+    }
+
+    /// Room for a file that is closed soon: waits until there is so much, or until no other such file is open.
+    pub fn pass(&self, bytes: u64) -> Share<'_> {
+        let mut taken = self.lock();
+        while taken.passing > 0 && taken.passing.saturating_add(bytes) > self.half {
+            taken = self.given_back.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        }
+        taken.passing = taken.passing.saturating_add(bytes);
+        Share { room: self, bytes, is_kept: false }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        // Sums are whole whoever panicked.
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        let mut taken = self.room.lock();
+        let sum = if self.is_kept { &mut taken.kept } else { &mut taken.passing };
+        *sum = sum.saturating_sub(self.bytes);
+        drop(taken);
+        self.room.given_back.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn what_stays_open_takes_no_more_than_its_half() {
+        let room = Room::new(100);
+        let first = room.keep(30);
+        assert!(first.is_some() && room.keep(30).is_none(), "50 are for what stays");
+        drop(first);
+        assert!(room.keep(50).is_some());
+        assert!(room.keep(51).is_none() && room.keep(u64::MAX).is_none());
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_worked_on_alone() {
+        let room = Room::new(100);
+        let alone = room.pass(1000);
+        let (begun, has_begun) = mpsc::channel();
+        thread::scope(|scope| {
+            let next = scope.spawn(|| {
+                begun.send(()).expect("the test listens");
+                let _share = room.pass(1);
+                room.lock().passing
+            });
+            has_begun.recv().expect("it says that it has begun");
+            assert_eq!(room.lock().passing, 1000);
+            drop(alone);
+            assert_eq!(next.join().expect("it ends"), 1, "it had to wait");
+        });
+        let both = (room.pass(20), room.pass(30));
+        assert_eq!(room.lock().passing, 50, "small ones side by side");
+        drop(both);
+        assert_eq!(room.lock().passing, 0);
+    }
+}
