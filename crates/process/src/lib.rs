@@ -21,6 +21,7 @@ mod pid;
 mod space;
 mod thread;
 mod tree;
+mod trusted;
 mod vdso;
 
 pub use elf::{Elf, ElfError, FileOffset, Section, UnwindSections};
@@ -34,4 +35,5 @@ pub use pid::{comm, executable, mappings, parent, peak_rss, pids, threads};
 pub use space::{AddressSpace, Backing, Mapping};
 pub use thread::{kernel_stack, own_number, state, tracer, user, waits_at};
 pub use tree::Tree;
+pub use trusted::open_owned;
 pub use vdso::vdso;

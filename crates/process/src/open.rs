@@ -45,6 +45,11 @@ pub enum OpenError {
     Replaced,
     /// It is a device, a pipe or the like.
     NotRegular,
+    /// It lies where anybody may put one, and belongs to nobody who is believed.
+    NotOwned {
+        /// Whose it is.
+        uid: u32,
+    },
     /// Reading failed: the error number.
     Io(i32),
 }
@@ -56,6 +61,7 @@ impl fmt::Display for OpenError {
             OpenError::Denied => f.write_str("permission denied"),
             OpenError::Replaced => f.write_str("the file was replaced by another one"),
             OpenError::NotRegular => f.write_str("not a regular file"),
+            OpenError::NotOwned { uid } => write!(f, "belongs to user {uid}, who is not believed"),
             OpenError::Io(number) => io::Error::from_raw_os_error(*number).fmt(f),
         }
     }

@@ -29,6 +29,8 @@ pub struct Options {
     pub kcore: PathBuf,
     /// Folder where just-in-time compilers leave `perf-PID.map`.
     pub perf_maps: PathBuf,
+    /// Users of processes that may be gone by now, by pid: their maps are believed. [`Session`](crate::Session) notes them as it meets them.
+    pub users: HashMap<u32, u32>,
     /// Where processes are, to reach the files of those in another mount namespace.
     pub proc: PathBuf,
     /// Ask debuginfod servers for what is missing here.
@@ -61,6 +63,7 @@ impl Default for Options {
             kallsyms: PathBuf::from("/proc/kallsyms"),
             kcore: PathBuf::from("/proc/kcore"),
             perf_maps: PathBuf::from("/tmp"),
+            users: HashMap::new(),
             proc: PathBuf::from("/proc"),
             debuginfod: false,
             debuginfod_urls: Vec::new(),

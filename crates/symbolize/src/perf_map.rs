@@ -2,44 +2,83 @@
 //!
 //! A line holds start and size in hexadecimal, and the rest is the name (`tools/perf/Documentation/jit-interface.txt`).
 //! Memory is used again: of overlapping lines the later one holds.
+//!
+//! Anybody may write such a file: it has to be the process' user's, or root's. However large it is, what is kept of it is a name for each
+//! address that is looked up, and what is read of it has a limit.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use plumb_process::{OpenError, open_owned};
 
 use crate::job::{Answer, Job};
 use crate::options::Options;
 use crate::summary::Missing;
 
-/// Largest map that is read; a large Java program has some ten megabytes.
-const MAX_BYTES: u64 = 1 << 30;
+/// Most bytes of a map that are read; a large Java program's has some ten million.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// No line is longer; of a longer one the beginning is its name.
+const LONGEST_LINE: usize = 1 << 16;
 
 /// Resolves the frames of anonymous memory of the process `pid`.
 pub(crate) fn solve(job: &Job, pid: u32, options: &Options, answer: &mut Answer) {
     let places = places(pid, options);
-    let Some(path) = places.iter().find(|path| path.is_file()) else {
-        answer.miss(Missing::NoPerfMap { path: places.into_iter().next().unwrap_or_default() });
+    let owner = owner(pid, options);
+    let mut refused = None;
+    let mut opened = places.iter().filter_map(|path| match open_owned(path, owner) {
+        Ok(file) => Some((path, file)),
+        Err(OpenError::NotFound) => None,
+        Err(error) => {
+            refused.get_or_insert_with(|| match error {
+                OpenError::NotOwned { .. } => Missing::NotOwned { path: path.clone(), owner },
+                error => Missing::Unreadable { path: path.clone(), error: error.to_string() },
+            });
+            None
+        }
+    });
+    let Some((path, file)) = opened.next() else {
+        let none = || Missing::NoPerfMap { path: places.first().cloned().unwrap_or_default() };
+        answer.miss(refused.unwrap_or_else(none));
         return;
     };
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text));
-    if let Err(error) = read {
+    let size = file.metadata().map_or(0, |meta| meta.len());
+    let mut map = Map::new(job.frames.iter().map(|&(_, address)| address).collect());
+    if let Err(error) = map.read(file) {
         answer.miss(Missing::Unreadable { path: path.clone(), error: error.to_string() });
         return;
     }
     answer.summary.sources.push(path.clone());
-    let map = Map::parse(&text);
-    answer.summary.functions = map.ranges.len();
+    answer.summary.functions = map.symbols;
     if map.damaged > 0 {
         let what = format!("{}: {} lines are no symbols", path.display(), map.damaged);
         answer.miss(Missing::Skipped { what });
     }
+    if size > MOST_BYTES {
+        let what = format!("{}: {size} bytes, of which the first {MOST_BYTES} were read", path.display());
+        answer.miss(Missing::Skipped { what });
+    }
     for &(frame, address) in &job.frames {
-        if let Some((start, name)) = map.find(address) {
-            answer.set_name(frame, name.into_owned(), start);
+        if let Some(symbol) = map.find(address) {
+            answer.set_name(frame, symbol.name.clone(), symbol.start);
         }
     }
+}
+
+/// Whose maps of this process are believed, beside root's: its user's; of one that is gone and wasn't seen, whoever asks.
+fn owner(pid: u32, options: &Options) -> u32 {
+    let known = options.users.get(&pid).copied();
+    known
+        .or_else(|| user(&options.proc.join(pid.to_string())))
+        .unwrap_or_else(|| user(Path::new("/proc/self")).unwrap_or(0))
+}
+
+/// In whose name a process makes files, `process` being its folder in `/proc`.
+pub(crate) fn user(process: &Path) -> Option<u32> {
+    // Real, effective, saved, and of files.
+    field(process, "Uid:")?.split_whitespace().nth(3)?.parse().ok()
 }
 
 /// Where the map may be: here, or in the process' own mount namespace under its own number.
@@ -58,52 +97,113 @@ fn places(pid: u32, options: &Options) -> Vec<PathBuf> {
 
 /// The process' number in its own pid namespace.
 fn inner_pid(process: &Path) -> Option<u32> {
-    let status = fs::read_to_string(process.join("status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last()?.parse().ok())
+    field(process, "NSpid:")?.split_whitespace().last()?.parse().ok()
 }
 
-/// A map's symbols.
-struct Map<'t> {
-    /// By start address the end and the name. No two overlap.
-    ranges: BTreeMap<u64, (u64, &'t [u8])>,
-    /// Lines that are no symbols.
+fn field(process: &Path, name: &str) -> Option<String> {
+    let status = fs::read_to_string(process.join("status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+}
+
+/// What a map says of some addresses.
+struct Map {
+    /// The addresses, sorted.
+    addresses: Vec<u64>,
+    /// A tree over them: behind a root that is not used each node's halves are at twice its place. A node has the last line that holds all of
+    /// its addresses and not all of its parent's, with the line's number.
+    nodes: Vec<Option<(usize, Rc<Symbol>)>>,
+    /// Lines that are symbols.
+    symbols: usize,
+    /// Lines that are none.
     damaged: usize,
 }
 
-impl<'t> Map<'t> {
-    fn parse(text: &'t [u8]) -> Self {
-        let mut map = Self { ranges: BTreeMap::new(), damaged: 0 };
-        for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            match symbol(line) {
-                Some((start, end, name)) => map.add(start, end, name),
-                None => map.damaged += 1,
-            }
-        }
-        map
+/// A symbol.
+#[derive(Debug)]
+struct Symbol {
+    start: u64,
+    name: String,
+}
+
+impl Map {
+    fn new(mut addresses: Vec<u64>) -> Self {
+        addresses.sort_unstable();
+        addresses.dedup();
+        Map { nodes: vec![None; 2 * addresses.len()], addresses, symbols: 0, damaged: 0 }
     }
 
-    /// Adds a symbol in place of what was there before.
-    fn add(&mut self, start: u64, end: u64, name: &'t [u8]) {
-        if let Some((&before, &(before_end, before_name))) = self.ranges.range(..start).next_back()
-            && before_end > start
-        {
-            self.ranges.insert(before, (start, before_name));
-            if before_end > end {
-                self.ranges.insert(end, (before_end, before_name));
+    fn read(&mut self, file: File) -> io::Result<()> {
+        let mut reader = BufReader::with_capacity(1 << 16, file.take(MOST_BYTES));
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if reader.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
             }
-        }
-        while let Some((&within, &(within_end, within_name))) = self.ranges.range(start..end).next() {
-            self.ranges.remove(&within);
-            if within_end > end {
-                self.ranges.insert(end, (within_end, within_name));
+            if line.len() == LONGEST_LINE && line.last() != Some(&b'\n') {
+                skip_line(&mut reader)?;
             }
+            self.line(line.strip_suffix(b"\n").unwrap_or(&line));
         }
-        self.ranges.insert(start, (end, name));
     }
 
-    fn find(&self, address: u64) -> Option<(u64, std::borrow::Cow<'t, str>)> {
-        let (&start, &(end, name)) = self.ranges.range(..=address).next_back()?;
-        (address < end).then(|| (start, String::from_utf8_lossy(name)))
+    fn line(&mut self, line: &[u8]) {
+        if line.is_empty() {
+            return;
+        }
+        match symbol(line) {
+            Some((start, end, name)) => {
+                self.symbols += 1;
+                self.add(start, end, name);
+            }
+            None => self.damaged += 1,
+        }
+    }
+
+    /// Names the addresses within, in the place of what was there before.
+    fn add(&mut self, start: u64, end: u64, name: &[u8]) {
+        let count = self.addresses.len();
+        let within = |end: u64| self.addresses.partition_point(|&address| address < end);
+        let (mut from, mut to) = (within(start) + count, within(end) + count);
+        if from >= to {
+            return;
+        }
+        let symbol = Rc::new(Symbol { start, name: String::from_utf8_lossy(name).into_owned() });
+        while from < to {
+            if from % 2 == 1 {
+                self.nodes[from] = Some((self.symbols, Rc::clone(&symbol)));
+                from += 1;
+            }
+            if to % 2 == 1 {
+                to -= 1;
+                self.nodes[to] = Some((self.symbols, Rc::clone(&symbol)));
+            }
+            (from, to) = (from / 2, to / 2);
+        }
+    }
+
+    fn find(&self, address: u64) -> Option<&Symbol> {
+        let place = self.addresses.binary_search(&address).ok()? + self.addresses.len();
+        let above = std::iter::successors(Some(place), |place| Some(place / 2).filter(|&place| place > 0));
+        above
+            .filter_map(|place| self.nodes[place].as_ref())
+            .max_by_key(|(number, _)| *number)
+            .map(|(_, one)| &**one)
+    }
+}
+
+/// Reads on to the end of a line, without keeping it.
+fn skip_line(reader: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let bytes = reader.fill_buf()?;
+        let (length, is_end) = match bytes.iter().position(|&byte| byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (bytes.len(), bytes.is_empty()),
+        };
+        reader.consume(length);
+        if is_end {
+            return Ok(());
+        }
     }
 }
 
@@ -124,8 +224,14 @@ fn symbol(line: &[u8]) -> Option<(u64, u64, &[u8])> {
 mod tests {
     use super::*;
 
+    fn parsed(text: &[u8], addresses: &[u64]) -> Map {
+        let mut map = Map::new(addresses.to_vec());
+        text.split(|&byte| byte == b'\n').for_each(|line| map.line(line));
+        map
+    }
+
     fn find(text: &str, address: u64) -> Option<String> {
-        Map::parse(text.as_bytes()).find(address).map(|(_, name)| name.into_owned())
+        parsed(text.as_bytes(), &[address]).find(address).map(|symbol| symbol.name.clone())
     }
 
     #[test]
@@ -149,7 +255,51 @@ mod tests {
 
     #[test]
     fn damaged_lines_are_counted() {
-        let map = Map::parse(b"zz 1 a\n10 0 empty\n10 5\n\xff\xff 3 4\n10 5 \xff\xfe\n");
-        assert_eq!((map.ranges.len(), map.damaged), (1, 4));
+        let map = parsed(b"zz 1 a\n10 0 empty\n10 5\n\xff\xff 3 4\n10 5 \xff\xfe\n", &[]);
+        assert_eq!((map.symbols, map.damaged), (1, 4));
+    }
+
+    /// The tree says what going through all lines for each address would.
+    #[test]
+    fn many_addresses_have_the_last_line_that_holds_them() {
+        let mut seed = 7_u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % below
+        };
+        for count in [0, 1, 2, 3, 7, 64, 100] {
+            let addresses: Vec<u64> = (0..count).map(|_| random(1000)).collect();
+            let lines: Vec<(u64, u64)> = (0..50).map(|_| (random(1000), 1 + random(300))).collect();
+            let text: Vec<String> = lines
+                .iter()
+                .enumerate()
+                .map(|(at, (start, size))| format!("{start:x} {size:x} f{at}\n"))
+                .collect();
+            let map = parsed(text.concat().as_bytes(), &addresses);
+            for &address in &addresses {
+                let last = lines.iter().rposition(|&(start, size)| (start..start + size).contains(&address));
+                let found = map.find(address).map(|symbol| (symbol.start, symbol.name.clone()));
+                assert_eq!(found, last.map(|at| (lines[at].0, format!("f{at}"))), "{address} of {count}");
+            }
+        }
+    }
+
+    /// A map with a hole of a terabyte costs no memory, and a limited time; a line without end is one.
+    #[test]
+    fn what_is_read_is_bounded() {
+        use std::io::{Seek, SeekFrom, Write};
+        let path = std::env::temp_dir().join(format!("plumb-map-{}", std::process::id()));
+        let mut file = File::create_new(&path).unwrap();
+        writeln!(file, "1000 10 first").unwrap();
+        file.seek(SeekFrom::Start(1 << 40)).unwrap();
+        // Where a file can't be that large, the hole is smaller.
+        if file.write_all(b"\n1000 10 last\n").is_err() {
+            file.set_len(1 << 30).unwrap();
+        }
+        let mut map = Map::new(vec![0x1000]);
+        map.read(File::open(&path).unwrap()).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!((map.symbols, map.damaged), (1, 1));
+        assert_eq!(map.find(0x1000).unwrap().name, "first");
     }
 }

@@ -15,6 +15,7 @@ use crate::debuginfod::Debuginfod;
 use crate::job::{self, Answer, Job};
 use crate::kernel::Kernel;
 use crate::options::{Options, Progress};
+use crate::perf_map;
 use crate::sources::Sources;
 use crate::summary::Summary;
 use crate::work::{Message, Queue};
@@ -40,6 +41,8 @@ pub struct Session {
     loads: Vec<u64>,
     /// Frames that were looked at.
     seen: usize,
+    /// Files that were looked at.
+    seen_files: usize,
     is_live: bool,
     /// Names that were found before the end and are not in the profile yet.
     noted: Vec<Answer>,
@@ -82,6 +85,7 @@ impl Session {
             owners: HashMap::new(),
             loads: Vec::new(),
             seen: 0,
+            seen_files: 0,
             is_live,
             noted: Vec::new(),
             closed: None,
@@ -91,6 +95,7 @@ impl Session {
     /// Has names found for the frames that `profile` has more than the last time, in threads of its own: this returns
     /// at once. Only for a profile of this machine that is being made.
     pub fn round(&mut self, profile: &Profile) {
+        self.note_users(profile);
         // A server is asked once, with time for all files, and with the user looking on.
         if self.options.debuginfod || self.closed.is_some() || profile.frames.len() == self.seen {
             return;
@@ -108,6 +113,18 @@ impl Session {
             let Some(worker) = self.owner(&job) else { continue };
             self.queue.give(worker, job);
         }
+    }
+
+    /// Whose processes have code that was compiled as they run, while they do: that code's map is theirs, see [`Options::users`].
+    fn note_users(&mut self, profile: &Profile) {
+        for (_, dso) in profile.dsos.iter().skip(self.seen_files) {
+            if let DsoKind::Anonymous { pid } = dso.kind
+                && let Some(user) = perf_map::user(&self.options.proc.join(pid.to_string()))
+            {
+                self.options.users.insert(pid, user);
+            }
+        }
+        self.seen_files = profile.dsos.len();
     }
 
     /// Writes the names into the profile that were found since the last call; whether there were any. Returns at once.

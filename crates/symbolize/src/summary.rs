@@ -94,6 +94,13 @@ pub enum Missing {
         /// Where it would be.
         path: PathBuf,
     },
+    /// There is such a map, but of somebody else, who may have made it up.
+    NotOwned {
+        /// Where it is.
+        path: PathBuf,
+        /// Whose it would have to be, unless it is root's.
+        owner: u32,
+    },
     /// A debuginfod server did not give the file.
     Download {
         /// Where from.
@@ -122,6 +129,7 @@ impl Missing {
             Missing::NoPerfMap { .. } => {
                 "let the runtime write one: node --perf-basic-prof, python -X perf, java with perf-map-agent"
             }
+            Missing::NotOwned { .. } => "if you trust it, chown it to root",
             Missing::Replaced { .. } => "record again, or put the recorded file back",
             Missing::OtherKernel { .. } => "open the recording under the kernel it was made on",
             Missing::Unreadable { .. }
@@ -143,6 +151,13 @@ impl fmt::Display for Missing {
             Missing::KernelHidden => write!(f, "the kernel hides its addresses (kptr_restrict)"),
             Missing::OtherKernel { recorded } => write!(f, "recorded under another kernel: {recorded}"),
             Missing::NoPerfMap { path } => write!(f, "no map of JIT code at {}", path.display()),
+            Missing::NotOwned { path, owner } => {
+                write!(
+                    f,
+                    "{}: belongs to neither user {owner}, whose process it would be of, nor root",
+                    path.display()
+                )
+            }
             Missing::Download { url, error } => write!(f, "{url}: {error}"),
             Missing::Skipped { what } => write!(f, "{what}"),
         }
