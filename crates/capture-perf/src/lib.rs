@@ -17,6 +17,7 @@ mod events;
 mod growth;
 mod host;
 mod ingest;
+mod interpreter;
 mod limit;
 mod merge;
 mod off_cpu;

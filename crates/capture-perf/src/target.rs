@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::attr::{Code, Counter};
 pub use crate::ingest::Program;
+use crate::interpreter;
 
 /// Who is to be recorded.
 #[derive(Clone, Debug)]
@@ -71,17 +72,33 @@ impl Launch {
     }
 
     /// What an exec's error means: a folder of PATH that may not be searched gives the same error as a program that
-    /// may not be run.
+    /// may not be run, and a program whose interpreter is missing the same as one that is missing itself.
     pub(crate) fn explain(&self, error: io::Error) -> io::Error {
-        let is_path = self.program.as_encoded_bytes().contains(&b'/');
-        if error.kind() != io::ErrorKind::PermissionDenied || is_path {
-            return error;
+        match (error.kind(), self.path()) {
+            (io::ErrorKind::PermissionDenied, None) => io::ErrorKind::NotFound.into(),
+            // The file is there: what is not is the program that would run it.
+            (io::ErrorKind::NotFound, Some(path)) => match interpreter::of(&path) {
+                Some(interpreter) => {
+                    let interpreter = interpreter.display();
+                    io::Error::other(format!(
+                        "its interpreter {interpreter} is missing: install it, or change the program"
+                    ))
+                }
+                None => error,
+            },
+            _ => error,
+        }
+    }
+
+    /// The program's file: as it is named, or the first of PATH.
+    fn path(&self) -> Option<PathBuf> {
+        if self.program.as_encoded_bytes().contains(&b'/') {
+            return Some(PathBuf::from(&self.program));
         }
         let set =
             self.environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
         let path = set.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
-        let found = std::env::split_paths(&path).any(|folder| folder.join(&self.program).is_file());
-        if found { error } else { io::ErrorKind::NotFound.into() }
+        std::env::split_paths(&path).map(|folder| folder.join(&self.program)).find(|path| path.is_file())
     }
 
     /// The last part of the program's path, as the kernel will name the process.

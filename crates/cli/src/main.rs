@@ -25,6 +25,10 @@ use clap::Parser;
 
 use terminal::say;
 
+/// Says that there is no memory, instead of aborting.
+#[global_allocator]
+static ALLOCATOR: plumb_process::Allocator = plumb_process::Allocator;
+
 /// A Linux profiler that gets to the bottom of every stack.
 #[derive(Parser)]
 #[command(name = "plumb", version, arg_required_else_help = true)]

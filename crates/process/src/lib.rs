@@ -8,8 +8,9 @@
 //!
 //! Not here: what the addresses are called, how stacks are unwound, any event from the kernel.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod allocator;
 pub mod elf;
 mod files;
 mod identity;
@@ -24,6 +25,7 @@ mod tree;
 mod trusted;
 mod vdso;
 
+pub use allocator::Allocator;
 pub use elf::{Elf, ElfError, FileOffset, Section, UnwindSections};
 pub use files::{FileId, Files, MappedFile};
 pub use identity::{Device, FileKey};

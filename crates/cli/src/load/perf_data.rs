@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use plumb_capture_perf::{Filter, Ingest, Source};
 use plumb_formats::perf_data::{Header, Loss, PerfData};
 use plumb_profile::{EventId, Profile};
@@ -30,6 +30,18 @@ pub fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
         ingest.record(events[record.event], &record.raw);
     }
     let (mut profile, statistics) = ingest.finish();
+    let mut total = 0_u64;
+    for (number, sample) in profile.samples.iter().enumerate() {
+        // Sums must be numbers.
+        let Some(sum) = total.checked_add(sample.weight) else {
+            bail!(
+                "{name}: sample {number}, at {} ns, weighs {}: with that the sum of all is more than 2^64 - 1, which nothing can have measured",
+                sample.time_ns,
+                sample.weight
+            );
+        };
+        total = sum;
+    }
     warn(name, input.loss());
     tell(&mut profile, input.header());
     profile.meta.lost_samples = statistics.lost_samples;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use plumb_profile::{AddressSpace, BuildId, FrameId, FrameKind, Profile, Sample, StackId, ThreadId};
 
 use super::tables::{File, NEWEST, Samples, Thread};
-use crate::foreign::{Assembly, Place, ReadError};
+use crate::foreign::{Assembly, Place, ReadError, TOO_LARGE, whole};
 
 /// Calls inlined into each other that are told apart; further ones are frames of their own.
 const MOST_INLINED: usize = 64;
@@ -37,7 +37,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
 struct Reading<'f> {
     file: &'f File<'f>,
     assembly: Assembly,
-    /// Weights that are not whole numbers of their unit, or below zero.
+    /// Weights that are not whole numbers of their unit.
     inexact: u64,
 }
 
@@ -155,7 +155,8 @@ impl<'f> Reading<'f> {
             };
             // Nothing ran: the Firefox Profiler shows no such samples either.
             if stack.is_some() && weight != 0.0 {
-                self.sample(samples, id, stack, time, weight);
+                let why = |why| wrong(format!("sample {at}, whose weight is {weight}: {why}"));
+                self.sample(samples, id, stack, time, weight).map_err(why)?;
             }
         }
         Ok(())
@@ -168,17 +169,18 @@ impl<'f> Reading<'f> {
         stack: Option<StackId>,
         time: f64,
         weight: f64,
-    ) {
+    ) -> Result<(), String> {
         let (name, unit, factor) = match samples.weight_type.as_deref() {
             Some("tracing-ms") => ("time", "ns", 1e6),
             Some("bytes") => ("bytes", "bytes", 1.0),
             _ => ("samples", "", 1.0),
         };
         let event = self.assembly.event(name, unit);
-        let weight = weight * factor;
-        self.inexact += u64::from(weight < 0.0 || (weight.round() - weight).abs() > 1e-3);
-        // Both saturate.
-        let (time_ns, weight) = ((time.max(0.0) * 1e6).round() as u64, weight.round() as u64);
+        let (weight, has_fraction) = whole(weight * factor).map_err(|why| format!("it {why}"))?;
+        self.inexact += u64::from(has_fraction);
+        let weight = self.assembly.weigh(weight).ok_or(TOO_LARGE)?;
+        // Saturates.
+        let time_ns = (time.max(0.0) * 1e6).round() as u64;
         self.assembly.profile.samples.push(Sample {
             time_ns,
             thread,
@@ -188,6 +190,7 @@ impl<'f> Reading<'f> {
             syscall: None,
             weight,
         });
+        Ok(())
     }
 
     fn finish(mut self) -> Profile {
@@ -205,8 +208,7 @@ impl<'f> Reading<'f> {
                 .into(),
         );
         if self.inexact > 0 {
-            meta.warnings
-                .push(format!("{} weights are below zero or have fractions: they are rounded", self.inexact));
+            meta.warnings.push(format!("{} weights have fractions: they are rounded", self.inexact));
         }
         let recorder = from.imported_from.clone().unwrap_or_else(|| "Firefox Profiler".into());
         self.assembly.finish(&recorder)

@@ -8,7 +8,7 @@ use plumb_profile::{FrameKind, Profile, StackId};
 
 use super::ANNOTATIONS;
 use crate::escape::unescaped;
-use crate::foreign::{Assembly, Counted, Place, ReadError};
+use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
 
 /// Whether the first line that is none of comment is one of a stack.
 pub(crate) fn is(bytes: &[u8]) -> bool {
@@ -25,12 +25,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     for (number, line) in lines(bytes) {
         let wrong = |message| ReadError::Line { line: number, message };
         let (stack, count) = parts(line).ok_or_else(|| wrong("there is no count at its end"))?;
-        let whole = count.round();
-        fractions += u64::from((whole - count).abs() > f64::EPSILON);
+        let (count, has_fraction) = count.map_err(wrong)?;
+        fractions += u64::from(has_fraction);
         differences += usize::from(parts(stack).is_some());
         let stack = self::stack(&mut assembly, &String::from_utf8_lossy(stack));
-        // Saturates.
-        let count = whole as u64;
+        let count = assembly.weigh(count).ok_or_else(|| wrong(TOO_LARGE))?;
         counted.push(Counted { thread, event, stack, count, weight: count });
     }
     if differences > 0 && differences == counted.len() {
@@ -57,12 +56,16 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.is_empty() && line[0] != b'#')
 }
 
-/// A stack and its count.
-fn parts(line: &[u8]) -> Option<(&[u8], f64)> {
+/// A stack and its count, and whether that had a fraction.
+fn parts(line: &[u8]) -> Option<(&[u8], Result<(u64, bool), &'static str>)> {
     let space = line.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
     let count = std::str::from_utf8(&line[space + 1..]).ok()?;
-    let is_number = count.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let count: f64 = count.parse().ok().filter(|_| is_number)?;
+    let digits = count.strip_prefix('-').unwrap_or(count);
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let count = match count.parse::<u64>() {
+        Ok(count) => Ok((count, false)),
+        Err(_) => whole(count.parse().ok().filter(|_| is_number)?),
+    };
     let stack = line[..space].trim_ascii_end();
     (!stack.is_empty()).then_some((stack, count))
 }

@@ -24,7 +24,13 @@ pub(crate) struct Assembly {
     placed: HashMap<(FrameKind, DsoId, Vec<Line>), FrameId>,
     processes: HashMap<(u32, StringId), ProcessId>,
     threads: HashMap<(ProcessId, u32, StringId), ThreadId>,
+    /// What all samples weigh.
+    total: u64,
 }
+
+/// Why a weight is refused.
+pub(crate) const TOO_LARGE: &str =
+    "with its weight the sum of all is more than 2^64 - 1, which nothing can have measured";
 
 /// A function and a place in it.
 #[derive(Clone, Copy, Default)]
@@ -56,6 +62,7 @@ impl Assembly {
             placed: HashMap::new(),
             processes: HashMap::new(),
             threads: HashMap::new(),
+            total: 0,
         }
     }
 
@@ -172,6 +179,12 @@ impl Assembly {
         };
         let function = self.profile.symbols.functions.add(function);
         Line { function, file, line: place.line, inlined: place.inlined }
+    }
+
+    /// Takes a sample's weight into account: sums must be numbers. `None`: with it they would be none.
+    pub fn weigh(&mut self, weight: u64) -> Option<u64> {
+        self.total = self.total.checked_add(weight)?;
+        Some(weight)
     }
 
     /// A sample of whose processor nothing is told.

@@ -10,11 +10,13 @@ mod assembly;
 mod error;
 mod inflate;
 mod json;
+mod number;
 
 use plumb_profile::Profile;
 
-pub(crate) use assembly::{Assembly, Counted, Place};
+pub(crate) use assembly::{Assembly, Counted, Place, TOO_LARGE};
 pub use error::ReadError;
+pub(crate) use number::whole;
 
 use crate::{firefox, folded, perf_script, pprof, speedscope};
 

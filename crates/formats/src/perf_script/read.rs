@@ -91,6 +91,9 @@ impl Reading {
         if !line.starts_with([' ', '\t']) || self.sample.is_none() {
             self.end();
             let Some(head) = head(line) else { return false };
+            if self.assembly.weigh(head.period.unwrap_or(1)).is_none() {
+                return false;
+            }
             self.begin(&head);
             // Without stacks the place stands in the same line.
             if let Some(frame) = frame_line(head.rest) {

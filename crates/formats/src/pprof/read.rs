@@ -6,7 +6,7 @@ use plumb_profile::{AddressSpace, BuildId, EventId, FrameId, Profile, StackId, T
 use prost::Message;
 
 use super::message;
-use crate::foreign::{Assembly, Counted, Place, ReadError};
+use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE};
 
 /// Whether the bytes may be such a message: its first field is one that it has.
 pub(crate) fn is(bytes: &[u8]) -> bool {
@@ -167,7 +167,6 @@ impl<'m> Reading<'m> {
     fn samples(&mut self) -> Result<(), ReadError> {
         let message = self.message;
         let mut counted = Vec::new();
-        let mut negative = 0_u64;
         for (row, sample) in message.sample.iter().enumerate() {
             let wrong = |message: String| ReadError::Row { table: "sample", row, message };
             if sample.value.len() != message.sample_type.len() {
@@ -186,21 +185,18 @@ impl<'m> Reading<'m> {
             // Whose of several values the number of samples is, isn't told.
             let count = self.count.filter(|_| values.len() == 1).map_or(1, |place| sample.value[place]);
             for Value { place, event, factor } in values {
-                match u64::try_from(sample.value[place]) {
-                    Ok(value) => counted.push(Counted {
-                        thread,
-                        event,
-                        stack,
-                        count: u64::try_from(count).unwrap_or(1),
-                        weight: value.saturating_mul(factor),
-                    }),
-                    Err(_) => negative += 1,
-                }
+                let below_zero = |value: i64| {
+                    wrong(format!(
+                        "its value {value} is below zero, as in a difference of profiles: use the two profiles that it was made of"
+                    ))
+                };
+                let value =
+                    u64::try_from(sample.value[place]).map_err(|_| below_zero(sample.value[place]))?;
+                let count = u64::try_from(count).map_err(|_| below_zero(count))?;
+                let weight = value.checked_mul(factor).and_then(|weight| self.assembly.weigh(weight));
+                let weight = weight.ok_or_else(|| wrong(TOO_LARGE.into()))?;
+                counted.push(Counted { thread, event, stack, count, weight });
             }
-        }
-        if negative > 0 {
-            let text = format!("{negative} values below zero, of a difference of profiles, are left out");
-            self.assembly.profile.meta.warnings.push(text);
         }
         self.assembly.counted(counted);
         Ok(())

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use plumb_profile::{EventId, FrameId, FrameKind, Profile, StackId, ThreadId};
 use serde::Deserialize;
 
-use crate::foreign::{Assembly, Counted, Place, ReadError};
+use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
 
 #[derive(Deserialize)]
 struct File<'a> {
@@ -100,8 +100,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
         "imported from speedscope, which tells neither {times}processors, files of programs, addresses, inlined calls, nor what is counted"
     ));
     if reading.inexact > 0 {
-        warnings
-            .push(format!("{} values are below zero or have fractions: they are rounded", reading.inexact));
+        warnings.push(format!("{} values have fractions: they are rounded", reading.inexact));
     }
     let recorder = file.exporter.filter(|text| text.starts_with("plumb "));
     Ok(reading.assembly.finish(recorder.as_deref().unwrap_or("speedscope")))
@@ -140,11 +139,12 @@ impl Reading {
         self.frames.get(index).copied().ok_or_else(|| format!("there is no frame {index}"))
     }
 
-    fn whole(&mut self, value: f64) -> u64 {
-        let whole = value.round();
-        self.inexact += u64::from(whole < 0.0 || (whole - value).abs() > 1e-3);
-        // Saturates.
-        whole as u64
+    /// The weight of sample or event number `at`.
+    fn weight(&mut self, at: usize, value: f64) -> Result<u64, String> {
+        let (weight, has_fraction) =
+            whole(value).map_err(|why| format!("number {at}, whose weight is {value}: it {why}"))?;
+        self.inexact += u64::from(has_fraction);
+        self.assembly.weigh(weight).ok_or_else(|| format!("number {at}: {TOO_LARGE}"))
     }
 
     fn sampled(&mut self, one: &One<'_>, frames: &[Frame<'_>]) -> Result<(), String> {
@@ -152,7 +152,7 @@ impl Reading {
         if one.samples.len() != one.weights.len() {
             return Err(format!("it has {} samples and {} weights", one.samples.len(), one.weights.len()));
         }
-        for (sample, &weight) in one.samples.iter().zip(&one.weights) {
+        for (at, (sample, &weight)) in one.samples.iter().zip(&one.weights).enumerate() {
             let mut stack = None;
             for (depth, &index) in sample.iter().enumerate() {
                 let mut frame = self.frame(index)?;
@@ -163,7 +163,7 @@ impl Reading {
                 }
                 stack = Some(self.assembly.profile.stacks.add(stack, frame));
             }
-            let weight = self.whole(weight * factor);
+            let weight = self.weight(at, weight * factor)?;
             self.assembly.sample(0, &Counted { thread, event, stack, count: 1, weight });
         }
         Ok(())
@@ -174,12 +174,13 @@ impl Reading {
         let (thread, event, factor) = self.whose(one);
         let mut open: Vec<(usize, StackId)> = Vec::new();
         let mut last = one.events.first().map_or(0.0, |change| change.at);
-        for change in &one.events {
+        for (at, change) in one.events.iter().enumerate() {
             if change.at < last {
                 return Err(format!("an event at {} comes after one at {last}", change.at));
             }
             let stack = open.last().map(|&(_, stack)| stack);
-            let weight = self.whole((change.at - last) * factor);
+            let passed = (change.at - last) * factor;
+            let weight = if stack.is_some() { self.weight(at, passed)? } else { 0 };
             if stack.is_some() && weight > 0 {
                 let time_ns = (last * factor).max(0.0) as u64;
                 self.assembly.sample(time_ns, &Counted { thread, event, stack, count: 1, weight });

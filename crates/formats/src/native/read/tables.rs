@@ -7,6 +7,7 @@ use plumb_profile::{
 
 use super::error::ReadError;
 use super::values::TableReader;
+use crate::foreign::TOO_LARGE;
 use crate::native::names;
 
 /// Accepts `found` as an id of the table that `check` stands for.
@@ -212,7 +213,10 @@ pub(super) fn samples(table: &TableReader<'_>, profile: &mut Profile) -> Result<
     let (times, threads, cpus) = (table.u64s("time_ns")?, table.u32s("thread")?, table.u32s("cpu")?);
     let (events, stacks) = (table.u32s("event")?, table.optional_u32s("stack")?);
     let (weights, syscalls) = (table.u64s("weight")?, table.optional_u32s_if_there("syscall")?);
+    let mut total = 0_u64;
     for (row, time_ns) in times.into_iter().enumerate() {
+        // Sums must be numbers.
+        total = total.checked_add(weights[row]).ok_or_else(|| table.bad("weight", row, TOO_LARGE))?;
         profile.samples.push(Sample {
             time_ns,
             thread: id(table, "thread", row, threads[row], |index| profile.threads.check(index))?,

@@ -1,0 +1,53 @@
+//! What can't be done is said in a sentence that names what to do: programs whose interpreter is missing, and too little memory.
+
+mod spun;
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use spun::{folder, plumb, text};
+
+#[test]
+fn a_missing_interpreter_is_named() {
+    let folder = folder("interpreter");
+    let script = folder.join("script");
+    std::fs::write(&script, "#!/no/such/shell -e\necho\n").expect("the folder is there");
+    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let mut named = 0;
+    for command in ["record", "stat", "trace"] {
+        let output = plumb(&folder, &[command, "--", "./script"]);
+        let said = text(&output.stderr);
+        assert!(!output.status.success(), "{command}");
+        // Who may not record or trace at all is told that.
+        if said.contains("/no/such/shell") {
+            assert!(said.contains("interpreter") && said.contains("missing"), "{command}: {said}");
+            assert_eq!(output.status.code(), Some(126), "{command}: as a shell says it");
+            named += 1;
+        } else {
+            assert!(!said.contains("not found"), "{command}: the file is there: {said}");
+        }
+        let output = plumb(&folder, &[command, "--", "./no-such-script"]);
+        assert!(!output.status.success() && !text(&output.stderr).contains("interpreter"));
+    }
+    if named == 0 {
+        eprintln!("skipped: no command may be started for recording here");
+    }
+}
+
+#[test]
+fn too_little_memory_is_said_without_a_backtrace() {
+    let folder = folder("memory");
+    // Whatever fits into so much address space, twice as much as that does not.
+    let script = "ulimit -v 400000 && head -c 800000000 /dev/zero | \"$0\" report -";
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_plumb")])
+        .env("RUST_BACKTRACE", "1")
+        .current_dir(&folder)
+        .stdin(Stdio::null())
+        .output()
+        .expect("a shell is there");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("out of memory") && said.contains("400000 kB (ulimit -v)"), "{said}");
+    assert!(!said.contains("backtrace"), "{said}");
+}
