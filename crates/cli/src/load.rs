@@ -39,7 +39,20 @@ pub fn load(path: &Path) -> Result<Profile> {
         Err(error) if error.kind() == ErrorKind::NotFound && path.as_os_str() == DEFAULT => {
             bail!("no recording here ({DEFAULT}): run `plumb record -- CMD` first, or name a file")
         }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => bail!(refused(path, &name)),
         Err(error) => Err(error).context(name),
+    }
+}
+
+/// Whose a file is that may not be read: a recording is its owner's, who is often root.
+fn refused(path: &Path, name: &str) -> String {
+    use std::os::unix::fs::MetadataExt;
+    match std::fs::metadata(path).map(|meta| meta.uid()) {
+        Ok(0) => format!(
+            "cannot read {name}: permission denied (it is root's); try sudo, or sudo chown $USER {name}"
+        ),
+        Ok(user) => format!("cannot read {name}: permission denied (it is user {user}'s); ask for a copy"),
+        Err(_) => format!("cannot read {name}: permission denied (its folder may not be searched)"),
     }
 }
 

@@ -12,6 +12,7 @@ mod filters;
 mod limits;
 mod load;
 mod markdown;
+mod newfile;
 mod terminal;
 mod words;
 

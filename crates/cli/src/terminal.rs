@@ -56,11 +56,6 @@ impl<'a> Output<'a> {
         Self::new(BufWriter::new(stderr.lock()), width, false)
     }
 
-    /// A file: no width, no colours.
-    pub fn file(file: std::fs::File) -> Self {
-        Self::plain(BufWriter::new(file))
-    }
-
     /// What is put on a terminal later, with so many characters in a line.
     pub fn lines(to: impl Write + 'a, width: usize, colours: bool) -> Self {
         Self::new(to, Some(width), colours)

@@ -24,6 +24,7 @@ use plumb_symbolize::Options;
 use self::source::{Map, Sources};
 use crate::code::{Annotated, annotate};
 use crate::filters::FilterArgs;
+use crate::newfile;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb annotate`.
@@ -114,9 +115,8 @@ fn write_filtered(profile: &Profile, filter: &Filter, args: &Args, out: &mut Out
     let sources = Sources::new(args.source_map.clone());
     let mut shown = Shown { view: &view, filter, function: &function, annotated: &annotated, sources };
     if args.html {
-        let (page, name) = (page::page(&mut shown, args), args.output.display());
-        std::fs::write(&args.output, page).with_context(|| format!("{name}: can't be written"))?;
-        say!("wrote {name}");
+        newfile::write(&args.output, page::page(&mut shown, args).as_bytes())?;
+        say!("wrote {}", args.output.display());
     } else if args.json {
         machine::json(&mut shown, out)?;
     } else {

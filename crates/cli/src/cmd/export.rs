@@ -4,9 +4,8 @@
 
 mod format;
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -18,7 +17,8 @@ use plumb_profile::Profile;
 
 use super::{fold, script};
 use crate::filters::FilterArgs;
-use crate::terminal::{Output, is_closed_pipe, say};
+use crate::newfile::{self, Destination, NewFile};
+use crate::terminal::{Output, finish, say};
 use format::{Format, KEPT, by_name};
 
 /// Arguments of `plumb export`.
@@ -45,23 +45,21 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if format == Format::Trace {
         check_times(&profile).with_context(|| args.file.display().to_string())?;
     }
-    if args.output == Path::new("-") {
-        return match write(&profile, format, &args.filters, &mut io::stdout().lock()) {
-            Err(error) if is_closed_pipe(&error) => Ok(ExitCode::SUCCESS),
-            other => other.map(|()| ExitCode::SUCCESS),
-        };
-    }
-    let name = || args.output.display().to_string();
-    let mut file = BufWriter::new(File::create(&args.output).with_context(name)?);
+    let destination = Destination::of(&args.output)?;
+    let cannot = || format!("cannot write {}", newfile::name(&args.output));
+    let mut file = NewFile::to(&destination).with_context(cannot)?;
+    let mut out = BufWriter::new(&mut file);
     let is_gz = args.output.extension().is_some_and(|end| end == "gz") && format != Format::Pprof;
     let written = if is_gz {
-        let mut packed = GzEncoder::new(&mut file, Compression::default());
+        let mut packed = GzEncoder::new(&mut out, Compression::default());
         write(&profile, format, &args.filters, &mut packed).and_then(|()| Ok(packed.finish().map(|_| ())?))
     } else {
-        write(&profile, format, &args.filters, &mut file)
+        write(&profile, format, &args.filters, &mut out)
     };
-    written.and_then(|()| Ok(file.flush()?)).with_context(name)?;
-    Ok(ExitCode::SUCCESS)
+    let written = written.and_then(|()| Ok(out.flush()?));
+    // What a failure left in it has nowhere to go.
+    drop(out.into_parts());
+    finish(written.and_then(|()| Ok(file.commit()?)).with_context(cannot))
 }
 
 fn write(profile: &Profile, format: Format, filters: &FilterArgs, out: &mut impl Write) -> Result<()> {

@@ -5,7 +5,6 @@ pub(in crate::cmd) mod html;
 pub(in crate::cmd) mod payload;
 pub(in crate::cmd) mod svg;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -15,6 +14,7 @@ use plumb_profile::{Profile, Scope};
 
 use self::facts::Facts;
 use crate::filters::FilterArgs;
+use crate::newfile;
 use crate::terminal::say;
 
 /// Arguments of `plumb flame`.
@@ -96,16 +96,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
 
 /// Writes a picture, and says so.
 pub(in crate::cmd) fn write(output: &Path, bytes: &[u8]) -> Result<()> {
-    let name = output.display();
-    let is_new = !output.exists();
-    if let Err(error) = fs::write(output, bytes) {
-        if is_new {
-            // Half a page is of no use, and there may have been no room even for that.
-            let _ = fs::remove_file(output);
-        }
-        return Err(error).with_context(|| format!("{name}: can't be written"));
-    }
-    say!("wrote {name}");
+    newfile::write(output, bytes)?;
+    say!("wrote {}", output.display());
     Ok(())
 }
 

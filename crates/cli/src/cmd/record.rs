@@ -48,6 +48,8 @@ pub struct Args {
     duration: Option<Duration>,
 
     /// Where to write the recording, - for standard output; one that is there is kept as FILE.old
+    ///
+    /// Only its owner may read it: it holds command lines. With - what the command prints goes to standard error.
     #[arg(short, long, value_name = "FILE", default_value = "profile.plumb")]
     output: PathBuf,
 
@@ -255,9 +257,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 /// Likewise with something that watches the target beside.
-fn run_beside(args: Args, mut beside: Option<&mut dyn Beside>) -> Result<ExitCode> {
+fn run_beside(mut args: Args, mut beside: Option<&mut dyn Beside>) -> Result<ExitCode> {
     let target = args.scope.target()?;
     let output = Output::check(&args.output)?;
+    if output.is_stdout() && matches!(args.scope.prints, Prints::Through) {
+        args.scope.prints = Prints::AsErrors;
+    }
     let Capturing { options, assistant, note } = match args.off_cpu {
         true => args.scope.setup_off_cpu(&target, args.min_block)?,
         false => args.scope.setup(&target, false)?,

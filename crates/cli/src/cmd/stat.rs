@@ -9,8 +9,7 @@ pub(super) mod metric;
 mod text;
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{BufWriter, IsTerminal, Write, stderr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,6 +19,7 @@ use plumb_capture_perf::{Error, Launch, Prints, Tallied, Tally, Watcher};
 
 use crate::cmd::advice::call_ns;
 use crate::cmd::record;
+use crate::newfile::{Access, Destination, NewFile};
 use crate::terminal::{Output, finish, say, status};
 use gather::Gathered;
 
@@ -46,7 +46,8 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write the result there instead of to standard error
+    /// Write the result there instead of to standard error; with - it goes to standard output, and what the command prints to standard
+    /// error
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The command, after variables to set for it
@@ -57,6 +58,14 @@ pub struct Args {
 /// Runs `plumb stat`.
 pub fn run(args: Args) -> Result<ExitCode> {
     let launch = record::launch(&args.command)?;
+    let destination =
+        args.output.as_deref().map(|path| Destination::check(path, Access::Usual)).transpose()?;
+    let prints = match &destination {
+        _ if args.silent => Prints::Nowhere,
+        // The result's place is for nothing else.
+        Some(Destination::Stdout) => Prints::AsErrors,
+        _ => Prints::Through,
+    };
     let (watcher, missing, per_call_ns) = watcher(!args.no_calls);
     let mut tally = Tally::new(watcher)?;
     let mut gathered = Gathered { missing, per_call_ns, ..Gathered::default() };
@@ -67,7 +76,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             (true, 1) => String::new(),
             (true, runs) => format!("run {} of {runs}", number - args.warmup + 1),
         });
-        let tallied = match one(&mut tally, &launch, args.silent) {
+        let tallied = match one(&mut tally, &launch, &prints) {
             Ok(tallied) => tallied,
             Err(code) => return Ok(code),
         };
@@ -84,12 +93,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
     progress("");
     drop(tally);
     let code = gathered.worst();
-    let shown = match &args.output {
-        Some(path) => {
-            let file = File::create(path).with_context(|| path.display().to_string())?;
-            write(&gathered, &args, &mut Output::file(file))
+    let shown = match (&args.output, &destination) {
+        (Some(path), Some(destination)) => {
+            save(&gathered, &args, destination).with_context(|| format!("cannot write {}", path.display()))
         }
-        None => write(&gathered, &args, &mut Output::stderr()),
+        _ => write(&gathered, &args, &mut Output::stderr()),
     };
     finish(shown)?;
     Ok(ExitCode::from(code))
@@ -108,13 +116,19 @@ fn watcher(calls: bool) -> (Option<Box<dyn Watcher>>, Option<String>, Option<f64
 }
 
 /// A run; an error has been said, and this is what to exit with.
-fn one(tally: &mut Tally, launch: &Launch, silent: bool) -> Result<Tallied, ExitCode> {
-    let prints = if silent { Prints::Nowhere } else { Prints::Through };
-    tally.run(launch, &prints).map_err(|error: Error| {
+fn one(tally: &mut Tally, launch: &Launch, prints: &Prints) -> Result<Tallied, ExitCode> {
+    tally.run(launch, prints).map_err(|error: Error| {
         progress("");
         say!("{error}");
         ExitCode::from(error.exit_code())
     })
+}
+
+/// Writes the result to a file, all of it or nothing.
+fn save(gathered: &Gathered, args: &Args, destination: &Destination) -> Result<()> {
+    let mut file = NewFile::to(destination)?;
+    write(gathered, args, &mut Output::plain(BufWriter::new(&mut file)))?;
+    Ok(file.commit()?)
 }
 
 fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> Result<()> {

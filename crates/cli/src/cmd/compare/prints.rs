@@ -1,7 +1,8 @@
 //! What a command prints: through, nowhere, or kept to find a number in.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{ErrorKind, Read, Seek};
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -9,6 +10,7 @@ use plumb_capture_perf::Prints;
 
 use super::Args;
 use crate::cmd::record::once::prints_beside;
+use crate::newfile;
 
 /// The most that is looked at of what a command prints.
 const MOST: u64 = 16 << 20;
@@ -39,8 +41,13 @@ pub(super) fn text(prints: &Prints) -> Result<Option<String>> {
 
 /// A file that has lost its name already.
 fn nameless() -> std::io::Result<File> {
-    let path = std::env::temp_dir().join(format!("plumb-compare-{}", std::process::id()));
-    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-    std::fs::remove_file(path)?;
-    Ok(file)
+    let name = format!("plumb-compare-{}", std::process::id());
+    let mut error = ErrorKind::NotFound.into();
+    for path in newfile::temporary_folders().map(|folder| folder.join(&name)) {
+        match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => return std::fs::remove_file(path).map(|()| file),
+            Err(other) => error = other,
+        }
+    }
+    Err(error)
 }

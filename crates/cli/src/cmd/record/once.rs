@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use plumb_capture_perf::{Beside, Prints};
 use plumb_profile::Profile;
 
+use crate::newfile::{self, Access, Destination};
 use crate::words::parsed;
 
 /// What is recorded, and how.
@@ -37,8 +38,11 @@ impl Once<'_> {
     /// said. `beside`: what watches the target beside.
     pub fn record(self, beside: Option<&mut dyn Beside>) -> Result<Result<(Profile, ExitCode), ExitCode>> {
         let temporary = match self.output {
+            Some(path) if !matches!(Destination::of(path)?, Destination::File(_)) => {
+                bail!("{}: the recording is kept in a file; name one", path.display())
+            }
             Some(_) => None,
-            None => Some(Temporary::new()),
+            None => Some(Temporary::new()?),
         };
         let path = self.output.unwrap_or_else(|| temporary.as_ref().map_or(Path::new(""), |file| &file.0));
         let code = super::run_beside(self.args(path)?, beside)?;
@@ -74,8 +78,13 @@ impl Once<'_> {
 struct Temporary(PathBuf);
 
 impl Temporary {
-    fn new() -> Self {
-        Temporary(std::env::temp_dir().join(format!("plumb-once-{}.plumb", std::process::id())))
+    /// In the first folder that takes it.
+    fn new() -> Result<Self> {
+        let name = format!("plumb-once-{}.plumb", std::process::id());
+        let mut paths = newfile::temporary_folders().map(|folder| folder.join(&name)).into_iter();
+        let path = paths.find(|path| !path.exists() && Destination::check(path, Access::Private).is_ok());
+        path.map(Temporary)
+            .context("there is no room for a temporary file: set TMPDIR to a folder that may be written")
     }
 }
 

@@ -1,0 +1,162 @@
+//! Files that commands write: whole or not at all, readable for whom they should be, and with nothing of the recorded command in them.
+//!
+//! Needs perf_event_open and a C compiler: where one is missing a test says so and does nothing.
+
+mod spun;
+
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use spun::{folder, may_record, plumb, recorded, succeeds, text};
+
+const OLD: &str = "what was there before";
+
+/// Runs plumb where no file may have more than a KiB, as on a disk that is nearly full.
+fn plumb_without_room(folder: &Path, arguments: &[&str]) -> Output {
+    // A write beyond the limit fails, instead of killing who writes.
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_plumb")]).args(arguments);
+    // Nor is anything kept in the user's cache.
+    command.env("XDG_CACHE_HOME", folder.join("cache"));
+    command.current_dir(folder).stdin(Stdio::null()).output().expect("there is a shell")
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("it is there").flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into()).collect();
+    names.sort();
+    names
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").mode() & 0o777
+}
+
+#[test]
+fn a_full_disk_leaves_what_was_there() {
+    if !may_record(&folder("outputs-full-probe")) {
+        return;
+    }
+    let Some(folder) = recorded("outputs-full") else { return };
+    fs::create_dir(folder.join("cache")).expect("the folder is there");
+    let commands: [(&str, &[&str]); 12] = [
+        ("flame.html", &["flame", "-o"]),
+        ("flame.svg", &["flame", "-o"]),
+        ("annotate.html", &["annotate", "fib", "--html", "-o"]),
+        ("diff.html", &["diff", "profile.plumb", "profile.plumb", "-o"]),
+        ("out.pb.gz", &["export", "-o"]),
+        ("out.speedscope.json", &["export", "-o"]),
+        ("out.csv", &["export", "-o"]),
+        ("out.folded", &["export", "-o"]),
+        ("out.callgrind", &["export", "-o"]),
+        ("out.csv.gz", &["export", "-o"]),
+        ("out.perf", &["export", "--format", "perf-script", "-o"]),
+        ("stat.json", &["stat", "--json", "-n", "9", "-o"]),
+    ];
+    for (file, command) in commands {
+        let path = folder.join(file);
+        for old in [Some(OLD), None] {
+            match old {
+                Some(old) => fs::write(&path, old).expect("the folder is there"),
+                None => fs::remove_file(&path).expect("it is there"),
+            }
+            let before = names(&folder);
+            let rest: &[&str] = if command[0] == "stat" { &["--", "true"] } else { &[] };
+            let arguments = [command, &[file], rest].concat();
+            let output = plumb_without_room(&folder, &arguments);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+            assert!(said.contains(&format!("cannot write {file}: ")), "{arguments:?}: {said}");
+            assert_eq!(fs::read_to_string(&path).ok().as_deref(), old, "{arguments:?}");
+            assert_eq!(names(&folder), before, "{arguments:?}: nothing is left behind");
+        }
+        // With room it is written.
+        fs::write(&path, OLD).expect("the folder is there");
+        let rest: &[&str] = if command[0] == "stat" { &["--", "true"] } else { &[] };
+        succeeds(&folder, &[command, &[file], rest].concat());
+        assert!(fs::metadata(&path).expect("it is there").len() > 1024, "{file} has no room in a KiB");
+        fs::remove_file(&path).expect("it is there");
+    }
+}
+
+/// They hold command lines, which may hold passwords. Reports are made to be shown.
+#[test]
+fn recordings_are_their_owners_and_reports_everybodys() {
+    if !may_record(&folder("outputs-modes-probe")) {
+        return;
+    }
+    let Some(folder) = recorded("outputs-modes") else { return };
+    let recording = folder.join("profile.plumb");
+    assert_eq!(mode(&recording), 0o600);
+    fs::set_permissions(&recording, fs::Permissions::from_mode(0o644)).expect("it is ours");
+    succeeds(&folder, &["record", "--quiet", "--", "./stacks"]);
+    assert_eq!((mode(&recording), mode(&folder.join("profile.plumb.old"))), (0o600, 0o644));
+    succeeds(&folder, &["explain", "-o", "explained.plumb", "--", "./stacks"]);
+    assert_eq!(mode(&folder.join("explained.plumb")), 0o600);
+    File::create(folder.join("any")).expect("the folder is there");
+    for (file, command) in [("flame.svg", "flame"), ("out.csv", "export")] {
+        succeeds(&folder, &[command, "-o", file]);
+        assert_eq!(mode(&folder.join(file)), mode(&folder.join("any")), "{file}");
+    }
+}
+
+#[test]
+fn a_recording_on_standard_output_holds_nothing_of_the_command() {
+    let folder = folder("outputs-stdout");
+    if !may_record(&folder) {
+        return;
+    }
+    let script = "echo printed; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo printed";
+    for output in ["-", "/dev/stdout", "/dev/fd/1"] {
+        let recorded = plumb(&folder, &["record", "-o", output, "--", "sh", "-c", script]);
+        assert!(recorded.status.success(), "{}", text(&recorded.stderr));
+        assert_eq!(text(&recorded.stderr).matches("printed\n").count(), 2, "{output}");
+        assert!(recorded.stdout.starts_with(b"PK"), "{output}: it begins as a recording does");
+        // A reader of zips forgives much; what stands in the file is the recording and nothing more.
+        let file = File::create(folder.join("there.plumb")).expect("the folder is there");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["record", "-q", "-o", output, "--", "sh", "-c", script]).current_dir(&folder);
+        let redirected = command.stdout(file).stdin(Stdio::null()).output().expect("plumb runs");
+        assert!(redirected.status.success(), "{}", text(&redirected.stderr));
+        let bytes = fs::read(folder.join("there.plumb")).expect("it is there");
+        assert!(bytes.starts_with(b"PK") && !bytes.windows(8).any(|bytes| bytes == b"printed\n"), "{output}");
+        succeeds(&folder, &["report", "there.plumb"]);
+    }
+    let links =
+        ["/dev/stdout", "/dev/null"].map(|path| fs::symlink_metadata(path).map(|meta| meta.is_file()));
+    assert!(
+        links.into_iter().all(|is_file| is_file.is_ok_and(|is_file| !is_file)),
+        "they are what they were"
+    );
+}
+
+#[test]
+fn a_result_on_standard_output_holds_nothing_of_the_command() {
+    let folder = folder("outputs-stat");
+    let output = plumb(&folder, &["stat", "--json", "-o", "-", "--", "echo", "printed"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(serde_json::from_slice::<serde_json::Value>(&output.stdout).is_ok(), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("printed"), "{}", text(&output.stderr));
+    assert!(names(&folder).is_empty(), "{:?}", names(&folder));
+    let refused = plumb(&folder, &["stat", "-o", "missing/file", "--", "touch", "ran"]);
+    assert!(!refused.status.success() && !folder.join("ran").exists(), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_recording_through_a_link_leaves_the_link() {
+    let folder = folder("outputs-link");
+    if !may_record(&folder) {
+        return;
+    }
+    fs::create_dir(folder.join("real")).expect("a folder");
+    std::os::unix::fs::symlink("real/file.plumb", folder.join("link.plumb")).expect("a link");
+    for _ in 0..2 {
+        succeeds(&folder, &["record", "-q", "-o", "link.plumb", "--", "true"]);
+    }
+    assert!(fs::symlink_metadata(folder.join("link.plumb")).is_ok_and(|meta| meta.is_symlink()));
+    assert_eq!(names(&folder.join("real")), ["file.plumb", "file.plumb.old"]);
+    assert_eq!(names(&folder), ["link.plumb", "real"]);
+}
