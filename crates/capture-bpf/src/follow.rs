@@ -61,6 +61,11 @@ impl Followed {
         sys::update_u32(self.processes.as_fd(), key(pid)?, how)
     }
 
+    /// Whether a process is followed, by its pidfd.
+    pub fn has(&self, pid: BorrowedFd<'_>) -> bool {
+        key(pid).is_ok_and(|key| sys::has_u32(self.processes.as_fd(), key))
+    }
+
     /// Follows a process no longer.
     pub fn forget(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
         sys::delete(self.processes.as_fd(), key(pid)?)

@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 const MAP_CREATE: libc::c_long = 0;
+const MAP_LOOKUP_ELEM: libc::c_long = 1;
 const MAP_UPDATE_ELEM: libc::c_long = 2;
 const MAP_DELETE_ELEM: libc::c_long = 3;
 const RAW_TRACEPOINT_OPEN: libc::c_long = 17;
@@ -99,6 +100,21 @@ pub(crate) fn update_u32(map: BorrowedFd<'_>, key: u32, value: u32) -> io::Resul
     // SAFETY: this is what MAP_UPDATE_ELEM takes; key and value live until after the call, and the kernel reads four
     // bytes of each, as the caller says.
     unsafe { bpf(MAP_UPDATE_ELEM, &mut attr) }.map(drop)
+}
+
+/// Whether a map whose keys and values have four bytes has an element `key`.
+pub(crate) fn has_u32(map: BorrowedFd<'_>, key: u32) -> bool {
+    let mut value = 0_u32;
+    let mut attr = Update {
+        map: map.as_raw_fd() as u32,
+        zero: 0,
+        key: (&raw const key).addr() as u64,
+        value: (&raw mut value).addr() as u64,
+        flags: 0,
+    };
+    // SAFETY: this is what MAP_LOOKUP_ELEM takes; key and value live until after the call, and the kernel reads four bytes of the
+    // one and writes four of the other, as the caller says.
+    unsafe { bpf(MAP_LOOKUP_ELEM, &mut attr) }.is_ok()
 }
 
 /// Removes the element `key` of a map whose keys have four bytes.

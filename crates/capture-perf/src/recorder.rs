@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use plumb_profile::Profile;
 
 use self::ends::Whom;
-pub use self::finish::{Recorded, Running};
+pub use self::finish::{Descendants, Recorded, Running};
 use self::guard::Guard;
 use self::sampled::{Belonging, Sampled};
 pub(crate) use self::start::{check, hold, pids_of, release};
@@ -47,6 +47,8 @@ pub struct Recorder {
     signals: Signals,
     steering: Steering,
     child: Option<Child>,
+    /// What the command is called, if it is one.
+    command: Option<String>,
     exited: Option<(ExitStatus, CpuTime)>,
     /// Become readable when the processes to be recorded end.
     ends: Vec<OwnedFd>,

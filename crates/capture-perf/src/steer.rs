@@ -1,64 +1,183 @@
 //! What a signal means for a recording.
 //!
-//! A command has the terminal, so a Ctrl-C is the command's: the recording goes on until the command has ended, or
-//! the user insists. A signal that was sent to the recorder alone is passed on to the command.
+//! A command has the terminal, so a Ctrl-C is the command's: the recorder waits for it, and the third one kills it. A signal that was
+//! sent to the recorder alone is passed on to the command. What was ignored when plumb was started (`nohup`, `cmd &` in a script) stays
+//! ignored when the terminal sends it.
 
+use std::io;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use crate::sys::signals::Signal;
+use crate::procfs;
+use crate::sys::process::{Child, pidfd};
+use crate::sys::signals::{self, Signal, Signals};
+use crate::target::End;
 
-/// Two Ctrl-C within this time mean the recorder.
-const INSISTS: Duration = Duration::from_secs(1);
+/// So many Ctrl-C kill the command.
+const KILLS: u32 = 3;
+/// How long a command may take after the first Ctrl-C until it is said that it is waited for: nearly all end at once.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// How long a command that was told to end may take until the recording ends without it.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// What the user is to know about a command that a Ctrl-C didn't end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// It is waited for; so many more Ctrl-C kill it.
+    Waiting(u32),
+    /// It was killed.
+    Killed,
+}
+
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+enum Action {
     /// Nothing.
     Ignore,
     /// Look whether a child has ended.
     Reap,
     /// Send the signal to the command.
     PassOn(i32),
+    /// Kill the command and its descendants.
+    Kill,
     /// End the recording because of this signal.
+    End(i32),
+}
+
+/// What is left to the caller of [`Steering::heed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heeded {
+    /// A child may have ended.
+    Reap,
+    /// The recording is to end because of this signal.
     End(i32),
 }
 
 /// What has happened so far.
 #[derive(Debug, Default)]
 pub(crate) struct Steering {
+    /// How often the user, or somebody else, interrupted the command, and when last.
+    interrupts: u32,
     last_interrupt: Option<Instant>,
+    /// Of how many of these the user was told.
+    noticed: u32,
     told_to_end: Option<(Instant, i32)>,
 }
 
 impl Steering {
-    /// What `signal` means. `command`: whether a command is recorded that still runs.
-    pub fn on(&mut self, signal: Signal, command: bool, now: Instant) -> Action {
-        match signal.number {
-            libc::SIGCHLD => Action::Reap,
-            number if !command => Action::End(number),
-            number @ (libc::SIGINT | libc::SIGQUIT) => {
-                let insists = self.last_interrupt.is_some_and(|last| now.duration_since(last) < INSISTS);
-                self.last_interrupt = Some(now);
-                match (insists, signal.from_terminal) {
-                    (true, _) => Action::End(number),
-                    (false, true) => Action::Ignore,
-                    (false, false) => Action::PassOn(number),
-                }
-            }
-            number if self.told_to_end.is_some() => Action::End(number),
-            number => {
-                self.told_to_end = Some((now, number));
-                Action::PassOn(number)
+    /// Does what the signals that came in ask for. `command`: one that is recorded and still runs.
+    pub fn heed(&mut self, signals: &Signals, command: Option<Child>) -> Option<Heeded> {
+        while let Some(signal) = signals.next() {
+            match (self.on(signal, command.is_some(), Instant::now()), command) {
+                (Action::Reap, _) => return Some(Heeded::Reap),
+                (Action::End(number), _) => return Some(Heeded::End(number)),
+                // It may have ended, or be another user's.
+                (Action::PassOn(number), Some(child)) => drop(signals::send(child.pid(), number)),
+                (Action::Kill, Some(child)) => kill(child),
+                (Action::Ignore | Action::PassOn(_) | Action::Kill, _) => {}
             }
         }
+        None
+    }
+
+    /// What `signal` means. `command`: whether a command is recorded that still runs.
+    fn on(&mut self, signal: Signal, command: bool, now: Instant) -> Action {
+        let is_job_control = matches!(signal.number, libc::SIGINT | libc::SIGQUIT);
+        match signal.number {
+            libc::SIGCHLD => Action::Reap,
+            // A shell has what it starts with `&` ignore the terminal's keys. Who sends such a signal on purpose means it.
+            _ if signal.was_ignored && (signal.from_terminal || !is_job_control) => Action::Ignore,
+            number if !command => Action::End(number),
+            number if is_job_control => self.interrupt(signal, number, now),
+            number => self.tell_to_end(number, now),
+        }
+    }
+
+    fn interrupt(&mut self, signal: Signal, number: i32, now: Instant) -> Action {
+        self.interrupts += 1;
+        self.last_interrupt = Some(now);
+        if self.interrupts == KILLS {
+            return Action::Kill;
+        }
+        if self.interrupts > KILLS {
+            // It can't be killed: it is another user's, or waits for a disk that is gone.
+            return Action::End(number);
+        }
+        match (signal.from_terminal, signal.was_ignored) {
+            (true, _) => Action::Ignore,
+            // The command has inherited that it ignores this one.
+            (false, true) => self.tell_to_end(libc::SIGTERM, now),
+            (false, false) => Action::PassOn(number),
+        }
+    }
+
+    fn tell_to_end(&mut self, number: i32, now: Instant) -> Action {
+        if self.told_to_end.is_some() {
+            return Action::End(number);
+        }
+        self.told_to_end = Some((now, number));
+        Action::PassOn(number)
     }
 
     /// The signal to end because of, if the command was told to end and hasn't in time.
     pub fn overdue(&self, now: Instant) -> Option<i32> {
         let (told, number) = self.told_to_end?;
         (now.duration_since(told) >= GRACE).then_some(number)
+    }
+
+    /// What the user is to know of a command that still runs; each only once.
+    pub fn notice(&mut self, now: Instant) -> Option<Notice> {
+        let is_patient = self.last_interrupt.is_none_or(|last| now.duration_since(last) < PATIENCE);
+        if self.noticed == self.interrupts || self.interrupts == 1 && is_patient {
+            return None;
+        }
+        self.noticed = self.interrupts;
+        Some(match KILLS.saturating_sub(self.interrupts) {
+            0 => Notice::Killed,
+            more => Notice::Waiting(more),
+        })
+    }
+
+    /// How long to sleep at most until it is looked again, of this time.
+    pub fn patience_ms(&self, most: i32) -> i32 {
+        if self.interrupts == 0 && self.told_to_end.is_none() { most } else { most.min(100) }
+    }
+
+    /// Whether a signal came that was meant to end the command, or the recorder.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupts > 0 || self.told_to_end.is_some()
+    }
+}
+
+/// Waits for the end of a command that goes on, or for a signal that is to end the recorder without it.
+pub(crate) fn wait(
+    command: Child,
+    signals: &Signals,
+    steering: &mut Steering,
+    mut say: impl FnMut(Notice),
+) -> io::Result<End> {
+    let process = pidfd(command.pid()).ok();
+    loop {
+        if let Some((status, _)) = command.try_wait()? {
+            return Ok(End::Exited(status));
+        }
+        if let Some(Heeded::End(number)) = steering.heed(signals, Some(command)) {
+            return Ok(End::Signal(number));
+        }
+        if let Some(number) = steering.overdue(Instant::now()) {
+            return Ok(End::Signal(number));
+        }
+        steering.notice(Instant::now()).into_iter().for_each(&mut say);
+        let files: Vec<_> = process.iter().map(AsFd::as_fd).chain([signals.as_fd()]).collect();
+        signals::poll(&files, steering.patience_ms(1000))?;
+    }
+}
+
+/// Kills a command with what it started, as far as that is still below it: a shell's death alone would leave what it runs.
+fn kill(child: Child) {
+    for pid in procfs::tree(&[child.pid()]) {
+        // It may have ended.
+        let _ = signals::send(pid, libc::SIGKILL);
     }
 }
 
@@ -67,21 +186,29 @@ mod tests {
     use super::*;
 
     fn signal(number: i32, from_terminal: bool) -> Signal {
-        Signal { number, from_terminal }
+        Signal { number, from_terminal, was_ignored: false }
     }
 
     #[test]
-    fn ctrl_c_is_the_commands_until_the_user_insists() {
+    fn ctrl_c_is_the_commands_and_the_third_kills_it() {
         let (mut steering, now) = (Steering::default(), Instant::now());
         let ctrl_c = signal(libc::SIGINT, true);
         assert_eq!(steering.on(ctrl_c, true, now), Action::Ignore);
-        assert_eq!(steering.on(ctrl_c, true, now + Duration::from_secs(5)), Action::Ignore);
-        assert_eq!(steering.on(ctrl_c, true, now + Duration::from_millis(5300)), Action::End(libc::SIGINT));
+        assert_eq!(steering.notice(now), None, "it may end at once");
+        assert_eq!(steering.notice(now + PATIENCE), Some(Notice::Waiting(2)));
+        assert_eq!(steering.notice(now + 2 * PATIENCE), None, "it is said once");
+        assert_eq!(steering.on(ctrl_c, true, now), Action::Ignore);
+        assert_eq!(steering.notice(now), Some(Notice::Waiting(1)));
+        assert_eq!(steering.overdue(now + 10 * GRACE), None, "it is waited for");
+        assert_eq!(steering.on(ctrl_c, true, now), Action::Kill);
+        assert_eq!(steering.notice(now), Some(Notice::Killed));
+        assert_eq!(steering.on(ctrl_c, true, now), Action::End(libc::SIGINT), "it can't be killed");
     }
 
     #[test]
     fn a_signal_to_the_recorder_alone_reaches_the_command() {
         let (mut steering, now) = (Steering::default(), Instant::now());
+        assert_eq!(steering.on(signal(libc::SIGINT, false), true, now), Action::PassOn(libc::SIGINT));
         assert_eq!(steering.on(signal(libc::SIGINT, false), true, now), Action::PassOn(libc::SIGINT));
         let term = signal(libc::SIGTERM, false);
         assert_eq!(steering.on(term, true, now), Action::PassOn(libc::SIGTERM));
@@ -95,5 +222,22 @@ mod tests {
         let (mut steering, now) = (Steering::default(), Instant::now());
         assert_eq!(steering.on(signal(libc::SIGINT, true), false, now), Action::End(libc::SIGINT));
         assert_eq!(steering.on(signal(libc::SIGCHLD, false), false, now), Action::Reap);
+    }
+
+    /// As with `nohup`, and with `plumb record ... &` in a script.
+    #[test]
+    fn what_was_ignored_at_the_start_is_ignored_unless_somebody_sends_it() {
+        let ignored = |number, from_terminal| Signal { was_ignored: true, ..signal(number, from_terminal) };
+        for command in [true, false] {
+            let (mut steering, now) = (Steering::default(), Instant::now());
+            assert_eq!(steering.on(ignored(libc::SIGINT, true), command, now), Action::Ignore);
+            assert_eq!(steering.on(ignored(libc::SIGHUP, false), command, now), Action::Ignore);
+            assert!(!steering.is_interrupted());
+        }
+        let (mut steering, now) = (Steering::default(), Instant::now());
+        assert_eq!(steering.on(ignored(libc::SIGINT, false), false, now), Action::End(libc::SIGINT));
+        let passed_on = steering.on(ignored(libc::SIGINT, false), true, now);
+        assert_eq!(passed_on, Action::PassOn(libc::SIGTERM), "the command ignores what it inherited");
+        assert_eq!(steering.overdue(now + GRACE), Some(libc::SIGTERM));
     }
 }

@@ -12,7 +12,7 @@ use crate::assist;
 use crate::cgroup::Cgroup;
 use crate::error::Error;
 use crate::recorder::{check, hold, pids_of, release};
-use crate::steer::{Action, Steering};
+use crate::steer::{self, Heeded, Notice, Steering};
 use crate::sys::process::{Child, Held, pidfd};
 use crate::sys::signals::{self, Signals};
 use crate::sys::usage::{monotonic_ns, raise_file_limit};
@@ -95,23 +95,19 @@ impl Subject {
     }
 
     fn heed_signals(&mut self) -> Option<End> {
-        while let Some(signal) = self.signals.next() {
-            match self.steering.on(signal, self.child.is_some(), Instant::now()) {
-                Action::Ignore => {}
-                Action::Reap => {
-                    if let Some(status) = self.reap() {
-                        return Some(End::Exited(status));
-                    }
-                }
-                Action::PassOn(number) => {
-                    if let Some(child) = self.child {
-                        let _ = signals::send(child.pid(), number);
-                    }
-                }
-                Action::End(number) => return Some(End::Signal(number)),
+        while let Some(heeded) = self.steering.heed(&self.signals, self.child) {
+            match (self.reap(), heeded) {
+                (Some(status), _) => return Some(End::Exited(status)),
+                (None, Heeded::Reap) => {}
+                (None, Heeded::End(number)) => return Some(End::Signal(number)),
             }
         }
         self.steering.overdue(Instant::now()).map(End::Signal)
+    }
+
+    /// What the user is to know of a command that a Ctrl-C didn't end; each only once.
+    pub fn notice(&mut self) -> Option<Notice> {
+        self.steering.notice(Instant::now())
     }
 
     fn reap(&mut self) -> Option<ExitStatus> {
@@ -120,9 +116,9 @@ impl Subject {
         Some(status)
     }
 
-    /// Waits for the end of a command that goes on; `None`: there is none.
-    pub fn wait_for_command(&mut self) -> Option<ExitStatus> {
-        self.child.take()?.wait().ok()?.map(|(status, _)| status)
+    /// Waits for the end of a command that goes on, or for a signal that ends plumb without it; `None`: there is none.
+    pub fn wait_for_command(&mut self, say: impl FnMut(Notice)) -> Option<End> {
+        steer::wait(self.child.take()?, &self.signals, &mut self.steering, say).ok()
     }
 }
 

@@ -10,7 +10,8 @@ use crate::cgroup::Cgroup;
 use crate::counting::{Count, Counters};
 use crate::error::Error;
 use crate::host::Host;
-use crate::steer::{Action, Steering};
+use crate::recorder::Descendants;
+use crate::steer::{Heeded, Notice, Steering};
 use crate::sys::perf::Whom;
 use crate::sys::process::{Child, Held, pidfd};
 use crate::sys::signals::{self, Signals};
@@ -78,12 +79,14 @@ pub struct Tallied {
     pub rss_floor_bytes: u64,
     /// What all that it started used, where a cgroup keeps that: more, if it left some behind or didn't wait for them.
     pub all: Option<CpuTime>,
+    /// Descendants that outlive it, where a cgroup holds them.
+    pub left: Descendants,
     /// What else was counted.
     pub counts: Vec<Count>,
     /// What the kernel's programs counted, if there are any.
     pub seen: Option<Seen>,
-    /// A signal that was meant for the recorder, after which it should start no other run.
-    pub interrupted: Option<i32>,
+    /// Whether a signal was to end it, or the recorder, which should start no other run.
+    pub interrupted: bool,
 }
 
 /// Runs commands.
@@ -91,14 +94,15 @@ pub struct Tally {
     host: Host,
     watcher: Option<Box<dyn Watcher>>,
     signals: Signals,
+    say: fn(&str, Notice),
 }
 
 impl Tally {
-    /// Ready to run.
-    pub fn new(watcher: Option<Box<dyn Watcher>>) -> Result<Self, Error> {
+    /// Ready to run. `say` tells the user about a command of this name that a Ctrl-C didn't end.
+    pub fn new(watcher: Option<Box<dyn Watcher>>, say: fn(&str, Notice)) -> Result<Self, Error> {
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
         crate::sys::usage::raise_file_limit();
-        Ok(Self { host: Host::read(), watcher, signals })
+        Ok(Self { host: Host::read(), watcher, signals, say })
     }
 
     /// Runs a command to its end.
@@ -129,41 +133,39 @@ impl Tally {
         let rss_floor_bytes = plumb_process::peak_rss(held.pid()).unwrap_or(0);
         let began = Instant::now();
         let child = held.release().map_err(failed)?;
-        let (status, usage, interrupted) = self.wait(child)?;
+        let (status, usage, interrupted) = self.wait(child, &launch.name())?;
         let wall = began.elapsed();
         let counts = counters.stop();
         let all = cgroup.as_ref().and_then(Cgroup::cpu_time);
+        let left = cgroup.as_ref().map(Cgroup::pids).unwrap_or_default();
+        let left = Descendants::new(launch.name(), left);
         let seen = self.watcher.as_mut().map(|watcher| {
             wait_for_freed(&**watcher, usage.cpu);
             watcher.take()
         });
-        Ok(Tallied { status, wall, usage, rss_floor_bytes, all, counts, seen, interrupted })
+        Ok(Tallied { status, wall, usage, rss_floor_bytes, all, left, counts, seen, interrupted })
     }
 
-    fn wait(&self, child: Child) -> Result<(ExitStatus, Usage, Option<i32>), Error> {
+    fn wait(&self, child: Child, name: &str) -> Result<(ExitStatus, Usage, bool), Error> {
         let wait = || child.try_wait_usage().map_err(Error::system("waiting for the command"));
         let process = pidfd(child.pid()).ok();
-        let (mut steering, mut interrupted) = (Steering::default(), None);
+        let mut steering = Steering::default();
         loop {
             let files: Vec<_> = process.iter().map(AsFd::as_fd).chain([self.signals.as_fd()]).collect();
             // Without a pidfd the end is told by SIGCHLD.
-            signals::poll(&files, 1000).map_err(Error::system("waiting for the command"))?;
+            let patience = steering.patience_ms(1000);
+            signals::poll(&files, patience).map_err(Error::system("waiting for the command"))?;
+            // Before the look whether it has ended: a Ctrl-C ends it, and is for those to come as well.
+            let heeded = steering.heed(&self.signals, Some(child));
             if let Some((status, usage)) = wait()? {
-                return Ok((status, usage, interrupted));
+                return Ok((status, usage, steering.is_interrupted()));
             }
-            while let Some(signal) = self.signals.next() {
-                match steering.on(signal, true, Instant::now()) {
-                    Action::Ignore | Action::Reap => {}
-                    Action::PassOn(number) => {
-                        interrupted = Some(number);
-                        // It may have gone.
-                        let _ = signals::send(child.pid(), number);
-                    }
-                    Action::End(_) => {
-                        let error = std::io::Error::other("interrupted; it may still run");
-                        return Err(Error::System { what: "waiting for the command", error });
-                    }
-                }
+            if let Some(Heeded::End(_)) = heeded {
+                let error = std::io::Error::other("interrupted; it may still run");
+                return Err(Error::System { what: "waiting for the command", error });
+            }
+            if let Some(notice) = steering.notice(Instant::now()) {
+                (self.say)(name, notice);
             }
         }
     }

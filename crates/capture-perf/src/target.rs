@@ -102,7 +102,7 @@ impl Launch {
     }
 
     /// The last part of the program's path, as the kernel will name the process.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         let path = std::path::Path::new(&self.program);
         path.file_name().unwrap_or(&self.program).to_string_lossy().into_owned()
     }

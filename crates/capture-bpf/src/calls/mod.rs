@@ -217,6 +217,11 @@ impl Calls {
         self.followed.add_as(pid, FOLLOW_FROM_EXEC)
     }
 
+    /// Whether a process is one of those that are followed, by its pidfd.
+    pub fn follows(&self, pid: BorrowedFd<'_>) -> bool {
+        self.followed.has(pid)
+    }
+
     /// From now on calls are seen: of those who are followed, or, if nobody was told, of everybody but this process.
     pub fn begin(&mut self) -> io::Result<()> {
         self.followed.begin()

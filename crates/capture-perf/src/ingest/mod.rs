@@ -172,9 +172,9 @@ impl Ingest {
         self.tree.follow(pid);
     }
 
-    /// Whether one of the followed processes lives.
-    pub(crate) fn has_followed(&self, lives: impl Fn(u32) -> bool) -> bool {
-        self.tree.followed().any(lives)
+    /// The followed processes, also those that have ended.
+    pub(crate) fn followed(&self) -> impl Iterator<Item = u32> {
+        self.tree.followed()
     }
 
     /// Tells the build id of the file that records call `path`, as a perf.data file's own table does, before the

@@ -5,9 +5,8 @@ use std::time::Instant;
 use super::{Began, Recorder};
 use crate::events::Attachment;
 use crate::procfs;
-use crate::steer::Action;
+use crate::steer::{Heeded, Notice};
 use crate::sys::process::pidfd;
-use crate::sys::signals;
 use crate::sys::usage::monotonic_ns;
 use crate::target::{End, Target};
 
@@ -34,24 +33,20 @@ impl Whom {
 
 impl Recorder {
     pub(super) fn heed_signals(&mut self) -> Option<End> {
-        while let Some(signal) = self.signals.next() {
-            let running = self.child.filter(|_| self.exited.is_none());
-            match self.steering.on(signal, running.is_some(), Instant::now()) {
-                Action::Ignore => {}
-                Action::Reap => {
-                    if let Some(end) = self.reap() {
-                        return Some(end);
-                    }
-                }
-                Action::PassOn(number) => {
-                    if let Some(child) = running {
-                        let _ = signals::send(child.pid(), number);
-                    }
-                }
-                Action::End(number) => return self.reap().or(Some(End::Signal(number))),
+        let running = self.child.filter(|_| self.exited.is_none());
+        while let Some(heeded) = self.steering.heed(&self.signals, running) {
+            match (self.reap(), heeded) {
+                (Some(end), _) => return Some(end),
+                (None, Heeded::Reap) => {}
+                (None, Heeded::End(number)) => return Some(End::Signal(number)),
             }
         }
         self.steering.overdue(Instant::now()).map(End::Signal)
+    }
+
+    /// What the user is to know of a command that a Ctrl-C didn't end; each only once.
+    pub fn notice(&mut self) -> Option<Notice> {
+        self.steering.notice(Instant::now())
     }
 
     fn reap(&mut self) -> Option<End> {
@@ -96,7 +91,7 @@ impl Recorder {
         self.read(monotonic_ns());
         self.meet_arrived();
         let is_left = match self.whom {
-            Whom::Descendants => self.ingest.has_followed(procfs::is_alive),
+            Whom::Descendants => self.ingest.followed().any(procfs::is_alive),
             Whom::Named | Whom::Awaited => !self.ends.is_empty(),
         };
         (!is_left).then_some(End::Gone)

@@ -1,7 +1,7 @@
 //! The end of a recording: what comes late is waited for, and what is known of the whole is put beside the samples.
 
+use std::fmt;
 use std::fs::File;
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use plumb_profile::{DsoId, Meta, Profile, Queued, Scope};
@@ -15,13 +15,18 @@ use crate::ingest::Statistics;
 use crate::off_cpu::Unmeasured;
 use crate::procfs;
 use crate::setup::Setup;
+use crate::steer::{self, Notice, Steering};
 use crate::sys::process::Child;
-use crate::sys::signals;
+use crate::sys::signals::{self, Signals};
 use crate::sys::usage::{CpuTime, monotonic_ns, nanoseconds, own_cpu_time};
+use crate::target::End;
 
 /// At the end, accounts of processes are waited for until none has come for the first of these times, and no longer than
 /// the second.
 const SETTLE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
+/// Who has not ended so long after the command stays.
+const LEAVE: Duration = Duration::from_millis(100);
+
 /// A finished recording.
 pub struct Recorded {
     /// What was recorded: addresses, not names. Its `meta` is filled in but for what only the caller knows.
@@ -34,6 +39,8 @@ pub struct Recorded {
     pub target_cpu: Option<CpuTime>,
     /// A command that outlives its recording.
     pub running: Option<Running>,
+    /// Descendants that outlive a command.
+    pub left: Descendants,
     /// What was walked in the kernel, and what was not; `None`: nothing was to be.
     pub handed_over: Option<HandedOver>,
     /// Times off the processor that are not in the profile; `None`: they were not measured.
@@ -52,9 +59,69 @@ impl Running {
         signals::send(self.0.pid(), libc::SIGTERM)
     }
 
-    /// Waits for its end.
-    pub fn wait(self) -> std::io::Result<Option<ExitStatus>> {
-        Ok(self.0.wait()?.map(|(status, _)| status))
+    /// Waits for its end, or for a signal that ends plumb without it.
+    pub fn wait(self, say: impl FnMut(Notice)) -> std::io::Result<End> {
+        steer::wait(self.0, &Signals::watch()?, &mut Steering::default(), say)
+    }
+}
+
+/// Processes that a command started and left behind at its end, and that are no longer recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Descendants {
+    /// Name of the command.
+    command: String,
+    /// Their pids, in ascending order.
+    pids: Vec<u32>,
+}
+
+impl Descendants {
+    /// Those of a command of this name that run.
+    pub fn new(command: String, mut pids: Vec<u32>) -> Self {
+        pids.sort_unstable();
+        Self { command, pids }.living()
+    }
+
+    /// Those that run now.
+    pub fn living(mut self) -> Self {
+        self.pids.retain(|&pid| procfs::is_alive(pid));
+        self
+    }
+
+    /// Those that stay: of a pipeline, say, some end just after the last.
+    pub fn staying(mut self) -> Self {
+        let begin = Instant::now();
+        while !self.pids.is_empty() && begin.elapsed() < LEAVE {
+            std::thread::sleep(LEAVE / 10);
+            self = self.living();
+        }
+        self
+    }
+}
+
+/// Who they are, and how to record them; empty: there are none.
+impl fmt::Display for Descendants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// So many are named.
+        const NAMED: usize = 8;
+        let Self { command, pids } = self;
+        let named: Vec<String> = pids.iter().take(NAMED).map(u32::to_string).collect();
+        let more = if pids.len() > NAMED { ", ..." } else { "" };
+        match &pids[..] {
+            [] => Ok(()),
+            [pid] => write!(
+                f,
+                "a descendant of {command} still ran when that ended (pid {pid}) and is no longer recorded; to record it and \
+                 all that it starts: plumb record --tree {pid}"
+            ),
+            [first, ..] => write!(
+                f,
+                "{} descendants of {command} still ran when that ended (pids {}{more}) and are no longer recorded; to record \
+                 them: plumb record -p {}; one with all that it starts: plumb record --tree {first}",
+                pids.len(),
+                named.join(", "),
+                named.join(","),
+            ),
+        }
     }
 }
 
@@ -71,6 +138,7 @@ impl Recorder {
         if let Some(assisted) = &mut self.assisted {
             assisted.add_pending(&mut self.ingest, ended);
         }
+        let left = self.descendants();
         let unmeasured = self.off_cpu().map(|off_cpu| off_cpu.unmeasured());
         let mut meta = self.facts(ended, target_cpu);
         let is_scaled = self.counts_target_only();
@@ -103,6 +171,7 @@ impl Recorder {
         let (mut profile, mut statistics) = self.ingest.finish();
         statistics.lost_samples = lost;
         meta.damaged_records = statistics.damaged_records;
+        meta.warnings.extend(Some(left.to_string()).filter(|text| !text.is_empty()));
         profile.meta = meta;
         Recorded {
             profile,
@@ -110,10 +179,23 @@ impl Recorder {
             setup: self.setup,
             target_cpu,
             running,
+            left,
             handed_over,
             unmeasured,
             vanished,
         }
+    }
+
+    /// Who still runs of what a command started, now that it has ended itself.
+    fn descendants(&self) -> Descendants {
+        let Some(name) = self.command.clone().filter(|_| self.exited.is_some()) else {
+            return Descendants::default();
+        };
+        let pids = match &self.ground.attachment {
+            Attachment::Cgroup(cgroup) => cgroup.pids(),
+            Attachment::Everyone | Attachment::Processes(_) => self.ingest.followed().collect(),
+        };
+        Descendants::new(name, pids).staying()
     }
 
     /// What is known of the recording as a whole.

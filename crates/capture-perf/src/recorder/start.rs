@@ -125,6 +125,10 @@ impl Recorder {
             rings: Merge::new(mapped.into_iter().map(Spilling::new).collect(), info),
             steering: Steering::default(),
             child: None,
+            command: match target {
+                Target::Command(launch) => Some(launch.name()),
+                _ => None,
+            },
             exited: None,
             host,
             signals,

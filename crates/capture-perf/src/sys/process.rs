@@ -23,7 +23,7 @@ pub(crate) struct Held {
 
 impl Held {
     /// Forks. The child calls itself `name` and waits for [`Held::release`]; should the recorder die first, it
-    /// exits. It runs its program with the signals in `mask` blocked.
+    /// exits. It runs its program with signals blocked and ignored as in `mask`.
     pub fn fork(mut command: Command, name: &str, mask: Mask) -> io::Result<Self> {
         let (mut pid_reader, pid_writer) = io::pipe()?;
         let (go_reader, go) = io::pipe()?;
@@ -67,7 +67,7 @@ fn wait_before_exec(
     name: &CString,
     mask: Mask,
 ) -> io::Result<()> {
-    mask.restore();
+    mask.restore_in_child();
     // SAFETY: `name` is a live, terminated string. The child's copy of the pipe's writing end is closed once, and
     // nobody uses it here; while it is open, the end of the recorder could not be noticed.
     let own = unsafe {
@@ -98,21 +98,13 @@ impl Child {
 
     /// Likewise with all that is accounted for them.
     pub fn try_wait_usage(self) -> io::Result<Option<(ExitStatus, Usage)>> {
-        self.wait4(libc::WNOHANG)
-    }
-
-    /// Waits for its end.
-    pub fn wait(self) -> io::Result<Option<(ExitStatus, Usage)>> {
-        self.wait4(0)
-    }
-
-    fn wait4(self, options: i32) -> io::Result<Option<(ExitStatus, Usage)>> {
         let mut status = 0;
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         let pid = i32::try_from(self.pid).map_err(|_| io::ErrorKind::InvalidInput)?;
         // SAFETY: both pointers are to live values; zeroed is a valid rusage.
-        let (result, usage) =
-            unsafe { (libc::wait4(pid, &mut status, options, usage.as_mut_ptr()), usage.assume_init()) };
+        let (result, usage) = unsafe {
+            (libc::wait4(pid, &mut status, libc::WNOHANG, usage.as_mut_ptr()), usage.assume_init())
+        };
         match result {
             0 => Ok(None),
             -1 => Err(io::Error::last_os_error()),

@@ -6,20 +6,62 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What ends or steers a recording.
 const WATCHED: [i32; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGCHLD];
 
-/// The signals that were blocked before [`Signals::watch`].
+/// How signals were dealt with before [`Signals::watch`]: what the command inherits.
 #[derive(Clone, Copy)]
-pub(crate) struct Mask(libc::sigset_t);
+pub(crate) struct Mask {
+    blocked: libc::sigset_t,
+    /// Whether the end of children was ignored, so that nobody could learn how they ended.
+    ignores_children: bool,
+}
 
 impl Mask {
-    /// Blocks these signals, and no others, in the calling thread. Safe to call between fork and exec.
+    /// Blocks these signals, and no others, in the calling thread, and has those ignored that were. Safe to call between fork and exec.
     pub fn restore(&self) {
-        // SAFETY: the set is initialised and lives through the call; the old set isn't asked for.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
+        // SAFETY: the set is initialised and lives through the call; the old set isn't asked for. Nobody handles SIGCHLD.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &self.blocked, std::ptr::null_mut());
+            if self.ignores_children {
+                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+            }
+        }
     }
+
+    /// Likewise in a child before its exec. Rust's runtime has SIGPIPE ignored, and its `Command` has children die by it.
+    pub fn restore_in_child(&self) {
+        self.restore();
+        if PIPE_WAS_IGNORED.load(Ordering::Relaxed) {
+            // SAFETY: takes no pointer, and is safe to call between fork and exec.
+            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+        }
+    }
+}
+
+/// Whether this program was started with SIGPIPE ignored, as systemd's services are.
+static PIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Runs before Rust's runtime, which has SIGPIPE ignored, whatever it was.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = at_start;
+
+extern "C" fn at_start() {
+    PIPE_WAS_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+}
+
+/// Whether this process ignores a signal.
+fn is_ignored(signal: i32) -> bool {
+    let mut old = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: nothing is set; the old action is written where there is room for it, and zeroed is a valid one.
+    let old = unsafe {
+        libc::sigaction(signal, std::ptr::null(), old.as_mut_ptr());
+        old.assume_init()
+    };
+    old.sa_sigaction == libc::SIG_IGN
 }
 
 /// A signal that came in.
@@ -29,12 +71,16 @@ pub(crate) struct Signal {
     pub number: i32,
     /// Whether the terminal sent it, and so to the whole foreground process group.
     pub from_terminal: bool,
+    /// Whether it was ignored when the recorder was started.
+    pub was_ignored: bool,
 }
 
 /// The watched signals, which reach nothing else while this lives.
 pub(crate) struct Signals {
     file: File,
     before: Mask,
+    /// Those that were ignored: the kernel keeps them for who has them blocked.
+    ignored: Vec<i32>,
 }
 
 impl Signals {
@@ -52,17 +98,23 @@ impl Signals {
             libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());
             libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         };
+        let ignored: Vec<i32> = WATCHED.into_iter().filter(|&signal| is_ignored(signal)).collect();
         // SAFETY: pthread_sigmask has filled it in; it only fails for a wrong `how`.
-        let before = Mask(unsafe { before.assume_init() });
+        let blocked = unsafe { before.assume_init() };
+        let before = Mask { blocked, ignores_children: ignored.contains(&libc::SIGCHLD) };
+        if before.ignores_children {
+            // SAFETY: takes no pointer; the default for SIGCHLD is to do nothing, and to keep how a child ended.
+            unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+        }
         if fd < 0 {
             before.restore();
             return Err(io::Error::last_os_error());
         }
         // SAFETY: signalfd has just made this descriptor, and nobody else owns it.
-        Ok(Self { file: unsafe { File::from_raw_fd(fd) }, before })
+        Ok(Self { file: unsafe { File::from_raw_fd(fd) }, before, ignored })
     }
 
-    /// The mask to restore in a child before its exec.
+    /// What to restore in a child before its exec.
     pub fn before(&self) -> Mask {
         self.before
     }
@@ -73,7 +125,9 @@ impl Signals {
         (&self.file).read_exact(&mut bytes).ok()?;
         // SAFETY: signalfd_siginfo is plain integers, for which all bytes are valid; the buffer has its size.
         let info: libc::signalfd_siginfo = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
-        Some(Signal { number: info.ssi_signo as i32, from_terminal: info.ssi_code == libc::SI_KERNEL })
+        let number = info.ssi_signo as i32;
+        let was_ignored = self.ignored.contains(&number);
+        Some(Signal { number, from_terminal: info.ssi_code == libc::SI_KERNEL, was_ignored })
     }
 }
 

@@ -34,7 +34,7 @@ use side::Side;
 
 /// Arguments of `plumb compare`.
 #[derive(clap::Args, Debug)]
-#[command(override_usage = "plumb compare [OPTIONS] 'COMMAND A' 'COMMAND B'")]
+#[command(override_usage = "plumb compare [OPTIONS] 'COMMAND A' 'COMMAND B'", after_help = record::CTRL_C)]
 pub struct Args {
     /// Runs of each
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 10,
@@ -90,14 +90,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let (watcher, missing) = watcher(false);
     figures.missing = missing;
-    let mut tally = Tally::new(watcher)?;
+    let mut tally = Tally::new(watcher, record::notice::say)?;
     let rounds = 2 * args.runs;
     for turn in 0..rounds {
         let side = side_of(turn);
         progress(&format!("run {} of {rounds}: {}", turn + 1, sides[side].name));
         let (run, printed) = one(&mut tally, &sides[side], &args)?;
         figures.add(side, &run, printed.as_deref().map(|text| metric(text, &args)).transpose()?);
-        if run.interrupted.is_some() {
+        if run.interrupted {
             bail!("interrupted after {} of {rounds} runs: there is no verdict", turn + 1);
         }
     }
@@ -131,14 +131,14 @@ fn side_of(turn: u32) -> usize {
 /// Runs each some times. Returns how many system calls they made in the last of these runs.
 fn warm_up(sides: &[Side; 2], args: &Args) -> Result<[Option<u64>; 2]> {
     let (watcher, _) = watcher(true);
-    let mut tally = Tally::new(watcher)?;
+    let mut tally = Tally::new(watcher, record::notice::say)?;
     let mut calls = [None; 2];
     for round in 0..args.warmup {
         for (side, calls) in sides.iter().zip(&mut calls) {
             progress(&format!("warm-up {} of {}: {}", round + 1, args.warmup, side.name));
             let (run, _) = one(&mut tally, side, args)?;
             *calls = run.seen.and_then(|seen| seen.calls);
-            if run.interrupted.is_some() {
+            if run.interrupted {
                 bail!("interrupted in the warm-up");
             }
         }

@@ -38,7 +38,8 @@ use crate::terminal::{Output, finish};
 #[command(
     override_usage = "plumb kernel [OPTIONS] [FILE]\n       plumb kernel [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
                       plumb kernel [OPTIONS] -p PID[,PID]...\n       plumb kernel [OPTIONS] --cgroup PATH\n       \
-                      plumb kernel [OPTIONS] -a"
+                      plumb kernel [OPTIONS] -a",
+    after_help = record::CTRL_C
 )]
 pub struct Args {
     /// The recording, or a profile of another tool

@@ -8,6 +8,7 @@ mod event;
 mod headline;
 mod live;
 mod names;
+pub(super) mod notice;
 pub(super) mod off_cpu;
 pub(super) mod once;
 pub(super) mod output;
@@ -21,7 +22,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plumb_capture_bpf::OffCpu;
-use plumb_capture_perf::{Assistant, Beside, Code, End, Options, Prints, Recorded, Recorder, Target};
+use plumb_capture_perf::{
+    Assistant, Beside, Code, End, Options, Prints, Recorded, Recorder, Running, Target,
+};
 
 use live::Live;
 use names::Names;
@@ -33,12 +36,17 @@ pub(super) use whom::launch;
 /// How often the recorder looks around when nothing wakes it: files that the target deletes are opened before.
 const STEP: Duration = Duration::from_millis(100);
 
+/// What signals do, for the help of all commands that run one.
+pub(super) const CTRL_C: &str = "Ctrl-C is the command's: plumb waits until that has ended, keeps what was measured, and exits with its \
+                                 status. The third Ctrl-C kills it.";
+
 /// Arguments of `plumb record`.
 #[derive(clap::Args)]
 #[command(override_usage = "plumb record [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
                             plumb record [OPTIONS] -p PID[,PID]...\n       plumb record [OPTIONS] --tree PID\n       \
                             plumb record [OPTIONS] --cgroup PATH\n       plumb record [OPTIONS] --name PROGRAM [--wait]\n       \
-                            plumb record [OPTIONS] -a")]
+                            plumb record [OPTIONS] -a",
+    after_help = CTRL_C)]
 pub struct Args {
     #[command(flatten)]
     scope: Scope,
@@ -285,7 +293,7 @@ fn run_beside(mut args: Args, mut beside: Option<&mut dyn Beside>) -> Result<Exi
         });
     }
     let mut names = Names::begin(args.scope.names());
-    let end = record(&mut recorder, args.duration, &mut live, &mut names);
+    let end = record(&mut recorder, &target, args.duration, &mut live, &mut names);
     beside.map_or(Ok(()), Beside::end).context("what watches beside")?;
     let recorded = recorder.finish();
     live.clear();
@@ -299,17 +307,35 @@ fn run_beside(mut args: Args, mut beside: Option<&mut dyn Beside>) -> Result<Exi
     };
     let code = match end? {
         // The time is up, and the command goes on: it has the terminal, so stay until it has ended.
-        None => running.and_then(|running| running.wait().ok()?).map_or(0, exit_code),
-        Some(End::Exited(status)) => exit_code(status),
-        Some(End::Signal(number)) if matches!(target, Target::Command(_)) => 128 + number as u8,
-        Some(End::Signal(_) | End::Gone) => 0,
+        None => running.map_or(0, |running| code_of(wait(running, &target), true)),
+        Some(end) => {
+            if let (Some(_), Target::Command(launch)) = (running, &target) {
+                say!("{} has not ended: it goes on, and is no longer recorded", launch.name());
+            }
+            code_of(end, matches!(target, Target::Command(_)))
+        }
     };
     Ok(ExitCode::from(if written || code != 0 { code } else { 1 }))
+}
+
+/// Waits for a command that outlives its recording.
+pub(super) fn wait(running: Running, target: &Target) -> End {
+    running.wait(|notice| notice::say_of(target, notice)).unwrap_or(End::Gone)
+}
+
+/// The exit code for an end: a command's is that of the command.
+pub(super) fn code_of(end: End, is_command: bool) -> u8 {
+    match end {
+        End::Exited(status) => exit_code(status),
+        End::Signal(number) if is_command => 128 + number as u8,
+        End::Signal(_) | End::Gone => 0,
+    }
 }
 
 /// Records until an end, `None`: until the time is up.
 fn record(
     recorder: &mut Recorder,
+    target: &Target,
     duration: Option<Duration>,
     live: &mut Live,
     names: &mut Names,
@@ -322,6 +348,10 @@ fn record(
         let end = recorder.step(left.map_or(STEP, |left| left.min(STEP)))?;
         if end.is_some() {
             return Ok(end);
+        }
+        if let Some(notice) = recorder.notice() {
+            live.clear();
+            notice::say_of(target, notice);
         }
         if !recorder.is_waiting() {
             live.show(recorder.elapsed(), recorder.statistics());
@@ -337,8 +367,8 @@ fn write(
     mut names: Names,
     output: &Output,
     live: &mut Live,
-) -> Result<Option<plumb_capture_perf::Running>> {
-    let Recorded { mut profile, target_cpu, setup, running, handed_over, unmeasured, vanished, .. } =
+) -> Result<Option<Running>> {
+    let Recorded { mut profile, target_cpu, setup, running, left, handed_over, unmeasured, vanished, .. } =
         recorded;
     profile.meta.warnings.extend(unmeasured.iter().flat_map(off_cpu::left_out));
     profile.meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
@@ -368,8 +398,11 @@ fn write(
     if !args.quiet {
         headline::print(&profile, &setup, target_cpu, recording, &written);
         handed_over.iter().for_each(|handed_over| say!("{}", capture::line(handed_over)));
-    } else if written.is_elsewhere() {
-        say!("{}", written.text());
+    } else {
+        notice::say_left(Some(left));
+        if written.is_elsewhere() {
+            say!("{}", written.text());
+        }
     }
     Ok(running)
 }

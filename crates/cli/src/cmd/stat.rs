@@ -25,7 +25,10 @@ use gather::Gathered;
 
 /// Arguments of `plumb stat`.
 #[derive(clap::Args, Debug)]
-#[command(override_usage = "plumb stat [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...")]
+#[command(
+    override_usage = "plumb stat [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...",
+    after_help = record::CTRL_C
+)]
 pub struct Args {
     /// Run the command so often, and show medians with the intervals that hold them
     #[arg(short = 'n', short_alias = 'r', long, alias = "repeat", value_name = "NUMBER", default_value_t = 1,
@@ -67,7 +70,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         _ => Prints::Through,
     };
     let (watcher, missing, per_call_ns) = watcher(!args.no_calls);
-    let mut tally = Tally::new(watcher)?;
+    let mut tally = Tally::new(watcher, record::notice::say)?;
     let mut gathered = Gathered { missing, per_call_ns, ..Gathered::default() };
     for number in 0..args.warmup.saturating_add(args.runs) {
         let is_measured = number >= args.warmup;
@@ -82,7 +85,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         };
         // A shell ends with 128 and the number of the signal that its command ended by.
         let code = record::exit_code(tallied.status);
-        let stops = tallied.interrupted.is_some() || code > 128;
+        let stops = tallied.interrupted || code > 128;
         if is_measured {
             gathered.add(tallied);
         }
@@ -100,6 +103,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         _ => write(&gathered, &args, &mut Output::stderr()),
     };
     finish(shown)?;
+    // JSON on standard error is for a program.
+    if !args.json || args.output.is_some() {
+        record::notice::say_left(gathered.runs.last().map(|run| run.left.clone()));
+    }
     Ok(ExitCode::from(code))
 }
 

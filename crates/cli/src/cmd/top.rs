@@ -36,7 +36,8 @@ use live::Live;
                   Keys: e executables, p processes, s symbols, t stacks, c callers, f flame graph; / filter, Enter narrow\n\
                   down, Esc back, o order, E C open and close all, d window, Space pause, w write the recording, r reset, ? help, q quit.\n\n\
                   A command gets no terminal: it reads nothing, and what it prints is thrown away, but for its errors where they\n\
-                  go somewhere else: plumb top 2>log -- CMD. Leaving top ends it (SIGTERM).\n\n\
+                  go somewhere else: plumb top 2>log -- CMD. Leaving top ends it (SIGTERM);\n\
+                  with --batch Ctrl-C is the command's, and the third kills it.\n\n\
                   Memory is bounded: of what is long past the sums stay, but not every look, not the rarest calls, and of processes\n\
                   that have ended only their programs."
 )]
@@ -90,7 +91,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if !args.batch && !std::io::stdout().is_terminal() {
         bail!("standard output is no terminal; for tables as plain text: plumb top --batch");
     }
-    let (mut live, notes) = match Live::start(&args.scope) {
+    let (mut live, notes) = match Live::start(&args.scope, args.batch) {
         Ok(started) => started,
         // A command that can't be started, say, has its own exit status.
         Err(error) => match error.downcast_ref::<plumb_capture_perf::Error>() {
@@ -108,15 +109,15 @@ pub fn run(args: Args) -> Result<ExitCode> {
         screen::run(&args, &mut live, notes)
     };
     let is_command = matches!(live.target(), Target::Command(_));
-    if let Some(running) = live.finish() {
+    let (running, descendants) = live.finish();
+    if let Some(running) = running {
         // It may have ended just now.
         let _ = running.terminate();
     }
+    record::notice::say_left(Some(descendants));
     Ok(ExitCode::from(match left? {
         Left::Quit => 0,
-        Left::End(End::Exited(status)) => record::exit_code(status),
-        Left::End(End::Signal(number)) if is_command => 128 + number as u8,
-        Left::End(End::Signal(_) | End::Gone) => 0,
+        Left::End(end) => record::code_of(end, is_command),
     }))
 }
 

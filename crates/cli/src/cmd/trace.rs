@@ -12,15 +12,16 @@ mod watched;
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use plumb_capture_bpf::{CallCounts, CallFilter, Calls, LoadError};
-use plumb_capture_perf::{End, Error, Target, now_ns};
+use plumb_capture_perf::{Descendants, End, Error, Target, now_ns, pidfd};
 
-use super::record::{exit_code, launch, off_cpu, seconds};
+use super::record::{code_of, launch, notice, off_cpu, seconds};
 use crate::terminal::say;
 use select::Selection;
 use shown::Shown;
@@ -34,7 +35,8 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_m
 #[derive(clap::Args)]
 #[command(override_usage = "plumb trace [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
                             plumb trace [OPTIONS] -p PID[,PID]...\n       plumb trace [OPTIONS] --cgroup PATH\n       \
-                            plumb trace [OPTIONS] -a")]
+                            plumb trace [OPTIONS] -a",
+    after_help = super::record::CTRL_C)]
 pub struct Args {
     /// Which calls: names as a list, and groups: %file (that take a path), %desc (a descriptor), %net, %memory, %process, %signal,
     /// %ipc; with ! before the first all but these
@@ -119,7 +121,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if let Err(error) = watched.begin(&mut calls) {
         return Ok(refused(&error));
     }
-    let end = watch(&args, &mut calls, &mut watched, &mut shown);
+    let end = watch(&args, &target, &mut calls, &mut watched, &mut shown);
     let written = finish(&mut calls, &mut shown);
     let (profile, command) = watched.end();
     let written = written.and_then(|()| shown.finish(profile.as_ref()));
@@ -130,12 +132,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
     say(&calls, profile.map_or(0, |profile| profile.meta.lost_samples));
-    Ok(ExitCode::from(match end {
-        None => command.wait().map_or(0, exit_code),
-        Some(End::Exited(status)) => exit_code(status),
-        Some(End::Signal(number)) if matches!(target, Target::Command(_)) => 128 + number as u8,
-        Some(End::Signal(_) | End::Gone) => 0,
-    }))
+    if let (Target::Command(launch), Some(End::Exited(_))) = (&target, end) {
+        let is_followed = |&pid: &u32| pidfd(pid).is_ok_and(|process| calls.follows(process.as_fd()));
+        let left = plumb_process::pids().into_iter().filter(is_followed).collect();
+        notice::say_left(Some(Descendants::new(launch.name(), left).staying()));
+    }
+    let end = end.or_else(|| command.wait(&target));
+    Ok(ExitCode::from(end.map_or(0, |end| code_of(end, matches!(target, Target::Command(_))))))
 }
 
 fn refused(error: &Error) -> ExitCode {
@@ -180,7 +183,13 @@ fn refusal(error: &LoadError) -> anyhow::Error {
 }
 
 /// Shows calls until an end, `None`: until the time is up.
-fn watch(args: &Args, calls: &mut Calls, watched: &mut Watched, shown: &mut Shown) -> Result<Option<End>> {
+fn watch(
+    args: &Args,
+    target: &Target,
+    calls: &mut Calls,
+    watched: &mut Watched,
+    shown: &mut Shown,
+) -> Result<Option<End>> {
     let begin = now_ns();
     let mut is_busy = false;
     loop {
@@ -196,6 +205,7 @@ fn watch(args: &Args, calls: &mut Calls, watched: &mut Watched, shown: &mut Show
         if end.is_some() {
             return Ok(end);
         }
+        watched.notice().into_iter().for_each(|notice| notice::say_of(target, notice));
     }
 }
 

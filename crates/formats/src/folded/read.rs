@@ -56,8 +56,11 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.is_empty() && line[0] != b'#')
 }
 
-/// A stack and its count, and whether that had a fraction.
-fn parts(line: &[u8]) -> Option<(&[u8], Result<(u64, bool), &'static str>)> {
+/// A count, and whether it had a fraction; or why it is none.
+type Weighed = Result<(u64, bool), &'static str>;
+
+/// A stack and its count.
+fn parts(line: &[u8]) -> Option<(&[u8], Weighed)> {
     let space = line.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
     let count = std::str::from_utf8(&line[space + 1..]).ok()?;
     let digits = count.strip_prefix('-').unwrap_or(count);

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use plumb_analyze::{Pulse, Rates, Tick, is_clock};
-use plumb_capture_perf::{CpuTime, End, Prints, Recorder, Running, Target, own_cpu_time};
+use plumb_capture_perf::{CpuTime, Descendants, End, Prints, Recorder, Running, Target, own_cpu_time};
 use plumb_profile::Profile;
 use plumb_symbolize::{Session, make_readable};
 
 use crate::cmd::browse::state::Window;
-use crate::cmd::record::{Capturing, Scope};
+use crate::cmd::record::{Capturing, Scope, notice};
 
 /// Shortest time between two looks for frames without names. Names of the first are wanted at once.
 const NAMES: Duration = Duration::from_millis(300);
@@ -57,11 +57,14 @@ pub(super) struct Live {
     /// With so many samples the past is folded next.
     most: usize,
     words: Vec<String>,
+    /// Nothing is drawn on the terminal where messages go.
+    may_say: bool,
 }
 
 impl Live {
     /// Begins, and says what is to be said about it. Who names nobody gets the machine, or what of it may be seen.
-    pub fn start(scope: &Scope) -> Result<(Self, Vec<String>)> {
+    /// `may_say`: nothing is drawn on the terminal where messages go.
+    pub fn start(scope: &Scope, may_say: bool) -> Result<(Self, Vec<String>)> {
         let target = if scope.names_target() { scope.target()? } else { Target::Machine };
         let mut notes = Vec::new();
         let started = record(scope, &target, &mut notes);
@@ -89,6 +92,7 @@ impl Live {
             pulse: Pulse::default(),
             most: MOST[0],
             words: scope.words(),
+            may_say,
         };
         live.tick();
         Ok((live, notes))
@@ -97,6 +101,9 @@ impl Live {
     /// Sleeps until there is something to do, `timeout` at most, and does it. `Some` once there is no more to come.
     pub fn step(&mut self, timeout: Duration) -> Result<Option<End>> {
         let end = self.recorder.step(timeout)?;
+        if let Some(notice) = self.recorder.notice().filter(|_| end.is_none() && self.may_say) {
+            notice::say_of(&self.target, notice);
+        }
         if self.named.elapsed() >= NAMES {
             self.named = Instant::now();
             self.names.round(self.recorder.profile());
@@ -177,9 +184,10 @@ impl Live {
         profile
     }
 
-    /// Ends it. A command that still runs is given back.
-    pub fn finish(self) -> Option<Running> {
-        self.recorder.finish().running
+    /// Ends it. A command that still runs is given back, and who outlives one that doesn't.
+    pub fn finish(self) -> (Option<Running>, Descendants) {
+        let recorded = self.recorder.finish();
+        (recorded.running, recorded.left)
     }
 }
 

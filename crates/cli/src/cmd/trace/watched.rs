@@ -1,17 +1,17 @@
 //! Whom calls are seen of: found, followed, let go and waited for, with samples of their stacks or without.
 
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use plumb_capture_bpf::Calls;
 use plumb_capture_perf::{
-    Counter, End, Error, Named, Options, Recorded, Recorder, Running, Subject, Target, Trigger,
+    Counter, End, Error, Named, Notice, Options, Recorded, Recorder, Running, Subject, Target, Trigger,
 };
 use plumb_profile::Profile;
 
 use crate::cmd::record::capture::{Capture, assistant};
+use crate::cmd::record::{self, notice};
 use crate::terminal::say;
 
 /// Memory for tables by which stacks are walked in the kernel, as `plumb record` has it.
@@ -84,6 +84,14 @@ impl Watched {
         }
     }
 
+    /// What the user is to know of a command that a Ctrl-C didn't end.
+    pub fn notice(&mut self) -> Option<Notice> {
+        match self {
+            Watched::Alone(subject) => subject.notice(),
+            Watched::Sampled(recorder) => recorder.notice(),
+        }
+    }
+
     /// Ends it: the samples, with names, and what may still run.
     pub fn end(self) -> (Option<Profile>, Command) {
         let recorder = match self {
@@ -99,10 +107,10 @@ impl Watched {
 
 impl Command {
     /// Waits for its end; `None`: there is none.
-    pub fn wait(self) -> Option<ExitStatus> {
+    pub fn wait(self, target: &Target) -> Option<End> {
         match self {
-            Command::Alone(mut subject) => subject.wait_for_command(),
-            Command::Sampled(running) => running?.wait().ok()?,
+            Command::Alone(mut subject) => subject.wait_for_command(|notice| notice::say_of(target, notice)),
+            Command::Sampled(running) => Some(record::wait(running?, target)),
         }
     }
 }

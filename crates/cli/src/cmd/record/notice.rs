@@ -1,0 +1,44 @@
+//! What the user is told of a command that a Ctrl-C didn't end, and of those that outlive it.
+
+use plumb_capture_perf::{Descendants, Notice, Target};
+
+use crate::terminal::say;
+
+/// Says it of a command of this name.
+pub(in crate::cmd) fn say(name: &str, notice: Notice) {
+    say!("{}", text(name, notice));
+}
+
+/// Says who outlives a command, if somebody does.
+pub(in crate::cmd) fn say_left(left: Option<Descendants>) {
+    let text = left.map(|left| left.living().to_string()).unwrap_or_default();
+    if !text.is_empty() {
+        say!("{text}");
+    }
+}
+
+/// Says it of a target, which is a command.
+pub(in crate::cmd) fn say_of(target: &Target, notice: Notice) {
+    if let Target::Command(launch) = target {
+        say(&launch.name(), notice);
+    }
+}
+
+fn text(name: &str, notice: Notice) -> String {
+    match notice {
+        Notice::Waiting(1) => format!("waiting for {name} to end; Ctrl-C once more kills it"),
+        Notice::Waiting(more) => format!("waiting for {name} to end; Ctrl-C {more} times more kills it"),
+        Notice::Killed => format!("killed {name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_what_the_next_ctrl_c_does() {
+        assert_eq!(text("make", Notice::Waiting(1)), "waiting for make to end; Ctrl-C once more kills it");
+        assert!(text("make", Notice::Waiting(2)).contains("Ctrl-C 2 times more"));
+    }
+}
