@@ -28,6 +28,16 @@ pub enum Target {
     Machine,
 }
 
+impl Target {
+    /// What a command is called; `None`: it is no command.
+    pub(crate) fn command_name(&self) -> Option<String> {
+        match self {
+            Target::Command(launch) => Some(launch.name()),
+            _ => None,
+        }
+    }
+}
+
 /// A command to start.
 #[derive(Clone, Debug)]
 pub struct Launch {

@@ -125,10 +125,7 @@ impl Recorder {
             rings: Merge::new(mapped.into_iter().map(Spilling::new).collect(), info),
             steering: Steering::default(),
             child: None,
-            command: match target {
-                Target::Command(launch) => Some(launch.name()),
-                _ => None,
-            },
+            command: target.command_name(),
             exited: None,
             host,
             signals,
