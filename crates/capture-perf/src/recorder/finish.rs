@@ -259,3 +259,27 @@ impl Recorder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Descendants;
+
+    #[test]
+    fn who_is_left_is_named_with_what_records_them() {
+        let left = |pids: &[u32]| Descendants { command: "sh".into(), pids: pids.to_vec() }.to_string();
+        assert_eq!(left(&[]), "");
+        assert!(left(&[12]).contains("(pid 12)") && left(&[12]).ends_with("plumb record --tree 12"));
+        let several = left(&[12, 13]);
+        assert!(several.starts_with("2 descendants of sh") && several.contains("(pids 12, 13)"), "{several}");
+        assert!(several.contains("plumb record -p 12,13;"), "{several}");
+        let many = left(&Vec::from_iter(1..=100));
+        assert!(many.starts_with("100 descendants") && many.contains("7, 8, ...)"), "{many}");
+    }
+
+    #[test]
+    fn who_has_ended_is_not_left() {
+        // The second is above the largest pid.
+        let own = std::process::id();
+        assert_eq!(Descendants::new("sh".into(), vec![4_194_999, own]).pids, [own]);
+    }
+}

@@ -11,38 +11,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What ends or steers a recording.
 const WATCHED: [i32; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGCHLD];
 
-/// How signals were dealt with before [`Signals::watch`]: what the command inherits.
+/// The signals that were blocked before [`Signals::watch`].
 #[derive(Clone, Copy)]
-pub(crate) struct Mask {
-    blocked: libc::sigset_t,
-    /// Whether the end of children was ignored, so that nobody could learn how they ended.
-    ignores_children: bool,
-}
+pub(crate) struct Mask(libc::sigset_t);
 
 impl Mask {
-    /// Blocks these signals, and no others, in the calling thread, and has those ignored that were. Safe to call between fork and exec.
+    /// Blocks these signals, and no others, in the calling thread. Safe to call between fork and exec.
     pub fn restore(&self) {
-        // SAFETY: the set is initialised and lives through the call; the old set isn't asked for. Nobody handles SIGCHLD.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &self.blocked, std::ptr::null_mut());
-            if self.ignores_children {
-                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
-            }
-        }
+        // SAFETY: the set is initialised and lives through the call; the old set isn't asked for.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
     }
 
-    /// Likewise in a child before its exec. Rust's runtime has SIGPIPE ignored, and its `Command` has children die by it.
+    /// Likewise in a child before its exec, which then also ignores what plumb was started with ignored. Rust's runtime has SIGPIPE
+    /// ignored, and its `Command` has children die by it.
     pub fn restore_in_child(&self) {
         self.restore();
-        if PIPE_WAS_IGNORED.load(Ordering::Relaxed) {
-            // SAFETY: takes no pointer, and is safe to call between fork and exec.
-            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+        for (signal, was_ignored) in
+            [(libc::SIGPIPE, &PIPE_WAS_IGNORED), (libc::SIGCHLD, &CHILDREN_WERE_IGNORED)]
+        {
+            if was_ignored.load(Ordering::Relaxed) {
+                // SAFETY: takes no pointer, and is safe to call between fork and exec.
+                unsafe { libc::signal(signal, libc::SIG_IGN) };
+            }
         }
     }
 }
 
 /// Whether this program was started with SIGPIPE ignored, as systemd's services are.
 static PIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
+/// Likewise the end of children, so that nobody could learn how they ended.
+static CHILDREN_WERE_IGNORED: AtomicBool = AtomicBool::new(false);
 
 /// Runs before Rust's runtime, which has SIGPIPE ignored, whatever it was.
 #[used]
@@ -51,6 +49,7 @@ static AT_START: extern "C" fn() = at_start;
 
 extern "C" fn at_start() {
     PIPE_WAS_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+    CHILDREN_WERE_IGNORED.store(is_ignored(libc::SIGCHLD), Ordering::Relaxed);
 }
 
 /// Whether this process ignores a signal.
@@ -100,9 +99,8 @@ impl Signals {
         };
         let ignored: Vec<i32> = WATCHED.into_iter().filter(|&signal| is_ignored(signal)).collect();
         // SAFETY: pthread_sigmask has filled it in; it only fails for a wrong `how`.
-        let blocked = unsafe { before.assume_init() };
-        let before = Mask { blocked, ignores_children: ignored.contains(&libc::SIGCHLD) };
-        if before.ignores_children {
+        let before = Mask(unsafe { before.assume_init() });
+        if is_ignored(libc::SIGCHLD) {
             // SAFETY: takes no pointer; the default for SIGCHLD is to do nothing, and to keep how a child ended.
             unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
         }
