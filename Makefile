@@ -5,7 +5,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PLUMB := $(TARGET)/release/plumb
 DEMO := demo
 
-.PHONY: demo test ci deps build bench web install clean
+.PHONY: demo test test-kernels ci deps build bench web install clean
 
 demo: deps-demo $(DEMO)/slow
 	cargo build --release --quiet
@@ -28,6 +28,10 @@ $(DEMO)/slow: bench/demo/slow.cpp | deps-demo
 
 test: deps-test
 	cargo test --workspace
+
+# Every feature on the running kernel and on others under QEMU: three minutes. KERNELS="5.10 6.1" chooses, UPDATE=1 writes docs/kernels.md.
+test-kernels: deps-kernels
+	xtask/kernels/run.sh
 
 ci: deps-ci
 	xtask/ci.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a goal of the Makefile needs and this machine lacks: with apt where that exists and we are root,
-# otherwise it says what to install.   deps.sh demo|test|ci
+# otherwise it says what to install.   deps.sh demo|test|kernels|ci
 set -eu
 
 missing=
@@ -33,6 +33,18 @@ case "$1" in ci)
     # The version that made the committed object: another one makes another.
     need clang-19 clang-19
     need llvm-strip-19 llvm-19
+    ;;
+esac
+
+case "$1" in kernels | ci)
+    need qemu-system-x86_64 qemu-system-x86
+    need busybox busybox-static
+    need cpio cpio
+    need strip binutils
+    need python3 python3
+    # Kernels are downloaded by name: their lists have to be there.
+    [ -n "$(apt-cache search -n '^linux-image-6\.1\.[0-9].*-cloud-amd64$' 2>/dev/null)" ] || ! command -v apt-get >/dev/null 2>&1 ||
+        [ "$(id -u)" != 0 ] || apt-get update -qq >/dev/null 2>&1 || true
     ;;
 esac
 

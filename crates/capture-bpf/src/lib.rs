@@ -19,7 +19,7 @@
 //! Of tracepoints and functions ([`Watched`](plumb_capture_perf::Watched)) the programs take the samples themselves, at the place, and decide
 //! which passing is one; those that they can't walk they have perf copy. Tracepoints take Linux 6.10.
 //!
-//! It takes helpers of Linux 5.17. No other kernel than 6.18 was tried. In a pid namespace it refuses: the kernel's numbers of
+//! It takes helpers of Linux 5.17; docs/kernels.md says on which kernels it was tried. In a pid namespace it refuses: the kernel's numbers of
 //! processes are not those of perf's records there.
 //!
 //! Nothing is pinned: programs, maps and links live as long as the descriptors of this process.

@@ -13,6 +13,7 @@ use plumb_syscalls::Abi;
 
 use crate::object::{load_program, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
+use crate::support::Unsupported;
 use crate::wire::{
     MAX_PLACES, NO_CALL, PLACE_IN_KERNEL, PLACE_LIMITED, PLACE_OVER, PLACE_SCOPED, Place, Tally,
 };
@@ -50,7 +51,13 @@ pub(crate) struct AtPlaces {
 impl AtPlaces {
     /// Loads the programs of an object. To be done before maps are taken from it.
     pub fn load(bpf: &mut Ebpf) -> Self {
-        Self { tracepoint: load_program(bpf, "on_tracepoint"), function: load_program(bpf, "on_function") }
+        let tracepoint = load_program(bpf, "on_tracepoint").map_err(|error| match error {
+            LoadError::Refused(refusal) if lacks_cookie(refusal.verifier_reason()) => LoadError::Unsupported(
+                Unsupported::Helper("bpf_get_attach_cookie at raw tracepoints", "6.10"),
+            ),
+            error => error,
+        });
+        Self { tracepoint, function: load_program(bpf, "on_function") }
     }
 }
 
@@ -155,6 +162,11 @@ impl Places {
             lost: tallies.iter().map(|tally| tally.lost).sum(),
         })
     }
+}
+
+/// Whether the verifier says that a program may not ask which place it is at.
+fn lacks_cookie(verifier_reason: Option<&str>) -> bool {
+    verifier_reason.is_some_and(|reason| reason.contains("bpf_get_attach_cookie"))
 }
 
 /// How often the kernel did not call a program because it was running: its `recursion_misses`.

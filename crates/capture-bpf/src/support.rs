@@ -9,8 +9,10 @@ use plumb_capture_perf::{CAP_PERFMON, CAP_SYS_ADMIN, Host};
 
 /// Bit of CAP_BPF.
 pub const CAP_BPF: u32 = 39;
-/// The oldest kernel that has programs' own view of registers (bpf_task_pt_regs) and tasks.
+/// No older kernel is tried: it lacks programs' own view of registers (bpf_task_pt_regs) and tasks.
 const OLDEST: (u32, u32) = (5, 15);
+/// The first that has all that programs call.
+const NEEDED: &str = "5.17";
 /// What the programs call that came later, as the kernel's types name it, and with what version it came. A distribution
 /// may have taken it into an older one, so that the version does not decide.
 const HELPERS: [(&str, &str, &str); 2] =
@@ -42,7 +44,7 @@ impl fmt::Display for Unsupported {
         match self {
             Unsupported::Architecture => f.write_str("stacks are walked in the kernel on x86_64 only"),
             Unsupported::Kernel(release) => {
-                write!(f, "it takes Linux {}.{} or newer, this is {release}", OLDEST.0, OLDEST.1)
+                write!(f, "it takes Linux {NEEDED} or newer, this is {release}")
             }
             Unsupported::NoBtf => {
                 write!(f, "the kernel shows no types ({}; CONFIG_DEBUG_INFO_BTF)", btf::PATH)

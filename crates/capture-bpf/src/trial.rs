@@ -54,14 +54,10 @@ impl Feature {
     /// The version of Linux that has what the feature takes.
     pub fn since(self) -> &'static str {
         match self {
-            // bpf_loop and bpf_find_vma.
-            Feature::Stacks | Feature::Python | Feature::Functions | Feature::OffCpu => "5.17",
             // Programs at raw tracepoints are told which one it is.
             Feature::Tracepoints => "6.10",
-            // bpf_loop.
-            Feature::Calls => "5.17",
-            // bpf_task_pt_regs.
-            Feature::CallCounts | Feature::CallTimes | Feature::Faults | Feature::Stat => "5.15",
+            // bpf_loop and bpf_find_vma.
+            _ => "5.17",
         }
     }
 }
@@ -77,24 +73,36 @@ pub struct Trial {
     pub result: Result<Option<&'static str>, LoadError>,
 }
 
-/// Tries every feature.
+/// What tries one feature.
+type Attempt = fn() -> Result<Option<&'static str>, LoadError>;
+
+/// Tries every feature, all at once: most of it is waiting until the kernel has seen that nobody uses a program any more.
 pub fn try_all() -> Vec<Trial> {
-    let mut trials = stacks();
-    trials.extend([
-        timed(Feature::OffCpu, off_cpu),
-        timed(Feature::Calls, || {
+    let others: [(Feature, Attempt); 6] = [
+        (Feature::OffCpu, off_cpu),
+        (Feature::Calls, || {
             let filter = CallFilter { min_ns: 0, failed_only: false, ring_bytes: RING_BYTES };
             Calls::load(filter).map(|_| None)
         }),
-        timed(Feature::CallCounts, || counted(false)),
-        timed(Feature::CallTimes, || counted(true)),
-        timed(Feature::Faults, || Faults::load().map(|_| None)),
-        timed(Feature::Stat, || Stat::load(true).map(|_| None)),
-    ]);
-    trials
+        (Feature::CallCounts, || counted(false)),
+        (Feature::CallTimes, || counted(true)),
+        (Feature::Faults, || Faults::load().map(|_| None)),
+        (Feature::Stat, || Stat::load(true).map(|_| None)),
+    ];
+    std::thread::scope(|scope| {
+        let threads = others.map(|(feature, attempt)| scope.spawn(move || timed(feature, attempt)));
+        let mut trials = stacks();
+        // A panic in one is a fault of plumb's, which is to be seen.
+        trials.extend(
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
+        );
+        trials
+    })
 }
 
-fn timed(feature: Feature, attempt: impl FnOnce() -> Result<Option<&'static str>, LoadError>) -> Trial {
+fn timed(feature: Feature, attempt: Attempt) -> Trial {
     let begin = Instant::now();
     let result = attempt();
     Trial { feature, took: begin.elapsed(), result }

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use crate::attr::{Code, Counter, Pace, Part, Sampling};
 use crate::cgroup;
 use crate::host::Host;
 use crate::period::count_cycles;
 use crate::sys::perf::{Event, Whom};
+use crate::trigger::Trigger;
 
 /// Attaches a program to a clock event of this thread that never counts, and takes it off again.
 pub fn attach_to_idle_event(program: BorrowedFd<'_>) -> io::Result<()> {
@@ -16,6 +18,15 @@ pub fn attach_to_idle_event(program: BorrowedFd<'_>) -> io::Result<()> {
     let sampling = sampling();
     // The number 1, as of a second event: programs with numbers came later.
     Event::open(&sampling.attr(), Whom::Thread(0), cpu)?.attach_as(program, 1)
+}
+
+/// Opens an event of a kind for this thread, which never counts, and closes it again. A uprobe is in this program meanwhile.
+pub fn try_trigger(trigger: Trigger) -> io::Result<()> {
+    let host = Host::read();
+    let cpu = host.cpus.first().copied().unwrap_or(0);
+    let counter = Counter::Trigger(Arc::new(trigger));
+    let sampling = Sampling { counter, code: Code::All, inherit: false, ..sampling() };
+    Event::open(&sampling.attr(), Whom::Thread(0), cpu).map(drop)
 }
 
 /// The default's event.

@@ -1,5 +1,7 @@
 //! `plumb doctor`: what this user may record here and what would allow more, or what a recording lacks and why.
 
+mod facts;
+mod features;
 mod machine;
 mod recording;
 
@@ -11,6 +13,8 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::Serialize;
 
+use self::facts::Facts;
+use self::features::Tried;
 use crate::columns::{self, left};
 use crate::terminal::{Output, finish, printable};
 
@@ -19,10 +23,16 @@ use crate::terminal::{Output, finish, printable};
 pub struct Args {
     /// A recording, or a profile of another tool: say what it lacks; without one, what may be recorded here
     file: Option<PathBuf>,
-    /// Print JSON
+    /// Print JSON: what a report of a fault should have with it (docs/doctor.md describes it)
     #[arg(long)]
     json: bool,
+    /// Show the last lines of the kernel's verifier below each program that it refused
+    #[arg(short, long, conflicts_with = "json")]
+    verbose: bool,
 }
+
+/// The version of the JSON: the first number changes where something that was there is gone or means something else.
+const SCHEMA: &str = "1.0";
 
 /// How well something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -63,9 +73,26 @@ impl Finding {
 /// What is printed.
 #[derive(Serialize)]
 struct Diagnosis {
+    /// Version of this structure.
+    schema: &'static str,
+    /// Version of plumb.
+    plumb: &'static str,
     /// What was looked at, in a line.
     subject: String,
+    /// What the machine is; not there of a recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<Facts>,
+    /// What became of the programs for the kernel; empty of a recording.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    programs: Vec<Tried>,
     findings: Vec<Finding>,
+}
+
+impl Diagnosis {
+    fn new(subject: String, findings: Vec<Finding>) -> Self {
+        let (host, programs) = (None, Vec::new());
+        Self { schema: SCHEMA, plumb: env!("CARGO_PKG_VERSION"), subject, host, programs, findings }
+    }
 }
 
 /// Runs `plumb doctor`.
@@ -73,16 +100,16 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let diagnosis = match &args.file {
         Some(file) => {
             let profile = crate::load::load(file)?;
-            Diagnosis { subject: file.display().to_string(), findings: recording::findings(&profile) }
+            Diagnosis::new(file.display().to_string(), recording::findings(&profile))
         }
         None => machine::diagnosis(),
     };
     let mut out = Output::stdout();
-    finish(print(&diagnosis, args.json, &mut out))
+    finish(print(&diagnosis, &args, &mut out))
 }
 
-fn print(diagnosis: &Diagnosis, json: bool, out: &mut Output<'_>) -> Result<()> {
-    if json {
+fn print(diagnosis: &Diagnosis, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    if args.json {
         plumb_formats::json::write_pretty(&mut *out, diagnosis)?;
         writeln!(out)?;
         return Ok(out.flush()?);
@@ -101,6 +128,12 @@ fn print(diagnosis: &Diagnosis, json: bool, out: &mut Output<'_>) -> Result<()> 
             writeln!(out, "           {}  -> {}", left("", width), printable(&finding.remedy))?;
         }
     }
+    for tried in diagnosis.programs.iter().filter(|tried| args.verbose && !tried.verifier.is_empty()) {
+        writeln!(out, "\n{}: the kernel's verifier ended with", printable(&tried.feature))?;
+        for line in &tried.verifier {
+            writeln!(out, "  {}", printable(line))?;
+        }
+    }
     Ok(out.flush()?)
 }
 
@@ -108,18 +141,75 @@ fn print(diagnosis: &Diagnosis, json: bool, out: &mut Output<'_>) -> Result<()> 
 mod tests {
     use super::*;
 
+    fn printed(diagnosis: &Diagnosis, json: bool, verbose: bool) -> String {
+        let mut text = Vec::new();
+        let args = Args { file: None, json, verbose };
+        print(diagnosis, &args, &mut Output::plain(&mut text)).expect("memory takes everything");
+        String::from_utf8(text).expect("it is text")
+    }
+
+    fn read(json: &str) -> serde_json::Value {
+        serde_json::from_str(json).expect("it is JSON")
+    }
+
     #[test]
     fn every_finding_is_printed_with_its_remedy() {
         let finding = Finding::new(State::Limited, "kernel", "hidden").remedy("sudo x");
-        let diagnosis = Diagnosis { subject: "here".into(), findings: vec![finding] };
-        let mut text = Vec::new();
-        print(&diagnosis, false, &mut Output::plain(&mut text)).expect("memory takes everything");
-        let text = String::from_utf8(text).expect("it is text");
-        assert_eq!(text, "here\n  limited  kernel  hidden\n                   -> sudo x\n");
-        let mut json = Vec::new();
-        print(&diagnosis, true, &mut Output::plain(&mut json)).expect("memory takes everything");
-        let json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
+        let diagnosis = Diagnosis::new("here".into(), vec![finding]);
+        assert_eq!(
+            printed(&diagnosis, false, false),
+            "here\n  limited  kernel  hidden\n                   -> sudo x\n"
+        );
+        let json = read(&printed(&diagnosis, true, false));
         assert_eq!(json["findings"][0]["state"], "limited");
         assert_eq!(json["findings"][0]["remedy"], "sudo x");
+        assert_eq!(json["schema"], SCHEMA);
+        assert!(
+            json.get("host").is_none(),
+            "nothing is known of the machine that a recording comes from: {json}"
+        );
+    }
+
+    #[test]
+    fn what_the_verifier_said_is_shown_where_it_is_asked_for() {
+        let tried = Tried {
+            feature: "off-cpu".into(),
+            state: State::Missing,
+            says: "refused".into(),
+            since: "5.17",
+            took_ms: 1.0,
+            verifier: vec!["R3 unbounded memory access".into()],
+        };
+        let diagnosis = Diagnosis { programs: vec![tried], ..Diagnosis::new("here".into(), Vec::new()) };
+        assert!(!printed(&diagnosis, false, false).contains("R3"));
+        assert!(
+            printed(&diagnosis, false, true)
+                .contains("off-cpu: the kernel's verifier ended with\n  R3 unbounded")
+        );
+        assert_eq!(
+            read(&printed(&diagnosis, true, false))["programs"][0]["verifier"][0],
+            "R3 unbounded memory access"
+        );
+    }
+
+    /// What docs/doctor.md promises of this machine, whatever it allows.
+    #[test]
+    fn the_machine_is_described_as_documented() {
+        let json = read(&printed(&machine::diagnosis(), true, false));
+        let host = &json["host"];
+        for key in ["kernel", "architecture", "cpus", "is_virtual", "capabilities", "settings"] {
+            assert!(host.get(key).is_some_and(|value| !value.is_null()), "{key} is missing: {host}");
+        }
+        assert_eq!(host["kernel"].as_str(), Some(plumb_capture_perf::Host::read().kernel.as_str()));
+        let programs = json["programs"].as_array().expect("each feature was tried");
+        assert_eq!(programs.len(), plumb_capture_bpf::Feature::ALL.len());
+        for entry in programs.iter().chain(json["findings"].as_array().expect("findings are a list")) {
+            let state = entry["state"].as_str().unwrap_or_default();
+            assert!(["ok", "limited", "missing"].contains(&state), "{entry}");
+            assert!(entry["says"].as_str().is_some_and(|says| !says.is_empty()), "{entry}");
+        }
+        for name in ["stacks", "python", "off-cpu", "trace", "stat"] {
+            assert!(programs.iter().any(|entry| entry["feature"] == name), "{name} was not tried: {json}");
+        }
     }
 }

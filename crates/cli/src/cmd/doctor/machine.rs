@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use plumb_capture_bpf::CAP_BPF;
-use plumb_capture_perf::{Abilities, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
+use plumb_capture_perf::{Abilities, CAP_PERFMON, CAP_SYS_ADMIN, Host, Named, Trigger};
 
 use super::State::{Good, Limited, Missing};
-use super::{Diagnosis, Finding, State};
+use super::facts::{CAPABILITIES, Facts};
+use super::{Diagnosis, Finding, State, features};
 
 /// Gives plumb itself what root has here.
 const SETCAP: &str = "sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)";
@@ -20,7 +20,9 @@ const DEFAULT_RATE: u32 = 100_000;
 pub(super) fn diagnosis() -> Diagnosis {
     let host = Host::read();
     let abilities = Abilities::find(&host, true);
-    let findings = vec![
+    let (bpf, programs) = features::find();
+    // One function a line. What takes a program for the kernel is in `features`.
+    let mut findings = vec![
         permission(&host),
         capabilities(&host),
         own(&abilities.own),
@@ -31,10 +33,11 @@ pub(super) fn diagnosis() -> Diagnosis {
         rate(&host),
         symbols(&host),
         rings(&host),
-        readable("tracefs", "system calls and scheduling by name", &["/sys/kernel/tracing/events"]),
-        readable("BTF", "types of the kernel, for BPF programs", &["/sys/kernel/btf/vmlinux"]),
-        bpf(&host),
+        types(),
+        tracepoints(),
+        functions(),
     ];
+    findings.extend(bpf);
     let subject = format!(
         "{}: Linux {} {}, {} processors",
         host.name,
@@ -42,7 +45,7 @@ pub(super) fn diagnosis() -> Diagnosis {
         std::env::consts::ARCH,
         host.cpus.len()
     );
-    Diagnosis { subject, findings }
+    Diagnosis { host: Some(Facts::find(&host, &abilities)), programs, ..Diagnosis::new(subject, findings) }
 }
 
 fn permission(host: &Host) -> Finding {
@@ -68,14 +71,8 @@ fn is_privileged(host: &Host) -> bool {
 }
 
 fn capabilities(host: &Host) -> Finding {
-    let all = [
-        ("CAP_PERFMON", CAP_PERFMON),
-        ("CAP_BPF", CAP_BPF),
-        ("CAP_SYS_ADMIN", CAP_SYS_ADMIN),
-        ("CAP_SYS_PTRACE", CAP_SYS_PTRACE),
-        ("CAP_SYSLOG", CAP_SYSLOG),
-    ];
-    let has: Vec<&str> = all.iter().filter(|(_, bit)| host.has(*bit)).map(|(name, _)| *name).collect();
+    let has: Vec<&str> =
+        CAPABILITIES.iter().filter(|(_, bit)| host.has(*bit)).map(|(name, _)| *name).collect();
     if has.is_empty() {
         return Finding::new(Limited, "capabilities", "none of those that sampling goes by").remedy(SETCAP);
     }
@@ -127,7 +124,7 @@ fn cgroup(abilities: &Abilities) -> Finding {
         }
         Err(error) => {
             let says =
-                format!("none can be made ({error}): the machine is sampled and sorted out by process");
+                format!("none for commands ({error}): the machine is sampled and sorted out by process");
             Finding::new(Limited, what, says)
                 .remedy("run as root, or: systemd-run --user --scope -p Delegate=yes plumb record ...")
         }
@@ -184,16 +181,54 @@ fn symbols(host: &Host) -> Finding {
         .remedy("run as root, or: sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1")
 }
 
-fn bpf(host: &Host) -> Finding {
-    let what = "BPF";
-    match plumb_capture_bpf::support(host) {
-        Ok(()) => {
-            Finding::new(Good, what, "stacks can be walked in the kernel (plumb record -a, --capture bpf)")
-        }
-        Err(why) => {
-            Finding::new(Limited, what, format!("stacks are copied, not walked in the kernel: {why}"))
-        }
+/// A tracepoint that every kernel has.
+const TRACEPOINT: &str = "sched:sched_process_exec";
+
+fn tracepoints() -> Finding {
+    let what = "tracepoints";
+    let tried = Named::parse(TRACEPOINT).map_err(io::Error::other).and_then(|named| match named {
+        Named::Trigger(trigger, _) => plumb_capture_perf::try_trigger(trigger),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    });
+    let finding = tried_line(&tried, what, "can be sampled (plumb record -e GROUP:NAME)", "can't be sampled");
+    if tried.is_ok() {
+        finding
+    } else {
+        finding.remedy("run as root, with tracefs mounted: sudo mount -t tracefs tracefs /sys/kernel/tracing")
     }
+}
+
+fn functions() -> Finding {
+    let what = "functions";
+    let tried = entry_of_this_program().and_then(|offset| {
+        let trigger = Trigger::uprobe("entry".into(), Path::new("/proc/self/exe"), offset);
+        plumb_capture_perf::try_trigger(trigger.map_err(io::Error::other)?)
+    });
+    let can = "can be sampled (plumb record -e uprobe:FILE:FUNCTION)";
+    let finding = tried_line(&tried, what, can, "can't be sampled");
+    if tried.is_ok() { finding } else { finding.remedy("run as root, on a kernel with CONFIG_UPROBE_EVENTS") }
+}
+
+fn tried_line(result: &io::Result<()>, what: &str, can: &str, cannot: &str) -> Finding {
+    let error = result.as_ref().err().map(|error| error.to_string());
+    match error.as_deref().and_then(|error| error.lines().next()) {
+        None => Finding::new(Good, what, can),
+        Some(error) => Finding::new(Limited, what, format!("{cannot} ({error})")),
+    }
+}
+
+/// Where this program begins, in its file: code that has run already.
+fn entry_of_this_program() -> io::Result<u64> {
+    /// `e_entry` of an ELF header of 64 bits.
+    const ENTRY: usize = 24;
+    let no_elf = || io::Error::from(io::ErrorKind::InvalidData);
+    let mut file = fs::File::open("/proc/self/exe")?;
+    let mut header = [0; 32];
+    io::Read::read_exact(&mut file, &mut header)?;
+    let entry = header[ENTRY..].first_chunk().map(|bytes| u64::from_ne_bytes(*bytes)).ok_or_else(no_elf)?;
+    let elf = plumb_process::Elf::read(&file).map_err(|_| no_elf())?;
+    let code = elf.code().find(|&(address, _, size)| entry.wrapping_sub(address) < size);
+    code.map(|(address, offset, _)| entry - address + offset.0).ok_or_else(no_elf)
 }
 
 fn rings(host: &Host) -> Finding {
@@ -209,15 +244,13 @@ fn rings(host: &Host) -> Finding {
     }
 }
 
-fn readable(what: &str, purpose: &str, paths: &[&str]) -> Finding {
-    let open = |path: &&&str| {
-        let path = Path::new(path);
-        if path.is_dir() { fs::read_dir(path).is_ok() } else { fs::File::open(path).is_ok() }
-    };
-    match paths.iter().find(open) {
-        Some(path) => Finding::new(Good, what, format!("{path} ({purpose})")),
-        None => {
-            Finding::new(Limited, what, format!("not readable ({purpose}); plumb record doesn't need it"))
+fn types() -> Finding {
+    let (what, path) = ("BTF", "/sys/kernel/btf/vmlinux");
+    match fs::File::open(path) {
+        Ok(_) => Finding::new(Good, what, format!("{path} (types of the kernel, for BPF programs)")),
+        Err(error) => {
+            Finding::new(Limited, what, format!("{path} (types of the kernel, for BPF programs): {error}"))
+                .remedy("a kernel built with CONFIG_DEBUG_INFO_BTF")
         }
     }
 }

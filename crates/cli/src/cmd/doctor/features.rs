@@ -1,0 +1,170 @@
+//! What became of each program for the kernel, tried by loading it.
+
+use plumb_capture_bpf::{Feature, LoadError, Trial, Unsupported};
+use serde::Serialize;
+
+use super::Finding;
+use super::State::{self, Good, Limited, Missing};
+
+/// Lines of the verifier that are kept.
+const LINES: usize = 20;
+
+/// What became of a feature.
+#[derive(Serialize)]
+pub(super) struct Tried {
+    /// Its name, which does not change between versions.
+    pub feature: String,
+    pub state: State,
+    pub says: String,
+    /// The version of Linux that has what it takes.
+    pub since: &'static str,
+    /// How long it took to load, in milliseconds; 0 where it was tried with the one before.
+    pub took_ms: f64,
+    /// The last lines of the kernel's verifier, if that refused it.
+    pub verifier: Vec<String>,
+}
+
+/// A feature's name in JSON, what a finding calls it, what works with it, and what is done without it.
+fn words(feature: Feature) -> (&'static str, &'static str, &'static str, &'static str) {
+    match feature {
+        Feature::Stacks => (
+            "stacks",
+            "BPF stacks",
+            "walked in the kernel (plumb record -a, --capture bpf)",
+            "stacks are copied, not walked in the kernel",
+        ),
+        Feature::Python => (
+            "python",
+            "BPF Python",
+            "functions of Python programs are in recordings",
+            "recordings show the interpreter's functions; plumb stack shows Python's",
+        ),
+        Feature::Tracepoints => (
+            "tracepoints",
+            "BPF tracepoints",
+            "walked in the kernel, each passing counted (plumb record -e GROUP:NAME)",
+            "perf takes the samples of plumb record -e GROUP:NAME, with copies",
+        ),
+        Feature::Functions => (
+            "functions",
+            "BPF functions",
+            "walked in the kernel, each call counted (plumb record -e uprobe:FILE:FUNCTION)",
+            "perf takes the samples of plumb record -e uprobe:FILE:FUNCTION, with copies",
+        ),
+        Feature::OffCpu => (
+            "off-cpu",
+            "BPF off-cpu",
+            "time off the processor is measured (plumb record --off-cpu)",
+            "no plumb record --off-cpu; -e context-switches counts how often",
+        ),
+        Feature::Calls => (
+            "trace",
+            "BPF trace",
+            "single system calls are seen (plumb trace, kernel --advice)",
+            "no plumb trace and kernel --advice",
+        ),
+        Feature::CallCounts => (
+            "call-counts",
+            "BPF call counts",
+            "system calls are counted (plumb kernel --calls)",
+            "no plumb kernel --calls",
+        ),
+        Feature::CallTimes => (
+            "call-times",
+            "BPF call times",
+            "system calls are timed (plumb kernel --time)",
+            "no plumb kernel --time",
+        ),
+        Feature::Faults => (
+            "faults",
+            "BPF page faults",
+            "single page faults are seen (plumb kernel --advice)",
+            "plumb kernel --advice says nothing of page faults",
+        ),
+        Feature::Stat => (
+            "stat",
+            "BPF counts",
+            "system calls, the kernel's share and threads are counted (plumb stat)",
+            "plumb stat shows no system calls and threads, and the kernel's own account of its share",
+        ),
+    }
+}
+
+/// Tries them all. Of what stands in the way of all of them only one finding tells.
+pub(super) fn find() -> (Vec<Finding>, Vec<Tried>) {
+    let trials = plumb_capture_bpf::try_all();
+    let same = trials.iter().map(|trial| match &trial.result {
+        Err(LoadError::Unsupported(why)) if !matches!(why, Unsupported::Helper(..)) => Some(why.clone()),
+        _ => None,
+    });
+    let same: Option<Vec<Unsupported>> = same.collect();
+    let findings = match same.as_deref() {
+        Some([why, ..]) => vec![unsupported(why)],
+        _ => trials.iter().map(finding).collect(),
+    };
+    (findings, trials.iter().map(tried).collect())
+}
+
+fn unsupported(why: &Unsupported) -> Finding {
+    let says = format!("stacks are copied, and off-cpu, trace, kernel --calls are missing: {why}");
+    Finding::new(Limited, "BPF", says).remedy(remedy(why))
+}
+
+fn remedy(why: &Unsupported) -> String {
+    match why {
+        Unsupported::Architecture | Unsupported::PidNamespace => String::new(),
+        Unsupported::Kernel(_) => "a newer kernel; plumb record works without".into(),
+        Unsupported::Helper(_, since) => format!("Linux {since} or newer; plumb record works without"),
+        Unsupported::NoBtf => "a kernel built with CONFIG_DEBUG_INFO_BTF".into(),
+        Unsupported::Capabilities(_) => "run as root, or: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,\
+                                         cap_dac_read_search=ep $(command -v plumb)"
+            .into(),
+        Unsupported::Lockdown => "boot without lockdown=confidentiality".into(),
+    }
+}
+
+fn finding(trial: &Trial) -> Finding {
+    let (_, what, can, cannot) = words(trial.feature);
+    match &trial.result {
+        Ok(None) => Finding::new(Good, what, can),
+        Ok(Some(note)) => Finding::new(Limited, what, format!("{can}; {note}")),
+        Err(error) => {
+            let finding = Finding::new(Limited, what, format!("{cannot}: {error}"));
+            match error {
+                LoadError::Unsupported(why) => finding.remedy(remedy(why)),
+                LoadError::Refused(_) if is_older(trial.feature) => {
+                    finding.remedy(format!("Linux {} or newer", trial.feature.since()))
+                }
+                LoadError::Refused(_) => finding
+                    .remedy("plumb doctor --verbose shows why; please report it with plumb doctor --json"),
+            }
+        }
+    }
+}
+
+/// Whether the running kernel is older than what the feature takes.
+fn is_older(feature: Feature) -> bool {
+    let version = |text: &str| {
+        let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().ok());
+        Some((numbers.next()??, numbers.next()??))
+    };
+    let kernel = plumb_capture_perf::Host::read().kernel;
+    version(&kernel).zip(version(feature.since())).is_some_and(|(has, takes)| has < takes)
+}
+
+fn tried(trial: &Trial) -> Tried {
+    let (feature, _, can, _) = words(trial.feature);
+    let (state, says) = match &trial.result {
+        Ok(None) => (Good, can.to_owned()),
+        Ok(Some(note)) => (Limited, (*note).to_owned()),
+        Err(error) => (Missing, error.to_string()),
+    };
+    let verifier = match &trial.result {
+        Err(LoadError::Refused(refusal)) => {
+            refusal.verifier_lines(LINES).into_iter().map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    };
+    let took_ms = (trial.took.as_secs_f64() * 1e4).round() / 10.0;
+    Tried { feature: feature.into(), state, says, since: trial.feature.since(), took_ms, verifier }
+}

@@ -1,0 +1,71 @@
+#!/bin/bash
+# Boots a Debian kernel under QEMU, which takes no KVM, and runs check.sh there with plumb in an initramfs. Prints what that prints.
+# boot.sh SERIES PLUMB PROGRAM...     SERIES such as 6.1; the programs go to /bin with their libraries
+# WORK: where kernels are kept. LIMIT: seconds after which it is ended.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+series=$1 plumb=$2; shift 2
+work=${WORK:-${TMPDIR:-/tmp}/plumb-kernels}
+mkdir -p "$work"
+
+# The newest kernel of the series: of the sources of this machine, else of other releases of Debian, asked without touching the machine's own lists.
+apt=()
+newest() { apt-cache "${apt[@]}" search -n "^linux-image-${series//./\\.}\\.[0-9].*-cloud-amd64\$" | awk '{ print $1 }' | sort -V | tail -n 1; }
+image=$(newest)
+if [ -z "$image" ]; then
+    lists=$work/apt
+    mkdir -p "$lists"/lists/partial "$lists"/cache/archives/partial
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep 'debian/$' | head -n 1)
+    : >"$lists/sources.list"
+    for suite in bullseye bookworm-backports trixie trixie-backports; do
+        echo "deb $mirror $suite main" >>"$lists/sources.list"
+    done
+    apt=(-o "Dir::Etc::sourcelist=$lists/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$lists/lists" -o "Dir::Cache=$lists/cache")
+    (flock 9; [ -n "$(newest)" ] || apt-get "${apt[@]}" -qq update) 9>"$lists/lock" >&2 || true
+    image=$(newest)
+fi
+[ -n "$image" ] || { echo "no kernel of the series $series among Debian's packages (apt-get update?)" >&2; exit 2; }
+
+if [ ! -f "$work/$image/vmlinuz" ]; then
+    fresh=$(mktemp -d "$work/fresh.XXXXXX")
+    (cd "$fresh" && apt-get "${apt[@]}" download -q "$image" >&2 && dpkg -x ./*.deb x && cp x/boot/vmlinuz-* vmlinuz && rm -rf x ./*.deb)
+    rm -rf "${work:?}/$image"
+    mv "$fresh" "$work/$image"
+fi
+
+root=$(mktemp -d "$work/root.XXXXXX")
+trap 'rm -rf "$root" "$root.gz"' EXIT
+chmod 755 "$root"
+mkdir -p "$root"/{bin,usr/bin,proc,sys,dev,tmp,root}
+cp /bin/busybox "$root/bin/busybox"
+strip -o "$root/bin/plumb" "$plumb"
+for program in "$@"; do strip -g -o "$root/bin/$(basename "$program")" "$program" 2>/dev/null || cp "$program" "$root/bin/"; done
+# check.sh asks for the source lines of no one, but for the names of functions.
+python=$(python3.11 -c 'import os, sys; print(os.path.realpath(sys.executable))' 2>/dev/null || true)
+if [ -n "$python" ]; then
+    prefix=$("$python" -c 'import sys; print(sys.base_prefix)')
+    cp "$python" "$root/bin/python3.11"
+    mkdir -p "$root$prefix/lib/python3.11"
+    cp -r "$prefix/lib/python3.11/encodings" "$prefix"/lib/python3.11/*.py "$root$prefix/lib/python3.11/"
+    export PYTHONHOME=$prefix
+fi
+for file in "$root"/bin/*; do
+    ldd "$file" 2>/dev/null | grep -oE '/[^ ]+' | while read -r library; do
+        mkdir -p "$root$(dirname "$library")"
+        cp -Lu "$library" "$root$library"
+    done || true
+done
+cp "$here/check.sh" "$root/check.sh"
+cat >"$root/init" <<I
+#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /tmp
+mount -t cgroup2 cgroup2 /sys/fs/cgroup; mount -t tracefs tracefs /sys/kernel/tracing
+export HOME=/root PATH=/bin:/usr/bin TERM=dumb PYTHONHOME=${PYTHONHOME:-} ROUNDS=100
+sh /check.sh
+poweroff -f
+I
+chmod +x "$root/init"
+(cd "$root" && find . | cpio -o -H newc 2>/dev/null | gzip -1 >"$root.gz")
+timeout "${LIMIT:-900}" qemu-system-x86_64 -M q35 -cpu max -smp 2 -m 3G -nographic -no-reboot -kernel "$work/$image/vmlinuz" \
+    -initrd "$root.gz" -append 'console=ttyS0 quiet panic=-1' </dev/null | sed -un 's/\r//g; /^KERNEL/,$p'

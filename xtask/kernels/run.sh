@@ -1,0 +1,32 @@
+#!/bin/bash
+# Tries every feature on the kernel that runs and on others under QEMU, all at once, and prints a table. Fails if something fails, or if
+# docs/kernels.md says otherwise.
+# KERNELS: series of Linux to boot [6.1 6.12]. UPDATE=1: puts the results into docs/kernels.md.
+set -eu
+cd "$(dirname "$0")/../.."
+work=${WORK:-${TMPDIR:-/tmp}/plumb-kernels}
+mkdir -p "$work/bin"
+begin=$(date +%s)
+
+cargo build --release --quiet -p plumb
+plumb=$(pwd)/${CARGO_TARGET_DIR:-target}/release/plumb
+case "${CARGO_TARGET_DIR:-}" in /*) plumb=$CARGO_TARGET_DIR/release/plumb ;; esac
+objects=$(cargo test --quiet -p plumb-capture-bpf --test objects --no-run --message-format=json |
+    sed -n 's/.*"executable":"\([^"]*objects-[^"]*\)".*/\1/p' | tail -n 1)
+gcc -O2 -g1 -fomit-frame-pointer -static -o "$work/bin/work" xtask/kernels/work.c
+cp --remove-destination "$objects" "$work/bin/objects"
+cp --remove-destination "$plumb" "$work/bin/plumb"
+
+pids=() logs=()
+for series in ${KERNELS:-6.1 6.12}; do
+    log=$work/result-$series.txt
+    nice xtask/kernels/boot.sh "$series" "$work/bin/plumb" "$work/bin/work" "$work/bin/objects" >"$log" 2>"$log.err" &
+    pids+=($!) logs+=("$log")
+done
+log=$work/result-host.txt
+PATH=$work/bin:$PATH sh xtask/kernels/check.sh >"$log" 2>"$log.err" &
+pids+=($!) logs+=("$log")
+for pid in "${pids[@]}"; do wait "$pid" || true; done
+tail -q -n 3 "${logs[@]/%/.err}" >&2
+echo "took $(($(date +%s) - begin)) s"
+python3 xtask/kernels/table.py ${UPDATE:+--update} docs/kernels.md "${logs[@]}"
