@@ -60,6 +60,18 @@ impl Symbols {
         self.ranges[frame.index()] = (start, start + lines.len() as u32);
     }
 
+    /// What tells frames recorded so far from those recorded later, for [`Symbols::set_since`].
+    pub fn mark(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The frames that something was recorded for since `mark` was taken, in order; with 0 all.
+    pub fn set_since(&self, mark: usize) -> impl Iterator<Item = FrameId> {
+        let ranges = self.ranges.iter().enumerate();
+        let is_new = move |&(start, end): &(u32, u32)| start < end && start as usize >= mark;
+        ranges.filter(move |(_, range)| is_new(range)).map(|(index, _)| FrameId::from_index(index))
+    }
+
     /// What `frame` stands for, innermost inlined call first; empty if not known.
     pub fn of(&self, frame: FrameId) -> &[Line] {
         match self.ranges.get(frame.index()) {

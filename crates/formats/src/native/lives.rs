@@ -3,7 +3,7 @@
 //! A shell loop makes tens of thousands of them, so a row has to cost few bytes: times are in microseconds, as
 //! differences; an end that the next life of the same process tells is left out.
 
-use plumb_profile::{End, Profile};
+use plumb_profile::{End, Life, LifeId, Profile};
 
 use super::column::Packing::{Delta, Dictionary, Plain};
 use super::table::TableWriter;
@@ -15,21 +15,35 @@ pub(super) const NS_PER_US: u64 = 1000;
 /// The table of [`Profile::lives`].
 pub(super) fn table(profile: &Profile) -> TableWriter {
     let lives = profile.lives.rows();
+    columns(lives.iter(), |life| life.end_ns.filter(|_| life.end != End::Exec))
+}
+
+/// Some of [`Profile::lives`], with a column more that has their rows.
+pub(super) fn part(profile: &Profile, rows: &[LifeId]) -> TableWriter {
+    let lives = rows.iter().map(|&id| &profile.lives[id]);
+    // Not all lives that others tell the ends of are among them.
+    columns(lives, |life| life.end_ns).u32s(ROW, Delta, rows.iter().map(|&id| row(id)))
+}
+
+/// The column that has rows.
+pub(super) const ROW: &str = "row";
+
+fn columns<'l>(
+    lives: impl Iterator<Item = &'l Life> + Clone,
+    end_ns: impl Fn(&Life) -> Option<u64>,
+) -> TableWriter {
+    let lives = || lives.clone();
     let us = |ns: Option<u64>| ns.map(|ns| ns / NS_PER_US);
     TableWriter::default()
-        .u32s("pid", Delta, lives.iter().map(|life| life.pid))
-        .optional_u32s("parent", Delta, lives.iter().map(|life| life.parent.map(row)))
-        .u32s("exe", Dictionary, lives.iter().map(|life| row(life.exe)))
-        .u32s("comm", Dictionary, lives.iter().map(|life| row(life.comm)))
-        .texts("begin", Dictionary, lives.iter().map(|life| life.begin.name()))
-        .texts("end", Dictionary, lives.iter().map(|life| life.end.name()))
-        .optional_u64s("start_us", Delta, lives.iter().map(|life| us(life.start_ns)))
-        .optional_u64s(
-            "end_us",
-            Delta,
-            lives.iter().map(|life| us(life.end_ns.filter(|_| life.end != End::Exec))),
-        )
-        .optional_u64s("cpu_us", Plain, lives.iter().map(|life| us(life.cpu_ns)))
-        .optional_u64s("peak_rss_bytes", Plain, lives.iter().map(|life| life.peak_rss_bytes))
-        .optional_u32s("process", Delta, lives.iter().map(|life| life.process.map(row)))
+        .u32s("pid", Delta, lives().map(|life| life.pid))
+        .optional_u32s("parent", Delta, lives().map(|life| life.parent.map(row)))
+        .u32s("exe", Dictionary, lives().map(|life| row(life.exe)))
+        .u32s("comm", Dictionary, lives().map(|life| row(life.comm)))
+        .texts("begin", Dictionary, lives().map(|life| life.begin.name()))
+        .texts("end", Dictionary, lives().map(|life| life.end.name()))
+        .optional_u64s("start_us", Delta, lives().map(|life| us(life.start_ns)))
+        .optional_u64s("end_us", Delta, lives().map(|life| us(end_ns(life))))
+        .optional_u64s("cpu_us", Plain, lives().map(|life| us(life.cpu_ns)))
+        .optional_u64s("peak_rss_bytes", Plain, lives().map(|life| life.peak_rss_bytes))
+        .optional_u32s("process", Delta, lives().map(|life| life.process.map(row)))
 }

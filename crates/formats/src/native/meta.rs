@@ -115,8 +115,7 @@ impl From<ThreadFields> for QueuedThread {
 }
 
 impl MetaFile {
-    pub(super) fn new(meta: &Meta) -> Self {
-        let (major, minor) = super::VERSION;
+    pub(super) fn new(meta: &Meta, (major, minor): (u32, u32)) -> Self {
         let meta = meta.clone();
         MetaFile {
             envelope: Envelope { format: FORMAT.into(), version: Version { major, minor } },

@@ -36,11 +36,17 @@
 //! `occurrences` has it of a single event. `queued` (since version 1.5) says how long the target's threads waited for a processor,
 //! see [`plumb_profile::Queued`]; where it is missing that is not known. `user_only` (likewise) is there if the kernel was not sampled.
 //!
+//! A recording that outgrew the recorder's memory has version 2.0: its tables of stacks and samples have several groups of rows, rows
+//! of stacks may be equal to earlier ones, and samples of different groups may overlap in time. Others have version 1.
+//!
+//! While a recording is made it is in a [`Journal`], which can be read should it never be finished ([`read_unfinished`]).
+//!
 //! Readers take any minor version (unknown entries and columns are passed over) and refuse a newer major version.
 //! Not here: renaming into place. A recording cut off while it was written has no archive directory and can't be
 //! read, so write to a temporary file first.
 
 mod column;
+mod journal;
 mod lives;
 mod meta;
 mod names;
@@ -48,8 +54,16 @@ mod read;
 mod table;
 mod write;
 
-pub use read::{ReadError, read};
+pub use journal::Journal;
+pub use read::{ReadError, Unfinished, read, read_unfinished};
 pub use write::{WriteError, write};
+
+/// What the journal of a recording that was not finished begins with.
+pub const UNFINISHED: &[u8] = &journal::MAGIC;
 
 /// Version of the format that is written: major, minor.
 const VERSION: (u32, u32) = (1, 5);
+/// Version of a recording that was too large to be in memory at once: stacks may be there several times.
+const IN_PARTS: (u32, u32) = (2, 0);
+/// The newest version that is understood.
+const NEWEST: (u32, u32) = IN_PARTS;

@@ -3,6 +3,7 @@
 mod archive;
 mod error;
 mod guard;
+mod journal;
 mod lives;
 mod pages;
 mod tables;
@@ -14,26 +15,46 @@ use std::io::{Read, Seek};
 use plumb_profile::Profile;
 
 pub use error::ReadError;
+pub use journal::{Unfinished, read_unfinished};
+pub(super) use journal::{part_samples, part_stacks};
+
+use self::archive::Archive;
+use self::tables::StackIds;
 
 /// Reads a recording that [`write`](fn@super::write) wrote, of this format version or an older one.
 ///
 /// What is kept in memory is bounded by the size of the input: 64 MiB, and 256 bytes for each of its bytes.
 pub fn read<R: Read + Seek>(input: R) -> Result<Profile, ReadError> {
-    let mut archive = archive::Archive::open(input)?;
-    let mut profile = Profile { meta: archive.meta()?, ..Profile::default() };
-    tables::strings(&archive.table("strings")?, &mut profile)?;
-    tables::events(&archive.table("events")?, &mut profile)?;
-    tables::dsos(&archive.table("dsos")?, &mut profile)?;
-    tables::processes(&archive.table("processes")?, &mut profile)?;
-    tables::threads(&archive.table("threads")?, &mut profile)?;
-    if let Some(table) = archive.table_if_there("lives")? {
-        lives::read(&table, &mut profile)?;
+    let mut archive = Archive::open(input)?;
+    let (meta, (major, _)) = archive.meta()?;
+    let mut profile = Profile { meta, ..Profile::default() };
+    named(&mut archive, 0, &mut profile)?;
+    let is_in_parts = major >= super::IN_PARTS.0;
+    let mut stacks = StackIds::new(is_in_parts);
+    tables::stacks(&archive.table("stacks")?, &mut stacks, &mut profile)?;
+    tables::samples(&archive.table("samples")?, &stacks, &mut profile)?;
+    if is_in_parts {
+        profile.samples.sort_by_time();
     }
-    tables::mappings(&archive.table("mappings")?, &mut profile)?;
-    tables::frames(&archive.table("frames")?, &mut profile)?;
-    tables::functions(&archive.table("functions")?, &mut profile)?;
-    tables::lines(&archive.table("lines")?, &mut profile)?;
-    tables::stacks(&archive.table("stacks")?, &mut profile)?;
-    tables::samples(&archive.table("samples")?, &mut profile)?;
     Ok(profile)
+}
+
+/// Reads all tables but stacks and samples, whose rows come behind those that are there; `strings`: how many of those were read.
+fn named<R: Read + Seek>(
+    archive: &mut Archive<R>,
+    strings: usize,
+    profile: &mut Profile,
+) -> Result<(), ReadError> {
+    tables::strings(&archive.table("strings")?, strings, profile)?;
+    tables::events(&archive.table("events")?, profile)?;
+    tables::dsos(&archive.table("dsos")?, profile)?;
+    tables::processes(&archive.table("processes")?, profile)?;
+    tables::threads(&archive.table("threads")?, profile)?;
+    if let Some(table) = archive.table_if_there("lives")? {
+        lives::read(&table, profile)?;
+    }
+    tables::mappings(&archive.table("mappings")?, profile)?;
+    tables::frames(&archive.table("frames")?, profile)?;
+    tables::functions(&archive.table("functions")?, profile)?;
+    tables::lines(&archive.table("lines")?, profile)
 }

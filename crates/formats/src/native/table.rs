@@ -1,5 +1,6 @@
-//! A table on its way out: columns of equal length become one Parquet file of one row group.
+//! A table on its way out: columns of equal length become a Parquet file, of one row group or of several.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ZstdLevel};
@@ -103,24 +104,9 @@ impl TableWriter {
 
     /// The bytes of the Parquet file.
     pub(super) fn finish(self) -> Result<Vec<u8>> {
-        let rows = self.columns.first().map_or(0, Column::rows);
-        if self.columns.iter().any(|column| column.rows() != rows) {
-            return Err(ParquetError::General("columns differ in length".into()));
-        }
-        let fields = self.columns.iter().map(Column::field).collect::<Result<_>>()?;
-        let schema = Type::group_type_builder("row").with_fields(fields).build()?;
-        let properties = Arc::new(self.properties()?);
-        let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), properties)?;
-        let mut group = writer.next_row_group()?;
-        for column in &self.columns {
-            let mut out = group
-                .next_column()?
-                .ok_or_else(|| ParquetError::General("fewer columns than the schema has".into()))?;
-            column.write(&mut out)?;
-            out.close()?;
-        }
-        group.close()?;
-        writer.into_inner()
+        let mut file = TableFile::begin(&self, Vec::new())?;
+        file.add(&self)?;
+        file.finish()
     }
 
     fn properties(&self) -> Result<WriterProperties> {
@@ -140,6 +126,41 @@ impl TableWriter {
             }
         }
         Ok(properties.build())
+    }
+}
+
+/// A Parquet file with several groups of rows, which are tables with the same columns.
+pub(super) struct TableFile<W: Write + Send>(SerializedFileWriter<W>);
+
+impl<W: Write + Send> TableFile<W> {
+    /// A file of tables such as `like`, without rows so far.
+    pub(super) fn begin(like: &TableWriter, out: W) -> Result<Self> {
+        let fields = like.columns.iter().map(Column::field).collect::<Result<_>>()?;
+        let schema = Type::group_type_builder("row").with_fields(fields).build()?;
+        Ok(Self(SerializedFileWriter::new(out, Arc::new(schema), Arc::new(like.properties()?))?))
+    }
+
+    /// Adds the rows of a table.
+    pub(super) fn add(&mut self, table: &TableWriter) -> Result<()> {
+        let rows = table.columns.first().map_or(0, Column::rows);
+        if table.columns.iter().any(|column| column.rows() != rows) {
+            return Err(ParquetError::General("columns differ in length".into()));
+        }
+        let mut group = self.0.next_row_group()?;
+        for column in &table.columns {
+            let mut out = group
+                .next_column()?
+                .ok_or_else(|| ParquetError::General("fewer columns than the schema has".into()))?;
+            column.write(&mut out)?;
+            out.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    /// Ends the file.
+    pub(super) fn finish(self) -> Result<W> {
+        self.0.into_inner()
     }
 }
 

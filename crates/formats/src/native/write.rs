@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io::{Seek, Write};
 
-use plumb_profile::{DsoKind, FrameId, Id, Profile};
+use parquet::errors::ParquetError;
+use plumb_profile::{DsoKind, Id, Meta, Profile, StackId};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
@@ -54,19 +55,41 @@ impl std::error::Error for WriteError {
 /// Writes `profile` as a recording. What is in `out` is a recording once this has returned, not before.
 pub fn write<W: Write + Seek>(profile: &Profile, out: W) -> Result<(), WriteError> {
     let mut archive = ZipWriter::new(out);
+    add_meta(&mut archive, &profile.meta, super::VERSION)?;
+    for (entry, build) in TABLES {
+        add_table(&mut archive, entry, build(profile, &Rows::default()))?;
+    }
+    finish(archive).map(drop)
+}
+
+/// Adds `meta.json`.
+pub(super) fn add_meta<W: Write + Seek>(
+    archive: &mut ZipWriter<W>,
+    meta: &Meta,
+    version: (u32, u32),
+) -> Result<(), WriteError> {
     let entry = "meta.json";
-    let mut meta = serde_json::to_vec_pretty(&MetaFile::new(&profile.meta))
+    let mut meta = serde_json::to_vec_pretty(&MetaFile::new(meta, version))
         .map_err(|error| WriteError::Encode { entry, message: error.to_string() })?;
     meta.push(b'\n');
-    add(&mut archive, entry, &meta)?;
-    for (entry, build) in TABLES {
-        let bytes = build(profile)
-            .finish()
-            .map_err(|error| WriteError::Encode { entry, message: error.to_string() })?;
-        add(&mut archive, entry, &bytes)?;
-    }
+    add(archive, entry, &meta)
+}
+
+/// Adds a table.
+pub(super) fn add_table<W: Write + Seek>(
+    archive: &mut ZipWriter<W>,
+    entry: &'static str,
+    table: TableWriter,
+) -> Result<(), WriteError> {
+    let encode = |error: ParquetError| WriteError::Encode { entry, message: error.to_string() };
+    add(archive, entry, &table.finish().map_err(encode)?)
+}
+
+/// Ends the archive.
+pub(super) fn finish<W: Write + Seek>(archive: ZipWriter<W>) -> Result<W, WriteError> {
     let mut out = archive.finish().map_err(|error| WriteError::Output { entry: "", error: error.into() })?;
-    out.flush().map_err(|error| WriteError::Output { entry: "", error })
+    out.flush().map_err(|error| WriteError::Output { entry: "", error })?;
+    Ok(out)
 }
 
 fn add<W: Write + Seek>(
@@ -74,32 +97,78 @@ fn add<W: Write + Seek>(
     entry: &'static str,
     bytes: &[u8],
 ) -> Result<(), WriteError> {
-    // Large files need the wide header, which costs 20 bytes an entry.
-    let large = bytes.len() as u64 >= u32::MAX.into();
-    let options =
-        SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(large);
-    archive.start_file(entry, options).map_err(|error| WriteError::Output { entry, error: error.into() })?;
+    begin_entry(archive, entry, bytes.len() as u64 >= u32::MAX.into())?;
     archive.write_all(bytes).map_err(|error| WriteError::Output { entry, error })
 }
 
-/// What fills a table.
-type Build = fn(&Profile) -> TableWriter;
+/// Begins an entry; `is_large`: it may have 4 GiB or more, which takes the wide header of 20 bytes.
+pub(super) fn begin_entry<W: Write + Seek>(
+    archive: &mut ZipWriter<W>,
+    entry: &'static str,
+    is_large: bool,
+) -> Result<(), WriteError> {
+    let options =
+        SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(is_large);
+    archive.start_file(entry, options).map_err(|error| WriteError::Output { entry, error: error.into() })
+}
+
+/// How many rows of each table are left out, as they are written elsewhere.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    pub strings: usize,
+    pub events: usize,
+    pub dsos: usize,
+    pub processes: usize,
+    pub threads: usize,
+    pub mappings: usize,
+    pub frames: usize,
+    pub functions: usize,
+    /// As [`Symbols::mark`](plumb_profile::Symbols::mark) counts.
+    pub lines: usize,
+    pub stacks: usize,
+    pub samples: usize,
+}
+
+impl Rows {
+    /// All that a profile has.
+    pub(super) fn of(profile: &Profile) -> Self {
+        Self {
+            strings: profile.strings.len(),
+            events: profile.events.len(),
+            dsos: profile.dsos.len(),
+            processes: profile.processes.len(),
+            threads: profile.threads.len(),
+            mappings: profile.mappings.len(),
+            frames: profile.frames.len(),
+            functions: profile.symbols.functions.len(),
+            lines: profile.symbols.mark(),
+            stacks: profile.stacks.len(),
+            samples: profile.samples.len(),
+        }
+    }
+}
+
+/// What fills a table with the rows behind those that are left out.
+pub(super) type Build = fn(&Profile, &Rows) -> TableWriter;
 
 /// The entries in the order in which they are written.
-const TABLES: [(&str, Build); 12] = [
+pub(super) const TABLES: [(&str, Build); 12] = [
     ("strings.parquet", strings),
     ("events.parquet", events),
     ("dsos.parquet", dsos),
     ("processes.parquet", processes),
     ("threads.parquet", threads),
-    ("lives.parquet", lives::table),
+    (LIVES, |profile, _| lives::table(profile)),
     ("mappings.parquet", mappings),
     ("frames.parquet", frames),
     ("functions.parquet", functions),
     ("lines.parquet", lines),
-    ("stacks.parquet", stacks),
-    ("samples.parquet", samples),
+    (STACKS, stacks),
+    (SAMPLES, samples),
 ];
+pub(super) const LIVES: &str = "lives.parquet";
+pub(super) const STACKS: &str = "stacks.parquet";
+pub(super) const SAMPLES: &str = "samples.parquet";
 
 /// An id as its column holds it.
 pub(super) fn row(id: impl Id) -> u32 {
@@ -107,12 +176,12 @@ pub(super) fn row(id: impl Id) -> u32 {
     id.index() as u32
 }
 
-fn strings(profile: &Profile) -> TableWriter {
-    TableWriter::default().texts("text", Plain, profile.strings.iter())
+fn strings(profile: &Profile, done: &Rows) -> TableWriter {
+    TableWriter::default().texts("text", Plain, profile.strings.iter().skip(done.strings))
 }
 
-fn events(profile: &Profile) -> TableWriter {
-    let events = profile.events.rows();
+fn events(profile: &Profile, done: &Rows) -> TableWriter {
+    let events = new(profile.events.rows(), done.events);
     TableWriter::default().u32s("name", Plain, events.iter().map(|event| row(event.name))).u32s(
         "unit",
         Plain,
@@ -120,8 +189,8 @@ fn events(profile: &Profile) -> TableWriter {
     )
 }
 
-fn dsos(profile: &Profile) -> TableWriter {
-    let dsos = profile.dsos.rows();
+fn dsos(profile: &Profile, done: &Rows) -> TableWriter {
+    let dsos = new(profile.dsos.rows(), done.dsos);
     let pid = |kind| match kind {
         DsoKind::Anonymous { pid } => Some(pid),
         DsoKind::File | DsoKind::Script | DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule => None,
@@ -135,24 +204,24 @@ fn dsos(profile: &Profile) -> TableWriter {
         .bools("is_script", dsos.iter().map(|dso| dso.kind == DsoKind::Script))
 }
 
-fn processes(profile: &Profile) -> TableWriter {
-    let processes = profile.processes.rows();
+fn processes(profile: &Profile, done: &Rows) -> TableWriter {
+    let processes = new(profile.processes.rows(), done.processes);
     TableWriter::default()
         .u32s("pid", Delta, processes.iter().map(|process| process.pid))
         .u32s("ppid", Delta, processes.iter().map(|process| process.ppid))
         .u32s("exe", Delta, processes.iter().map(|process| row(process.exe)))
 }
 
-fn threads(profile: &Profile) -> TableWriter {
-    let threads = profile.threads.rows();
+fn threads(profile: &Profile, done: &Rows) -> TableWriter {
+    let threads = new(profile.threads.rows(), done.threads);
     TableWriter::default()
         .u32s("process", Delta, threads.iter().map(|thread| row(thread.process)))
         .u32s("tid", Delta, threads.iter().map(|thread| thread.tid))
         .u32s("comm", Delta, threads.iter().map(|thread| row(thread.comm)))
 }
 
-fn mappings(profile: &Profile) -> TableWriter {
-    let mappings = &profile.mappings;
+fn mappings(profile: &Profile, done: &Rows) -> TableWriter {
+    let mappings = new(&profile.mappings, done.mappings);
     TableWriter::default()
         .u32s("process", Delta, mappings.iter().map(|mapping| row(mapping.process)))
         .u32s("dso", Plain, mappings.iter().map(|mapping| row(mapping.dso)))
@@ -161,8 +230,8 @@ fn mappings(profile: &Profile) -> TableWriter {
         .u64s("bias", Plain, mappings.iter().map(|mapping| mapping.bias))
 }
 
-fn frames(profile: &Profile) -> TableWriter {
-    let frames = profile.frames.rows();
+fn frames(profile: &Profile, done: &Rows) -> TableWriter {
+    let frames = new(profile.frames.rows(), done.frames);
     TableWriter::default()
         .texts("kind", Dictionary, frames.iter().map(|frame| names::of_frame_kind(frame.kind)))
         .optional_texts("cut", frames.iter().map(|frame| frame.cut().map(|cut| cut.name())))
@@ -172,8 +241,8 @@ fn frames(profile: &Profile) -> TableWriter {
         .texts("found", Dictionary, frames.iter().map(|frame| names::of_found(frame.found)))
 }
 
-fn functions(profile: &Profile) -> TableWriter {
-    let functions = profile.symbols.functions.rows();
+fn functions(profile: &Profile, done: &Rows) -> TableWriter {
+    let functions = new(profile.symbols.functions.rows(), done.functions);
     TableWriter::default()
         .u32s("name", Plain, functions.iter().map(|function| row(function.name)))
         .u32s("linkage_name", Plain, functions.iter().map(|function| row(function.linkage_name)))
@@ -182,9 +251,8 @@ fn functions(profile: &Profile) -> TableWriter {
         .u32s("source_file", Plain, functions.iter().map(|function| row(function.source_file)))
 }
 
-fn lines(profile: &Profile) -> TableWriter {
-    let frames =
-        || (0..profile.frames.len()).map(FrameId::from_index).map(|frame| (frame, profile.symbols.of(frame)));
+fn lines(profile: &Profile, done: &Rows) -> TableWriter {
+    let frames = || profile.symbols.set_since(done.lines).map(|frame| (frame, profile.symbols.of(frame)));
     let lines = || frames().flat_map(|(_, lines)| lines);
     TableWriter::default()
         .u32s(
@@ -198,20 +266,75 @@ fn lines(profile: &Profile) -> TableWriter {
         .bools("inlined", lines().map(|line| line.inlined))
 }
 
-fn stacks(profile: &Profile) -> TableWriter {
-    TableWriter::default()
-        .optional_u32s("caller", Delta, profile.stacks.iter().map(|(_, node)| node.caller.map(row)))
-        .u32s("frame", Plain, profile.stacks.iter().map(|(_, node)| row(node.frame)))
+fn stacks(profile: &Profile, done: &Rows) -> TableWriter {
+    stack_table(stack_rows(profile, done.stacks))
 }
 
-fn samples(profile: &Profile) -> TableWriter {
-    let samples = || profile.samples.iter();
+/// Callers and frames of the stacks behind those that are `done`.
+pub(super) fn stack_rows(
+    profile: &Profile,
+    done: usize,
+) -> impl Iterator<Item = (Option<u32>, u32)> + Clone + use<'_> {
+    let node = |index| profile.stacks.node(StackId::from_index(index));
+    (done..profile.stacks.len()).map(node).map(|node| (node.caller.map(row), row(node.frame)))
+}
+
+/// The table of stacks: of each its caller and its frame.
+pub(super) fn stack_table(rows: impl Iterator<Item = (Option<u32>, u32)> + Clone) -> TableWriter {
+    TableWriter::default().optional_u32s("caller", Delta, rows.clone().map(|(caller, _)| caller)).u32s(
+        "frame",
+        Plain,
+        rows.map(|(_, frame)| frame),
+    )
+}
+
+fn samples(profile: &Profile, done: &Rows) -> TableWriter {
+    sample_table(sample_rows(profile, done.samples))
+}
+
+/// The samples behind those that are `done`.
+pub(super) fn sample_rows(
+    profile: &Profile,
+    done: usize,
+) -> impl Iterator<Item = SampleRow> + Clone + use<'_> {
+    let samples = (done..profile.samples.len()).filter_map(|index| profile.samples.get(index));
+    samples.map(|sample| SampleRow {
+        time_ns: sample.time_ns,
+        thread: row(sample.thread),
+        cpu: sample.cpu,
+        event: row(sample.event),
+        stack: sample.stack.map(row),
+        weight: sample.weight,
+        syscall: sample.syscall,
+    })
+}
+
+/// A row of the table of samples.
+#[derive(Clone, Copy)]
+pub(super) struct SampleRow {
+    pub time_ns: u64,
+    pub thread: u32,
+    pub cpu: u32,
+    pub event: u32,
+    pub stack: Option<u32>,
+    pub weight: u64,
+    pub syscall: Option<u32>,
+}
+
+/// The table of samples.
+pub(super) fn sample_table(samples: impl Iterator<Item = SampleRow> + Clone) -> TableWriter {
+    let samples = || samples.clone();
     TableWriter::default()
         .u64s("time_ns", Delta, samples().map(|sample| sample.time_ns))
-        .u32s("thread", Dictionary, samples().map(|sample| row(sample.thread)))
+        .u32s("thread", Dictionary, samples().map(|sample| sample.thread))
         .u32s("cpu", Dictionary, samples().map(|sample| sample.cpu))
-        .u32s("event", Dictionary, samples().map(|sample| row(sample.event)))
-        .optional_u32s("stack", Delta, samples().map(|sample| sample.stack.map(row)))
+        .u32s("event", Dictionary, samples().map(|sample| sample.event))
+        .optional_u32s("stack", Delta, samples().map(|sample| sample.stack))
         .u64s("weight", Dictionary, samples().map(|sample| sample.weight))
         .optional_u32s("syscall", Dictionary, samples().map(|sample| sample.syscall))
+}
+
+/// Rows behind those that are `done`.
+fn new<T>(rows: &[T], done: usize) -> &[T] {
+    rows.get(done..).unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! The zip archive around the tables: its directory, entries as bytes, and the limit on what they unpack to.
 
 use std::io::{Read, Seek, SeekFrom};
+use std::rc::Rc;
 
 use bytes::Bytes;
 use plumb_profile::Meta;
@@ -9,7 +10,7 @@ use zip::result::ZipError;
 
 use super::error::ReadError;
 use super::values::{Budget, TableReader};
-use crate::native::VERSION;
+use crate::native::NEWEST;
 use crate::native::meta::{Envelope, FORMAT, MetaFile};
 
 /// Bytes that any recording may unpack to, however small it is.
@@ -22,7 +23,12 @@ const EXPANSION: u64 = 256;
 /// An opened archive.
 pub(super) struct Archive<R> {
     zip: ZipArchive<R>,
-    budget: Budget,
+    budget: Rc<Budget>,
+}
+
+/// What an input of `size` bytes may unpack to.
+pub(super) fn budget(size: u64) -> Rc<Budget> {
+    Rc::new(Budget::new(FLOOR.saturating_add(size.saturating_mul(EXPANSION))))
 }
 
 impl<R: Read + Seek> Archive<R> {
@@ -30,17 +36,22 @@ impl<R: Read + Seek> Archive<R> {
     /// memory, and not more.
     pub(super) fn open(mut input: R) -> Result<Self, ReadError> {
         let size = input.seek(SeekFrom::End(0)).map_err(|error| ReadError::Input { error })?;
+        Self::open_within(input, size, budget(size))
+    }
+
+    /// Likewise of an archive of `size` bytes that is a part of an input, of which all parts together may take what `budget` has.
+    pub(super) fn open_within(input: R, size: u64, budget: Rc<Budget>) -> Result<Self, ReadError> {
         let zip = ZipArchive::new(input).map_err(|error| match error {
             ZipError::Io(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
                 ReadError::Input { error }
             }
             error => ReadError::NoDirectory { size, message: error.to_string() },
         })?;
-        Ok(Archive { zip, budget: Budget::new(FLOOR.saturating_add(size.saturating_mul(EXPANSION))) })
+        Ok(Archive { zip, budget })
     }
 
     /// Checks the format's version and reads the facts.
-    pub(super) fn meta(&mut self) -> Result<Meta, ReadError> {
+    pub(super) fn meta(&mut self) -> Result<(Meta, (u32, u32)), ReadError> {
         let entry = "meta.json";
         let (bytes, offset) = self
             .entry(entry)?
@@ -54,11 +65,11 @@ impl<R: Read + Seek> Archive<R> {
         if format != FORMAT {
             return Err(ReadError::NotARecording { message: format!("{entry} says it is a {format:?}") });
         }
-        if version.major > VERSION.0 {
-            return Err(ReadError::Newer { found: (version.major, version.minor), known: VERSION });
+        if version.major > NEWEST.0 {
+            return Err(ReadError::Newer { found: (version.major, version.minor), known: NEWEST });
         }
         let file: MetaFile = serde_json::from_slice(&bytes).map_err(damaged)?;
-        Ok(file.into_meta())
+        Ok((file.into_meta(), (version.major, version.minor)))
     }
 
     /// Opens the table called `name`.

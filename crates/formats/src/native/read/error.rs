@@ -49,6 +49,11 @@ pub enum ReadError {
         /// What is wrong.
         message: String,
     },
+    /// A recording that was not finished, and that ends before anything of use was written.
+    NothingWhole {
+        /// Size of the input in bytes.
+        size: u64,
+    },
     /// The tables would take more memory than a recording of this size can need.
     TooLarge {
         /// The table that went over.
@@ -80,6 +85,10 @@ impl fmt::Display for ReadError {
             ReadError::Row { table, column, row, message } => {
                 write!(f, "{table}.parquet is damaged: row {row}, column {column}: {message}")
             }
+            ReadError::NothingWhole { size } => write!(
+                f,
+                "a recording that was not finished, and of its {size} bytes no segment is whole: nothing of it can be read"
+            ),
             ReadError::TooLarge { table, limit } => {
                 write!(
                     f,

@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
-use plumb_profile::{Begin, End, Life, LifeId, Profile};
+use plumb_profile::{Begin, End, Id, Life, LifeId, Profile};
 
 use super::error::ReadError;
 use super::tables::{optional_id, string};
 use super::values::TableReader;
-use crate::native::lives::NS_PER_US;
+use crate::native::lives::{NS_PER_US, ROW};
 
 pub(super) fn read(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
+    // In a journal: some rows, new ones or as they are by now.
+    let known = table.u32s_if_there(ROW)?;
     let (pids, parents) = (table.u32s("pid")?, table.optional_u32s("parent")?);
     let (exes, comms) = (table.u32s("exe")?, table.u32s("comm")?);
     let (begins, ends) = (table.texts("begin")?, table.texts("end")?);
@@ -32,10 +34,12 @@ pub(super) fn read(table: &TableReader<'_>, profile: &mut Profile) -> Result<(),
         if let Some(before) = before {
             profile.lives.get_mut(before).end_ns = start_ns;
         }
-        let life = profile.lives.push(Life {
+        let at = known.get(row).map_or(profile.lives.len(), |&at| at as usize);
+        // Only an earlier row, which is what makes every way up end.
+        let earlier = |index: u64| profile.lives.check(index).filter(|id: &LifeId| id.index() < at);
+        let life = Life {
             pid,
-            // Only earlier rows are there yet, which is what makes every way up end.
-            parent: optional_id(table, "parent", row, parents[row], |index| profile.lives.check(index))?,
+            parent: optional_id(table, "parent", row, parents[row], earlier)?,
             exe: string(table, "exe", row, exes[row], profile)?,
             comm: string(table, "comm", row, comms[row], profile)?,
             begin,
@@ -47,7 +51,15 @@ pub(super) fn read(table: &TableReader<'_>, profile: &mut Profile) -> Result<(),
             process: optional_id(table, "process", row, processes[row], |index| {
                 profile.processes.check(index)
             })?,
-        });
+        };
+        let life = match profile.lives.check(at as u64) {
+            Some(id) => {
+                *profile.lives.get_mut(id) = life;
+                continue;
+            }
+            None if at == profile.lives.len() => profile.lives.push(life),
+            None => return Err(table.bad(ROW, row, "there are fewer rows before it")),
+        };
         if end == End::Exec {
             open.insert(pid, life);
         }

@@ -2,7 +2,7 @@
 
 use plumb_profile::{
     Address, AddressSpace, BuildId, Dso, DsoKind, Event, Frame, Function, Id, Line, Mapping, Process,
-    Profile, Sample, StringId, Thread,
+    Profile, Sample, StackId, StringId, Thread,
 };
 
 use super::error::ReadError;
@@ -33,26 +33,32 @@ pub(super) fn optional_id<I: Id>(
     found.map(|found| id(table, column, row, found, check)).transpose()
 }
 
-/// Refuses a row that equals an earlier one: the rows after it would no longer have the ids that others use.
+/// Refuses a row that equals an earlier one: the rows after it would no longer have the ids that others use. `before`: rows that
+/// were read before this table's.
 fn same_row<I: Id>(
     table: &TableReader<'_>,
     column: &'static str,
-    row: usize,
+    (row, before): (usize, usize),
     id: I,
 ) -> Result<(), ReadError> {
-    match id.index() == row {
+    match id.index() == before + row {
         true => Ok(()),
         false => Err(table.bad(column, row, format!("the same as row {}", id.index()))),
     }
 }
 
-pub(super) fn strings(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
+/// `before`: strings that were read before; the empty one is there even so.
+pub(super) fn strings(
+    table: &TableReader<'_>,
+    before: usize,
+    profile: &mut Profile,
+) -> Result<(), ReadError> {
     for (row, value) in table.texts("text")?.iter().enumerate() {
         let text = table.text("text", row, value)?;
-        if row == 0 && !text.is_empty() {
+        if before + row == 0 && !text.is_empty() {
             return Err(table.bad("text", row, "it must be empty"));
         }
-        same_row(table, "text", row, profile.strings.add(text))?;
+        same_row(table, "text", (row, before), profile.strings.add(text))?;
     }
     Ok(())
 }
@@ -78,6 +84,7 @@ pub(super) fn events(table: &TableReader<'_>, profile: &mut Profile) -> Result<(
 }
 
 pub(super) fn dsos(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
+    let before = profile.dsos.len();
     let paths = table.u32s("path")?;
     let build_ids = table.optional_bytes("build_id")?;
     let kinds = table.texts("kind")?;
@@ -100,7 +107,7 @@ pub(super) fn dsos(table: &TableReader<'_>, profile: &mut Profile) -> Result<(),
         if is_script.get(row) == Some(&true) {
             (kind, addresses) = (DsoKind::Script, AddressSpace::Line);
         }
-        same_row(table, "path", row, profile.dsos.add(Dso { path, build_id, kind, addresses }))?;
+        same_row(table, "path", (row, before), profile.dsos.add(Dso { path, build_id, kind, addresses }))?;
     }
     Ok(())
 }
@@ -140,6 +147,7 @@ pub(super) fn mappings(table: &TableReader<'_>, profile: &mut Profile) -> Result
 }
 
 pub(super) fn frames(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
+    let before = profile.frames.len();
     let (kinds, cuts) = (table.texts("kind")?, table.optional_bytes("cut")?);
     let (dsos, addresses) = (table.optional_u32s("dso")?, table.u64s("address")?);
     let (is_return, founds) = (table.bools("is_return")?, table.texts("found")?);
@@ -154,12 +162,13 @@ pub(super) fn frames(table: &TableReader<'_>, profile: &mut Profile) -> Result<(
             .ok_or_else(|| table.bad("found", row, "unknown way of finding frames"))?;
         let dso = optional_id(table, "dso", row, dsos[row], |index| profile.dsos.check(index))?;
         let frame = Frame { kind, dso, address: Address(address), is_return: is_return[row], found };
-        same_row(table, "address", row, profile.frames.add(frame))?;
+        same_row(table, "address", (row, before), profile.frames.add(frame))?;
     }
     Ok(())
 }
 
 pub(super) fn functions(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
+    let before = profile.symbols.functions.len();
     let (names, linkage_names) = (table.u32s("name")?, table.u32s("linkage_name")?);
     let (dsos, starts) = (table.optional_u32s("dso")?, table.optional_u64s("start")?);
     let source_files = table.u32s("source_file")?;
@@ -171,7 +180,7 @@ pub(super) fn functions(table: &TableReader<'_>, profile: &mut Profile) -> Resul
             start: starts[row].map(Address),
             source_file: string(table, "source_file", row, source_files[row], profile)?,
         };
-        same_row(table, "name", row, profile.symbols.functions.add(function))?;
+        same_row(table, "name", (row, before), profile.symbols.functions.add(function))?;
     }
     Ok(())
 }
@@ -198,18 +207,47 @@ pub(super) fn lines(table: &TableReader<'_>, profile: &mut Profile) -> Result<()
     Ok(())
 }
 
-pub(super) fn stacks(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
+/// What the rows of a table of stacks are in the profile.
+pub(super) struct StackIds {
+    ids: Vec<StackId>,
+    may_repeat: bool,
+}
+
+impl StackIds {
+    /// None yet. `may_repeat`: a row may be equal to an earlier one, which it then stands for.
+    pub fn new(may_repeat: bool) -> Self {
+        Self { ids: Vec::new(), may_repeat }
+    }
+
+    fn check(&self, index: u64) -> Option<StackId> {
+        self.ids.get(usize::try_from(index).ok()?).copied()
+    }
+}
+
+pub(super) fn stacks(
+    table: &TableReader<'_>,
+    known: &mut StackIds,
+    profile: &mut Profile,
+) -> Result<(), ReadError> {
     let (callers, frames) = (table.optional_u32s("caller")?, table.u32s("frame")?);
     for (row, frame) in frames.into_iter().enumerate() {
         // Only earlier rows are there yet, which is what makes every walk end.
-        let caller = optional_id(table, "caller", row, callers[row], |index| profile.stacks.check(index))?;
+        let caller = optional_id(table, "caller", row, callers[row], |index| known.check(index))?;
         let frame = id(table, "frame", row, frame, |index| profile.frames.check(index))?;
-        same_row(table, "frame", row, profile.stacks.add(caller, frame))?;
+        let id = profile.stacks.add(caller, frame);
+        if !known.may_repeat {
+            same_row(table, "frame", (row, known.ids.len() - row), id)?;
+        }
+        known.ids.push(id);
     }
     Ok(())
 }
 
-pub(super) fn samples(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
+pub(super) fn samples(
+    table: &TableReader<'_>,
+    known: &StackIds,
+    profile: &mut Profile,
+) -> Result<(), ReadError> {
     let (times, threads, cpus) = (table.u64s("time_ns")?, table.u32s("thread")?, table.u32s("cpu")?);
     let (events, stacks) = (table.u32s("event")?, table.optional_u32s("stack")?);
     let (weights, syscalls) = (table.u64s("weight")?, table.optional_u32s_if_there("syscall")?);
@@ -222,7 +260,7 @@ pub(super) fn samples(table: &TableReader<'_>, profile: &mut Profile) -> Result<
             thread: id(table, "thread", row, threads[row], |index| profile.threads.check(index))?,
             cpu: cpus[row],
             event: id(table, "event", row, events[row], |index| profile.events.check(index))?,
-            stack: optional_id(table, "stack", row, stacks[row], |index| profile.stacks.check(index))?,
+            stack: optional_id(table, "stack", row, stacks[row], |index| known.check(index))?,
             syscall: syscalls.get(row).copied().flatten(),
             weight: weights[row],
         });

@@ -98,6 +98,11 @@ impl<'a> TableReader<'a> {
     }
 
     /// As [`bools_if_there`](Self::bools_if_there).
+    pub(super) fn u32s_if_there(&self, column: &'static str) -> Result<Vec<u32>, ReadError> {
+        if self.has(column) { self.u32s(column) } else { Ok(Vec::new()) }
+    }
+
+    /// As [`bools_if_there`](Self::bools_if_there).
     pub(super) fn optional_u32s_if_there(&self, column: &'static str) -> Result<Vec<Option<u32>>, ReadError> {
         if self.has(column) { self.optional_u32s(column) } else { Ok(Vec::new()) }
     }

@@ -1,0 +1,284 @@
+//! A recording while it is made: what is new is appended to a file from time to time, so that little is lost should the recorder be
+//! killed, and stacks and samples that are there need not be kept in memory.
+//!
+//! The file begins with [`MAGIC`]; segments follow. A segment has a header (kind, size and digest of what follows) and an archive as
+//! a recording has, with the rows that are new in each table. Of stacks and samples there are *parts*: each part numbers its stacks
+//! anew, so that none of it is needed when the next begins. Segments of one kind have what is new in the part that grows; one of the
+//! other kind has a part as it is in the end, in place of what was written of it before.
+//!
+//! At the end a [`Journal`] writes the recording that all of it is.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Cursor, Read, Seek, SeekFrom, Write};
+
+use parquet::errors::ParquetError;
+use plumb_profile::{Id, LifeId, Meta, Profile};
+use twox_hash::XxHash3_64;
+use zip::ZipWriter;
+
+use super::read::{part_samples, part_stacks};
+use super::table::{TableFile, TableWriter};
+use super::write::{
+    self, LIVES, Rows, SAMPLES, STACKS, SampleRow, TABLES, WriteError, sample_rows, sample_table, stack_rows,
+    stack_table,
+};
+use super::{IN_PARTS, VERSION, lives};
+
+/// What a journal begins with: the name of the format and its version.
+pub(super) const MAGIC: [u8; 16] = *b"plumb journal 1\n";
+/// Bytes before a segment.
+pub(super) const HEADER: usize = 8 + 8 + 8;
+
+/// What a segment holds of stacks and samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What is new in the part that grows.
+    Growth,
+    /// A part that grows no more, as it is in the end.
+    Part,
+}
+
+impl Kind {
+    fn word(self) -> [u8; 8] {
+        match self {
+            Kind::Growth => *b"growth\0\0",
+            Kind::Part => *b"part\0\0\0\0",
+        }
+    }
+}
+
+/// What a segment's header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub kind: Kind,
+    /// Bytes behind the header.
+    pub size: u64,
+    digest: u64,
+}
+
+impl Segment {
+    fn new(kind: Kind, bytes: &[u8]) -> Self {
+        Self { kind, size: bytes.len() as u64, digest: XxHash3_64::oneshot(bytes) }
+    }
+
+    /// `None`: it is none.
+    pub fn of_header(header: &[u8; HEADER]) -> Option<Self> {
+        let (word, rest) = header.split_first_chunk::<8>()?;
+        let kind = [Kind::Growth, Kind::Part].into_iter().find(|kind| kind.word() == *word)?;
+        let (size, rest) = rest.split_first_chunk()?;
+        let size = u64::from_le_bytes(*size);
+        Some(Self { kind, size, digest: u64::from_le_bytes(*rest.first_chunk()?) })
+    }
+
+    fn header(self) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(&self.kind.word());
+        header[8..16].copy_from_slice(&self.size.to_le_bytes());
+        header[16..].copy_from_slice(&self.digest.to_le_bytes());
+        header
+    }
+
+    /// Whether it is the header of `bytes`.
+    pub fn is_of(self, bytes: &[u8]) -> bool {
+        self.size == bytes.len() as u64 && self.digest == XxHash3_64::oneshot(bytes)
+    }
+}
+
+/// A recording that is being made, in a file.
+///
+/// It is always given the same profile, which only grows but for stacks and samples, of which all go after [`Journal::part`].
+#[derive(Debug)]
+pub struct Journal<F> {
+    file: F,
+    end: u64,
+    done: Rows,
+    /// A digest of each life as it was written.
+    lives: Vec<u32>,
+    /// Where the parts are, and how many stacks and samples each has.
+    parts: Vec<PartPlace>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PartPlace {
+    at: u64,
+    size: u64,
+    stacks: usize,
+    samples: usize,
+}
+
+impl<F: Read + Write + Seek> Journal<F> {
+    /// Begins a journal in an empty file.
+    pub fn begin(mut file: F) -> Result<Self, WriteError> {
+        let entry = "the journal";
+        file.write_all(&MAGIC).map_err(|error| WriteError::Output { entry, error })?;
+        Ok(Self {
+            file,
+            end: MAGIC.len() as u64,
+            done: Rows::default(),
+            lives: Vec::new(),
+            parts: Vec::new(),
+        })
+    }
+
+    /// Appends what is new. If that fails nothing is, and it may be tried again.
+    pub fn grow(&mut self, profile: &Profile, meta: &Meta) -> Result<(), WriteError> {
+        self.append(Kind::Growth, profile, meta)
+    }
+
+    /// Appends what is new, and all stacks and samples, which have to go from the profile next. If that fails nothing is appended, and
+    /// they have to stay.
+    pub fn part(&mut self, profile: &Profile, meta: &Meta) -> Result<(), WriteError> {
+        let before = (self.done.stacks, self.done.samples);
+        (self.done.stacks, self.done.samples) = (0, 0);
+        let at = self.end;
+        if let Err(error) = self.append(Kind::Part, profile, meta) {
+            (self.done.stacks, self.done.samples) = before;
+            return Err(error);
+        }
+        let size = self.end - at - HEADER as u64;
+        let (stacks, samples) = (profile.stacks.len(), profile.samples.len());
+        self.parts.push(PartPlace { at: at + HEADER as u64, size, stacks, samples });
+        (self.done.stacks, self.done.samples) = (0, 0);
+        Ok(())
+    }
+
+    /// How many parts there are.
+    pub fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Samples in the parts.
+    pub fn samples(&self) -> usize {
+        self.parts.iter().map(|part| part.samples).sum()
+    }
+
+    fn append(&mut self, kind: Kind, profile: &Profile, meta: &Meta) -> Result<(), WriteError> {
+        let digests: Vec<u32> = profile.lives.rows().iter().map(digest).collect();
+        let is_new = |&index: &usize| self.lives.get(index) != Some(&digests[index]);
+        let changed: Vec<LifeId> = (0..digests.len()).filter(is_new).map(LifeId::from_index).collect();
+        let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+        write::add_meta(&mut archive, meta, VERSION)?;
+        for (entry, build) in TABLES {
+            let table =
+                if entry == LIVES { lives::part(profile, &changed) } else { build(profile, &self.done) };
+            write::add_table(&mut archive, entry, table)?;
+        }
+        let bytes = write::finish(archive)?.into_inner();
+        let entry = "the journal";
+        let output = |error| WriteError::Output { entry, error };
+        self.file.seek(SeekFrom::Start(self.end)).map_err(output)?;
+        self.file.write_all(&Segment::new(kind, &bytes).header()).map_err(output)?;
+        self.file.write_all(&bytes).and_then(|()| self.file.flush()).map_err(output)?;
+        self.end += (HEADER + bytes.len()) as u64;
+        (self.done, self.lives) = (Rows::of(profile), digests);
+        Ok(())
+    }
+
+    /// Writes the whole recording: the parts, and what the profile has. Of the parts one is in memory at a time.
+    pub fn finish<W: Write + Seek + Send>(&mut self, profile: &Profile, out: W) -> Result<(), WriteError> {
+        if self.parts.is_empty() {
+            return write::write(profile, out);
+        }
+        let mut archive = ZipWriter::new(out);
+        write::add_meta(&mut archive, &profile.meta, IN_PARTS)?;
+        for (entry, build) in TABLES {
+            match entry {
+                STACKS => self.stacks(profile, &mut archive)?,
+                SAMPLES => self.samples_of(profile, &mut archive)?,
+                _ => write::add_table(&mut archive, entry, build(profile, &Rows::default()))?,
+            }
+        }
+        write::finish(archive).map(drop)
+    }
+
+    fn stacks<W: Write + Seek + Send>(
+        &mut self,
+        profile: &Profile,
+        archive: &mut ZipWriter<W>,
+    ) -> Result<(), WriteError> {
+        let entry = STACKS;
+        let mut file = begin(archive, entry, stack_table([].into_iter()))?;
+        let mut before = 0;
+        for place in self.parts.clone() {
+            let (callers, frames) = part_stacks(self.read(place)?).map_err(damaged(entry))?;
+            let rows = callers.into_iter().zip(frames);
+            let rows =
+                rows.map(|(caller, frame)| (caller.map(|caller| caller.saturating_add(before)), frame));
+            file.add(&stack_table(rows.collect::<Vec<_>>().into_iter())).map_err(encoding(entry))?;
+            before = before.saturating_add(number(place.stacks));
+        }
+        let rows = stack_rows(profile, 0);
+        let rows = rows.map(|(caller, frame)| (caller.map(|caller| caller.saturating_add(before)), frame));
+        file.add(&stack_table(rows)).map_err(encoding(entry))?;
+        file.finish().map(drop).map_err(encoding(entry))
+    }
+
+    fn samples_of<W: Write + Seek + Send>(
+        &mut self,
+        profile: &Profile,
+        archive: &mut ZipWriter<W>,
+    ) -> Result<(), WriteError> {
+        let entry = SAMPLES;
+        let mut file = begin(archive, entry, sample_table([].into_iter()))?;
+        let mut before = 0;
+        let later = |row: SampleRow, before: u32| SampleRow {
+            stack: row.stack.map(|stack| stack.saturating_add(before)),
+            ..row
+        };
+        for place in self.parts.clone() {
+            let mut rows = part_samples(self.read(place)?).map_err(damaged(entry))?;
+            rows.sort_by_key(|row| row.time_ns);
+            let rows = rows.into_iter().map(|row| later(row, before));
+            file.add(&sample_table(rows)).map_err(encoding(entry))?;
+            before = before.saturating_add(number(place.stacks));
+        }
+        let rows = sample_rows(profile, 0).map(|row| later(row, before));
+        file.add(&sample_table(rows)).map_err(encoding(entry))?;
+        file.finish().map(drop).map_err(encoding(entry))
+    }
+
+    fn read(&mut self, part: PartPlace) -> Result<Vec<u8>, WriteError> {
+        let entry = "the journal";
+        let input = |error| WriteError::Output { entry, error };
+        self.file.seek(SeekFrom::Start(part.at)).map_err(input)?;
+        let mut bytes = Vec::new();
+        (&mut self.file).take(part.size).read_to_end(&mut bytes).map_err(input)?;
+        Ok(bytes)
+    }
+}
+
+/// Begins an entry that is a table of several groups of rows.
+fn begin<'a, W: Write + Seek + Send>(
+    archive: &'a mut ZipWriter<W>,
+    entry: &'static str,
+    like: TableWriter,
+) -> Result<TableFile<&'a mut ZipWriter<W>>, WriteError> {
+    write::begin_entry(archive, entry, true)?;
+    TableFile::begin(&like, archive).map_err(encoding(entry))
+}
+
+fn encoding(entry: &'static str) -> impl Fn(ParquetError) -> WriteError {
+    move |error| match error {
+        ParquetError::External(error) if error.is::<std::io::Error>() => {
+            let error = error.downcast().map_or_else(|_| std::io::ErrorKind::Other.into(), |error| *error);
+            WriteError::Output { entry, error }
+        }
+        error => WriteError::Encode { entry, message: error.to_string() },
+    }
+}
+
+fn damaged(entry: &'static str) -> impl Fn(super::ReadError) -> WriteError {
+    move |error| WriteError::Encode { entry, message: format!("what was kept of it can't be read: {error}") }
+}
+
+/// As many as ids can be.
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn digest(life: &plumb_profile::Life) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    life.hash(&mut hasher);
+    // Half of it: should a change be missed once in four billion, an unfinished recording knows a time less.
+    hasher.finish() as u32
+}
