@@ -60,6 +60,7 @@ pub use setup::{SampledEvent, Setup};
 pub use snapshot::{NoStack, Refusal, Snapshot, StoppedProcess, StoppedThread};
 pub use steer::Notice;
 pub use subject::{Subject, now_ns};
+pub use sys::memory::{resident_memory, return_freed_memory, trim_memory};
 pub use sys::process::pidfd;
 pub use sys::spawn::{Took, Way, start_and_wait};
 pub use sys::tracefs::Tracefs;

@@ -306,6 +306,16 @@ impl Ingest {
         self.noted.clear();
     }
 
+    /// Forgets all stacks and samples, which may be taken out of the profile next.
+    pub(crate) fn end_part(&mut self) {
+        let threads: Vec<u32> = self.tasks.threads.keys().copied().collect();
+        threads.into_iter().for_each(|tid| self.settle_cut(tid));
+        for thread in self.tasks.threads.values_mut() {
+            thread.last = Default::default();
+            thread.pending.clear();
+        }
+    }
+
     /// The finished profile: samples sorted by time, mappings that frames fall into.
     pub fn finish(mut self) -> (Profile, Statistics) {
         let threads: Vec<u32> = self.tasks.threads.keys().copied().collect();

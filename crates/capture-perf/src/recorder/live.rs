@@ -1,8 +1,9 @@
 //! Looking at a recording while it goes on.
 
-use plumb_profile::Profile;
+use plumb_profile::{Meta, Profile};
 
 use super::Recorder;
+use super::sampled::Sampled;
 use crate::sys::usage::monotonic_ns;
 
 impl Recorder {
@@ -27,6 +28,29 @@ impl Recorder {
         }
         self.rings.moving(|| ingest.fold(kept, times, nodes));
         self.has_folded = true;
+    }
+
+    /// Whether stacks and samples may be taken out of the profile while the recording goes on. Not so where what samples weigh is
+    /// known at the end only: times off the processor, and events that are no clock.
+    pub fn can_be_in_parts(&mut self) -> bool {
+        let is_weighed_later = |one: &Sampled| one.is_scaled() || one.events.is_taken();
+        self.off_cpu().is_none() && !self.sampled.iter().any(is_weighed_later)
+    }
+
+    /// Ends a part of the recording: no stack and no sample that is in the profile now is looked at or changed any more, so that
+    /// [`Recorder::meanwhile`] may take all of them out, next.
+    pub fn end_part(&mut self) {
+        let ingest = &mut self.ingest;
+        if let Some(assisted) = &mut self.assisted {
+            assisted.add_counts_now(ingest, monotonic_ns());
+        }
+        ingest.end_part();
+    }
+
+    /// What is known of the recording as a whole, as if it had ended now.
+    pub fn facts_so_far(&mut self) -> Meta {
+        let target_cpu = self.target_cpu();
+        self.facts(monotonic_ns(), target_cpu)
     }
 
     /// The recording so far, as if it had ended now. Stacks that later samples might complete are cut in it.

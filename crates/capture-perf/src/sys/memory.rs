@@ -1,0 +1,62 @@
+//! The memory of this process: how much is resident, and giving back what was freed.
+
+#![allow(unsafe_code)]
+
+/// Has the allocator keep little of what is freed: few heaps, and blocks of some size straight from the system, to which they return
+/// when they are freed. Otherwise glibc's threshold for these grows with the largest block that was ever freed, and what symbol
+/// tables took stays for ever. For a program's beginning, before it has threads.
+pub fn return_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    {
+        const LARGE: libc::c_int = 256 << 10;
+        const TOP: libc::c_int = 1 << 20;
+        for (parameter, value) in
+            [(libc::M_MMAP_THRESHOLD, LARGE), (libc::M_TRIM_THRESHOLD, TOP), (libc::M_ARENA_MAX, 2)]
+        {
+            // SAFETY: it takes two numbers and changes nothing but the allocator's own settings.
+            unsafe { libc::mallopt(parameter, value) };
+        }
+    }
+}
+
+/// Gives back to the system what the allocator holds free. It takes some milliseconds.
+pub fn trim_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes a number, and touches only memory that is free.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Memory of this process that is resident, and the most that ever was, in bytes: VmRSS and VmHWM in /proc/self/status. `None` if
+/// that can't be read.
+pub fn resident_memory() -> Option<(u64, u64)> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let bytes = |name| {
+        let line = status.lines().find_map(|line: &str| line.strip_prefix(name))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    };
+    Some((bytes("VmRSS:")?, bytes("VmHWM:")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_freed_goes_back() {
+        return_freed_memory();
+        let before = resident_memory().expect("/proc is there").0;
+        // Blocks of all sizes: small ones are of the heap, large ones of their own.
+        let blocks: Vec<Vec<u8>> = (0..4000).map(|block| vec![1; 1000 + 16 * block]).collect();
+        let (during, peak) = resident_memory().expect("/proc is there");
+        let taken: u64 = blocks.iter().map(|block| block.len() as u64).sum();
+        assert!(during > before + taken / 2 && peak >= during, "{before} {during} {peak}");
+        drop(blocks);
+        trim_memory();
+        let after = resident_memory().expect("/proc is there").0;
+        if cfg!(target_env = "gnu") {
+            assert!(after < before + taken / 4, "{before} {during} {after}");
+        }
+    }
+}
