@@ -11,10 +11,14 @@ use anyhow::{Context, Result, bail};
 use plumb_formats::{foreign, native};
 use plumb_profile::Profile;
 
+use crate::terminal::say;
 use kind::Kind;
 
 /// What commands read when no file is named.
 const DEFAULT: &str = "profile.plumb";
+
+/// What is left of a recording of that name whose recorder was killed.
+const UNFINISHED: &str = "profile.plumb.part";
 
 /// What can be read, for those who gave something else.
 const NEEDED: &str = "what can be read is a plumb recording, perf.data, pprof, folded stacks, speedscope's files, the Firefox \
@@ -37,6 +41,9 @@ pub fn load(path: &Path) -> Result<Profile> {
     match File::open(path) {
         Ok(file) => read(file, &name),
         Err(error) if error.kind() == ErrorKind::NotFound && path.as_os_str() == DEFAULT => {
+            if Path::new(UNFINISHED).exists() {
+                bail!("no recording here ({DEFAULT}), but one that was not finished: name it, {UNFINISHED}");
+            }
             bail!("no recording here ({DEFAULT}): run `plumb record -- CMD` first, or name a file")
         }
         Err(error) if error.kind() == ErrorKind::PermissionDenied => bail!(refused(path, &name)),
@@ -62,6 +69,7 @@ fn read<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile> {
     input.rewind().with_context(|| name.to_string())?;
     let mut profile = match Kind::of(&start) {
         Kind::Recording => native::read(input).with_context(|| name.to_string())?,
+        Kind::Unfinished => read_unfinished(input, name)?,
         Kind::PerfData => perf_data::read(input, name)?,
         Kind::Foreign => read_foreign(input, name)?,
         Kind::Other(what) => bail!("{name}: {what}; {NEEDED}"),
@@ -70,6 +78,21 @@ fn read<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile> {
         plumb_symbolize::symbolize(&mut profile, &plumb_symbolize::Options::default(), &mut |_| {});
     }
     plumb_symbolize::make_readable(&mut profile);
+    Ok(profile)
+}
+
+/// Reads a recording that was not finished, and says so.
+fn read_unfinished<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
+    let (mut profile, unfinished) = native::read_unfinished(input).with_context(|| name.to_string())?;
+    let seconds = profile.meta.duration_ns as f64 / 1e9;
+    let mut text = format!("the recording was not finished: these are its first {seconds:.1} s");
+    if unfinished.cut_bytes > 0 {
+        text += &format!(", and {} bytes at its end are left out", unfinished.cut_bytes);
+    }
+    say!("{name}: {text}");
+    profile.meta.warnings.push(text);
+    // Of the last frames there may be no names yet.
+    profile.meta.symbolized = false;
     Ok(profile)
 }
 

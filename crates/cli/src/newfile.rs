@@ -199,6 +199,12 @@ impl Write for NewFile {
     }
 }
 
+impl io::Seek for NewFile {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let Place::Beside { temporary, .. } = &self.place {

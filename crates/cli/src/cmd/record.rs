@@ -6,7 +6,9 @@ pub(super) mod capture;
 pub(crate) mod causes;
 mod event;
 mod headline;
+mod keeping;
 mod live;
+pub(super) mod memory;
 mod names;
 pub(super) mod notice;
 pub(super) mod off_cpu;
@@ -26,7 +28,9 @@ use plumb_capture_perf::{
     Assistant, Beside, Code, End, Options, Prints, Recorded, Recorder, Running, Target,
 };
 
+use keeping::Keeping;
 use live::Live;
+use memory::Memory;
 use names::Names;
 use output::Output;
 
@@ -58,6 +62,8 @@ pub struct Args {
     /// Where to write the recording, - for standard output; one that is there is kept as FILE.old
     ///
     /// Only its owner may read it: it holds command lines. With - what the command prints goes to standard error.
+    /// While it is made it is in FILE.part, which plumb report reads should the recorder be killed: all but the last seconds is in it.
+    /// Not so with -, a pipe or a device.
     #[arg(short, long, value_name = "FILE", default_value = "profile.plumb")]
     output: PathBuf,
 
@@ -163,6 +169,14 @@ pub struct Scope {
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(8..=512))]
     max_table_memory: u16,
 
+    /// Bound on plumb's own memory, such as 256M or 1G; the summary says so if it could not be kept
+    ///
+    /// It is a bound on resident memory (VmHWM of the process, mapped BPF tables included). Files that names are read from are opened
+    /// one after the other, and what is sampled goes to disk while it is recorded, so that no sample and no name is lost to it.
+    /// Rings of events are the kernel's memory and come on top: at most 16 MiB a processor, 256 MiB together.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory::size)]
+    max_memory: u64,
+
     /// Ask debuginfod servers for symbols that are missing here
     #[arg(long)]
     debuginfod: bool,
@@ -245,9 +259,15 @@ impl Scope {
         self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
+    /// Bytes of memory to stay below.
+    pub(super) fn max_memory(&self) -> u64 {
+        self.max_memory
+    }
+
     /// Where to look for names.
     pub(super) fn names(&self) -> plumb_symbolize::Options {
-        plumb_symbolize::Options { debuginfod: self.debuginfod, ..Default::default() }
+        let max_memory = Some(memory::for_names(self.max_memory));
+        plumb_symbolize::Options { debuginfod: self.debuginfod, max_memory, ..Default::default() }
     }
 }
 
@@ -266,6 +286,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 
 /// Likewise with something that watches the target beside.
 fn run_beside(mut args: Args, mut beside: Option<&mut dyn Beside>) -> Result<ExitCode> {
+    plumb_capture_perf::return_freed_memory();
     let target = args.scope.target()?;
     let output = Output::check(&args.output)?;
     if output.is_stdout() && matches!(args.scope.prints, Prints::Through) {
@@ -284,6 +305,7 @@ fn run_beside(mut args: Args, mut beside: Option<&mut dyn Beside>) -> Result<Exi
         }
     };
     let mut live = Live::new(args.quiet);
+    let mut memory = Memory::new(args.scope.max_memory);
     note.iter().for_each(|note| say!("{note}"));
     if !matches!(target, Target::Command(_)) && args.duration.is_none() {
         live.note(if args.scope.wait {
@@ -293,11 +315,16 @@ fn run_beside(mut args: Args, mut beside: Option<&mut dyn Beside>) -> Result<Exi
         });
     }
     let mut names = Names::begin(args.scope.names());
-    let end = record(&mut recorder, &target, args.duration, &mut live, &mut names);
+    let mut keeping = Keeping::begin(&output, args.scope.max_memory, args.scope.words());
+    let mut looks = Looks { live: &mut live, names: &mut names, memory: &mut memory, keeping: &mut keeping };
+    let end = record(&mut recorder, &target, args.duration, &mut looks);
     beside.map_or(Ok(()), Beside::end).context("what watches beside")?;
     let recorded = recorder.finish();
     live.clear();
-    let written = write(&args, recorded, names, &output, &mut live);
+    let written = write(&args, recorded, names, keeping, &output, &mut live);
+    if let Some(text) = memory.exceeded().filter(|_| !args.quiet) {
+        say!("{text}");
+    }
     let (running, written) = match written {
         Ok(running) => (running, true),
         Err(error) => {
@@ -332,13 +359,20 @@ pub(super) fn code_of(end: End, is_command: bool) -> u8 {
     }
 }
 
+/// Who looks at a recording while it goes on.
+struct Looks<'a> {
+    live: &'a mut Live,
+    names: &'a mut Names,
+    memory: &'a mut Memory,
+    keeping: &'a mut Keeping,
+}
+
 /// Records until an end, `None`: until the time is up.
 fn record(
     recorder: &mut Recorder,
     target: &Target,
     duration: Option<Duration>,
-    live: &mut Live,
-    names: &mut Names,
+    looks: &mut Looks<'_>,
 ) -> Result<Option<End>> {
     loop {
         let left = duration.map(|duration| duration.saturating_sub(recorder.elapsed()));
@@ -350,13 +384,16 @@ fn record(
             return Ok(end);
         }
         if let Some(notice) = recorder.notice() {
-            live.clear();
+            looks.live.clear();
             notice::say_of(target, notice);
         }
-        if !recorder.is_waiting() {
-            live.show(recorder.elapsed(), recorder.statistics());
+        if recorder.is_waiting() {
+            continue;
         }
-        names.look(recorder.elapsed(), recorder.profile());
+        looks.live.show(recorder.elapsed(), recorder.statistics());
+        looks.names.look(recorder);
+        looks.memory.look();
+        looks.keeping.look(recorder, looks.memory.is_scarce());
     }
 }
 
@@ -365,6 +402,7 @@ fn write(
     args: &Args,
     recorded: Recorded,
     mut names: Names,
+    mut keeping: Keeping,
     output: &Output,
     live: &mut Live,
 ) -> Result<Option<Running>> {
@@ -373,12 +411,13 @@ fn write(
     profile.meta.warnings.extend(unmeasured.iter().flat_map(off_cpu::left_out));
     profile.meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
     profile.meta.command = args.scope.words();
+    profile.meta.warnings.extend(keeping.failure());
     let recording = plumb_capture_perf::own_cpu_time().total().saturating_sub(names.early());
     names.close(&profile, &vanished);
     // Names are there by now, but for those of large files met last, or of a server. Where they take longer the recording
     // is first written without: should finding them be interrupted, or need more disk than there is, this stays.
     let is_early = !names.are_found() && output.is_replaceable();
-    let mut written = if is_early { Some(output.write(&profile)?) } else { None };
+    let mut written = if is_early { Some(keeping.write(&profile, output)?) } else { None };
     names.store(&mut profile, live);
     live.clear();
     if args.off_cpu {
@@ -387,16 +426,17 @@ fn write(
     let own = plumb_capture_perf::own_cpu_time().total();
     profile.meta.recorder_cpu_ns = u64::try_from(own.as_nanos()).ok();
     let written = match written.take() {
-        None => output.write(&profile)?,
+        None => keeping.write(&profile, output)?,
         Some(mut written) => {
-            if let Err(error) = written.replace(&profile) {
+            if let Err(error) = keeping.replace(&profile, &mut written) {
                 say!("{error:#}\nplumb: the recording is there, but without symbols");
             }
             written
         }
     };
+    let earlier = keeping.end();
     if !args.quiet {
-        headline::print(&profile, &setup, target_cpu, recording, &written);
+        headline::print((&profile, &earlier), &setup, target_cpu, recording, &written);
         handed_over.iter().for_each(|handed_over| say!("{}", capture::line(handed_over)));
     } else {
         notice::say_left(Some(left));

@@ -91,6 +91,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if !args.batch && !std::io::stdout().is_terminal() {
         bail!("standard output is no terminal; for tables as plain text: plumb top --batch");
     }
+    plumb_capture_perf::return_freed_memory();
     let (mut live, notes) = match Live::start(&args.scope, args.batch) {
         Ok(started) => started,
         // A command that can't be started, say, has its own exit status.

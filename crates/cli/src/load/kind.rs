@@ -1,5 +1,7 @@
 //! What a file is, by its first bytes.
 
+use plumb_formats::native::UNFINISHED;
+
 /// Bytes that [`Kind::of`] wants to see, if the file has as many.
 pub const BYTES: u64 = 512;
 
@@ -8,6 +10,8 @@ pub const BYTES: u64 = 512;
 pub enum Kind {
     /// A zip archive, which recordings are.
     Recording,
+    /// A recording that goes on, or was not finished.
+    Unfinished,
     /// perf.data in file or pipe mode.
     PerfData,
     /// Possibly a profile of another tool: what it holds has to be looked at, unpacked.
@@ -39,6 +43,9 @@ impl Kind {
         if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {
             return Kind::Recording;
         }
+        if start.starts_with(UNFINISHED) {
+            return Kind::Unfinished;
+        }
         if start.starts_with(b"PERFILE2") || start.starts_with(b"2ELIFREP") {
             return Kind::PerfData;
         }
@@ -59,6 +66,7 @@ mod tests {
     #[test]
     fn kinds_are_told_apart() {
         assert_eq!(Kind::of(b"PK\x03\x04\x0a\0"), Kind::Recording);
+        assert_eq!(Kind::of(b"plumb journal 1\ngrowth"), Kind::Unfinished);
         assert_eq!(Kind::of(b"PERFILE2h\0\0\0"), Kind::PerfData);
         assert_eq!(Kind::of(b"2ELIFREP\0\0\0"), Kind::PerfData);
         for (start, word) in

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use plumb_capture_perf::MAX_STACK_COPY;
-use plumb_profile::{Cut, DsoId, DsoKind, Found, Profile, StackId};
+use plumb_profile::{Cut, DsoId, DsoKind, EventId, Found, Profile, StackId};
 
 /// What became of the stacks of a profile, counted in samples.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -40,11 +40,30 @@ enum Outcome {
 impl Stacks {
     /// Counts.
     pub fn of(profile: &Profile) -> Self {
+        StackCounts::default().and(profile).stacks(profile)
+    }
+}
+
+/// What was counted of the stacks of a profile, which may be one after the other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StackCounts {
+    samples: u64,
+    complete: u64,
+    stitched: u64,
+    causes: BTreeMap<(Cut, Option<DsoId>), u64>,
+    /// Samples of each event, and what they weigh together.
+    events: BTreeMap<EventId, (u64, u64)>,
+}
+
+impl StackCounts {
+    /// With the samples that the profile has now.
+    pub fn and(&self, profile: &Profile) -> Self {
         let mut outcomes: HashMap<StackId, Outcome> = HashMap::new();
-        let mut causes: BTreeMap<(Cut, Option<DsoId>), u64> = BTreeMap::new();
-        let mut stacks = Self::default();
+        let mut stacks = self.clone();
         for sample in profile.samples.iter() {
             stacks.samples += 1;
+            let event = stacks.events.entry(sample.event).or_default();
+            *event = (event.0 + 1, event.1.saturating_add(sample.weight));
             let outcome = match sample.stack {
                 Some(stack) => *outcomes.entry(stack).or_insert_with(|| outcome(profile, stack)),
                 None => Outcome::Cut(Cut::NoUserStack, None),
@@ -54,11 +73,21 @@ impl Stacks {
                     stacks.complete += 1;
                     stacks.stitched += u64::from(stitched);
                 }
-                Outcome::Cut(cut, dso) => *causes.entry((cut, dso)).or_default() += 1,
+                Outcome::Cut(cut, dso) => *stacks.causes.entry((cut, dso)).or_default() += 1,
             }
         }
-        stacks.causes = by_file(profile, causes);
         stacks
+    }
+
+    /// Samples of an event, and what they weigh together.
+    pub fn of_event(&self, event: EventId) -> (u64, u64) {
+        self.events.get(&event).copied().unwrap_or_default()
+    }
+
+    /// In all, with the files to blame.
+    pub fn stacks(self, profile: &Profile) -> Stacks {
+        let Self { samples, complete, stitched, causes, .. } = self;
+        Stacks { samples, complete, stitched, causes: by_file(profile, causes) }
     }
 }
 

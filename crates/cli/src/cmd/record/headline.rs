@@ -6,7 +6,7 @@ use std::time::Duration;
 use plumb_capture_perf::{Code, CpuTime, Pace, SampledEvent, Setup};
 use plumb_profile::Profile;
 
-use super::causes::Stacks;
+use super::causes::{StackCounts, Stacks};
 use super::live::percent;
 use super::off_cpu;
 use super::output::Written;
@@ -19,25 +19,36 @@ const ENOUGH_SAMPLES: f64 = 20.0;
 /// With less processor time than this a share of it says nothing.
 const ENOUGH_SECONDS: f64 = 0.1;
 
-/// Prints it. `recording`: processor time that plumb used before it began to look for names.
+/// Prints it. `earlier`: samples that are in the recording and not in the profile. `recording`: processor time that plumb used before it
+/// began to look for names.
 pub(super) fn print(
-    profile: &Profile,
+    (profile, earlier): (&Profile, &StackCounts),
     setup: &Setup,
     target: Option<CpuTime>,
     recording: Duration,
     written: &Written,
 ) {
-    for line in lines(profile, setup, target, recording) {
+    for line in lines(profile, &earlier.and(profile), setup, target, recording) {
         say!("{line}");
     }
     say!("{}", written.text());
 }
 
-fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>, recording: Duration) -> Vec<String> {
-    let stacks = Stacks::of(profile);
+fn lines(
+    profile: &Profile,
+    counts: &StackCounts,
+    setup: &Setup,
+    target: Option<CpuTime>,
+    recording: Duration,
+) -> Vec<String> {
+    let stacks = counts.clone().stacks(profile);
     let mut lines = match off_cpu::is_off_cpu(profile) {
         true => vec![off_cpu::line(profile)],
-        false => setup.events.iter().map(|event| counts(profile, setup, event, target)).collect(),
+        false => {
+            let line =
+                |event: &SampledEvent| event_line(profile, counts.of_event(event.id), setup, event, target);
+            setup.events.iter().map(line).collect()
+        }
     };
     if stacks.samples > 0 {
         lines.extend(stack_lines(&stacks));
@@ -55,10 +66,13 @@ fn lines(profile: &Profile, setup: &Setup, target: Option<CpuTime>, recording: D
 }
 
 /// The line about an event.
-fn counts(profile: &Profile, setup: &Setup, event: &SampledEvent, target: Option<CpuTime>) -> String {
-    let own = profile.samples.iter().filter(|sample| sample.event == event.id);
-    let (samples, weight) =
-        own.fold((0, 0_u64), |(count, sum), sample| (count + 1, sum.saturating_add(sample.weight)));
+fn event_line(
+    profile: &Profile,
+    (samples, weight): (u64, u64),
+    setup: &Setup,
+    event: &SampledEvent,
+    target: Option<CpuTime>,
+) -> String {
     let text = match event.counter.trigger() {
         None => clock(profile, setup, event, target, samples),
         Some(_) => occurrences(profile, event, target, (samples, weight)),

@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use plumb_capture_perf::Recorder;
 use plumb_profile::{DsoId, Profile};
 use plumb_symbolize::{Options, Session};
 
@@ -31,11 +32,14 @@ impl Names {
         Self { session: Session::begin(options), next: FIRST }
     }
 
-    /// Has names found for what is new, if it is time to.
-    pub fn look(&mut self, elapsed: Duration, profile: &Profile) {
+    /// Has names found for what is new, and those that were found put into the profile, if it is time to.
+    pub fn look(&mut self, recorder: &mut Recorder) {
+        let elapsed = recorder.elapsed();
         if elapsed >= self.next {
             self.next = elapsed + INTERVAL.max(elapsed / SHARE);
-            self.session.round(profile);
+            let session = &mut self.session;
+            recorder.meanwhile(|profile| session.take(profile));
+            session.round(recorder.profile());
         }
     }
 

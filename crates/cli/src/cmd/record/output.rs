@@ -32,15 +32,28 @@ impl Output {
         self.destination == Destination::Stdout
     }
 
+    /// The file that it is to be, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.destination {
+            Destination::File(path) => Some(path),
+            Destination::Stream(_) | Destination::Stdout => None,
+        }
+    }
+
     /// Whether it can be written a second time.
     pub fn is_replaceable(&self) -> bool {
-        matches!(self.destination, Destination::File(_))
+        self.file().is_some()
     }
 
     /// Writes a recording, and keeps an older one as `FILE.old`. If the place doesn't take it, others are tried: a
     /// recording can't be made again.
     pub fn write(&self, profile: &Profile) -> Result<Written> {
-        let error = match put(&self.destination, profile) {
+        self.write_by(&mut |file| write(profile, file))
+    }
+
+    /// Likewise by what writes it to a file, from the beginning.
+    pub fn write_by(&self, write: WriteTo<'_>) -> Result<Written> {
+        let error = match put(&self.destination, write) {
             Ok(()) => return Ok(Written::at(&self.path, &self.destination, None)),
             Err(error) => error,
         };
@@ -49,7 +62,7 @@ impl Output {
         for folder in newfile::temporary_folders() {
             let path = folder.join(&name);
             let elsewhere = Destination::File(path.clone());
-            if put(&elsewhere, profile).is_ok() {
+            if put(&elsewhere, write).is_ok() {
                 return Ok(Written::at(&path, &elsewhere, Some(why.clone())));
             }
         }
@@ -60,14 +73,17 @@ impl Output {
     }
 }
 
+/// Writes a recording to a new file, from the beginning.
+pub(super) type WriteTo<'a> = &'a mut dyn FnMut(&mut NewFile) -> Result<()>;
+
 /// Writes a recording, and keeps an older one that is a file.
-fn put(destination: &Destination, profile: &Profile) -> Result<()> {
+fn put(destination: &Destination, write: WriteTo<'_>) -> Result<()> {
     let Destination::File(path) = destination else {
         let mut file = NewFile::to(destination)?;
-        return write(profile, &mut file);
+        return write(&mut file);
     };
     let mut file = NewFile::beside(path, Access::Private)?;
-    write(profile, &mut file)?;
+    write(&mut file)?;
     // A directory may have come to stand there meanwhile, and that is not ours to move.
     if path.is_file() {
         fs::rename(path, old(path)).context("keeping the older recording")?;
@@ -91,10 +107,10 @@ impl Written {
     }
 
     /// Puts a newer version of the recording in its place, which is a file.
-    pub fn replace(&mut self, profile: &Profile) -> Result<()> {
+    pub fn replace_by(&mut self, write: WriteTo<'_>) -> Result<()> {
         let Destination::File(path) = &self.destination else { bail!("no file can be replaced") };
         let mut file = NewFile::beside(path, Access::Private)?;
-        write(profile, &mut file)?;
+        write(&mut file)?;
         file.commit()?;
         self.bytes = fs::metadata(&self.path).map_or(0, |meta| meta.len());
         Ok(())
@@ -132,7 +148,8 @@ impl Written {
     }
 }
 
-fn write(profile: &Profile, file: &mut NewFile) -> Result<()> {
+/// Writes a recording to a file.
+pub(super) fn write(profile: &Profile, file: &mut NewFile) -> Result<()> {
     // It is small, and so a full disk is met once and not somewhere between the parts of an archive.
     let mut bytes = Cursor::new(Vec::new());
     plumb_formats::native::write(profile, &mut bytes)?;

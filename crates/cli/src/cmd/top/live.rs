@@ -9,13 +9,14 @@ use plumb_profile::Profile;
 use plumb_symbolize::{Session, make_readable};
 
 use crate::cmd::browse::state::Window;
+use crate::cmd::record::memory::{self, Memory};
 use crate::cmd::record::{Capturing, Scope, notice};
 
 /// Shortest time between two looks for frames without names. Names of the first are wanted at once.
 const NAMES: Duration = Duration::from_millis(300);
 
-/// Most samples, nodes of stacks and lives that are kept, which take about 100 MB each; of more the past is folded.
-const MOST: [usize; 3] = [2 << 20, 2 << 20, 1 << 20];
+/// So many bytes a sample, a node of a stack and a life take about; of more than there is memory for the past is folded.
+const BYTES: [u64; 3] = [50, 50, 100];
 
 /// Longest time between two looks at how it goes, also where nobody asks.
 const TICK: Duration = Duration::from_secs(2);
@@ -56,6 +57,9 @@ pub(super) struct Live {
     pulse: Pulse,
     /// With so many samples the past is folded next.
     most: usize,
+    /// Most samples, nodes of stacks and lives that are kept.
+    limits: [usize; 3],
+    memory: Memory,
     words: Vec<String>,
     /// Nothing is drawn on the terminal where messages go.
     may_say: bool,
@@ -83,6 +87,8 @@ impl Live {
         };
         notes.extend(recorder.setup().limits.iter().cloned());
         let names = Session::begin_live(scope.names());
+        let share = memory::for_samples(scope.max_memory());
+        let limits = BYTES.map(|bytes| usize::try_from(share / bytes).unwrap_or(usize::MAX));
         let mut live = Self {
             recorder,
             target,
@@ -90,7 +96,9 @@ impl Live {
             named: Instant::now(),
             ticked: Instant::now(),
             pulse: Pulse::default(),
-            most: MOST[0],
+            most: limits[0],
+            limits,
+            memory: Memory::new(scope.max_memory()),
             words: scope.words(),
             may_say,
         };
@@ -111,6 +119,7 @@ impl Live {
         if self.ticked.elapsed() >= TICK {
             self.tick();
         }
+        self.memory.look();
         Ok(end)
     }
 
@@ -139,17 +148,17 @@ impl Live {
     fn fold(&mut self) {
         let samples = |live: &Self| live.recorder.profile().samples.len();
         let profile = self.recorder.profile();
-        let is_large = profile.stacks.len() >= MOST[1] || profile.lives.len() >= MOST[2];
+        let is_large = profile.stacks.len() >= self.limits[1] || profile.lives.len() >= self.limits[2];
         if !is_large && samples(self) < self.most {
             return;
         }
         let kept = samples(self) / 4;
-        self.recorder.fold(kept, &self.pulse.times(), MOST[1] / 4);
-        while samples(self) > MOST[0] / 2 && self.pulse.thin() {
-            self.recorder.fold(kept, &self.pulse.times(), MOST[1] / 4);
+        self.recorder.fold(kept, &self.pulse.times(), self.limits[1] / 4);
+        while samples(self) > self.limits[0] / 2 && self.pulse.thin() {
+            self.recorder.fold(kept, &self.pulse.times(), self.limits[1] / 4);
         }
         // Should there be so many different ones, it is done again when there are twice as many.
-        self.most = MOST[0].max(2 * samples(self));
+        self.most = self.limits[0].max(2 * samples(self));
     }
 
     /// Everything begins now.

@@ -1,0 +1,218 @@
+//! The recording's journal: while a recording goes on, what is new is appended to a file beside the one to be (`FILE.part`), so that
+//! a recorder that is killed loses seconds and not hours, and what grows without end need not stay in memory.
+//!
+//! Not here: the journal's form (`plumb_formats::native`).
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Seek, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use plumb_capture_perf::Recorder;
+use plumb_formats::native::Journal;
+use plumb_profile::{Profile, Samples, Stacks};
+
+use super::causes::StackCounts;
+use super::memory;
+use super::output::{self, Output, Written};
+use crate::newfile::NewFile;
+use crate::terminal::say;
+
+/// Shortest and longest time between two times that is written.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
+/// The pause is at least so many times the processor time that writing took last.
+const PAUSE_TIMES: u32 = 200;
+/// About how many bytes a sample and a node of a stack take in memory, with what finds equal nodes.
+const SAMPLE: u64 = 64;
+const NODE: u64 = 56;
+
+/// Keeps what was recorded so far.
+pub(super) struct Keeping {
+    journal: Option<Journal<File>>,
+    /// The journal's file, if it has a name.
+    path: Option<PathBuf>,
+    words: Vec<String>,
+    /// Bytes of samples and stacks in memory, at the most.
+    most: u64,
+    next: Instant,
+    /// What was counted in the parts that are in memory no more.
+    earlier: StackCounts,
+    failure: Option<String>,
+}
+
+impl Keeping {
+    /// Begins for a recording of the command with these words. Where no journal can be, nothing is kept but in memory, and that is said.
+    pub fn begin(output: &Output, bound: u64, words: Vec<String>) -> Self {
+        let opened = match output.file() {
+            Some(path) => beside(path).map(|(file, path)| (file, Some(path))),
+            None => nameless().map(|file| (file, None)),
+        };
+        let journal = opened.map_err(anyhow::Error::from).and_then(|(file, path)| {
+            let journal = Journal::begin(file)?;
+            Ok((journal, path))
+        });
+        let mut keeping = Self {
+            journal: None,
+            path: None,
+            words,
+            most: memory::for_samples(bound),
+            next: Instant::now() + PAUSE.0,
+            earlier: StackCounts::default(),
+            failure: None,
+        };
+        match journal {
+            Ok((journal, path)) => (keeping.journal, keeping.path) = (Some(journal), path),
+            Err(error) => keeping.fail(&error),
+        }
+        keeping
+    }
+
+    /// Writes what is new, if it is time to, and takes stacks and samples out of memory if they are many. `is_scarce`: there is little
+    /// memory left.
+    pub fn look(&mut self, recorder: &mut Recorder, is_scarce: bool) {
+        let profile = recorder.profile();
+        let bytes = profile.samples.len() as u64 * SAMPLE + profile.stacks.len() as u64 * NODE;
+        let is_large = bytes > self.most || is_scarce && bytes > self.most / 4;
+        let is_due = self.path.is_some() && Instant::now() >= self.next;
+        if self.journal.is_none() || !(is_due || is_large) {
+            return;
+        }
+        let is_part = is_large && recorder.can_be_in_parts();
+        if is_part || is_due {
+            let before = cpu_time();
+            if let Err(error) = self.append(recorder, is_part) {
+                self.fail(&error);
+            }
+            let pause = cpu_time().saturating_sub(before) * PAUSE_TIMES;
+            self.next = Instant::now() + pause.clamp(PAUSE.0, PAUSE.1);
+        }
+    }
+
+    fn append(&mut self, recorder: &mut Recorder, is_part: bool) -> Result<()> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        if is_part {
+            recorder.end_part();
+        }
+        let mut meta = recorder.facts_so_far();
+        meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
+        meta.command.clone_from(&self.words);
+        let earlier = &mut self.earlier;
+        recorder.meanwhile(|profile| {
+            if !is_part {
+                return journal.grow(profile, &meta);
+            }
+            profile.samples.sort_by_time();
+            journal.part(profile, &meta)?;
+            *earlier = earlier.and(profile);
+            (profile.samples, profile.stacks) = (Samples::default(), Stacks::default());
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// It can't be written any more. What is in it stays.
+    fn fail(&mut self, error: &anyhow::Error) {
+        let has_parts = self.journal.as_ref().is_some_and(|journal| journal.parts() > 0);
+        let text = format!(
+            "what is recorded could not be kept on disk from time to time ({error:#}): a recorder that is killed loses it, and memory \
+             is not bounded"
+        );
+        say!("{text}");
+        self.failure = Some(text);
+        if has_parts {
+            // They are needed at the end. Until then it is tried again, as there may be room by then.
+            self.next = Instant::now() + PAUSE.1;
+        } else {
+            self.journal = None;
+            self.remove();
+        }
+    }
+
+    /// What went wrong, for the recording.
+    pub fn failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
+    /// Writes the recording.
+    pub fn write(&mut self, profile: &Profile, output: &Output) -> Result<Written> {
+        output.write_by(&mut |file| self.write_to(profile, file))
+    }
+
+    /// Writes a newer version of the recording to its place.
+    pub fn replace(&mut self, profile: &Profile, written: &mut Written) -> Result<()> {
+        written.replace_by(&mut |file| self.write_to(profile, file))
+    }
+
+    fn write_to(&mut self, profile: &Profile, file: &mut NewFile) -> Result<()> {
+        let Some(journal) = self.journal.as_mut().filter(|journal| journal.parts() > 0) else {
+            return output::write(profile, file);
+        };
+        if file.stream_position().is_ok() && self.path.is_some() {
+            let mut out = BufWriter::new(file);
+            journal.finish(profile, &mut out)?;
+            out.flush()?;
+            return Ok(());
+        }
+        // A pipe can't be gone back in.
+        let mut whole = nameless()?;
+        journal.finish(profile, &mut whole)?;
+        whole.rewind()?;
+        std::io::copy(&mut whole, file)?;
+        Ok(())
+    }
+
+    /// The recording is in its place: the journal is not needed any more. Gives back what was counted in parts.
+    pub fn end(mut self) -> StackCounts {
+        self.remove();
+        std::mem::take(&mut self.earlier)
+    }
+
+    fn remove(&mut self) {
+        if let Some(path) = self.path.take() {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Opens the journal of a recording to be at `path`. One that is there is kept as `FILE.part.old` unless its recorder still runs, which is
+/// told by its lock.
+fn beside(path: &Path) -> std::io::Result<(File, PathBuf)> {
+    let with = |more: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(more);
+        PathBuf::from(name)
+    };
+    let part = with(".part");
+    let is_busy = File::open(&part).is_ok_and(|file| file.try_lock_shared().is_err());
+    let part = if is_busy { with(&format!(".{}.part", std::process::id())) } else { part };
+    if fs::symlink_metadata(&part).is_ok() {
+        fs::rename(&part, with(".part.old"))?;
+    }
+    let file = create(&part)?;
+    // Without locks another recorder of the same file would move it away, which loses nothing.
+    let _ = file.try_lock();
+    Ok((file, part))
+}
+
+/// A file that is gone when it is closed.
+fn nameless() -> std::io::Result<File> {
+    let mut name = OsString::from(".plumb-");
+    name.push(format!("{}-{:?}.part", std::process::id(), Instant::now()));
+    let path = std::env::temp_dir().join(name);
+    let file = create(&path)?;
+    fs::remove_file(&path)?;
+    Ok(file)
+}
+
+fn create(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Processor time of this thread; none if the kernel doesn't count it.
+fn cpu_time() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
+}

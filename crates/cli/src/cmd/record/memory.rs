@@ -1,0 +1,109 @@
+//! `--max-memory`: the recorder's own memory is looked at while it records, and what can be given back is.
+//!
+//! Not here: what each part does with its share (names: symbolize; samples: `keeping`).
+
+use std::time::{Duration, Instant};
+
+use plumb_capture_perf::{resident_memory, trim_memory};
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(500);
+/// Shortest time between two times that freed memory is given back: looking for it takes some milliseconds.
+const TRIM: Duration = Duration::from_secs(5);
+
+/// A number of bytes, such as `256M`.
+pub(in crate::cmd) fn size(text: &str) -> Result<u64, String> {
+    let expected = || "expected a size such as 256M or 1G".to_owned();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: u64 = number.parse().map_err(|_| expected())?;
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        _ => return Err(expected()),
+    };
+    let bytes = number.checked_mul(1 << shift).ok_or_else(expected)?;
+    if bytes < 1 << 20 { Err("no less than 1M; plumb alone takes about 15M".into()) } else { Ok(bytes) }
+}
+
+/// What of a bound files that names are read from may take.
+pub(in crate::cmd) fn for_names(bound: u64) -> u64 {
+    bound / 4
+}
+
+/// What of a bound samples and stacks may take before they go to disk.
+pub(in crate::cmd) fn for_samples(bound: u64) -> u64 {
+    bound / 8
+}
+
+/// Looks at memory from time to time.
+pub(in crate::cmd) struct Memory {
+    bound: u64,
+    looked: Instant,
+    trimmed: Instant,
+    is_scarce: bool,
+}
+
+impl Memory {
+    /// Memory is to stay below `bound` bytes.
+    pub fn new(bound: u64) -> Self {
+        let now = Instant::now();
+        Self { bound, looked: now, trimmed: now, is_scarce: false }
+    }
+
+    /// Looks at it, if it is time to, and gives back what is free.
+    pub fn look(&mut self) {
+        if self.looked.elapsed() < LOOK {
+            return;
+        }
+        self.looked = Instant::now();
+        let Some((resident, _)) = resident_memory() else { return };
+        if resident > self.bound / 4 * 3 && self.trimmed.elapsed() >= TRIM {
+            self.trimmed = Instant::now();
+            trim_memory();
+        }
+        self.is_scarce = resident > self.bound / 8 * 7;
+    }
+
+    /// Whether little was left when it was looked last.
+    pub fn is_scarce(&self) -> bool {
+        self.is_scarce
+    }
+
+    /// A sentence, if more than the bound was taken.
+    pub fn exceeded(&self) -> Option<String> {
+        let (_, peak) = resident_memory()?;
+        let mb = |bytes: u64| bytes.div_ceil(1 << 20);
+        (peak > self.bound).then(|| {
+            format!(
+                "memory reached {} MiB, more than --max-memory {} MiB: nothing was left out for that",
+                mb(peak),
+                mb(self.bound)
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("256M"), Ok(256 << 20));
+        assert_eq!(size("1 GiB"), Ok(1 << 30));
+        assert_eq!(size("1048576"), Ok(1 << 20));
+        for bad in ["", "M", "1T", "-1M", "64k", "1.5G", "99999999999999999999", "18446744073709551615G"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_bound_that_was_not_kept_is_said() {
+        let text = Memory::new(1 << 20).exceeded().expect("a test takes more than that");
+        assert!(text.contains("--max-memory 1 MiB"), "{text}");
+        assert_eq!(Memory::new(u64::MAX).exceeded(), None);
+    }
+}
