@@ -85,8 +85,13 @@ impl Tree {
         });
         for (thread, costs) in groups {
             let costs = builder.build(view, costs.into_iter());
-            let grow =
-                Grow { view, costs: &costs, direction: Direction::Callees, least: least(view, options) };
+            let grow = Grow {
+                view,
+                costs: &costs,
+                direction: Direction::Callees,
+                least: least(view, options),
+                deepest: usize::MAX,
+            };
             let items: Vec<Item> = costs.roots().iter().map(|&root| (root, costs.total(root))).collect();
             if several {
                 let total = items.iter().map(|&(_, cost)| cost).sum();
@@ -107,10 +112,23 @@ impl Tree {
 
     /// From the innermost frames, where the time was spent, to their callers.
     pub fn bottom_up(view: &View<'_>, options: TreeOptions) -> Self {
+        Self::bottom_up_from(view, |_| true, usize::MAX, options)
+    }
+
+    /// Likewise, but only from innermost frames of these functions, and no further than so many calls: where there are many, and all have long
+    /// stacks, all of their callers are more than anybody asked for.
+    pub(crate) fn bottom_up_from(
+        view: &View<'_>,
+        is_wanted: impl Fn(SymbolId) -> bool,
+        deepest: usize,
+        options: TreeOptions,
+    ) -> Self {
         let costs = CostTree::of_all(view);
-        let grow = Grow { view, costs: &costs, direction: Direction::Callers, least: least(view, options) };
+        let grow =
+            Grow { view, costs: &costs, direction: Direction::Callers, least: least(view, options), deepest };
         let mut tree = Tree::default();
         let items = costs.nodes().map(|node| (node, costs.own(node))).filter(|item| item.1.samples > 0);
+        let items = items.filter(|&(node, _)| is_wanted(view.frame(costs.frame(node)).symbol));
         grow.under(&mut tree, None, items.collect());
         tree
     }
@@ -119,7 +137,13 @@ impl Tree {
     /// sample with several of them on its stack counts once, and its callers are those of the outermost.
     pub fn callers(view: &View<'_>, function: &Pattern, options: TreeOptions) -> Self {
         let costs = CostTree::of_all(view);
-        let grow = Grow { view, costs: &costs, direction: Direction::Callers, least: least(view, options) };
+        let grow = Grow {
+            view,
+            costs: &costs,
+            direction: Direction::Callers,
+            least: least(view, options),
+            deepest: usize::MAX,
+        };
         let outermost = outermost(view, &costs, &named(view, function));
         around(&grow, outermost.clone(), outermost)
     }
@@ -128,7 +152,13 @@ impl Tree {
     /// counts once, under the outermost; calls from one directly to another are not shown as such.
     pub fn callees(view: &View<'_>, function: &Pattern, options: TreeOptions) -> Self {
         let costs = CostTree::of_all(view);
-        let grow = Grow { view, costs: &costs, direction: Direction::Callees, least: least(view, options) };
+        let grow = Grow {
+            view,
+            costs: &costs,
+            direction: Direction::Callees,
+            least: least(view, options),
+            deepest: usize::MAX,
+        };
         let named = named(view, function);
         let outermost = outermost(view, &costs, &named);
         let mut inner: Vec<Item> = outermost.clone();
@@ -237,6 +267,8 @@ struct Grow<'a, 'p> {
     costs: &'a CostTree,
     direction: Direction,
     least: f64,
+    /// Nodes on the longest way from a root.
+    deepest: usize,
 }
 
 /// Items of one function, which become one node.
@@ -254,8 +286,8 @@ impl Grow<'_, '_> {
 
     /// Adds the functions of `items` as children of `parent`, or as roots, and whatever follows them.
     fn under(&self, tree: &mut Tree, parent: Option<usize>, items: Vec<Item>) {
-        let mut work = vec![(parent, items)];
-        while let Some((parent, items)) = work.pop() {
+        let mut work = vec![(parent, items, 1)];
+        while let Some((parent, items, depth)) = work.pop() {
             for group in self.group(items) {
                 let below = parent.map_or(&mut tree.below, |parent| &mut tree.nodes[parent].below);
                 if self.is_small(group.total) {
@@ -268,8 +300,10 @@ impl Grow<'_, '_> {
                     Some(parent) => tree.nodes[parent].children.push(node),
                     None => tree.roots.push(node),
                 }
-                let next = self.next(tree, node, &group.items);
-                work.push((Some(node), next));
+                if depth < self.deepest {
+                    let next = self.next(tree, node, &group.items);
+                    work.push((Some(node), next, depth + 1));
+                }
             }
         }
     }

@@ -63,17 +63,8 @@ fn refused(path: &Path, name: &str) -> String {
     }
 }
 
-fn read<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile> {
-    let mut start = Vec::new();
-    input.by_ref().take(kind::BYTES).read_to_end(&mut start).with_context(|| name.to_string())?;
-    input.rewind().with_context(|| name.to_string())?;
-    let mut profile = match Kind::of(&start) {
-        Kind::Recording => native::read(input).with_context(|| name.to_string())?,
-        Kind::Unfinished => read_unfinished(input, name)?,
-        Kind::PerfData => perf_data::read(input, name)?,
-        Kind::Foreign => read_foreign(input, name)?,
-        Kind::Other(what) => bail!("{name}: {what}; {NEEDED}"),
-    };
+fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
+    let mut profile = parsed(input, name)?;
     if !profile.meta.symbolized {
         plumb_symbolize::symbolize(&mut profile, &plumb_symbolize::Options::default(), &mut |_| {});
     }
@@ -94,6 +85,20 @@ fn read_unfinished<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
     // Of the last frames there may be no names yet.
     profile.meta.symbolized = false;
     Ok(profile)
+}
+
+/// What the input itself says, whichever format it is in.
+pub(crate) fn parsed<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile> {
+    let mut start = Vec::new();
+    input.by_ref().take(kind::BYTES).read_to_end(&mut start).with_context(|| name.to_string())?;
+    input.rewind().with_context(|| name.to_string())?;
+    match Kind::of(&start) {
+        Kind::Recording => native::read(input).with_context(|| name.to_string()),
+        Kind::Unfinished => read_unfinished(input, name),
+        Kind::PerfData => perf_data::read(input, name),
+        Kind::Foreign => read_foreign(input, name),
+        Kind::Other(what) => bail!("{name}: {what}; {NEEDED}"),
+    }
 }
 
 fn read_foreign<R: Read>(mut input: R, name: &str) -> Result<Profile> {

@@ -20,6 +20,9 @@ mod words;
 #[path = "../../analyze/tests/made/mod.rs"]
 mod made;
 
+#[cfg(test)]
+mod mutations;
+
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -83,7 +86,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let outcome = match cli.command {
         Command::Record(args) => cmd::record::run(args),
         Command::Top(args) => cmd::top::run(args),
         Command::Report(args) => cmd::report::run(args),
@@ -109,4 +113,14 @@ fn main() -> ExitCode {
         say!("{error:#}");
         ExitCode::FAILURE
     })
+}
+
+/// Ends with what clap says of the command line. That repeats words of it, which may be names that somebody else chose.
+fn refuse(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    if text.contains(|one| !matches!(one, '\n' | '\t') && plumb_formats::escape::is_unsafe(one)) {
+        terminal::say!("{}", text.trim_start_matches("error: ").trim_end());
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }

@@ -91,7 +91,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
 }
 
-fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
+pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let filter = filter(profile, args)?;
     let call_name = kernel::call_names(profile);
     let waits = args.waits.as_deref().map(crate::load::load).transpose()?;

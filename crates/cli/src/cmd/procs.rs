@@ -140,7 +140,7 @@ pub(super) fn json_advice(profile: &Profile, filter: &plumb_analyze::Filter) -> 
     machine::advice(&Shown::new(profile, filter))
 }
 
-fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
+pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let filters = args.filters.filter_per_event(profile)?;
     let Some((filter, others)) = filters.split_first() else { return Ok(()) };
     if !others.is_empty() {

@@ -108,7 +108,7 @@ enum TreeKind {
     Callees(String),
 }
 
-fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
+pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let mut shown = Vec::new();
     for filter in args.filters.filter_per_event(profile)? {
         let mut view = View::new(profile, &filter);

@@ -19,7 +19,7 @@ use crate::columns::{right, width};
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish};
 use field::Field;
-pub(super) use field::Fields;
+pub(crate) use field::Fields;
 use place::Places;
 pub(super) use place::run_time;
 
@@ -45,7 +45,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 /// Writes what the filters keep of a profile.
-pub(super) fn write(
+pub(crate) fn write(
     profile: &Profile,
     fields: Fields,
     filters: &FilterArgs,

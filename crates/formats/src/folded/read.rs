@@ -8,7 +8,7 @@ use plumb_profile::{FrameKind, Profile, StackId};
 
 use super::ANNOTATIONS;
 use crate::escape::unescaped;
-use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, whole};
+use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, Weight, whole};
 
 /// Whether the first line that is none of comment is one of a stack.
 pub(crate) fn is(bytes: &[u8]) -> bool {
@@ -56,11 +56,8 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.is_empty() && line[0] != b'#')
 }
 
-/// A count, and whether it had a fraction; or why it is none.
-type Weighed = Result<(u64, bool), &'static str>;
-
-/// A stack and its count.
-fn parts(line: &[u8]) -> Option<(&[u8], Weighed)> {
+/// A stack and its count, and whether that had a fraction.
+fn parts(line: &[u8]) -> Option<(&[u8], Weight)> {
     let space = line.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
     let count = std::str::from_utf8(&line[space + 1..]).ok()?;
     let digits = count.strip_prefix('-').unwrap_or(count);

@@ -16,7 +16,7 @@ use plumb_profile::Profile;
 
 pub(crate) use assembly::{Assembly, Counted, Place, TOO_LARGE};
 pub use error::ReadError;
-pub(crate) use number::whole;
+pub(crate) use number::{Weight, whole};
 
 use crate::{firefox, folded, perf_script, pprof, speedscope};
 

@@ -1,10 +1,13 @@
 //! Weights as formats have them: numbers that may be anything, of which only those that can be weights are taken.
 
+/// A weight, and whether it had a fraction; or why it is none.
+pub(crate) type Weight = Result<(u64, bool), &'static str>;
+
 /// A weight from a number that may have a fraction, rounded, and whether it had one.
 ///
 /// # Errors
 /// It is below zero, too large or no number.
-pub(crate) fn whole(value: f64) -> Result<(u64, bool), &'static str> {
+pub(crate) fn whole(value: f64) -> Weight {
     let whole = value.round();
     if value.is_nan() {
         return Err("is no number");

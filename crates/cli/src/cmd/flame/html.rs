@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use plumb_analyze::Flame;
+use plumb_formats::escape::printable;
 
 use super::facts::Facts;
 use super::payload;
@@ -30,7 +31,7 @@ pub(in crate::cmd) fn with_data(data: &[u8], title: &str) -> Result<String> {
     let data = STANDARD.encode(deflate.finish()?);
     let (head, rest) = PAGE.split_once("{{title}}").context("the built page has no place for a title")?;
     let (middle, tail) = rest.split_once("{{data}}").context("the built page has no place for data")?;
-    Ok([head, &escape(title), middle, &data, tail].concat())
+    Ok([head, &escape(&printable(title)), middle, &data, tail].concat())
 }
 
 /// Text as it may stand in an element.

@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
 use inferno::flamegraph::{Direction, Options, TextTruncateDirection, from_lines};
 use plumb_analyze::{BoxKind, Flame, Label};
+use plumb_formats::escape::{is_unsafe, printable};
 
 use super::facts::Facts;
 
@@ -49,18 +50,18 @@ impl Drawing {
     pub fn draw(mut self) -> Result<Vec<u8>> {
         self.lines.sort_unstable();
         let mut options = Options::default();
-        options.title = self.title;
+        options.title = printable(&self.title).into_owned();
         options.min_width = self.narrowest;
         if self.narrowest > WIDTHS[0] {
             self.subtitle += &format!(" — without boxes below {} %", self.narrowest);
         }
-        options.subtitle = Some(self.subtitle);
+        options.subtitle = Some(printable(&self.subtitle).into_owned());
         options.palette_map = Some(&mut self.colours);
         options.bgcolors = Some(BackgroundColor::Flat(GROUND));
         // The end of a C++ name is its arguments; what tells functions apart is at its beginning.
         options.text_truncate_direction = TextTruncateDirection::Right;
         options.direction = if self.icicle { Direction::Inverted } else { Direction::Straight };
-        options.count_name = self.count_name;
+        options.count_name = printable(&self.count_name).into_owned();
         options.name_type = "Function:".to_owned();
         let mut out = Vec::new();
         from_lines(&mut options, self.lines.iter().map(String::as_str), &mut out)
@@ -120,7 +121,7 @@ pub(in crate::cmd) fn clean(name: &str) -> String {
         .map(|c| {
             if c == ';' {
                 ':'
-            } else if c.is_control() {
+            } else if is_unsafe(c) {
                 ' '
             } else {
                 c

@@ -137,3 +137,45 @@ fn collapsing_the_text_is_folding_the_profile() {
     assert_eq!(collapsed, sorted(folded));
     assert_eq!(collapsed.len(), 4);
 }
+
+/// Names that look like what else stands in their line come back as they were.
+#[test]
+fn names_that_look_like_something_else_are_read_again() {
+    let comms = [
+        "a 1|2 [0]",
+        "a 1|2 [0] 5.5: 7 e:",
+        "worker 2",
+        "2",
+        " x ",
+        "#x",
+        ":7",
+        "a [000] 1.0: 1 x:",
+        "\\x20",
+        "1|1 1|1",
+        "x  y",
+    ];
+    let mut made = Made::new();
+    for comm in comms {
+        made.sample("?/7/8", "main@app;f@lib (x) (deleted);g@( y;h@k", 5);
+        let comm = made.profile.strings.add(&comm.replace('|', "/"));
+        let process = made.profile.threads.rows()[0].process;
+        let thread = made.profile.threads.push(Thread { process, tid: 8, comm });
+        let mut sample = made.profile.samples.get(made.profile.samples.len() - 1).unwrap();
+        (sample.thread, sample.time_ns) = (thread, sample.time_ns + 1000);
+        made.profile.samples.push(sample);
+    }
+    for arguments in [&["-F", "-symoff"][..], &["-F", "+pid"], &[]] {
+        let printed = script(&made.profile, arguments);
+        let back = plumb_formats::foreign::read(printed.as_bytes()).unwrap();
+        assert_eq!((back.samples.len(), back.meta.damaged_records), (2 * comms.len(), 0), "{printed}");
+        let names: Vec<&str> =
+            back.samples.iter().map(|sample| back.strings.get(back.threads[sample.thread].comm)).collect();
+        let expected: Vec<String> =
+            comms.iter().flat_map(|comm| ["?".to_owned(), comm.replace('|', "/")]).collect();
+        assert_eq!(names, expected, "{printed}");
+        let paths: Vec<&str> = back.dsos.iter().map(|(_, dso)| back.strings.get(dso.path)).collect();
+        for path in ["/opt/lib (x) (deleted)", "/opt/( y"] {
+            assert!(paths.contains(&path), "{paths:?}: {printed}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! What is changed: a file in each format that plumb reads, and who reads it.
+
+use std::io::{Cursor, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use plumb_formats::{callgrind, chrome, csv, firefox, folded, native, pprof, speedscope};
+use plumb_profile::{
+    Address, AddressSpace, Dso, DsoKind, Event, Found, Frame, FrameKind, Process, Profile, Sample, Thread,
+};
+use plumb_symbolize::Options;
+
+use super::change::with_checksums;
+use super::perf_data;
+use crate::cmd::script;
+use crate::filters::FilterArgs;
+use crate::load;
+use crate::made::Made;
+use crate::terminal::Output;
+
+/// A format with its seeds.
+pub struct Format {
+    pub name: &'static str,
+    pub seeds: Vec<Vec<u8>>,
+    /// What is done to bytes after they are changed.
+    pub finish: fn(Vec<u8>) -> Vec<u8>,
+    /// Reads it: a profile, or that it was refused or how.
+    pub read: fn(&[u8], &Path) -> Result<Option<Profile>, String>,
+}
+
+/// All formats that this machine can make files of.
+pub fn all() -> Vec<Format> {
+    let profile = made();
+    let write = |write: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = Vec::new();
+        write(&mut bytes);
+        bytes
+    };
+    let packed = write(&|out| pprof::write(&profile, out).unwrap());
+    let unpacked = {
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut bytes).unwrap();
+        bytes
+    };
+    let mut recording = Cursor::new(Vec::new());
+    native::write(&profile, &mut recording).unwrap();
+    let fold = |annotate| folded::Options { annotate, ..folded::Options::default() };
+    let perf_script = write(&|out| {
+        let (fields, all) = (script::Fields::default(), FilterArgs::default());
+        script::write(&profile, fields, &all, &mut Output::plain(out)).unwrap();
+    });
+    let format = |name, seeds| Format { name, seeds, finish: |bytes| bytes, read: loaded };
+    let mut formats = vec![
+        Format {
+            finish: with_checksums,
+            ..format(
+                "plumb recording",
+                vec![
+                    recording.into_inner(),
+                    include_bytes!("../../../formats/tests/data/1.0.plumb").to_vec(),
+                ],
+            )
+        },
+        format("perf.data", vec![perf_data::file()]),
+        format("pprof", vec![unpacked]),
+        Format { finish: gzipped, ..format("pprof, gzipped after", vec![pprof_again(&packed)]) },
+        format("gzip", vec![packed]),
+        format("speedscope", vec![write(&|out| speedscope::write(&profile, out).unwrap()), EVENTED.into()]),
+        format("Firefox Profiler", vec![write(&|out| firefox::write(&profile, out).unwrap())]),
+        format(
+            "folded",
+            vec![
+                write(&|out| folded::write(&profile, &fold(false), out).unwrap()),
+                write(&|out| folded::write(&profile, &fold(true), out).unwrap()),
+            ],
+        ),
+        format("perf script", vec![perf_script]),
+        format(
+            "callgrind, trace, csv (refused)",
+            vec![
+                write(&|out| callgrind::write(&profile, out).unwrap()),
+                write(&|out| chrome::write(&profile, out).unwrap()),
+                write(&|out| csv::write(&profile, out).unwrap()),
+            ],
+        ),
+        Format {
+            read: maps,
+            ..format("/proc/PID/maps", vec![std::fs::read("/proc/self/maps").unwrap_or_default()])
+        },
+        Format { read: perf_map, ..format("perf map", vec![MAP.into()]) },
+        Format { read: kallsyms, ..format("kallsyms", vec![KALLSYMS.into()]) },
+    ];
+    let programs = programs();
+    if programs.is_empty() {
+        println!("ELF and DWARF: skipped, there is neither a C compiler nor /bin/true");
+    } else {
+        formats.push(Format { read: elf, ..format("ELF and DWARF", programs) });
+    }
+    formats
+}
+
+const EVENTED: &str = r#"{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"main"},
+    {"name":"work","file":"a.c","line":3}]},"profiles":[{"type":"evented","name":"a (pid 1, tid 2) cpu-clock","unit":"milliseconds",
+    "events":[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":1.5},{"type":"C","frame":1,"at":3},{"type":"C","frame":0,"at":4}]}]}"#;
+
+const MAP: &str =
+    "70000000 40 LazyCompile:*run /app/a.js:3\n0x70000040 0x10 stub\n70000010 8 new\n70000000 100 over\n";
+
+const KALLSYMS: &str = "ffffffff81000000 T _stext\nffffffff81000010 t do_work\nffffffff81000200 T vfs_read\nffffffff81000400 T _etext\n\
+                        ffffffffc0000000 t init_it\t[module]\nffffffffc0000100 t work_it\t[module]\n";
+
+/// Some of everything.
+fn made() -> Profile {
+    let mut made = Made::new();
+    for number in 0..12 {
+        let who = format!("work er/7/{}", 7 + number % 3);
+        let stack =
+            format!("_start@app;main:3+pick:{number}@app;send@libc.so;0x{number:x}@libc.so;tcp_send@k");
+        made.sample(&who, &stack, 1_001_001).sample(&who, "!;deep@app", 1_001_001);
+    }
+    made.event("page-faults", "page-faults");
+    made.sample("other/9/9", "main@app;a;b\u{202e}@app".replace(";b", "+b").as_str(), 3);
+    made.profile.meta.symbolized = true;
+    made.profile.meta.command = vec!["app".into(), "--fast".into()];
+    made.profile.meta.frequency_hz = Some(999);
+    made.profile
+}
+
+fn loaded(bytes: &[u8], _: &Path) -> Result<Option<Profile>, String> {
+    let mut profile = load::parsed(Cursor::new(bytes), "input").map_err(|error| format!("{error:#}"))?;
+    if !profile.meta.symbolized {
+        // The kernel's own table is no input, and long.
+        plumb_symbolize::symbolize(&mut profile, &Options { kernel: false, ..options() }, &mut |_| {});
+    }
+    plumb_symbolize::make_readable(&mut profile);
+    Ok(Some(profile))
+}
+
+fn pprof_again(packed: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(packed), &mut bytes).unwrap();
+    bytes
+}
+
+fn gzipped(bytes: Vec<u8>) -> Vec<u8> {
+    let mut out = GzEncoder::new(Vec::new(), Compression::fast());
+    out.write_all(&bytes).unwrap();
+    out.finish().unwrap()
+}
+
+fn maps(bytes: &[u8], _: &Path) -> Result<Option<Profile>, String> {
+    match plumb_process::parse_maps(bytes).count() {
+        0 => Err("no mappings".into()),
+        _ => Ok(None),
+    }
+}
+
+/// A profile with frames in one file.
+fn with_frames(path: &str, kind: DsoKind, addresses: AddressSpace, at: impl Iterator<Item = u64>) -> Profile {
+    let mut profile = Profile::default();
+    let empty = profile.strings.empty();
+    let path = profile.strings.add(path);
+    let dso = profile.dsos.add(Dso { path, build_id: None, kind, addresses });
+    let event = profile.events.push(Event { name: empty, unit: empty });
+    let process = profile.processes.push(Process { pid: 1, ppid: 0, exe: path });
+    let thread = profile.threads.push(Thread { process, tid: 1, comm: empty });
+    for address in at {
+        let kind = if kind.is_kernel() { FrameKind::Kernel } else { FrameKind::User };
+        let address = Address(address);
+        let frame = profile.frames.add(Frame {
+            kind,
+            dso: Some(dso),
+            address,
+            is_return: false,
+            found: Found::Sampled,
+        });
+        let stack = profile.add_stack(&[frame]);
+        profile.samples.push(Sample { time_ns: 1, thread, cpu: 0, event, stack, syscall: None, weight: 1 });
+    }
+    profile
+}
+
+/// Names the frames; what the crate caught of a parser's panics is an error of ours all the same.
+fn named(mut profile: Profile, options: &Options) -> Result<Option<Profile>, String> {
+    let summary = plumb_symbolize::symbolize(&mut profile, options, &mut |_| {});
+    plumb_symbolize::make_readable(&mut profile);
+    for missing in summary.dsos.iter().flat_map(|dso| &dso.missing) {
+        assert!(!missing.to_string().contains("parser failed"), "{missing}");
+    }
+    match summary.dsos.iter().map(|dso| dso.named).sum::<usize>() {
+        0 => Err("no names".into()),
+        _ => Ok(Some(profile)),
+    }
+}
+
+fn options() -> Options {
+    Options { debug_roots: Vec::new(), cache: None, threads: 1, ..Options::default() }
+}
+
+fn perf_map(bytes: &[u8], folder: &Path) -> Result<Option<Profile>, String> {
+    const PID: u32 = u32::MAX - 7;
+    std::fs::write(folder.join(format!("perf-{PID}.map")), bytes).unwrap();
+    let at = (0..40).map(|step| 0x7000_0000 + 4 * step);
+    let profile = with_frames("[anon]", DsoKind::Anonymous { pid: PID }, AddressSpace::Avma, at);
+    named(profile, &Options { perf_maps: folder.into(), ..options() })
+}
+
+fn kallsyms(bytes: &[u8], folder: &Path) -> Result<Option<Profile>, String> {
+    let kallsyms = folder.join("kallsyms");
+    std::fs::write(&kallsyms, bytes).unwrap();
+    let at = (0..40).map(|step| 0xffff_ffff_8100_0000 + 32 * step);
+    let profile = with_frames("[kernel.kallsyms]", DsoKind::Kernel, AddressSpace::Avma, at);
+    named(profile, &Options { kallsyms, ..options() })
+}
+
+fn elf(bytes: &[u8], folder: &Path) -> Result<Option<Profile>, String> {
+    let path = folder.join("program");
+    std::fs::write(&path, bytes).unwrap();
+    if let Ok(elf) = plumb_process::Elf::read(Cursor::new(bytes)) {
+        let (stated, sections) = (elf.code().count(), elf.unwind_sections_in(bytes));
+        std::hint::black_box((stated, sections));
+    }
+    let at = (0..120).map(|step| 0x1000 + 0x35 * step);
+    named(with_frames(&path.to_string_lossy(), DsoKind::File, AddressSpace::Svma, at), &options())
+}
+
+/// Small programs: with DWARF of two versions, compressed, and without.
+fn programs() -> Vec<Vec<u8>> {
+    let folder = std::env::temp_dir().join(format!("plumb-mutations-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = folder.join("small.c");
+    let text = "static inline int inner(int x) { return x * x + 1; }\nint outer(int x) { int s = 0; for (int i = 0; i < x; i++) s += \
+                inner(i); return s; }\nint main(int c, char **v) { return outer(c) + inner(c); }\n";
+    std::fs::write(&source, text).unwrap();
+    let build = |number: usize, flags: &[&str]| -> Option<Vec<u8>> {
+        let program: PathBuf = folder.join(format!("program-{number}"));
+        let built =
+            std::process::Command::new("gcc").args(flags).arg("-o").arg(&program).arg(&source).status();
+        built.ok().filter(std::process::ExitStatus::success)?;
+        std::fs::read(program).ok()
+    };
+    let flags: [&[&str]; 3] = [&["-O2", "-g"], &["-O2", "-gdwarf-4", "-gz=zlib"], &["-O1", "-s"]];
+    let mut programs: Vec<Vec<u8>> =
+        flags.iter().enumerate().filter_map(|(number, flags)| build(number, flags)).collect();
+    programs.extend(std::fs::read("/bin/true").ok().filter(|_| programs.is_empty()));
+    let _ = std::fs::remove_dir_all(folder);
+    programs
+}
