@@ -2,7 +2,7 @@
 //! panic, and no memory beyond what the bytes could mean.
 //!
 //! `PLUMB_MUTATIONS` is their number; without it it is some seconds' worth, the same every time. By hand, the figures as a table:
-//! `PLUMB_MUTATIONS=100000 cargo test -p plumb --bin plumb mutated -- --nocapture`.
+//! `PLUMB_MUTATIONS=100000 cargo test -p plumb --bin plumb mutated -- --nocapture`. `PLUMB_MUTATIONS_OF` names one format.
 
 mod change;
 mod corpus;
@@ -54,7 +54,8 @@ fn mutated_inputs_are_read_or_refused() {
     );
     let mut panicked = 0;
     let mut total = 0;
-    for (number, format) in formats.iter().enumerate() {
+    let only = std::env::var("PLUMB_MUTATIONS_OF").unwrap_or_default();
+    for (number, format) in formats.iter().enumerate().filter(|(_, format)| format.name.contains(&only)) {
         let share = wanted / formats.len() + usize::from(number < wanted % formats.len());
         let other = formats[(number + 1) % formats.len()].seeds[0].clone();
         let outcome = run(format, &other, share, number as u64, &folder);
@@ -99,7 +100,12 @@ fn run(format: &Format, other: &[u8], share: usize, number: u64, folder: &Path) 
             (profile.map(|_| ()), took)
         }));
         outcome.inputs += 1;
-        outcome.most_kb = outcome.most_kb.max(peak_kb().saturating_sub(before));
+        let kb = peak_kb().saturating_sub(before);
+        outcome.most_kb = outcome.most_kb.max(kb);
+        if kb >= MOST_KB {
+            println!("{}-{round}: {kb} kB", format.name);
+            fs::write(folder.join(format!("large-{round}")), &bytes).unwrap();
+        }
         match result {
             Ok((read, took)) => {
                 outcome.slowest = outcome.slowest.max(took);
