@@ -91,7 +91,7 @@ fn replaced_program_is_read_through_its_process() {
     assert_ne!(build_id(&sleeper.program), original);
     let mut files = Files::default();
     let id = files.add(key.clone(), &place);
-    assert_eq!(files.get(id).unreadable(), None, "map_files needs root or ptrace rights; run as root");
+    assert_eq!(files.get(id).unreadable(), None, "a process of our own, whoever we are");
     assert_eq!(files.get(id).elf().unwrap().build_id, original);
     // Without the process, what is at the path must not be taken for it.
     let gone = Place::Process { pid: u32::MAX, range: 0..1, parent: 0 };

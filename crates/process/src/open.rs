@@ -2,7 +2,7 @@
 //!
 //! Tried in turn: the mapping's own link in `/proc/PID/map_files`, which is the mapped file by definition; the path
 //! as the process sees it, or its parent, in a container of their own, say; the path as we see it. Paths only count if the
-//! inode is the mapped one. A program that was deleted before it began has no path any more, but somebody has it open.
+//! inode is the mapped one. A program that was deleted has no path any more, but its process runs it, and somebody may have it open.
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -101,8 +101,11 @@ pub fn open_mapped(key: &FileKey, place: &Place) -> Result<File, OpenError> {
     if outcome.is_err() {
         outcome = better(outcome, open_checked(key, path));
     }
-    if let (Err(OpenError::NotFound | OpenError::Replaced), Place::Process { pid, parent, .. }) =
-        (&outcome, place)
+    // Who may not follow links in map_files, which takes rights, is denied even what is gone.
+    if let (
+        Err(OpenError::NotFound | OpenError::Replaced | OpenError::Denied),
+        Place::Process { pid, parent, .. },
+    ) = (&outcome, place)
     {
         outcome = better(outcome, open_held(key, &[*pid, *parent]));
     }
@@ -123,10 +126,14 @@ fn better(first: Result<File, OpenError>, second: Result<File, OpenError>) -> Re
     }
 }
 
-/// Opens a file that one of these processes has open under the same path: who began a program that is deleted had to open it before.
+/// Opens a file that one of these processes runs, or has open under the same path: who began a program that is deleted had to open it
+/// before. Both may be followed by who may trace the process; links in map_files take CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
 fn open_held(key: &FileKey, pids: &[u32]) -> Result<File, OpenError> {
     // Without an inode the path would be all that tells it from what was there before or after it.
     for pid in pids.iter().filter(|&&pid| pid != 0 && key.inode != 0) {
+        if let Ok(file) = open_checked(key, Path::new(&format!("/proc/{pid}/exe"))) {
+            return Ok(file);
+        }
         let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
         for descriptor in descriptors.flatten().take(MAX_DESCRIPTORS) {
             let link = descriptor.path();
