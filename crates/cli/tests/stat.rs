@@ -2,15 +2,31 @@
 //!
 //! Takes a C compiler; what is counted in the kernel takes root and BPF. Elsewhere a test says so and does nothing.
 
+#[path = "../../capture-perf/tests/pmu/mod.rs"]
+mod pmu;
+
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use pmu::Pmu;
 use serde_json::Value;
 
 fn plumb(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs")
+}
+
+/// Likewise, started with these signals ignored, or not: without it they are as the test's, which a script's background job ignores.
+/// `None`, having said why, where there is no Python.
+fn plumb_where(ignored: bool, signals: [&str; 2], folder: &Path, arguments: &[&str]) -> Option<Output> {
+    let script = "import os, signal, sys\n\
+                  for name in sys.argv[2].split(): signal.signal(getattr(signal, name), getattr(signal, sys.argv[1]))\n\
+                  os.execv(sys.argv[3], sys.argv[3:])";
+    let mut command = Command::new("python3");
+    command.args(["-c", script, if ignored { "SIG_IGN" } else { "SIG_DFL" }, &signals.join(" ")]);
+    command.arg(env!("CARGO_BIN_EXE_plumb")).args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.output().map_err(|error| eprintln!("skipped: no python3: {error}")).ok()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -36,6 +52,9 @@ fn json(output: &Output) -> Value {
     let said = text(&output.stderr);
     serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
+
+/// What a terminal sends.
+const SIGNALS: [&str; 2] = ["SIGINT", "SIGQUIT"];
 
 fn median(result: &Value, name: &str) -> f64 {
     result["metrics"][name]["median"].as_f64().unwrap_or_else(|| panic!("there is {name}: {result}"))
@@ -105,10 +124,6 @@ fn the_command_decides_on_the_exit_status() {
     let output = plumb(folder, &["stat", "--", "sh", "-c", "exit 3"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("1 of 1 runs failed: exit status 3"), "{}", text(&output.stderr));
-    // No run after one that was killed.
-    let output = plumb(folder, &["stat", "-n", "5", "--json", "--", "sh", "-c", "echo x; kill -INT $$"]);
-    assert_eq!((output.status.code(), text(&output.stdout)), (Some(130), "x\n".to_owned()));
-    assert_eq!(json(&output)["runs"], 1);
     let output = plumb(folder, &["stat", "--", "no-such-command-anywhere"]);
     assert_eq!(output.status.code(), Some(127));
     let output =
@@ -116,6 +131,61 @@ fn the_command_decides_on_the_exit_status() {
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
     let written = std::fs::read_to_string(folder.join("stat.json")).expect("it was written");
     assert!(serde_json::from_str::<Value>(&written).is_ok(), "{written}");
+}
+
+#[test]
+fn no_run_follows_one_that_was_interrupted() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let arguments = ["stat", "-n", "5", "--json", "--", "sh", "-c", "echo x; kill -INT $$"];
+    let Some(output) = plumb_where(false, SIGNALS, folder, &arguments) else { return };
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(130), "x\n".to_owned()));
+    assert_eq!(json(&output)["runs"], 1);
+}
+
+/// As nohup(1) and shells mean it, which ignore signals on behalf of what they start.
+#[test]
+fn the_command_ignores_the_signals_that_were_ignored_before_plumb() {
+    let Some(folder) = folder("signals") else { return };
+    for ignored in [false, true] {
+        let arguments = ["stat", "--silent", "-o", "stat", "--", "sh", "-c"];
+        // The kernel's own account of the command, which is a program without handlers.
+        let script = "exec cat /proc/self/status > seen";
+        let Some(output) = plumb_where(ignored, SIGNALS, &folder, &[&arguments[..], &[script]].concat())
+        else {
+            return;
+        };
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let status = std::fs::read_to_string(folder.join("seen")).expect("it was written");
+        let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).expect("the kernel has it");
+        let set = u64::from_str_radix(line, 16).expect("a set of signals");
+        // The signal of number n is bit n - 1: SIGINT is 2, SIGQUIT 3.
+        assert_eq!(set >> 1 & 0b11, if ignored { 0b11 } else { 0 }, "{ignored}: {line}");
+    }
+}
+
+/// Of a double that counts 2.6 cycles a nanosecond and 1.5 instructions a cycle, and of none at all.
+#[test]
+fn counters_are_shown_where_there_are_any() {
+    let Some(folder) = folder("counters") else { return };
+    let stat = |pmu: Pmu| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["stat", "--json", "--silent", "--", "./spends", "300", "100"]);
+        let output = command.env("LD_PRELOAD", pmu.preload()?).current_dir(&folder).output();
+        let output = output.expect("plumb runs");
+        Some((json(&output), text(&output.stderr)))
+    };
+    let Some((with, said)) = stat(Pmu::Double) else { return };
+    if with["metrics"]["context-switches"].is_null() {
+        eprintln!("skipped: nothing is counted here");
+        return;
+    }
+    let (cycles, cpu) = (median(&with, "cycles"), median(&with, "cpu_ns"));
+    // The double goes on where a host takes the processor away, the account may not.
+    assert!(cycles >= 2.6 * cpu * 0.95, "{cycles} cycles in {cpu} ns: {said}");
+    let each = median(&with, "instructions") / cycles;
+    assert!((1.45..1.55).contains(&each), "{each}");
+    let (without, said) = stat(Pmu::Hidden).expect("the library compiles as the other did");
+    assert!(without["metrics"]["cycles"].is_null() && !said.contains("instructions"), "{said}");
 }
 
 /// Without rights there is what the kernel accounts for everyone, and it is said what is missing.
