@@ -8,6 +8,9 @@ use std::process::Command;
 use plumb_capture_bpf::Options;
 use setup::{Folder, alone, command, is_complete, load, record, user_frames};
 
+/// How often each library is loaded.
+const ROUNDS: [usize; 3] = [40, 160, 640];
+
 /// Addresses of a function, as nm has them.
 fn function(file: &str, name: &str) -> std::ops::Range<u64> {
     let out = Command::new("nm").args(["-S", file]).output().expect("nm is there").stdout;
@@ -24,46 +27,56 @@ fn a_file_mapped_in_the_place_of_another_is_walked_by_its_own_table() {
     let _alone = alone();
     // Both ways of counting: with equal stacks counted under a key, the old file's must not be the new one's.
     for counting in [true, false] {
-        let Some(programs) = load(Options { counting, ..Options::default() }) else { return };
-        let folder = Folder::new("mappings");
-        let library = |name: &str, size: &str| folder.compile("loaded.c", name, &["-shared", "-fPIC", size]);
-        let (first, second) = (library("first.so", "-DSIZE=64"), library("second.so", "-DSIZE=4096"));
-        let program = folder.compile("loads.c", "loads", &["-no-pie", "-ldl"]);
-        let out = folder.path("out");
-        let script = format!("{program} {first} {second} 40 10 > {out}");
-        let recorded = record(programs, &command(&["sh", "-c", &script]), None);
-
-        let places = std::fs::read_to_string(&out).expect("it wrote where libraries were");
-        let places: Vec<&str> = places.lines().collect();
-        assert_eq!(places.len(), 80);
-        assert!(places.iter().all(|place| *place == places[0]), "each was mapped where the other had been");
-
-        let handed_over = recorded.handed_over.as_ref().expect("there was something to hand over");
-        let profile = &recorded.profile;
-        let (call_first, call_second) = (function(&program, "call_first"), function(&program, "call_second"));
-        let mut seen = [0, 0];
-        for sample in profile.samples.iter() {
-            let frames = user_frames(profile, &sample);
-            let is_in = |library: &str| frames.iter().any(|(path, _)| path == library);
-            let called = |by: &std::ops::Range<u64>| {
-                frames.iter().any(|(path, address)| *path == program && by.contains(address))
-            };
-            assert!(!(is_in(&first) && is_in(&second)), "{frames:x?}");
-            let index = match (called(&call_first), called(&call_second)) {
-                (true, false) => 0,
-                (false, true) => 1,
-                (true, true) => panic!("{frames:x?}"),
-                // The loader's work, that of a library's initialisation included.
-                (false, false) => continue,
-            };
-            assert!(is_in([&first, &second][index]), "{index}: {frames:x?}");
-            assert!(!is_in([&second, &first][index]), "{index}: {frames:x?}");
-            assert!(is_complete(profile, &sample), "{index}: {frames:x?}");
-            seen[index] += 1;
-        }
-        println!("{seen:?} of {}, {handed_over:?}", profile.samples.len());
-        // 40 times 10 ms of each.
-        assert!(seen.iter().all(|&seen| seen > 300), "{seen:?}");
-        assert!(handed_over.walked * 100 >= profile.samples.len() as u64 * 80, "{handed_over:?}");
+        // Until a file has its table its stacks are copied, and who makes tables may be kept from the processors for long: then
+        // once more with more rounds, so that what comes before the tables is less of it.
+        let is_enough =
+            ROUNDS.iter().any(|&rounds| walked_share(counting, rounds).is_none_or(|share| share >= 0.8));
+        assert!(is_enough, "most are walked in the kernel");
     }
+}
+
+/// Records so many rounds, and holds each stack against what nm says. The share that was walked in the kernel; `None` where nothing can
+/// be.
+fn walked_share(counting: bool, rounds: usize) -> Option<f64> {
+    let programs = load(Options { counting, ..Options::default() })?;
+    let folder = Folder::new("mappings");
+    let library = |name: &str, size: &str| folder.compile("loaded.c", name, &["-shared", "-fPIC", size]);
+    let (first, second) = (library("first.so", "-DSIZE=64"), library("second.so", "-DSIZE=4096"));
+    let program = folder.compile("loads.c", "loads", &["-no-pie", "-ldl"]);
+    let out = folder.path("out");
+    let script = format!("{program} {first} {second} {rounds} 10 > {out}");
+    let recorded = record(programs, &command(&["sh", "-c", &script]), None);
+
+    let places = std::fs::read_to_string(&out).expect("it wrote where libraries were");
+    let places: Vec<&str> = places.lines().collect();
+    assert_eq!(places.len(), 2 * rounds);
+    assert!(places.iter().all(|place| *place == places[0]), "each was mapped where the other had been");
+
+    let handed_over = recorded.handed_over.as_ref().expect("there was something to hand over");
+    let profile = &recorded.profile;
+    let (call_first, call_second) = (function(&program, "call_first"), function(&program, "call_second"));
+    let mut seen = [0, 0];
+    for sample in profile.samples.iter() {
+        let frames = user_frames(profile, &sample);
+        let is_in = |library: &str| frames.iter().any(|(path, _)| path == library);
+        let called = |by: &std::ops::Range<u64>| {
+            frames.iter().any(|(path, address)| *path == program && by.contains(address))
+        };
+        assert!(!(is_in(&first) && is_in(&second)), "{frames:x?}");
+        let index = match (called(&call_first), called(&call_second)) {
+            (true, false) => 0,
+            (false, true) => 1,
+            (true, true) => panic!("{frames:x?}"),
+            // The loader's work, that of a library's initialisation included.
+            (false, false) => continue,
+        };
+        assert!(is_in([&first, &second][index]), "{index}: {frames:x?}");
+        assert!(!is_in([&second, &first][index]), "{index}: {frames:x?}");
+        assert!(is_complete(profile, &sample), "{index}: {frames:x?}");
+        seen[index] += 1;
+    }
+    println!("{seen:?} of {}, {handed_over:?}", profile.samples.len());
+    // 10 ms of each in each round, less those in the loader.
+    assert!(seen.iter().all(|&seen| seen * 4 > 30 * rounds), "{seen:?}");
+    Some(handed_over.walked as f64 / profile.samples.len() as f64)
 }

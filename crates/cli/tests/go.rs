@@ -9,6 +9,9 @@ use std::process::{Command, Stdio};
 const ROOTS: [&str; 5] =
     ["runtime.goexit", "runtime.mcall", "runtime.morestack", "runtime.mstart", "runtime.rt0_go"];
 
+/// How long the program runs, in milliseconds: longer where a busy machine left it too few samples to judge by.
+const LASTS: [&str; 3] = ["2500", "8000", "25000"];
+
 /// A program with known chains of calls (in the tests of the unwinder), unless there is no Go.
 fn program() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
@@ -29,19 +32,38 @@ fn program() -> Option<PathBuf> {
     built.map(|_| program)
 }
 
-/// The stacks of the program's samples, leaf first, without the kernel's part; `None` if it can't be recorded this way.
-fn record(program: &Path, capture: &str) -> Option<Vec<Vec<String>>> {
+/// The stacks of the program's samples, leaf first, without the kernel's part, of the first run in which there are enough: the last, if
+/// none has. `None` if it can't be recorded this way.
+fn record(
+    program: &Path,
+    capture: &str,
+    is_enough: impl Fn(&[Vec<String>]) -> bool,
+) -> Option<Vec<Vec<String>>> {
+    let mut stacks = Vec::new();
+    for lasts in LASTS {
+        stacks = record_for(program, capture, lasts)?;
+        if is_enough(&stacks) {
+            break;
+        }
+        println!("{} samples in {lasts} ms are too few, or of too little", stacks.len());
+    }
+    Some(stacks)
+}
+
+fn record_for(program: &Path, capture: &str, lasts: &str) -> Option<Vec<Vec<String>>> {
     let file = program.with_extension(capture);
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command
-        .args(["record", "-q", "--user-only", "--capture", capture, "-o"])
+        .args(["record", "--user-only", "--capture", capture, "-o"])
         .arg(&file)
         .arg("--")
         .arg(program)
-        .arg("2500");
+        .arg(lasts);
     let output = command.stdin(Stdio::null()).output().expect("plumb runs");
-    if !output.status.success() {
-        println!("skipped: can't record here: {}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Copies have the runtime's stack, and not the one that it was left for.
+    if !output.status.success() || said.contains("copied, not walked in the kernel") {
+        println!("skipped: can't record here: {said}");
         return None;
     }
     let script =
@@ -64,7 +86,9 @@ fn has(stack: &[String], name: &str) -> bool {
 
 #[test]
 fn goroutines_have_their_callers() {
-    let Some(stacks) = program().and_then(|program| record(&program, "perf")) else { return };
+    let is_enough =
+        |stacks: &[Vec<String>]| stacks.iter().filter(|stack| has(stack, "main.spin")).count() > 100;
+    let Some(stacks) = program().and_then(|program| record(&program, "perf", is_enough)) else { return };
     let chain = ["main.spin", "main.third", "main.second", "main.first", "main.main.func1", "runtime.goexit"];
     let spinning: Vec<_> = stacks.iter().filter(|stack| has(stack, "main.spin")).collect();
     let whole = |stack: &&&Vec<String>| stack.iter().skip_while(|name| *name != "main.spin").eq(chain);
@@ -79,14 +103,17 @@ fn goroutines_have_their_callers() {
 
 #[test]
 fn stacks_of_the_runtime_lead_back_to_goroutines() {
-    let Some(stacks) = program().and_then(|program| record(&program, "bpf")) else { return };
+    let switched = |stack: &&Vec<String>| has(stack, "runtime.systemstack") && has(stack, "runtime.goexit");
+    // Of stacks that were left for another, and of those that were left to grow.
+    let counted = |stacks: &[Vec<String>]| {
+        let grown = stacks.iter().filter(|stack| has(stack, "runtime.morestack")).count();
+        (stacks.iter().filter(switched).count(), grown)
+    };
+    let is_enough = |stacks: &[Vec<String>]| counted(stacks).0 > 10 && counted(stacks).1 > 10;
+    let Some(stacks) = program().and_then(|program| record(&program, "bpf", is_enough)) else { return };
     let is_rooted = |stack: &Vec<String>| stack.last().is_some_and(|name| ROOTS.contains(&&**name));
     let rooted = stacks.iter().filter(|stack| is_rooted(stack)).count();
-    let switched = |stack: &&Vec<String>| has(stack, "runtime.systemstack") && has(stack, "runtime.goexit");
-    let (back, grown) = (
-        stacks.iter().filter(switched).count(),
-        stacks.iter().filter(|s| has(s, "runtime.morestack")).count(),
-    );
+    let (back, grown) = counted(&stacks);
     println!("{rooted} of {}, {back} from another stack, {grown} for want of room", stacks.len());
     assert!(rooted * 100 >= stacks.len() * 97, "{:?}", stacks.iter().find(|stack| !is_rooted(stack)));
     assert!(back > 10 && grown > 10);
