@@ -2,9 +2,15 @@
 
 mod setup;
 
+use std::time::Duration;
+
 use plumb_capture_bpf::Options;
 use plumb_capture_perf::Recorded;
-use setup::{Folder, alone, command, load, record, record_at, stolen};
+use setup::{Folder, alone, command, load, record, record_awake, stolen};
+
+/// For how long rings have room at five thousand samples a second: before there are tables each has a copy of 16 KiB of a stack, and a
+/// ring of root's has 16 MiB. With what the recorder has to catch up with after it was kept away, half of that.
+const RINGS_LAST: Duration = Duration::from_millis(100);
 
 /// Nothing is missing, nearly all stacks are complete, and most were walked in the kernel.
 fn check(recorded: &Recorded) {
@@ -47,11 +53,19 @@ fn nothing_is_dropped_at_five_thousand_samples_a_second_on_each_processor() {
         let burn = folder.burn();
         let script = format!("{burn} 1500 & {burn} 1500 & wait");
         let options = plumb_capture_perf::Options { frequency_hz: 4999, ..Default::default() };
-        let recorded = record_at(programs, &command(&["sh", "-c", &script]), None, options);
+        let target = command(&["sh", "-c", &script]);
+        let (recorded, kept_away) = record_awake(programs, &target, None, options);
         let stolen = stolen() * 4999.0;
-        let (statistics, samples) = (&recorded.statistics, recorded.profile.samples.len() as f64);
+        let statistics = &recorded.statistics;
+        let samples = (recorded.profile.samples.len() as u64 + statistics.lost_samples) as f64;
         let wanted = recorded.target_cpu.expect("a command's time is known").total().as_secs_f64() * 4999.0;
-        assert_eq!((statistics.lost_samples, statistics.damaged_records), (0, 0));
+        assert_eq!(statistics.damaged_records, 0);
+        println!("{} lost, kept away for {kept_away:?}", statistics.lost_samples);
+        assert!(
+            statistics.lost_samples == 0 || kept_away > RINGS_LAST,
+            "{} lost, though it was kept from its rings for {kept_away:?} at most",
+            statistics.lost_samples
+        );
         let range = wanted * 0.97..wanted * 1.03 + stolen;
         assert!(range.contains(&samples), "{samples} of {wanted}, {stolen} stolen");
     }

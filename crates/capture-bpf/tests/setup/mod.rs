@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumb_capture_bpf::{LoadError, Options, Programs};
-use plumb_capture_perf::{Launch, Recorded, Recorder, Target};
+use plumb_capture_perf::{Launch, Recorded, Recorder, Target, own_cpu_time};
 use plumb_profile::{FrameKind, Profile, Sample};
 
 /// The programs; `None`, having said why, where they can't be had.
@@ -34,6 +34,14 @@ static STOLEN_BEFORE: AtomicU64 = AtomicU64::new(0);
 #[allow(dead_code, reason = "not all tests compare samples with an account")]
 pub fn stolen() -> f64 {
     host::stolen() - f64::from_bits(STOLEN_BEFORE.load(Ordering::Relaxed))
+}
+
+/// How many samples more or less than the used time asks for chance may make it, of a process that the processors' own timers find: where
+/// others run as well each tick finds it by its share of the time. Three standard deviations, and none where it runs all the time.
+pub fn chance(recorded: &Recorded, frequency_hz: f64) -> f64 {
+    let used = recorded.target_cpu.expect("it is accounted").total().as_secs_f64();
+    let share = (used * 1e9 / recorded.profile.meta.duration_ns as f64).min(1.0);
+    3.0 * (used * frequency_hz * (1.0 - share)).sqrt()
 }
 
 /// One recording of the machine at a time: two processors have no room for more.
@@ -100,12 +108,30 @@ pub fn record_at(
     most: Option<Duration>,
     options: plumb_capture_perf::Options,
 ) -> Recorded {
+    record_awake(programs, target, most, options).0
+}
+
+/// Likewise; also for how long at most the recorder was kept from its rings by others: time in which it neither worked nor chose to
+/// wait, as where there are more programs than processors, or a quota has run out.
+pub fn record_awake(
+    programs: Programs,
+    target: &Target,
+    most: Option<Duration>,
+    options: plumb_capture_perf::Options,
+) -> (Recorded, Duration) {
+    const WAIT: Duration = Duration::from_millis(20);
     let mut recorder =
         Recorder::start_with(target, &options, Some(Box::new(programs))).expect("recording begins");
-    while recorder.step(Duration::from_millis(20)).expect("recording goes on").is_none()
-        && most.is_none_or(|most| recorder.elapsed() < most)
-    {}
-    recorder.finish()
+    let mut kept_away = Duration::ZERO;
+    loop {
+        let (begin, used) = (Instant::now(), own_cpu_time().total());
+        let ended = recorder.step(WAIT).expect("recording goes on").is_some();
+        let worked = own_cpu_time().total() - used;
+        kept_away = kept_away.max(begin.elapsed().saturating_sub(worked + WAIT));
+        if ended || most.is_some_and(|most| recorder.elapsed() >= most) {
+            return (recorder.finish(), kept_away);
+        }
+    }
 }
 
 /// The user frames of a sample, innermost first: path of the file and address in it.
