@@ -2,6 +2,9 @@
 //!
 //! Needs perf_event_open: where it is missing a test says so and does nothing.
 
+#[path = "../../capture-perf/tests/host/mod.rs"]
+mod host;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -210,7 +213,7 @@ fn a_machine_says_how_long_it_was_idle() {
     let report = run(&folder, &["report", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("it is JSON");
     let idle = report["reports"][0]["idle_percent"].as_f64().expect("it is known of a machine");
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    let cpus = host::cpus() as f64;
     // The recorder works on after the recording, which is in the machine's account and not in its own.
     assert!(idle >= 100.0 - busy / cpus * 100.0 - 10.0 && idle <= 100.0, "idle {idle}%, {busy} s busy");
 }

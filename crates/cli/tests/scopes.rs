@@ -97,7 +97,7 @@ impl Place {
 
 /// Waits until a recorder has its events: one a processor for its rings, and one that samples.
 fn is_recording(recorder: &mut Child) {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let cpus = host::cpus();
     let folder = format!("/proc/{}/fd", recorder.id());
     loop {
         let files = std::fs::read_dir(&folder).into_iter().flatten().flatten();
