@@ -57,7 +57,7 @@ fn a_commands_processes_are_counted() {
 fn a_perf_data_file_tells_the_same() {
     let folder = folder("procs-perf");
     let perf = Command::new("perf")
-        .args(["record", "-q", "-o", "perf.data", "-g", "bash", "-c", SCRIPT])
+        .args(["record", "-q", "-e", "cpu-clock", "-o", "perf.data", "-g", "bash", "-c", SCRIPT])
         .current_dir(&folder)
         .output();
     if !folder.join("perf.data").exists() {

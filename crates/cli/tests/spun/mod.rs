@@ -42,14 +42,24 @@ pub fn folder(name: &str) -> PathBuf {
 
 /// Whether this user may record own programs; says so where not.
 pub fn may_record(folder: &Path) -> bool {
+    is_found(folder, "own processes", &["ok", "limited"])
+}
+
+/// Whether samples have what the kernel does for own programs; says so where not.
+pub fn sees_kernel(folder: &Path) -> bool {
+    is_found(folder, "kernel stacks", &["ok"])
+}
+
+/// Whether `plumb doctor` finds something to be in one of these states.
+fn is_found(folder: &Path, what: &str, states: &[&str]) -> bool {
     let doctor: Value = serde_json::from_str(&succeeds(folder, &["doctor", "--json"])).expect("it is JSON");
     let findings = doctor["findings"].as_array().expect("there are findings");
-    let own = findings.iter().find(|finding| finding["what"] == "own processes").expect("this is looked at");
-    let may = own["state"] != "missing";
-    if !may {
-        eprintln!("skipped: nothing can be recorded here: {}", own["says"]);
+    let found = findings.iter().find(|finding| finding["what"] == what).expect("this is looked at");
+    let is_so = found["state"].as_str().is_some_and(|state| states.contains(&state));
+    if !is_so {
+        eprintln!("skipped: {what}: {}", found["says"]);
     }
-    may
+    is_so
 }
 
 /// Compiles a program of `tests/programs` or `bench` in a folder; `None` without a compiler.
