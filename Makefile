@@ -5,7 +5,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PLUMB := $(TARGET)/release/plumb
 DEMO := demo
 
-.PHONY: demo test test-kernels ci deps build bench web install clean
+.PHONY: demo test test-conditions test-kernels ci deps build bench web install clean
 
 demo: deps-demo $(DEMO)/slow
 	cargo build --release --quiet
@@ -32,6 +32,10 @@ test: deps-test
 # Every feature on the running kernel and on others under QEMU: three minutes. KERNELS="5.10 6.1" chooses, UPDATE=1 writes docs/kernels.md.
 test-kernels: deps-kernels
 	xtask/kernels/run.sh
+
+# The tests as machines differ: SIGINT ignored, one processor, busy neighbours, no rights, ... `make test-conditions CONDITIONS="busy"`
+test-conditions: deps-test
+	xtask/conditions.sh $(CONDITIONS)
 
 ci: deps-ci
 	xtask/ci.sh
