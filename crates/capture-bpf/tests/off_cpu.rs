@@ -165,7 +165,20 @@ fn the_sum_closes_also_without_stacks() {
     };
     measured.check_sum();
     let [short, long, ..] = measured.truth;
-    assert!(measured.off(Some("main")) < (short + long) * 9 / 10, "not all of it has a stack");
+    // The two sleeps are of a millisecond on average: many more than stacks are asked for. Where many others run who has slept then waits
+    // for a processor, and it may be no more of them than each processor takes stacks.
+    let apart_ns = 1_000_000_000 / u64::from(FEW.stacks_per_second);
+    if (short + long) / (2 * TIMES) > apart_ns / 4 {
+        eprintln!(
+            "skipped: which stack stands for which time, as this machine has too few processors for who runs"
+        );
+        return;
+    }
+    let with_stack = measured.off(Some("main"));
+    assert!(
+        with_stack < (short + long) * 9 / 10,
+        "not all of it has a stack: {with_stack} of {short} and {long}"
+    );
     let samples = measured.weights("off-cpu", None).len() as u64;
     assert!(samples < TIMES, "{samples}");
 }
@@ -178,8 +191,8 @@ fn what_is_too_short_is_summed_up() {
     };
     let unmeasured = measured.recorded.unmeasured.expect("it was measured");
     let [short, long, ..] = measured.truth;
-    // On a busy machine some take long after all.
-    assert!(unmeasured.short * 2 >= TIMES, "{unmeasured:?}");
+    // On a busy machine some take long after all. None is shorter than 300 us: with this mean no more than half can be longer than 1 ms.
+    assert!(short / TIMES > 650_000 || unmeasured.short * 2 >= TIMES, "{unmeasured:?} {short}");
     let seen = measured.off(Some("sleeps_short"));
     assert!((seen + unmeasured.short_ns) * 100 >= short * 90, "{seen} {unmeasured:?} {short}");
     let seen = measured.off(Some("sleeps_long"));
