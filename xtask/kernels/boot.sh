@@ -1,7 +1,7 @@
 #!/bin/bash
 # Boots a Debian kernel under QEMU, which takes no KVM, and runs check.sh there with plumb in an initramfs. Prints what that prints.
 # boot.sh SERIES PLUMB PROGRAM...     SERIES such as 6.1; the programs go to /bin with their libraries
-# WORK: where kernels are kept. LIMIT: seconds after which it is ended.
+# WORK: where kernels are kept. LIMIT: seconds after which it is ended. FEATURES: functions of check.sh to try, instead of all.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 series=$1 plumb=$2; shift 2
@@ -62,10 +62,10 @@ cat >"$root/init" <<I
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /tmp
 mount -t cgroup2 cgroup2 /sys/fs/cgroup; mount -t tracefs tracefs /sys/kernel/tracing
 export HOME=/root PATH=/bin:/usr/bin TERM=dumb PYTHONHOME=${PYTHONHOME:-} ROUNDS=100
-sh /check.sh
+sh /check.sh ${FEATURES:-}
 poweroff -f
 I
 chmod +x "$root/init"
 (cd "$root" && find . | cpio -o -H newc 2>/dev/null | gzip -1 >"$root.gz")
 timeout "${LIMIT:-900}" qemu-system-x86_64 -M q35 -cpu max -smp 2 -m 3G -nographic -no-reboot -kernel "$work/$image/vmlinuz" \
-    -initrd "$root.gz" -append 'console=ttyS0 quiet panic=-1' </dev/null | sed -un 's/\r//g; /^KERNEL/,$p'
+    -initrd "$root.gz" -append 'console=ttyS0 quiet panic=-1' </dev/null | sed -un 's/\r//g; /KERNEL\t/,$p'
