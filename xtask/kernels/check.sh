@@ -116,7 +116,9 @@ P
 off_cpu() {
     run record --off-cpu -o a.plumb -- "$work" waits || return 1
     off=$(plumb fold a.plumb 2>/dev/null | awk '/;waits_here;/ { sum += $NF } END { print sum / 1e6 }')
-    is "$off" 880 2000 || { fails "$off ms in waits_here(), not 900"; return 1; }
+    # The first stack is copied, as there is no table yet; on an emulated processor the copy may come too late to be told whose it is.
+    all=$(plumb fold a.plumb 2>/dev/null | awk '{ sum += $NF } END { print sum / 1e6 }')
+    is "$off" 580 3000 && is "$all" 880 3000 || { fails "$off of $all ms in waits_here(), not 900"; return 1; }
     say "$off ms of 900"
 }
 
