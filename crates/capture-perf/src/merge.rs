@@ -94,7 +94,13 @@ impl<F: Feed> Merge<F> {
             if *at >= RELEASE_AT {
                 feed.release(std::mem::take(at));
             }
-            if let Some(found) = Found::at(feed.unread(), *at) {
+            let mut following = Found::at(feed.unread(), *at);
+            if following.is_none() && *at > 0 {
+                // What was moved out of a ring is given piece by piece: only once this one is given back the next is there.
+                feed.release(std::mem::take(at));
+                following = Found::at(feed.unread(), 0);
+            }
+            if let Some(found) = following {
                 // A record that an interrupt overtook is handed out right after what overtook it.
                 next.push(Reverse((found.time(&self.info).max(time), index)));
             }

@@ -1,17 +1,26 @@
-//! A ring that is emptied into memory while nobody has time for its records.
+//! A ring that is emptied into memory, and from there into a file, while nobody has time for its records.
 //!
 //! A ring holds some fractions of a second. Who works on the profile for longer than that would lose samples: meanwhile a thread moves
 //! what comes. Otherwise records are read in place, and nothing is copied.
 
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::merge::{Feed, Merge};
 
 /// Time between two looks at the rings. The smallest that is likely holds twice as much.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Most bytes that are moved out of a ring: then the kernel drops what doesn't fit, and counts it.
-const MOST: usize = 128 << 20;
+/// Bytes moved out of a ring that stay in memory: a machine has many rings. What is more goes to a file.
+const IN_MEMORY: usize = 1 << 20;
+/// Most bytes that are moved out of a ring, to where ever there is room: then the kernel drops what doesn't fit, and counts it.
+const MOST: u64 = 1 << 30;
+/// The same where no file can be written.
+const MOST_IN_MEMORY: usize = 128 << 20;
 
 /// A feed and what was moved out of it.
 #[derive(Debug)]
@@ -20,11 +29,78 @@ pub(crate) struct Spilling<F> {
     /// Whole records, from `given_back` on.
     moved: Vec<u8>,
     given_back: usize,
+    /// What was moved after these.
+    later: Later,
+}
+
+/// Records in a file without a name, the oldest first.
+#[derive(Debug, Default)]
+struct Later {
+    file: Option<File>,
+    /// Bytes of each block of whole records that was written and not read again.
+    blocks: VecDeque<usize>,
+    /// Where the first of them is, and where the next one goes.
+    first: u64,
+    end: u64,
+}
+
+impl Later {
+    /// Appends whole records; whether that was possible.
+    fn append(&mut self, pieces: [&[u8]; 2]) -> bool {
+        let bytes = pieces[0].len() + pieces[1].len();
+        if self.blocks.is_empty() {
+            (self.first, self.end) = (0, 0);
+        }
+        if self.end.saturating_add(bytes as u64) > MOST {
+            return false;
+        }
+        if self.file.is_none() {
+            self.file = nameless().ok();
+        }
+        let Some(file) = &self.file else { return false };
+        let mut at = self.end;
+        for piece in pieces {
+            if file.write_all_at(piece, at).is_err() {
+                return false;
+            }
+            at += piece.len() as u64;
+        }
+        self.end = at;
+        self.blocks.push_back(bytes);
+        true
+    }
+
+    /// Reads the oldest block into `to`, in place of what is there. False if there is none.
+    fn take(&mut self, to: &mut Vec<u8>) -> bool {
+        while let Some(bytes) = self.blocks.pop_front() {
+            to.clear();
+            to.resize(bytes, 0);
+            let read = self.file.as_ref().map(|file| file.read_exact_at(to, self.first));
+            self.first += bytes as u64;
+            if matches!(read, Some(Ok(()))) {
+                return true;
+            }
+        }
+        to.clear();
+        false
+    }
+}
+
+/// A file that is gone when it is closed: on a disk rather than in memory, where /tmp may be.
+fn nameless() -> io::Result<File> {
+    let create = |folder: PathBuf| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let path = folder.join(format!(".plumb-{}-{since}", std::process::id()));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+        std::fs::remove_file(&path)?;
+        Ok(file)
+    };
+    create(PathBuf::from("/var/tmp")).or_else(|_: io::Error| create(std::env::temp_dir()))
 }
 
 impl<F: Feed> Spilling<F> {
     pub fn new(feed: F) -> Self {
-        Self { feed, moved: Vec::new(), given_back: 0 }
+        Self { feed, moved: Vec::new(), given_back: 0, later: Later::default() }
     }
 
     /// Moves what is there.
@@ -36,7 +112,15 @@ impl<F: Feed> Spilling<F> {
             self.moved.drain(..self.given_back);
             self.given_back = 0;
         }
-        if bytes > 0 && self.moved.len() + bytes <= MOST {
+        if bytes == 0 {
+            return;
+        }
+        // What is in memory comes before what is in the file.
+        let is_first = self.later.blocks.is_empty();
+        let fits = |most| is_first && self.moved.len() + bytes <= most;
+        if !fits(IN_MEMORY) && !self.moved.is_empty() && self.later.append(unread) {
+            self.feed.release(bytes);
+        } else if fits(MOST_IN_MEMORY) {
             unread.iter().for_each(|piece| self.moved.extend_from_slice(piece));
             self.feed.release(bytes);
         }
@@ -65,7 +149,10 @@ impl<F: Feed> Feed for Spilling<F> {
         }
         self.given_back += bytes;
         if self.given_back >= self.moved.len() {
-            (self.moved, self.given_back) = (Vec::new(), 0);
+            self.given_back = 0;
+            if !self.later.take(&mut self.moved) {
+                self.moved = Vec::new();
+            }
         } else {
             // To read what was moved takes time as well.
             self.spill();
@@ -155,11 +242,31 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn what_comes_during_long_work_waits_in_a_file() {
+        let mut merge = Merge::new(vec![Spilling::new(Small::default())], parse_info());
+        assert_eq!(times(&mut merge), (1..=10).collect::<Vec<_>>());
+        // Far more than stays in memory, as if copies of stacks had come.
+        let looks = 10 * IN_MEMORY / (10 * exit_record(0).len());
+        merge.feeds().for_each(|feed| (0..looks).for_each(|_| feed.spill()));
+        for feed in merge.feeds() {
+            assert!(feed.moved.len() <= IN_MEMORY, "{} bytes in memory", feed.moved.len());
+            assert!(feed.later.end > 5 * IN_MEMORY as u64, "{} bytes in the file", feed.later.end);
+        }
+        let later = times(&mut merge);
+        assert!(later.len() >= 10 * looks, "{} of {}", later.len(), 10 * looks);
+        assert!(later.iter().copied().eq(11..11 + later.len() as u64), "in order, each once");
+        let next = 11 + later.len() as u64;
+        assert_eq!(times(&mut merge), (next..next + 10).collect::<Vec<_>>(), "in place again");
+    }
+
+    #[test]
+    fn what_is_moved_is_bounded() {
         let mut full = Spilling::new(Small::default());
-        full.moved = vec![0; MOST];
+        full.moved = vec![0; MOST_IN_MEMORY];
+        full.later.end = MOST;
+        full.later.blocks.push_back(1);
         full.spill();
-        assert_eq!(full.moved.len(), MOST);
+        assert_eq!((full.moved.len(), full.later.blocks.len()), (MOST_IN_MEMORY, 1));
         assert!(!full.feed.bytes.is_empty(), "it stays where it was");
     }
 }

@@ -38,25 +38,3 @@ pub fn resident_memory() -> Option<(u64, u64)> {
     };
     Some((bytes("VmRSS:")?, bytes("VmHWM:")?))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_freed_goes_back() {
-        return_freed_memory();
-        let before = resident_memory().expect("/proc is there").0;
-        // Blocks of all sizes: small ones are of the heap, large ones of their own.
-        let blocks: Vec<Vec<u8>> = (0..4000).map(|block| vec![1; 1000 + 16 * block]).collect();
-        let (during, peak) = resident_memory().expect("/proc is there");
-        let taken: u64 = blocks.iter().map(|block| block.len() as u64).sum();
-        assert!(during > before + taken / 2 && peak >= during, "{before} {during} {peak}");
-        drop(blocks);
-        trim_memory();
-        let after = resident_memory().expect("/proc is there").0;
-        if cfg!(target_env = "gnu") {
-            assert!(after < before + taken / 4, "{before} {during} {after}");
-        }
-    }
-}
