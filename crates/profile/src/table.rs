@@ -3,12 +3,13 @@
 //! An id is only ever made by its table, so looking one up in the table that made it can't fail. Rows are never
 //! removed. An id from somewhere else (a file) has to pass [`Table::check`] first.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt::Debug;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::Index;
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 /// A row number of one particular table.
 pub trait Id: Copy + Eq + Ord + Hash + Debug {
@@ -99,17 +100,25 @@ impl<I: Id, T> Index<I> for Table<I, T> {
 #[derive(Clone, Debug)]
 pub struct Interned<I, T> {
     rows: Table<I, T>,
-    ids: HashMap<T, I, BuildHasherDefault<FastHasher>>,
+    /// By the hashes of their rows, which are not kept twice: a recorder has millions of them.
+    ids: HashTable<I>,
 }
 
-impl<I: Id, T: Clone + Eq + Hash> Interned<I, T> {
+fn hash(row: &impl Hash) -> u64 {
+    BuildHasherDefault::<FastHasher>::default().hash_one(row)
+}
+
+impl<I: Id, T: Eq + Hash> Interned<I, T> {
     /// The id of the row that equals `row`, which is added if there is none.
     pub fn add(&mut self, row: T) -> I {
-        match self.ids.entry(row) {
+        let Self { rows, ids } = self;
+        let of_row = hash(&row);
+        match ids.entry(of_row, |&id| rows[id] == row, |&id| hash(&rows[id])) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
-                let id = self.rows.push(new.key().clone());
-                *new.insert(id)
+                let id = I::from_index(rows.len());
+                new.insert(id);
+                rows.push(row)
             }
         }
     }
@@ -118,15 +127,20 @@ impl<I: Id, T: Clone + Eq + Hash> Interned<I, T> {
     /// first.
     pub fn change(&mut self, change: impl FnMut(&mut T)) {
         self.rows.rows.iter_mut().for_each(change);
-        self.ids.clear();
-        for (id, row) in self.rows.iter() {
-            self.ids.entry(row.clone()).or_insert(id);
+        let Self { rows, ids } = self;
+        ids.clear();
+        for (id, row) in rows.iter() {
+            if let Entry::Vacant(new) =
+                ids.entry(hash(row), |&known| rows[known] == *row, |&known| hash(&rows[known]))
+            {
+                new.insert(id);
+            }
         }
     }
 
     /// The id of the row that equals `row`, if there is one.
     pub fn find(&self, row: &T) -> Option<I> {
-        self.ids.get(row).copied()
+        self.ids.find(hash(row), |&id| self.rows[id] == *row).copied()
     }
 
     /// The id of row `index` if there is such a row: the door for row numbers that came from a file.
@@ -157,7 +171,7 @@ impl<I: Id, T: Clone + Eq + Hash> Interned<I, T> {
 
 impl<I, T> Default for Interned<I, T> {
     fn default() -> Self {
-        Self { rows: Table::default(), ids: HashMap::default() }
+        Self { rows: Table::default(), ids: HashTable::default() }
     }
 }
 
