@@ -420,6 +420,8 @@ fn write(
     let mut written = if is_early { Some(keeping.write(&profile, output)?) } else { None };
     names.store(&mut profile, live);
     live.clear();
+    // Tables are made once more as they are written: what names took is free by now.
+    plumb_capture_perf::trim_memory();
     if args.off_cpu {
         off_cpu::name_reasons(&mut profile);
     }

@@ -30,7 +30,8 @@ pub(in crate::cmd) fn size(text: &str) -> Result<u64, String> {
 
 /// What of a bound files that names are read from may take.
 pub(in crate::cmd) fn for_names(bound: u64) -> u64 {
-    bound / 4
+    // Half as much again is held by the allocator between what is in use.
+    bound / 6
 }
 
 /// What of a bound samples and stacks may take before they go to disk.

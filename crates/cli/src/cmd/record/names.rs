@@ -17,6 +17,8 @@ const FIRST: Duration = Duration::from_millis(200);
 const INTERVAL: Duration = Duration::from_millis(400);
 /// The longer the recording, the rarer: a look costs something where little is new too.
 const SHARE: u32 = 3;
+/// Longest time between two looks: until then names are in no journal, and files may go away.
+const LONGEST: Duration = Duration::from_secs(30);
 /// How long names may take at the end before the recording is written without them.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -36,7 +38,7 @@ impl Names {
     pub fn look(&mut self, recorder: &mut Recorder) {
         let elapsed = recorder.elapsed();
         if elapsed >= self.next {
-            self.next = elapsed + INTERVAL.max(elapsed / SHARE);
+            self.next = elapsed + INTERVAL.max(elapsed / SHARE).min(LONGEST);
             let session = &mut self.session;
             recorder.meanwhile(|profile| session.take(profile));
             session.round(recorder.profile());
