@@ -323,50 +323,6 @@ fn a_map_of_somebody_else_is_not_believed() {
     );
 }
 
-/// A profile with an address in code that the process compiled as it ran.
-fn jit(pid: u32) -> Profile {
-    let mut profile = Profile::default();
-    let path = profile.strings.add("[anon]");
-    let kind = DsoKind::Anonymous { pid };
-    let dso = Dso { path, build_id: None, kind, addresses: AddressSpace::Avma };
-    truth::with_dso(profile, dso, &[0x7000_0010]).0
-}
-
-/// Anybody may write to `/tmp`: what counts is whose the process is, or was when it was seen.
-#[test]
-fn a_map_of_somebody_else_is_not_believed() {
-    let folder = Folder::new("perf-map-owner");
-    let map = folder.join("perf-41.map");
-    fs::write(&map, "70000000 40 made_up\n").unwrap();
-    let own = fs::metadata(&map).unwrap().uid();
-    if own != 0 {
-        eprintln!("skipped: only root can give a file to somebody else");
-        return;
-    }
-    std::os::unix::fs::chown(&map, Some(4041), None).unwrap();
-    let mut options = Options { perf_maps: folder.0.clone(), proc: folder.join("proc"), ..options(&folder) };
-    let refused = Missing::NotOwned { path: map.clone(), owner: 0 };
-    let (found, summary) = resolve(&mut jit(41), &options);
-    assert_eq!((&found[&0x7000_0010][..], &summary.dsos[0].missing[..]), (&[][..], &[refused][..]));
-    // It is the process' user's: while that is there, and when it was noted before it ended.
-    let process = folder.join("proc/41");
-    fs::create_dir_all(&process).unwrap();
-    fs::write(process.join("status"), "Name:\tnode\nUid:\t4041\t4041\t4041\t4041\n").unwrap();
-    assert_eq!(resolve(&mut jit(41), &options).0[&0x7000_0010][0].0, "made_up");
-    fs::remove_dir_all(&process).unwrap();
-    options.users.insert(41, 4041);
-    assert_eq!(resolve(&mut jit(41), &options).0[&0x7000_0010][0].0, "made_up");
-    // Nor does a link lead to what is another one's.
-    let link = folder.join("perf-44.map");
-    std::os::unix::fs::symlink(&map, &link).unwrap();
-    let (found, summary) = resolve(&mut jit(44), &options);
-    assert!(
-        found.is_empty()
-            && matches!(&summary.dsos[0].missing[..], [Missing::Unreadable { path, .. }] if *path == link),
-        "{summary:?}"
-    );
-}
-
 #[test]
 fn jit_code_is_named_by_its_map() {
     let folder = Folder::new("perf-map");
