@@ -181,7 +181,7 @@ fn short_processes(folder: &Path, processes: u64) -> Option<[u64; 3]> {
     let script = format!("i=0; while [ $i -lt {processes} ]; do {PYTHON} -c '{exec}'; i=$((i+1)); done");
     std::fs::write(folder.join("script"), script).expect("it can be written");
     record(folder, &[], &["sh", "script"])?;
-    let folded = text(&plumb(folder, &["fold"]).stdout);
+    let folded = text(&plumb(folder, &["fold", "--samples"]).stdout);
     let mut python = [0; 3];
     for (stack, samples) in counts(&folded) {
         let names: Vec<&str> = stack.split(';').collect();
