@@ -128,9 +128,9 @@ fn speedscope_reads_what_report_says() {
         }
         let saved = spun::reported(&folder, "saved.json");
         for function in ["main", "fib", "busy", "asks", "worker"] {
-            let (own, total, _) = reported[function];
+            let (own, total, samples) = reported[function];
             match name {
-                "x.folded" => assert_eq!(saved[function].0, own, "{name}: {function}"),
+                "x.folded" => assert_eq!(saved[function].0, samples, "{name}: {function}"),
                 // What passed between samples is what it goes by.
                 "x.perf.txt" => assert!(saved[function].1 > 0, "{name}: {function}"),
                 // It puts what is said of a slice behind its name. Slices reach from sample to sample.

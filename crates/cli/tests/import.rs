@@ -23,11 +23,12 @@ fn what_was_exported_reports_the_same() {
             assert_eq!(back.get(function), recording.get(function), "{name}: {function}");
         }
     }
-    // Folded stacks have weights, and nothing else.
+    // Folded stacks count samples.
     succeeds(&folder, &["export", "-o", "x.folded"]);
     let back = reported(&folder, "x.folded");
     for function in FUNCTIONS {
-        assert_eq!(back[function].0, recording[function].0, "{function}");
+        let samples = recording[function].2;
+        assert_eq!((back[function].0, back[function].2), (samples, samples), "{function}");
     }
 }
 
@@ -38,12 +39,11 @@ fn what_was_exported_is_explained_with_what_it_lacks() {
     let explained = |file: &str| -> Value {
         serde_json::from_str(&succeeds(&folder, &["explain", "--json", file])).expect("it is JSON")
     };
-    let spent = |report: &Value, name: &str, key: &str| {
+    let share = |report: &Value, name: &str| {
         let functions = report["functions"].as_array().expect("there is a list");
         let found = functions.iter().find(|one| one["function"] == name);
-        found.map(|one| one["self_cost"][key].as_u64().expect("a number"))
+        found.map(|one| one["self_cost"]["samples"].as_u64().expect("a number"))
     };
-    let share = |report: &Value, name: &str| spent(report, name, "samples");
     let recording = explained("profile.plumb");
     let lines = recording["lines"].as_array().expect("there is a list").len();
     assert!(FUNCTIONS.iter().any(|name| share(&recording, name).is_some()) && lines > 0, "{recording}");
@@ -59,9 +59,7 @@ fn what_was_exported_is_explained_with_what_it_lacks() {
         let report = explained(name);
         assert_eq!(report["counted"].as_str(), counted, "{name}");
         for function in FUNCTIONS {
-            // Folded stacks tell weights alone.
-            let key = if name == "x.folded" { "weight" } else { "samples" };
-            assert_eq!(spent(&report, function, key), spent(&recording, function, key), "{name}: {function}");
+            assert_eq!(share(&report, function), share(&recording, function), "{name}: {function}");
         }
         assert!(report["time"]["class"].is_null() || counted.is_none(), "{name}: {}", report["time"]);
         if counted.is_some() {

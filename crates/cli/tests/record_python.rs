@@ -85,7 +85,7 @@ fn functions_have_the_shares_that_the_program_measured() {
         functions.sort_unstable();
         functions.dedup();
         let mut found: BTreeMap<String, u64> = BTreeMap::new();
-        let folded = text(&plumb(&folder, &["fold", "--samples"]).stdout);
+        let folded = text(&plumb(&folder, &["fold"]).stdout);
         for (stack, samples) in counts(&folded) {
             // What is around the way that is measured is the program's too.
             if stack.split(';').any(|name| name == "burn") {
@@ -111,7 +111,7 @@ fn functions_that_call_made_code_are_there() {
     let script = format!("{WARM_UP}; exec {PYTHON} {}", program("jit.py"));
     let Some(printed) = record(&folder, &["--timeline"], &["sh", "-c", &script]) else { return };
     let nanoseconds = counts(&printed)["spins"] as f64;
-    let folded = counts(&text(&plumb(&folder, &["fold", "--samples"]).stdout));
+    let folded = counts(&text(&plumb(&folder, &["fold"]).stdout));
     let of = |name: &str| -> u64 {
         let stacks = folded.iter().filter(|(stack, _)| stack.split(';').any(|function| function == name));
         stacks.map(|(_, samples)| samples).sum()
@@ -131,7 +131,7 @@ fn functions_that_others_take_the_place_of_keep_their_names() {
     let Some(printed) = record(&folder, &[], &["sh", "-c", &script]) else { return };
     let measured = counts(&printed);
     assert_eq!(measured.len(), 60);
-    let folded = text(&plumb(&folder, &["fold", "--samples"]).stdout);
+    let folded = text(&plumb(&folder, &["fold"]).stdout);
     let mut found: BTreeMap<&str, u64> = BTreeMap::new();
     let folded = counts(&folded);
     for (stack, samples) in &folded {
@@ -181,7 +181,7 @@ fn short_processes(folder: &Path, processes: u64) -> Option<[u64; 3]> {
     let script = format!("i=0; while [ $i -lt {processes} ]; do {PYTHON} -c '{exec}'; i=$((i+1)); done");
     std::fs::write(folder.join("script"), script).expect("it can be written");
     record(folder, &[], &["sh", "script"])?;
-    let folded = text(&plumb(folder, &["fold", "--samples"]).stdout);
+    let folded = text(&plumb(folder, &["fold"]).stdout);
     let mut python = [0; 3];
     for (stack, samples) in counts(&folded) {
         let names: Vec<&str> = stack.split(';').collect();
@@ -211,10 +211,7 @@ fn a_report_says_how_python_functions_are_had() {
         text(&plumb(&folder, &["report"]).stdout).lines().any(|line| line.starts_with("# Python:"))
     };
     if !says(&[PYTHON, "-c", "for _ in range(3000000): pass"]) {
-        assert!(
-            text(&plumb(&folder, &["fold", "--samples"]).stdout).is_empty(),
-            "nothing can be recorded here"
-        );
+        assert!(text(&plumb(&folder, &["fold"]).stdout).is_empty(), "nothing can be recorded here");
         eprintln!("skipped: nothing was recorded");
         return;
     }
@@ -230,7 +227,7 @@ fn threads_without_the_lock_have_their_functions_and_deep_stacks_say_that_they_a
     let Some(folder) = folder("unlocked") else { return };
     let Some(printed) = record(&folder, &[], &[PYTHON, &program("unlocked.py")]) else { return };
     let mut found: BTreeMap<&str, u64> = BTreeMap::new();
-    let folded = counts(&text(&plumb(&folder, &["fold", "--samples"]).stdout));
+    let folded = counts(&text(&plumb(&folder, &["fold"]).stdout));
     for (stack, samples) in &folded {
         let names: Vec<&str> = stack.split(';').collect();
         let count = |name: &str| names.iter().filter(|other| **other == name).count();

@@ -71,7 +71,7 @@ impl Recorder {
             event: Id::from_index(0),
             stack: stack.filter(|_| dice.below(50) > 0),
             syscall: dice.coin().then_some(1),
-            weight: dice.number(),
+            weight: dice.number() >> 20,
         });
         if dice.below(10) == 0 {
             self.name();

@@ -72,7 +72,7 @@ fn write(profile: &Profile, format: Format, filters: &FilterArgs, out: &mut impl
         Format::Callgrind => callgrind::write(&kept, out),
         Format::Otlp => otlp::write(&kept, out),
         Format::Csv => csv::write(&kept, out),
-        Format::Folded => return fold::write(profile, filters, &folded::Options::default(), out),
+        Format::Folded => return fold::write(profile, filters, false, false, out),
         Format::PerfScript => {
             let (fields, all) = (script::Fields::default(), FilterArgs::default());
             return script::write(&kept, fields, &all, &mut Output::plain(out));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use plumb_analyze::View;
+use plumb_analyze::{View, is_clock};
 use plumb_formats::folded;
 use plumb_profile::Profile;
 
@@ -21,12 +21,12 @@ pub struct Args {
     /// Mark kernel frames with `_[k]`, inlined calls with `_[i]` and JIT code with `_[j]`
     #[arg(long)]
     annotate: bool,
-    /// Count samples instead of their weights, which are in the event's unit (nanoseconds of cpu-clock)
+    /// Count weights in the event's unit (nanoseconds of cpu-clock) instead of samples
     ///
-    /// A sample may represent many events: equal stacks may have been counted as one while recording, and time off the processor differs from
-    /// sample to sample. Without this option, counts add up to what `plumb report` shows, as in `plumb export --format folded`.
+    /// Without it counts are samples of a clock (cpu-clock, cycles), as flame graph tools expect, and weights of any other event: each
+    /// of its samples may represent many. `plumb export --format folded` writes the same.
     #[arg(long)]
-    samples: bool,
+    weights: bool,
     #[command(flatten)]
     filters: FilterArgs,
 }
@@ -34,25 +34,28 @@ pub struct Args {
 /// Runs `plumb fold`.
 pub fn run(args: Args) -> Result<ExitCode> {
     let profile = crate::load::load(&args.file)?;
-    let Args { annotate, samples, .. } = args;
-    let options = folded::Options { inlined: !args.filters.no_inline, annotate, samples };
+    let Args { annotate, weights, .. } = args;
     let mut out = Output::stdout();
-    finish(write(&profile, &args.filters, &options, &mut out).and_then(|()| Ok(out.flush()?)))
+    finish(write(&profile, &args.filters, annotate, weights, &mut out).and_then(|()| Ok(out.flush()?)))
 }
 
 /// Writes what the filters keep of one event: the weights of different ones can't be added up. The first, unless one was asked for; of
-/// others a message says that they are there.
+/// others a message says that they are there. `weights`: also of a clock.
 pub(super) fn write(
     profile: &Profile,
     filters: &FilterArgs,
-    options: &folded::Options,
+    annotate: bool,
+    weights: bool,
     out: &mut impl Write,
 ) -> Result<()> {
+    let inlined = !filters.no_inline;
     let filters = filters.filter_per_event(profile)?;
     let Some((filter, others)) = filters.split_first() else { return Ok(()) };
     if !others.is_empty() {
         say!("{} events more in the profile: choose with --event", others.len());
     }
     let kept = View::new(profile, filter).to_profile();
-    Ok(folded::write(&kept, options, out)?)
+    let event = filter.event.map(|event| profile.strings.get(profile.events[event].name));
+    let is_weighed = weights || event.is_some_and(|event| !event.is_empty() && !is_clock(event));
+    Ok(folded::write(&kept, &folded::Options { inlined, annotate, samples: !is_weighed }, out)?)
 }

@@ -100,7 +100,8 @@ pub fn profile(seed: u64, size: usize) -> Profile {
             event: any(profile.events.len(), dice).unwrap(),
             stack: maybe(profile.stacks.len(), dice),
             syscall: if dice.coin() { Some(dice.number() as u32) } else { None },
-            weight: dice.number(),
+            // The sum of all has to fit too.
+            weight: dice.number() >> 20,
         };
         profile.samples.push(sample);
     }

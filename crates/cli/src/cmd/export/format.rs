@@ -58,7 +58,7 @@ What formats keep, beside names of functions, inlined calls and weights:
   firefox     .firefox.json        threads, times, files, lines, addresses below 4 GB, build ids; no processors
   trace       .trace.json          threads, times, files; weights only as lengths of slices, which reach from sample to sample
   callgrind   .callgrind           files, lines, events; calls instead of stacks, counted in samples; no threads, no times
-  folded      .folded              weights by stack and thread's name, as plumb fold prints them; of one event; nothing else
+  folded      .folded              stacks and threads' names with counts, as plumb fold prints them; of one event; nothing else
   perf-script .perf.txt            threads, times, processors, files, addresses; no lines, no build ids
   otlp        .otlp                as pprof, with times (opentelemetry-proto 1.10.0, v1development: not stable yet)
   csv         .csv                 threads, times, processors; stacks as folded text
