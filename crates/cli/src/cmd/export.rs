@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use plumb_analyze::{View, is_clock};
-use plumb_formats::{callgrind, chrome, csv, firefox, folded, otlp, pprof, speedscope};
+use plumb_formats::{callgrind, chrome, csv, firefox, otlp, pprof, speedscope};
 use plumb_profile::Profile;
 
 use super::{fold, script};
