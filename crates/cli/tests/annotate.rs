@@ -239,7 +239,7 @@ fn text_page_and_source_lines_name_the_slow_place() {
 
 #[test]
 fn the_page_has_a_column_of_what_is_called_where_something_is() {
-    let Some(folder) = folder("annotate-columns") else { return };
+    let Some(folder) = folder("annotate-page-columns") else { return };
     recorded(&folder);
     let page = |arguments: &[&str]| {
         let page = plumb(&folder, &[&["annotate", "--html", "-o", "page.html"], arguments].concat());
