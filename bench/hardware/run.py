@@ -2,9 +2,9 @@
 """Whether recording slows a program or the machine down, with hardware counters and without: each way to record beside the same program
 alone, in turns. Prints a table in Markdown.
 
-  run.py [--repeats 10] [--preload LIBRARY.so] [--label TEXT]
+  run.py [--repeats 10] [--preload LIBRARY.so] [--label TEXT] [--only PROGRAM]
 
---preload: a library that plumb is run with, such as one that hides the machine's counters (bench/hardware/pmu). Needs root for -a,
+--preload: a library that plumb is run with, such as one that hides the machine's counters (crates/capture-perf/tests/pmu). Needs root for -a,
 bench/cpu/build.sh first, and plumb built with `cargo build --release`. The goals: the slowest run takes no more than 1.3 times as long as
 the median of the program alone, coverage 98 to 102%, no sample of the idle task, kernel.perf_event_max_sample_rate as before.
 """
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = ROOT / "bench" / "bin"
 PLUMB = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "plumb"
 PROGRAMS = {
-    "recur": [str(BIN / "recur"), "120"],
+    "recur": [str(BIN / "recur"), "250"],
     "compiler": ["g++", "-fsyntax-only", str(BIN / "big.ii")],
 }
 WAYS = {
@@ -106,6 +106,7 @@ def main():
     options.add_argument("--repeats", type=int, default=10)
     options.add_argument("--preload")
     options.add_argument("--label", default="")
+    options.add_argument("--only", choices=PROGRAMS, help="this program alone")
     args = options.parse_args()
     env = dict(os.environ, **({"LD_PRELOAD": args.preload} if args.preload else {}))
     uname = os.uname()
@@ -116,6 +117,8 @@ def main():
     print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name, program in PROGRAMS.items():
+            if args.only not in (None, name):
+                continue
             for scope, run in ((name, command_run), (f"{name}, -a beside it", machine_run)):
                 rows = {way: Row() for way in WAYS}
                 for _ in range(args.repeats):
