@@ -12,10 +12,11 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::recorder::Descendants;
 use crate::steer::{Heeded, Notice, Steering};
+use crate::sys::memory::trim_memory;
 use crate::sys::perf::Whom;
 use crate::sys::process::{Child, Held, pidfd};
 use crate::sys::signals::{self, Signals};
-use crate::sys::usage::{CpuTime, Usage, monotonic_ns, nanoseconds, trim_memory};
+use crate::sys::usage::{CpuTime, Usage, monotonic_ns, nanoseconds};
 use crate::target::{Launch, Prints};
 
 /// How often a second of processor time is looked whether it is the kernel's: not a divisor of what programs do by the clock.

@@ -22,7 +22,7 @@ pub fn return_freed_memory() {
 /// Gives back to the system what the allocator holds free. It takes some milliseconds.
 pub fn trim_memory() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it takes a number, and touches only memory that is free.
+    // SAFETY: it takes a number, locks what it looks at, and touches only memory that is free.
     unsafe {
         libc::malloc_trim(0);
     }

@@ -117,15 +117,6 @@ pub(crate) fn ticks_per_second() -> u64 {
     u64::try_from(ticks).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
 }
 
-/// Gives memory that is no longer used back to the kernel, where the C library can.
-pub(crate) fn trim_memory() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: takes no pointer, and locks what it looks at.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
-
 /// Allows as many open files as the hard limit does: an event for each thread and processor takes many.
 pub(crate) fn raise_file_limit() {
     if let Ok(mut files) = limit(libc::RLIMIT_NOFILE) {
