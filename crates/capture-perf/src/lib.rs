@@ -54,7 +54,7 @@ pub use host::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 pub use ingest::{Filter, Ingest, Source, Statistics};
 pub use off_cpu::{OffCpu, TimeOff, Unmeasured};
 pub use plumb_interpreters::{CodeId, Root};
-pub use probe::{Abilities, attach_to_idle_event, try_trigger};
+pub use probe::{Abilities, attach_to_idle_event, try_counters, try_trigger};
 pub use recorder::{Descendants, Recorded, Recorder, Running};
 pub use setup::{SampledEvent, Setup};
 pub use snapshot::{NoStack, Refusal, Snapshot, StoppedProcess, StoppedThread};

@@ -11,6 +11,14 @@ use crate::period::count_cycles;
 use crate::sys::perf::{Event, Whom};
 use crate::trigger::Trigger;
 
+/// Tries to count cycles on each processor: whether there are performance counters.
+pub fn try_counters(host: &Host) -> io::Result<()> {
+    // Where there are none the answer is ENOENT, ENODEV or EOPNOTSUPP, and EACCES only after that.
+    // With two kinds of cores the counters of one may know nothing of the other's.
+    let cycles = count_cycles();
+    host.cpus.iter().try_for_each(|&cpu| Event::open(&cycles, Whom::Thread(0), cpu).map(drop))
+}
+
 /// Attaches a program to a clock event of this thread that never counts, and takes it off again.
 pub fn attach_to_idle_event(program: BorrowedFd<'_>) -> io::Result<()> {
     let host = Host::read();
@@ -47,8 +55,6 @@ fn sampling() -> Sampling {
 /// What trying brought.
 #[derive(Debug)]
 pub struct Abilities {
-    /// Counting cycles on each processor: there are performance counters.
-    pub counters: io::Result<()>,
     /// Sampling one's own user code: the least that recording takes.
     pub own: io::Result<()>,
     /// Sampling the kernel while it works for one's own processes.
@@ -67,15 +73,9 @@ impl Abilities {
         let cpu = host.cpus.first().copied().unwrap_or(0);
         let sampling = sampling();
         let attempt = |sampling: &Sampling, whom| Event::open(&sampling.attr(), whom, cpu).map(drop);
-        // Where there is no performance counter the answer is ENOENT, ENODEV or EOPNOTSUPP, and EACCES only after that.
-        // With two kinds of cores the counters of one may know nothing of the other's.
-        let cycles = count_cycles();
-        let counters =
-            host.cpus.iter().try_for_each(|&cpu| Event::open(&cycles, Whom::Thread(0), cpu).map(drop));
         let own = attempt(&sampling, Whom::Thread(0));
         let all = Sampling { code: Code::All, ..sampling.clone() };
         Self {
-            counters,
             own,
             kernel: attempt(&all, Whom::Thread(0)),
             machine: attempt(&all, Whom::Everyone),

@@ -68,7 +68,7 @@ struct Tried {
 }
 
 impl Facts {
-    pub(super) fn find(host: &Host, abilities: &Abilities) -> Self {
+    pub(super) fn find(host: &Host, abilities: &Abilities, counted: &std::io::Result<()>) -> Self {
         let cpuinfo = text("/proc/cpuinfo").unwrap_or_default();
         let error = |result: &std::io::Result<()>| result.as_ref().err().map(ToString::to_string);
         Self {
@@ -88,7 +88,7 @@ impl Facts {
             lockdown: text("/sys/kernel/security/lockdown"),
             has_btf: Path::new("/sys/kernel/btf/vmlinux").exists(),
             abilities: Tried {
-                hardware_counters: error(&abilities.counters),
+                hardware_counters: error(counted),
                 own_processes: error(&abilities.own),
                 kernel: error(&abilities.kernel),
                 machine: error(&abilities.machine),

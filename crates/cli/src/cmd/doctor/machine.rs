@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use plumb_capture_perf::{Abilities, CAP_PERFMON, CAP_SYS_ADMIN, Host, Named, Trigger};
+use plumb_capture_perf::{Abilities, CAP_PERFMON, CAP_SYS_ADMIN, Host, Named, Trigger, try_counters};
 
 use super::State::{Good, Limited, Missing};
 use super::facts::{CAPABILITIES, Facts};
@@ -20,6 +20,7 @@ const DEFAULT_RATE: u32 = 100_000;
 pub(super) fn diagnosis() -> Diagnosis {
     let host = Host::read();
     let abilities = Abilities::find(&host, true);
+    let counted = try_counters(&host);
     let (bpf, programs) = features::find();
     // One function a line. What takes a program for the kernel is in `features`.
     let mut findings = vec![
@@ -29,7 +30,7 @@ pub(super) fn diagnosis() -> Diagnosis {
         kernel(&abilities.kernel),
         machine(&abilities.machine),
         cgroup(&abilities),
-        counters(&abilities, &host),
+        counters(&counted, &host),
         rate(&host),
         symbols(&host),
         rings(&host),
@@ -45,7 +46,11 @@ pub(super) fn diagnosis() -> Diagnosis {
         std::env::consts::ARCH,
         host.cpus.len()
     );
-    Diagnosis { host: Some(Facts::find(&host, &abilities)), programs, ..Diagnosis::new(subject, findings) }
+    Diagnosis {
+        host: Some(Facts::find(&host, &abilities, &counted)),
+        programs,
+        ..Diagnosis::new(subject, findings)
+    }
 }
 
 fn permission(host: &Host) -> Finding {
@@ -131,9 +136,9 @@ fn cgroup(abilities: &Abilities) -> Finding {
     }
 }
 
-fn counters(abilities: &Abilities, host: &Host) -> Finding {
+fn counters(counted: &io::Result<()>, host: &Host) -> Finding {
     let what = "hardware counters";
-    if abilities.counters.is_ok() {
+    if counted.is_ok() {
         let says = "plumb stat counts cycles, instructions and misses; -e cycles samples by them";
         return Finding::new(Good, what, says);
     }
