@@ -25,7 +25,7 @@ def read(path):
 def parse(text):
     """The table of the document: features in order, and {(feature, series): result}."""
     inside = text.split(BEGIN)[1].split(END)[0]
-    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in inside.splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")] for line in inside.splitlines() if line.startswith("|")]
     if len(rows) < 2:
         return [], [], {}
     series = [re.sub(r"^Linux ", "", cell) for cell in rows[0][1:]]
