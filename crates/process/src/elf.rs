@@ -51,6 +51,8 @@ pub struct UnwindSections {
     pub text: Option<u64>,
     /// Stated address of `.got`.
     pub got: Option<u64>,
+    /// Stated address at which a process begins.
+    pub entry: Option<u64>,
     /// Of a Go program `.gopclntab`, and with it `.text`.
     pub go: Option<Box<(Section, Section)>>,
 }
@@ -112,6 +114,7 @@ pub struct Elf {
     extab: Option<Place>,
     text: Option<Place>,
     got: Option<u64>,
+    entry: Option<u64>,
     gopclntab: Option<Place>,
 }
 
@@ -161,7 +164,8 @@ impl Elf {
         let go =
             self.gopclntab.and_then(|table| Some(Box::new((section(Some(table))?, section(self.text)?))));
         let text = self.text.map(|place| place.address);
-        UnwindSections { eh_frame, eh_frame_hdr, debug_frame, exidx, extab, text, got: self.got, go }
+        let (got, entry) = (self.got, self.entry);
+        UnwindSections { eh_frame, eh_frame_hdr, debug_frame, exidx, extab, text, got, entry, go }
     }
 
     /// Reads the sections that unwinding needs from the file that the headers came from.
@@ -219,6 +223,7 @@ where
     let endian = header.endian().map_err(|_| ElfError::Damaged("header"))?;
     let is_little_endian = endian == Endianness::Little;
     let mut found = Elf { is_64, is_little_endian, machine: header.e_machine(endian).0, ..Elf::default() };
+    found.entry = Some(header.e_entry(endian).into()).filter(|&entry| entry != 0);
     if header.phnum(endian, data).map_err(|_| ElfError::Damaged("program headers"))? > MAX_HEADERS {
         return Err(ElfError::TooLarge("program header table"));
     }

@@ -43,6 +43,7 @@ pub struct MappedFile {
     key: FileKey,
     content: Result<Content, OpenError>,
     attempts: u8,
+    opened: Option<Opened>,
 }
 
 #[derive(Debug)]
@@ -54,7 +55,7 @@ struct Content {
 #[derive(Debug)]
 enum Bytes {
     Open(File),
-    Read(UnwindSections),
+    Read(Box<UnwindSections>),
     /// The sections are with whoever took them.
     Taken(Option<File>),
 }
@@ -99,6 +100,21 @@ impl MappedFile {
         self.content.as_ref().ok()?.bytes.file()
     }
 
+    /// Whether sections that were taken may be taken once more, as the file is open or still in its place: whoever has them may
+    /// forget them.
+    pub fn can_be_read_again(&self) -> bool {
+        self.open_file().is_some() || self.open_again().is_some()
+    }
+
+    /// Opens the file by its path once more, if that is still the same file.
+    fn open_again(&self) -> Option<File> {
+        let path = Path::new(OsStr::from_bytes(&self.key.path));
+        // Asked first: to open what is no regular file may have effects.
+        std::fs::metadata(path).ok().filter(|meta| meta.is_file() && Some(identity(meta)) == self.opened)?;
+        let file = File::open(path).ok()?;
+        (Some(identity(&file.metadata().ok()?)) == self.opened).then_some(file)
+    }
+
     /// GNU build id, from the file or from what the mapping says.
     pub fn build_id(&self) -> Option<&[u8]> {
         self.elf().and_then(|elf| elf.build_id.as_deref()).or(self.key.build_id.as_deref())
@@ -108,6 +124,10 @@ impl MappedFile {
 /// What an opened file is recognised by: device, inode, size, and time of its last change. Not the inode's time of
 /// change, which moves when the file is deleted.
 type Opened = (u64, u64, u64, i64, i64);
+
+fn identity(meta: &Metadata) -> Opened {
+    (meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec())
+}
 
 /// The table of files.
 #[derive(Debug, Default)]
@@ -126,15 +146,14 @@ impl Files {
             if file.content.is_err() && file.attempts < MAX_ATTEMPTS {
                 file.attempts += 1;
                 let opened = open_mapped(&key, place);
+                file.opened = opened.as_ref().ok().and_then(|file| Some(identity(&file.metadata().ok()?)));
                 self.rows[id.index()].content = opened.map(|file| self.content(file));
             }
             return id;
         }
         let opened = open_mapped(&key, place);
-        let identity = opened.as_ref().ok().and_then(|file| {
-            let meta = file.metadata().ok()?;
-            Some((meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
-        });
+        let opened_as = |file: &File| file.metadata().ok().as_ref().map(identity);
+        let identity = opened.as_ref().ok().and_then(opened_as);
         // The same file under another path stays a row of its own: the path is part of what is shown.
         if let Some(&id) = identity.as_ref().and_then(|identity| self.by_opened.get(identity))
             && self.rows[id.index()].key.path == key.path
@@ -144,7 +163,7 @@ impl Files {
         }
         let id = FileId(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
         let content = opened.map(|file| self.content(file));
-        self.rows.push(MappedFile { key: key.clone(), content, attempts: 1 });
+        self.rows.push(MappedFile { key: key.clone(), content, attempts: 1, opened: identity });
         self.by_key.insert(key, id);
         if let Some(identity) = identity {
             self.by_opened.entry(identity).or_insert(id);
@@ -156,7 +175,7 @@ impl Files {
         let elf = Elf::read(&file);
         let bytes = match &elf {
             Err(_) => Bytes::Taken(None),
-            Ok(elf) if self.open >= MAX_OPEN => Bytes::Read(elf.unwind_sections(&file)),
+            Ok(elf) if self.open >= MAX_OPEN => Bytes::Read(Box::new(elf.unwind_sections(&file))),
             Ok(_) => {
                 self.open += 1;
                 Bytes::Open(file)
@@ -170,9 +189,13 @@ impl Files {
         &self.rows[id.index()]
     }
 
-    /// Takes out the sections that unwinding needs; `None` the second time, and for what is no readable ELF file.
+    /// Takes out the sections that unwinding needs; `None` for what is no readable ELF file, and the second time unless
+    /// [`MappedFile::can_be_read_again`].
     pub fn take_unwind_sections(&mut self, id: FileId) -> Option<UnwindSections> {
-        let content = self.rows[id.index()].content.as_mut().ok()?;
+        let row = &mut self.rows[id.index()];
+        let is_closed = row.content.as_ref().is_ok_and(|content| matches!(content.bytes, Bytes::Taken(None)));
+        let again = if is_closed { row.open_again() } else { None };
+        let content = row.content.as_mut().ok()?;
         let elf = content.elf.as_ref().ok()?;
         match std::mem::replace(&mut content.bytes, Bytes::Taken(None)) {
             Bytes::Open(file) => {
@@ -184,10 +207,11 @@ impl Files {
                 }
                 Some(sections)
             }
-            Bytes::Read(sections) => Some(sections),
-            taken @ Bytes::Taken(_) => {
-                content.bytes = taken;
-                None
+            Bytes::Read(sections) => Some(*sections),
+            Bytes::Taken(file) => {
+                let sections = file.as_ref().or(again.as_ref()).map(|file| elf.unwind_sections(file));
+                content.bytes = Bytes::Taken(file);
+                sections
             }
         }
     }

@@ -35,7 +35,7 @@ pub use memory::available_memory;
 pub use open::{OpenError, Place, open_mapped};
 pub use pid::{comm, executable, mappings, parent, peak_rss, pids, threads};
 pub use space::{AddressSpace, Backing, Mapping};
-pub use thread::{kernel_stack, own_number, state, tracer, user, waits_at};
+pub use thread::{kernel_stack, state, tracer, user, waits_at};
 pub use tree::Tree;
 pub use trusted::open_owned;
 pub use vdso::vdso;

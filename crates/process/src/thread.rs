@@ -22,13 +22,6 @@ pub fn user(pid: u32) -> Option<u32> {
     field(&status(pid)?, "Uid:", 1)
 }
 
-/// The number that a thread has in the innermost of its pid namespaces: what it calls itself.
-pub fn own_number(pid: u32, tid: u32) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    line.split_whitespace().next_back()?.parse().ok()
-}
-
 fn status(pid: u32) -> Option<String> {
     std::fs::read_to_string(format!("/proc/{pid}/status")).ok()
 }
