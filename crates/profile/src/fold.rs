@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::frame::{Cut, Frame};
+use crate::life::Lives;
 use crate::process::{Process, ProcessId, Thread, ThreadId};
 use crate::profile::Profile;
 use crate::sample::{Samples, Sums};
@@ -71,7 +72,7 @@ impl Profile {
             let new = processes.get(&mapping.process);
             new.map(|&new| mapping.process = new).is_some()
         });
-        self.lives = Table::default();
+        self.lives = Lives::default();
         Renumbered { threads: renumber.threads, processes: renumber.processes }
     }
 }

@@ -99,6 +99,9 @@ pub enum Cut {
     FileUnreadable,
     /// The stack's memory could not be read where the rules point.
     StackUnreadable,
+    /// It goes on on another stack than the one that was copied: that of a goroutine or a coroutine, or the one that a signal handler on
+    /// a stack of its own interrupted.
+    OtherStack,
     /// A rule needs a register whose value is not known.
     RegisterUnknown,
     /// The stack does not advance: it points at itself.
@@ -115,7 +118,7 @@ pub enum Cut {
 
 impl Cut {
     /// All reasons.
-    pub const ALL: [Cut; 13] = [
+    pub const ALL: [Cut; 14] = [
         Cut::CopyTooShort,
         Cut::NoUnwindInfo,
         Cut::BadUnwindInfo,
@@ -123,6 +126,7 @@ impl Cut {
         Cut::NotMapped,
         Cut::FileUnreadable,
         Cut::StackUnreadable,
+        Cut::OtherStack,
         Cut::RegisterUnknown,
         Cut::NotAdvancing,
         Cut::TooManyFrames,
@@ -141,6 +145,7 @@ impl Cut {
             Cut::NotMapped => "not-mapped",
             Cut::FileUnreadable => "file-unreadable",
             Cut::StackUnreadable => "stack-unreadable",
+            Cut::OtherStack => "other-stack",
             Cut::RegisterUnknown => "register-unknown",
             Cut::NotAdvancing => "not-advancing",
             Cut::TooManyFrames => "too-many-frames",
@@ -170,6 +175,7 @@ impl Cut {
             Cut::NotMapped => "return address in no mapping",
             Cut::FileUnreadable => "file could not be read",
             Cut::StackUnreadable => "stack memory not readable",
+            Cut::OtherStack => "callers on another stack, which was not copied",
             Cut::RegisterUnknown => "register not known",
             Cut::NotAdvancing => "stack points at itself",
             Cut::TooManyFrames => "frame limit reached",

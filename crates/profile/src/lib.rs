@@ -30,7 +30,7 @@ pub use dso::{AddressSpace, BuildId, Dso, DsoId, DsoKind};
 pub use event::{Event, EventId};
 pub use fold::{Past, Renumbered};
 pub use frame::{Address, Cut, Found, Frame, FrameId, FrameKind};
-pub use life::{Begin, End, Life, LifeId};
+pub use life::{Begin, End, Life, LifeId, Lives};
 pub use mapping::Mapping;
 pub use meta::{Meta, Scope};
 pub use process::{Process, ProcessId, Thread, ThreadId};

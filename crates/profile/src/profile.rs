@@ -3,7 +3,7 @@
 use crate::dso::{AddressSpace, Dso, DsoId, DsoKind};
 use crate::event::{Event, EventId};
 use crate::frame::{Frame, FrameId};
-use crate::life::{Life, LifeId};
+use crate::life::Lives;
 use crate::mapping::Mapping;
 use crate::meta::Meta;
 use crate::process::{Process, ProcessId, Thread, ThreadId};
@@ -29,7 +29,7 @@ pub struct Profile {
     /// Threads.
     pub threads: Table<ThreadId, Thread>,
     /// Lives of processes, sampled or not. Empty if nobody kept track of them.
-    pub lives: Table<LifeId, Life>,
+    pub lives: Lives,
     /// Where files were mapped.
     pub mappings: Vec<Mapping>,
     /// Distinct frames.

@@ -12,15 +12,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 
 use parquet::errors::ParquetError;
-use plumb_profile::{Id, LifeId, Meta, Profile};
+use plumb_profile::{Id, Life, LifeId, Meta, Profile};
 use twox_hash::XxHash3_64;
 use zip::ZipWriter;
 
-use super::read::{part_samples, part_stacks};
+use super::read::{part_lives, part_mappings, part_samples, part_stacks};
 use super::table::{TableFile, TableWriter};
 use super::write::{
-    self, LIVES, Rows, SAMPLES, STACKS, SampleRow, TABLES, WriteError, sample_rows, sample_table, stack_rows,
-    stack_table,
+    self, LIVES, MAPPINGS, Rows, SAMPLES, STACKS, SampleRow, TABLES, WriteError, mapping_table, sample_rows,
+    sample_table, stack_rows, stack_table,
 };
 use super::{IN_PARTS, VERSION, lives};
 
@@ -28,6 +28,9 @@ use super::{IN_PARTS, VERSION, lives};
 pub(super) const MAGIC: [u8; 16] = *b"plumb journal 1\n";
 /// Bytes before a segment.
 pub(super) const HEADER: usize = 8 + 8 + 8;
+
+/// Rows of a group, where a table is written in groups.
+const GROUP: usize = 1 << 16;
 
 /// What a segment holds of stacks and samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,22 +89,31 @@ impl Segment {
 
 /// A recording that is being made, in a file.
 ///
-/// It is always given the same profile, which only grows but for stacks and samples, of which all go after [`Journal::part`].
+/// It is always given the same profile, which only grows but for stacks and samples, of which all go after [`Journal::part`], and lives
+/// and mappings, of which any may go before [`Journal::forget`].
 #[derive(Debug)]
 pub struct Journal<F> {
     file: F,
     end: u64,
     done: Rows,
-    /// A digest of each life as it was written.
-    lives: Vec<u32>,
+    /// A digest of each life as it was written, in the order of their ids.
+    lives: Vec<(LifeId, u32)>,
+    /// Where all segments are that have lives or mappings.
+    segments: Vec<Place>,
     /// Where the parts are, and how many stacks and samples each has.
     parts: Vec<PartPlace>,
 }
 
+/// The archive of a segment.
 #[derive(Clone, Copy, Debug)]
-struct PartPlace {
+struct Place {
     at: u64,
     size: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PartPlace {
+    place: Place,
     stacks: usize,
     samples: usize,
 }
@@ -116,6 +128,7 @@ impl<F: Read + Write + Seek> Journal<F> {
             end: MAGIC.len() as u64,
             done: Rows::default(),
             lives: Vec::new(),
+            segments: Vec::new(),
             parts: Vec::new(),
         })
     }
@@ -137,9 +150,16 @@ impl<F: Read + Write + Seek> Journal<F> {
         }
         let size = self.end - at - HEADER as u64;
         let (stacks, samples) = (profile.stacks.len(), profile.samples.len());
-        self.parts.push(PartPlace { at: at + HEADER as u64, size, stacks, samples });
+        self.parts.push(PartPlace { place: Place { at: at + HEADER as u64, size }, stacks, samples });
         (self.done.stacks, self.done.samples) = (0, 0);
         Ok(())
+    }
+
+    /// Lives and mappings were taken out of the profile since [`Journal::part`], and nothing came.
+    pub fn forget(&mut self, profile: &Profile) {
+        self.done.mappings = profile.mappings.len();
+        self.lives.retain(|&(id, _)| profile.lives.get(id).is_some());
+        self.lives.shrink_to_fit();
     }
 
     /// How many parts there are.
@@ -153,9 +173,9 @@ impl<F: Read + Write + Seek> Journal<F> {
     }
 
     fn append(&mut self, kind: Kind, profile: &Profile, meta: &Meta) -> Result<(), WriteError> {
-        let digests: Vec<u32> = profile.lives.rows().iter().map(digest).collect();
-        let is_new = |&index: &usize| self.lives.get(index) != Some(&digests[index]);
-        let changed: Vec<LifeId> = (0..digests.len()).filter(is_new).map(LifeId::from_index).collect();
+        let digests: Vec<(LifeId, u32)> = profile.lives.iter().map(|(id, life)| (id, digest(life))).collect();
+        let changed = changed(&self.lives, &digests);
+        let has_rows = !changed.is_empty() || profile.mappings.len() > self.done.mappings;
         let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
         write::add_meta(&mut archive, meta, VERSION)?;
         for (entry, build) in TABLES {
@@ -169,6 +189,9 @@ impl<F: Read + Write + Seek> Journal<F> {
         self.file.seek(SeekFrom::Start(self.end)).map_err(output)?;
         self.file.write_all(&Segment::new(kind, &bytes).header()).map_err(output)?;
         self.file.write_all(&bytes).and_then(|()| self.file.flush()).map_err(output)?;
+        if has_rows {
+            self.segments.push(Place { at: self.end + HEADER as u64, size: bytes.len() as u64 });
+        }
         self.end += (HEADER + bytes.len()) as u64;
         (self.done, self.lives) = (Rows::of(profile), digests);
         Ok(())
@@ -185,6 +208,8 @@ impl<F: Read + Write + Seek> Journal<F> {
             match entry {
                 STACKS => self.stacks(profile, &mut archive)?,
                 SAMPLES => self.samples_of(profile, &mut archive)?,
+                LIVES => self.lives_of(profile, &mut archive)?,
+                MAPPINGS => self.mappings_of(profile, &mut archive)?,
                 _ => write::add_table(&mut archive, entry, build(profile, &Rows::default()))?,
             }
         }
@@ -200,7 +225,7 @@ impl<F: Read + Write + Seek> Journal<F> {
         let mut file = begin(archive, entry, stack_table([].into_iter()))?;
         let mut before = 0;
         for place in self.parts.clone() {
-            let (callers, frames) = part_stacks(self.read(place)?).map_err(damaged(entry))?;
+            let (callers, frames) = part_stacks(self.read(place.place)?).map_err(damaged(entry))?;
             let rows = callers.into_iter().zip(frames);
             let rows =
                 rows.map(|(caller, frame)| (caller.map(|caller| caller.saturating_add(before)), frame));
@@ -226,7 +251,7 @@ impl<F: Read + Write + Seek> Journal<F> {
             ..row
         };
         for place in self.parts.clone() {
-            let mut rows = part_samples(self.read(place)?).map_err(damaged(entry))?;
+            let mut rows = part_samples(self.read(place.place)?).map_err(damaged(entry))?;
             rows.sort_by_key(|row| row.time_ns);
             let rows = rows.into_iter().map(|row| later(row, before));
             file.add(&sample_table(rows)).map_err(encoding(entry))?;
@@ -237,7 +262,56 @@ impl<F: Read + Write + Seek> Journal<F> {
         file.finish().map(drop).map_err(encoding(entry))
     }
 
-    fn read(&mut self, part: PartPlace) -> Result<Vec<u8>, WriteError> {
+    /// All lives, those that were taken out of the profile among them.
+    fn lives_of<W: Write + Seek + Send>(
+        &mut self,
+        profile: &Profile,
+        archive: &mut ZipWriter<W>,
+    ) -> Result<(), WriteError> {
+        let entry = LIVES;
+        let mut lives: Vec<Option<Life>> = vec![None; profile.lives.len()];
+        for place in self.segments.clone() {
+            for (id, life) in part_lives(self.read(place)?).map_err(damaged(entry))? {
+                if let Some(known) = lives.get_mut(id.index()) {
+                    *known = Some(life);
+                }
+            }
+        }
+        for (id, life) in profile.lives.iter() {
+            lives[id.index()] = Some(life.clone());
+        }
+        let mut file = begin(archive, entry, lives::of_rows(&[]))?;
+        for group in lives.chunks(GROUP) {
+            let missing = || damaged(entry)(super::ReadError::NothingWhole { size: self.end });
+            let rows: Option<Vec<Life>> = group.iter().cloned().collect();
+            file.add(&lives::of_rows(&rows.ok_or_else(missing)?)).map_err(encoding(entry))?;
+        }
+        file.finish().map(drop).map_err(encoding(entry))
+    }
+
+    /// All mappings likewise.
+    fn mappings_of<W: Write + Seek + Send>(
+        &mut self,
+        profile: &Profile,
+        archive: &mut ZipWriter<W>,
+    ) -> Result<(), WriteError> {
+        let entry = MAPPINGS;
+        let mut file = begin(archive, entry, mapping_table(&[]))?;
+        let mut group = Vec::new();
+        for place in self.segments.clone() {
+            group.extend(part_mappings(self.read(place)?).map_err(damaged(entry))?);
+            if group.len() >= GROUP {
+                file.add(&mapping_table(&group)).map_err(encoding(entry))?;
+                group.clear();
+            }
+        }
+        // Those that are there were written before, but for the last.
+        group.extend_from_slice(profile.mappings.get(self.done.mappings..).unwrap_or_default());
+        file.add(&mapping_table(&group)).map_err(encoding(entry))?;
+        file.finish().map(drop).map_err(encoding(entry))
+    }
+
+    fn read(&mut self, part: Place) -> Result<Vec<u8>, WriteError> {
         let entry = "the journal";
         let input = |error| WriteError::Output { entry, error };
         self.file.seek(SeekFrom::Start(part.at)).map_err(input)?;
@@ -271,12 +345,22 @@ fn damaged(entry: &'static str) -> impl Fn(super::ReadError) -> WriteError {
     move |error| WriteError::Encode { entry, message: format!("what was kept of it can't be read: {error}") }
 }
 
+/// Which lives are new, or have changed since they were written. Both are in the order of their ids.
+fn changed(written: &[(LifeId, u32)], now: &[(LifeId, u32)]) -> Vec<LifeId> {
+    let mut written = written.iter().peekable();
+    let mut is_new = |one: &&(LifeId, u32)| {
+        while written.next_if(|before| before.0 < one.0).is_some() {}
+        written.peek() != Some(one)
+    };
+    now.iter().filter(|one| is_new(one)).map(|&(id, _)| id).collect()
+}
+
 /// As many as ids can be.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn digest(life: &plumb_profile::Life) -> u32 {
+fn digest(life: &Life) -> u32 {
     let mut hasher = DefaultHasher::new();
     life.hash(&mut hasher);
     // Half of it: should a change be missed once in four billion, an unfinished recording knows a time less.

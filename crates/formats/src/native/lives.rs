@@ -14,7 +14,11 @@ pub(super) const NS_PER_US: u64 = 1000;
 
 /// The table of [`Profile::lives`].
 pub(super) fn table(profile: &Profile) -> TableWriter {
-    let lives = profile.lives.rows();
+    of_rows(profile.lives.rows())
+}
+
+/// Some of them, one after the other.
+pub(super) fn of_rows(lives: &[Life]) -> TableWriter {
     columns(lives.iter(), |life| life.end_ns.filter(|_| life.end != End::Exec))
 }
 

@@ -16,7 +16,7 @@ use plumb_profile::Profile;
 
 pub use error::ReadError;
 pub use journal::{Unfinished, read_unfinished};
-pub(super) use journal::{part_samples, part_stacks};
+pub(super) use journal::{part_lives, part_mappings, part_samples, part_stacks};
 
 use self::archive::Archive;
 use self::tables::StackIds;

@@ -1,5 +1,6 @@
 //! A table on its way out: columns of equal length become a Parquet file, of one row group or of several.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -79,7 +80,11 @@ impl TableWriter {
         packing: Packing,
         values: impl Iterator<Item = &'a str>,
     ) -> Self {
-        self.add(name, packing, Values::Text(values.map(ByteArray::from).collect()), None)
+        let values = match packing {
+            Packing::Dictionary => shared(values),
+            _ => values.map(ByteArray::from).collect(),
+        };
+        self.add(name, packing, Values::Text(values), None)
     }
 
     pub(super) fn optional_texts<'a>(
@@ -88,8 +93,7 @@ impl TableWriter {
         values: impl Iterator<Item = Option<&'a str>>,
     ) -> Self {
         let (levels, values) = split(values);
-        let values = values.into_iter().map(ByteArray::from).collect();
-        self.add(name, Packing::Dictionary, Values::Text(values), Some(levels))
+        self.add(name, Packing::Dictionary, Values::Text(shared(values.into_iter())), Some(levels))
     }
 
     pub(super) fn optional_bytes<'a>(
@@ -162,6 +166,12 @@ impl<W: Write + Send> TableFile<W> {
     pub(super) fn finish(self) -> Result<W> {
         self.0.into_inner()
     }
+}
+
+/// Few different texts, each of which is in memory once.
+fn shared<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<ByteArray> {
+    let mut known: HashMap<&str, ByteArray> = HashMap::new();
+    texts.map(|text| known.entry(text).or_insert_with(|| ByteArray::from(text)).clone()).collect()
 }
 
 /// Definition levels, and the values of the rows that have one.

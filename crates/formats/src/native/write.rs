@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{Seek, Write};
 
 use parquet::errors::ParquetError;
-use plumb_profile::{DsoKind, Id, Meta, Profile, StackId};
+use plumb_profile::{DsoKind, Id, Mapping, Meta, Profile, StackId};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
@@ -159,13 +159,14 @@ pub(super) const TABLES: [(&str, Build); 12] = [
     ("processes.parquet", processes),
     ("threads.parquet", threads),
     (LIVES, |profile, _| lives::table(profile)),
-    ("mappings.parquet", mappings),
+    (MAPPINGS, |profile, done| mapping_table(new(&profile.mappings, done.mappings))),
     ("frames.parquet", frames),
     ("functions.parquet", functions),
     ("lines.parquet", lines),
     (STACKS, stacks),
     (SAMPLES, samples),
 ];
+pub(super) const MAPPINGS: &str = "mappings.parquet";
 pub(super) const LIVES: &str = "lives.parquet";
 pub(super) const STACKS: &str = "stacks.parquet";
 pub(super) const SAMPLES: &str = "samples.parquet";
@@ -220,8 +221,8 @@ fn threads(profile: &Profile, done: &Rows) -> TableWriter {
         .u32s("comm", Delta, threads.iter().map(|thread| row(thread.comm)))
 }
 
-fn mappings(profile: &Profile, done: &Rows) -> TableWriter {
-    let mappings = new(&profile.mappings, done.mappings);
+/// The table of these mappings.
+pub(super) fn mapping_table(mappings: &[Mapping]) -> TableWriter {
     TableWriter::default()
         .u32s("process", Delta, mappings.iter().map(|mapping| row(mapping.process)))
         .u32s("dso", Plain, mappings.iter().map(|mapping| row(mapping.dso)))

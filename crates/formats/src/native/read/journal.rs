@@ -3,10 +3,11 @@
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use plumb_profile::{Profile, Samples};
+use plumb_profile::{DsoId, Id, Life, LifeId, Mapping, ProcessId, Profile, Samples};
 
 use super::archive::{self, Archive};
 use super::error::ReadError;
+use super::lives;
 use super::tables::{self, StackIds};
 use super::values::Budget;
 use crate::native::journal::{HEADER, Kind, MAGIC, Segment};
@@ -142,6 +143,28 @@ pub(in crate::native) fn part_samples(bytes: Vec<u8>) -> Result<Vec<SampleRow>, 
         syscall: syscalls[row],
     };
     Ok(times.into_iter().enumerate().map(row).collect())
+}
+
+/// The lives of a segment, as the recorder wrote them: what they point at is not checked.
+pub(in crate::native) fn part_lives(bytes: Vec<u8>) -> Result<Vec<(LifeId, Life)>, ReadError> {
+    let mut archive = part(bytes)?;
+    lives::unchecked(&archive.table("lives")?)
+}
+
+/// Its mappings likewise.
+pub(in crate::native) fn part_mappings(bytes: Vec<u8>) -> Result<Vec<Mapping>, ReadError> {
+    let mut archive = part(bytes)?;
+    let table = archive.table("mappings")?;
+    let (processes, dsos) = (table.u32s("process")?, table.u32s("dso")?);
+    let (starts, ends, biases) = (table.u64s("start")?, table.u64s("end")?, table.u64s("bias")?);
+    let mapping = |(row, process): (usize, u32)| Mapping {
+        process: ProcessId::from_index(process as usize),
+        dso: DsoId::from_index(dsos[row] as usize),
+        start: starts[row],
+        end: ends[row],
+        bias: biases[row],
+    };
+    Ok(processes.into_iter().enumerate().map(mapping).collect())
 }
 
 fn part(bytes: Vec<u8>) -> Result<Archive<Cursor<Vec<u8>>>, ReadError> {

@@ -2,12 +2,44 @@
 
 use std::collections::HashMap;
 
-use plumb_profile::{Begin, End, Id, Life, LifeId, Profile};
+use plumb_profile::{Begin, End, Id, Life, LifeId, ProcessId, Profile, StringId};
 
 use super::error::ReadError;
 use super::tables::{optional_id, string};
 use super::values::TableReader;
 use crate::native::lives::{NS_PER_US, ROW};
+
+/// The rows of a segment of a journal with their ids, which the recorder has written itself: what they point at is not checked.
+pub(super) fn unchecked(table: &TableReader<'_>) -> Result<Vec<(LifeId, Life)>, ReadError> {
+    let ids = table.u32s(ROW)?;
+    let (pids, parents) = (table.u32s("pid")?, table.optional_u32s("parent")?);
+    let (exes, comms) = (table.u32s("exe")?, table.u32s("comm")?);
+    let (begins, ends) = (table.texts("begin")?, table.texts("end")?);
+    let (starts, stops) = (table.optional_u64s("start_us")?, table.optional_u64s("end_us")?);
+    let (times, peaks) = (table.optional_u64s("cpu_us")?, table.optional_u64s("peak_rss_bytes")?);
+    let processes = table.optional_u32s("process")?;
+    let ns = |us: Option<u64>| us.map(|us| us.saturating_mul(NS_PER_US));
+    let mut lives = Vec::with_capacity(ids.len());
+    for (row, id) in ids.into_iter().enumerate() {
+        let begin = Begin::from_name(table.text("begin", row, &begins[row])?);
+        let end = End::from_name(table.text("end", row, &ends[row])?);
+        let life = Life {
+            pid: pids[row],
+            parent: parents[row].map(|id| LifeId::from_index(id as usize)),
+            exe: StringId::from_index(exes[row] as usize),
+            comm: StringId::from_index(comms[row] as usize),
+            begin: begin.ok_or_else(|| table.bad("begin", row, "unknown beginning"))?,
+            end: end.ok_or_else(|| table.bad("end", row, "unknown end"))?,
+            start_ns: ns(starts[row]),
+            end_ns: ns(stops[row]),
+            cpu_ns: ns(times[row]),
+            peak_rss_bytes: peaks[row],
+            process: processes[row].map(|id| ProcessId::from_index(id as usize)),
+        };
+        lives.push((LifeId::from_index(id as usize), life));
+    }
+    Ok(lives)
+}
 
 pub(super) fn read(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
     // In a journal: some rows, new ones or as they are by now.
