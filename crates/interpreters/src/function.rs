@@ -1,5 +1,7 @@
 //! Functions of interpreted programs, as their code says.
 
+use crate::python::{LineTable, line_at};
+
 /// Code of a function that a thread was seen at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CodeId {
@@ -20,13 +22,18 @@ pub struct Function {
     pub first_line: u32,
     /// Which line an instruction is of, in the interpreter's own form: as much from the beginning as could be read.
     pub(crate) lines: Vec<u8>,
+    /// Which form that is.
+    pub(crate) line_table: LineTable,
     /// All of it could be read.
     pub(crate) has_all_lines: bool,
-    /// Where its instructions begin, in bytes from where its code is.
+    /// Where its instructions begin, in bytes from where its code is; 0: they are counted from 0.
     pub(crate) instructions: u64,
     /// Before this one it only sets itself up.
     pub(crate) first_traceable: u64,
 }
+
+/// The number of an instruction of a function of which none has run.
+const NOT_BEGUN: u32 = u32::MAX;
 
 impl Function {
     /// Whether the lines of all instructions are known.
@@ -34,14 +41,22 @@ impl Function {
         self.has_all_lines
     }
 
-    /// The line of the instruction so many bytes from where the code is; 0 if it has none, or it is not known.
-    pub fn line(&self, at: u64) -> u32 {
-        let offset = at.saturating_sub(self.instructions);
-        crate::python::line_at(&self.lines, self.first_line, offset).unwrap_or(0)
+    /// The line of the instruction so many bytes from where the code is, or of this number where the interpreter counts them; 0 if
+    /// it has none, or it is not known.
+    pub fn line(&self, at: u32) -> u32 {
+        let offset = match self.line_table {
+            LineTable::Locations => u64::from(at).saturating_sub(self.instructions),
+            _ if at == NOT_BEGUN => return self.first_line,
+            // It counts bytes.
+            LineTable::Lnotab => at.into(),
+            // It counts units of two bytes.
+            LineTable::Ranges => 2 * u64::from(at),
+        };
+        line_at(self.line_table, &self.lines, self.first_line, offset).unwrap_or(0)
     }
 
     /// Whether it has begun when it is at this instruction: before, it is in no traceback.
-    pub fn has_begun(&self, at: u64) -> bool {
-        at >= self.first_traceable
+    pub fn has_begun(&self, at: u32) -> bool {
+        u64::from(at) >= self.first_traceable
     }
 }

@@ -1,6 +1,7 @@
 //! Where things of an ELF file are.
 
 use std::fs::File;
+use std::ops::Range;
 
 use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
 
@@ -10,6 +11,13 @@ type Elf<'c> = object::read::elf::ElfFile64<'c, object::Endianness, &'c ReadCach
 
 /// More symbols than any file has.
 const MAX_SYMBOLS: usize = 4 << 20;
+
+/// A symbol that is looked for.
+pub(crate) struct Wanted {
+    pub(crate) name: &'static str,
+    /// So many bytes are read from there at most.
+    pub(crate) bytes: usize,
+}
 
 /// What was looked for in a file.
 pub(crate) struct Image {
@@ -21,13 +29,14 @@ struct Found {
     name: &'static str,
     /// Its stated address.
     address: u64,
-    /// Its first four bytes in the file.
-    content: Option<[u8; 4]>,
+    size: u64,
+    /// Its first bytes in the file.
+    content: Vec<u8>,
 }
 
 impl Image {
     /// Looks for symbols in a file; first in the table that is always there. `None` if there are none of them.
-    pub(crate) fn read(file: &File, wanted: &[&'static str], all_symbols: bool) -> Option<Image> {
+    pub(crate) fn read(file: &File, wanted: &[Wanted], all_symbols: bool) -> Option<Image> {
         let cache = ReadCache::new(file);
         let elf = Elf::parse(&cache).ok()?;
         let mut found: Vec<Found> = Vec::new();
@@ -36,13 +45,15 @@ impl Image {
             if found.len() == wanted.len() {
                 break;
             }
-            let Some(&name) = symbol.name().ok().and_then(|name| wanted.iter().find(|&&other| other == name))
+            let Some(wanted) =
+                symbol.name().ok().and_then(|name| wanted.iter().find(|wanted| wanted.name == name))
             else {
                 continue;
             };
+            let name = wanted.name;
             if symbol.is_definition() && !found.iter().any(|other| other.name == name) {
-                let address = symbol.address();
-                found.push(Found { name, address, content: content(&elf, address) });
+                let (address, size) = (symbol.address(), symbol.size());
+                found.push(Found { name, address, size, content: content(&elf, address, wanted.bytes) });
             }
         }
         (!found.is_empty()).then_some(Image { found })
@@ -53,18 +64,30 @@ impl Image {
         self.found.iter().find(|other| other.name == name).map(|found| found.address)
     }
 
+    /// The stated addresses of what a symbol names.
+    pub(crate) fn range(&self, name: &str) -> Option<Range<u64>> {
+        let found = self.found.iter().find(|other| other.name == name)?;
+        Some(found.address..found.address.checked_add(found.size)?)
+    }
+
+    /// The bytes that the file has at a symbol, as many as were wanted at most.
+    pub(crate) fn content(&self, name: &str) -> Option<&[u8]> {
+        self.found.iter().find(|other| other.name == name).map(|found| found.content.as_slice())
+    }
+
     /// The number that the file has at a symbol.
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
-        let found = self.found.iter().find(|other| other.name == name)?;
-        found.content.map(u32::from_le_bytes)
+        self.content(name)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
     }
 }
 
-fn content(elf: &Elf<'_>, address: u64) -> Option<[u8; 4]> {
-    let bytes = |segment: object::read::elf::ElfSegment64<'_, '_, object::Endianness, &ReadCache<&File>>| {
-        segment.data_range(address, 4).ok().flatten().and_then(|bytes| bytes.try_into().ok())
-    };
-    elf.segments().find_map(bytes)
+fn content(elf: &Elf<'_>, address: u64, most: usize) -> Vec<u8> {
+    let mut parts = elf.segments().filter_map(|segment| {
+        let from = usize::try_from(address.checked_sub(segment.address())?).ok()?;
+        let bytes = segment.data().ok()?.get(from..)?;
+        Some(bytes.get(..most).unwrap_or(bytes).to_vec())
+    });
+    if most == 0 { Vec::new() } else { parts.next().unwrap_or_default() }
 }
 
 /// See [`crate::bias`].

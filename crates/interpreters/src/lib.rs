@@ -17,13 +17,14 @@
 mod function;
 mod image;
 mod merge;
-mod python;
+pub mod python;
 
 use std::fmt;
 use std::fs::File;
 
 pub use function::{CodeId, Function};
 pub use merge::{Merged, merge};
+use python::PythonLayout;
 
 /// Memory of a process.
 pub trait Memory {
@@ -74,9 +75,17 @@ pub trait Interpreter: fmt::Debug + Send {
     /// The native function that is the interpreter's loop.
     fn native_loop(&self) -> &'static str;
 
+    /// Whether a stated address is in the interpreter's loop, where the file says which are.
+    fn is_in_loop(&self, stated: u64) -> bool;
+
     /// The frames of a thread of the process, innermost first; empty if the interpreter doesn't know the thread.
-    /// `thread` is the kernel's number of it in its own pid namespace.
-    fn frames(&self, memory: &dyn Memory, bias: u64, thread: u32) -> Result<Vec<ScriptFrame>, Unreadable>;
+    /// `thread_pointer` is the thread's, which is where its control block is.
+    fn frames(
+        &self,
+        memory: &dyn Memory,
+        bias: u64,
+        thread_pointer: u64,
+    ) -> Result<Vec<ScriptFrame>, Unreadable>;
 
     /// Where the frames of running threads are to be looked for, without stopping them.
     fn root(&self) -> Root;
@@ -88,10 +97,12 @@ pub trait Interpreter: fmt::Debug + Send {
 /// Where an interpreter keeps what leads to its frames, and how they are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
-    /// As CPython 3.11 does.
-    Python311 {
+    /// As CPython does.
+    Python {
         /// Stated address of `_PyRuntime`.
         runtime: u64,
+        /// Its structures.
+        layout: PythonLayout,
     },
 }
 
@@ -116,9 +127,18 @@ pub fn is_loop(name: &str) -> bool {
     name == python::LOOP
 }
 
-/// The interpreter in a file, if there is one that is known. Where one is found is said by symbols that libraries may use;
+/// What a file holds.
+#[derive(Debug)]
+pub enum Detected {
+    /// An interpreter whose frames can be read.
+    Known(Box<dyn Interpreter>),
+    /// One of a version that is not known: its name.
+    Unknown(String),
+}
+
+/// The interpreter in a file, if there is one. Where one is found is said by symbols that libraries may use;
 /// `all_symbols`: also by others, of which there may be many.
-pub fn find(file: &File, all_symbols: bool) -> Option<Box<dyn Interpreter>> {
+pub fn find(file: &File, all_symbols: bool) -> Option<Detected> {
     python::find(&image::Image::read(file, python::SYMBOLS, all_symbols)?)
 }
 

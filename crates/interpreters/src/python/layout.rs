@@ -1,218 +1,257 @@
-//! Where the members of CPython's structures are, in bytes. A test compares them with what a C compiler says.
+//! Where the members of CPython's structures are, in bytes. Tests compare them with what a C compiler says.
+//!
+//! Up to 3.12 the structures of a minor version never change. From 3.13 on they may with each release, and the interpreter
+//! states where they are ([`super::offsets`]).
 
-/// The structures of one version.
-#[derive(Debug)]
-pub(super) struct Layout {
-    pub(super) runtime: Runtime,
-    pub(super) interpreter: Interpreter,
-    pub(super) thread: Thread,
-    pub(super) running: Running,
-    pub(super) frame: Frame,
-    pub(super) code: Code,
-    pub(super) object: Object,
+use super::lines::LineTable;
+
+/// The structures of CPython in a file, as far as its frames need them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonLayout {
+    /// `_PyRuntimeState`
+    pub runtime: Runtime,
+    /// `PyInterpreterState`
+    pub interpreter: Interpreter,
+    /// `PyThreadState`
+    pub thread: Thread,
+    /// How frames are kept.
+    pub chain: Chain,
+    /// A frame.
+    pub frame: Frame,
+    /// `PyCodeObject`
+    pub code: Code,
+    /// Strings and bytes.
+    pub object: Object,
 }
 
 /// `_PyRuntimeState`
-#[derive(Debug)]
-pub(super) struct Runtime {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runtime {
     /// `interpreters.head`
-    pub(super) interpreters: u64,
+    pub interpreters: u32,
+    /// `gilstate.tstate_current`, the thread that has the lock; 0: it is not there.
+    pub current: u32,
 }
 
 /// `PyInterpreterState`
-#[derive(Debug)]
-pub(super) struct Interpreter {
-    pub(super) next: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interpreter {
+    /// `next`
+    pub next: u32,
     /// `threads.head`
-    pub(super) threads: u64,
+    pub threads: u32,
 }
 
 /// `PyThreadState`
-#[derive(Debug)]
-pub(super) struct Thread {
-    pub(super) next: u64,
-    pub(super) cframe: u64,
-    /// `native_thread_id`
-    pub(super) number: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// `next`
+    pub next: u32,
+    /// `thread_id`: what pthread_self() says, which is the thread pointer.
+    pub id: u32,
+    /// `cframe`, or where the current frame is if there is none.
+    pub frame: u32,
 }
 
-/// `_PyCFrame`
-#[derive(Debug)]
-pub(super) struct Running {
-    /// `current_frame`
-    pub(super) frame: u64,
+/// How the frames of a thread are kept, and which of them run in one call of the interpreter's loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chain {
+    /// Each frame has a call of the loop to itself (up to 3.10).
+    Single,
+    /// Each call of the loop has a `_PyCFrame` on the stack, which points at its frames, the last of which is marked (3.11).
+    CFrames {
+        /// `_PyCFrame.current_frame`
+        frame: u32,
+        /// `_PyCFrame.previous`
+        previous: u32,
+    },
+    /// The last frame of each call of the loop is on the stack and runs no code (since 3.12).
+    EntryFrames {
+        /// `_PyCFrame.current_frame`; `None`: the thread itself points at its frame.
+        cframe: Option<u32>,
+    },
 }
 
-/// `_PyInterpreterFrame`
-#[derive(Debug)]
-pub(super) struct Frame {
-    /// `f_code`
-    pub(super) code: usize,
-    /// `previous`
-    pub(super) caller: usize,
-    /// `prev_instr`
-    pub(super) instruction: usize,
-    pub(super) is_entry: usize,
-    pub(super) owner: usize,
+/// `PyFrameObject` (up to 3.10), `_PyInterpreterFrame`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Bytes of it that are read.
+    pub size: u32,
+    /// `f_code`, `f_executable`
+    pub code: u32,
+    /// `f_back`, `previous`
+    pub caller: u32,
+    /// `f_lasti`, `prev_instr`, `instr_ptr`
+    pub instruction: u32,
+    /// `is_entry` of [`Chain::CFrames`].
+    pub is_entry: u32,
+    /// `owner`, where it is not [`Chain::Single`].
+    pub owner: u32,
 }
 
 /// `PyCodeObject`
-#[derive(Debug)]
-pub(super) struct Code {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// Bytes of it that are read.
+    pub size: u32,
     /// `co_firstlineno`
-    pub(super) first_line: usize,
+    pub first_line: u32,
     /// `co_filename`
-    pub(super) file: usize,
-    /// `co_qualname`
-    pub(super) name: usize,
-    /// `co_linetable`
-    pub(super) lines: usize,
-    /// `_co_firsttraceable`
-    pub(super) first_traceable: usize,
-    /// `co_code_adaptive`
-    pub(super) instructions: usize,
+    pub file: u32,
+    /// `co_qualname`, or `co_name` up to 3.10
+    pub name: u32,
+    /// `co_linetable`, `co_lnotab`
+    pub lines: u32,
+    /// In which form that is.
+    pub line_table: LineTable,
+    /// `_co_firsttraceable`; 0: all that is in the list of frames has begun.
+    pub first_traceable: u32,
+    /// `co_code_adaptive`; 0: instructions are counted from 0.
+    pub instructions: u32,
+    /// Which bits of the words at [`IDENTITY`] don't change as long as the code is there.
+    pub identity: [u64; IDENTITY_WORDS],
 }
 
-/// `PyVarObject`, `PyBytesObject`, `PyASCIIObject` and `PyCompactUnicodeObject`
-#[derive(Debug)]
-pub(super) struct Object {
+/// `PyBytesObject`, `PyASCIIObject` and `PyCompactUnicodeObject`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
     /// `ob_size` of bytes
-    pub(super) size: u64,
+    pub size: u32,
     /// `ob_sval` of bytes
-    pub(super) bytes: u64,
+    pub bytes: u32,
     /// `length` of a string
-    pub(super) length: usize,
+    pub length: u32,
     /// `state` of a string
-    pub(super) state: usize,
+    pub state: u32,
     /// Where the characters of a string are, if they are ASCII.
-    pub(super) ascii: u64,
+    pub ascii: u32,
     /// The same if they are not.
-    pub(super) wide: u64,
+    pub wide: u32,
 }
 
-/// Bytes of a frame that are read.
-pub(super) const FRAME: usize = 72;
-/// Bytes of a code object that are read.
-pub(super) const CODE: usize = 184;
-/// The bytes of a code object by which it is told from others.
-const IDENTITY: std::ops::Range<usize> = 16..144;
-/// Of these, `co_warmup` and `_co_linearray_entry_size` change.
-const CHANGING: std::ops::Range<usize> = 52..56;
+/// The most bytes of a frame that are read.
+pub const MAX_FRAME_BYTES: usize = 112;
+/// The most bytes of a code object that are read.
+pub const MAX_CODE_BYTES: usize = 240;
+/// Where the bytes of a code object begin by which it is told from others.
+pub const IDENTITY: usize = 16;
+/// How many words these are.
+pub const IDENTITY_WORDS: usize = 16;
+
+/// `FRAME_OWNED_BY_GENERATOR`
+pub(super) const OWNED_BY_GENERATOR: u8 = 1;
+/// `FRAME_OWNED_BY_CSTACK`, and from 3.14 on also `FRAME_OWNED_BY_INTERPRETER`: the least owner of frames that run no code.
+pub(super) const OWNED_BY_LOOP: u8 = 3;
 
 /// A hash of what does not change in a code object: its sizes, flags and numbers, and where all that it refers to is. The
 /// kernel's programs do the same (crates/capture-bpf/bpf/python.h).
-pub(super) fn identity(code: &[u8; CODE]) -> u32 {
-    let mut fixed = *code;
-    fixed[CHANGING].fill(0);
-    let words = fixed[IDENTITY].as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
-    let hash = words.fold(0_u64, |hash, word| {
-        let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+pub(super) fn identity(code: &[u8; MAX_CODE_BYTES], masks: &[u64; IDENTITY_WORDS]) -> u32 {
+    let words = code[IDENTITY..].as_chunks::<8>().0.iter().zip(masks);
+    let hash = words.fold(0_u64, |hash, (word, mask)| {
+        let hash = (hash ^ (u64::from_le_bytes(*word) & mask)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         hash ^ hash >> 29
     });
     (hash >> 32) as u32
 }
 
-/// `FRAME_OWNED_BY_GENERATOR`
-pub(super) const OWNED_BY_GENERATOR: u8 = 1;
+/// All words.
+pub(super) const ALL_WORDS: [u64; IDENTITY_WORDS] = [!0; IDENTITY_WORDS];
 
-/// Version 3.11.
-pub(super) static V3_11: Layout = Layout {
-    runtime: Runtime { interpreters: 40 },
-    interpreter: Interpreter { next: 0, threads: 16 },
-    thread: Thread { next: 8, cframe: 56, number: 160 },
-    running: Running { frame: 8 },
-    frame: Frame { code: 32, caller: 48, instruction: 56, is_entry: 68, owner: 69 },
-    code: Code { first_line: 72, file: 112, name: 128, lines: 136, first_traceable: 168, instructions: 184 },
+/// All but some bits of one word and the last words.
+const fn words_but(word: usize, bits: u64, last: usize) -> [u64; IDENTITY_WORDS] {
+    let mut words = ALL_WORDS;
+    words[word] &= !bits;
+    let mut index = IDENTITY_WORDS - last;
+    while index < IDENTITY_WORDS {
+        words[index] = 0;
+        index += 1;
+    }
+    words
+}
+
+/// Version 3.9.
+pub(super) static V3_9: PythonLayout = PythonLayout {
+    runtime: Runtime { interpreters: 32, current: 568 },
+    interpreter: Interpreter { next: 0, threads: 8 },
+    thread: Thread { next: 8, id: 176, frame: 24 },
+    chain: Chain::Single,
+    frame: Frame { size: 108, code: 32, caller: 24, instruction: 104, is_entry: 0, owner: 0 },
+    code: Code {
+        size: 144,
+        first_line: 40,
+        file: 104,
+        name: 112,
+        lines: 120,
+        line_table: LineTable::Lnotab,
+        first_traceable: 0,
+        instructions: 0,
+        // `co_zombieframe` and `co_weakreflist` change.
+        identity: words_but(0, 0, 2),
+    },
     object: Object { size: 16, bytes: 32, length: 16, state: 32, ascii: 48, wide: 72 },
 };
 
-/// The structures of a version (`PY_VERSION_HEX`), if they are known.
-pub(super) fn of(version: u32) -> Option<&'static Layout> {
-    (version >> 16 == 0x030b).then_some(&V3_11)
+/// Version 3.10.
+pub(super) static V3_10: PythonLayout = PythonLayout {
+    frame: Frame { size: 100, instruction: 96, ..V3_9.frame },
+    code: Code { line_table: LineTable::Ranges, ..V3_9.code },
+    ..V3_9
+};
+
+/// Version 3.11.
+pub(super) static V3_11: PythonLayout = PythonLayout {
+    runtime: Runtime { interpreters: 40, current: 576 },
+    interpreter: Interpreter { next: 0, threads: 16 },
+    thread: Thread { next: 8, id: 152, frame: 56 },
+    chain: Chain::CFrames { frame: 8, previous: 16 },
+    frame: Frame { size: 72, code: 32, caller: 48, instruction: 56, is_entry: 68, owner: 69 },
+    code: Code {
+        size: 184,
+        first_line: 72,
+        file: 112,
+        name: 128,
+        lines: 136,
+        line_table: LineTable::Locations,
+        first_traceable: 168,
+        instructions: 184,
+        // `co_warmup` and `_co_linearray_entry_size` change.
+        identity: words_but(4, 0xffff_ffff << 32, 0),
+    },
+    object: Object { size: 16, bytes: 32, length: 16, state: 32, ascii: 48, wide: 72 },
+};
+
+/// Version 3.12.
+pub(super) static V3_12: PythonLayout = PythonLayout {
+    runtime: Runtime { interpreters: 40, current: 0 },
+    interpreter: Interpreter { next: 0, threads: 72 },
+    thread: Thread { next: 8, id: 136, frame: 56 },
+    chain: Chain::EntryFrames { cframe: Some(0) },
+    frame: Frame { size: 72, code: 0, caller: 8, instruction: 56, is_entry: 0, owner: 70 },
+    code: Code {
+        size: 192,
+        first_line: 68,
+        file: 112,
+        name: 128,
+        lines: 136,
+        line_table: LineTable::Locations,
+        first_traceable: 176,
+        instructions: 192,
+        identity: ALL_WORDS,
+    },
+    object: Object { size: 16, bytes: 32, length: 16, state: 32, ascii: 40, wide: 56 },
+};
+
+/// The structures of a minor version of Python 3 that does not say itself where they are, if they are known.
+pub(super) fn of(minor: u8) -> Option<&'static PythonLayout> {
+    match minor {
+        9 => Some(&V3_9),
+        10 => Some(&V3_10),
+        11 => Some(&V3_11),
+        12 => Some(&V3_12),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-    use std::process::Command;
-
-    use super::*;
-
-    const PROGRAM: &str = r#"
-        #define Py_BUILD_CORE 1
-        #include <Python.h>
-        #include <internal/pycore_runtime.h>
-        #include <internal/pycore_interp.h>
-        #include <internal/pycore_frame.h>
-        #include <internal/pycore_code.h>
-        #include <stddef.h>
-        #include <stdio.h>
-        #define O(t, m) printf("%zu ", offsetof(t, m))
-        int main(void) {
-            O(_PyRuntimeState, interpreters.head);
-            O(PyInterpreterState, next); O(PyInterpreterState, threads.head);
-            O(PyThreadState, next); O(PyThreadState, cframe); O(PyThreadState, native_thread_id);
-            O(_PyCFrame, current_frame);
-            O(_PyInterpreterFrame, f_code); O(_PyInterpreterFrame, previous); O(_PyInterpreterFrame, prev_instr);
-            O(_PyInterpreterFrame, is_entry); O(_PyInterpreterFrame, owner);
-            O(PyCodeObject, co_firstlineno); O(PyCodeObject, co_filename); O(PyCodeObject, co_qualname);
-            O(PyCodeObject, co_linetable); O(PyCodeObject, _co_firsttraceable); O(PyCodeObject, co_code_adaptive);
-            O(PyBytesObject, ob_base.ob_size); O(PyBytesObject, ob_sval);
-            O(PyASCIIObject, length); O(PyASCIIObject, state);
-            printf("%zu %zu %d ", sizeof(PyASCIIObject), sizeof(PyCompactUnicodeObject), FRAME_OWNED_BY_GENERATOR);
-            O(PyVarObject, ob_size); O(PyCodeObject, co_warmup);
-            printf("%zu ", offsetof(PyCodeObject, _co_linearray_entry_size) + sizeof(short));
-            O(PyCodeObject, co_weakreflist);
-        }
-    "#;
-
-    #[test]
-    fn offsets_are_those_of_the_headers() {
-        let headers = "/usr/include/python3.11";
-        if !Path::new(headers).join("internal/pycore_frame.h").exists() {
-            eprintln!("skipped: no headers of Python 3.11 (Debian: libpython3.11-dev)");
-            return;
-        }
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/interpreters");
-        std::fs::create_dir_all(&folder).unwrap();
-        let (source, program) = (folder.join("offsets.c"), folder.join("offsets"));
-        std::fs::write(&source, PROGRAM).unwrap();
-        let mut gcc = Command::new("gcc");
-        assert!(gcc.arg("-I").arg(headers).arg(&source).arg("-o").arg(&program).status().unwrap().success());
-        let said = String::from_utf8(Command::new(&program).output().unwrap().stdout).unwrap();
-        let Layout { runtime, interpreter, thread, running, frame, code, object } = &V3_11;
-        let ours = [
-            runtime.interpreters,
-            interpreter.next,
-            interpreter.threads,
-            thread.next,
-            thread.cframe,
-            thread.number,
-            running.frame,
-            frame.code as u64,
-            frame.caller as u64,
-            frame.instruction as u64,
-            frame.is_entry as u64,
-            frame.owner as u64,
-            code.first_line as u64,
-            code.file as u64,
-            code.name as u64,
-            code.lines as u64,
-            code.first_traceable as u64,
-            code.instructions as u64,
-            object.size,
-            object.bytes,
-            object.length as u64,
-            object.state as u64,
-            object.ascii,
-            object.wide,
-            OWNED_BY_GENERATOR.into(),
-            IDENTITY.start as u64,
-            CHANGING.start as u64,
-            CHANGING.end as u64,
-            IDENTITY.end as u64,
-        ];
-        let said: Vec<u64> = said.split_whitespace().map(|number| number.parse().unwrap()).collect();
-        assert_eq!(said, ours);
-    }
-}
+#[path = "layout_tests.rs"]
+mod tests;

@@ -1,10 +1,60 @@
-//! The table that says which line an instruction is of: Objects/locations.md in CPython's sources.
-//!
-//! A list of entries: a byte with its kind and how many code units of two bytes it is for, then what the kind asks for.
+//! The tables that say which line an instruction is of. CPython has had three forms: Objects/lnotab_notes.txt of 3.9 and of
+//! 3.10, Objects/locations.md since.
+
+/// The form of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineTable {
+    /// `co_lnotab` up to 3.9: pairs of bytes, so many bytes of code and then so many lines further.
+    Lnotab,
+    /// `co_linetable` of 3.10: pairs of bytes, so many bytes of code that are so many lines further.
+    Ranges,
+    /// `co_linetable` since 3.11: entries of a byte with their kind and how many code units of two bytes they are for, then what
+    /// the kind asks for.
+    Locations,
+}
 
 /// The line of the instruction at a byte offset, given the line that the table counts from. `None` if it has none or the
 /// table is damaged.
-pub(crate) fn at(table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
+pub(crate) fn at(kind: LineTable, table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
+    match kind {
+        LineTable::Lnotab => in_lnotab(table, first_line, offset),
+        LineTable::Ranges => in_ranges(table, first_line, offset),
+        LineTable::Locations => in_locations(table, first_line, offset),
+    }
+}
+
+/// As PyCode_Addr2Line of 3.9.
+fn in_lnotab(table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
+    let (mut line, mut begin) = (i64::from(first_line), 0);
+    for [bytes, lines] in table.as_chunks().0 {
+        begin += u64::from(*bytes);
+        if begin > offset {
+            break;
+        }
+        line += i64::from(*lines as i8);
+    }
+    u32::try_from(line).ok()
+}
+
+/// As PyCode_Addr2Line of 3.10.
+fn in_ranges(table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
+    /// There is no line.
+    const NONE: i8 = -128;
+    let (mut line, mut end) = (i64::from(first_line), 0);
+    for [bytes, lines] in table.as_chunks().0 {
+        end += u64::from(*bytes);
+        let lines = *lines as i8;
+        if lines != NONE {
+            line += i64::from(lines);
+        }
+        if offset < end {
+            return u32::try_from(line).ok().filter(|_| lines != NONE);
+        }
+    }
+    None
+}
+
+fn in_locations(table: &[u8], first_line: u32, offset: u64) -> Option<u32> {
     let mut rest = table.iter().copied();
     let mut line = i64::from(first_line);
     let mut end = 0;
@@ -70,11 +120,12 @@ mod tests {
             .into_iter()
             .chain([entry(14, 8), 100 << 1 & 63 | 64, 100 >> 5, 0, 1, 1]);
         let table: Vec<u8> = table.collect();
-        let lines: Vec<Option<u32>> = (0..14).map(|unit| at(&table, 10, 2 * unit)).collect();
+        let kind = LineTable::Locations;
+        let lines: Vec<Option<u32>> = (0..14).map(|unit| at(kind, &table, 10, 2 * unit)).collect();
         let expected = [Some(10), Some(10), Some(12), None, Some(7)];
         assert_eq!(lines[..5], expected);
         assert_eq!(lines[5..13], [Some(107); 8]);
         assert_eq!(lines[13], None, "beyond the end");
-        (0..table.len()).for_each(|end| assert!(at(&table[..end], 10, 24).is_none(), "cut off"));
+        (0..table.len()).for_each(|end| assert!(at(kind, &table[..end], 10, 24).is_none(), "cut off"));
     }
 }

@@ -1,24 +1,30 @@
-//! CPython: the frames of `sys._getframe()`, for each thread.
+//! CPython 3.9 to 3.14: the frames of `sys._getframe()`, for each thread.
 //!
-//! Followed as in CPython's own Python/ceval.c, Include/internal/pycore_frame.h and Objects/codeobject.c of version 3.11:
-//! the runtime knows its interpreters, these their threads, each thread the frame that runs, each frame its caller.
+//! Followed as in CPython's own Python/ceval.c, Include/internal/pycore_frame.h and Objects/codeobject.c of each version: the
+//! runtime knows its interpreters, these their threads, each thread the frame that runs, each frame its caller.
 
 mod layout;
 mod lines;
 mod objects;
+mod offsets;
+mod version;
+
+use std::ops::Range;
 
 use crate::image::Image;
-use crate::{CodeId, Function, Interpreter, Memory, Root, ScriptFrame, Unreadable};
-use layout::Layout;
+use crate::{CodeId, Detected, Function, Interpreter, Memory, Root, ScriptFrame, Unreadable};
 use objects::Codes;
 
+pub use layout::{Chain, IDENTITY, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, PythonLayout};
+pub use layout::{Code, Frame, Interpreter as InterpreterState, Object, Runtime, Thread};
+pub use lines::LineTable;
 pub(crate) use lines::at as line_at;
+pub(crate) use version::SYMBOLS;
 
-/// What is looked for in files.
-pub(crate) const SYMBOLS: &[&str] = &[RUNTIME, VERSION, LOOP];
 const RUNTIME: &str = "_PyRuntime";
-const VERSION: &str = "Py_Version";
 pub(crate) const LOOP: &str = "_PyEval_EvalFrameDefault";
+/// What a compiler puts elsewhere of the loop, as it seldom runs.
+const COLD_LOOP: &str = "_PyEval_EvalFrameDefault.cold";
 
 /// The most interpreters and threads that are looked at.
 const MAX_THREADS: usize = 1 << 16;
@@ -30,22 +36,26 @@ const MAX_FRAMES: usize = 1 << 16;
 struct Python {
     /// Stated address of `_PyRuntime`.
     runtime: u64,
-    /// `PY_VERSION_HEX` (Include/patchlevel.h): major, minor and micro version in the upper three bytes.
-    version: u32,
-    layout: &'static Layout,
+    /// Its version, such as 3.11.7.
+    version: String,
+    layout: PythonLayout,
+    /// Stated addresses of the loop.
+    loops: Vec<Range<u64>>,
 }
 
-/// CPython in a file, if it is of a version that is known.
-pub(crate) fn find(image: &Image) -> Option<Box<dyn Interpreter>> {
-    let (runtime, version) = (image.address(RUNTIME)?, image.number(VERSION)?);
-    let layout = layout::of(version)?;
-    Some(Box::new(Python { runtime, version, layout }))
+/// CPython in a file.
+pub(crate) fn find(image: &Image) -> Option<Detected> {
+    let version = version::of(image)?;
+    let (Some(runtime), Some(layout)) = (image.address(RUNTIME), version.layout) else {
+        return Some(Detected::Unknown(format!("Python {}", version.text)));
+    };
+    let loops = [LOOP, COLD_LOOP].iter().filter_map(|name| image.range(name)).collect();
+    Some(Detected::Known(Box::new(Python { runtime, version: version.text, layout, loops })))
 }
 
 impl Interpreter for Python {
     fn name(&self) -> String {
-        let [_, micro, minor, major] = self.version.to_le_bytes();
-        format!("CPython {major}.{minor}.{micro}")
+        format!("CPython {}", self.version)
     }
 
     fn language(&self) -> &'static str {
@@ -56,84 +66,119 @@ impl Interpreter for Python {
         LOOP
     }
 
-    fn frames(&self, memory: &dyn Memory, bias: u64, thread: u32) -> Result<Vec<ScriptFrame>, Unreadable> {
+    fn is_in_loop(&self, stated: u64) -> bool {
+        self.loops.iter().any(|range| range.contains(&stated))
+    }
+
+    fn frames(
+        &self,
+        memory: &dyn Memory,
+        bias: u64,
+        thread_pointer: u64,
+    ) -> Result<Vec<ScriptFrame>, Unreadable> {
         let runtime = self.runtime.wrapping_add(bias);
-        let Some(thread) = self.thread(memory, runtime, thread)? else { return Ok(Vec::new()) };
-        let running = memory.word(thread.wrapping_add(self.layout.thread.cframe))?;
-        if running == 0 {
-            return Ok(Vec::new());
-        }
-        let mut at = memory.word(running.wrapping_add(self.layout.running.frame))?;
+        let Some(thread) = self.thread(memory, runtime, thread_pointer)? else { return Ok(Vec::new()) };
+        let mut at = self.current_frame(memory, thread)?;
         let (mut frames, mut codes) = (Vec::new(), Codes::default());
         for _ in 0..MAX_FRAMES {
             if at == 0 {
                 return Ok(frames);
             }
-            let (frame, caller) = self.frame(memory, at, &mut codes)?;
-            frames.extend(frame);
-            at = caller;
+            at = self.add_frame(memory, at, &mut codes, &mut frames)?;
         }
         Err(Unreadable(at))
     }
 
     fn root(&self) -> Root {
-        Root::Python311 { runtime: self.runtime }
+        Root::Python { runtime: self.runtime, layout: self.layout }
     }
 
     fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
-        objects::function(memory, self.layout, code)
+        objects::function(memory, &self.layout, code)
     }
 }
 
 impl Python {
-    /// Where the state of a thread is.
-    fn thread(&self, memory: &dyn Memory, runtime: u64, number: u32) -> Result<Option<u64>, Unreadable> {
+    /// Where the state of the thread is that has this thread pointer.
+    fn thread(&self, memory: &dyn Memory, runtime: u64, pointer: u64) -> Result<Option<u64>, Unreadable> {
+        let PythonLayout { runtime: of_runtime, interpreter: of_interpreter, thread: of_thread, .. } =
+            &self.layout;
+        let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
         let mut looked_at = 0;
-        let mut interpreter = memory.word(runtime.wrapping_add(self.layout.runtime.interpreters))?;
+        let mut interpreter = word(runtime, of_runtime.interpreters)?;
         while interpreter != 0 {
-            let mut thread = memory.word(interpreter.wrapping_add(self.layout.interpreter.threads))?;
+            let mut thread = word(interpreter, of_interpreter.threads)?;
             while thread != 0 {
-                if memory.word(thread.wrapping_add(self.layout.thread.number))? == u64::from(number) {
+                if word(thread, of_thread.id)? == pointer {
                     return Ok(Some(thread));
                 }
                 looked_at += 1;
                 if looked_at > MAX_THREADS {
                     return Err(Unreadable(thread));
                 }
-                thread = memory.word(thread.wrapping_add(self.layout.thread.next))?;
+                thread = word(thread, of_thread.next)?;
             }
             looked_at += 1;
-            interpreter = memory.word(interpreter.wrapping_add(self.layout.interpreter.next))?;
+            interpreter = word(interpreter, of_interpreter.next)?;
         }
         Ok(None)
     }
 
-    /// The frame at an address, unless it has not begun, and where its caller's is.
-    fn frame(
+    /// Where the frame is that a thread runs; 0: there is none.
+    fn current_frame(&self, memory: &dyn Memory, thread: u64) -> Result<u64, Unreadable> {
+        let at = memory.word(thread.wrapping_add(self.layout.thread.frame.into()))?;
+        match self.layout.chain {
+            Chain::CFrames { frame: offset, .. } | Chain::EntryFrames { cframe: Some(offset) } if at != 0 => {
+                memory.word(at.wrapping_add(offset.into()))
+            }
+            _ => Ok(at),
+        }
+    }
+
+    /// Adds the frame at an address, unless it has not begun, and says where its caller's is.
+    fn add_frame(
         &self,
         memory: &dyn Memory,
         at: u64,
         codes: &mut Codes,
-    ) -> Result<(Option<ScriptFrame>, u64), Unreadable> {
+        frames: &mut Vec<ScriptFrame>,
+    ) -> Result<u64, Unreadable> {
         let layout = &self.layout.frame;
-        let mut bytes = [0; layout::FRAME];
-        if !memory.read(at, &mut bytes) {
+        let mut bytes = [0; MAX_FRAME_BYTES];
+        let part = bytes.get_mut(..layout.size as usize).ok_or(Unreadable(at))?;
+        if !memory.read(at, part) {
             return Err(Unreadable(at));
         }
-        let word = |offset: usize| {
-            bytes.get(offset..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
+        let word = |offset: u32| {
+            bytes
+                .get(offset as usize..)
+                .and_then(<[u8]>::first_chunk)
+                .map_or(0, |word| u64::from_le_bytes(*word))
         };
-        let byte = |offset: usize| bytes.get(offset).copied().unwrap_or(0);
-        let (code, caller, instruction) = (word(layout.code), word(layout.caller), word(layout.instruction));
-        let function = codes.get(memory, self.layout, code)?;
-        // As `_PyFrame_IsIncomplete`: what is only being set up is in no traceback. A generator has begun.
-        let offset = instruction.saturating_sub(code);
-        if byte(layout.owner) != layout::OWNED_BY_GENERATOR && !function.has_begun(offset) {
-            return Ok((None, caller));
+        let byte = |offset: u32| bytes.get(offset as usize).copied().unwrap_or(0);
+        // References carry tags in their lowest bits since 3.14.
+        let (code, caller) = (word(layout.code) & !7, word(layout.caller));
+        let has_entry_frames = matches!(self.layout.chain, Chain::EntryFrames { .. });
+        if has_entry_frames && byte(layout.owner) >= layout::OWNED_BY_LOOP {
+            if let Some(last) = frames.last_mut() {
+                last.is_entry = true;
+            }
+            return Ok(caller);
         }
-        let Function { name, file, .. } = function.clone();
-        let line = function.line(offset);
-        let is_entry = byte(layout.is_entry) != 0;
-        Ok((Some(ScriptFrame { function: name, file, line, is_entry }), caller))
+        let function = codes.get(memory, &self.layout, code)?;
+        let is_single = self.layout.chain == Chain::Single;
+        let instruction = match is_single {
+            true => word(layout.instruction) as u32,
+            false => u32::try_from(word(layout.instruction).saturating_sub(code)).unwrap_or(u32::MAX),
+        };
+        // As `_PyFrame_IsIncomplete`: what is only being set up is in no traceback. A generator has begun.
+        let is_generator = !is_single && byte(layout.owner) == layout::OWNED_BY_GENERATOR;
+        if is_generator || function.has_begun(instruction) {
+            let Function { name, file, .. } = function.clone();
+            let line = function.line(instruction);
+            let is_marked = matches!(self.layout.chain, Chain::CFrames { .. }) && byte(layout.is_entry) != 0;
+            frames.push(ScriptFrame { function: name, file, line, is_entry: is_single || is_marked });
+        }
+        Ok(caller)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::layout::{self, Layout};
+use super::layout::{self, MAX_CODE_BYTES, PythonLayout};
 use crate::{CodeId, Function, Memory, Unreadable};
 
 /// The longest name that is read whole, in characters.
@@ -26,7 +26,7 @@ impl Codes {
     pub(super) fn get(
         &mut self,
         memory: &dyn Memory,
-        layout: &Layout,
+        layout: &PythonLayout,
         at: u64,
     ) -> Result<&Function, Unreadable> {
         match self.codes.entry(at) {
@@ -41,53 +41,77 @@ impl Codes {
 }
 
 /// Reads a code object by itself.
-pub(super) fn function(memory: &dyn Memory, layout: &Layout, id: CodeId) -> Result<Function, Unreadable> {
+pub(super) fn function(
+    memory: &dyn Memory,
+    layout: &PythonLayout,
+    id: CodeId,
+) -> Result<Function, Unreadable> {
     code(memory, layout, id.at, Some(id.identity), MAX_LINES)
 }
 
 /// Reads a code object whose table has so many bytes at most, if it is the one that is meant.
 fn code(
     memory: &dyn Memory,
-    layout: &Layout,
+    layout: &PythonLayout,
     at: u64,
     identity: Option<u32>,
     most: usize,
 ) -> Result<Function, Unreadable> {
-    let mut bytes = [0; layout::CODE];
-    let is_it =
-        |bytes: &[u8; layout::CODE]| identity.is_none_or(|identity| identity == layout::identity(bytes));
-    if !memory.read(at, &mut bytes) || !is_it(&bytes) {
+    let offsets = &layout.code;
+    let is_it = |bytes: &[u8; MAX_CODE_BYTES]| {
+        identity.is_none_or(|identity| identity == layout::identity(bytes, &offsets.identity))
+    };
+    let bytes = head(memory, layout, at)?;
+    if !is_it(&bytes) {
         return Err(Unreadable(at));
     }
-    let offsets = &layout.code;
-    let instructions = offsets.instructions as u64;
+    let instructions = u64::from(offsets.instructions);
+    let first_traceable = match offsets.first_traceable {
+        0 => 0,
+        offset => instructions + 2 * (word(&bytes, offset) & 0xffff_ffff),
+    };
     let (lines, has_all_lines) = table(memory, layout, word(&bytes, offsets.lines), most)?;
     let function = Function {
         name: text(memory, layout, word(&bytes, offsets.name))?,
         file: text(memory, layout, word(&bytes, offsets.file))?,
         first_line: word(&bytes, offsets.first_line) as u32,
         lines,
+        line_table: offsets.line_table,
         has_all_lines,
         instructions,
-        first_traceable: instructions + 2 * u64::from(word(&bytes, offsets.first_traceable) as u32),
+        first_traceable,
     };
     // It may have gone while it was read.
-    if identity.is_some() && !(memory.read(at, &mut bytes) && is_it(&bytes)) {
+    if identity.is_some() && !is_it(&head(memory, layout, at)?) {
         return Err(Unreadable(at));
     }
     Ok(function)
 }
 
-fn word(bytes: &[u8], offset: usize) -> u64 {
-    bytes.get(offset..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
+/// The part of a code object that is read, and zeros.
+fn head(memory: &dyn Memory, layout: &PythonLayout, at: u64) -> Result<[u8; MAX_CODE_BYTES], Unreadable> {
+    let mut bytes = [0; MAX_CODE_BYTES];
+    let part = bytes.get_mut(..layout.code.size as usize).ok_or(Unreadable(at))?;
+    if memory.read(at, part) { Ok(bytes) } else { Err(Unreadable(at)) }
+}
+
+fn word(bytes: &[u8], offset: u32) -> u64 {
+    bytes.get(offset as usize..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
 }
 
 /// Reads a `bytes` object of so many bytes at most, or its beginning; whether it is whole.
-fn table(memory: &dyn Memory, layout: &Layout, at: u64, most: usize) -> Result<(Vec<u8>, bool), Unreadable> {
-    let Ok(size) = memory.word(at.wrapping_add(layout.object.size)) else { return Ok((Vec::new(), false)) };
+fn table(
+    memory: &dyn Memory,
+    layout: &PythonLayout,
+    at: u64,
+    most: usize,
+) -> Result<(Vec<u8>, bool), Unreadable> {
+    let Ok(size) = memory.word(at.wrapping_add(layout.object.size.into())) else {
+        return Ok((Vec::new(), false));
+    };
     let size = usize::try_from(size).ok().filter(|&size| size <= most).ok_or(Unreadable(at))?;
     let mut bytes = vec![0; size];
-    let at = at.wrapping_add(layout.object.bytes);
+    let at = at.wrapping_add(layout.object.bytes.into());
     if memory.read(at, &mut bytes) {
         return Ok((bytes, true));
     }
@@ -103,7 +127,7 @@ fn table(memory: &dyn Memory, layout: &Layout, at: u64, most: usize) -> Result<(
 }
 
 /// Reads a string: one, two or four bytes a character (PEP 393).
-fn text(memory: &dyn Memory, layout: &Layout, at: u64) -> Result<String, Unreadable> {
+fn text(memory: &dyn Memory, layout: &PythonLayout, at: u64) -> Result<String, Unreadable> {
     let mut head = [0; 40];
     if !memory.read(at, &mut head) {
         return Err(Unreadable(at));
@@ -118,7 +142,7 @@ fn text(memory: &dyn Memory, layout: &Layout, at: u64) -> Result<String, Unreada
     }
     let start = if ascii { layout.object.ascii } else { layout.object.wide };
     let mut bytes = vec![0; width * length];
-    if !memory.read(at.wrapping_add(start), &mut bytes) {
+    if !memory.read(at.wrapping_add(start.into()), &mut bytes) {
         return Err(Unreadable(at));
     }
     let character = |bytes: &[u8]| {

@@ -1,0 +1,138 @@
+//! Where CPython 3.13 and 3.14 say that the members of their structures are: `_Py_DebugOffsets` at the start of `_PyRuntime`.
+//!
+//! The table's own form is fixed within a minor version. What it says is checked: it comes from a file.
+
+use super::layout::{
+    ALL_WORDS, Chain, Code, Frame, Interpreter, MAX_CODE_BYTES, MAX_FRAME_BYTES, Object, PythonLayout,
+    Runtime, Thread,
+};
+use super::lines::LineTable;
+
+/// What the table begins with.
+const COOKIE: &[u8; 8] = b"xdebugpy";
+/// Bytes of the longest table that is known.
+pub(super) const SIZE: usize = 760;
+/// No structure is larger; that of an interpreter has less than 512 KiB.
+const MAX_OFFSET: u64 = 1 << 20;
+/// The start of instructions less `_co_firsttraceable`, which the table does not state: the same from 3.11 to 3.14.
+const TRACEABLE_BEFORE: u32 = 16;
+/// `PyCompactUnicodeObject` less `PyASCIIObject`, which the table does not state either.
+const COMPACT: u32 = 16;
+
+/// Where the groups of the table begin, in words.
+struct Groups {
+    thread: usize,
+    frame: usize,
+    code: usize,
+    bytes: usize,
+    unicode: usize,
+}
+
+const V3_13: Groups = Groups { thread: 19, frame: 28, code: 34, bytes: 64, unicode: 67 };
+const V3_14: Groups = Groups { thread: 22, frame: 31, code: 39, bytes: 74, unicode: 77 };
+
+/// Whether the table is of an interpreter without the global lock, whose lists other threads may change as they are read.
+pub(super) fn is_free_threaded(table: &[u8]) -> bool {
+    word(table, 2).is_some_and(|word| word != 0)
+}
+
+/// What the table of an interpreter of a version (`PY_VERSION_HEX`) says. `None`: it is not there, is of another version, or
+/// makes no sense.
+pub(super) fn read(table: &[u8], version: u32) -> Option<PythonLayout> {
+    if !table.starts_with(COOKIE) || word(table, 1)? != u64::from(version) {
+        return None;
+    }
+    let groups = match version >> 16 {
+        0x030d => &V3_13,
+        0x030e => &V3_14,
+        _ => return None,
+    };
+    let at = |index: usize| {
+        word(table, index).filter(|&offset| offset < MAX_OFFSET).and_then(|offset| u32::try_from(offset).ok())
+    };
+    let Groups { thread, frame, code, bytes, unicode } = *groups;
+    let owner = at(frame + 5)?;
+    let instructions = at(code + 9)?;
+    let ascii = at(unicode + 3)?;
+    let layout = PythonLayout {
+        runtime: Runtime { interpreters: at(5)?, current: 0 },
+        interpreter: Interpreter { next: at(8)?, threads: at(9)? },
+        thread: Thread { next: at(thread + 2)?, id: at(thread + 5)?, frame: at(thread + 4)? },
+        chain: Chain::EntryFrames { cframe: None },
+        frame: Frame {
+            size: (owner.max(at(frame + 3)? + 7) + 1).next_multiple_of(8),
+            code: at(frame + 2)?,
+            caller: at(frame + 1)?,
+            instruction: at(frame + 3)?,
+            is_entry: 0,
+            owner,
+        },
+        code: Code {
+            size: instructions,
+            first_line: at(code + 5)?,
+            file: at(code + 1)?,
+            name: at(code + 3)?,
+            lines: at(code + 4)?,
+            line_table: LineTable::Locations,
+            first_traceable: instructions.checked_sub(TRACEABLE_BEFORE)?,
+            instructions,
+            identity: ALL_WORDS,
+        },
+        object: Object {
+            size: at(bytes + 1)?,
+            bytes: at(bytes + 2)?,
+            length: at(unicode + 2)?,
+            state: at(unicode + 1)?,
+            ascii,
+            wide: ascii.checked_add(COMPACT)?,
+        },
+    };
+    makes_sense(&layout).then_some(layout)
+}
+
+/// Whether all that is read of a structure is within what is read of it.
+fn makes_sense(layout: &PythonLayout) -> bool {
+    let PythonLayout { frame, code, object, .. } = layout;
+    let within = |size: u32, members: &[u32]| members.iter().all(|member| member.saturating_add(8) <= size);
+    frame.size as usize <= MAX_FRAME_BYTES
+        && within(frame.size, &[frame.code, frame.caller, frame.instruction])
+        && frame.owner < frame.size
+        && code.size as usize <= MAX_CODE_BYTES
+        && within(code.size, &[code.first_line, code.file, code.name, code.lines, code.first_traceable])
+        && within(object.ascii, &[object.length, object.state])
+}
+
+fn word(table: &[u8], index: usize) -> Option<u64> {
+    table.get(8 * index..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of 3.14 with each member at a place of its own.
+    fn table() -> Vec<u8> {
+        let mut words: Vec<u64> = (0..SIZE as u64 / 8).map(|index| 8 * (index % 9)).collect();
+        words[0] = u64::from_le_bytes(*COOKIE);
+        (words[1], words[2]) = (0x030e_0af0, 0);
+        (words[48], words[80]) = (208, 88);
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn only_sensible_tables_are_believed() {
+        let good = table();
+        assert!(read(&good, 0x030e_0af0).is_some());
+        assert_eq!(read(&good, 0x030e_0bf0), None, "another release");
+        assert_eq!(read(&good, 0x030f_00f0), None, "a form that is not known");
+        for length in 0..81 * 8 {
+            assert_eq!(read(&good[..length], 0x030e_0af0), None, "cut off at {length}");
+        }
+        // Members of frames and code that would be beyond what is read, and one that is nowhere.
+        for (index, value) in [(36, 4096), (33, 108), (43, 236), (48, 4096), (48, 8), (9, 1 << 40)] {
+            let mut bad = good.clone();
+            bad[8 * index..8 * index + 8].copy_from_slice(&u64::to_le_bytes(value));
+            assert_eq!(read(&bad, 0x030e_0af0), None, "word {index} is {value}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Which version of CPython a file has, and where the members of its structures are.
+
+use super::layout::{self, PythonLayout};
+use super::{COLD_LOOP, LOOP, RUNTIME, offsets};
+use crate::image::{Image, Wanted};
+
+/// `PY_VERSION_HEX`, since 3.11.
+const VERSION: &str = "Py_Version";
+
+/// Functions that a minor version of Python 3 was the first to have, newest first.
+const FIRSTS: [(&str, u8); 5] = [
+    ("PyIter_Send", 10),
+    ("PyFrame_GetBack", 9),
+    ("PyCode_NewWithPosOnlyArgs", 8),
+    ("PyInterpreterState_GetID", 7),
+    ("_PyEval_EvalFrameDefault", 6),
+];
+
+/// What is looked for in files.
+pub(crate) const SYMBOLS: &[Wanted] = &[
+    Wanted { name: RUNTIME, bytes: offsets::SIZE },
+    Wanted { name: VERSION, bytes: 4 },
+    Wanted { name: LOOP, bytes: 0 },
+    Wanted { name: COLD_LOOP, bytes: 0 },
+    Wanted { name: FIRSTS[0].0, bytes: 0 },
+    Wanted { name: FIRSTS[1].0, bytes: 0 },
+    Wanted { name: FIRSTS[2].0, bytes: 0 },
+    Wanted { name: FIRSTS[3].0, bytes: 0 },
+];
+
+/// A version.
+pub(super) struct Version {
+    /// As it is written, as far as the file says: 3.11.7, or 3.10.
+    pub(super) text: String,
+    /// `None`: it is not known.
+    pub(super) layout: Option<PythonLayout>,
+}
+
+/// The version of CPython in a file; `None`: there is none.
+pub(super) fn of(image: &Image) -> Option<Version> {
+    let Some(version) = image.number(VERSION) else {
+        let (_, minor) = *FIRSTS.iter().find(|(name, _)| image.address(name).is_some())?;
+        return Some(Version { text: format!("3.{minor}"), layout: layout::of(minor).copied() });
+    };
+    let [_, micro, minor, major] = version.to_le_bytes();
+    let text = format!("{major}.{minor}.{micro}");
+    if major != 3 {
+        return Some(Version { text, layout: None });
+    }
+    let table = image.content(RUNTIME).unwrap_or_default();
+    if minor >= 13 && offsets::is_free_threaded(table) {
+        return Some(Version { text: format!("{text} without the global lock"), layout: None });
+    }
+    let layout = layout::of(minor).copied().or_else(|| offsets::read(table, version));
+    Some(Version { text, layout })
+}
