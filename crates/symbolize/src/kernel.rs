@@ -11,7 +11,7 @@ mod kallsyms;
 mod key;
 
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use plumb_process::Kept;
@@ -30,8 +30,20 @@ const LIMIT: u64 = 32 << 20;
 /// The running kernel's symbols, read when first asked for.
 #[derive(Default)]
 pub(crate) struct Kernel {
-    kept: OnceLock<Option<Kallsyms>>,
-    read: OnceLock<Result<Kallsyms, Missing>>,
+    kept: Mutex<KeptTable>,
+    read: OnceLock<Result<Arc<Kallsyms>, Missing>>,
+}
+
+/// The table that was kept on disk.
+#[derive(Default)]
+enum KeptTable {
+    /// Nobody asked for it yet.
+    #[default]
+    Unknown,
+    /// There is none, or it is not needed any more: all that it says is in the one that was read.
+    Absent,
+    /// It is there.
+    Loaded(Arc<Kallsyms>),
 }
 
 impl Kernel {
@@ -46,18 +58,14 @@ impl Kernel {
             return;
         }
         let module = job.module();
-        let kept = self.kept.get_or_init(|| Kallsyms::from_bytes(kept(options)?.get(&key::of(options)?)?));
         // What is kept of a module is all of it.
-        let kept = kept.as_ref().filter(|kept| job.frames.iter().all(|&(_, at)| kept.has(module, at)));
-        let symbols = match kept {
-            Some(kept) => kept,
-            None => match self.read.get_or_init(|| read(options)) {
-                Ok(symbols) => symbols,
-                Err(missing) => {
-                    answer.miss(missing.clone());
-                    return;
-                }
-            },
+        let has_all = |kept: &Kallsyms| job.frames.iter().all(|&(_, at)| kept.has(module, at));
+        let symbols = match self.table(options, has_all) {
+            Ok(symbols) => symbols,
+            Err(missing) => {
+                answer.miss(missing);
+                return;
+            }
         };
         answer.summary.functions = symbols.len(module);
         if !answer.summary.sources.contains(&options.kallsyms) {
@@ -72,23 +80,47 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// The table that knows `address`.
-    fn table(&self, module: &str, address: u64, options: &Options) -> Option<&Kallsyms> {
-        let kept = self.kept.get_or_init(|| Kallsyms::from_bytes(kept(options)?.get(&key::of(options)?)?));
-        match kept.as_ref().filter(|kept| kept.has(module, address)) {
-            Some(kept) => Some(kept),
-            None => self.read.get_or_init(|| read(options)).as_ref().ok(),
+    /// The table that was kept, if that is enough; else all that the kernel says, for which the other one makes room.
+    fn table(
+        &self,
+        options: &Options,
+        is_enough: impl Fn(&Kallsyms) -> bool,
+    ) -> Result<Arc<Kallsyms>, Missing> {
+        if let Some(read) = self.read.get() {
+            return read.clone();
         }
+        // What is locked is whole whoever panicked.
+        let mut known = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let KeptTable::Unknown = *known {
+            let bytes = || kept(options)?.get(&key::of(options)?);
+            let found = bytes().and_then(Kallsyms::from_bytes);
+            *known = found.map_or(KeptTable::Absent, |table| KeptTable::Loaded(Arc::new(table)));
+        }
+        if let KeptTable::Loaded(table) = &*known
+            && is_enough(table)
+        {
+            return Ok(Arc::clone(table));
+        }
+        let read = self.read.get_or_init(|| read(options).map(Arc::new)).clone();
+        if read.is_ok() {
+            *known = KeptTable::Absent;
+        }
+        read
+    }
+
+    /// The table that knows `address`.
+    fn at(&self, module: &str, address: u64, options: &Options) -> Option<Arc<Kallsyms>> {
+        self.table(options, |kept| kept.has(module, address)).ok()
     }
 
     /// Name and first address of the function at `address`, of the kernel that runs.
     pub fn name(&self, module: &str, address: u64, options: &Options) -> Option<(String, u64)> {
-        self.table(module, address, options)?.find(module, address)
+        self.at(module, address, options)?.find(module, address)
     }
 
     /// First address of the function at `address`, and where the next thing begins.
     pub fn extent(&self, module: &str, address: u64, options: &Options) -> Option<(u64, u64)> {
-        self.table(module, address, options)?.extent(module, address)
+        self.at(module, address, options)?.extent(module, address)
     }
 }
 

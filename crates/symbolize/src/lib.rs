@@ -16,6 +16,7 @@ mod dwarf;
 mod elf;
 mod extent;
 mod file;
+mod gopclntab;
 mod headers;
 mod inflated;
 mod job;

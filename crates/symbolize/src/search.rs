@@ -147,7 +147,7 @@ fn tables(image: &Rc<Image>, options: &Options) -> Vec<Symtab> {
     let images = [Some(image), debug.as_ref(), inner.as_ref()];
     let kinds = [SHT_SYMTAB, SHT_DYNSYM];
     let all = images.into_iter().flatten().flat_map(|image| kinds.map(|kind| Symtab::read(image, kind)));
-    all.filter_map(|table| table.ok().flatten()).collect()
+    all.chain([Symtab::read_go(image)]).filter_map(|table| table.ok().flatten()).collect()
 }
 
 /// A name to compare others with.

@@ -1,8 +1,8 @@
-//! All names of functions that a file and its debug file have: symbol tables, `.gnu_debugdata`, PLT stubs.
+//! All names of functions that a file and its debug file have: symbol tables, `.gnu_debugdata`, Go's table, PLT stubs.
 
 use std::rc::Rc;
 
-use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
+use object::elf::{EM_X86_64, SHT_DYNSYM, SHT_SYMTAB};
 
 use crate::elf::Image;
 use crate::headers::Section;
@@ -15,18 +15,25 @@ use crate::symtab::{Named, Symtab};
 /// Bytes of `_start` that are taken to be its own where no symbol says so: it is 34 to 47 long in glibc and musl.
 const START: u64 = 48;
 
+/// How gdb calls what signal handlers return to.
+const SIGNAL_RETURN: &str = "<signal handler called>";
+/// The code there (`__restore_rt`): the system call 15, `rt_sigreturn` (asm/unistd_64.h), as glibc and musl write it.
+const RETURNS: [&[u8]; 2] =
+    [&[0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05], &[0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05]];
+
 /// The functions of a file, from wherever they were found.
 #[derive(Debug)]
 pub(crate) struct FileSymbols {
     /// The tables, the best first.
     tables: Vec<Symtab>,
     plt: Plt,
+    image: Rc<Image>,
     /// Where a process begins, 0 if nowhere.
     entry: u64,
 }
 
 impl FileSymbols {
-    /// Reads the tables of `image`, and of `debug` or `mini` where `image` was stripped.
+    /// Reads the tables of `image`, and of `debug` or `mini` where `image` was stripped; of a Go program its own table then.
     pub fn read(
         image: &Rc<Image>,
         debug: Option<&Rc<Image>>,
@@ -47,15 +54,18 @@ impl FileSymbols {
         let is_stripped = full.is_none();
         tables.extend(full);
         if is_stripped {
+            let of_go = take(Symtab::read_go(image), answer);
+            let has_go = of_go.is_some();
+            tables.extend(of_go);
             tables.extend(take(Symtab::read(image, SHT_DYNSYM), answer));
             if let Some(local) = mini {
                 tables.extend(take(Symtab::read(local, SHT_SYMTAB), answer));
-            } else {
+            } else if !has_go {
                 answer.miss(Missing::NoSymbols);
             }
         }
         answer.summary.functions = tables.iter().map(Symtab::len).sum();
-        Self { tables, plt: Plt::new(image), entry: image.entry }
+        Self { tables, plt: Plt::new(image), image: Rc::clone(image), entry: image.entry }
     }
 
     /// About how many bytes the tables of `image` take in memory, at the most.
@@ -63,12 +73,35 @@ impl FileSymbols {
         let tables = [SHT_SYMTAB, SHT_DYNSYM].iter().filter_map(|&kind| image.section_of(kind));
         let strings = |table: &Section| image.sections.get(table.link).map_or(0, Strings::bytes);
         // The rows as they are in the file, 24 bytes each, and what is made of them, 40 bytes.
-        tables.map(|table| table.size.saturating_mul(3).saturating_add(strings(table))).sum()
+        let tables: u64 =
+            tables.map(|table| table.size.saturating_mul(3).saturating_add(strings(table))).sum();
+        // Names and rows are a part of it; its copy goes once they are taken out.
+        let of_go = match image.section_of(SHT_SYMTAB) {
+            None => image.section(".gopclntab").map_or(0, |section| section.size.saturating_mul(2)),
+            Some(_) => 0,
+        };
+        tables.saturating_add(of_go)
     }
 
     /// The function that `address` belongs to.
     pub fn find(&mut self, address: u64) -> Option<Named> {
-        self.in_tables(address).or_else(|| self.plt.find(address)).or_else(|| self.start(address))
+        if let Some(found) = self.in_tables(address).or_else(|| self.plt.find(address)) {
+            return Some(found);
+        }
+        self.start(address).or_else(|| self.signal_return(address))
+    }
+
+    /// What a signal handler returns to. Nothing has called it, so that the byte before it is what is looked up, which is no part of any
+    /// function.
+    fn signal_return(&self, address: u64) -> Option<Named> {
+        if self.image.machine != EM_X86_64 {
+            return None;
+        }
+        let start = address.checked_add(1)?;
+        let code = self.image.read_address(start, 9);
+        let found = RETURNS.iter().find(|known| code.starts_with(known))?;
+        let end = start.checked_add(found.len() as u64)?;
+        Some(Named { linkage_name: SIGNAL_RETURN.to_owned(), start: address, end })
     }
 
     /// The function whose address is in a slot of the global offset table.

@@ -1,4 +1,4 @@
-//! The functions in an ELF file's `.symtab` or `.dynsym`.
+//! The functions in an ELF file's `.symtab` or `.dynsym`, or in Go's own table.
 //!
 //! Of a table with 100,000 symbols a profile needs a hundred: rows are taken without their names, and a name is read
 //! when its row is chosen.
@@ -10,6 +10,7 @@ use object::read::elf::Sym;
 use object::{Endianness, pod};
 
 use crate::elf::Image;
+use crate::gopclntab::{self, GoFunctions};
 use crate::headers::Section;
 use crate::strings::Strings;
 use crate::summary::Missing;
@@ -37,6 +38,15 @@ impl Symtab {
     /// The functions in the table of type `kind` (`SHT_SYMTAB`, `SHT_DYNSYM`); `None` if there is no such table.
     pub fn read(image: &Rc<Image>, kind: elf::SectionType) -> Result<Option<Self>, Missing> {
         Self::read_of(image, kind, is_function)
+    }
+
+    /// The functions in the table of a Go program; `None` if there is no such table.
+    pub fn read_go(image: &Image) -> Result<Option<Self>, Missing> {
+        let found = gopclntab::read(image)?;
+        Ok(found.map(|GoFunctions { symbols, names }| Self {
+            table: SymbolTable::new(symbols),
+            strings: Strings::Whole(names),
+        }))
     }
 
     /// The variables in such a table.

@@ -107,6 +107,7 @@ impl Kallsyms {
         let at = bytes.len() - rest.len();
         bytes.truncate(at + rows * ROW);
         bytes.drain(..at);
+        bytes.shrink_to_fit();
         Some(Self { modules, rows: bytes, names })
     }
 
@@ -262,6 +263,7 @@ impl Found {
             rows.extend(symbols.iter().flat_map(|(_, row)| row));
             modules.push((String::from_utf8_lossy(&name).into_owned(), rows.len() / ROW));
         }
+        self.names.shrink_to_fit();
         Kallsyms { modules, rows, names: self.names }
     }
 }
