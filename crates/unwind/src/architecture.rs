@@ -171,6 +171,21 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         None
     }
 
+    /// Whether the code at a return address ends its thread, so that it has no caller: a start routine without rules.
+    #[doc(hidden)]
+    fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
+        let _ = (pc, memory);
+        false
+    }
+
+    /// How many bytes above the stack pointer the return address is, if this is the return address of a call in a stub that only makes
+    /// room, calls and returns.
+    #[doc(hidden)]
+    fn trampoline<M: Memory>(pc: Avma, memory: &mut M) -> Option<i64> {
+        let _ = (pc, memory);
+        None
+    }
+
     /// A whole walk, where memory is at hand as words and the architecture has a faster way for that.
     #[doc(hidden)]
     #[inline(always)]

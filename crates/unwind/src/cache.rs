@@ -5,6 +5,7 @@
 //! recording. A rule that is more than a few bits is listed once, and the tables point at it.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -27,8 +28,13 @@ const MAX_TEXT: usize = 1024;
 const BLOCK_BITS: u32 = 20;
 /// ... in so many bits, again and again.
 const BLOCKS: usize = 1024;
+/// So many addresses without rules are remembered.
+const MAX_FLOORS: usize = 1 << 14;
 /// How many positions in the list of rules are remembered by what the rule is.
 const RECENT: usize = 256;
+
+/// So many return addresses are remembered behind which there is nothing special.
+const ORDINARY: usize = 512;
 
 /// Rules by address. One for each address space; tell it when mappings change, new ones too: that there was nothing is
 /// remembered as well.
@@ -52,6 +58,10 @@ pub struct Cache {
     is_fixed: bool,
     pub(crate) scratch: Scratch,
     pub(crate) heads: Heads,
+    /// Of code without rules, by address, where its function begins at the earliest (`scan`).
+    floors: BTreeMap<u64, u64>,
+    /// Return addresses behind which there is neither a start routine nor a stub, each in the place of its last bits; 0: none.
+    ordinary: [u64; ORDINARY],
     /// What walks that are not in signal handlers work in.
     pub(crate) trail: Trail,
 }
@@ -84,6 +94,8 @@ impl Default for Cache {
             is_fixed: false,
             scratch: Scratch::default(),
             heads: Heads::default(),
+            floors: BTreeMap::new(),
+            ordinary: [0; ORDINARY],
             trail: Trail::default(),
         }
     }
@@ -120,6 +132,7 @@ impl Cache {
             return;
         }
         self.leaves.remove(range.start.0..range.end.0);
+        self.floors.clear();
         // What counts is where the call is.
         self.callers.remove(range.start.0.saturating_add(1)..range.end.0.saturating_add(1));
     }
@@ -131,7 +144,35 @@ impl Cache {
         }
         self.list.clear();
         self.odd.clear();
+        self.floors.clear();
+        self.ordinary = [0; ORDINARY];
         self.blocks = [0; BLOCKS / 64];
+    }
+
+    /// Whether it was noted that there is no code of a known form behind a return address.
+    pub(crate) fn is_ordinary(&self, pc: Avma) -> bool {
+        self.ordinary[pc.0 as usize % ORDINARY] == pc.0
+    }
+
+    /// Notes that.
+    pub(crate) fn note_ordinary(&mut self, pc: Avma) {
+        self.ordinary[pc.0 as usize % ORDINARY] = pc.0;
+    }
+
+    /// Where the function of an address without rules begins at the earliest, if that was looked for.
+    pub(crate) fn floor(&self, at: Avma) -> Option<Avma> {
+        self.floors.get(&at.0).copied().map(Avma)
+    }
+
+    /// Remembers that.
+    pub(crate) fn keep_floor(&mut self, at: Avma, floor: Avma) {
+        if self.is_fixed {
+            return;
+        }
+        if self.floors.len() >= MAX_FLOORS {
+            self.floors.clear();
+        }
+        self.floors.insert(at.0, floor.0);
     }
 
     /// What is known of an address, if that is in its place.

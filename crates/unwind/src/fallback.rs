@@ -8,6 +8,7 @@ use crate::code::{CodeMap, Located};
 use crate::memory::{Memory, ReadError};
 use crate::method::Method;
 use crate::rule::Rule;
+use crate::scan;
 use crate::walk::{End, Walked, Walker};
 
 /// More bytes than arguments and environment may have: a quarter of the largest usual stack limit (execve(2)).
@@ -32,6 +33,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         }
         if !is_return && let Some(found) = self.by_edge() {
             return Ok(found);
+        }
+        if is_return && let Some(found) = self.by_special_code(here) {
+            return found;
         }
         // What was just pushed is the caller's frame pointer: a frame is being made, or is as small as can be.
         let is_framed = self.registers.get(A::FP) == Some(self.registers.sp());
@@ -62,6 +66,40 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     fn by_signal_frame(&mut self) -> Option<Walked> {
         let (registers, slot) = A::interrupted(&self.registers, self.memory)?;
         self.enter(Caller { registers, slot }, true).ok()
+    }
+
+    /// Where code of a known form is behind the return address: a start routine, a stub of `python -X perf`. Reading code of a process takes
+    /// a system call, so that it is remembered where there is none.
+    fn by_special_code(&mut self, here: bool) -> Option<Result<Walked, End>> {
+        let pc = Avma(self.registers.ip());
+        if self.cache.is_ordinary(pc) {
+            return None;
+        }
+        if A::ends_thread(pc, self.memory) {
+            return Some(Err(End::Root));
+        }
+        if !here && A::trampoline(pc, self.memory).is_some() {
+            return self.by_trampoline().map(Ok);
+        }
+        if !here {
+            self.cache.note_ordinary(pc);
+        }
+        None
+    }
+
+    /// Through a stub that makes room for a word, calls and returns, as `python -X perf` has one for each function. Its bytes tell,
+    /// and the return address has to be code.
+    fn by_trampoline(&mut self) -> Option<Walked> {
+        let room = A::trampoline(Avma(self.registers.ip()), self.memory)?;
+        let slot = Avma(A::add(self.registers.sp(), room));
+        let pc = A::read_word(self.memory, slot).ok()?;
+        let pc = Avma(self.code_address(pc));
+        if !self.is_code(pc) {
+            return None;
+        }
+        self.registers.set(A::PC, pc.0);
+        self.registers.set(A::SP, A::add(slot.0, A::WORD as i64));
+        Some(Walked { pc, is_return: true, found: Method::FramePointer, slot })
     }
 
     /// By what the code is about to do. Believed if the return address is code.
@@ -162,7 +200,8 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
 
     /// The return address is on top of the stack, or a word below it (a pushed register, or what keeps the stack
     /// aligned for a call): in the first place that is aligned as return addresses are. Believed if it is in code with
-    /// rules that lead to code again: what was there before is often left where code without rules has room.
+    /// rules that lead to code again: what was there before is often left where code without rules has room. And not if the code
+    /// before it can be read and is no call.
     fn by_stack_top(&mut self, is_return: bool) -> Result<Walked, End> {
         let sp = self.registers.sp();
         let slot = match sp % 16 {
@@ -176,7 +215,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
             true => self.leads_on(pc, slot.offset(8)),
             false => slot.0 == sp && self.is_code(pc),
         };
-        if !believed {
+        if !believed || !scan::may_follow_call::<A, M>(self.memory, pc) {
             return Err(End::NoUnwindInfo);
         }
         self.registers.set(A::PC, pc.0);
@@ -189,6 +228,11 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// loader's first function, which has no caller and often no rules.
     fn at_process_entry(&mut self) -> bool {
         let sp = self.registers.sp();
+        self.begins_process(sp)
+    }
+
+    /// The same with the stack pointer at `sp`.
+    pub(crate) fn begins_process(&mut self, sp: u64) -> bool {
         let mut word = |index: u64| A::read_word(self.memory, Avma(sp.wrapping_add(A::WORD * index))).ok();
         let is_above = |word: Option<u64>| word.is_some_and(|word| word > sp && word - sp < MAX_ARGUMENTS);
         let Some(count) = word(0)

@@ -25,6 +25,12 @@ const TOP_FRAME: u8 = 1;
 const SP_WRITE: u8 = 2;
 /// So many functions are tried before it is believed where the code begins.
 const TRIED: usize = 2000;
+/// So many of them are looked at at every place where it might, the places being multiples of ...
+const PROBES: usize = 16;
+/// ... half of what Go's linker aligns functions to.
+const FUNCTION_ALIGNMENT: usize = 16;
+/// At so many of these places at most all are tried.
+const MAX_BASES: usize = 8;
 
 /// The caller's program counter where the frame pointer may be 0 because there is none: it then is 0 too.
 pub const CALLER_IF_ANY: &[u8] = &[
@@ -37,6 +43,7 @@ pub const CALLER_IF_ANY: &[u8] = &[
 pub const CALLER_AT_ENTRY: &[u8] = &[0x76, 0x00, 0x28, 0x04, 0x00, 0x30, 0x2f, 0x03, 0x00, 0x77, 0x00, 0x06];
 
 /// The table and what it refers to.
+#[derive(Clone, Copy)]
 struct Table<'a> {
     bytes: &'a [u8],
     functions: usize,
@@ -83,23 +90,33 @@ enum Way {
 /// be loaded. `None`: it is of another version or architecture, damaged, or not about this code.
 pub fn debug_frame(table: &[u8], text: Svma, code: &[u8]) -> Option<Vec<u8>> {
     let table = Table::read(table, Code { start: text.0, bytes: code })?;
-    table.fits().then(|| {
-        let mut out = Writer::new();
-        let mut end = 0;
-        let mut functions = table.each().peekable();
-        while let Some(mut function) = functions.next() {
-            // None overlaps another, so there are no more rows than bytes of code.
-            if function.range.start < end {
-                continue;
-            }
-            end = function.range.end;
-            if functions.peek().is_some_and(Function::returns_from_signal) {
-                function.range.end -= 1;
-            }
-            out.function(&table.code, &function);
+    Some(rules(&table, Writer::new(Form::DebugFrame, Vec::new())))
+}
+
+/// The same behind the entries of an `.eh_frame`, for programs with code of other languages (cgo): each table has what the other lacks.
+/// An index of that section, `.eh_frame_hdr`, does not know of them.
+pub fn eh_frame(table: &[u8], text: Svma, code: &[u8], mut before: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {
+    let Some(table) = Table::read(table, Code { start: text.0, bytes: code }) else { return Err(before) };
+    before.resize(before.len().next_multiple_of(4), 0);
+    Ok(rules(&table, Writer::new(Form::EhFrame, before)))
+}
+
+/// Writes the rules of all functions.
+fn rules(table: &Table<'_>, mut out: Writer) -> Vec<u8> {
+    let mut end = 0;
+    let mut functions = table.each().peekable();
+    while let Some(mut function) = functions.next() {
+        // None overlaps another, so there are no more rows than bytes of code.
+        if function.range.start < end {
+            continue;
         }
-        out.bytes
-    })
+        end = function.range.end;
+        if functions.peek().is_some_and(Function::returns_from_signal) {
+            function.range.end -= 1;
+        }
+        out.function(&table.code, &function);
+    }
+    out.bytes
 }
 
 impl<'a> Table<'a> {
@@ -111,18 +128,45 @@ impl<'a> Table<'a> {
             return None;
         }
         let word = |index: usize| usize::try_from(u64_at(bytes, 8 + 8 * index)?).ok();
-        // Go 1.26 and newer leave the beginning of the code to be found elsewhere.
-        let stated = u64_at(bytes, 24).filter(|&at| at != 0);
-        Some(Self {
+        let table = Self {
             bytes,
             functions: word(0)?,
             names: word(3)?,
             steps: word(6)?,
             list: word(7)?,
             flag,
-            base: stated.unwrap_or(code.start),
+            base: 0,
             code,
-        })
+        };
+        // Go 1.26 and newer leave the beginning of the code to be found elsewhere, as position-independent programs do.
+        let stated = u64_at(bytes, 24).filter(|&at| at != 0);
+        [stated, Some(code.start)]
+            .into_iter()
+            .flatten()
+            .map(|base| Self { base, ..table })
+            .find(Self::fits)
+            .or_else(|| table.found_in_code())
+    }
+
+    /// With the base at which functions begin as the table says: where a C linker has put other code before Go's, as with cgo, it is
+    /// the beginning of no section, and only symbols say it, which may be stripped.
+    fn found_in_code(self) -> Option<Self> {
+        let begins = |function: Function<'_>| {
+            let range = function.steps().find(|&(_, depth)| depth >= 8)?.0;
+            Some(range.start)
+        };
+        // From a base of 0 addresses are distances; the code is as long as it can be.
+        let reach = Code { start: 0, bytes: self.code.bytes };
+        let distances = Self { base: 0, code: reach, ..self };
+        let probes: Vec<u64> = distances.each().take(TRIED).filter_map(begins).take(PROBES).collect();
+        let places = (0..self.code.bytes.len() as u64).step_by(FUNCTION_ALIGNMENT);
+        let is_likely = |&at: &u64| {
+            let missing = |&&probe: &&u64| reach.frame(at.saturating_add(probe)).is_none();
+            probes.iter().filter(missing).nth(probes.len() / 5).is_none()
+        };
+        let likely = places.filter(|at| !probes.is_empty() && is_likely(at)).take(MAX_BASES);
+        let mut bases = likely.filter_map(|at| self.code.start.checked_add(at));
+        bases.find_map(|base| Some(Self { base, ..self }).filter(Self::fits))
     }
 
     /// All functions that can be read.
@@ -248,20 +292,32 @@ struct Frame {
 const SAVED: [(u8, u8); 7] = [(6, 120), (3, 128), (12, 72), (13, 80), (14, 88), (15, 96), (16, 168)];
 const SAVED_SP: u8 = 160;
 
+/// The section that entries are for: they differ in how an entry names the one that it refers to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// By where that is in the section.
+    DebugFrame,
+    /// By how far back that is.
+    EhFrame,
+}
+
 /// Writes entries.
 struct Writer {
+    form: Form,
     bytes: Vec<u8>,
-    /// Where the entry for what signal handlers return to is.
-    signal: u32,
+    /// Where the entry is that usual ones refer to.
+    common: usize,
+    /// Where the one for what signal handlers return to is.
+    signal: usize,
 }
 
 impl Writer {
     /// With the entries that all others refer to: at first the CFA is rsp + 8, and the return address is below it.
-    fn new() -> Self {
-        let mut out = Self { bytes: Vec::new(), signal: 0 };
+    fn new(form: Form, bytes: Vec<u8>) -> Self {
+        let mut out = Self { form, common: bytes.len(), bytes, signal: 0 };
         // Version 1, no augmentation, factors 1 and -8, return addresses in column 16.
-        out.entry(u32::MAX, &[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1]);
-        out.signal = out.bytes.len() as u32;
+        out.entry(None, &[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1]);
+        out.signal = out.bytes.len();
         // The same with the augmentation S, and all registers relative to rsp; the CFA is what is read there.
         let [low, high] = [SAVED_SP | 0x80, SAVED_SP >> 7];
         let mut body = [&[1, b'S', 0, 1, 0x78, 16, 0x0f, 4, 0x77, low, high, 0x06][..]].concat();
@@ -269,19 +325,26 @@ impl Writer {
             let (low, high) = (offset & 0x7f | 0x80, offset >> 7);
             body.extend([0x10, register, 3, 0x77, low, high]);
         }
-        out.entry(u32::MAX, &body);
+        out.entry(None, &body);
         out
     }
 
     fn signal_return(&mut self, function: &Function<'_>) {
         let Some(start) = function.range.start.checked_sub(1) else { return };
         let body = [start.to_le_bytes(), (function.range.end - start).to_le_bytes()].concat();
-        self.entry(self.signal, &body);
+        self.entry(Some(self.signal), &body);
     }
 
-    fn entry(&mut self, id: u32, body: &[u8]) {
+    /// An entry that refers to the one at `common`, or is one to refer to.
+    fn entry(&mut self, common: Option<usize>, body: &[u8]) {
         let length = (body.len() + 4).next_multiple_of(4);
         self.bytes.extend((length as u32).to_le_bytes());
+        let id = match (self.form, common) {
+            (Form::DebugFrame, None) => u32::MAX,
+            (Form::DebugFrame, Some(common)) => common as u32,
+            (Form::EhFrame, None) => 0,
+            (Form::EhFrame, Some(common)) => (self.bytes.len() - common) as u32,
+        };
         self.bytes.extend(id.to_le_bytes());
         self.bytes.extend(body);
         // nop
@@ -333,7 +396,7 @@ impl Writer {
             at = range.start;
             say(*way, &mut body);
         }
-        self.entry(0, &body);
+        self.entry(Some(self.common), &body);
     }
 }
 

@@ -13,9 +13,10 @@ use crate::address::Svma;
 use crate::architecture::Isa;
 use crate::arm::exidx::{self, Placed};
 use crate::cfi::{self, Bases, CfiError, Fde, Frames, Header, Index, Scratch, SectionKind};
-use crate::row::{Expression, Row};
+use crate::row::{Expression, RegisterRule, Row};
 use crate::rule::Rule;
 use crate::table::{self, Functions, Heads, Lookup, Table};
+use crate::x86_64;
 
 /// How many functions before the nearest one are tried where that does not hold the address: linkers keep entries of
 /// length 0.
@@ -50,6 +51,8 @@ pub struct Sections<B> {
     pub text: Option<Svma>,
     /// Where `.got` begins, the base of data-relative pointers.
     pub got: Option<Svma>,
+    /// Where a process begins (`e_entry`), if one does. Code there that has no rules has no caller.
+    pub entry: Option<Svma>,
 }
 
 impl<B> Default for Sections<B> {
@@ -63,9 +66,14 @@ impl<B> Default for Sections<B> {
             isa: Isa::default(),
             text: None,
             got: None,
+            entry: None,
         }
     }
 }
+
+/// Bytes of the code at which a process begins that are taken to be its own where no rules say so: it is 34 to 47 long in glibc,
+/// 22 in musl, and what comes next is aligned to 16.
+const ENTRY: u64 = 48;
 
 /// What holds an address.
 pub(crate) enum Extent {
@@ -129,6 +137,14 @@ impl<B: AsRef<[u8]>> Module<B> {
     /// What pointers in `.eh_frame_hdr` are relative to.
     fn header_bases(&self, section: &Section<B>) -> Bases {
         Bases { data: Some(section.address.0), ..self.bases(section) }
+    }
+
+    /// Bytes of memory that its sections and its table take; what is built of a section that comes without an index is left out.
+    pub fn bytes(&self) -> usize {
+        let Sections { eh_frame, eh_frame_hdr, debug_frame, exidx, extab, .. } = &self.sections;
+        let sections = [eh_frame, eh_frame_hdr, debug_frame, exidx, extab].into_iter().flatten();
+        let bytes = sections.map(|section| section.bytes.as_ref().len()).fold(0, usize::saturating_add);
+        bytes.saturating_add(self.table.as_ref().map_or(0, Table::bytes))
     }
 
     /// The sections that the module was made of.
@@ -204,7 +220,13 @@ impl<B: AsRef<[u8]>> Module<B> {
         {
             return exidx::row_at(placed(exidx), self.sections.extab.as_ref().map(placed), pc);
         }
-        Ok(None)
+        Ok(self.entry().filter(|range| range.contains(&pc)).map(root))
+    }
+
+    /// The code at which a process begins, and which nobody calls.
+    pub(crate) fn entry(&self) -> Option<Range<Svma>> {
+        let start = self.sections.entry.filter(|_| self.sections.isa == Isa::X86_64)?;
+        Some(start..Svma(start.0.saturating_add(ENTRY)))
     }
 
     /// `.ARM.exidx` and what it points at.
@@ -250,6 +272,9 @@ impl<B: AsRef<[u8]>> Module<B> {
                 Some(range) => start = start.max(Svma(range.end)),
                 None => {}
             }
+        }
+        if let Some(range) = self.entry().filter(|range| range.contains(&pc)) {
+            return Extent::Function(range);
         }
         Extent::Gap { start }
     }
@@ -320,6 +345,15 @@ impl<B: AsRef<[u8]>> Module<B> {
         let bases = self.bases(section);
         Frames { isa: self.sections.isa, bytes: section.bytes.as_ref(), kind, bases }
     }
+}
+
+/// The rules of code that has no caller.
+fn root(range: Range<Svma>) -> Row {
+    let mut row = Row { range, ..Row::empty(SectionKind::EhFrame, false) };
+    if let Some(rule) = row.registers.get_mut(usize::from(x86_64::PC)) {
+        *rule = RegisterRule::Undefined;
+    }
+    row
 }
 
 fn placed<B: AsRef<[u8]>>(section: &Section<B>) -> Placed<'_> {

@@ -279,6 +279,8 @@ impl Direct {
     pub(crate) fn restart(&mut self) {
         self.entries.truncate(FIRST_PLACES);
         self.fps.truncate(FIRST_PLACES);
+        self.entries.shrink_to_fit();
+        self.fps.shrink_to_fit();
         self.clear();
     }
 

@@ -1,5 +1,5 @@
 //! Stack scan: where nothing else tells who the caller is, the first word further up the stack that could be a return
-//! address is taken for one. Only for those who ask for it.
+//! address is taken for one. [`walk_checked`] does so for code in files where more speaks for the word, [`walk()`] for all code.
 //!
 //! A word is believed if all of this holds, as far as the code can be read:
 //! - it points just after a call instruction, in executable code;
@@ -11,6 +11,10 @@
 //! That leaves return addresses of calls that have returned already, through a pointer or to the very same function;
 //! and what a function called that then jumped on to the one at hand is passed over. So what is found is marked as
 //! [`Method::Scan`], and no frame further out is trusted more ([`trust`](fn@crate::trust)).
+//!
+//! Checked is what is not believed unless the call says where it leads, or the rules for the caller lead to *its* caller, or the caller
+//! ends its thread: a call through a pointer is not enough where nothing else is known. The code at which a process begins is known by the stack
+//! that the kernel hands to it.
 //!
 //! Not for 32-bit ARM. Not here: what calls look like, see `calls`.
 
@@ -30,8 +34,9 @@ use crate::walk::{End, Walked, Walker};
 
 use calls::{Call, Jump};
 
-/// So many words are looked at for one frame.
+/// So many words are looked at for one frame, and so many where no guess is wanted: hand-written code has small frames.
 const MAX_WORDS: u64 = 2048;
+const MAX_WORDS_CHECKED: u64 = 512;
 /// So many frames of one stack are looked for.
 const MAX_SCANS: u32 = 16;
 /// So many jumps are followed from where a call leads.
@@ -63,9 +68,33 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
+    walk_by::<A, C, M>(false, (code, text, memory, cache), start, limit, frames)
+}
+
+/// As [`walk()`], for code in files only, and for words that are more than a guess.
+pub fn walk_checked<A: Architecture, C: CodeMap, M: Memory>(
+    code: &C,
+    text: &mut dyn ReadCode,
+    memory: &mut M,
+    cache: &mut Cache,
+    start: &RegisterSet<A>,
+    limit: usize,
+    frames: &mut Vec<Walked>,
+) -> End {
+    walk_by::<A, C, M>(true, (code, text, memory, cache), start, limit, frames)
+}
+
+fn walk_by<A: Architecture, C: CodeMap, M: Memory>(
+    checked: bool,
+    (code, text, memory, cache): (&C, &mut dyn ReadCode, &mut M, &mut Cache),
+    start: &RegisterSet<A>,
+    limit: usize,
+    frames: &mut Vec<Walked>,
+) -> End {
     let end = crate::walk::walk(code, memory, cache, start, limit, frames);
     let is_return = frames.last().is_some_and(|frame| frame.is_return);
-    if !helps(end, is_return) {
+    let is_wanted = |frame: Walked| !checked || is_in_file(code, callee(frame));
+    if !helps(end, is_return) || frames.last().is_some_and(|&frame| !is_wanted(frame)) {
         return end;
     }
     // Full rows from the start: no other walk, which knows fewer registers, has to be begun again.
@@ -82,9 +111,9 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
         frame = match walker.caller(frame.pc, frame.is_return, true) {
             Ok(Walked { pc: Avma(0), .. }) => return End::Root,
             Ok(caller) => caller,
-            Err(end) if helps(end, frame.is_return) && scans < MAX_SCANS => {
+            Err(end) if helps(end, frame.is_return) && scans < MAX_SCANS && is_wanted(frame) => {
                 scans += 1;
-                match scan(&mut walker, text, frame) {
+                match scan(&mut walker, text, frame, checked) {
                     Some(caller) => caller,
                     None => return end,
                 }
@@ -109,12 +138,13 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
     frame: Walked,
+    checked: bool,
 ) -> Option<Walked> {
     // What the frame pointer was when it was saved is looked up now or never.
     let fp = walker.fp().ok();
     let sp = walker.registers.sp().checked_next_multiple_of(A::WORD)?;
-    let callee = nearest::<A, C>(walker.code, text, callee(frame));
-    for index in 0..MAX_WORDS {
+    let callee = nearest_kept(walker, text, callee(frame));
+    for index in 0..if checked { MAX_WORDS_CHECKED } else { MAX_WORDS } {
         let slot = Avma(sp.checked_add(A::WORD * index)?);
         let word = A::read_word(walker.memory, slot).ok()?;
         let pc = Avma(walker.code_address(word));
@@ -127,11 +157,25 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
         if let Some(fp) = fp.filter(|_| has_rules(walker.code, pc.offset(-1))) {
             caller.set(A::FP, fp);
         }
-        let is_called = follows_call::<A, C>(walker.code, text, pc, callee);
-        if is_called != Some(false) && leads_on(walker, text, &caller, is_called.is_some()) {
+        // The code at which a process begins often jumps on to what calls `main`, so that it is not that which it called.
+        if is_entry(walker.code, pc.offset(-1))
+            && (0..3).any(|word| walker.begins_process(caller.sp() + A::WORD * word))
+        {
             walker.restart(caller);
             return Some(Walked { pc, is_return: true, found: Method::Scan, slot });
         }
+        let is_called = follows_call::<A, C>(walker.code, text, pc, callee);
+        if is_called == Some(Called::Elsewhere) {
+            continue;
+        }
+        let Some(is_confirmed) = leads_on(walker, text, &caller, is_called.is_some()) else { continue };
+        let is_sure =
+            is_confirmed || is_called == Some(Called::Directly) || A::ends_thread(pc, walker.memory);
+        if checked && !is_sure {
+            return None;
+        }
+        walker.restart(caller);
+        return Some(Walked { pc, is_return: true, found: Method::Scan, slot });
     }
     None
 }
@@ -142,6 +186,31 @@ struct Callee {
     at: Avma,
     /// It begins no earlier, as other calls tell.
     floor: Avma,
+}
+
+/// What a call says of who was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Called {
+    /// Another function.
+    Elsewhere,
+    /// Anything: it goes through a register or memory, or to a function of another file.
+    Perhaps,
+    /// This function.
+    Directly,
+}
+
+/// As [`nearest`], which is looked for once.
+fn nearest_kept<A: Architecture, C: CodeMap, M: Memory>(
+    walker: &mut Walker<'_, A, C, M>,
+    text: &mut dyn ReadCode,
+    at: Avma,
+) -> Callee {
+    if let Some(floor) = walker.cache.floor(at) {
+        return Callee { at, floor };
+    }
+    let callee = nearest::<A, C>(walker.code, text, at);
+    walker.cache.keep_floor(at, callee.floor);
+    callee
 }
 
 /// Without rules functions have no begins, but calls in the code around tell many: the last of these at or before an
@@ -178,6 +247,21 @@ fn is_code<C: CodeMap>(code: &C, at: Avma) -> bool {
     at.0 >> 63 == 0 && !matches!(code.locate(at), Located::Unmapped)
 }
 
+/// Whether a process begins around an address.
+fn is_entry<C: CodeMap>(code: &C, at: Avma) -> bool {
+    match code.locate(at) {
+        Located::Module { module, bias } => {
+            module.entry().is_some_and(|entry| entry.contains(&at.to_svma(bias)))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an address is in a file.
+fn is_in_file<C: CodeMap>(code: &C, at: Avma) -> bool {
+    matches!(code.locate(at), Located::Module { .. })
+}
+
 fn has_rules<C: CodeMap>(code: &C, at: Avma) -> bool {
     match code.locate(at) {
         Located::Module { module, bias } => {
@@ -193,17 +277,34 @@ fn follows_call<A: Architecture, C: CodeMap>(
     text: &mut dyn ReadCode,
     pc: Avma,
     callee: Callee,
-) -> Option<bool> {
+) -> Option<Called> {
     let mut bytes = [0; calls::LONGEST];
     let mut found = None;
     for call in calls::before(A::ISA, code_before::<A>(text, pc, &mut bytes), pc) {
-        let agrees = match call {
+        let says = match call {
             Call::To(target) => leads_to::<A, C>(code, text, target, callee, MAX_JUMPS),
-            Call::Anywhere => true,
+            Call::Anywhere => Called::Perhaps,
         };
-        found = Some(agrees || found == Some(true));
+        found = found.max(Some(says));
     }
     found
+}
+
+/// Whether there is a call before `pc`, or the code there can't be read.
+pub(crate) fn may_follow_call<A: Architecture, M: Memory>(memory: &mut M, pc: Avma) -> bool {
+    let mut bytes = [0; calls::LONGEST];
+    let mut text = CodeOf(memory);
+    let code = code_before::<A>(&mut text, pc, &mut bytes);
+    code.is_empty() || calls::before(A::ISA, code, pc).next().is_some()
+}
+
+/// The code that memory has.
+struct CodeOf<'m, M>(&'m mut M);
+
+impl<M: Memory> ReadCode for CodeOf<'_, M> {
+    fn read(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        self.0.read_code(at, to)
+    }
 }
 
 /// The code that ends at `pc`, as much of it as a call may be.
@@ -227,18 +328,18 @@ fn leads_to<A: Architecture, C: CodeMap>(
     target: Avma,
     callee: Callee,
     jumps: u32,
-) -> bool {
+) -> Called {
     if begins(code, target, callee) {
-        return true;
+        return Called::Directly;
     }
     let mut bytes = [0; calls::STUB];
     if jumps == 0 || !is_code(code, target) || !text.read(target, &mut bytes) {
-        return false;
+        return Called::Elsewhere;
     }
     match calls::jump(A::ISA, &bytes, target) {
         Some(Jump::To(next)) => leads_to::<A, C>(code, text, next, callee, jumps - 1),
-        Some(Jump::Imported) => true,
-        None => false,
+        Some(Jump::Imported) => Called::Perhaps,
+        None => Called::Elsewhere,
     }
 }
 
@@ -258,26 +359,29 @@ fn begins<C: CodeMap>(code: &C, target: Avma, callee: Callee) -> bool {
     }
 }
 
-/// Whether what is known of `caller` leads on to what may have called it, or nothing is known of it. Code that signal
-/// handlers return to follows no call, but has rules that say what it is.
+/// Whether what is known of `caller` leads on to what may have called it; false where nothing is known of it, or not readable, and
+/// `None` where it does not. Code that signal handlers return to follows no call, but has rules that say what it is.
 fn leads_on<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
     caller: &RegisterSet<A>,
     is_called: bool,
-) -> bool {
+) -> Option<bool> {
     let code = walker.code;
     let mut trial = Walker::new(code, &mut *walker.memory, &mut *walker.cache, caller);
     let pc = Avma(caller.ip());
     let below = Callee { at: pc.offset(-1), floor: Avma(0) };
     match trial.caller(pc, true, true) {
-        Ok(Walked { pc: Avma(0), .. }) | Err(End::Root) => is_called,
-        Ok(next) if next.found == Method::Signal => is_code(code, next.pc),
+        Ok(Walked { pc: Avma(0), .. }) | Err(End::Root) => is_called.then_some(true),
+        Ok(next) if next.found == Method::Signal => is_code(code, next.pc).then_some(true),
         Ok(next) if next.found == Method::Cfi => {
-            is_called && follows_call::<A, C>(code, text, next.pc, below) == Some(true)
+            let has_called = follows_call::<A, C>(code, text, next.pc, below) > Some(Called::Elsewhere);
+            (is_called && has_called).then_some(true)
         }
         // Conventions: they prove nothing.
-        Ok(_) | Err(End::NoUnwindInfo | End::RegisterUnknown | End::BeyondCopy) => is_called,
-        Err(_) => false,
+        Ok(_) | Err(End::NoUnwindInfo | End::RegisterUnknown | End::BeyondCopy | End::StackUnreadable) => {
+            is_called.then_some(false)
+        }
+        Err(_) => None,
     }
 }

@@ -56,8 +56,9 @@ fn build_by<B: AsRef<[u8]>, K: Keep, const QUICKLY: bool>(
         false => Kind::Odd,
     };
     let memo = Memo::new(if QUICKLY && K::IS_EASY { functions.len() } else { 0 });
-    let output =
-        Output { isa: module.isa(), collected: Collected::default(), keep, gap: bits(Rule::only(gap)), memo };
+    let entry = module.entry().map_or(0..0, |entry| entry.start.0..entry.end.0);
+    let (isa, gap) = (module.isa(), bits(Rule::only(gap)));
+    let output = Output { isa, collected: Collected::default(), keep, gap, entry, memo };
     let mut builder = Builder::<K, QUICKLY> {
         functions,
         output,
@@ -89,6 +90,8 @@ struct Output<K> {
     isa: Isa,
     /// What holds between functions.
     gap: u64,
+    /// Where a process begins, if that has no rules.
+    entry: Range<u64>,
     /// What is remembered of functions.
     memo: Memo,
 }
@@ -148,6 +151,26 @@ impl<K: Keep> Output<K> {
 
     #[inline(always)]
     fn gap(&mut self, start: u64, end: u64) {
+        if self.entry.start < end && start < self.entry.end {
+            return self.gap_with_entry(start, end);
+        }
+        self.plain_gap(start, end);
+    }
+
+    /// A gap in which a process begins.
+    #[cold]
+    fn gap_with_entry(&mut self, start: u64, end: u64) {
+        let (first, last) = (self.entry.start.max(start), self.entry.end.min(end));
+        self.plain_gap(start, first);
+        let root = bits(Rule::only(Kind::Root));
+        if first < last && !self.collected.says(root) {
+            self.collected.push(first, root);
+        }
+        self.plain_gap(last, end);
+    }
+
+    #[inline(always)]
+    fn plain_gap(&mut self, start: u64, end: u64) {
         let is_kept = |keep: &mut K| match self.isa {
             Isa::X86_64 => keep.gap(start..end),
             isa => keep.other(isa, start..end),

@@ -224,6 +224,11 @@ impl Table {
         self.content
     }
 
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.pages) + size_of_val(&*self.rows) + size_of_val(&*self.rules)
+    }
+
     /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows.len()

@@ -3,6 +3,7 @@
 //! Numbers are those of the System V ABI, AMD64 supplement, figure 3.36.
 
 mod edge;
+mod last;
 mod realigned;
 
 use alloc::vec::Vec;
@@ -67,6 +68,19 @@ impl Architecture for X86_64 {
 
     fn edge<M: Memory>(pc: Avma, memory: &mut M) -> Option<Edge> {
         edge::at(pc, memory)
+    }
+
+    fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
+        last::ends_thread(pc, memory)
+    }
+
+    fn trampoline<M: Memory>(pc: Avma, memory: &mut M) -> Option<i64> {
+        // Python/asm_trampoline.S of CPython: sub $8, %rsp; call *%rcx; add $8, %rsp; ret.
+        const STUB: [u8; 11] = [0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3];
+        const CALL_END: u64 = 6;
+        let mut code = [0; STUB.len()];
+        let is_read = memory.read_code(Avma(pc.0.wrapping_sub(CALL_END)), &mut code);
+        (is_read && code == STUB).then_some(8)
     }
 
     #[inline]

@@ -28,6 +28,7 @@ pub fn sections(data: &[u8]) -> Option<Sections<Vec<u8>>> {
         extab: take(".ARM.extab"),
         text: file.section_by_name(".text").map(|section| Svma(section.address())),
         got: file.section_by_name(".got").map(|section| Svma(section.address())),
+        entry: None,
     })
 }
 

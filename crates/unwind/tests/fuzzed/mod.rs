@@ -76,8 +76,9 @@ impl Memory for Words<'_> {
     /// Prologues and returns, again and again.
     fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
         const CODE: [u8; 13] = [0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0xc3, 0x5d, 0x48, 0x8b, 0xec];
-        for (at, byte) in (at.0..).zip(&mut *to) {
-            *byte = CODE[(at % 13) as usize];
+        // Code before the first address is asked for as well.
+        for (index, byte) in to.iter_mut().enumerate() {
+            *byte = CODE[(at.0.wrapping_add(index as u64) % 13) as usize];
         }
         true
     }

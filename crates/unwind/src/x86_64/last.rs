@@ -1,0 +1,165 @@
+//! Code that ends its thread: what coroutines and threads return to, if they ever do.
+//!
+//! Start routines are written by hand, mostly without rules: glibc's `__start_context`, Boost's `make_fcontext` and its copies, musl's
+//! `__clone`. Whoever makes a new stack puts the address of such code on it, or calls from there. It leaves to nobody: what is
+//! behind the return address is a few moves, perhaps calls, and then either the system call that ends the thread or the process, or
+//! `hlt`, which no user code may run and which says that what was called before it does not return.
+//!
+//! Of code that can be read only those instructions are understood that such code has; all else is no such code.
+//! (Intel SDM volume 2: ModR/M in table 2-2, opcodes in appendix A.)
+
+use crate::address::Avma;
+use crate::memory::Memory;
+
+/// More bytes than such code has.
+const LONGEST: usize = 64;
+/// More instructions.
+const MOST: usize = 20;
+/// `exit` and `exit_group` (asm/unistd_64.h).
+const EXITS: [u32; 2] = [60, 231];
+
+/// Whether the code at `pc` ends its thread.
+pub(super) fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
+    let mut code = [0; LONGEST];
+    let length = [LONGEST, 32, 16].into_iter().find(|&length| memory.read_code(pc, &mut code[..length]));
+    length.is_some_and(|length| ends(&code[..length]))
+}
+
+/// What an instruction does, as far as it matters here, and how long it is.
+enum Step {
+    /// Nothing that matters.
+    Plain(usize),
+    /// It sets `eax` to this.
+    SetsEax(usize, u32),
+    /// It may jump forward, by so much.
+    Branch(usize, usize),
+    /// It enters the kernel.
+    SystemCall(usize),
+    /// It can't be run.
+    Halt,
+}
+
+fn ends(code: &[u8]) -> bool {
+    let (mut at, mut eax, mut pushed, mut reach) = (0, None, None, 0);
+    for _ in 0..MOST {
+        let rest = code.get(at..).unwrap_or_default();
+        let length = match (rest, step(rest)) {
+            // push imm8; pop %rax
+            ([0x6a, number, ..], _) => {
+                pushed = Some(u32::from(*number));
+                2
+            }
+            ([0x58, ..], _) => {
+                eax = pushed.take();
+                1
+            }
+            // mov imm8, %al, where the rest is 0
+            ([0xb0, number, ..], _) => {
+                eax = eax.filter(|&eax| eax == 0).map(|_| u32::from(*number));
+                2
+            }
+            (_, Some(Step::Plain(length))) => length,
+            (_, Some(Step::SetsEax(length, number))) => {
+                eax = Some(number);
+                length
+            }
+            (_, Some(Step::Branch(length, ahead))) => {
+                reach = reach.max(at + length + ahead);
+                length
+            }
+            (_, Some(Step::SystemCall(length))) => {
+                if eax.is_some_and(|number| EXITS.contains(&number)) {
+                    return reach <= at;
+                }
+                eax = None;
+                length
+            }
+            (_, Some(Step::Halt)) => return reach <= at,
+            (_, None) => return false,
+        };
+        at += length;
+    }
+    false
+}
+
+fn step(code: &[u8]) -> Option<Step> {
+    if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) {
+        return Some(Step::Plain(4));
+    }
+    let (prefix, wide, rest) = match code {
+        [rex @ 0x40..=0x4f, rest @ ..] => (1, rex & 8 != 0, rest),
+        rest => (0, false, rest),
+    };
+    let plain = |length: usize| Some(Step::Plain(prefix + length));
+    match *rest {
+        // xor %eax,%eax
+        [0x31 | 0x33, 0xc0, ..] if prefix == 0 => Some(Step::SetsEax(2, 0)),
+        // mov, xor, test, lea
+        [0x31 | 0x33 | 0x85 | 0x89 | 0x8b | 0x8d, ..] => plain(1 + operand(rest.get(1..)?)?),
+        // and or sub of a small number
+        [0x83, ..] => plain(2 + operand(rest.get(1..)?)?),
+        [0xb8, a, b, c, d, ..] if !wide => Some(Step::SetsEax(prefix + 5, u32::from_le_bytes([a, b, c, d]))),
+        [0xb8..=0xbf, ..] => plain(if wide { 9 } else { 5 }),
+        [0x50..=0x57 | 0x59..=0x5f, ..] => plain(1),
+        [0xc7, ..] => plain(5 + operand(rest.get(1..)?)?),
+        // je, jne forward
+        [0x74 | 0x75, ahead @ 0..=0x7f, ..] => Some(Step::Branch(2, ahead.into())),
+        // call
+        [0xe8, _, _, _, _, ..] => plain(5),
+        [0xff, form, ..] if form & 0x38 == 0x10 => plain(1 + operand(rest.get(1..)?)?),
+        [0x0f, 0x05, ..] => Some(Step::SystemCall(2)),
+        [0xf4, ..] if prefix == 0 => Some(Step::Halt),
+        _ => None,
+    }
+}
+
+/// How long the operand is that begins with this byte (ModR/M).
+fn operand(code: &[u8]) -> Option<usize> {
+    let (&form, rest) = code.split_first()?;
+    let (mode, base) = (form >> 6, form & 7);
+    if mode == 3 {
+        return Some(1);
+    }
+    let (scaled, base) = if base == 4 { (1, rest.first()? & 7) } else { (0, base) };
+    let offset = match mode {
+        0 if base == 5 => 4,
+        0 => 0,
+        1 => 1,
+        _ => 4,
+    };
+    Some(1 + scaled + offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_that_leaves_to_nobody_is_known() {
+        // As disassembled by objdump, from glibc 2.36, Boost 1.74 and musl 1.2.3.
+        let start_context: &[u8] = &[
+            0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff, 0x74, 0x08, 0xe8, 0x0f, 0xf6, 0xfe,
+            0xff, 0x48, 0x89, 0xc7, 0xe8, 0xa7, 0xcc, 0xfe, 0xff, 0xf4,
+        ];
+        let finish: &[u8] = &[0x48, 0x31, 0xff, 0xe8, 0, 0, 0, 0, 0xf4];
+        let clone: &[u8] = &[0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4];
+        assert!(ends(start_context) && ends(finish) && ends(clone));
+        for code in [start_context, finish, clone] {
+            (0..code.len() - 1)
+                .for_each(|length| assert!(!ends(&code[..length]) || code == clone && length >= 8));
+        }
+    }
+
+    #[test]
+    fn code_that_goes_on_is_none() {
+        // mov %eax,%edi; call; ret, the same with a jump over hlt, another system call, and a jump back.
+        let others: [&[u8]; 5] = [
+            &[0x89, 0xc7, 0xe8, 0, 0, 0, 0, 0xc3],
+            &[0x85, 0xc0, 0x74, 0x01, 0xf4, 0xc3],
+            &[0xb8, 0x27, 0, 0, 0, 0x0f, 0x05, 0xc3],
+            &[0x85, 0xc0, 0x74, 0xf0, 0xf4],
+            &[],
+        ];
+        others.iter().for_each(|code| assert!(!ends(code), "{code:x?}"));
+    }
+}
