@@ -83,21 +83,53 @@ struct {
     TYPE(value, struct RuleCache);
 } caches SEC(".maps");
 
-/* What of a Python frame is read: from PY_FRAME_CODE on (python.h). */
+/* Where the structures of interpreters have their members, by number. */
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, MAX_LAYOUTS);
+    TYPE(key, u32);
+    TYPE(value, struct PythonLayout);
+} layouts SEC(".maps");
+
+/* By process: an address in a file with an interpreter, as the recorder learnt. */
+struct {
+    UINT(type, BPF_MAP_TYPE_LRU_HASH);
+    UINT(max_entries, MAX_SPACES);
+    TYPE(key, u32);
+    TYPE(value, u64);
+} interpreted SEC(".maps");
+
+/* A Python frame, and room for a word that begins anywhere in 128 bytes (python.h). */
 struct py_frame {
-    u64 code;
-    u64 frame_object;
-    u64 previous;
-    u64 instruction;
-    u32 stack_top;
-    u8 is_entry;
-    u8 owner;
-    u16 padding;
+    u8 bytes[136];
 };
 
 /* What does not change in a code object: PY_CODE_IDENTITY and what follows (python.h). */
 struct py_code {
-    u64 words[16];
+    u64 words[PYTHON_IDENTITY_WORDS];
+};
+
+/* How far the frames of a Python program have been read. In a map, of which the verifier does not follow each value that a number
+ * takes. */
+struct py_state {
+    /* The frame that comes next; 0: there is none. */
+    u64 frame;
+    /* 3.11: the next round further out. */
+    u64 cframe;
+    /* An address in a native frame that is yet to be found; 0: none is looked for. */
+    u64 sought;
+    u64 hash;
+    /* The program in the process. */
+    u64 life;
+    /* Native frames: how many there are, and the one that is looked at. */
+    u32 user;
+    u32 native;
+    /* Words of script frames so far, and where they begin. */
+    u32 words;
+    u32 base;
+    /* Frames of the round at hand. */
+    u32 in_round;
+    u32 padding;
 };
 
 /* Frames of a sample, with two words for each of an interpreted program. */
@@ -111,6 +143,7 @@ struct draft {
     /* The Python frame at hand: on the stack of a program there is no room for it. */
     struct py_frame py_frame;
     struct py_code py_code;
+    struct py_state py;
     /* What is sent. */
     struct Sample sample;
     u64 frames[MAX_WORDS + 1];
@@ -169,6 +202,11 @@ INLINE int env_read(u32 slot, u64 at, u64 *value)
     }
     *value = *(u64 *)(window->bytes + (offset & (WINDOW_BYTES - 1)));
     return 0;
+}
+
+INLINE int env_peek(u64 at, u64 *value)
+{
+    return bpf_probe_read_user(value, 8, (const void *)at);
 }
 
 INLINE struct File *env_file(u32 number)
@@ -251,6 +289,8 @@ int on_exec(u64 *ctx)
     struct mm_struct *mm = task->mm;
     if (!mm)
         return 0;
+    u32 tgid = task->tgid;
+    bpf_map_delete_elem(&interpreted, &tgid);
     meet(task);
     say_spent(task, UNTIL_EXEC);
     struct Control *control = the_control();
@@ -279,6 +319,9 @@ int on_fork(u64 *ctx)
     if (from == to)
         return 0;
     inherit(parent, child);
+    u64 *address = bpf_map_lookup_elem(&interpreted, &from);
+    if (address)
+        bpf_map_update_elem(&interpreted, &to, address, BPF_ANY);
     struct Space *space = bpf_map_lookup_elem(&spaces, &from);
     if (!space || space->mm != (u64)parent->mm)
         return 0;
@@ -315,8 +358,10 @@ int on_exit(u64 *ctx)
 {
     struct task_struct *task = (struct task_struct *)ctx[0];
     u32 tgid = task->tgid;
-    if (task->signal->live.counter <= 0)
+    if (task->signal->live.counter <= 0) {
         bpf_map_delete_elem(&spaces, &tgid);
+        bpf_map_delete_elem(&interpreted, &tgid);
+    }
     return 0;
 }
 
@@ -347,8 +392,16 @@ struct walking {
 static long step(u32 index, struct walking *walking)
 {
     struct walk *walk = &walking->walk;
+    if (walk->scanned) {
+        int more = scan_step(walk, walking->space);
+        asm volatile("" : "+r"(more));
+        return more ? 0 : 1;
+    }
     u64 pc = walk->pc;
     u64 frame = walk->is_return ? pc : pc | FRAME_NO_RETURN;
+    if (walk->is_scanned)
+        frame |= FRAME_SCANNED;
+    walk->is_scanned = 0;
     walking->draft->frames[walk->count & (MAX_FRAMES - 1)] = frame;
     walking->draft->places[walk->count & (MAX_FRAMES - 1)] = walk->sp;
     walk->count++;
@@ -393,6 +446,19 @@ INLINE int begin_where_sampled(struct walk *walk, struct user_pt_regs *regs, str
     return 1;
 }
 
+/* Looks for an interpreter that the recorder knows to be mapped: where a walk ends before it gets there. */
+INLINE void find_script(struct task_struct *task, struct Space *space)
+{
+    u32 tgid = task->tgid;
+    u64 *address = space->script ? 0 : bpf_map_lookup_elem(&interpreted, &tgid);
+    if (!address)
+        return;
+    if (mapping_at(space, *address) < 0)
+        look(task, space, *address);
+    want_at(task, space, *address);
+    space->script = *address;
+}
+
 /* Walks the user stack of the current task into the draft, from where the walk was begun. Returns a WHY. */
 INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid, u32 tid)
 {
@@ -420,6 +486,8 @@ INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid,
         want(walk->file, walk->address, pid, tid);
     if (walking->script)
         space->script = walking->script;
+    else if (walk->why != WHY_ROOT)
+        find_script(task, space);
     return walk->why;
 }
 
@@ -431,15 +499,18 @@ INLINE u32 call_of(struct task_struct *task)
     return call < 0 ? NO_CALL : (u32)call;
 }
 
-/* Where the state of the interpreter is whose file has an address; 0: there is none. */
-APART u64 runtime_at(struct Space *space, u64 address)
+/* Where the state of the interpreter is whose file has an address, and the number of its layout; 0: there is none. */
+APART u64 runtime_at(struct Space *space, u64 address, u32 *layout)
 {
     int index = mapping_at(space, address);
-    if (!space || index < 0)
+    if (!space || !layout || index < 0)
         return 0;
     struct Mapping *mapping = &space->mappings[index & (MAX_MAPPINGS - 1)];
     struct File *file = env_file(mapping->file);
-    return file && file->python ? file->python + address - stated(file, address - mapping->start + mapping->offset) : 0;
+    if (!file || !file->python)
+        return 0;
+    *layout = file->layout;
+    return file->python + address - stated(file, address - mapping->start + mapping->offset);
 }
 
 /* The hash of a stack with some more frames. */
@@ -511,9 +582,10 @@ INLINE u64 wake(void)
 INLINE u64 script_frames(struct draft *draft, struct Space *space, u64 script, u32 tgid, u64 hash)
 {
 #ifndef WITHOUT_PYTHON
-    u64 runtime = space && script ? runtime_at(space, script) : 0;
+    u32 layout = 0;
+    u64 runtime = space && script ? runtime_at(space, script, &layout) : 0;
     if (runtime)
-        return py_frames(draft, runtime, space->mm ^ (u64)tgid << 48, hash);
+        return py_frames(draft, runtime, layout, space->mm ^ (u64)tgid << 48, hash);
 #endif
     return hash;
 }

@@ -160,6 +160,7 @@ struct task_struct {
     struct thread_info thread_info;
     unsigned int __state;
     unsigned int flags;
+    int on_cpu;
     struct sched_entity se;
     struct sched_info sched_info;
     int pid;
@@ -199,6 +200,11 @@ struct user_pt_regs {
     unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
 
+/* linux/bpf.h: what a program that is called for each of many things is told of the whole. */
+struct bpf_iter_meta {
+    void *file;
+};
+
 /* linux/bpf_perf_event.h: the context of a perf_event program, likewise. */
 struct bpf_perf_event_data {
     struct user_pt_regs regs;
@@ -220,10 +226,12 @@ static long (*const bpf_probe_read_user)(void *to, u32 size, const void *from) =
 static long (*const bpf_probe_read_user_str)(void *to, u32 size, const void *from) = (void *)114;
 static long (*const bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 static long (*const bpf_probe_read_kernel_str)(void *to, u32 size, const void *from) = (void *)115;
+static long (*const bpf_seq_write)(void *file, const void *data, u32 size) = (void *)127;
 static long (*const bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 static void *(*const bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*const bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
 static u64 (*const bpf_ringbuf_query)(void *ring, u64 flags) = (void *)134;
+static long (*const bpf_get_task_stack)(struct task_struct *task, void *buffer, u32 size, u64 flags) = (void *)141;
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
 static u64 (*const bpf_get_attach_cookie)(void *ctx) = (void *)174;

@@ -5,6 +5,9 @@
  * not come back; else as the thread comes back, if the time is one that gets a stack. Time is counted by stacks, as samples are. Of a
  * stack that can't be walked a record with a copy is written.
  *
+ * Of threads that are off already when the recording begins nothing would be told before they run again, which one that hangs never does:
+ * they are gone through then (`on_thread`).
+ *
  * Every nanosecond is counted once: to its stack, to the next stack that is taken after many short times, as too short, or as lost.
  *
  * Not here: the walk. */
@@ -302,6 +305,76 @@ int on_switch_alone(u64 *ctx)
 {
     goes(ctx, 0);
     is_back(ctx, (struct task_struct *)ctx[2], 0);
+    return 0;
+}
+
+/* The one that is looked at. */
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, 1);
+    TYPE(key, u32);
+    TYPE(value, struct OffThread);
+} off_thread SEC(".maps");
+
+/* Where a task left user code, which is what its stack goes on from. */
+INLINE void user_part(struct task_struct *task, struct OffThread *thread)
+{
+    if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || !task->mm)
+        return;
+    /* Nothing is where DWARF's numbers are in the order of the structure. */
+    struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
+    u16 code = regs->cs;
+    thread->flags |= code == 0x33 ? OFF_HAS_USER : code == 0x23 ? OFF_HAS_USER_32 : 0;
+    thread->ip = regs->ip;
+    u64 *to = thread->registers;
+    to[0] = regs->ax, to[1] = regs->dx, to[2] = regs->cx, to[3] = regs->bx;
+    to[4] = regs->si, to[5] = regs->di, to[6] = regs->bp, to[7] = regs->sp;
+    to[8] = regs->r8, to[9] = regs->r9, to[10] = regs->r10, to[11] = regs->r11;
+    to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
+}
+
+/* Called for each thread, once the recording has begun: who goes from then on is told by `goes`, so that who is off and not known has been
+ * since before. */
+SEC("iter/task")
+int on_thread(u64 *ctx)
+{
+    struct bpf_iter_meta *meta = (struct bpf_iter_meta *)ctx[0];
+    struct task_struct *task = (struct task_struct *)ctx[1];
+    u32 zero = 0;
+    struct Control *control = the_control();
+    struct OffThread *thread = bpf_map_lookup_elem(&off_thread, &zero);
+    if (!task || !control || !thread || !control->began || !control->off_cpu || !is_followed(control, task))
+        return 0;
+    /* Of a whole machine those of the kernel that have nothing to do would be most of what is shown. */
+    if (!control->follows_some && task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+        return 0;
+    u32 state = task->__state, tid = task->pid;
+    if (task->on_cpu || state & TASK_DEAD)
+        return 0;
+    u64 now = bpf_ktime_get_ns();
+    struct Off one = {
+        .out_ns = now,
+        .woken_ns = state ? 0 : now,
+        .delay_ns = task->sched_info.run_delay,
+        .key = OFF_SINCE_BEGIN,
+        .pid = task->tgid,
+    };
+    thread->pid = task->tgid;
+    thread->tid = tid;
+    thread->time_ns = now;
+    thread->flags = state ? 0 : OFF_RUNNABLE;
+    user_part(task, thread);
+    long bytes = bpf_get_task_stack(task, thread->kernel, sizeof(thread->kernel), 0);
+    thread->kernel_frames = bytes > 0 ? bytes / 8 : 0;
+    if (bpf_map_update_elem(&off, &tid, &one, BPF_NOEXIST))
+        return 0;
+    /* It came back meanwhile, and nobody will say so. */
+    struct Off *known = bpf_map_lookup_elem(&off, &tid);
+    if (task->on_cpu && known && known->out_ns == now) {
+        known->out_ns = 0;
+        return 0;
+    }
+    bpf_seq_write(meta->file, thread, sizeof(*thread));
     return 0;
 }
 

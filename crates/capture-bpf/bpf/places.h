@@ -95,8 +95,9 @@ INLINE void at_place(void *ctx, struct user_pt_regs *regs)
         return;
     if (!is_followed(control, task))
         return;
-    u64 value[3];
-    if (place->flags & PLACE_SCOPED && bpf_perf_event_read_value(events, BPF_F_CURRENT_CPU, value, sizeof(value)))
+    /* First it has the three numbers of an event: Linux 6.1 has no room for both on the stack of this program and all that it calls. */
+    struct walking walking;
+    if (place->flags & PLACE_SCOPED && bpf_perf_event_read_value(events, BPF_F_CURRENT_CPU, &walking, 3 * sizeof(u64)))
         return;
     u64 weight = 1;
     if (control->began)
@@ -105,7 +106,7 @@ INLINE void at_place(void *ctx, struct user_pt_regs *regs)
         weight = 0;
     if (!weight)
         return;
-    struct walking walking = {};
+    __builtin_memset(&walking, 0, sizeof(walking));
     walking.draft = claim(&walking.walk.slot);
     u32 why = WHY_NESTED;
     if (walking.draft) {

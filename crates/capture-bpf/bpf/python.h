@@ -1,38 +1,26 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* The frames of a Python program, as CPython 3.11 keeps them (Include/internal/pycore_frame.h, Include/cpython/pystate.h).
+/* The frames of a Python program, as CPython 3.9 to 3.14 keeps them (Include/internal/pycore_frame.h, Include/cpython/pystate.h).
+ * Where members of its structures are the recorder says (struct PythonLayout).
  *
- * A thread has a chain of structures of the type _PyCFrame, one in each native frame of the interpreter's loop, so that a round
- * of the loop is told by where it is on the stack. Each points at the frame that runs in its round; frames point at their callers,
- * which run in the same round up to the one that entered it.
+ * Up to 3.10 each frame has a call of the interpreter's loop to itself. 3.11 has a chain of structures of the type _PyCFrame, one in
+ * each native frame of the loop, so that a round of the loop is told by where it is on the stack: each points at the frame that runs
+ * in its round, and frames point at their callers, which run in the same round up to the one that entered it. Since 3.12 the
+ * outermost frame of a round is itself in the native frame of the loop, and runs no code.
  *
- * Read while the thread is interrupted, which may be between two steps of changing these lists: each round must begin where
- * the one further in says that it was called from. What follows where that fails is left out.
+ * Read while the thread is interrupted, which may be between two steps of changing these lists: what can't be read ends them. In
+ * 3.11 each round must begin where the one further in says that it was called from.
+ *
+ * Frames are sent whether or not the native frame that runs them is found: it may be beyond what could be walked.
  *
  * Of code that was not seen before the memory is sent that says what it is called: the process may soon have gone. */
 #ifndef PLUMB_PYTHON_H
 #define PLUMB_PYTHON_H
 
-/* Offsets: src/python_tests.rs holds them against what a C compiler makes of Python's own headers. */
 enum {
-    PY_RUNTIME_CURRENT = 576,
-    PY_RUNTIME_INTERPRETERS = 40,
-    PY_INTERPRETER_NEXT = 0,
-    PY_INTERPRETER_THREADS = 16,
-    PY_THREAD_NEXT = 8,
-    PY_THREAD_CFRAME = 56,
-    PY_THREAD_ID = 152,
-    PY_CFRAME_FRAME = 8,
-    PY_CFRAME_PREVIOUS = 16,
-    PY_FRAME_CODE = 32,
-    PY_FRAME_PREVIOUS = 48,
-    PY_FRAME_INSTRUCTION = 56,
-    PY_FRAME_ENTRY = 68,
-    PY_FRAME_OWNER = 69,
     PY_OWNED_BY_GENERATOR = 1,
+    /* This owner and those above: the frame runs no code. */
+    PY_OWNED_BY_LOOP = 3,
     PY_CODE_IDENTITY = 16,
-    PY_CODE_FILE = 112,
-    PY_CODE_NAME = 128,
-    PY_CODE_LINES = 136,
 };
 
 /* Hashes of code that was told of. Other code may take its place, and be told of again. */
@@ -43,10 +31,29 @@ struct {
     TYPE(value, u64);
 } told SEC(".maps");
 
+/* Zero, which the verifier doesn't know. Older ones (Linux 6.1) follow a callback of bpf_loop for its first round alone, and remove from
+ * the program what that round can't reach: what decides where a round goes must not be known as the loop begins. */
+volatile u64 unknown_zero = 0;
+
 /* Interpreters and threads that are looked at to find a thread. */
 #define PY_MAX_THREADS 1024
 
-/* What of a round is read: from PY_CFRAME_FRAME on. */
+/* Where the state of a thread was found: a list of many threads takes long to look through. */
+struct py_known {
+    u64 runtime;
+    u64 thread;
+    u64 second;
+};
+
+/* By thread. */
+struct {
+    UINT(type, BPF_MAP_TYPE_LRU_HASH);
+    UINT(max_entries, 4096);
+    TYPE(key, u32);
+    TYPE(value, struct py_known);
+} py_threads SEC(".maps");
+
+/* What of a round of 3.11 is read: its frame, and the next one further out. */
 struct py_round {
     u64 frame;
     u64 previous;
@@ -57,81 +64,76 @@ INLINE int py_read(u64 at, void *to, u32 size)
     return bpf_probe_read_user(to, size, (const void *)at) != 0;
 }
 
+INLINE u64 py_word(u64 at)
+{
+    u64 word = 0;
+    return py_read(at, &word, 8) ? 0 : word;
+}
+
 struct py_search {
+    struct PythonLayout *layout;
     u64 interpreter;
     u64 thread;
     /* What pthread_self() says in the thread that is looked for. */
     u64 id;
 };
 
-INLINE u64 py_thread_id(u64 thread)
-{
-    u64 id = 0;
-    return py_read(thread + PY_THREAD_ID, &id, 8) ? 0 : id;
-}
-
 static long py_search_step(u32 index, struct py_search *search)
 {
+    struct PythonLayout *layout = search->layout;
     if (search->thread) {
-        if (py_thread_id(search->thread) == search->id)
+        if (py_word(search->thread + layout->thread_id) == search->id)
             return 1;
-        if (py_read(search->thread + PY_THREAD_NEXT, &search->thread, 8))
-            search->thread = 0;
+        search->thread = py_word(search->thread + layout->thread_next);
         return 0;
     }
     u64 interpreter = search->interpreter;
-    if (!interpreter || py_read(interpreter + PY_INTERPRETER_THREADS, &search->thread, 8))
+    if (!interpreter)
         return 1;
-    if (py_read(interpreter + PY_INTERPRETER_NEXT, &search->interpreter, 8))
-        search->interpreter = 0;
+    search->thread = py_word(interpreter + layout->threads);
+    search->interpreter = py_word(interpreter + layout->interpreter_next);
     return 0;
 }
 
 /* Where Python keeps the state of the current thread; 0: it doesn't know it. */
-INLINE u64 py_thread(u64 runtime, struct task_struct *task)
+APART u64 py_thread(u64 runtime, struct PythonLayout *layout)
 {
-    u64 id = task->thread.fsbase, current = 0;
+    struct task_struct *task = bpf_get_current_task_btf();
+    if (!layout)
+        return 0;
+    u64 id = task->thread.fsbase, second = bpf_ktime_get_ns() >> 30;
+    u32 tid = task->pid;
     if (!id)
         return 0;
     /* The one that holds the global lock: the current one, if it runs Python code. */
-    if (!py_read(runtime + PY_RUNTIME_CURRENT, &current, 8) && current && py_thread_id(current) == id)
+    u64 current = layout->current ? py_word(runtime + layout->current) : 0;
+    if (current && py_word(current + layout->thread_id) == id)
         return current;
-    struct py_search search = { .id = id };
-    if (py_read(runtime + PY_RUNTIME_INTERPRETERS, &search.interpreter, 8))
-        return 0;
+    struct py_known *known = bpf_map_lookup_elem(&py_threads, &tid);
+    if (known && known->runtime == runtime && known->second == second && py_word(known->thread + layout->thread_id) == id)
+        return known->thread;
+    struct py_search search = { .thread = unknown_zero, .layout = layout, .id = id, .interpreter = py_word(runtime + layout->interpreters) };
     bpf_loop(PY_MAX_THREADS, py_search_step, &search, 0);
-    return search.thread && py_thread_id(search.thread) == id ? search.thread : 0;
+    if (!search.thread || py_word(search.thread + layout->thread_id) != id)
+        return 0;
+    struct py_known found = { .runtime = runtime, .thread = search.thread, .second = second };
+    bpf_map_update_elem(&py_threads, &tid, &found, BPF_ANY);
+    return search.thread;
 }
 
 struct py_reading {
     struct draft *draft;
-    /* The round that comes next: where its structure is, and what that says. */
-    u64 cframe;
-    struct py_round round;
-    /* The frame at hand; 0: its round has yet to be found among the native frames. */
-    u64 frame;
-    u64 hash;
-    /* Native frames: how many there are, and the one that is looked at. */
-    u32 user;
-    u32 native;
-    /* Words of script frames so far, and where they begin. */
-    u32 words;
-    u32 base;
-    /* The program in the process, the process, the thread. */
-    u64 life;
-    u32 pid;
-    u32 tid;
+    struct PythonLayout *layout;
 };
 
-#define PY_WORD(offset) (((offset) - PY_CODE_IDENTITY) / 8)
-
 /* As a number: as `identity` in crates/interpreters. */
-INLINE u32 py_identity(struct py_code *code)
+APART u32 py_identity(struct py_code *code, struct PythonLayout *layout)
 {
     u64 hash = 0;
-    code->words[4] &= 0xffffffff;
-    for (int i = 0; i < 16; i++) {
-        hash = (hash ^ code->words[i]) * 0x9e3779b97f4a7c15ull;
+    if (!code || !layout)
+        return 0;
+    for (int i = 0; i < (int)PYTHON_IDENTITY_WORDS; i++) {
+        hash = (hash ^ (code->words[i] & layout->identity[i])) * 0x9e3779b97f4a7c15ull;
         hash ^= hash >> 29;
     }
     return hash >> 32;
@@ -144,125 +146,200 @@ INLINE u32 py_identity(struct py_code *code)
      : !py_read(at, to, (size) / 4) ? (size) / 4                                                                       \
                                     : 0)
 
-/* Tells what code is called, unless that was done. */
-INLINE void py_tell(struct py_reading *reading, u64 at, struct py_code *code, u32 identity)
+/* Tells what code is called, unless that was done. Apart, so that the verifier looks at it once, not on each way to it. */
+APART int py_tell(struct PythonLayout *layout, u64 at, u32 identity, u64 life)
 {
-    u64 mark = ((at ^ reading->life) * 0x9e3779b97f4a7c15ull ^ identity) * 0x9e3779b97f4a7c15ull;
+    struct task_struct *task = bpf_get_current_task_btf();
+    if (!layout)
+        return 0;
+    u64 mark = ((at ^ life) * 0x9e3779b97f4a7c15ull ^ identity) * 0x9e3779b97f4a7c15ull;
     u32 place = (mark >> 40) & (TOLD - 1);
     u64 *last = bpf_map_lookup_elem(&told, &place);
     if (!last || *last == mark)
-        return;
+        return 0;
     struct Code *tell = bpf_ringbuf_reserve(&ring, sizeof(*tell), 0);
     if (!tell)
-        return;
+        return 0;
     *last = mark;
     tell->head.kind = MESSAGE_CODE;
     tell->head.cpu = 0;
     tell->head.time_ns = bpf_ktime_get_ns();
-    tell->head.pid = reading->pid;
-    tell->head.tid = reading->tid;
+    tell->head.pid = task->tgid;
+    tell->head.tid = task->pid;
     tell->at = at;
     tell->identity = identity;
     tell->zero = 0;
-    tell->name_at = code->words[PY_WORD(PY_CODE_NAME)];
-    tell->file_at = code->words[PY_WORD(PY_CODE_FILE)];
-    tell->lines_at = code->words[PY_WORD(PY_CODE_LINES)];
-    tell->code_bytes = py_read(at, tell->code, CODE_BYTES) ? 0 : CODE_BYTES;
+    tell->name_at = py_word(at + layout->code_name);
+    tell->file_at = py_word(at + layout->code_file);
+    tell->lines_at = py_word(at + layout->code_lines);
+    u32 bytes = layout->code_bytes;
+    if (bytes > CODE_BYTES)
+        bytes = CODE_BYTES;
+    tell->code_bytes = py_read(at, tell->code, bytes) ? 0 : bytes;
     tell->name_bytes = PY_READ_MOST(tell->name_at, tell->name, NAME_BYTES);
     tell->file_bytes = PY_READ_MOST(tell->file_at, tell->file, FILE_BYTES);
     tell->lines_bytes = PY_READ_MOST(tell->lines_at, tell->lines, LINES_BYTES);
     bpf_ringbuf_submit(tell, BPF_RB_NO_WAKEUP);
+    return 1;
 }
 
 INLINE void py_put(struct py_reading *reading, u64 word)
 {
-    u32 at = reading->base + reading->words;
+    u32 at = reading->draft->py.base + reading->draft->py.words;
     if (at >= MAX_WORDS)
         return;
     reading->draft->frames[at] = word;
-    reading->words++;
-    reading->hash = (reading->hash ^ word) * 0x9e3779b97f4a7c15ull;
-    reading->hash ^= reading->hash >> 29;
+    reading->draft->py.words++;
+    reading->draft->py.hash = (reading->draft->py.hash ^ word) * 0x9e3779b97f4a7c15ull;
+    reading->draft->py.hash ^= reading->draft->py.hash >> 29;
 }
 
-/* Goes on to the next native frame, or marks it as a round of the loop and begins with its frames. */
+/* The words that say where a round is on the stack. */
+INLINE void py_put_round(struct py_reading *reading, u64 at, u64 is_end)
+{
+    py_put(reading, at | SCRIPT_ROUND);
+    py_put(reading, is_end);
+}
+
+/* Goes on to the next native frame, or marks it as a round of the loop. */
 INLINE long py_find_round(struct py_reading *reading)
 {
-    if (!reading->user) {
-        /* None are known: who knows them needs to know where the round is. */
-        py_put(reading, reading->cframe | SCRIPT_ROUND);
-        py_put(reading, 0);
-        reading->frame = reading->round.frame;
+    struct draft *draft = reading->draft;
+    u32 native = reading->draft->py.native & (MAX_FRAMES - 1);
+    if (native + 1 >= reading->draft->py.user) {
+        /* Nor will those further out be found. */
+        reading->draft->py.native = reading->draft->py.user;
+        reading->draft->py.sought = 0;
         return 0;
     }
-    u32 native = reading->native & (MAX_FRAMES - 1);
-    if (native + 1 >= reading->user)
-        return 1;
-    struct draft *draft = reading->draft;
-    if (draft->places[(native + 1) & (MAX_FRAMES - 1)] > reading->cframe) {
-        /* Somewhere else than on this stack, or in what was left already. */
-        if (draft->places[native] > reading->cframe)
-            return 1;
-        draft->frames[native] |= FRAME_LOOP;
-        reading->frame = reading->round.frame;
+    reading->draft->py.native = native + 1;
+    if (draft->places[(native + 1) & (MAX_FRAMES - 1)] > reading->draft->py.sought) {
+        if (draft->places[native] > reading->draft->py.sought) {
+            /* Somewhere else than on this stack, or in what was left already. */
+            reading->draft->py.native = reading->draft->py.user;
+        } else {
+            draft->frames[native] |= FRAME_LOOP;
+            reading->draft->py.hash ^= native;
+        }
+        reading->draft->py.sought = 0;
     }
-    reading->native = native + 1;
     return 0;
+}
+
+/* Has the native frame be looked for in which an address is. */
+INLINE void py_seek(struct py_reading *reading, u64 at, u64 is_end)
+{
+    if (reading->draft->py.user)
+        reading->draft->py.sought = at;
+    else
+        py_put_round(reading, at, is_end);
+    reading->draft->py.in_round = 0;
+}
+
+/* Begins with the round of 3.11 that has its structure at an address. Returns where its frame is. */
+INLINE u64 py_enter_round(struct py_reading *reading, u64 at)
+{
+    struct PythonLayout *layout = reading->layout;
+    u64 frame = at ? py_word(at + layout->cframe_frame) : 0;
+    if (!frame)
+        return 0;
+    reading->draft->py.cframe = py_word(at + layout->cframe_previous);
+    py_seek(reading, at, 0);
+    return frame;
+}
+
+#define PY_FIELD(frame, offset) (*(u64 *)((frame)->bytes + ((offset) & 127)))
+#define PY_BYTE(frame, offset) ((frame)->bytes[(offset) & 127])
+
+/* A frame of 3.12 or later that runs no code: it ends a round, whose native frame it is in. */
+INLINE void py_end_round(struct py_reading *reading)
+{
+    u32 at = reading->draft->py.base + reading->draft->py.words - 2;
+    if (!reading->draft->py.in_round || at >= MAX_WORDS)
+        return;
+    reading->draft->frames[at] |= SCRIPT_ENTRY;
+    py_seek(reading, reading->draft->py.frame, 1);
 }
 
 static long py_step(u32 index, struct py_reading *reading)
 {
-    if (!reading->frame)
+    if (reading->draft->py.sought)
         return py_find_round(reading);
-    if (reading->words >= 2 * MAX_SCRIPT_FRAMES) {
+    if (!reading->draft->py.frame)
+        return 1;
+    if (reading->draft->py.words >= 2 * MAX_SCRIPT_FRAMES) {
         reading->draft->sample.flags |= SAMPLE_SCRIPT_CUT;
         return 1;
     }
+    struct PythonLayout *layout = reading->layout;
     struct py_frame *frame = &reading->draft->py_frame;
     struct py_code *code = &reading->draft->py_code;
-    if (py_read(reading->frame + PY_FRAME_CODE, frame, sizeof(*frame)) ||
-        py_read(frame->code + PY_CODE_IDENTITY, code, sizeof(*code)))
+    u32 size = layout->frame_bytes, chain = layout->chain;
+    if (size > PYTHON_FRAME_BYTES)
         return 1;
-    u32 identity = py_identity(code);
-    py_tell(reading, frame->code, code, identity);
-    u64 flags = (frame->is_entry ? SCRIPT_ENTRY : 0) | (frame->owner == PY_OWNED_BY_GENERATOR ? SCRIPT_GENERATOR : 0);
-    py_put(reading, frame->code | flags);
-    py_put(reading, (u64)identity << 32 | (u32)(frame->instruction - frame->code));
-    if (!frame->is_entry) {
-        reading->frame = frame->previous;
-        return !frame->previous;
+    if (py_read(reading->draft->py.frame, frame, size))
+        return 1;
+    u64 caller = PY_FIELD(frame, layout->frame_caller);
+    u32 owner = chain == PYTHON_SINGLE ? 0 : PY_BYTE(frame, layout->frame_owner);
+    if (chain == PYTHON_ENTRY_FRAMES && owner >= PY_OWNED_BY_LOOP) {
+        py_end_round(reading);
+        reading->draft->py.frame = caller;
+        return 0;
     }
-    reading->cframe = reading->round.previous;
-    reading->frame = 0;
-    /* The outermost has no caller. */
-    return !frame->previous || py_read(reading->cframe + PY_CFRAME_FRAME, &reading->round, sizeof(reading->round)) ||
-           reading->round.frame != frame->previous;
+    /* References have tags in their lowest bits since 3.14. */
+    u64 at = PY_FIELD(frame, layout->frame_code) & ~7ull;
+    if (py_read(at + PY_CODE_IDENTITY, code, sizeof(*code)))
+        return 1;
+    u32 identity = py_identity(code, layout);
+    py_tell(layout, at, identity, reading->draft->py.life);
+    u64 instruction = PY_FIELD(frame, layout->frame_instruction);
+    u32 is_entry = chain == PYTHON_CFRAMES && PY_BYTE(frame, layout->frame_entry);
+    u64 flags = is_entry || chain == PYTHON_SINGLE ? SCRIPT_ENTRY : 0;
+    if (owner == PY_OWNED_BY_GENERATOR)
+        flags |= SCRIPT_GENERATOR;
+    py_put(reading, at | flags);
+    py_put(reading, (u64)identity << 32 | (u32)(chain == PYTHON_SINGLE ? instruction : instruction - at));
+    reading->draft->py.in_round++;
+    reading->draft->py.frame = caller;
+    if (is_entry && caller)
+        return py_enter_round(reading, reading->draft->py.cframe) != caller;
+    return 0;
+}
+
+/* Where the frame is that a thread runs. */
+INLINE u64 py_first(struct py_reading *reading, u64 thread)
+{
+    struct PythonLayout *layout = reading->layout;
+    u64 at = py_word(thread + layout->thread_frame);
+    if (layout->chain == PYTHON_CFRAMES)
+        return py_enter_round(reading, at);
+    if (layout->cframe_frame == PYTHON_NONE || !at)
+        return at;
+    return py_word(at + layout->cframe_frame);
 }
 
 /* Puts the Python frames of the current thread into the draft, after the user and the kernel frames that are said to be there, and
  * marks the native frames that ran them. `life` is another number for each program in each process. Returns the hash of the
  * stack with them. */
-APART u64 py_frames(struct draft *draft, u64 runtime, u64 life, u64 hash)
+APART u64 py_frames(struct draft *draft, u64 runtime, u32 number, u64 life, u64 hash)
 {
-    struct task_struct *task = bpf_get_current_task_btf();
-    if (!draft)
+    struct PythonLayout *layout = bpf_map_lookup_elem(&layouts, &number);
+    if (!draft || !layout)
         return hash;
-    struct py_reading reading = {
-        .draft = draft,
+    struct py_reading reading = { .draft = draft, .layout = layout };
+    draft->py = (struct py_state){
         .user = draft->sample.user,
         .base = draft->sample.user + draft->sample.kernel,
         .hash = hash,
         .life = life,
-        .pid = task->tgid,
-        .tid = task->pid,
     };
-    u64 thread = py_thread(runtime, task);
-    if (!thread || py_read(thread + PY_THREAD_CFRAME, &reading.cframe, 8) ||
-        py_read(reading.cframe + PY_CFRAME_FRAME, &reading.round, sizeof(reading.round)) || !reading.round.frame)
+    u64 thread = py_thread(runtime, layout);
+    if (!thread)
         return hash;
-    bpf_loop(MAX_FRAMES + MAX_SCRIPT_FRAMES, py_step, &reading, 0);
-    draft->sample.script = reading.words / 2;
-    return reading.hash;
+    draft->py.frame = py_first(&reading, thread);
+    bpf_loop(MAX_FRAMES + 2 * MAX_SCRIPT_FRAMES, py_step, &reading, 0);
+    draft->sample.script = draft->py.words / 2;
+    return draft->py.hash;
 }
 
 #endif

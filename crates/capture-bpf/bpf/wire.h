@@ -17,7 +17,10 @@
 #define MAX_COUNTS 16384u
 #define MAX_SCRIPT_FRAMES 1024u
 #define TOLD 16384u
-#define CODE_BYTES 192u
+#define CODE_BYTES 240u
+#define PYTHON_FRAME_BYTES 112u
+#define PYTHON_IDENTITY_WORDS 16u
+#define MAX_LAYOUTS 64u
 #define NAME_BYTES 256u
 #define FILE_BYTES 384u
 #define LINES_BYTES 2048u
@@ -34,6 +37,9 @@
 #define KIND_PLT 64u
 #define KIND_SIGNAL 65u
 #define KIND_SWITCH 66u
+#define KIND_SP_WORD 67u
+#define KIND_FP_WORD 68u
+#define DRAP 0x8000u
 #define STATE_UNKNOWN 0u
 #define STATE_ASKED 1u
 #define STATE_READY 2u
@@ -54,6 +60,13 @@
 #define NO_CALL 0xffffffffu
 #define FRAME_NO_RETURN 0x8000000000000000ull
 #define FRAME_LOOP 0x4000000000000000ull
+#define FRAME_SCANNED 0x2000000000000000ull
+#define SCANNED_WORDS 512u
+#define SCANNED_FRAMES 4u
+#define PYTHON_SINGLE 0u
+#define PYTHON_CFRAMES 1u
+#define PYTHON_ENTRY_FRAMES 2u
+#define PYTHON_NONE 0xffffffffu
 #define SCRIPT_ENTRY 1ull
 #define SCRIPT_GENERATOR 2ull
 #define SCRIPT_ROUND 4ull
@@ -168,11 +181,36 @@ struct File {
     u32 rows;
     u32 used;
     u32 next;
-    u32 zero;
+    u32 layout;
     u64 python;
     struct Segment segments[SEGMENTS];
 };
 _Static_assert(sizeof(struct File) == 160, "File");
+
+struct PythonLayout {
+    u64 identity[PYTHON_IDENTITY_WORDS];
+    u32 chain;
+    u32 interpreters;
+    u32 current;
+    u32 interpreter_next;
+    u32 threads;
+    u32 thread_next;
+    u32 thread_id;
+    u32 thread_frame;
+    u32 cframe_frame;
+    u32 cframe_previous;
+    u32 frame_bytes;
+    u32 frame_code;
+    u32 frame_caller;
+    u32 frame_instruction;
+    u32 frame_entry;
+    u32 frame_owner;
+    u32 code_bytes;
+    u32 code_file;
+    u32 code_name;
+    u32 code_lines;
+};
+_Static_assert(sizeof(struct PythonLayout) == 208, "PythonLayout");
 
 struct Head {
     u32 kind;
@@ -221,7 +259,7 @@ struct Code {
     u8 file[FILE_BYTES];
     u8 lines[LINES_BYTES];
 };
-_Static_assert(sizeof(struct Code) == 2960, "Code");
+_Static_assert(sizeof(struct Code) == 3008, "Code");
 
 struct Spent {
     struct Head head;
@@ -258,6 +296,11 @@ _Static_assert(sizeof(struct Count) == 24, "Count");
 #define OFF_LOST_NS 19u
 #define OFF_NO_STACK 0ull
 #define OFF_COPY 1ull
+#define OFF_SINCE_BEGIN 2ull
+#define OFF_KERNEL_FRAMES 64u
+#define OFF_RUNNABLE 1u
+#define OFF_HAS_USER 2u
+#define OFF_HAS_USER_32 4u
 #define PACE_BITS 27u
 #define PACE_FIRST 1024ull
 #define PACE_LAST 1073741824ull
@@ -280,6 +323,18 @@ struct TimeOff {
     u64 waited_ns;
 };
 _Static_assert(sizeof(struct TimeOff) == 56, "TimeOff");
+
+struct OffThread {
+    u32 pid;
+    u32 tid;
+    u64 time_ns;
+    u32 flags;
+    u32 kernel_frames;
+    u64 ip;
+    u64 registers[16];
+    u64 kernel[OFF_KERNEL_FRAMES];
+};
+_Static_assert(sizeof(struct OffThread) == 672, "OffThread");
 
 struct Pace {
     u64 since_ns;

@@ -32,13 +32,12 @@ pub mod callsums;
 mod chunks;
 mod faults;
 mod follow;
+mod layouts;
 mod loader;
 mod messages;
 mod object;
 mod off_cpu;
 mod places;
-#[cfg(test)]
-mod python_tests;
 mod refusal;
 mod resident;
 mod stat;

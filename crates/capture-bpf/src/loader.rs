@@ -6,20 +6,21 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::{Ebpf, EbpfLoader};
 use plumb_capture_perf::{
-    Assistant, Copiers, Counted, HandedOver, Lent, Messages, Passed, TimeOff, Unmeasured, Watched,
+    Assistant, Copiers, Counted, HandedOver, Lent, Messages, OffThread, Passed, TimeOff, Unmeasured, Watched,
 };
 
 use crate::chunks::Chunks;
 use crate::follow::Followed;
+use crate::layouts::Layouts;
 use crate::object::{Machine, Watch, load_program, sum, take, take_descriptor};
 use crate::off_cpu::{self, OffCpu, Switches};
 use crate::places::{AtPlaces, Places};
 use crate::refusal::{LoadError, missing, refused};
 use crate::resident::Resident;
 use crate::wire::{
-    COMM_BYTES, COUNTER_OTHERS, COUNTER_WHY, Count, CountKey, DRAFTS, File, Space, WHY_ANONYMOUS, WHY_EXEC,
-    WHY_NESTED, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD, WHY_RING_FULL, WHY_ROOT,
-    WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
+    COMM_BYTES, COUNTER_OTHERS, COUNTER_WHY, Count, CountKey, DRAFTS, File, PythonLayout, Space,
+    WHY_ANONYMOUS, WHY_EXEC, WHY_NESTED, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD,
+    WHY_RING_FULL, WHY_ROOT, WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
 };
 use crate::{messages, sys};
 
@@ -60,9 +61,11 @@ const BATCH: usize = 1024;
 // SAFETY (all): structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
 #[allow(unsafe_code)]
 mod pod {
-    use super::{Count, CountKey, File};
+    use super::{Count, CountKey, File, PythonLayout};
     // SAFETY: see above.
     unsafe impl aya::Pod for File {}
+    // SAFETY: as above.
+    unsafe impl aya::Pod for PythonLayout {}
     // SAFETY: see above.
     unsafe impl aya::Pod for CountKey {}
     // SAFETY: see above.
@@ -96,6 +99,8 @@ pub struct Programs {
     ring: RingBuf<MapData>,
     tables: Resident,
     spaces: HashMap<MapData, u32, [u8; size_of::<Space>()]>,
+    /// By process: an address in a file with an interpreter.
+    interpreted: HashMap<MapData, u32, u64>,
     counters: PerCpuArray<MapData, u64>,
     counts: OwnedFd,
     followed: Followed,
@@ -114,7 +119,8 @@ impl Programs {
     /// Loads the programs and starts those that watch processes. Samples come once events are attached.
     pub fn load(options: Options) -> Result<Self, LoadError> {
         let watches = WATCHES.iter().chain([&MAPS]).chain(&off_cpu::WATCHES);
-        let machine = Machine::find(&STRUCTURES, watches)?;
+        let structures: Vec<&str> = STRUCTURES.iter().copied().chain([off_cpu::THREADS.1]).collect();
+        let machine = Machine::find(&structures, watches)?;
         match Self::load_object(&machine, options, OBJECT) {
             Err(error @ LoadError::Refused(_)) => {
                 let plain = Self::load_object(&machine, options, PLAIN);
@@ -157,7 +163,8 @@ impl Programs {
             switches: switches.transpose()?,
             ring: take(&mut bpf, "ring")?,
             spaces: take(&mut bpf, "spaces")?,
-            tables: Resident::new(take(&mut bpf, "files")?, chunks),
+            interpreted: take(&mut bpf, "interpreted")?,
+            tables: Resident::new(take(&mut bpf, "files")?, chunks, Layouts::new(take(&mut bpf, "layouts")?)),
             counters: take(&mut bpf, "counters")?,
             counts: take_descriptor(&mut bpf, "counts")?,
             followed: Followed::take(&mut bpf)?,
@@ -174,6 +181,11 @@ impl Programs {
     /// Why the kernel refused the programs that see frames of Python programs, if it did: the others are loaded then.
     pub fn take_without_python(&mut self) -> Option<LoadError> {
         self.without_python.take()
+    }
+
+    /// Why threads that are off the processor when a recording begins can't be seen before they run, if they can't.
+    pub fn without_threads(&self) -> Option<&LoadError> {
+        self.switches.as_ref()?.without_threads()
     }
 
     /// Whether changes of mappings are seen as they are made.
@@ -282,6 +294,11 @@ impl Assistant for Programs {
         self.tables.supply(number, lent.as_ref());
     }
 
+    fn has_interpreter(&mut self, pid: u32, address: u64) {
+        // Without room its stacks show what they lead through.
+        let _ = self.interpreted.insert(pid, address, 0);
+    }
+
     fn forget(&mut self, pid: u32) {
         // Otherwise it is forgotten already, and what is known now was looked up since.
         if !self.watches_maps {
@@ -328,6 +345,10 @@ impl plumb_capture_perf::OffCpu for Programs {
 
     fn stop(&mut self) -> io::Result<()> {
         self.followed.look_at_switches(false)
+    }
+
+    fn off_since_begin(&mut self) -> io::Result<Vec<OffThread>> {
+        self.switches.as_mut().map_or(Ok(Vec::new()), Switches::threads)
     }
 
     fn pending(&self, now_ns: u64) -> Vec<TimeOff> {

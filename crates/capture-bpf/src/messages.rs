@@ -131,15 +131,27 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
 /// Rounds of an interpreter's loop with their frames.
 fn rounds(script: &[[u8; 8]]) -> Vec<Round> {
     let mut rounds: Vec<Round> = Vec::new();
+    // Frames of which it is not known yet where they run.
+    let mut frames: Vec<ScriptPlace> = Vec::new();
     for pair in script.as_chunks::<2>().0 {
-        let at = u64::from_ne_bytes(pair[0]);
+        let [at, is_end] = pair.map(u64::from_ne_bytes);
         if at & SCRIPT_ROUND != 0 {
-            rounds.push(Round { at: at & !SCRIPT_ROUND, frames: Vec::new() });
-        } else if let Some(round) = rounds.last_mut() {
+            let frames = if is_end == 1 { std::mem::take(&mut frames) } else { Vec::new() };
+            rounds.push(Round { at: Some(at & !SCRIPT_ROUND), frames });
+        } else if let Some(round) = rounds.last_mut().filter(|round| !is_whole(round)) {
             round.frames.push(place(*pair));
+        } else {
+            frames.push(place(*pair));
         }
     }
+    let rest = frames.split_inclusive(|place| place.is_entry);
+    rounds.extend(rest.map(|frames| Round { at: None, frames: frames.to_vec() }));
     rounds
+}
+
+/// Whether a round has all of its frames.
+fn is_whole(round: &Round) -> bool {
+    round.frames.last().is_some_and(|last| last.is_entry)
 }
 
 /// A script frame, as two words tell it.
@@ -156,6 +168,22 @@ fn place(words: [[u8; 8]; 2]) -> ScriptPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounds_have_their_frames_in_each_form() {
+        let words = |words: &[u64]| words.iter().map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
+        let codes = |words: &[[u8; 8]]| -> Vec<(Option<u64>, Vec<u64>)> {
+            let of = |round: Round| (round.at, round.frames.iter().map(|frame| frame.code.at).collect());
+            rounds(words).into_iter().map(of).collect()
+        };
+        let (entry, round) = (SCRIPT_ENTRY, SCRIPT_ROUND);
+        let before = words(&[0x100 | round, 0, 0x10, 0, 0x20 | entry, 0, 0x200 | round, 0, 0x30, 0]);
+        assert_eq!(codes(&before), [(Some(0x100), vec![0x10, 0x20]), (Some(0x200), vec![0x30])]);
+        let after = words(&[0x10, 0, 0x20 | entry, 0, 0x100 | round, 1, 0x30, 0]);
+        assert_eq!(codes(&after), [(Some(0x100), vec![0x10, 0x20]), (None, vec![0x30])]);
+        let single = words(&[0x10 | entry, 0, 0x20 | entry, 0]);
+        assert_eq!(codes(&single), [(None, vec![0x10]), (None, vec![0x20])]);
+    }
 
     #[test]
     fn damaged_messages_are_refused() {

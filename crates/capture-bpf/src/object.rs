@@ -3,9 +3,11 @@
 //!
 //! Not here: what the programs are for.
 
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 
 use aya::maps::{Map, MapData, PerCpuArray};
+use aya::programs::iter::Iter;
 use aya::programs::{BtfTracePoint, Program};
 use aya::{Btf, Ebpf, Endianness};
 use plumb_capture_perf::Host;
@@ -57,6 +59,17 @@ impl Machine {
         program.load(event, &self.btf).map_err(refused(format!("the program {name}")))?;
         program.attach().map_err(refused(format!("the program {name} at {event}")))?;
         Ok(())
+    }
+}
+
+impl Machine {
+    /// Loads a program that is called for each thread as the file is read. To be done before maps are taken, likewise.
+    pub fn each_task(&self, bpf: &mut Ebpf, name: &'static str) -> Result<File, LoadError> {
+        let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
+        let program: &mut Iter = program.try_into().map_err(refused(name))?;
+        program.load("task", &self.btf).map_err(refused(format!("the program {name}")))?;
+        let link = program.attach().and_then(|link| program.take_link(link));
+        link.map_err(refused(format!("the program {name}")))?.into_file().map_err(refused(name))
     }
 }
 

@@ -2,16 +2,19 @@
 //!
 //! Not here: the stacks and times that they send and count, which come as all messages and counts do.
 
-use std::io;
+mod threads;
+
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, PerCpuArray};
-use plumb_capture_perf::{TimeOff, Unmeasured};
+use plumb_capture_perf::{OffThread, TimeOff, Unmeasured};
 
 use crate::object::{Machine, Watch, sum, take, take_descriptor};
 use crate::refusal::LoadError;
-use crate::wire::{OFF_LOST, OFF_LOST_NS, OFF_SHORT, OFF_SHORT_NS, Off, PACE_BITS, Pace};
+use crate::wire::{self, OFF_LOST, OFF_LOST_NS, OFF_SHORT, OFF_SHORT_NS, Off, PACE_BITS, Pace};
 
 /// Where threads are switched out.
 const SWITCH: Watch = ("on_switch", "sched_switch", "btf_trace_sched_switch");
@@ -21,6 +24,8 @@ const SWITCHED: Watch = ("on_switched", "sched_exit_tp", "btf_trace_sched_exit_t
 const SWITCH_ALONE: Watch = ("on_switch_alone", SWITCH.1, SWITCH.2);
 /// And where they are woken.
 const WAKEUP: Watch = ("on_wakeup", "sched_wakeup", "btf_trace_sched_wakeup");
+/// What is called for each thread, and the function that the kernel has for that: Linux 5.8 and newer.
+pub(crate) const THREADS: (&str, &str) = ("on_thread", "bpf_iter_task");
 /// All places.
 pub(crate) const WATCHES: [Watch; 3] = [WAKEUP, SWITCH, SWITCHED];
 
@@ -61,6 +66,8 @@ pub(crate) struct Switches {
     paces: PerCpuArray<MapData, Pace>,
     copiers: OwnedFd,
     looks_back: bool,
+    /// What all threads that are off can be read from, once, or why they can't.
+    threads: Result<File, LoadError>,
 }
 
 impl Switches {
@@ -73,11 +80,13 @@ impl Switches {
             machine.watch(bpf, SWITCH_ALONE)?;
             machine.watch(bpf, WAKEUP)?;
         }
+        let threads = machine.each_task(bpf, THREADS.0);
         Ok(Self {
             off: take(bpf, "off")?,
             paces: take(bpf, "paces")?,
             copiers: take_descriptor(bpf, "copiers")?,
             looks_back,
+            threads,
         })
     }
 
@@ -89,6 +98,19 @@ impl Switches {
     /// The map of the events that write copies.
     pub fn copiers(&self) -> io::Result<OwnedFd> {
         self.copiers.try_clone()
+    }
+
+    /// Why who is off can't be told before it runs, if it can't.
+    pub fn without_threads(&self) -> Option<&LoadError> {
+        self.threads.as_ref().err()
+    }
+
+    /// Who is off and has been since before this was asked first, with the stack; nobody, when asked again.
+    pub fn threads(&mut self) -> io::Result<Vec<OffThread>> {
+        let file = self.threads.as_mut().map_err(|error| io::Error::other(error.to_string()))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes.chunks_exact(size_of::<wire::OffThread>()).filter_map(threads::read).collect())
     }
 
     /// Who is off.

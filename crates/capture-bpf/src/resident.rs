@@ -14,6 +14,7 @@ use plumb_capture_perf::Lent;
 use rustc_hash::FxHashMap;
 
 use crate::chunks::{Chunks, Place};
+use crate::layouts::Layouts;
 use crate::tables::{self, Loadable, loadable};
 use crate::wire::{
     File, MAX_FILES, MAX_PIECES, STATE_ASKED, STATE_NONE, STATE_READY, STATE_UNKNOWN, TABLE_PIECES,
@@ -27,6 +28,7 @@ pub(crate) struct Resident {
     /// What the programs know of files, by number.
     files: Array<MapData, File>,
     chunks: Chunks,
+    layouts: Layouts,
     /// Tables that are loaded, by the number of their file.
     loaded: FxHashMap<u32, Loaded>,
     /// What was taken away, and when.
@@ -56,9 +58,17 @@ struct Loaded {
 
 impl Resident {
     /// None yet.
-    pub fn new(files: Array<MapData, File>, chunks: Chunks) -> Self {
+    pub fn new(files: Array<MapData, File>, chunks: Chunks, layouts: Layouts) -> Self {
         let free = (MAX_FILES - MAX_PIECES..MAX_FILES).collect();
-        Self { files, chunks, loaded: FxHashMap::default(), leaving: VecDeque::new(), free, evicted: 0 }
+        Self {
+            files,
+            chunks,
+            layouts,
+            loaded: FxHashMap::default(),
+            leaving: VecDeque::new(),
+            free,
+            evicted: 0,
+        }
     }
 
     /// Bytes that tables' memory takes.
@@ -107,6 +117,10 @@ impl Resident {
         let Some((pieces, file)) = self.put(parts)? else {
             self.evict();
             return Ok(STATE_UNKNOWN);
+        };
+        let file = match self.layouts.number(lent.interpreter) {
+            Some(layout) => File { layout, ..file },
+            None => File { python: 0, ..file },
         };
         self.show(number, Loaded { pieces: Rc::new(pieces), file, build_id: lent.build_id.clone() })?;
         Ok(STATE_READY)

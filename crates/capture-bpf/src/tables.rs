@@ -2,18 +2,21 @@
 //!
 //! The rules, pages and rows are those of `plumb_unwind::table`, of all addresses. Some kinds of rows that such a table calls odd
 //! get kinds of their own, because nearly every program has them: stubs of procedure linkage tables, the code that
-//! returns from a signal handler, and what switches stacks in Go programs. All are told by what their expressions say, not by where
+//! returns from a signal handler, functions that align their stack, and what switches stacks in Go programs. All are told by what their expressions say, not by where
 //! they are.
 
 use plumb_capture_perf::{Lent, Root};
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::Table;
-use plumb_unwind::{CfaRule, Module, RegisterRule, Row, go, x86_64};
+use plumb_unwind::{CfaRule, Module, RegisterRule, Row, Svma, go, x86_64};
+use rustc_hash::FxHashMap;
 
-use crate::wire::{File, KIND_PLT, KIND_SIGNAL, KIND_SWITCH, SEGMENTS, Segment};
+use crate::wire::{
+    DRAP, File, KIND_FP_WORD, KIND_PLT, KIND_SIGNAL, KIND_SP_WORD, KIND_SWITCH, SEGMENTS, Segment,
+};
 
-/// The header of a table's bytes (`plumb_unwind::table`).
-const HEADER: usize = 64;
+/// A page of a table has 64 KiB of addresses (`plumb_unwind::table`).
+const PAGE_BITS: u32 = 16;
 /// No rule has a number above this.
 const MAX_RULES: usize = 0xffff;
 
@@ -85,7 +88,7 @@ pub(crate) fn loadable(lent: &Lent<'_>) -> Option<Loadable> {
     let segments = segments(lent)?;
     let table = lent.all_rows()?;
     let python = match lent.interpreter {
-        Some(Root::Python311 { runtime }) => runtime,
+        Some(Root::Python { runtime, .. }) => runtime,
         None => 0,
     };
     let file = File { segments, python, ..File::default() };
@@ -94,39 +97,82 @@ pub(crate) fn loadable(lent: &Lent<'_>) -> Option<Loadable> {
 
 /// The bytes of a table without their header, with rules for what is odd and known.
 fn with_known_kinds<B: AsRef<[u8]>>(table: &Table, module: &Module<B>, mut file: File) -> Loadable {
-    let all = table.to_bytes();
-    let u64_at =
-        |at: usize| all.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_le_bytes(*bytes));
-    let body = all.get(HEADER..).unwrap_or_default();
-    let (rules, rest) = body.split_at(8 * table.rules().len());
-    let mut rules = rules.to_vec();
-    let (pages, rows) = rest.split_at(rest.len().saturating_sub(4 * table.rows()));
-    let mut rows = rows.to_vec();
-    let odd = Rule::only(Kind::Odd);
-    let known =
-        table.iter().enumerate().filter(|&(_, (_, rule))| rule == odd).filter_map(|(index, (at, _))| {
-            let row = module.row(at).ok()??;
-            Some((index, known_kind(&row, module)?))
-        });
-    for (index, rule) in known.collect::<Vec<_>>() {
-        let number = match rules.as_chunks::<8>().0.iter().position(|other| *other == rule) {
-            Some(number) => number,
-            None if rules.len() / 8 >= MAX_RULES => continue,
-            None => {
-                rules.extend(rule);
-                rules.len() / 8 - 1
-            }
-        };
-        if let Some(row) = rows.get_mut(4 * index..4 * index + 2) {
-            row.copy_from_slice(&(number as u16).to_le_bytes());
-        }
-    }
+    let header = table.to_bytes();
+    let u64_at = |at: usize| {
+        header.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    };
     (file.base, file.end) = (u64_at(16), u64_at(24));
-    file.pages_at = rules.len() as u32;
-    file.rows_at = file.pages_at + pages.len() as u32;
-    file.pages = pages.len() as u32 / 4;
-    file.rows = rows.len() as u32 / 4;
-    Loadable { bytes: [&rules[..], pages, &rows[..]].concat(), file }
+    let pages = u64_at(32) >> 32;
+    let mut numbers = Numbers::default();
+    let (mut begins, mut rows) = (Vec::new(), Vec::new());
+    let mut last = None;
+    for (at, rule) in split_rows(table, module, file.end) {
+        let number = numbers.of(rule);
+        let Some(distance) = at.checked_sub(file.base).filter(|_| last != Some(number)) else { continue };
+        last = Some(number);
+        let page = distance >> PAGE_BITS;
+        while begins.len() as u64 <= page {
+            begins.push(rows.len() as u32);
+        }
+        rows.push(u32::from(number) | (distance as u32) << PAGE_BITS);
+    }
+    begins.resize(usize::try_from(pages).unwrap_or(begins.len()).max(begins.len()), rows.len() as u32);
+    file.pages_at = 8 * numbers.rules.len() as u32;
+    file.rows_at = file.pages_at + 4 * begins.len() as u32;
+    (file.pages, file.rows) = (begins.len() as u32, rows.len() as u32);
+    let words = begins.iter().chain(&rows).flat_map(|word| word.to_le_bytes());
+    let bytes = numbers.rules.iter().flat_map(|rule| rule.to_le_bytes()).chain(words).collect();
+    Loadable { bytes, file }
+}
+
+/// The rules of a table, each once.
+#[derive(Default)]
+struct Numbers {
+    rules: Vec<u64>,
+    by_rule: FxHashMap<u64, u16>,
+}
+
+impl Numbers {
+    /// The number of a rule. Where there are too many, those that come last are odd.
+    fn of(&mut self, rule: u64) -> u16 {
+        let odd = u64::from_le_bytes(bytes(Kind::Odd as u32, 0, 0));
+        if self.rules.is_empty() {
+            self.rules.push(odd);
+            self.by_rule.insert(odd, 0);
+        }
+        let next = self.rules.len();
+        *self.by_rule.entry(rule).or_insert_with(|| match u16::try_from(next) {
+            Ok(number) if next < MAX_RULES => {
+                self.rules.push(rule);
+                number
+            }
+            _ => 0,
+        })
+    }
+}
+
+/// Where rows begin, and their rules. A table says of all in a row that it is odd where rows of several kinds follow each other.
+fn split_rows<B: AsRef<[u8]>>(
+    table: &Table,
+    module: &Module<B>,
+    end: u64,
+) -> impl Iterator<Item = (u64, u64)> {
+    let ends = table.iter().skip(1).map(|(at, _)| at.0).chain([end]);
+    table.iter().zip(ends).flat_map(move |((at, rule), end)| {
+        let mut next = Some(at.0);
+        let is_odd = rule.kind == Kind::Odd;
+        core::iter::from_fn(move || {
+            let at = next.take().filter(|&at| at < end || !is_odd)?;
+            if !is_odd {
+                return Some((at, u64::from_le_bytes(rule_bytes(rule))));
+            }
+            let row = module.row(Svma(at)).ok().flatten();
+            // What follows a row without rules, or one that is damaged, is left odd.
+            next = row.as_ref().map(|row| row.range.end.0).filter(|&next| next > at);
+            let known = row.and_then(|row| known_kind(&row, module));
+            Some((at, u64::from_le_bytes(known.unwrap_or(bytes(Kind::Odd as u32, 0, 0)))))
+        })
+    })
 }
 
 /// The rule of an odd row whose kind the programs know.
@@ -162,6 +208,9 @@ fn known_kind<B: AsRef<[u8]>>(row: &Row, module: &Module<B>) -> Option<[u8; 8]> 
     {
         return Some(bytes(KIND_SIGNAL, 0, 0));
     }
+    if let Some(rule) = through_word(row, cfa, &saved) {
+        return Some(rule);
+    }
     // What linkers write for .plt: rsp + 8 + ((rip & 15) >= 11 ? 8 : 0); 10 where stubs begin with endbr64.
     let [0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, literal @ 0x30..=0x3f, 0x2a, 0x33, 0x24, 0x22] = *cfa else {
         return None;
@@ -170,6 +219,52 @@ fn known_kind<B: AsRef<[u8]>>(row: &Row, module: &Module<B>) -> Option<[u8; 8]> 
         && matches!(row.register(x86_64::RBP), RegisterRule::Unspecified | RegisterRule::SameValue)
         && !row.is_signal;
     is_plain.then(|| bytes(KIND_PLT, 0, u32::from(literal - 0x30)))
+}
+
+/// The rule of a row whose CFA is a word on the stack, plus something: `DW_OP_breg6` or `DW_OP_breg7`, `DW_OP_deref`, perhaps
+/// `DW_OP_plus_uconst` (DWARF 5, section 2.5).
+fn through_word(row: &Row, cfa: &[u8], saved: &dyn Fn(u16, &[u8]) -> bool) -> Option<[u8; 8]> {
+    let (&base, rest) = cfa.split_first()?;
+    let (at, rest) = small_number(rest)?;
+    let plus = match rest {
+        [0x06] => 0,
+        [0x06, 0x23, plus @ 0..=0x7f] => u32::from(*plus),
+        _ => return None,
+    };
+    if row.is_signal || row.register(x86_64::RIP) != RegisterRule::Offset(-8) {
+        return None;
+    }
+    let value = |plus: u32| u32::from(at as u16) | plus << 16;
+    let fp = match row.register(x86_64::RBP) {
+        RegisterRule::Unspecified | RegisterRule::SameValue => 0,
+        RegisterRule::Offset(offset) if offset % 8 == 0 && offset != 0 => i16::try_from(offset / 8).ok()?,
+        // Where rbp is the one thing that a function with an aligned stack has, it is saved where it points.
+        RegisterRule::Expression(_) if base == 0x76 && plus == 0 && saved(x86_64::RBP, &[0x76, 0x00]) => {
+            return Some(bytes(KIND_FP_WORD, 0, value(DRAP)));
+        }
+        _ => return None,
+    };
+    match base {
+        0x77 => Some(bytes(KIND_SP_WORD, fp, value(plus))),
+        0x76 => Some(bytes(KIND_FP_WORD, fp, value(plus))),
+        _ => None,
+    }
+}
+
+/// A signed number in LEB128 of at most two bytes, and what follows.
+fn small_number(code: &[u8]) -> Option<(i16, &[u8])> {
+    match *code {
+        [low @ 0..=0x7f, ref rest @ ..] => Some(((i16::from(low) << 9) >> 9, rest)),
+        [low, high @ 0..=0x7f, ref rest @ ..] => {
+            let number = i16::from(low & 0x7f) | i16::from(high) << 7;
+            Some(((number << 2) >> 2, rest))
+        }
+        _ => None,
+    }
+}
+
+fn rule_bytes(rule: Rule) -> [u8; 8] {
+    bytes(rule.kind as u32, rule.fp, rule.value as u32)
 }
 
 /// As `plumb_unwind::rule::Rule` is laid out; `fp` in words from the CFA.

@@ -137,6 +137,9 @@ fn stacks() -> Vec<Trial> {
 fn off_cpu() -> Result<Option<&'static str>, LoadError> {
     let off_cpu = OffCpu { min_ns: 0, stacks_per_second: 1000, walks: true, looks_back: true };
     let programs = Programs::load(Options { off_cpu: Some(off_cpu), ..Options::default() })?;
+    if let Some(error) = programs.without_threads() {
+        return Err(error.again());
+    }
     Ok((!programs.looks_back()).then_some(
         "stacks are taken as threads go, before it is known for how long (Linux 6.15 or newer: as they come back)",
     ))

@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use plumb_capture_perf::{CodeSegment, Lent};
 use plumb_process::{Elf, FileOffset, parse_maps};
 use plumb_unwind::{
-    Avma, Cache, CodeMap, End, Located, Memory, Module, ReadError, Registers, Section, Sections, Svma,
-    Walked, walk,
+    Avma, Cache, CfaRule, CodeMap, End, Located, Memory, Module, ReadError, Registers, Section, Sections,
+    Svma, Walked, walk,
 };
 
 use crate::tables::{Loadable, loadable};
@@ -187,7 +187,7 @@ fn input(recorded: &Recorded, pieces: usize) -> Vec<u8> {
             input.extend(word.to_ne_bytes());
         }
         input.extend(file.next.to_ne_bytes());
-        input.extend(file.zero.to_ne_bytes());
+        input.extend(file.layout.to_ne_bytes());
         input.extend(file.python.to_ne_bytes());
         for segment in &file.segments {
             [segment.begin, segment.end, segment.delta]
@@ -245,7 +245,14 @@ fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
         assert_eq!(in_c(&walker, &recorded, 4), found, "also with tables in pieces");
         assert_eq!(found.len(), recorded.samples.len());
         let (mut cache, mut frames) = (Cache::default(), Vec::new());
-        let (mut rooted, mut with_signal) = (0, 0);
+        let (mut rooted, mut with_signal, mut through_word) = (0, 0, 0);
+        let is_through_word = |frame: &u64| match recorded.locate(Avma(frame & !FRAME_NO_RETURN).offset(-1)) {
+            Located::Module { module, bias } => {
+                let row = module.row(Avma(frame & !FRAME_NO_RETURN).offset(-1).to_svma(bias));
+                matches!(row, Ok(Some(row)) if matches!(row.cfa, CfaRule::Expression(_)) && !row.is_signal)
+            }
+            _ => false,
+        };
         for (sample, (why, in_c)) in recorded.samples.iter().zip(&found) {
             let mut registers = Registers::new(sample.registers[16], sample.registers[7]);
             (0..16).for_each(|number| registers.set(number, sample.registers[usize::from(number)]));
@@ -259,6 +266,7 @@ fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
             if *why == WHY_ROOT {
                 assert_eq!((in_c.len(), end), (in_rust.len(), End::Root));
                 rooted += 1;
+                through_word += u32::from(in_rust[1..].iter().any(is_through_word));
                 with_signal += u32::from(in_rust[1..].iter().any(|frame| frame & FRAME_NO_RETURN != 0));
             } else {
                 assert!(
@@ -275,6 +283,7 @@ fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
             found.iter().map(|f| f.0).collect::<Vec<_>>()
         );
         assert!(with_signal > 10, "{with_signal} stacks through a signal handler");
+        assert!(through_word > 10, "{through_word} stacks through a frame whose CFA is a word of it");
     }
     std::fs::remove_dir_all(&folder).expect("the folder goes");
 }

@@ -32,7 +32,13 @@ pub const MAX_SCRIPT_FRAMES: u32 = 1024;
 /// Places in which it is remembered which code was told of; a power of two.
 pub const TOLD: u32 = 16384;
 /// Bytes of a code object that are told.
-pub const CODE_BYTES: u32 = 192;
+pub const CODE_BYTES: u32 = 240;
+/// The most bytes of a frame of a Python program that are read.
+pub const PYTHON_FRAME_BYTES: u32 = 112;
+/// Words of a code object that it is told from others by.
+pub const PYTHON_IDENTITY_WORDS: u32 = 16;
+/// Layouts of the structures of Python that can be known at one time.
+pub const MAX_LAYOUTS: u32 = 64;
 /// Bytes of its name, with what is before the text.
 pub const NAME_BYTES: u32 = 256;
 /// Bytes of the name of its file, likewise.
@@ -71,6 +77,14 @@ pub const KIND_SIGNAL: u32 = 65;
 /// Likewise: code that switches stacks and has the caller's frame in the frame pointer, which is 0 if there is no caller. With a
 /// `value` of 1 the stack is not switched yet, and the return address on top of it.
 pub const KIND_SWITCH: u32 = 66;
+/// Likewise: the CFA is the word at rsp + the lower half of `value`, plus the upper half. Hand-written code that aligns its stack keeps
+/// what it was there.
+pub const KIND_SP_WORD: u32 = 67;
+/// Likewise, at rbp: what compilers write for functions that align their stack. With an upper half of [`DRAP`] rbp is saved where it
+/// points.
+pub const KIND_FP_WORD: u32 = 68;
+/// What the upper half of `value` is where the CFA is the word alone and rbp is saved where it points.
+pub const DRAP: u32 = 0x8000;
 
 /// State of a file: nobody has asked for its table.
 pub const STATE_UNKNOWN: u32 = 0;
@@ -121,12 +135,28 @@ pub const NO_CALL: u32 = 0xffffffff;
 pub const FRAME_NO_RETURN: u64 = 0x8000000000000000;
 /// Bit of a user frame: a round of an interpreter's loop.
 pub const FRAME_LOOP: u64 = 0x4000000000000000;
+/// Bit of a user frame: it was found by scanning the stack.
+pub const FRAME_SCANNED: u64 = 0x2000000000000000;
+/// So many words are looked at for one such frame.
+pub const SCANNED_WORDS: u32 = 512;
+/// So many such frames one stack may have.
+pub const SCANNED_FRAMES: u32 = 4;
+
+/// How Python keeps frames: each has a call of the interpreter's loop to itself.
+pub const PYTHON_SINGLE: u32 = 0;
+/// Each call of the loop has a structure on the stack, which points at its frames.
+pub const PYTHON_CFRAMES: u32 = 1;
+/// The last frame of each call of the loop is on the stack and runs no code.
+pub const PYTHON_ENTRY_FRAMES: u32 = 2;
+/// In the place of an offset: there is no such member.
+pub const PYTHON_NONE: u32 = 0xffffffff;
 
 /// Bit of a script frame's code: it is the last of its round of the interpreter's loop.
 pub const SCRIPT_ENTRY: u64 = 1;
 /// Bit of a script frame's code: it belongs to a generator.
 pub const SCRIPT_GENERATOR: u64 = 2;
-/// Bit of what is in the place of a script frame's code: it is where a round of the interpreter's loop has its structure.
+/// Bit of what is in the place of a script frame's code: it is where a round of the interpreter's loop has its structure. What
+/// follows it is 1 if its frames come before it, and 0 if they come after it.
 pub const SCRIPT_ROUND: u64 = 4;
 
 /// Index of a counter: samples of tasks that are not followed.
@@ -334,12 +364,60 @@ pub struct File {
     pub used: u32,
     /// Number of what has the next piece of the table; 0: this is the last.
     pub next: u32,
-    /// Zero.
-    pub zero: u32,
-    /// Stated address of the state of the Python 3.11 that is in the file; 0: there is none.
+    /// Number of the layout of Python's structures.
+    pub layout: u32,
+    /// Stated address of the state of the Python that is in the file; 0: there is none.
     pub python: u64,
     /// Code in the file; unused ones are empty.
     pub segments: [Segment; SEGMENTS as usize],
+}
+
+/// Where the members of the structures of CPython are (`plumb_interpreters::python::PythonLayout`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct PythonLayout {
+    /// Which bits of the words of a code object don't change.
+    pub identity: [u64; PYTHON_IDENTITY_WORDS as usize],
+    /// How frames are kept.
+    pub chain: u32,
+    /// `_PyRuntimeState`: the list of interpreters.
+    pub interpreters: u32,
+    /// The thread that has the lock; 0: it is not there.
+    pub current: u32,
+    /// `PyInterpreterState`: the next one.
+    pub interpreter_next: u32,
+    /// Its threads.
+    pub threads: u32,
+    /// `PyThreadState`: the next one.
+    pub thread_next: u32,
+    /// Its thread pointer.
+    pub thread_id: u32,
+    /// What leads to its frame.
+    pub thread_frame: u32,
+    /// `_PyCFrame`: its frame; [`PYTHON_NONE`]: there is no such structure.
+    pub cframe_frame: u32,
+    /// The next one further out.
+    pub cframe_previous: u32,
+    /// Bytes of a frame.
+    pub frame_bytes: u32,
+    /// Its code.
+    pub frame_code: u32,
+    /// Its caller.
+    pub frame_caller: u32,
+    /// Its instruction.
+    pub frame_instruction: u32,
+    /// Whether it is the last of its round.
+    pub frame_entry: u32,
+    /// Who owns it.
+    pub frame_owner: u32,
+    /// Bytes of a code object that are told.
+    pub code_bytes: u32,
+    /// `PyCodeObject`: the name of its file.
+    pub code_file: u32,
+    /// Its name.
+    pub code_name: u32,
+    /// Its table of lines.
+    pub code_lines: u32,
 }
 
 /// The head of a message.
@@ -500,6 +578,16 @@ pub const OFF_LOST_NS: u32 = 19;
 pub const OFF_NO_STACK: u64 = 0;
 /// Key of a stack that can't be walked: it is to be copied, or was.
 pub const OFF_COPY: u64 = 1;
+/// Key of the stack that a thread had when the recording began: it was off the processor already.
+pub const OFF_SINCE_BEGIN: u64 = 2;
+/// Kernel frames of such a stack.
+pub const OFF_KERNEL_FRAMES: u32 = 64;
+/// Such a thread can run and waits for a processor.
+pub const OFF_RUNNABLE: u32 = 1;
+/// Such a thread has 64-bit user code.
+pub const OFF_HAS_USER: u32 = 2;
+/// Such a thread has 32-bit user code.
+pub const OFF_HAS_USER_32: u32 = 4;
 /// Bits of the time, in nanoseconds, in which so many stacks are taken at most.
 pub const PACE_BITS: u32 = 27;
 /// The shortest interval between two stacks, in nanoseconds off the processor.
@@ -539,6 +627,28 @@ pub struct TimeOff {
     pub blocked_ns: u64,
     /// How long it then could, and did not.
     pub waited_ns: u64,
+}
+
+/// A thread that was off the processor when the recording began, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct OffThread {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// When it was looked at, by the monotonic clock.
+    pub time_ns: u64,
+    /// `OFF_RUNNABLE` and the others.
+    pub flags: u32,
+    /// How many of `kernel` there are.
+    pub kernel_frames: u32,
+    /// Where user code goes on.
+    pub ip: u64,
+    /// The user's general registers, by DWARF number (System V ABI for x86_64, figure 3.36).
+    pub registers: [u64; 16],
+    /// Kernel frames, innermost first.
+    pub kernel: [u64; OFF_KERNEL_FRAMES as usize],
 }
 
 /// How stacks are taken on a processor: each time, as long as there are few times, then so that they lie evenly in the time off the

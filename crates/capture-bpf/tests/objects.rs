@@ -46,6 +46,9 @@ fn time_off_the_processor_is_measured_in_every_way() {
         let what = format!("{off_cpu:?}");
         let programs =
             check(&what, Programs::load(Options { off_cpu: Some(off_cpu), ..Options::default() }))?;
+        if let Some(error) = programs.as_ref().and_then(Programs::without_threads) {
+            return Err(format!("{what}, threads that are off: {error}"));
+        }
         match programs.and_then(|mut programs| programs.take_without_python()) {
             Some(error) => check(&format!("{what}, Python"), Err::<(), _>(error)).map(drop),
             None => Ok(()),

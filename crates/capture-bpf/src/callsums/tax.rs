@@ -70,7 +70,7 @@ impl CallSums {
         let (mut followed, mut measured) = (f64::INFINITY, f64::INFINITY);
         let mut before = self.null_calls();
         for _ in 0..ROUNDS {
-            let round = std::thread::spawn(round_ns).join();
+            let round = std::thread::Builder::new().spawn(round_ns)?.join();
             followed = followed.min(round.map_err(|_| io::Error::other("a thread that measures ended"))?);
             let (calls, wall_ns) = self.null_calls();
             if calls > before.0 {

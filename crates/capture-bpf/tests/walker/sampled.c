@@ -2,8 +2,8 @@
  *
  * Written to the file that is named: for each sample 17 registers by DWARF number (16 is rip), the number of words of the stack
  * and these words from the stack pointer upwards; a sample of zeros; the text of /proc/self/maps. What runs: recursion
- * without frame pointers, a callback out of the C library (qsort), calls through the procedure linkage table, a handler
- * of another signal, so that there are stacks with two contexts in them. */
+ * without frame pointers, a callback out of the C library (qsort), calls through the procedure linkage table, functions
+ * that align their stack, a handler of another signal, so that there are stacks with two contexts in them. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -62,12 +62,35 @@ static void sort(void)
     sink += numbers[7];
 }
 
+/* Its frame is of a size that is not known before and aligned further than the stack: compilers then keep the CFA in memory. */
+__attribute__((noinline)) static void align(unsigned words)
+{
+    uint64_t numbers[words] __attribute__((aligned(64)));
+    __builtin_memset(numbers, 0, words * sizeof *numbers);
+    sort();
+    for (int i = 0; i < 200; i++)
+        sink += numbers[i % words] ^ (uintptr_t)numbers;
+}
+
+/* As hand-written code does it: where the stack pointer was is a word of the frame. */
+void aligned_by_hand(void (*)(unsigned), unsigned);
+__asm__(".text\n.type aligned_by_hand, @function\naligned_by_hand:\n.cfi_startproc\n"
+        "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset rbx, -16\n"
+        "mov %rdi, %rax\nmov %esi, %edi\nmov %rsp, %r11\n.cfi_def_cfa r11, 16\n"
+        "sub $200, %rsp\nand $-64, %rsp\nmov %r11, 40(%rsp)\n"
+        ".cfi_escape 0x0f, 5, 0x77, 40, 0x06, 0x23, 16\n"
+        "call *%rax\nmov $3000, %ecx\n1: dec %ecx\njnz 1b\n"
+        "mov 40(%rsp), %rsp\n.cfi_def_cfa rsp, 16\npop %rbx\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n");
+
 __attribute__((noinline)) static uint64_t descend(unsigned depth, char *text)
 {
     char copy[64];
     strncpy(copy, text, sizeof copy - 1);
-    if (depth == 0)
+    if (depth == 0) {
         sort();
+        align(depth + 100);
+        aligned_by_hand(align, 30);
+    }
     uint64_t below = depth ? descend(depth - 1, copy) : 1;
     for (int i = 0; i < 200; i++)
         sink += below + strnlen(copy, 40);

@@ -35,6 +35,13 @@ static int env_read(u32 slot, u64 at, u64 *value)
     return 0;
 }
 
+/* Its code is not at hand. */
+static int env_peek(u64 at, u64 *value)
+{
+    (void)at, (void)value;
+    return -1;
+}
+
 static struct File *env_file(u32 number)
 {
     return number < FILES ? &files[number] : 0;
@@ -87,6 +94,11 @@ int main(void)
         get(stack, 8 * stack_words);
         struct walk walk = { .pc = head[16], .sp = head[7], .fp = head[6] };
         for (walk.count = 0; walk.count < MAX_FRAMES;) {
+            if (walk.scanned) {
+                if (!scan_step(&walk, &space))
+                    break;
+                continue;
+            }
             frames[walk.count++] = walk.is_return ? walk.pc : walk.pc | FRAME_NO_RETURN;
             walk.why = WHY_TOO_DEEP;
             if (!walk_step(&walk, &space))
