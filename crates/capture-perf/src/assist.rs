@@ -51,6 +51,8 @@ pub trait Assistant {
     fn take_counts(&mut self, each: &mut dyn FnMut(Counted));
     /// Gives it the code of a file that it wants; `None`: it could not be found this time.
     fn supply(&mut self, file: u32, code: Option<Lent<'_>>);
+    /// There is a known interpreter in what this process has mapped at an address.
+    fn has_interpreter(&mut self, pid: u32, address: u64);
     /// Something else was mapped over a mapping of this process.
     fn forget(&mut self, pid: u32);
     /// How many samples it walked, and why others were handed over.
@@ -103,6 +105,41 @@ pub struct Messages {
     pub frames: Vec<u64>,
     /// The frames of interpreted programs of all samples.
     pub script: Vec<ScriptPlace>,
+}
+
+impl Messages {
+    /// Forgets the frames of samples that are not there any more. On a busy machine there is always a message that is newer than the
+    /// records that were read, so that this must not wait until there is none.
+    fn forget_frames(&mut self) {
+        let Self { list, frames, script } = self;
+        if !list.is_empty() && frames.len() <= KEPT_FRAMES && script.len() <= KEPT_FRAMES {
+            return;
+        }
+        let samples = || list.iter().filter_map(Message::sample);
+        let starts = |ranges: &mut dyn Iterator<Item = &Range<usize>>| {
+            ranges.filter(|range| !range.is_empty()).map(|range| range.start).min()
+        };
+        let first = starts(&mut samples().flat_map(|sample| [&sample.user, &sample.kernel]));
+        let first_script = starts(&mut samples().map(|sample| &sample.script));
+        let gone = first.unwrap_or(frames.len()).min(frames.len());
+        let gone_script = first_script.unwrap_or(script.len()).min(script.len());
+        frames.drain(..gone);
+        script.drain(..gone_script);
+        let moved = |range: &Range<usize>, by: usize| match range.is_empty() {
+            true => 0..0,
+            false => range.start - by..range.end - by,
+        };
+        for message in list.iter_mut() {
+            let Message::Sample(sample) = message else { continue };
+            sample.user = moved(&sample.user, gone);
+            sample.kernel = moved(&sample.kernel, gone);
+            sample.script = moved(&sample.script, gone_script);
+        }
+        // After a while in which nobody had time for them there were many.
+        list.shrink_to(2 * list.len() + KEPT_FRAMES / 16);
+        frames.shrink_to(2 * frames.len() + KEPT_FRAMES);
+        script.shrink_to(2 * script.len() + KEPT_FRAMES);
+    }
 }
 
 /// A message of an assistant.
@@ -171,6 +208,13 @@ pub enum Message {
 }
 
 impl Message {
+    fn sample(&self) -> Option<&WalkedSample> {
+        match self {
+            Message::Sample(sample) => Some(sample),
+            _ => None,
+        }
+    }
+
     /// When it is to be handed out.
     fn time_ns(&self) -> u64 {
         match self {
@@ -237,8 +281,8 @@ pub struct Script {
 /// A round of an interpreter's loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// An address on the stack in the native frame that runs it.
-    pub at: u64,
+    /// An address on the stack in the native frame that runs it; `None`: it is not known.
+    pub at: Option<u64>,
     /// Its frames, innermost first.
     pub frames: Vec<ScriptPlace>,
 }
@@ -355,6 +399,8 @@ type Key = (u64, u32, u32);
 
 /// Time off the processor is counted by this key and the one before where there is no stack.
 const WITHOUT_STACK: u64 = 1;
+/// So many frames of messages may be there that were handed out.
+const KEPT_FRAMES: usize = 1 << 16;
 /// Time between two looks at the counts.
 const COUNTS_NS: u64 = 1_000_000_000;
 
@@ -447,6 +493,21 @@ impl Assisted {
     /// From now on samples count.
     pub fn start(&mut self) -> io::Result<()> {
         self.assistant.begin()
+    }
+
+    /// Learns where threads are that have been off the processor since before the recording began, if that is measured. An error: it
+    /// can't be known.
+    pub fn look_at_threads(&mut self, ingest: &mut Ingest) -> io::Result<()> {
+        let (Some(off_cpu), &[blocked, waited]) = (self.assistant.off_cpu(), &self.events[..]) else {
+            return Ok(());
+        };
+        for thread in off_cpu.off_since_begin()? {
+            let Some(sample) = ingest.stack_off(blocked, &thread) else { continue };
+            let key = |key| (key, thread.pid, thread.tid);
+            self.stacks.insert(key(thread.key), sample);
+            self.stacks.insert(key(thread.key + 1), Sample { event: waited, ..sample });
+        }
+        Ok(())
     }
 
     /// Whether there is something to be supplied.
@@ -586,14 +647,65 @@ impl Between<'_> {
 
     /// Forgets what was handed out.
     pub fn end(self, ingest: &mut Ingest) {
-        let Messages { list, frames, script } = &mut self.assisted.messages;
-        list.drain(..self.next);
-        if list.is_empty() {
-            frames.clear();
-            script.clear();
+        let messages = &mut self.assisted.messages;
+        messages.list.drain(..self.next);
+        messages.forget_frames();
+        for (pid, address) in ingest.take_interpreted() {
+            self.assisted.assistant.has_interpreter(pid, address);
         }
         for pid in ingest.take_remapped() {
             self.assisted.assistant.forget(pid);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(messages: &mut Messages, number: u64) {
+        let begin = messages.frames.len();
+        messages.frames.extend([number; 20]);
+        let script_begin = messages.script.len();
+        messages.list.push(Message::Sample(WalkedSample {
+            time_ns: number,
+            cpu: 0,
+            pid: 1,
+            tid: 1,
+            event: 0,
+            syscall: None,
+            period: 1,
+            key: 0,
+            is_stack_only: false,
+            in_kernel: false,
+            has_user: true,
+            user: begin..begin + 12,
+            kernel: begin + 12..begin + 20,
+            script: script_begin..script_begin,
+            script_is_cut: false,
+        }));
+    }
+
+    #[test]
+    fn frames_go_with_their_samples_though_some_always_wait() {
+        let mut messages = Messages::default();
+        let mut most = 0;
+        for number in 0..200_000 {
+            sample(&mut messages, number);
+            if number % 100 == 99 {
+                // All are handed out but the newest three.
+                let handed_out = messages.list.len() - 3;
+                messages.list.drain(..handed_out);
+                messages.forget_frames();
+                most = most.max(messages.frames.capacity());
+                for message in &messages.list {
+                    let of = message.sample().expect("there are no others");
+                    let frames =
+                        [&messages.frames[of.user.clone()], &messages.frames[of.kernel.clone()]].concat();
+                    assert_eq!(frames, [of.time_ns; 20], "each has its own");
+                }
+            }
+        }
+        assert!(most < 4 * KEPT_FRAMES, "room for {most} frames");
     }
 }

@@ -57,6 +57,11 @@ impl<F: Feed> Merge<F> {
         self.feeds.iter_mut()
     }
 
+    /// Likewise, to look at.
+    pub fn all_feeds(&self) -> &[F] {
+        &self.feeds
+    }
+
     /// How many records are there to be handed out.
     pub fn waiting(&mut self) -> u64 {
         let mut count = 0;

@@ -6,6 +6,8 @@
 
 use std::io;
 
+use plumb_unwind::Registers;
+
 use crate::assist::Copiers;
 
 /// What an [`Assistant`](crate::Assistant) that measures is asked beyond its samples.
@@ -14,6 +16,10 @@ pub trait OffCpu {
     fn copiers(&mut self) -> io::Result<Copiers>;
     /// Measures no more: who is off stays so, as far as it is concerned.
     fn stop(&mut self) -> io::Result<()>;
+    /// The threads that have been off the processor since before the recording began, with their stacks. To be called once, after
+    /// [`Assistant::begin`](crate::Assistant::begin): their times are told by [`OffThread::key`]. An error: this kernel can't say, and
+    /// such a thread's time begins when it runs.
+    fn off_since_begin(&mut self) -> io::Result<Vec<OffThread>>;
     /// The times of threads that are off now, up to this moment by the monotonic clock.
     fn pending(&self, now_ns: u64) -> Vec<TimeOff>;
     /// What is in none of these times and counts.
@@ -35,6 +41,34 @@ pub struct TimeOff {
     pub tid: u32,
     /// Under which its stack was sent; 0: it was not.
     pub key: u64,
+}
+
+/// A thread that is off the processor, and where it left it.
+#[derive(Clone, Debug)]
+pub struct OffThread {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// When it was looked at, by the monotonic clock.
+    pub time_ns: u64,
+    /// Under which its time is told, if blocked; the next key is for time waited.
+    pub key: u64,
+    /// Kernel frames, innermost first.
+    pub kernel: Vec<u64>,
+    /// Its user part.
+    pub user: OffUser,
+}
+
+/// Where a thread that is off the processor left user code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OffUser {
+    /// It has none: a kernel thread.
+    Absent,
+    /// It is 32-bit code, whose stacks are not walked.
+    Compat,
+    /// The registers at that place.
+    At(Registers),
 }
 
 /// Times that are told by their sums.

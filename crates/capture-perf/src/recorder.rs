@@ -63,6 +63,8 @@ pub struct Recorder {
     guard: Option<Guard>,
     growth: Growth,
     ingest: Ingest,
+    /// Bytes of files' unwind information that are kept.
+    unwind_memory: usize,
     assisted: Option<Assisted>,
     account: Account,
     began: Began,
@@ -139,17 +141,17 @@ impl Recorder {
         self.account.look();
         self.ingest.look_at_queues(false);
         self.grow();
-        self.ingest.look_at_tables();
+        self.ingest.look_at_tables(self.unwind_memory);
         Ok(None)
     }
 
-    /// Samples that the kernel dropped so far. LOST records don't say what was lost: nearly all that is in the rings is
-    /// samples. The last loss has no record that tells of it, which is why the events are asked too.
+    /// Samples that the kernel dropped so far, and records that waited in a file and could not be read again. LOST records don't say
+    /// what was lost: nearly all that is in the rings is samples. The last loss has no record that tells of it, which is why the events are asked too.
     pub fn lost(&self) -> u64 {
         let statistics = self.ingest.statistics();
         let lost_here = |one: &Sampled| self.passed(one).map_or(0, |passed| passed.lost);
         let lost: u64 = self.sampled.iter().map(|one| one.events.lost() + lost_here(one)).sum();
-        lost.max(statistics.lost_samples + statistics.lost_records)
+        lost.max(statistics.lost_samples + statistics.lost_records) + self.rings.lost()
     }
 
     /// What became of an event whose samples a program takes.

@@ -12,6 +12,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::merge::{Feed, Merge};
+use crate::records::Found;
 
 /// Time between two looks at the rings. The smallest that is likely holds twice as much.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -33,12 +34,21 @@ pub(crate) struct Spilling<F> {
     later: Later,
 }
 
+/// Whole records that are in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Block {
+    bytes: usize,
+    records: u64,
+}
+
 /// Records in a file without a name, the oldest first.
 #[derive(Debug, Default)]
 struct Later {
     file: Option<File>,
-    /// Bytes of each block of whole records that was written and not read again.
-    blocks: VecDeque<usize>,
+    /// What was written and not read again.
+    blocks: VecDeque<Block>,
+    /// Records that could not be read again.
+    lost: u64,
     /// Where the first of them is, and where the next one goes.
     first: u64,
     end: u64,
@@ -66,13 +76,14 @@ impl Later {
             at += piece.len() as u64;
         }
         self.end = at;
-        self.blocks.push_back(bytes);
+        self.blocks.push_back(Block { bytes, records: count(pieces) });
         true
     }
 
-    /// Reads the oldest block into `to`, in place of what is there. False if there is none.
+    /// Reads the oldest block into `to`, in place of what is there. False if there is none. The records of one that can't be read
+    /// are counted as lost.
     fn take(&mut self, to: &mut Vec<u8>) -> bool {
-        while let Some(bytes) = self.blocks.pop_front() {
+        while let Some(Block { bytes, records }) = self.blocks.pop_front() {
             to.clear();
             to.resize(bytes, 0);
             let read = self.file.as_ref().map(|file| file.read_exact_at(to, self.first));
@@ -80,10 +91,21 @@ impl Later {
             if matches!(read, Some(Ok(()))) {
                 return true;
             }
+            self.lost = self.lost.saturating_add(records);
         }
         to.clear();
         false
     }
+}
+
+/// How many records there are.
+fn count(pieces: [&[u8]; 2]) -> u64 {
+    let (mut at, mut records) = (0, 0);
+    while let Some(found) = Found::at(pieces, at) {
+        at += found.len();
+        records += 1;
+    }
+    records
 }
 
 /// A file that is gone when it is closed: on a disk rather than in memory, where /tmp may be.
@@ -157,6 +179,13 @@ impl<F: Feed> Feed for Spilling<F> {
             // To read what was moved takes time as well.
             self.spill();
         }
+    }
+}
+
+impl<F: Feed> Merge<Spilling<F>> {
+    /// Records that were moved to a file and could not be read again.
+    pub fn lost(&self) -> u64 {
+        self.all_feeds().iter().map(|feed| feed.later.lost).sum()
     }
 }
 
@@ -260,11 +289,31 @@ mod tests {
     }
 
     #[test]
+    fn records_that_cannot_be_read_again_are_counted_as_lost() {
+        let mut merge = Merge::new(vec![Spilling::new(Small::default())], parse_info());
+        let looks = 2 * IN_MEMORY / (10 * exit_record(0).len());
+        merge.feeds().for_each(|feed| (0..looks).for_each(|_| feed.spill()));
+        for feed in merge.feeds() {
+            assert!(!feed.later.blocks.is_empty(), "it was needed");
+            // As if the disk failed: this takes all and gives nothing back.
+            feed.later.file =
+                Some(OpenOptions::new().read(true).write(true).open("/dev/null").expect("it is there"));
+        }
+        let mut later = times(&mut merge);
+        // What could not be read came after what was in memory, and before what comes now.
+        later.extend(times(&mut merge));
+        let last = *later.last().expect("some are left");
+        let gone = last - later.len() as u64;
+        assert!(gone > 1000, "{gone}");
+        assert_eq!(merge.lost(), gone, "each that came and was not handed out");
+    }
+
+    #[test]
     fn what_is_moved_is_bounded() {
         let mut full = Spilling::new(Small::default());
         full.moved = vec![0; MOST_IN_MEMORY];
         full.later.end = MOST;
-        full.later.blocks.push_back(1);
+        full.later.blocks.push_back(Block { bytes: 1, records: 1 });
         full.spill();
         assert_eq!((full.moved.len(), full.later.blocks.len()), (MOST_IN_MEMORY, 1));
         assert!(!full.feed.bytes.is_empty(), "it stays where it was");

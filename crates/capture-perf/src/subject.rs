@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::assist;
 use crate::cgroup::Cgroup;
 use crate::error::Error;
+use crate::procfs;
 use crate::recorder::{check, hold, pids_of, release};
 use crate::steer::{self, Heeded, Notice, Steering};
 use crate::sys::process::{Child, Held, pidfd};
@@ -92,6 +93,13 @@ impl Subject {
             return Ok(Some(self.reap().map_or(End::Gone, End::Exited)));
         }
         Ok(self.cgroup.as_ref().filter(|cgroup| cgroup.is_gone()).map(|_| End::Gone))
+    }
+
+    /// Goes on with those of these processes that run, when the others have ended. Returns whether there is one.
+    pub fn go_on_with(&mut self, pids: impl IntoIterator<Item = u32>) -> bool {
+        self.pids = pids.into_iter().filter(|&pid| procfs::is_alive(pid)).collect();
+        self.ends = self.pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect();
+        !self.ends.is_empty()
     }
 
     fn heed_signals(&mut self) -> Option<End> {

@@ -140,6 +140,8 @@ pub struct Options {
     /// Whether tables of files are taken from the user's cache and, where many addresses of one are looked up, made for
     /// it ([`crate::tables`]).
     pub keep_tables: bool,
+    /// Bytes of files' unwind information that are kept in memory, beyond what is in use.
+    pub unwind_memory: usize,
     /// Where what a command prints goes.
     pub prints: Prints,
 }
@@ -156,6 +158,7 @@ impl Default for Options {
             stack_copy: 16 << 10,
             scan: false,
             keep_tables: false,
+            unwind_memory: 32 << 20,
             prints: Prints::Through,
         }
     }

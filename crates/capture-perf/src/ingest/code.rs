@@ -3,8 +3,9 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::File;
 use std::io::Cursor;
+use std::time::{Duration, Instant};
 
-use plumb_interpreters::Interpreter;
+use plumb_interpreters::{Detected, Interpreter};
 use plumb_process::{
     AddressSpace as Mappings, Backing, Elf, FileId, FileKey, Files, Mapping, Place, UnwindSections, vdso,
 };
@@ -23,13 +24,18 @@ type Unwind = Module<Vec<u8>>;
 pub(super) struct Code {
     files: RefCell<Files>,
     modules: Vec<OnceCell<Option<Unwind>>>,
+    /// For each file the round of [`Code::bound`] in which its unwind information was asked for last.
+    asked: Vec<Cell<u32>>,
+    round: u32,
+    /// When it was bounded last.
+    bounded: Option<Instant>,
     /// For each file how many addresses in it were looked up, until its table was asked for.
     lookups: Vec<Cell<Lookups>>,
     /// Where tables come from, if they are used.
     shelf: Option<RefCell<Shelf>>,
     dsos: Vec<Option<DsoId>>,
     /// The interpreters in files that were looked at.
-    interpreters: FxHashMap<FileId, Option<Box<dyn Interpreter>>>,
+    interpreters: FxHashMap<FileId, Option<Detected>>,
     vdso: OnceCell<Option<Vdso>>,
     vdso_dso: Option<DsoId>,
     /// Build id of the vdso of the recorded machine, if it may differ from ours.
@@ -41,6 +47,9 @@ struct Vdso {
     elf: Elf,
     module: Unwind,
 }
+
+/// What of unwind information was asked for within such a time stays: reading it again takes as long as copying it.
+const IN_USE: Duration = Duration::from_millis(200);
 
 /// How many addresses of a file were looked up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +80,7 @@ impl Code {
         let id = self.files.get_mut().add(key, place);
         if self.modules.len() <= id.index() {
             self.modules.resize_with(id.index() + 1, OnceCell::new);
+            self.asked.resize(id.index() + 1, Cell::default());
             self.lookups.resize(id.index() + 1, Cell::default());
             self.dsos.resize(id.index() + 1, None);
         }
@@ -89,7 +99,46 @@ impl Code {
                 .take_unwind_sections(id)
                 .map(|sections| module_of(sections, Isa::default()))
         };
+        self.asked.get(id.index())?.set(self.round);
         self.modules.get(id.index())?.get_or_init(load).as_ref()
+    }
+
+    /// [`Code::bound`], unless that was done just now.
+    pub(super) fn bound_sometimes(&mut self, most: usize) {
+        if self.bounded.is_none_or(|last| last.elapsed() >= IN_USE) {
+            self.bounded = Some(Instant::now());
+            self.bound(most);
+        }
+    }
+
+    /// Forgets unwind information beyond so many bytes, of the files that were not asked about for the longest time. It is read again
+    /// from those where it is needed once more. What was asked for since the last call stays.
+    pub(super) fn bound(&mut self, most: usize) {
+        let size =
+            |cell: &OnceCell<Option<Unwind>>| cell.get().and_then(Option::as_ref).map_or(0, Unwind::bytes);
+        let mut total: usize = self.modules.iter().map(size).sum();
+        let round = self.round;
+        self.round = round.wrapping_add(1);
+        if total <= most {
+            return;
+        }
+        let files = self.files.get_mut();
+        let mut old: Vec<FileId> = files.ids().filter(|id| self.asked[id.index()].get() != round).collect();
+        old.sort_by_key(|id| std::cmp::Reverse(round.wrapping_sub(self.asked[id.index()].get())));
+        for id in old {
+            let cell = &mut self.modules[id.index()];
+            let bytes = size(cell);
+            if bytes == 0 || !files.get(id).can_be_read_again() {
+                continue;
+            }
+            *cell = OnceCell::new();
+            // A table that it had is asked for again once that is worth it.
+            self.lookups[id.index()].set(Lookups::default());
+            total = total.saturating_sub(bytes);
+            if total <= most {
+                break;
+            }
+        }
     }
 
     /// Looks for an interpreter in a file that a process with this executable has mapped, unless that was done.
@@ -103,9 +152,27 @@ impl Code {
         }
     }
 
+    /// The name of the interpreter in a file, if one of a version that is not known was found.
+    pub(super) fn unknown_interpreter(&self, id: FileId) -> Option<&str> {
+        match self.interpreters.get(&id)?.as_ref()? {
+            Detected::Unknown(name) => Some(name),
+            Detected::Known(_) => None,
+        }
+    }
+
+    /// Whether an address of a mapping is in the loop of the interpreter in its file.
+    pub(super) fn is_in_loop(&self, mapping: &Mapping, at: u64) -> bool {
+        let Backing::File(id) = mapping.backing else { return false };
+        let stated = || self.files.borrow().get(id).stated(mapping.file_offset(at));
+        self.interpreter(id).is_some_and(|interpreter| stated().is_some_and(|at| interpreter.is_in_loop(at)))
+    }
+
     /// The interpreter in a file, if one was found.
     pub(super) fn interpreter(&self, id: FileId) -> Option<&dyn Interpreter> {
-        self.interpreters.get(&id)?.as_deref()
+        match self.interpreters.get(&id)?.as_ref()? {
+            Detected::Known(interpreter) => Some(&**interpreter),
+            Detected::Unknown(_) => None,
+        }
     }
 
     /// Uses tables from now on, and has them made.
@@ -263,14 +330,11 @@ fn anonymous(profile: &mut Profile, pid: u32) -> DsoId {
     profile.dsos.add(Dso { path, build_id: None, kind, addresses: AddressSpace::Avma })
 }
 
-pub(crate) fn module_of(sections: UnwindSections, isa: Isa) -> Unwind {
+pub(crate) fn module_of(mut sections: UnwindSections, isa: Isa) -> Unwind {
     let section =
         |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
-    let of_go = sections.go.filter(|_| isa == Isa::X86_64).and_then(|sections| {
-        let (table, text) = *sections;
-        let bytes = go::debug_frame(&table.bytes, Svma(text.address), &text.bytes)?;
-        Some(Section { address: Svma(0), bytes })
-    });
+    let of_go =
+        sections.go.take().filter(|_| isa == Isa::X86_64).and_then(|of_go| add_go(&of_go, &mut sections));
     Module::new(Sections {
         eh_frame: sections.eh_frame.map(section),
         eh_frame_hdr: sections.eh_frame_hdr.map(section),
@@ -280,7 +344,29 @@ pub(crate) fn module_of(sections: UnwindSections, isa: Isa) -> Unwind {
         isa,
         text: sections.text.map(Svma),
         got: sections.got.map(Svma),
+        entry: sections.entry.map(Svma),
     })
+}
+
+/// Adds the rules of Go's own table: to `.eh_frame` where there is one, for code of other languages, else as the section that is returned.
+fn add_go(
+    (table, text): &(plumb_process::Section, plumb_process::Section),
+    sections: &mut UnwindSections,
+) -> Option<Section<Vec<u8>>> {
+    let at = Svma(text.address);
+    let Some(eh_frame) = sections.eh_frame.as_mut().filter(|section| !section.bytes.is_empty()) else {
+        let bytes = go::debug_frame(&table.bytes, at, &text.bytes)?;
+        return Some(Section { address: Svma(0), bytes });
+    };
+    match go::eh_frame(&table.bytes, at, &text.bytes, std::mem::take(&mut eh_frame.bytes)) {
+        Ok(both) => {
+            eh_frame.bytes = both;
+            // It is not in the order of all functions any more.
+            sections.eh_frame_hdr = None;
+        }
+        Err(as_before) => eh_frame.bytes = as_before,
+    }
+    None
 }
 
 /// One address space as the unwinder asks about it.

@@ -52,3 +52,25 @@ fn a_file_in_which_much_is_looked_up_gets_its_table() {
     assert!(KeptTables::open_in(&cache).get(&build_id).is_some(), "it is kept for the next recording");
     std::fs::remove_dir_all(&cache).unwrap();
 }
+
+#[test]
+fn unwind_information_that_is_not_asked_for_makes_room_and_is_read_again() {
+    let mut code = Code::default();
+    let (mapping, id) = own(&mut code);
+    let is_loaded = |code: &Code| code.modules[id.index()].get().is_some();
+    let found = |code: &Code| match code.located(&mapping, Avma(mapping.start)) {
+        Located::Module { module, .. } => {
+            module.sections().eh_frame.as_ref().map(|section| section.bytes.clone())
+        }
+        _ => None,
+    };
+    let first = found(&code).expect("it has rules");
+    code.bound(0);
+    assert!(is_loaded(&code), "it was asked for just now");
+    code.bound(first.len() * 100);
+    code.bound(first.len() * 100);
+    assert!(is_loaded(&code), "there is room");
+    code.bound(first.len() - 1);
+    assert!(!is_loaded(&code), "nobody asked since the last time");
+    assert!(found(&code) == Some(first), "the same as before");
+}

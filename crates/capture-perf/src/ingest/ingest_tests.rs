@@ -128,6 +128,12 @@ pub(super) fn at(time_ns: u64, mut made: Made) -> Made {
     made
 }
 
+/// A sample at this time.
+fn timed(time_ns: u64, mut made: Made) -> Made {
+    made.bytes[16..24].copy_from_slice(&time_ns.to_le_bytes());
+    made
+}
+
 pub(super) fn feed(ingest: &mut Ingest, records: &[Made]) {
     let event = ingest.add_event("cpu-clock", "ns");
     records.iter().for_each(|made| made.feed_to(ingest, event));
@@ -298,6 +304,47 @@ fn many_short_lives_leave_little_behind() {
     }
     assert!(ingest.tasks.processes.len() < 100 && ingest.tasks.threads.len() < 100);
     assert!(ingest.spaces.len() < 100);
+}
+
+#[test]
+fn processes_that_have_ended_leave_a_row_and_nothing_else_with_each_part() {
+    const PART: u32 = 10_000;
+    let mut ingest = Ingest::new(Source::File, Filter::All);
+    let shell = [comm(1, "sh", EXEC), mmap(1, 0x40_0000, "/no/such/shell")];
+    feed(&mut ingest, &shell);
+    let mut most = [0; 5];
+    for pid in 2..100_000 {
+        let time = u64::from(pid) * 1_000_000;
+        let hit = sample(&Kernel { pid, abi: 2, ip: 0x50_0010, stack: Some(&[]) });
+        let life = [
+            at(time, fork(1, pid)),
+            at(time + 10, comm(pid, "dirname", EXEC)),
+            at(time + 20, mmap(pid, 0x50_0000, "/no/such/dirname")),
+            timed(time + 30, hit),
+            at(time + 40, exit(pid, 0)),
+        ];
+        life.iter().for_each(|made| made.feed_to(&mut ingest, EventId::from_index(0)));
+        if pid % PART == 0 {
+            ingest.end_part();
+            let profile = ingest.profile_mut();
+            (profile.samples, profile.stacks) = (Default::default(), Default::default());
+            assert!(profile.mappings.len() as u32 > PART / 2 && profile.lives.rows().len() as u32 > PART);
+            ingest.forget_ended();
+            let profile = ingest.profile();
+            let now = [
+                profile.lives.rows().len(),
+                profile.mappings.len(),
+                ingest.noted.len(),
+                ingest.spaces.len(),
+                profile.frames.len() + profile.strings.len() + profile.dsos.len(),
+            ];
+            (0..now.len()).for_each(|index| most[index] = most[index].max(now[index]));
+        }
+    }
+    assert!(ingest.profile().lives.len() >= 2 * (100_000 - 2), "each was there");
+    // Lives of the last two seconds stay, as the kernel may still tell of them: that is 2000 processes.
+    assert!(most[0] < 5000, "{most:?}");
+    assert!(most[1..].iter().all(|&rows| rows < 500), "{most:?}");
 }
 
 #[test]

@@ -5,6 +5,8 @@
 
 use plumb_profile::{Begin, End, Life, LifeId, ProcessId};
 
+use rustc_hash::FxHashSet;
+
 use super::tasks::Name;
 use super::{Ingest, Source};
 
@@ -14,6 +16,9 @@ const MAX_PARENTS: usize = 64;
 const LOOK_PAUSE_NS: u64 = 100_000_000;
 /// The same for one process.
 const LOOK_AGAIN_NS: u64 = 100_000_000;
+
+/// A life's account comes no later than this after its end.
+const SETTLE_NS: u64 = 2_000_000_000;
 
 /// When was looked at memory last, in the time of records.
 #[derive(Debug, Default)]
@@ -83,7 +88,7 @@ impl Ingest {
 
     /// The number of a process belongs to another one from now on. If no record told of its end, it was lost.
     pub(super) fn end_unseen_life(&mut self, life: Option<LifeId>, time_ns: Option<u64>) {
-        if let Some(life) = life.map(|life| self.profile.lives.get_mut(life))
+        if let Some(life) = life.and_then(|life| self.profile.lives.find_mut(life))
             && life.end == End::Running
         {
             (life.end, life.end_ns) = (End::Exit, time_ns);
@@ -100,6 +105,26 @@ impl Ingest {
                 *process = Some(row);
             }
         }
+    }
+
+    /// Takes out of the profile what is known of processes that have ended, and is kept elsewhere by now: their lives and mappings. What
+    /// the kernel may still tell of a life comes milliseconds after its end.
+    pub(crate) fn forget_ended(&mut self) {
+        let of_running: FxHashSet<LifeId> =
+            self.tasks.processes.values().filter_map(|process| process.life).collect();
+        let now_ns = self.now_ns;
+        self.profile.lives.retain(|id, life| {
+            let is_late = life.end_ns.is_some_and(|end| end.saturating_add(SETTLE_NS) > now_ns);
+            life.end == End::Running || is_late || of_running.contains(&id)
+        });
+        let lives = &self.profile.lives;
+        self.tasks.accounts.retain(|life| lives.get(life).is_some());
+        let running: FxHashSet<ProcessId> =
+            self.tasks.processes.values().filter_map(|process| process.row).collect();
+        self.profile.mappings.retain(|mapping| running.contains(&mapping.process));
+        self.profile.mappings.shrink_to_fit();
+        self.noted.retain(|process, _| running.contains(process));
+        self.noted.shrink_to_fit();
     }
 
     /// The executable of a process has become known.

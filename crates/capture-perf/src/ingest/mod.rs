@@ -194,9 +194,10 @@ impl Ingest {
         self.code.use_tables(Shelf::new(kept));
     }
 
-    /// Looks after tables, from time to time.
-    pub(crate) fn look_at_tables(&mut self) {
+    /// Looks after tables and unwind information, from time to time: no more than so many bytes of it are kept that are not in use.
+    pub(crate) fn look_at_tables(&mut self, most_bytes: usize) {
         self.code.look_at_tables();
+        self.code.bound_sometimes(most_bytes);
     }
 
     /// Takes the next record. `event` is the one that it belongs to (by sample id or by ring).

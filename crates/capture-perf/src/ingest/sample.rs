@@ -203,6 +203,7 @@ impl Ingest {
     /// Remembers which memory a process row had, for the profile's mappings.
     pub(super) fn note_space(&mut self, pid: u32, process: ProcessId) {
         let Some(space) = self.tasks.processes.get(&pid).and_then(|process| process.space) else { return };
+        self.note_interpreter(space);
         let used = &self.spaces.get(space).used;
         let noted = self.noted.entry(process).or_default();
         if *noted == used.len() {

@@ -4,18 +4,19 @@
 //! from here. Where that comes too late the frame says so; it never gets the name of other code that has taken the place.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use plumb_interpreters::{CodeId, Function, Interpreter, Memory};
-use plumb_process::{Backing, Mapping};
+use plumb_process::{Backing, FileId, Mapping};
 use plumb_profile::{
     Address, AddressSpace, Dso, DsoId, DsoKind, Found, Frame, FrameId, FrameKind, Function as FunctionRow,
     FunctionId, Line, Profile, StringId,
 };
 use rustc_hash::FxHashMap;
 
-use super::Ingest;
 use super::spaces::SpaceId;
+use super::{Ingest, Source};
 use crate::assist::ScriptPlace;
 use crate::script::ProcessMemory;
 
@@ -32,6 +33,17 @@ pub(super) enum Rest {
 const GONE: &str = "[gone before its name was read]";
 const TOO_MANY: &str = "[more frames than are read]";
 const UNREADABLE: &str = "[frames that can't be read]";
+/// Between native frames and frames that none of those was found to run.
+const UNPLACED: &str = "[native frames between these are missing]";
+
+/// Interpreters that processes have mapped.
+#[derive(Debug, Default)]
+struct SeenInterpreters {
+    /// Processes that have mapped a known one, and an address in it, since that was asked for last.
+    mapped: Vec<(u32, u64)>,
+    /// Those that were sampled and are not known.
+    unknown: BTreeSet<String>,
+}
 
 /// What is known of code in one address space and those forked from it.
 pub(super) type SharedScripts = Rc<RefCell<Scripts>>;
@@ -57,6 +69,7 @@ struct Known {
 /// What was named so far.
 #[derive(Debug, Default)]
 pub(super) struct Names {
+    seen: SeenInterpreters,
     dsos: FxHashMap<&'static str, DsoId>,
     /// By name, file and first line.
     functions: FxHashMap<(DsoId, StringId, StringId, u32), FunctionId>,
@@ -119,6 +132,42 @@ impl Ingest {
         }
     }
 
+    /// Notes that a process has mapped an interpreter, if it has.
+    pub(super) fn look_for_interpreter(&mut self, pid: u32, mapping: &Mapping) {
+        let (Backing::File(id), Source::Live) = (mapping.backing, self.source) else { return };
+        let Some(process) = self.tasks.processes.get(&pid) else { return };
+        self.code.look_for_interpreter(id, &process.executable);
+        let is_known = self.code.interpreter(id).is_some();
+        if is_known {
+            self.scripts.seen.mapped.push((pid, mapping.start));
+        }
+        if (is_known || self.code.unknown_interpreter(id).is_some())
+            && let Some(space) = process.space
+        {
+            self.spaces.get_mut(space).interpreter = Some(id);
+        }
+    }
+
+    /// Processes that have mapped a known interpreter since the last call, and an address in it.
+    pub(crate) fn take_interpreted(&mut self) -> Vec<(u32, u64)> {
+        std::mem::take(&mut self.scripts.seen.mapped)
+    }
+
+    /// Notes the interpreter of a process that is sampled, if it is not known.
+    pub(super) fn note_interpreter(&mut self, space: SpaceId) {
+        let unknown = self.spaces.get(space).interpreter.and_then(|id| self.code.unknown_interpreter(id));
+        if let Some(name) = unknown
+            && !self.scripts.seen.unknown.contains(name)
+        {
+            self.scripts.seen.unknown.insert(name.to_owned());
+        }
+    }
+
+    /// The interpreters that were sampled and are not known.
+    pub(crate) fn unknown_interpreters(&self) -> impl Iterator<Item = &str> {
+        self.scripts.seen.unknown.iter().map(String::as_str)
+    }
+
     /// Appends the frames of a round of an interpreter's loop, and the loop's own frame. `rest`: there are further ones that are
     /// not known.
     pub(super) fn script_round(
@@ -128,54 +177,85 @@ impl Ingest {
         round: &[ScriptPlace],
         rest: Option<Rest>,
     ) {
-        let scripts = Rc::clone(&self.spaces.get(space).scripts);
-        let Scripts { functions, frames, memory } = &mut *scripts.borrow_mut();
-        let interpreter = match mapping.map(|mapping| mapping.backing) {
-            Some(Backing::File(id)) => self.code.interpreter(id),
-            _ => None,
-        };
-        if let Some(interpreter) = interpreter {
-            let parent = self.tasks.processes.get(&pid).map_or(0, |process| process.parent);
-            let pids = [pid, self.spaces.get(space).owner, parent];
-            let dso = self.scripts.dso(&mut self.profile, interpreter.language());
-            for place in round {
-                let key = (place.code, place.offset, place.is_generator);
-                let id = match frames.get(&key) {
-                    Some(&known) => known,
-                    None => {
-                        let function = functions.entry(place.code).or_insert_with(|| {
-                            let copied = memory.remove(&place.code).unwrap_or_default();
-                            let function = read(interpreter, place.code, &copied, pids)?;
-                            let at = (function.file.as_str(), function.first_line);
-                            let id = self.scripts.function(&mut self.profile, dso, &function.name, at);
-                            Some(Known { id, function })
-                        });
-                        let id = match function {
-                            Some(known) => at(&mut self.profile, known, place),
-                            None => {
-                                let gone = self.scripts.function(&mut self.profile, dso, GONE, ("", 0));
-                                Some(frame(&mut self.profile, gone, 0))
-                            }
-                        };
-                        frames.insert(key, id);
-                        id
-                    }
-                };
-                self.leaf_first.extend(id);
-            }
-            if let Some(rest) = rest {
-                let text = if rest == Rest::TooMany { TOO_MANY } else { UNREADABLE };
-                let function = self.scripts.function(&mut self.profile, dso, text, ("", 0));
-                self.leaf_first.push(frame(&mut self.profile, function, 0));
-            }
+        if let Some(Backing::File(id)) = mapping.map(|mapping| mapping.backing) {
+            self.script_frames((pid, space), id, round, rest);
         }
         self.leaf_first.push(native);
+    }
+
+    /// Appends frames for which no native frame of the interpreter's loop was found, behind a mark that says so.
+    pub(super) fn unplaced_script(
+        &mut self,
+        (pid, space): (u32, SpaceId),
+        frames: &[ScriptPlace],
+        rest: Option<Rest>,
+    ) {
+        let Some(file) = self.spaces.get(space).interpreter else { return };
+        if frames.is_empty() || self.code.interpreter(file).is_none() {
+            return;
+        }
+        self.script_mark(file, UNPLACED);
+        self.script_frames((pid, space), file, frames, rest);
+    }
+
+    /// Appends frames of the interpreter in a file.
+    fn script_frames(
+        &mut self,
+        (pid, space): (u32, SpaceId),
+        file: FileId,
+        round: &[ScriptPlace],
+        rest: Option<Rest>,
+    ) {
+        let scripts = Rc::clone(&self.spaces.get(space).scripts);
+        let Scripts { functions, frames, memory } = &mut *scripts.borrow_mut();
+        let Some(interpreter) = self.code.interpreter(file) else { return };
+        let parent = self.tasks.processes.get(&pid).map_or(0, |process| process.parent);
+        let pids = [pid, self.spaces.get(space).owner, parent];
+        let dso = self.scripts.dso(&mut self.profile, interpreter.language());
+        for place in round {
+            let key = (place.code, place.offset, place.is_generator);
+            let id = match frames.get(&key) {
+                Some(&known) => known,
+                None => {
+                    let function = functions.entry(place.code).or_insert_with(|| {
+                        let copied = memory.remove(&place.code).unwrap_or_default();
+                        let function = read(interpreter, place.code, &copied, pids)?;
+                        let at = (function.file.as_str(), function.first_line);
+                        let id = self.scripts.function(&mut self.profile, dso, &function.name, at);
+                        Some(Known { id, function })
+                    });
+                    let id = match function {
+                        Some(known) => at(&mut self.profile, known, place),
+                        None => {
+                            let gone = self.scripts.function(&mut self.profile, dso, GONE, ("", 0));
+                            Some(frame(&mut self.profile, gone, 0))
+                        }
+                    };
+                    frames.insert(key, id);
+                    id
+                }
+            };
+            self.leaf_first.extend(id);
+        }
+        match rest {
+            Some(Rest::TooMany) => self.script_mark(file, TOO_MANY),
+            Some(Rest::Unreadable) => self.script_mark(file, UNREADABLE),
+            None => {}
+        }
+    }
+
+    /// Appends what stands for frames that are not there.
+    fn script_mark(&mut self, file: FileId, text: &str) {
+        let Some(interpreter) = self.code.interpreter(file) else { return };
+        let dso = self.scripts.dso(&mut self.profile, interpreter.language());
+        let function = self.scripts.function(&mut self.profile, dso, text, ("", 0));
+        self.leaf_first.push(frame(&mut self.profile, function, 0));
     }
 }
 
 /// The frame of a function that is known; `None`: it had not begun.
 fn at(profile: &mut Profile, known: &Known, place: &ScriptPlace) -> Option<FrameId> {
-    let offset = place.offset.into();
+    let offset = place.offset;
     let has_begun = place.is_generator || known.function.has_begun(offset);
     has_begun.then(|| frame(profile, known.id, known.function.line(offset)))
 }

@@ -3,12 +3,15 @@
 //! A forked child shares its parent's space until one of the two maps something or execs: of 3,000 shells that a
 //! shell forks, hardly one does the former. Sharing covers vfork too, where memory really is shared.
 
-use plumb_process::{AddressSpace, Mapping};
+use plumb_process::{AddressSpace, FileId, Mapping};
 use plumb_profile::FrameId;
 use plumb_unwind::{Avma, Cache};
 use rustc_hash::FxHashMap;
 
 use super::script::SharedScripts;
+
+/// So many frames have room in a space that waits for its next process.
+const KEPT_FRAMES: usize = 256;
 
 /// An address space that processes share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +24,7 @@ pub(super) struct Space {
     pub(super) mappings: AddressSpace,
     /// The unwinder's memory of it.
     pub(super) cache: Cache,
-    /// Whether `cache` may know anything: clearing a large one has its price, and most processes are never sampled.
+    /// Whether `cache` may know anything: most processes are never sampled.
     pub(super) walked: bool,
     /// Frames by program counter and the way they were found, see [`frame_key`].
     pub(super) frames: FxHashMap<u64, FrameId>,
@@ -30,6 +33,8 @@ pub(super) struct Space {
     /// The process that the memory belongs to.
     pub(super) owner: u32,
     users: u32,
+    /// The file with the interpreter that is mapped.
+    pub(super) interpreter: Option<FileId>,
     /// Code of interpreted programs. Memory that was forked is the same until it is written to, and other code is told from what
     /// was there before.
     pub(super) scripts: SharedScripts,
@@ -61,17 +66,13 @@ impl Spaces {
 
     fn insert(&mut self, space: Space) -> SpaceId {
         if let Some(index) = self.free.pop() {
-            // Caches keep their memory for the next process: clearing is cheaper than growing again.
             let old = &mut self.spaces[index as usize];
-            if std::mem::take(&mut old.walked) {
-                old.cache.clear();
-            }
             old.changes = old.changes.wrapping_add(1);
-            old.frames.clear();
             old.used = space.used;
             old.scripts = space.scripts;
             old.mappings = space.mappings;
             old.owner = space.owner;
+            old.interpreter = space.interpreter;
             old.users = 1;
             return SpaceId(index);
         }
@@ -92,6 +93,15 @@ impl Spaces {
         if space.users == 0 {
             space.mappings = AddressSpace::default();
             space.scripts = SharedScripts::default();
+            space.used = Vec::new();
+            // What is small is kept for the next process, as clearing is cheaper than growing again. What a compiler took isn't: sooner or
+            // later one was in each of the spaces.
+            if std::mem::take(&mut space.walked) {
+                space.cache.clear();
+            }
+            space.frames.clear();
+            space.frames.shrink_to(KEPT_FRAMES);
+            space.interpreter = None;
             self.free.push(id.0);
         }
     }
@@ -135,12 +145,31 @@ impl Spaces {
     fn copy(&mut self, id: SpaceId, pid: u32) -> SpaceId {
         let old = self.get(id);
         let (mappings, used, scripts) = (old.mappings.clone(), old.used.clone(), old.scripts.clone());
+        let interpreter = old.interpreter;
         self.release(id);
-        self.insert(Space { owner: pid, mappings, used, scripts, ..Space::default() })
+        self.insert(Space { owner: pid, mappings, used, scripts, interpreter, ..Space::default() })
     }
 }
 
 /// The key of a frame in [`Space::frames`]: `pc` is below 2^57, so that its bits and four more fit.
 pub(super) fn frame_key(pc: u64, is_return: bool, found: u8) -> u64 {
     pc << 4 | u64::from(found & 7) << 1 | u64::from(is_return)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_large_process_took_is_given_back_at_its_end() {
+        let mut spaces = Spaces::default();
+        let ids: Vec<SpaceId> = (0..10).map(|pid| spaces.create(pid)).collect();
+        let frame = <FrameId as plumb_profile::Id>::from_index(0);
+        for &id in &ids {
+            spaces.get_mut(id).frames.extend((0..100_000).map(|pc| (pc, frame)));
+            spaces.release(id);
+        }
+        let room: usize = ids.iter().map(|&id| spaces.get(id).frames.capacity()).sum();
+        assert!(room < 10 * 4 * KEPT_FRAMES, "{room}");
+    }
 }

@@ -31,6 +31,12 @@ impl Accounts {
         self.ended.insert(pid, life);
     }
 
+    /// Only lives that are still there matter.
+    pub(super) fn retain(&mut self, is_there: impl Fn(LifeId) -> bool) {
+        self.execs.retain(|_, life| is_there(*life));
+        self.ended.retain(|_, life| is_there(*life));
+    }
+
     /// There are no lives any more.
     pub(super) fn forget(&mut self) {
         self.execs.clear();
@@ -53,7 +59,7 @@ impl Ingest {
             };
             ended.or_else(|| self.tasks.processes.get(&pid)?.life)
         };
-        if let Some(life) = life.map(|life| self.profile.lives.get_mut(life))
+        if let Some(life) = life.and_then(|life| self.profile.lives.find_mut(life))
             && life.begin != Begin::Running
         {
             let used = runtime_ns.saturating_sub(before.unwrap_or(0));

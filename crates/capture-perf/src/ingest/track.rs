@@ -180,6 +180,7 @@ impl Ingest {
             self.tasks.set_executable(&mut self.profile, pid, &path);
             self.name_life(pid, &path);
         }
+        self.look_for_interpreter(pid, &mapping);
     }
 
     /// What a mapping with this key is of, and its path if it is a file's.

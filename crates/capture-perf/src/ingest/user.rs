@@ -10,7 +10,7 @@ use super::spaces::{SpaceId, frame_key};
 use super::stitch::{Beyond, Border, Frames};
 use super::wire::{self, Stack};
 use super::{Ingest, Source, kernel};
-use crate::assist::Script;
+use crate::assist::{Round, Script};
 use crate::sys::trace::read_memory;
 
 /// More frames than any sensible stack of 64 KiB has; a stack that is longer is cut, and says so.
@@ -37,12 +37,23 @@ pub(super) struct Copy<'a> {
     pub(super) full: bool,
     /// The process, if its code may be read from its memory.
     pub(super) running: Option<u32>,
+    /// The last address that could not be read.
+    pub(super) missed: Option<u64>,
 }
+
+/// No frame is larger, so that what is further away is another stack: the usual limit of a whole one.
+const MAX_FRAME: u64 = 8 << 20;
 
 impl Copy<'_> {
     /// Whether an address is beyond the upper end.
     pub(super) fn is_above(&self, at: u64) -> bool {
         at >= self.base && at - self.base > (self.bytes.len() as u64).saturating_sub(8)
+    }
+
+    /// Whether an address is too far from what was copied to be of the same stack.
+    fn is_elsewhere(&self, at: u64) -> bool {
+        let end = self.base.saturating_add(self.bytes.len() as u64);
+        at.saturating_add(MAX_FRAME) < self.base || at.saturating_sub(end) > MAX_FRAME
     }
 }
 
@@ -54,8 +65,11 @@ impl Memory for Copy<'_> {
         match self.bytes.get(start..).and_then(<[u8]>::first_chunk) {
             Some(word) => Ok(u64::from_le_bytes(*word)),
             // Only if all was copied that was asked for can there be more above.
-            None if at.0 >= self.base && self.full => Err(ReadError::BeyondCopy),
-            None => Err(ReadError::Unreadable),
+            None if at.0 >= self.base && self.full && !self.is_elsewhere(at.0) => Err(ReadError::BeyondCopy),
+            None => {
+                self.missed = Some(at.0);
+                Err(ReadError::Unreadable)
+            }
         }
     }
 
@@ -70,6 +84,28 @@ impl Memory for Copy<'_> {
         let whole = self.bytes.get(..self.bytes.len() & !7)?;
         let words = bytemuck::try_cast_slice(whole).ok().filter(|_| cfg!(target_endian = "little"))?;
         Some(Window { base: Avma(self.base), words })
+    }
+}
+
+/// Memory, with code from files where that of the process can't be read: it has ended, or was recorded elsewhere.
+pub(super) struct WithFiles<'a, M> {
+    pub(super) memory: &'a mut M,
+    pub(super) view: &'a View<'a>,
+}
+
+impl<M: Memory> Memory for WithFiles<'_, M> {
+    #[inline]
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        self.memory.read_u64(at)
+    }
+
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        self.memory.read_code(at, to) || self.view.read(at, to)
+    }
+
+    #[inline]
+    fn window(&self) -> Option<Window<'_>> {
+        self.memory.window()
     }
 }
 
@@ -141,6 +177,13 @@ pub(super) fn found_of(method: Method) -> Found {
     }
 }
 
+/// What is missing of a round.
+fn rest_of(round: &Round, script: &Script) -> Option<Rest> {
+    let is_whole = round.frames.last().is_some_and(|last| last.is_entry);
+    let rest = if script.is_cut { Rest::TooMany } else { Rest::Unreadable };
+    Some(rest).filter(|_| !is_whole)
+}
+
 impl Ingest {
     /// Appends the user frames of a sample to `self.leaf_first`, innermost first, and says how they end.
     pub(super) fn user_part(&mut self, sample: &wire::Sample<'_>, pid: u32, tid: u32) -> Ending {
@@ -165,7 +208,7 @@ impl Ingest {
         }
         let Some(mut registers) = registers(&sampled) else { return Ending::Cut(Cut::NoUserStack, None) };
         let running = (self.source == Source::Live).then_some(pid);
-        let mut memory = Copy { base: registers.sp(), bytes, full, running };
+        let mut memory = Copy { base: registers.sp(), bytes, full, running, missed: None };
         let mut end = self.walk(space, &registers, &mut memory);
         let mut space = space;
         if end == End::NotMapped && self.refresh(pid) {
@@ -185,8 +228,15 @@ impl Ingest {
             end = self.walk(space, &registers, &mut memory);
         }
         let end = self.scan(pid, space, &registers, &mut memory, end);
+        let is_elsewhere =
+            end == End::StackUnreadable && memory.missed.is_some_and(|at| memory.is_elsewhere(at));
         let script = self.tasks.scripts.of(tid, sample.time);
-        self.translate((pid, space), tid, end, script.as_ref().map(|script| (registers.sp(), script)))
+        self.translate(
+            (pid, space),
+            tid,
+            (end, is_elsewhere),
+            script.as_ref().map(|script| (registers.sp(), script)),
+        )
     }
 
     /// Whether nothing is remembered beyond the stack that was walked.
@@ -199,7 +249,8 @@ impl Ingest {
         let space = self.spaces.get_mut(space);
         space.walked = true;
         let view = View { code: &self.code, mappings: &space.mappings };
-        walk(&view, memory, &mut space.cache, registers, MAX_FRAMES, &mut self.walked)
+        let mut memory = WithFiles { memory, view: &view };
+        walk(&view, &mut memory, &mut space.cache, registers, MAX_FRAMES, &mut self.walked)
     }
 
     /// Turns walked frames into frames of the profile, with what is remembered beyond them if they were cut. With `script` come
@@ -208,7 +259,7 @@ impl Ingest {
         &mut self,
         (pid, space): (u32, SpaceId),
         tid: u32,
-        end: End,
+        (end, is_elsewhere): (End, bool),
         script: Option<(u64, &Script)>,
     ) -> Ending {
         let walked = std::mem::take(&mut self.walked);
@@ -224,27 +275,54 @@ impl Ingest {
                 self.kept = self.kept_of_last(tid, space, &walked);
                 (walked.len() - self.kept, Ending::Root)
             }
+            (None, Some(_)) if is_elsewhere => (walked.len(), Ending::Cut(Cut::OtherStack, None)),
             (None, Some(cut)) => (walked.len(), self.blame(space, cut, walked.last())),
         };
+        let loops = self.loops_of(space, script.map(|(_, script)| script), &walked);
         let (mut sp, script) = script.unzip();
         let mut rounds = script.iter().flat_map(|script| &script.rounds).peekable();
+        let mut was_round = false;
         for (index, frame) in walked.iter().enumerate().take(own) {
-            let id = self.user_frame(space, frame.pc.0, frame.is_return, found_of(frame.found));
             let begin = sp.take().unwrap_or(frame.slot.0.saturating_add(8));
             let end = walked.get(index + 1).map_or(u64::MAX, |caller| caller.slot.0.saturating_add(8));
-            match (rounds.next_if(|round| (begin..end).contains(&round.at)), script) {
+            let runs = |round: &&Round| match round.at {
+                Some(at) => (begin..end).contains(&at),
+                None => loops.get(index) == Some(&true),
+            };
+            let round = rounds.next_if(runs);
+            // A stub that runs the function: its name is that of the frame that is there.
+            if std::mem::replace(&mut was_round, round.is_some()) && self.is_anonymous(space, frame.pc.0) {
+                continue;
+            }
+            let id = self.user_frame(space, frame.pc.0, frame.is_return, found_of(frame.found));
+            match (round, script) {
                 (Some(round), Some(script)) => {
                     let mapping = self.spaces.get(space).mappings.find(frame.pc.0).copied();
-                    let is_whole = round.frames.last().is_some_and(|last| last.is_entry);
-                    let rest = if script.is_cut { Rest::TooMany } else { Rest::Unreadable };
-                    let rest = Some(rest).filter(|_| !is_whole);
+                    let rest = rest_of(round, script);
                     self.script_round((pid, space), (id, mapping), &round.frames, rest);
                 }
                 _ => self.leaf_first.push(id),
             }
         }
+        // What is known of callers from earlier samples has them.
+        if let (None, Some(script)) = (self.base, script) {
+            let frames: Vec<_> = rounds.flat_map(|round| round.frames.iter().copied()).collect();
+            self.unplaced_script((pid, space), &frames, script.is_cut.then_some(Rest::TooMany));
+        }
         self.walked = walked;
         ending
+    }
+
+    /// Which frames are in an interpreter's loop, where script frames don't say in which native frame they run.
+    fn loops_of(&self, space: SpaceId, script: Option<&Script>, walked: &[Walked]) -> Vec<bool> {
+        let Some(script) = script.filter(|script| script.rounds.iter().all(|round| round.at.is_none()))
+        else {
+            return Vec::new();
+        };
+        let at = |frame: &Walked| frame.pc.0.wrapping_sub(frame.is_return.into());
+        let mut loops: Vec<bool> = walked.iter().map(|frame| self.is_in_loop(space, at(frame))).collect();
+        super::walked::skip_beginning(&mut loops, script.rounds.len());
+        loops
     }
 
     /// How many of the outermost frames of a whole stack were made for the thread's last sample.

@@ -15,6 +15,8 @@ use crate::assist::{CodeSegment, Counted, Lent, Parts, WalkedSample};
 const NO_RETURN: u64 = 1 << 63;
 /// One that is a round of an interpreter's loop of which script frames tell has this one.
 const LOOP: u64 = 1 << 62;
+/// One that was found by scanning the stack has this one.
+const SCANNED: u64 = 1 << 61;
 
 impl Ingest {
     /// Takes a sample that was walked already. Returns what it became, unless it is filtered out.
@@ -68,7 +70,7 @@ impl Ingest {
     /// The user frames of a complete stack, but for those that were made for the thread's last one.
     fn walked_user(&mut self, (pid, tid): (u32, u32), parts: Parts<'_>, script_is_cut: bool) -> Ending {
         let own_space = |ingest: &Self| ingest.tasks.processes.get(&pid).and_then(|process| process.space);
-        let is_plain = parts.user.iter().all(|word| word & LOOP == 0);
+        let is_plain = parts.script.is_empty();
         if is_plain && own_space(self).is_some_and(|space| self.new_frames(space, tid, parts.user)) {
             return Ending::Root;
         }
@@ -78,9 +80,18 @@ impl Ingest {
         }
         let Some(space) = space else { return Ending::Cut(Cut::NotMapped, None) };
         let mut script = parts.script;
+        let loops = self.loops(space, parts);
+        let mut was_round = false;
         for (index, &word) in parts.user.iter().enumerate() {
-            let id = self.user_frame(space, address(word), is_return(word), found_at(index));
-            if word & LOOP == 0 {
+            let id = self.user_frame(space, address(word), is_return(word), found_at(index, word));
+            let is_round = loops.get(index) == Some(&true) && !script.is_empty();
+            // A stub that runs the function: its name is that of the frame that is there.
+            if was_round && self.is_anonymous(space, address(word)) {
+                was_round = false;
+                continue;
+            }
+            was_round = is_round;
+            if !is_round {
                 self.leaf_first.push(id);
                 continue;
             }
@@ -91,7 +102,33 @@ impl Ingest {
             let mapping = self.spaces.get(space).mappings.find(address(word)).copied();
             self.script_round((pid, space), (id, mapping), round, rest);
         }
+        let rest = script_is_cut.then_some(Rest::TooMany);
+        self.unplaced_script((pid, space), script, rest);
         Ending::Root
+    }
+
+    /// Which user frames are rounds of an interpreter's loop that script frames are of: those that are marked; where each frame is a
+    /// round by itself none is, and there are as many in the loop, or one more that has no frame yet.
+    fn loops(&self, space: SpaceId, parts: Parts<'_>) -> Vec<bool> {
+        let mut loops: Vec<bool> = parts.user.iter().map(|word| word & LOOP != 0).collect();
+        if loops.contains(&true) || parts.script.iter().any(|place| !place.is_entry) {
+            return loops;
+        }
+        for (is_loop, &word) in loops.iter_mut().zip(parts.user) {
+            *is_loop = self.is_in_loop(space, address(word).wrapping_sub(is_return(word).into()));
+        }
+        skip_beginning(&mut loops, parts.script.len());
+        loops
+    }
+
+    /// Whether an address is in the loop of an interpreter.
+    pub(super) fn is_in_loop(&self, space: SpaceId, at: u64) -> bool {
+        self.spaces.get(space).mappings.find(at).is_some_and(|mapping| self.code.is_in_loop(mapping, at))
+    }
+
+    /// Whether there is code without a file at an address.
+    pub(super) fn is_anonymous(&self, space: SpaceId, at: u64) -> bool {
+        self.spaces.get(space).mappings.find(at).is_some_and(|mapping| mapping.backing == Backing::Anonymous)
     }
 
     /// The frames that were not made for the thread's last stack. `false`, and nothing is done, if it is not known what one
@@ -101,7 +138,7 @@ impl Ingest {
         let kernel_frames = self.leaf_first.len();
         let kept = thread.last.kept_words(user, space, self.spaces.get(space).changes);
         for (index, &word) in user.iter().enumerate().take(user.len() - kept) {
-            let (pc, is_return, found) = (address(word), is_return(word), found_at(index));
+            let (pc, is_return, found) = (address(word), is_return(word), found_at(index, word));
             let key = frame_key(pc, is_return, found as u8);
             let at = self.spaces.get(space);
             let id = match at.frames.get(&key) {
@@ -126,7 +163,7 @@ impl Ingest {
         let space = self.spaces.get(space);
         let call = |word: u64| address(word).wrapping_sub(is_return(word).into());
         user.iter().enumerate().all(|(index, &word)| {
-            let key = frame_key(address(word), is_return(word), found_at(index) as u8);
+            let key = frame_key(address(word), is_return(word), found_at(index, word) as u8);
             space.frames.contains_key(&key) || space.mappings.find(call(word)).is_some()
         })
     }
@@ -187,8 +224,17 @@ impl Ingest {
     }
 }
 
+/// Leaves out the innermost round if there is one more than there are frames: it has no frame yet, or no more.
+pub(super) fn skip_beginning(loops: &mut [bool], frames: usize) {
+    if loops.iter().filter(|&&is_loop| is_loop).count() == frames + 1
+        && let Some(innermost) = loops.iter_mut().find(|is_loop| **is_loop)
+    {
+        *innermost = false;
+    }
+}
+
 fn address(word: u64) -> u64 {
-    word & !(NO_RETURN | LOOP)
+    word & !(NO_RETURN | LOOP | SCANNED)
 }
 
 fn is_return(word: u64) -> bool {
@@ -196,8 +242,12 @@ fn is_return(word: u64) -> bool {
 }
 
 /// How the frame of a stack walked in the kernel was found.
-fn found_at(index: usize) -> Found {
-    if index == 0 { Found::Sampled } else { Found::Cfi }
+fn found_at(index: usize, word: u64) -> Found {
+    match index {
+        0 => Found::Sampled,
+        _ if word & SCANNED != 0 => Found::Scan,
+        _ => Found::Cfi,
+    }
 }
 
 impl super::code::Code {

@@ -224,6 +224,8 @@ impl Recorder {
         meta.damaged_records = self.ingest.statistics().damaged_records;
         meta.stack_copy_bytes = self.sampled[0].events.sampling().stack_copy;
         meta.warnings.extend(self.setup.limits.iter().cloned());
+        let unknown = self.ingest.unknown_interpreters();
+        meta.warnings.extend(unknown.map(|name| format!("{name} is not known: its functions are missing")));
         meta
     }
 

@@ -47,6 +47,12 @@ impl Recorder {
         ingest.end_part();
     }
 
+    /// Takes what is known of processes that have ended out of the profile: their lives and mappings, which are to be kept elsewhere
+    /// by now.
+    pub fn forget_ended(&mut self) {
+        self.ingest.forget_ended();
+    }
+
     /// What is known of the recording as a whole, as if it had ended now.
     pub fn facts_so_far(&mut self) -> Meta {
         let target_cpu = self.target_cpu();

@@ -137,6 +137,7 @@ impl Recorder {
             guard,
             growth,
             ingest,
+            unwind_memory: options.unwind_memory,
             assisted: assistant.map(|assistant| Assisted::new(assistant, ids)),
             account,
             began,
@@ -167,10 +168,17 @@ impl Recorder {
         }
         let late = self.sampled.iter().map(|one| &one.events).filter(|events| !events.is_assisted());
         late.into_iter().try_for_each(Events::start)?;
-        match &mut self.assisted {
-            Some(assisted) => assisted.start().map_err(Error::system("starting what walks stacks")),
-            None => Ok(()),
+        let Some(assisted) = &mut self.assisted else { return Ok(()) };
+        assisted.start().map_err(Error::system("starting what walks stacks"))?;
+        // A command is held, and has not begun to wait for anything of its own.
+        if !matches!(target, Target::Command(_))
+            && let Err(error) = assisted.look_at_threads(&mut self.ingest)
+        {
+            self.setup.limits.push(format!(
+                "threads that were off the processor before the recording began are missing until they run: {error}"
+            ));
         }
+        Ok(())
     }
 
     /// Supplies tables until nothing that runs wants any, so that the first samples need not be copied.

@@ -215,7 +215,7 @@ impl Thread {
             let gone = matches!(plumb_process::state(pid, self.tid), Some('Z' | 'X') | None);
             return Err(if gone { NoStack::Ended } else { NoStack::DoesNotStop });
         }
-        let Held { registers, in_system_call } = traced.held().ok_or(NoStack::Not64Bit)?;
+        let Held { registers, in_system_call, .. } = traced.held().ok_or(NoStack::Not64Bit)?;
         let start = registers.sp().saturating_sub(RED_ZONE);
         let mut places: Vec<_> = piece(pid, maps, start, STACK).into_iter().collect();
         places.extend(wanted.places.iter().filter_map(|&at| piece(pid, maps, at, PLACE)));
@@ -225,10 +225,9 @@ impl Thread {
 
     /// Reads the frames of the interpreted program of a stopped thread.
     fn read_script(&mut self, pid: u32, interpreter: Option<&Placed>) {
-        let is_stopped = self.traced.as_ref().is_some_and(Traced::is_stopped);
-        if let Some((interpreter, bias)) = interpreter.filter(|_| is_stopped) {
-            let number = plumb_process::own_number(pid, self.tid).unwrap_or(self.tid);
-            self.script = interpreter.frames(&ProcessMemory(pid), *bias, number);
+        let held = self.traced.as_ref().filter(|traced| traced.is_stopped()).and_then(Traced::held);
+        if let (Some((interpreter, bias)), Some(held)) = (interpreter, held) {
+            self.script = interpreter.frames(&ProcessMemory(pid), *bias, held.thread_pointer);
         }
     }
 

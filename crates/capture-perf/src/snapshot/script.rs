@@ -1,6 +1,6 @@
 //! The interpreter in a process, if there is one.
 
-use plumb_interpreters::{Interpreter, Mapped, bias, find as find_in, is_likely};
+use plumb_interpreters::{Detected, Interpreter, Mapped, bias, find as find_in, is_likely};
 use plumb_process::{FileKey, Place, parse_maps};
 
 /// An interpreter and the bias of the file that it is in.
@@ -19,6 +19,9 @@ pub(super) fn find(pid: u32) -> Option<Placed> {
         let place = Place::Process { pid, range: line.start..line.end, parent: 0 };
         let file = plumb_process::open_mapped(&key, &place).ok()?;
         let mapped = Mapped { start: line.start, offset: line.offset };
-        Some((find_in(&file, true)?, bias(&file, mapped)?))
+        match find_in(&file, true)? {
+            Detected::Known(interpreter) => Some((interpreter, bias(&file, mapped)?)),
+            Detected::Unknown(_) => None,
+        }
     })
 }

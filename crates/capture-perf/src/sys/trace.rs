@@ -35,6 +35,8 @@ enum Stop {
 pub(crate) struct Held {
     /// By DWARF number.
     pub registers: Registers,
+    /// Where its control block is (the base of its segment FS).
+    pub thread_pointer: u64,
     /// It is in a system call, whose number and arguments are in the registers still.
     pub in_system_call: bool,
 }
@@ -109,7 +111,11 @@ impl Traced {
         if place.iov_len < size_of::<libc::user_regs_struct>() || r.cs != USER_CODE_64 {
             return None;
         }
-        Some(Held { registers: by_dwarf_number(&r), in_system_call: r.orig_rax.cast_signed() >= 0 })
+        Some(Held {
+            registers: by_dwarf_number(&r),
+            thread_pointer: r.fs_base,
+            in_system_call: r.orig_rax.cast_signed() >= 0,
+        })
     }
 }
 
