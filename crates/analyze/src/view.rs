@@ -275,7 +275,9 @@ struct StackTree<'p> {
 /// The caller of a node: functions of an interpreted program stand for the interpreter's loop, unless native frames are wanted.
 pub(crate) fn shown_caller(profile: &Profile, node: StackNode, native: bool) -> Option<StackId> {
     let caller = profile.stacks.node(node.caller?);
-    if !native && profile.is_script(node.frame) && !profile.is_script(caller.frame) {
+    // Where no native frame was found that runs them, a marker may come next.
+    let is_loop = !profile.is_script(caller.frame) && profile.frames[caller.frame].cut().is_none();
+    if !native && profile.is_script(node.frame) && is_loop {
         return caller.caller;
     }
     node.caller

@@ -105,3 +105,40 @@ fn what_has_no_stack_is_in_the_sum() {
     let known: u64 = measured.iter().sum();
     assert!(sum >= known - known / 10, "{sum} of at least {known} ns");
 }
+
+/// Who waits from before the recording began until after it ended is in it, with the whole time: a deadlock, a read that hangs, idle
+/// threads of a pool.
+#[test]
+fn who_waits_all_the_time_is_there() {
+    let folder = spun::folder("off-cpu-hangs");
+    assert!(spun::compiled(&folder, "tests/programs/hangs.c", "hangs"), "it compiles");
+    let mut child = std::process::Command::new(folder.join("hangs"))
+        .stdout(std::process::Stdio::piped())
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut line = String::new();
+    let out = child.stdout.as_mut().expect("it is a pipe");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("it says that it hangs");
+    let pid = child.id().to_string();
+    let output = plumb(&folder, &["record", "--off-cpu", "--duration", "1", "-p", &pid]);
+    child.kill().expect("it is ours");
+    child.wait().expect("it ends");
+    let said = text(&output.stderr);
+    if said.contains("can't be measured") {
+        eprintln!("skipped: {said}");
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    let report: Value =
+        serde_json::from_slice(&plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout).expect("JSON");
+    let duration = report["duration_ns"].as_u64();
+    let lasted = duration.unwrap_or_else(|| panic!("it says how long it took: {report:#}"));
+    for (function, threads) in [("takes_lock", 2), ("hangs_in_read", 1), ("waits_for_work", 4)] {
+        let off = weight_of(&report, "off-cpu", function);
+        let whole = threads * lasted;
+        assert!(off <= whole && off + whole / 50 >= whole, "{function}: {off} of {whole} ns: {said}");
+    }
+    let complete = report["reports"][0]["complete_percent"].as_f64().expect("it is a number");
+    assert!(complete > 99.0, "{complete}% of stacks complete");
+}

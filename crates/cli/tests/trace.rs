@@ -392,3 +392,28 @@ fn who_may_not_trace_is_told_what_to_do() {
     let said = text(&output.stderr);
     assert!(!output.status.success() && said.contains("can't be traced") && said.contains("sudo"), "{said}");
 }
+
+/// A tree is what a process started, and what that started, until the last has ended: also one that outlives its parents.
+#[test]
+fn a_tree_is_seen_until_its_last_has_ended() {
+    let Some(folder) = folder("tree") else { return };
+    // Starts a child once it is told to, and ends long before that does.
+    let script = "read line; (sleep 1; exec sleep 0.5) >&- 2>&- & exit 0";
+    let mut shell =
+        Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().expect("a shell is everywhere");
+    let mut command =
+        plumb(&folder, &["-e", "nanosleep,clock_nanosleep,execve", "--tree", &shell.id().to_string()]);
+    let traced = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("plumb runs");
+    // Long enough for the programs to be loaded.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    drop(shell.stdin.take());
+    let _ = shell.wait();
+    let output = traced.wait_with_output().expect("it ends by itself");
+    let (lines, said) = (text(&output.stdout), text(&output.stderr));
+    if said.contains("can't be traced") {
+        eprintln!("skipped: {said}");
+        return;
+    }
+    let sleeps = lines.lines().filter(|line| line.contains("nanosleep(")).count();
+    assert_eq!(sleeps, 2, "both sleep: {lines}{said}");
+}

@@ -9,11 +9,13 @@ mod headline;
 mod keeping;
 mod live;
 pub(super) mod memory;
+mod nameless;
 mod names;
 pub(super) mod notice;
 pub(super) mod off_cpu;
 pub(super) mod once;
 pub(super) mod output;
+pub(crate) mod runtimes;
 mod whom;
 
 use std::ffi::OsString;
@@ -73,6 +75,9 @@ pub struct Args {
 
     /// Record how long threads were off the processor and why: the event off-cpu has the time that they slept or waited for
     /// something, run-queue the time that they could run and had no processor, each with the stack at which it began
+    ///
+    /// Who waits already when the recording begins is in it from its beginning, and who still waits at its end until then: a process
+    /// that hangs shows where. With -a threads of the kernel are in it once they run.
     ///
     /// It takes BPF (root, Linux 6.1 or newer). Each time has its stack as long as there are few. Beyond -F stacks a second on a
     /// processor only long times have their own; of shorter ones some are taken, and stand for the others. Linux before 6.15 knows
@@ -152,7 +157,7 @@ pub struct Scope {
     #[arg(long)]
     kernel_only: bool,
 
-    /// Where a stack ends for want of unwind information, guess callers from its words; the recording marks such frames
+    /// Guess callers from the words of a stack wherever unwind information is missing, not only where calls confirm them
     #[arg(long)]
     scan: bool,
 
@@ -233,6 +238,7 @@ impl Scope {
             also: counters.map(|(counter, only)| (counter, code_of(only))).collect(),
             scan: self.scan,
             keep_tables: true,
+            unwind_memory: memory::for_unwinding(self.max_memory),
             counter,
             prints: self.prints.clone(),
             ..Options::default()
@@ -436,7 +442,7 @@ fn write(
             written
         }
     };
-    let earlier = keeping.end();
+    let earlier = keeping.end().walked_in_kernel(handed_over.is_some());
     if !args.quiet {
         headline::print((&profile, &earlier), &setup, target_cpu, recording, &written);
         handed_over.iter().for_each(|handed_over| say!("{}", capture::line(handed_over)));

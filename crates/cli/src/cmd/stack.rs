@@ -26,7 +26,7 @@ pub struct Args {
     /// The processes
     #[arg(short, long, value_name = "PID", value_delimiter = ',', required = true)]
     pid: Vec<u32>,
-    /// Print frames of machine code only. Otherwise, where a process runs Python (CPython 3.11), the interpreter's
+    /// Print frames of machine code only. Otherwise, where a process runs Python (CPython 3.9 to 3.14), the interpreter's
     /// loop is replaced by the functions of the program
     #[arg(long)]
     native: bool,

@@ -110,6 +110,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         screen::run(&args, &mut live, notes)
     };
     let is_command = matches!(live.target(), Target::Command(_));
+    if let Some(text) = live.exceeded() {
+        say!("{text}");
+    }
     let (running, descendants) = live.finish();
     if let Some(running) = running {
         // It may have ended just now.

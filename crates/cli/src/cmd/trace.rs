@@ -34,7 +34,7 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_m
 /// Arguments of `plumb trace`.
 #[derive(clap::Args)]
 #[command(override_usage = "plumb trace [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
-                            plumb trace [OPTIONS] -p PID[,PID]...\n       plumb trace [OPTIONS] --cgroup PATH\n       \
+                            plumb trace [OPTIONS] -p PID[,PID]...\n       plumb trace [OPTIONS] --tree PID\n       plumb trace [OPTIONS] --cgroup PATH\n       \
                             plumb trace [OPTIONS] -a",
     after_help = super::record::CTRL_C)]
 pub struct Args {
@@ -47,9 +47,14 @@ pub struct Args {
     #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["all", "command"])]
     pid: Vec<u32>,
 
+    /// Calls of this running process and all its descendants, those that live and those to be born, until the last has ended, Ctrl-C or
+    /// --duration
+    #[arg(long, value_name = "PID", conflicts_with_all = ["pid", "all", "command"])]
+    tree: Option<u32>,
+
     /// Calls of what is in this cgroup or below it now, and of what that starts: its directory, or its name as in
     /// /proc/PID/cgroup
-    #[arg(short = 'G', long, value_name = "PATH", conflicts_with_all = ["pid", "all", "command"])]
+    #[arg(short = 'G', long, value_name = "PATH", conflicts_with_all = ["pid", "tree", "all", "command"])]
     cgroup: Option<PathBuf>,
 
     /// Calls of everything that runs, but for plumb's own
@@ -133,9 +138,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     say(&calls, profile.map_or(0, |profile| profile.meta.lost_samples));
     if let (Target::Command(launch), Some(End::Exited(_))) = (&target, end) {
-        let is_followed = |&pid: &u32| pidfd(pid).is_ok_and(|process| calls.follows(process.as_fd()));
-        let left = plumb_process::pids().into_iter().filter(is_followed).collect();
-        notice::say_left(Some(Descendants::new(launch.name(), left).staying()));
+        notice::say_left(Some(Descendants::new(launch.name(), followed(&calls)).staying()));
     }
     let end = end.or_else(|| command.wait(&target));
     Ok(ExitCode::from(end.map_or(0, |end| code_of(end, matches!(target, Target::Command(_))))))
@@ -156,8 +159,13 @@ fn target(args: &Args) -> Result<Target> {
     if !args.pid.is_empty() {
         return Ok(Target::Processes(args.pid.clone()));
     }
+    if let Some(pid) = args.tree {
+        return Ok(Target::Tree(pid));
+    }
     if args.command.is_empty() {
-        bail!("nothing to trace: name a command, or processes (-p PID, --cgroup PATH), or everything (-a)");
+        bail!(
+            "nothing to trace: name a command, or processes (-p PID, --tree PID, --cgroup PATH), or everything (-a)"
+        );
     }
     launch(&args.command).map(Target::Command)
 }
@@ -202,11 +210,23 @@ fn watch(
         let step = if is_busy { LOOKS.0 } else { LOOKS.1 };
         let end = watched.wait(calls, is_busy, left.map_or(step, |left| left.min(step)))?;
         is_busy = look(calls, shown)?;
+        // Descendants that began meanwhile go on.
+        if matches!((target, end), (Target::Tree(_), Some(End::Gone)))
+            && watched.goes_on_with(followed(calls))
+        {
+            continue;
+        }
         if end.is_some() {
             return Ok(end);
         }
         watched.notice().into_iter().for_each(|notice| notice::say_of(target, notice));
     }
+}
+
+/// The processes whose calls are seen.
+fn followed(calls: &Calls) -> Vec<u32> {
+    let is_followed = |&pid: &u32| pidfd(pid).is_ok_and(|process| calls.follows(process.as_fd()));
+    plumb_process::pids().into_iter().filter(is_followed).collect()
 }
 
 /// Shows the calls that are there. Returns whether there were any.

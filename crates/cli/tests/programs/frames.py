@@ -54,6 +54,7 @@ for thread in threads:
 for thread in threads:
     for frame, line in traceback.walk_stack(sys._current_frames()[thread.ident]):
         code = frame.f_code
-        print(thread.native_id, line, code.co_qualname, code.co_filename, sep="\t")
+        name = getattr(code, "co_qualname", code.co_name)
+        print(thread.native_id, line, name, code.co_filename, sep="\t")
 print("ready", flush=True)
 main()

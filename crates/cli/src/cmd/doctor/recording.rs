@@ -8,6 +8,7 @@ use plumb_symbolize::Missing as MissingSymbols;
 use super::Finding;
 use super::State::{Good, Limited, Missing};
 use crate::cmd::record::causes::{Cause, Stacks};
+use crate::cmd::record::runtimes::Runtime;
 
 /// Files that are named one by one.
 const FILES: usize = 20;
@@ -107,6 +108,9 @@ fn completeness(stacks: &Stacks) -> Finding {
     if stacks.stitched > 0 {
         text += &format!(", {:.2}% by frames of earlier samples", share(stacks.stitched, stacks.samples));
     }
+    if stacks.scanned > 0 {
+        text += &format!(", {:.2}% with a caller by stack scan", share(stacks.scanned, stacks.samples));
+    }
     Finding::new(state, "stacks", text)
 }
 
@@ -160,6 +164,7 @@ fn file(profile: &Profile, dso: DsoId, lacks: &Lacks) -> Option<Finding> {
     if lacks.names > 0 {
         let text = format!("functions without names in {} of its {} samples", lacks.names, lacks.samples);
         let remedy = match dso.kind {
+            DsoKind::Anonymous { pid } if let Some(runtime) = Runtime::of(profile, pid) => runtime.names(),
             DsoKind::Anonymous { pid } => {
                 MissingSymbols::NoPerfMap { path: format!("/tmp/perf-{pid}.map").into() }.remedy()
             }

@@ -1,14 +1,14 @@
 //! How stacks are captured: walked in the kernel where that is possible and asked for, else copied.
 
-use std::path::Path;
-
 use plumb_capture_bpf::{LoadError, Programs};
 use plumb_capture_perf::{Assistant, Counter, HandedOver, Options, Target};
+
+mod python;
 
 /// How to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(in crate::cmd) enum Capture {
-    /// bpf for -a, --cgroup, --tree, --name and a command that is python, where it can be had; else perf
+    /// bpf for -a, --cgroup, --tree, --name and what runs or mentions Python, where it can be had; else perf
     #[default]
     Auto,
     /// The kernel copies the top of each stack
@@ -23,11 +23,8 @@ pub(in crate::cmd) enum Capture {
 fn pays(target: &Target) -> bool {
     match target {
         Target::Machine | Target::Cgroup(_) | Target::Tree(_) | Target::Awaited(_) => true,
-        Target::Command(launch) => {
-            let name = Path::new(&launch.program).file_name().unwrap_or_default();
-            name.as_encoded_bytes().starts_with(b"python")
-        }
-        Target::Processes(_) => false,
+        Target::Command(launch) => python::is_named_by(launch),
+        Target::Processes(pids) => pids.iter().any(|&pid| python::is_in(pid)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::{off_cpu, runtimes::Runtime};
 use plumb_capture_perf::MAX_STACK_COPY;
 use plumb_profile::{Cut, DsoId, DsoKind, EventId, Found, Profile, StackId};
 
@@ -14,6 +15,8 @@ pub(crate) struct Stacks {
     pub complete: u64,
     /// Of the complete ones, those with frames taken from earlier samples.
     pub stitched: u64,
+    /// Of the complete ones, those with a caller that was found by scanning the stack.
+    pub scanned: u64,
     /// Why the others don't, most frequent first.
     pub causes: Vec<Cause>,
 }
@@ -29,11 +32,17 @@ pub(crate) struct Cause {
     pub samples: u64,
     /// Whether stacks were copied as far as the kernel does at all.
     full_copy: bool,
+    /// Whether stacks were walked in the kernel where that was possible.
+    by_kernel: bool,
+    /// Whether samples are times off the processor.
+    off_cpu: bool,
+    /// What made the code, if a compiler of a runtime did.
+    runtime: Option<Runtime>,
 }
 
 #[derive(Clone, Copy)]
 enum Outcome {
-    Complete { stitched: bool },
+    Complete { stitched: bool, scanned: bool },
     Cut(Cut, Option<DsoId>),
 }
 
@@ -50,7 +59,10 @@ pub(crate) struct StackCounts {
     samples: u64,
     complete: u64,
     stitched: u64,
+    scanned: u64,
     causes: BTreeMap<(Cut, Option<DsoId>), u64>,
+    /// Stacks were walked in the kernel where that was possible.
+    by_kernel: bool,
     /// Samples of each event, and what they weigh together.
     events: BTreeMap<EventId, (u64, u64)>,
 }
@@ -69,9 +81,10 @@ impl StackCounts {
                 None => Outcome::Cut(Cut::NoUserStack, None),
             };
             match outcome {
-                Outcome::Complete { stitched } => {
+                Outcome::Complete { stitched, scanned } => {
                     stacks.complete += 1;
                     stacks.stitched += u64::from(stitched);
+                    stacks.scanned += u64::from(scanned);
                 }
                 Outcome::Cut(cut, dso) => *stacks.causes.entry((cut, dso)).or_default() += 1,
             }
@@ -84,10 +97,18 @@ impl StackCounts {
         self.events.get(&event).copied().unwrap_or_default()
     }
 
+    /// The same of a recording whose stacks were walked in the kernel, or were not.
+    pub fn walked_in_kernel(self, by_kernel: bool) -> Self {
+        Self { by_kernel, ..self }
+    }
+
     /// In all, with the files to blame.
     pub fn stacks(self, profile: &Profile) -> Stacks {
-        let Self { samples, complete, stitched, causes, .. } = self;
-        Stacks { samples, complete, stitched, causes: by_file(profile, causes) }
+        let Self { samples, complete, stitched, scanned, causes, by_kernel, .. } = self;
+        let mut causes = by_file(profile, causes);
+        let off_cpu = off_cpu::is_off_cpu(profile);
+        causes.iter_mut().for_each(|cause| (cause.by_kernel, cause.off_cpu) = (by_kernel, off_cpu));
+        Stacks { samples, complete, stitched, scanned, causes }
     }
 }
 
@@ -95,23 +116,33 @@ fn outcome(profile: &Profile, stack: StackId) -> Outcome {
     let root = &profile.frames[profile.stacks.root(stack)];
     match root.cut() {
         Some(cut) => Outcome::Cut(cut, root.dso),
-        None => Outcome::Complete {
-            stitched: profile
-                .frames_of(Some(stack))
-                .any(|frame| profile.frames[frame].found == Found::Stitched),
-        },
+        None => {
+            let has =
+                |found| profile.frames_of(Some(stack)).any(|frame| profile.frames[frame].found == found);
+            Outcome::Complete { stitched: has(Found::Stitched), scanned: has(Found::Scan) }
+        }
     }
 }
 
 fn by_file(profile: &Profile, counts: BTreeMap<(Cut, Option<DsoId>), u64>) -> Vec<Cause> {
     let mut merged: BTreeMap<(Cut, Option<String>), u64> = BTreeMap::new();
+    let mut runtimes: BTreeMap<String, Runtime> = BTreeMap::new();
     for ((cut, dso), samples) in counts {
         // A deep stack is no file's fault.
         let file = dso.filter(|_| cut != Cut::CopyTooShort).map(|dso| name(profile, dso));
+        if let (Cut::JitCode, Some(dso), Some(file)) = (cut, dso, &file)
+            && let DsoKind::Anonymous { pid } = profile.dsos[dso].kind
+            && let Some(runtime) = Runtime::of(profile, pid)
+        {
+            runtimes.insert(file.clone(), runtime);
+        }
         *merged.entry((cut, file)).or_default() += samples;
     }
     let full_copy = profile.meta.stack_copy_bytes >= MAX_STACK_COPY;
-    let cause = |((cut, file), samples)| Cause { cut, file, samples, full_copy };
+    let cause = |((cut, file), samples): ((Cut, Option<String>), u64)| {
+        let runtime = file.as_ref().filter(|_| cut == Cut::JitCode).and_then(|file| runtimes.get(file));
+        Cause { cut, runtime: runtime.copied(), file, samples, full_copy, by_kernel: false, off_cpu: false }
+    };
     let mut causes: Vec<Cause> = merged.into_iter().map(cause).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.samples));
     causes
@@ -142,18 +173,27 @@ impl Cause {
             Cut::CopyTooShort => {
                 "record for longer: plumb record copies more, up to 64 KiB, once stacks are found cut"
             }
-            Cut::NoUnwindInfo => "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer",
-            Cut::BadUnwindInfo => "build it anew, or with -fno-omit-frame-pointer",
-            Cut::JitCode => {
-                "keep frame pointers: node --perf-basic-prof --interpreted-frames-native-stack, \
-                 java -XX:+PreserveFramePointer, python -X perf"
+            Cut::NoUnwindInfo => {
+                "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer, or guess callers with --scan"
             }
+            Cut::BadUnwindInfo => "build it anew, or with -fno-omit-frame-pointer",
+            Cut::JitCode => match self.runtime {
+                Some(runtime) => runtime.frames(),
+                None => {
+                    "keep frame pointers: node --perf-basic-prof --interpreted-frames-native-stack, \
+                 java -XX:+PreserveFramePointer, python -X perf"
+                }
+            },
             Cut::FileUnreadable => "record as a user who may read it, and keep it in place while recording",
+            Cut::NoUserStack if self.off_cpu => "a higher -F takes the stacks of more times",
             Cut::NoUserStack => "record it with plumb, or with perf record --call-graph dwarf",
             Cut::OtherArchitecture => "record it on its own machine with frame pointers: perf record -g",
+            Cut::StackUnreadable if self.by_kernel => "",
             Cut::StackUnreadable => {
-                "what the stack pointer points at was not in memory, so nothing was copied; as root, --capture bpf reads past it"
+                "the kernel's copy ends at a page that was never touched, as large frames have; as root, --capture bpf reads past it"
             }
+            Cut::OtherStack if self.by_kernel => "",
+            Cut::OtherStack => "as root, --capture bpf follows it",
             Cut::NotMapped | Cut::RegisterUnknown | Cut::NotAdvancing | Cut::TooManyFrames | Cut::Folded => {
                 ""
             }
@@ -188,10 +228,12 @@ mod tests {
             found,
         };
         let sampled = profile.frames.add(code(Found::Sampled, 1));
+        let scanned = profile.frames.add(code(Found::Scan, 3));
         let stitched = profile.frames.add(code(Found::Stitched, 2));
         let cut = profile.frames.add(Frame::marker(Cut::NoUnwindInfo, Some(dso)));
         let jit = profile.frames.add(Frame::marker(Cut::JitCode, None));
-        for frames in [&[sampled][..], &[sampled, stitched], &[sampled, cut], &[cut], &[sampled, jit], &[]] {
+        let whole = [&[sampled][..], &[sampled, stitched], &[sampled, scanned]];
+        for frames in whole.into_iter().chain([&[sampled, cut][..], &[cut], &[sampled, jit], &[]]) {
             let stack = profile.add_stack(frames);
             profile.samples.push(Sample {
                 time_ns: 0,
@@ -204,7 +246,7 @@ mod tests {
             });
         }
         let stacks = Stacks::of(&profile);
-        assert_eq!((stacks.samples, stacks.complete, stacks.stitched), (6, 2, 1));
+        assert_eq!((stacks.samples, stacks.complete, stacks.stitched, stacks.scanned), (7, 3, 1, 1));
         assert_eq!(stacks.causes[0].file.as_deref(), Some("/usr/lib/libx.so"));
         assert_eq!(stacks.causes[0].samples, 2);
         let cut: u64 = stacks.causes.iter().map(|cause| cause.samples).sum();

@@ -8,6 +8,7 @@ use plumb_profile::Profile;
 
 use super::causes::{StackCounts, Stacks};
 use super::live::percent;
+use super::nameless::nameless;
 use super::off_cpu;
 use super::output::Written;
 use crate::terminal::say;
@@ -59,6 +60,7 @@ fn lines(
     } else {
         lines.extend(target.and_then(|target| why_none(target.total(), setup.frequency_hz)));
     }
+    lines.extend(nameless_lines(profile));
     // Also what limits the setup.
     lines.extend(profile.meta.warnings.iter().cloned());
     lines.extend(own(profile, target, recording));
@@ -148,10 +150,32 @@ fn why_none(used: Duration, frequency_hz: u32) -> Option<String> {
     })
 }
 
+/// Places whose functions have no names, each with its remedy.
+fn nameless_lines(profile: &Profile) -> Vec<String> {
+    let (places, samples) = nameless(profile);
+    let mut lines = Vec::new();
+    for place in places.iter().take(CAUSES) {
+        lines.push(format!(
+            "{} of samples are in {}, without names",
+            percent(place.samples, samples),
+            place.place
+        ));
+        lines.push(format!("          -> {}", place.remedy));
+    }
+    lines
+}
+
 fn stack_lines(stacks: &Stacks) -> Vec<String> {
     let mut first = format!("{} of stacks complete", percent(stacks.complete, stacks.samples));
-    if stacks.stitched > 0 {
-        first += &format!(" ({} stitched from earlier samples)", percent(stacks.stitched, stacks.samples));
+    let parts =
+        [(stacks.stitched, "stitched from earlier samples"), (stacks.scanned, "with a caller by stack scan")];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, how)| format!("{} {how}", percent(*count, stacks.samples)))
+        .collect();
+    if !parts.is_empty() {
+        first += &format!(" ({})", parts.join(", "));
     }
     let unknown = stacks.samples - stacks.complete;
     if unknown > 0 {

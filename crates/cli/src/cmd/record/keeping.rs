@@ -110,6 +110,12 @@ impl Keeping {
             (profile.samples, profile.stacks) = (Samples::default(), Stacks::default());
             Ok(())
         })?;
+        if is_part {
+            recorder.forget_ended();
+            journal.forget(recorder.profile());
+            // Its tables were made once more to be written.
+            plumb_capture_perf::trim_memory();
+        }
         Ok(())
     }
 

@@ -34,9 +34,14 @@ pub(in crate::cmd) fn for_names(bound: u64) -> u64 {
     bound / 6
 }
 
-/// What of a bound samples and stacks may take before they go to disk.
+/// What of a bound files' unwind information may take that is not in use.
+pub(in crate::cmd) fn for_unwinding(bound: u64) -> usize {
+    usize::try_from(bound / 10).unwrap_or(usize::MAX)
+}
+
+/// What of a bound samples and stacks may take before they go to disk, or are folded: as much again is needed to do so.
 pub(in crate::cmd) fn for_samples(bound: u64) -> u64 {
-    bound / 8
+    bound / 16
 }
 
 /// Looks at memory from time to time.

@@ -101,8 +101,10 @@ pub(super) fn line(profile: &Profile) -> String {
         (count, sum as f64 / 1e9)
     };
     let ((blocks, blocked), (waits, waited)) = (seconds(BLOCKED), seconds("run-queue"));
+    let used = profile.meta.target_cpu_ns.map(|used| format!("on a processor {:.3} s, ", used as f64 / 1e9));
     format!(
-        "off the processor {blocked:.3} s in {blocks} samples, waiting for one {waited:.3} s in {waits}, {:.2} s recorded, {} lost",
+        "{}off the processor {blocked:.3} s in {blocks} samples, waiting for one {waited:.3} s in {waits}, {:.2} s recorded, {} lost",
+        used.unwrap_or_default(),
         profile.meta.duration_ns as f64 / 1e9,
         profile.meta.lost_samples
     )

@@ -33,7 +33,10 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
         )?;
     }
     if lacks_script(profile) {
-        writeln!(out, "# Python:   as root, plumb record --capture bpf shows its functions (CPython 3.11)")?;
+        writeln!(
+            out,
+            "# Python:   as root, plumb record --capture bpf shows its functions (CPython 3.9 to 3.14)"
+        )?;
     }
     for warning in &meta.warnings {
         writeln!(out, "# Warning:  {}", printable(warning))?;

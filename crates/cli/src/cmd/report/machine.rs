@@ -25,6 +25,7 @@ pub fn json(shown: &[Shown<'_>], args: &Args, out: &mut Output<'_>) -> Result<()
         "cpus": meta.cpus,
         "start_unix_ns": meta.start_unix_ns,
         "duration_ns": meta.duration_ns,
+        "target_cpu_ns": meta.target_cpu_ns,
         "frequency_hz": meta.frequency_hz,
         "occurrences": match meta.occurrences[..] {
             [only] => only,

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use plumb_analyze::{Pulse, Rates, Tick, is_clock};
-use plumb_capture_perf::{CpuTime, Descendants, End, Prints, Recorder, Running, Target, own_cpu_time};
+use plumb_capture_perf::{
+    CpuTime, Descendants, End, Prints, Recorder, Running, Target, own_cpu_time, trim_memory,
+};
 use plumb_profile::Profile;
 use plumb_symbolize::{Session, make_readable};
 
@@ -148,7 +150,7 @@ impl Live {
     fn fold(&mut self) {
         let samples = |live: &Self| live.recorder.profile().samples.len();
         let profile = self.recorder.profile();
-        let is_large = profile.stacks.len() >= self.limits[1] || profile.lives.len() >= self.limits[2];
+        let is_large = profile.stacks.len() >= self.limits[1] || profile.lives.rows().len() >= self.limits[2];
         if !is_large && samples(self) < self.most {
             return;
         }
@@ -157,6 +159,8 @@ impl Live {
         while samples(self) > self.limits[0] / 2 && self.pulse.thin() {
             self.recorder.fold(kept, &self.pulse.times(), self.limits[1] / 4);
         }
+        // What was folded was there twice.
+        trim_memory();
         // Should there be so many different ones, it is done again when there are twice as many.
         self.most = self.limits[0].max(2 * samples(self));
     }
@@ -191,6 +195,11 @@ impl Live {
         profile.meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
         profile.meta.command = self.words.clone();
         profile
+    }
+
+    /// A sentence, if more memory was taken than the bound.
+    pub fn exceeded(&self) -> Option<String> {
+        self.memory.exceeded()
     }
 
     /// Ends it. A command that still runs is given back, and who outlives one that doesn't.

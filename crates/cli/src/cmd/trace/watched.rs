@@ -84,6 +84,15 @@ impl Watched {
         }
     }
 
+    /// Goes on with those of these processes that run, now that the others have ended. Returns whether there is one.
+    pub fn goes_on_with(&mut self, pids: Vec<u32>) -> bool {
+        match self {
+            Watched::Alone(subject) => subject.go_on_with(pids),
+            // It knows the descendants of its target itself.
+            Watched::Sampled(_) => false,
+        }
+    }
+
     /// What the user is to know of a command that a Ctrl-C didn't end.
     pub fn notice(&mut self) -> Option<Notice> {
         match self {

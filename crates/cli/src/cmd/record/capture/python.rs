@@ -1,0 +1,79 @@
+//! Whether Python is going to run, as far as that can be told before it does: by what a command says, and what a process has mapped.
+//!
+//! Not here: which versions are known. Where one runs that is not, stacks are walked in the kernel all the same.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use plumb_capture_perf::Launch;
+
+/// So much is read of a script.
+const SCRIPT_BYTES: u64 = 64 << 10;
+const PYTHON: &[u8] = b"python";
+
+/// Whether a command names Python: its program, one of its words (`sh -c "python3 x.py"`), or a script that is one of these.
+pub(super) fn is_named_by(launch: &Launch) -> bool {
+    let words = std::iter::once(&launch.program).chain(&launch.arguments);
+    words.clone().any(|word| mentions(word.as_bytes()))
+        || in_path(&launch.program).is_some_and(|file| is_script_of_it(&file))
+        || launch.arguments.iter().any(|word| is_script_of_it(Path::new(word)))
+}
+
+/// Whether a process has Python mapped.
+pub(super) fn is_in(pid: u32) -> bool {
+    plumb_process::mappings(pid).is_some_and(|maps| mentions(&maps))
+}
+
+fn mentions(text: &[u8]) -> bool {
+    text.windows(PYTHON.len()).any(|part| part == PYTHON)
+}
+
+/// The file of a program: as it is named, or the first of PATH.
+fn in_path(program: &std::ffi::OsStr) -> Option<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return Some(program.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// Whether a file is a script that Python runs, or that mentions it.
+fn is_script_of_it(path: &Path) -> bool {
+    // Nothing that could block or never end.
+    let Some(file) = path.is_file().then(|| File::open(path).ok()).flatten() else { return false };
+    let mut text = Vec::new();
+    let is_read = file.take(SCRIPT_BYTES).read_to_end(&mut text).is_ok();
+    is_read && !text.starts_with(b"\x7fELF") && !text.contains(&0) && mentions(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_named(words: &[&str]) -> bool {
+        let mut words = words.iter().map(Into::into);
+        let program = words.next().expect("a command has a program");
+        is_named_by(&Launch { program, arguments: words.collect(), environment: Vec::new() })
+    }
+
+    #[test]
+    fn wrappers_and_scripts_name_what_they_run() {
+        let folder = std::env::temp_dir().join(format!("plumb-named-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder for the test");
+        let script = |name: &str, text: &str| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).expect("it can be written");
+            path.to_string_lossy().into_owned()
+        };
+        let tool = script("tool", "#!/usr/bin/env python3\n");
+        let run = script("run.sh", "#!/bin/sh\nexec python3 -m thing\n");
+        let other = script("other.sh", "#!/bin/sh\nexec make\n");
+        assert!(is_named(&["python3.12", "x.py"]) && is_named(&["env", "python3", "x.py"]));
+        assert!(is_named(&["sh", "-c", "exec python3 x.py"]) && is_named(&[&tool]));
+        assert!(is_named(&["sh", &run]) && is_named(&[&run]));
+        assert!(!is_named(&["sh", &other]) && !is_named(&["sh", "-c", "exit"]) && !is_named(&["/bin/true"]));
+        std::fs::remove_dir_all(&folder).expect("the folder goes");
+    }
+}

@@ -1,0 +1,123 @@
+//! Stacks that begin otherwise than at `main`: those of coroutines, of a thread that a program makes itself, of programs with another C
+//! library. What their outermost frame is called, and that it is the end, the source of each program says.
+//!
+//! Needs perf_event_open and a C compiler, for programs of musl `musl-gcc`: where they are missing a test says so and does nothing.
+
+mod spun;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use spun::{folder, may_record, plumb, succeeds, text};
+
+/// The program, built into the folder; `None`: the compiler is missing.
+fn build(folder: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/starts.c");
+    let program = folder.join("starts");
+    let status = Command::new(compiler).args(flags).arg("-o").arg(&program).arg(source).status();
+    match status {
+        Ok(status) => assert!(status.success(), "{compiler} {flags:?}"),
+        Err(_) => {
+            println!("skipped: no {compiler} here");
+            return None;
+        }
+    }
+    Some(program)
+}
+
+/// Records the program and holds its stacks to what it does: `work` called by what is in `callers`, innermost first, and no marker
+/// that says that something is missing further out.
+fn check(folder: &Path, program: &Path, way: &str, callers: &[&str]) {
+    for capture in ["perf", "bpf"] {
+        let file = format!("{way}-{capture}.plumb");
+        let program = program.to_str().expect("its path is text");
+        let output = plumb(folder, &["record", "--capture", capture, "-o", &file, "--", program, way]);
+        if capture == "bpf" && !output.status.success() {
+            println!("skipped: {}", text(&output.stderr));
+            continue;
+        }
+        let (mut whole, mut all) = (0, 0);
+        for line in succeeds(folder, &["fold", &file]).lines() {
+            let (stack, count) = line.rsplit_once(' ').expect("a line of folded stacks");
+            let count: u64 = count.parse().expect("a count");
+            let Some((outside, _)) = stack.split_once(";work") else { continue };
+            let outside: Vec<&str> = outside.split(';').skip(1).collect();
+            // A function without a name is in brackets as well, with its address.
+            let is_cut = outside.iter().any(|frame| frame.starts_with('[') && !frame.starts_with("[0x"));
+            all += count;
+            if !is_cut && callers.iter().all(|caller| outside.contains(caller)) {
+                whole += count;
+            } else {
+                println!("{line}");
+            }
+        }
+        println!("{way} {capture}: {whole} of {all}");
+        assert!(all > 50 && whole * 100 >= all * 99, "{whole} of {all}");
+    }
+}
+
+#[test]
+fn a_coroutine_of_ucontext_begins_in_its_start_routine() {
+    let folder = folder("roots-context");
+    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record(&folder)) else { return };
+    check(&folder, &program, "context", &["in_context"]);
+}
+
+#[test]
+fn what_a_signal_interrupted_is_behind_the_frame_that_says_so() {
+    let folder = folder("roots-signal");
+    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record(&folder)) else { return };
+    check(&folder, &program, "signal", &["on_signal", "<signal handler called>", "main"]);
+}
+
+#[test]
+fn a_coroutine_that_returns_to_nowhere_begins_there() {
+    let folder = folder("roots-hand");
+    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record(&folder)) else { return };
+    check(&folder, &program, "hand", &["by_hand"]);
+}
+
+#[test]
+fn a_thread_begins_in_clone() {
+    let folder = folder("roots-thread");
+    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record(&folder)) else { return };
+    check(&folder, &program, "thread", &["in_thread"]);
+}
+
+/// Written by hand and without rules; main's caller is where the process begins.
+const START: &str = ".globl _start\n_start: xor %ebp, %ebp\nand $-16, %rsp\nsub $48, %rsp\ncall main\nmov %eax, %edi\n\
+                     call leave\n.section .note.GNU-stack\n";
+const MAIN: &str = "volatile unsigned long sink;
+__attribute__((noinline)) static void work(void) { for (unsigned long i = 0; i < 700000000; i++) sink += i * i; }
+void leave(int code) { __asm__ volatile(\"syscall\" : : \"a\"(231), \"D\"(code)); for (;;); }
+int main(void) { work(); return sink == 1; }
+";
+
+#[test]
+fn a_process_begins_where_its_header_says() {
+    let folder = folder("roots-entry");
+    std::fs::write(folder.join("start.S"), START).expect("a file in the folder");
+    std::fs::write(folder.join("main.c"), MAIN).expect("a file in the folder");
+    let program = folder.join("entry");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-nostdlib", "-static", "-fcf-protection=none", "-o"]).arg(&program);
+    match gcc.arg(folder.join("start.S")).arg(folder.join("main.c")).status() {
+        Ok(status) => assert!(status.success()),
+        Err(_) => return println!("skipped: no gcc here"),
+    }
+    if may_record(&folder) {
+        check(&folder, &program, "entry", &["_start", "main"]);
+    }
+}
+
+const MUSL: [&str; 3] = ["-O1", "-DWITHOUT_CONTEXT", "-static"];
+
+#[test]
+fn programs_of_musl_begin_where_theirs_do() {
+    for (name, flags) in [("roots-musl-static", &MUSL[..]), ("roots-musl", &MUSL[..2])] {
+        let folder = folder(name);
+        let Some(program) = build(&folder, "musl-gcc", flags).filter(|_| may_record(&folder)) else { return };
+        check(&folder, &program, "main", &["main"]);
+        check(&folder, &program, "thread", &["in_thread"]);
+    }
+}
