@@ -1,0 +1,21 @@
+// Likewise.
+const std = @import("std");
+const unit = 2_000_000;
+noinline fn spin(x: u32, count: u32) u32 {
+    var y = x;
+    var i: u32 = 0;
+    while (i < count) : (i += 1) {
+        y = y *% 1664525 +% 1013904223;
+        std.mem.doNotOptimizeAway(y);
+    }
+    return y;
+}
+noinline fn sixty(x: u32) u32 { return spin(x, 6 * unit) +% 1; }
+noinline fn thirty(x: u32) u32 { return spin(x, 3 * unit) +% 2; }
+noinline fn ten(x: u32) u32 { return spin(x, unit) +% 3; }
+pub fn main() void {
+    var timer = std.time.Timer.start() catch return;
+    var x: u32 = 1;
+    while (timer.read() < 3 * std.time.ns_per_s) x = ten(thirty(sixty(x)));
+    std.mem.doNotOptimizeAway(x);
+}
