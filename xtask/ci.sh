@@ -14,4 +14,5 @@ step env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-p
 step xtask/web.sh
 step cargo check --manifest-path crates/unwind/no_std/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/no_std"
 step env PLUMB_FUZZ_SECONDS=60 cargo test -p plumb-unwind --test smoke -- --nocapture
+step make test-kernels
 step make test

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a goal of the Makefile needs and this machine lacks: with apt where that exists and we are root,
-# otherwise it says what to install.   deps.sh demo|test|kernels|ci
+# otherwise it says what to install.   deps.sh demo|test|kernels|programs|ci
 set -eu
 
 missing=
@@ -45,6 +45,47 @@ case "$1" in kernels | ci)
     # Kernels are downloaded by name: their lists have to be there.
     [ -n "$(apt-cache search -n '^linux-image-6\.1\.[0-9].*-cloud-amd64$' 2>/dev/null)" ] || ! command -v apt-get >/dev/null 2>&1 ||
         [ "$(id -u)" != 0 ] || apt-get update -qq >/dev/null 2>&1 || true
+    ;;
+esac
+
+# What bench/programs/languages.py records, as far as Debian, PyPI and npm have it.
+case "$1" in programs)
+    need gfortran gfortran
+    need gdc gdc
+    need ldc2 ldc
+    need gnatmake gnat
+    need fpc fpc
+    need ocamlopt ocaml-nox
+    need ghc ghc
+    need nim nim
+    need lua5.4 lua5.4
+    need luajit luajit
+    need ruby ruby
+    need php php-cli
+    need tclsh tcl
+    need guile guile-3.0
+    need sbcl sbcl
+    need chezscheme chezscheme
+    need erlc erlang-base
+    need gawk gawk
+    need mcs mono-mcs
+    need mono mono-runtime
+    need pypy3 pypy3
+    need swipl swi-prolog-nox
+    need musl-gcc musl-tools
+    need polyc "polyml libpolyml-dev"
+    need gforth gforth
+    need Rscript r-base-core
+    need tcc tcc
+    need csc "chicken-bin libchicken-dev"
+    need clang-19 clang-19
+    need npm npm
+    need javac default-jdk-headless
+    languages=${PLUMB_LANGUAGES:-/opt/plumb-languages}
+    if command -v npm >/dev/null 2>&1 && [ ! -d "$languages/node_modules/bun" ] && mkdir -p "$languages" 2>/dev/null; then
+        npm install --silent --no-audit --no-fund --prefix "$languages" bun deno || echo "npm could not install bun and deno" >&2
+    fi
+    python3 -c 'import ziglang' 2>/dev/null || python3 -m pip install -q ziglang || echo "pip could not install ziglang" >&2
     ;;
 esac
 
