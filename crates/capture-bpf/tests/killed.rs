@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use aya::maps::loaded_maps;
 use aya::programs::{loaded_links, loaded_programs};
 use plumb_capture_bpf::{Options, Programs};
-use plumb_capture_perf::{Recorder, Target};
+use plumb_capture_perf::Recorder;
+use plumb_target::Target;
 use setup::{alone, is_complete, load, record};
 
 /// What the kernel has, by kind and number.

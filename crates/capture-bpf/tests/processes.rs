@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plumb_capture_bpf::Options;
-use plumb_capture_perf::{Recorded, Target};
+use plumb_capture_perf::Recorded;
 use plumb_profile::{Begin, End, Profile, Sample};
+use plumb_target::Target;
 use setup::{Folder, alone, command, is_complete, load, record, user_frames};
 
 fn executable(profile: &Profile, sample: &Sample) -> String {

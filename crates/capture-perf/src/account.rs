@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use plumb_process::{procfs, usage::CpuTime};
+use plumb_target::Target;
+
 use crate::events::Attachment;
-use crate::procfs;
-use crate::sys::usage::CpuTime;
-use crate::target::Target;
 
 /// An account of the target's processor time that was opened when the recording began.
 #[derive(Debug)]

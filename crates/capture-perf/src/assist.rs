@@ -11,18 +11,16 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plumb_interpreters::{CodeId, Root};
-use plumb_process::Backing;
+use plumb_process::{Backing, pidfd};
 use plumb_profile::{EventId, Sample};
-use plumb_unwind::Module;
-use plumb_unwind::table::Table;
-use rustc_hash::{FxHashMap, FxHashSet};
+use plumb_target::begin::follow_all;
+use plumb_unwind::{Module, table::Table};
+use rustc_hash::FxHashMap;
 
 use crate::attr::Pace;
 use crate::ingest::{Ingest, NEAR_NS};
 use crate::off_cpu::{OffCpu, TimeOff};
-use crate::procfs;
 use crate::shelf::Shelf;
-use crate::sys::process::pidfd;
 
 /// Something that walks stacks before they are copied.
 pub trait Assistant {
@@ -407,29 +405,6 @@ const COUNTS_NS: u64 = 1_000_000_000;
 /// Has an assistant follow these processes and their descendants.
 pub(crate) fn follow(assistant: &mut dyn Assistant, pids: &[u32]) -> io::Result<()> {
     follow_all(pids, |pid| assistant.follow(pid))
-}
-
-/// Likewise whatever follows.
-pub(crate) fn follow_all(
-    pids: &[u32],
-    mut follow: impl FnMut(BorrowedFd<'_>) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut known = FxHashSet::default();
-    // Of a process that is forked while they are listed the parent may not have been followed yet: until none is new.
-    loop {
-        let new: Vec<u32> = procfs::tree(pids).into_iter().filter(|&pid| known.insert(pid)).collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        for pid in new {
-            // One that has gone in the meantime needs no following.
-            let Ok(descriptor) = pidfd(pid) else { continue };
-            match follow(descriptor.as_fd()) {
-                Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
-                _ => {}
-            }
-        }
-    }
 }
 
 /// The assistant of a recording, and what is remembered for it.

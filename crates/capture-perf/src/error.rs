@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::cgroup::NoCgroup;
+use plumb_target as target;
 
 /// Why a recording could not begin or go on.
 #[derive(Debug)]
@@ -15,17 +15,8 @@ pub enum Error {
         /// `/proc/sys/kernel/perf_event_paranoid`, if it could be read.
         paranoid: Option<i32>,
     },
-    /// There is no such process.
-    NoSuchProcess(u32),
-    /// There is no such cgroup, or none that can be recorded.
-    Cgroup(NoCgroup),
-    /// The command could not be started.
-    Command {
-        /// Its name as given.
-        name: String,
-        /// What the system said.
-        error: io::Error,
-    },
+    /// There is no such target, its command could not be started, or the system refused something.
+    Target(target::Error),
     /// This kernel has no `perf_event_open`, or a sandbox forbids it.
     Unsupported(io::Error),
     /// The processor has no counters, or not this one.
@@ -43,28 +34,26 @@ pub enum Error {
     OnlyInKernel(String),
     /// No memory for the rings that records are written to.
     NoRing(io::Error),
-    /// Something else that the system refused.
-    System {
-        /// What was tried.
-        what: &'static str,
-        /// What the system said.
-        error: io::Error,
-    },
 }
 
 impl Error {
-    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
-        move |error| Error::System { what, error }
+    /// Says of an error what was tried.
+    pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |error| Error::Target(target::Error::System { what, error })
     }
 
-    /// The exit status that a shell would give for it: 127 for a command that isn't there, 126 for one that can't be
-    /// run, else 1.
+    /// The exit status that a shell would give for it ([`target::Error::exit_code`]).
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Command { error, .. } if error.kind() == io::ErrorKind::NotFound => 127,
-            Error::Command { .. } => 126,
+            Error::Target(error) => error.exit_code(),
             _ => 1,
         }
+    }
+}
+
+impl From<target::Error> for Error {
+    fn from(error: target::Error) -> Self {
+        Error::Target(error)
     }
 }
 
@@ -72,12 +61,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::NotPermitted { what, paranoid } => not_permitted(f, *what, *paranoid),
-            Error::Cgroup(why) => why.fmt(f),
-            Error::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
-            Error::Command { name, error } if error.kind() == io::ErrorKind::NotFound => {
-                write!(f, "{name}: command not found")
-            }
-            Error::Command { name, error } => write!(f, "{name}: cannot be run: {error}"),
+            Error::Target(error) => error.fmt(f),
             Error::Unsupported(error) => write!(
                 f,
                 "perf_event_open is not to be had here: {error}. In a container it takes a seccomp profile that \
@@ -109,7 +93,6 @@ impl fmt::Display for Error {
                 "no memory for the kernel's records: {error}. More is allowed by: \
                  sudo sysctl kernel.perf_event_mlock_kb=2048"
             ),
-            Error::System { what, error } => write!(f, "{what}: {error}"),
         }
     }
 }
@@ -174,14 +157,9 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>)
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Command { error, .. }
-            | Error::Unsupported(error)
-            | Error::NoRing(error)
-            | Error::NoEvent { error, .. }
-            | Error::System { error, .. } => Some(error),
+            Error::Unsupported(error) | Error::NoRing(error) | Error::NoEvent { error, .. } => Some(error),
+            Error::Target(error) => error.source(),
             Error::NotPermitted { .. }
-            | Error::NoSuchProcess(_)
-            | Error::Cgroup(_)
             | Error::NoCounter(_)
             | Error::Privileged(_)
             | Error::OnlyInKernel(_) => None,
@@ -203,13 +181,5 @@ mod tests {
         assert!(text(Asked::Own).contains("sysctl kernel.perf_event_paranoid=2"));
         assert!(text(Asked::Process(7)).contains("sudo plumb record -p 7"));
         assert!(!text(Asked::Process(7)).contains("paranoid"), "another user's process is no matter of that");
-    }
-
-    #[test]
-    fn a_command_that_cannot_start_exits_as_in_a_shell() {
-        let command = |kind: io::ErrorKind| Error::Command { name: "x".into(), error: kind.into() };
-        assert_eq!(command(io::ErrorKind::NotFound).exit_code(), 127);
-        assert_eq!(command(io::ErrorKind::PermissionDenied).exit_code(), 126);
-        assert_eq!(Error::NoSuchProcess(1).exit_code(), 1);
     }
 }

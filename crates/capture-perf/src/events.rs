@@ -9,14 +9,15 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use plumb_process::procfs;
+use plumb_process::usage::{monotonic_ns, page_size};
+use plumb_target::{Cgroup, Error as TargetError};
+
 use crate::assist::Copiers;
 use crate::attr::{Pace, Sampling, ring_owner};
-use crate::cgroup::Cgroup;
 use crate::error::{Asked, Error};
-use crate::procfs;
 use crate::ring::Ring;
 use crate::sys::perf::{Event, Whom};
-use crate::sys::usage::{monotonic_ns, page_size};
 
 /// All rings together take no more than this.
 const ALL_RINGS: usize = 256 << 20;
@@ -331,7 +332,8 @@ impl Events {
             for tid in new {
                 match self.open_on_each(sampling, Whom::Thread(tid), Asked::Process(tid)) {
                     Ok(more) => events.extend(more),
-                    Err(Error::System { error, .. }) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    Err(Error::Target(TargetError::System { error, .. }))
+                        if error.raw_os_error() == Some(libc::ESRCH) => {}
                     // Of the tree, one that changed its user (setuid) can't be sampled; the others can.
                     Err(Error::NotPermitted { .. }) if !pids.contains(&tid) => {}
                     Err(error) => return Err(error),
@@ -348,7 +350,7 @@ pub(crate) fn classify(error: io::Error, what: Asked) -> Error {
             Error::NotPermitted { what, paranoid: crate::host::Host::read().paranoid }
         }
         Some(libc::ENOSYS) => Error::Unsupported(error),
-        _ => Error::System { what: "perf_event_open", error },
+        _ => Error::system("perf_event_open")(error),
     }
 }
 

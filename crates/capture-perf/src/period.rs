@@ -10,10 +10,10 @@ use perf_event_open_sys::bindings::{
     PERF_COUNT_HW_CPU_CYCLES, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
     PERF_TYPE_HARDWARE, perf_event_attr,
 };
+use plumb_process::usage::monotonic_ns;
 
 use crate::attr::{Counter, base};
 use crate::sys::perf::{Event, Whom};
-use crate::sys::usage::monotonic_ns;
 
 /// A processor of unknown speed is taken to have this many cycles a nanosecond: more than most, so that periods are long.
 const FAST: f64 = 5.0;

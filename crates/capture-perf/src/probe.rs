@@ -4,8 +4,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use crate::attr::{Code, Counter, Pace, Part, Sampling};
-use crate::cgroup;
+use plumb_target::{Cgroup, own_cgroup};
+
+use crate::attr::{Code, Counter, Pace, Part, Sampling, ring_owner};
 use crate::host::Host;
 use crate::period::count_cycles;
 use crate::sys::perf::{Event, Whom};
@@ -35,6 +36,11 @@ pub fn try_trigger(trigger: Trigger) -> io::Result<()> {
     let counter = Counter::Trigger(Arc::new(trigger));
     let sampling = Sampling { counter, code: Code::All, inherit: false, ..sampling() };
     Event::open(&sampling.attr(), Whom::Thread(0), cpu).map(drop)
+}
+
+/// Makes sure that the kernel counts events by a cgroup ([`Cgroup::count_events`]).
+pub(crate) fn count_events_of(cgroup: &Cgroup, cpu: u32) -> io::Result<()> {
+    cgroup.count_events(|cgroup| Event::open(&ring_owner(1), Whom::Cgroup(cgroup), cpu).map(drop))
 }
 
 /// The default's event.
@@ -80,12 +86,12 @@ impl Abilities {
             kernel: attempt(&all, Whom::Thread(0)),
             machine: attempt(&all, Whom::Everyone),
             cgroup: if with_cgroup {
-                let counts = |cgroup: cgroup::Cgroup| {
-                    cgroup.count_events(cpu).map(|()| std::path::PathBuf::from(cgroup.path()))
+                let counts = |cgroup: Cgroup| {
+                    count_events_of(&cgroup, cpu).map(|()| std::path::PathBuf::from(cgroup.path()))
                 };
-                cgroup::Cgroup::create().and_then(counts)
+                Cgroup::create().and_then(counts)
             } else {
-                cgroup::own()
+                own_cgroup()
             },
             count_lost: attempt(&Sampling { count_lost: true, ..sampling }, Whom::Thread(0)).is_ok(),
         }

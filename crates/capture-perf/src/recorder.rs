@@ -13,13 +13,16 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use plumb_process::procfs;
+use plumb_process::usage::{CpuTime, monotonic_ns, nanoseconds};
 use plumb_profile::Profile;
+use plumb_target::signals::{self, Signals};
+use plumb_target::{Child, End, Steering};
 
 use self::ends::Whom;
-pub use self::finish::{Descendants, Recorded, Running};
+pub use self::finish::Recorded;
 use self::guard::Guard;
 use self::sampled::{Belonging, Sampled};
-pub(crate) use self::start::{check, hold, pids_of, release};
 use crate::account::Account;
 use crate::assist::{Assisted, Passed};
 use crate::attr::Pace;
@@ -30,15 +33,9 @@ use crate::host::Host;
 use crate::ingest::{Ingest, Statistics};
 use crate::merge::Merge;
 use crate::off_cpu::OffCpu;
-use crate::procfs;
 use crate::ring::Ring;
 use crate::setup::Setup;
 use crate::spill::Spilling;
-use crate::steer::Steering;
-use crate::sys::process::Child;
-use crate::sys::signals::{self, Signals};
-use crate::sys::usage::{CpuTime, monotonic_ns, nanoseconds};
-use crate::target::End;
 
 /// A recording that is going on.
 pub struct Recorder {

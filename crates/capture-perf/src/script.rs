@@ -2,7 +2,7 @@
 
 use plumb_interpreters::Memory;
 
-use crate::sys::trace::read_memory;
+use plumb_process::read_memory;
 
 /// Memory of a process that may run.
 pub(crate) struct ProcessMemory(pub(crate) u32);

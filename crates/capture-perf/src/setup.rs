@@ -7,16 +7,16 @@
 use std::os::fd::AsFd;
 
 use plumb_profile::{EventId, Scope};
+use plumb_target::{Cgroup, Error as TargetError, Target};
 
 use crate::attr::{Code, Counter, Pace, Part, Sampling};
-use crate::cgroup::Cgroup;
 use crate::error::{Asked, Error};
 use crate::events::{Attachment, classify};
 use crate::host::Host;
+use crate::options::Options;
 use crate::period::{PeriodKeeper, cycles_per_ns};
-use crate::probe::Abilities;
+use crate::probe::{Abilities, count_events_of};
 use crate::sys::perf::{Event, Whom};
-use crate::target::{Options, Target};
 
 /// What is recorded, after what this machine and user allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,9 +132,9 @@ pub(crate) fn attach(
     }
     let cpu = host.cpus.first().copied().unwrap_or(0);
     if let Target::Cgroup(path) = target {
-        let cgroup = Cgroup::find(path).map_err(Error::Cgroup)?;
+        let cgroup = Cgroup::find(path).map_err(TargetError::Cgroup)?;
         // If it fails, so does opening the events, which says why.
-        let _ = cgroup.count_events(cpu);
+        let _ = count_events_of(&cgroup, cpu);
         return Ok(Attachment::Cgroup(cgroup));
     }
     let Target::Command(_) = target else { return Ok(Attachment::Everyone) };
@@ -151,7 +151,7 @@ pub(crate) fn attach(
 
 fn cgroup_of(pids: &[u32], cpu: u32, sampling: &Sampling) -> std::io::Result<Cgroup> {
     let cgroup = Cgroup::create()?;
-    cgroup.count_events(cpu)?;
+    count_events_of(&cgroup, cpu)?;
     Event::open(&sampling.attr(), Whom::Cgroup(cgroup.as_fd()), cpu)?;
     pids.iter().try_for_each(|&pid| cgroup.add(pid))?;
     Ok(cgroup)

@@ -12,11 +12,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use plumb_process::{Elf, FileId};
-use plumb_unwind::Module;
-use plumb_unwind::table::Table;
+use plumb_process::{Elf, FileId, usage::be_nice};
+use plumb_unwind::{Module, table::Table};
 
-use crate::sys::usage::be_nice;
 use crate::tables::{KeptTables, Source};
 
 /// Reads, makes and keeps tables.

@@ -6,18 +6,19 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use crate::cgroup::Cgroup;
+use plumb_process::pidfd;
+use plumb_process::usage::{CpuTime, Usage, monotonic_ns, nanoseconds};
+use plumb_target::signals::{self, Signals};
+use plumb_target::{
+    Cgroup, Child, Descendants, Error as TargetError, Heeded, Held, Launch, Notice, Prints, Steering,
+};
+
 use crate::counting::{Count, Counters};
 use crate::error::Error;
 use crate::host::Host;
-use crate::recorder::Descendants;
-use crate::steer::{Heeded, Notice, Steering};
+use crate::probe::count_events_of;
 use crate::sys::memory::trim_memory;
 use crate::sys::perf::Whom;
-use crate::sys::process::{Child, Held, pidfd};
-use crate::sys::signals::{self, Signals};
-use crate::sys::usage::{CpuTime, Usage, monotonic_ns, nanoseconds};
-use crate::target::{Launch, Prints};
 
 /// How often a second of processor time is looked whether it is the kernel's: not a divisor of what programs do by the clock.
 const TICKS_HZ: u32 = 2999;
@@ -102,13 +103,13 @@ impl Tally {
     /// Ready to run. `say` tells the user about a command of this name that a Ctrl-C didn't end.
     pub fn new(watcher: Option<Box<dyn Watcher>>, say: fn(&str, Notice)) -> Result<Self, Error> {
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
-        crate::sys::usage::raise_file_limit();
+        plumb_process::usage::raise_file_limit();
         Ok(Self { host: Host::read(), watcher, signals, say })
     }
 
     /// Runs a command to its end.
     pub fn run(&mut self, launch: &Launch, prints: &Prints) -> Result<Tallied, Error> {
-        let failed = |error| Error::Command {
+        let failed = |error| TargetError::Command {
             name: launch.program.to_string_lossy().into_owned(),
             error: launch.explain(error),
         };
@@ -118,7 +119,7 @@ impl Tally {
         let cgroup = Cgroup::create().ok().filter(|cgroup| cgroup.add(held.pid()).is_ok());
         let own = Whom::Thread(held.pid());
         let cpu = self.host.cpus.first().copied().unwrap_or(0);
-        let counted = cgroup.as_ref().filter(|cgroup| cgroup.count_events(cpu).is_ok());
+        let counted = cgroup.as_ref().filter(|cgroup| count_events_of(cgroup, cpu).is_ok());
         let counted = counted.map(|cgroup| Whom::Cgroup(cgroup.as_fd()));
         let whom = counted.unwrap_or(own);
         let mut counters = Counters::start(whom, &self.host.cpus);
@@ -163,7 +164,7 @@ impl Tally {
             }
             if let Some(Heeded::End(_)) = heeded {
                 let error = std::io::Error::other("interrupted; it may still run");
-                return Err(Error::System { what: "waiting for the command", error });
+                return Err(Error::system("waiting for the command")(error));
             }
             if let Some(notice) = steering.notice(Instant::now()) {
                 (self.say)(name, notice);

@@ -7,8 +7,10 @@ use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plumb_capture_perf::{Abilities, Host, Launch, Options, Recorder, Target};
+use plumb_capture_perf::{Abilities, Host, Options, Recorder};
 use plumb_profile::{Meta, Queued};
+use plumb_target::Launch;
+use plumb_target::Target;
 
 /// What a program does before and after what it accounts for itself, in nanoseconds: to be loaded, to exit.
 const BESIDE_NS: u64 = 60_000_000;

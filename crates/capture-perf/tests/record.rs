@@ -10,10 +10,11 @@ use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use plumb_capture_perf::{
-    Abilities, Code, Counter, End, Error, Host, Launch, Options, Recorded, Recorder, Target,
-};
+use plumb_capture_perf::{Abilities, Code, Counter, Error, Host, Options, Recorded, Recorder};
 use plumb_profile::{Process, Scope};
+use plumb_target::End;
+use plumb_target::Launch;
+use plumb_target::Target;
 
 use host::stolen;
 
@@ -143,7 +144,7 @@ fn a_command_that_cannot_start_is_named() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let missing = Recorder::start(&command("no-such-command-anywhere", &[]), &Options::default()).err();
     let missing = missing.expect("there is no such command");
-    assert!(matches!(missing, Error::Command { .. }));
+    assert!(matches!(missing, Error::Target(plumb_target::Error::Command { .. })));
     assert_eq!((missing.exit_code(), missing.to_string().contains("no-such-command-anywhere")), (127, true));
     // A file without the permission to be executed.
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/burn.c");
@@ -183,7 +184,7 @@ fn a_running_process_is_recorded_until_its_end() {
     assert!(pids.contains(&pid));
     waiter.join().expect("no panic").expect("it was waited for");
     let gone = Recorder::start(&Target::Processes(vec![pid]), &Options::default()).err();
-    assert!(matches!(gone, Some(Error::NoSuchProcess(p)) if p == pid));
+    assert!(matches!(gone, Some(Error::Target(plumb_target::Error::NoSuchProcess(p))) if p == pid));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What a Linux process is made of: its mappings over time, the files behind them, its name, its parent.
 //!
-//! Everything here is plain file reading: `/proc` as text, ELF files by `pread`. Nothing is memory-mapped, because
-//! a file that shrinks under a mapping kills its reader, and recorded programs are replaced while they run.
+//! Nearly everything here is plain file reading: `/proc` as text, ELF files by `pread`. Nothing is memory-mapped, because
+//! a file that shrinks under a mapping kills its reader, and recorded programs are replaced while they run. The kernel's
+//! accounts of processes and the clock are in [`procfs`] and [`usage`].
 //! Whatever is read may be hostile or vanish halfway: that is an error value or a missing piece, never a panic.
 //!
 //! [`Kept`] is the one exception: what was learnt of files, kept in the user's cache from run to run.
@@ -11,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod allocator;
+mod descriptor;
 pub mod elf;
 mod files;
 mod identity;
@@ -19,13 +21,17 @@ mod maps;
 mod memory;
 mod open;
 mod pid;
+pub mod procfs;
+mod program;
 mod space;
 mod thread;
 mod tree;
 mod trusted;
+pub mod usage;
 mod vdso;
 
 pub use allocator::Allocator;
+pub use descriptor::{pidfd, read_memory};
 pub use elf::{Elf, ElfError, FileOffset, Section, UnwindSections};
 pub use files::{FileId, Files, MappedFile};
 pub use identity::{Device, FileKey};
@@ -34,6 +40,7 @@ pub use maps::{MapLine, parse_maps};
 pub use memory::available_memory;
 pub use open::{OpenError, Place, open_mapped};
 pub use pid::{comm, executable, mappings, parent, peak_rss, pids, threads};
+pub use program::Program;
 pub use space::{AddressSpace, Backing, Mapping};
 pub use thread::{kernel_stack, state, tracer, user, waits_at};
 pub use tree::Tree;

@@ -170,7 +170,7 @@ impl Calls {
     /// before anything is wanted or followed.
     pub fn calibrate(&mut self) -> io::Result<()> {
         let Some(number) = number(Abi::X86_64, "getppid") else { return Ok(()) };
-        let pidfd = plumb_capture_perf::pidfd(std::process::id())?;
+        let pidfd = plumb_process::pidfd(std::process::id())?;
         self.want(Abi::X86_64, number, &Want { track: true, ..Want::default() })?;
         self.followed.add(pidfd.as_fd())?;
         self.followed.begin()?;

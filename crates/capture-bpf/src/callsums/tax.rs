@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-use plumb_capture_perf::pidfd;
+use plumb_process::pidfd;
 use plumb_syscalls::{Abi, number};
 
 use super::CallSums;

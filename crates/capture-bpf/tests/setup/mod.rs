@@ -12,8 +12,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use plumb_capture_bpf::{LoadError, Options, Programs};
-use plumb_capture_perf::{Launch, Recorded, Recorder, Target, own_cpu_time};
+use plumb_capture_perf::{Recorded, Recorder};
+use plumb_process::usage::own_cpu_time;
 use plumb_profile::{FrameKind, Profile, Sample};
+use plumb_target::Launch;
+use plumb_target::Target;
 
 /// The programs; `None`, having said why, where they can't be had.
 pub fn load(options: Options) -> Option<Programs> {

@@ -30,7 +30,6 @@ mod walked;
 mod wire;
 
 pub use options::{Filter, Source};
-pub use program::Program;
 pub use statistics::Statistics;
 pub(crate) use told::NEAR_NS;
 

@@ -3,14 +3,14 @@
 //! As root it is also heard of each thread as it ends. Elsewhere what a thread did between the last look at it and its end stays unknown;
 //! how long that was doesn't, as records tell when threads begin and end. Not here: reading /proc and netlink.
 
+use plumb_process::procfs::{self, RunTimes};
+use plumb_process::usage::monotonic_ns;
 use plumb_profile::{Queued, QueuedThread};
 use rustc_hash::FxHashMap;
 
 use super::tasks::{Tasks, Thread};
 use super::{Ingest, Source};
-use crate::procfs::{self, RunTimes};
 use crate::sys::taskstats::Ends;
-use crate::sys::usage::monotonic_ns;
 
 /// Time between two looks. One thread's takes some 5 µs.
 const PAUSE_NS: u64 = 50_000_000;

@@ -1,13 +1,13 @@
 //! Threads that are looked at once, not sampled: their registers, and memory in which all of their stack can be read. They are stopped, or
 //! off the processor.
 
+use plumb_process::read_memory;
 use plumb_profile::{Cut, EventId, Frame, Sample};
 use plumb_unwind::{Avma, End, Memory, ReadError, Registers};
 
 use super::user::{Ending, at_ip, cut_of, found_of};
 use super::{Ingest, wire};
 use crate::off_cpu::{OffThread, OffUser};
-use crate::sys::trace::read_memory;
 
 /// So much of a stack is read at once.
 const PAGE: u64 = 4096;

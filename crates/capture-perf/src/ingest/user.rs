@@ -1,6 +1,7 @@
 //! The user part of a sample: from registers and copied stack to frames and the reason where they end.
 
 use linux_perf_event_reader::constants as perf;
+use plumb_process::read_memory;
 use plumb_profile::{Cut, DsoId, DsoKind, Found, FrameId, Profile};
 use plumb_unwind::{Avma, End, Memory, Method, ReadError, Registers, Walked, Window, walk};
 
@@ -11,7 +12,6 @@ use super::stitch::{Beyond, Border, Frames};
 use super::wire::{self, Stack};
 use super::{Ingest, Source, kernel};
 use crate::assist::{Round, Script};
-use crate::sys::trace::read_memory;
 
 /// More frames than any sensible stack of 64 KiB has; a stack that is longer is cut, and says so.
 pub(super) const MAX_FRAMES: usize = 4096;

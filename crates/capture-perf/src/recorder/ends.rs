@@ -2,13 +2,11 @@
 
 use std::time::Instant;
 
+use plumb_process::{pidfd, procfs, usage::monotonic_ns};
+use plumb_target::{End, Heeded, Notice, Target};
+
 use super::{Began, Recorder};
 use crate::events::Attachment;
-use crate::procfs;
-use crate::steer::{Heeded, Notice};
-use crate::sys::process::pidfd;
-use crate::sys::usage::monotonic_ns;
-use crate::target::{End, Target};
 
 /// What a recording of processes that it didn't start goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,12 @@
 //! The end of a recording: what comes late is waited for, and what is known of the whole is put beside the samples.
 
-use std::fmt;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
+use plumb_process::procfs;
+use plumb_process::usage::{CpuTime, monotonic_ns, nanoseconds, own_cpu_time};
 use plumb_profile::{DsoId, Meta, Profile, Queued, Scope};
+use plumb_target::{Descendants, Running};
 
 use super::Recorder;
 use super::sampled::Sampled;
@@ -13,19 +15,11 @@ use crate::attr::{Code, Pace};
 use crate::events::Attachment;
 use crate::ingest::Statistics;
 use crate::off_cpu::Unmeasured;
-use crate::procfs;
 use crate::setup::Setup;
-use crate::steer::{self, Notice, Steering};
-use crate::sys::process::Child;
-use crate::sys::signals::{self, Signals};
-use crate::sys::usage::{CpuTime, monotonic_ns, nanoseconds, own_cpu_time};
-use crate::target::End;
 
 /// At the end, accounts of processes are waited for until none has come for the first of these times, and no longer than
 /// the second.
 const SETTLE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
-/// Who has not ended so long after the command stays.
-const LEAVE: Duration = Duration::from_millis(100);
 
 /// A finished recording.
 pub struct Recorded {
@@ -47,82 +41,6 @@ pub struct Recorded {
     pub unmeasured: Option<Unmeasured>,
     /// Files that were deleted or replaced while the target used them, held open so that symbols can be read.
     pub vanished: Vec<(DsoId, File)>,
-}
-
-/// A command that still runs.
-#[derive(Debug)]
-pub struct Running(Child);
-
-impl Running {
-    /// Asks it to end (SIGTERM). It may take its time, or refuse.
-    pub fn terminate(&self) -> std::io::Result<()> {
-        signals::send(self.0.pid(), libc::SIGTERM)
-    }
-
-    /// Waits for its end, or for a signal that ends plumb without it.
-    pub fn wait(self, say: impl FnMut(Notice)) -> std::io::Result<End> {
-        steer::wait(self.0, &Signals::watch()?, &mut Steering::default(), say)
-    }
-}
-
-/// Processes that a command started and left behind at its end, and that are no longer recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Descendants {
-    /// Name of the command.
-    command: String,
-    /// Their pids, in ascending order.
-    pids: Vec<u32>,
-}
-
-impl Descendants {
-    /// Those of a command of this name that run.
-    pub fn new(command: String, mut pids: Vec<u32>) -> Self {
-        pids.sort_unstable();
-        Self { command, pids }.living()
-    }
-
-    /// Those that run now.
-    pub fn living(mut self) -> Self {
-        self.pids.retain(|&pid| procfs::is_alive(pid));
-        self
-    }
-
-    /// Those that stay: of a pipeline, say, some end just after the last.
-    pub fn staying(mut self) -> Self {
-        let begin = Instant::now();
-        while !self.pids.is_empty() && begin.elapsed() < LEAVE {
-            std::thread::sleep(LEAVE / 10);
-            self = self.living();
-        }
-        self
-    }
-}
-
-/// Who they are, and how to record them; empty: there are none.
-impl fmt::Display for Descendants {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// So many are named.
-        const NAMED: usize = 8;
-        let Self { command, pids } = self;
-        let named: Vec<String> = pids.iter().take(NAMED).map(u32::to_string).collect();
-        let more = if pids.len() > NAMED { ", ..." } else { "" };
-        match &pids[..] {
-            [] => Ok(()),
-            [pid] => write!(
-                f,
-                "a descendant of {command} still ran when that ended (pid {pid}) and is no longer recorded; to record it and \
-                 all that it starts: plumb record --tree {pid}"
-            ),
-            [first, ..] => write!(
-                f,
-                "{} descendants of {command} still ran when that ended (pids {}{more}) and are no longer recorded; to record \
-                 them: plumb record -p {}; one with all that it starts: plumb record --tree {first}",
-                pids.len(),
-                named.join(", "),
-                named.join(","),
-            ),
-        }
-    }
 }
 
 impl Recorder {
@@ -259,29 +177,5 @@ impl Recorder {
                 last = Instant::now();
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Descendants;
-
-    #[test]
-    fn who_is_left_is_named_with_what_records_them() {
-        let left = |pids: &[u32]| Descendants { command: "sh".into(), pids: pids.to_vec() }.to_string();
-        assert_eq!(left(&[]), "");
-        assert!(left(&[12]).contains("(pid 12)") && left(&[12]).ends_with("plumb record --tree 12"));
-        let several = left(&[12, 13]);
-        assert!(several.starts_with("2 descendants of sh") && several.contains("(pids 12, 13)"), "{several}");
-        assert!(several.contains("plumb record -p 12,13;"), "{several}");
-        let many = left(&Vec::from_iter(1..=100));
-        assert!(many.starts_with("100 descendants") && many.contains("7, 8, ...)"), "{many}");
-    }
-
-    #[test]
-    fn who_has_ended_is_not_left() {
-        // The second is above the largest pid.
-        let own = std::process::id();
-        assert_eq!(Descendants::new("sh".into(), vec![4_194_999, own]).pids, [own]);
     }
 }

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
+use plumb_process::usage::{monotonic_ns, nanoseconds};
+
 use super::Recorder;
 use super::sampled::Sampled;
 use crate::attr::Pace;
 use crate::host::Host;
 use crate::period::PeriodKeeper;
-use crate::sys::usage::{monotonic_ns, nanoseconds};
 use crate::watchdog::{Sight, Storm, Watchdog};
 
 /// Between two looks.

@@ -1,10 +1,10 @@
 //! Looking at a recording while it goes on.
 
+use plumb_process::usage::monotonic_ns;
 use plumb_profile::{Meta, Profile};
 
 use super::Recorder;
 use super::sampled::Sampled;
-use crate::sys::usage::monotonic_ns;
 
 impl Recorder {
     /// Works on the profile so far, for as long as that takes: what the kernel writes meanwhile is moved out of its rings. Names may

@@ -3,7 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use plumb_process::usage::{monotonic_ns, own_cpu_time, raise_file_limit};
+use plumb_process::{pidfd, procfs};
 use plumb_profile::Scope;
+use plumb_target::begin::{check, follow_all, hold, pids_of, release};
+use plumb_target::signals::{self, Signals};
+use plumb_target::{Steering, Target};
 
 use super::assign::assign;
 use super::ends::Whom;
@@ -21,16 +26,11 @@ use crate::host::Host;
 use crate::ingest::{Filter, Ingest, Source};
 use crate::limit::Limit;
 use crate::merge::Merge;
+use crate::options::Options;
 use crate::probe::Abilities;
-use crate::procfs;
 use crate::setup::{self, Setup};
 use crate::spill::Spilling;
-use crate::steer::Steering;
-use crate::sys::process::{Child, Held, pidfd};
-use crate::sys::signals::{self, Signals};
-use crate::sys::usage::{monotonic_ns, own_cpu_time, raise_file_limit};
 use crate::tables::KeptTables;
-use crate::target::{Launch, Options, Prints, Target};
 use crate::trigger::Trigger;
 
 /// Before a recording of what runs already, what walks stacks in the kernel gets the tables that it wants: until it has
@@ -200,41 +200,6 @@ impl Recorder {
     }
 }
 
-pub(crate) fn check(target: &Target) -> Result<(), Error> {
-    let pids = match target {
-        Target::Processes(pids) => &pids[..],
-        Target::Tree(root) => std::slice::from_ref(root),
-        _ => return Ok(()),
-    };
-    match pids.iter().find(|&&pid| !procfs::exists(pid)) {
-        Some(&pid) => Err(Error::NoSuchProcess(pid)),
-        None => Ok(()),
-    }
-}
-
-pub(crate) fn hold(launch: &Launch, prints: &Prints, signals: &Signals) -> Result<Held, Error> {
-    let command = launch.command(prints).map_err(|error| failed(launch, error))?;
-    Held::fork(command, &launch.name(), signals.before()).map_err(|error| failed(launch, error))
-}
-
-pub(crate) fn release(held: Held, launch: &Launch) -> Result<Child, Error> {
-    held.release().map_err(|error| failed(launch, error))
-}
-
-fn failed(launch: &Launch, error: std::io::Error) -> Error {
-    Error::Command { name: launch.program.to_string_lossy().into_owned(), error: launch.explain(error) }
-}
-
-/// The processes that the recording begins with.
-pub(crate) fn pids_of(target: &Target, held: Option<&Held>) -> Vec<u32> {
-    match (held, target) {
-        (Some(held), _) => vec![held.pid()],
-        (None, Target::Processes(pids)) => pids.clone(),
-        (None, Target::Tree(root)) => procfs::tree(&[*root]),
-        (None, _) => Vec::new(),
-    }
-}
-
 fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &Options) -> Ingest {
     let tree = procfs::tree(pids);
     let filter = match (attachment, target) {
@@ -297,9 +262,9 @@ fn follow_beside(
     let followed = match (target, attachment) {
         (Target::Machine, _) => beside.follow_all(),
         (Target::Cgroup(_), Attachment::Cgroup(cgroup)) => {
-            assist::follow_all(&cgroup.pids(), |pid| beside.follow(pid, from_exec))
+            follow_all(&cgroup.pids(), |pid| beside.follow(pid, from_exec))
         }
-        _ => assist::follow_all(pids, |pid| beside.follow(pid, from_exec)),
+        _ => follow_all(pids, |pid| beside.follow(pid, from_exec)),
     };
     followed.map_err(Error::system("following processes"))
 }

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use plumb_interpreters::{Interpreter, ScriptFrame, Unreadable};
-use plumb_process::parse_maps;
+use plumb_process::{parse_maps, read_memory};
 use plumb_unwind::{Avma, Memory, ReadError, Registers};
 
 use super::refusal::{NoStack, Refusal};
 use super::script::{self, Placed};
 use crate::script::ProcessMemory;
-use crate::sys::trace::{Held, Traced, read_memory};
+use crate::sys::trace::{Held, Traced};
 
 /// The most that is copied at the stack pointer. What is beyond is fetched for the few stacks that are deeper.
 const STACK: u64 = 1 << 20;

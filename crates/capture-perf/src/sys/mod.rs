@@ -5,10 +5,6 @@
 
 pub(crate) mod memory;
 pub(crate) mod perf;
-pub(crate) mod process;
-pub(crate) mod signals;
-pub(crate) mod spawn;
 pub(crate) mod taskstats;
 pub(crate) mod trace;
 pub(crate) mod tracefs;
-pub(crate) mod usage;

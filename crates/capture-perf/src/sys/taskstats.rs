@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
-use crate::procfs::RunTimes;
+use plumb_process::procfs::RunTimes;
 
 /// Bytes of messages that may wait: some thousand ends of tasks.
 const ROOM: libc::c_int = 8 << 20;
@@ -187,12 +187,12 @@ mod tests {
         };
         let work = || {
             let mut sum = 0_u64;
-            while crate::procfs::run_times(std::process::id(), tid())
+            while plumb_process::procfs::run_times(std::process::id(), tid())
                 .is_none_or(|times| times.ran_ns < 20_000_000)
             {
                 sum = std::hint::black_box(sum + 1);
             }
-            (tid(), crate::procfs::run_times(std::process::id(), tid()))
+            (tid(), plumb_process::procfs::run_times(std::process::id(), tid()))
         };
         let (tid, own) = std::thread::spawn(work).join().expect("it ends");
         let own = own.expect("it ran");

@@ -138,17 +138,6 @@ fn by_dwarf_number(r: &libc::user_regs_struct) -> Registers {
     registers
 }
 
-/// Reads memory of another process; returns how many bytes from the start could be read.
-pub(crate) fn read_memory(pid: u32, at: u64, buffer: &mut [u8]) -> usize {
-    let Ok(pid) = i32::try_from(pid) else { return 0 };
-    let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    let remote = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: buffer.len() };
-    // SAFETY: `local` describes `buffer`, which outlives the call; `remote` is only looked at by the kernel in the other
-    // process, which reports addresses that are not there.
-    let count = unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) };
-    usize::try_from(count).unwrap_or(0)
-}
-
 fn check(result: libc::c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

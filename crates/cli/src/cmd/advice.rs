@@ -19,9 +19,11 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use plumb_analyze::{Basis, CallAdvice, Cause, Costs, KernelTime, Watched};
 use plumb_capture_bpf::{CallFilter, Calls, Faults, LoadError};
-use plumb_capture_perf::{Subject, Target, now_ns};
+use plumb_process::usage::monotonic_ns;
 use plumb_profile::Profile;
 use plumb_syscalls::Abi;
+use plumb_target::Subject;
+use plumb_target::Target;
 
 pub(super) use costs::call_ns;
 use events::{Event, Events};
@@ -140,7 +142,7 @@ fn watch(mut events: Events, stop: &AtomicBool) -> Gathered {
     let mut gathered = Gathered { watched: Watched::default(), calls: HashMap::new(), faults: 0, dropped: 0 };
     loop {
         let last = stop.load(Ordering::Acquire);
-        events.take(now_ns(), last, |event| match event {
+        events.take(monotonic_ns(), last, |event| match event {
             Event::Call(call) => {
                 *gathered.calls.entry(call.name).or_default() += 1;
                 gathered.watched.call(&call.event());

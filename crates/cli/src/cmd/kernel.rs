@@ -19,9 +19,10 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use plumb_analyze::{Cause, Filter, KernelRow, KernelTime, View, is_clock};
 use plumb_capture_bpf::support;
-use plumb_capture_perf::{Beside, Host, Target};
+use plumb_capture_perf::{Beside, Host};
 use plumb_profile::Profile;
 use plumb_syscalls::Abi;
+use plumb_target::Target;
 
 use self::counted::Counted;
 use crate::cmd::advice::{self, Watching};

@@ -26,9 +26,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plumb_capture_bpf::OffCpu;
-use plumb_capture_perf::{
-    Assistant, Beside, Code, End, Options, Prints, Recorded, Recorder, Running, Target,
-};
+use plumb_capture_perf::{Assistant, Beside, Code, Options, Recorded, Recorder};
+use plumb_target::End;
+use plumb_target::Prints;
+use plumb_target::Running;
+use plumb_target::Target;
 
 use keeping::Keeping;
 use live::Live;
@@ -418,7 +420,7 @@ fn write(
     profile.meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
     profile.meta.command = args.scope.words();
     profile.meta.warnings.extend(keeping.failure());
-    let recording = plumb_capture_perf::own_cpu_time().total().saturating_sub(names.early());
+    let recording = plumb_process::usage::own_cpu_time().total().saturating_sub(names.early());
     names.close(&profile, &vanished);
     // Names are there by now, but for those of large files met last, or of a server. Where they take longer the recording
     // is first written without: should finding them be interrupted, or need more disk than there is, this stays.
@@ -431,7 +433,7 @@ fn write(
     if args.off_cpu {
         off_cpu::name_reasons(&mut profile);
     }
-    let own = plumb_capture_perf::own_cpu_time().total();
+    let own = plumb_process::usage::own_cpu_time().total();
     profile.meta.recorder_cpu_ns = u64::try_from(own.as_nanos()).ok();
     let written = match written.take() {
         None => keeping.write(&profile, output)?,

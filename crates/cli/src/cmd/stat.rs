@@ -15,7 +15,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use plumb_capture_bpf::Stat;
-use plumb_capture_perf::{Error, Launch, Prints, Tallied, Tally, Watcher};
+use plumb_capture_perf::{Error, Tallied, Tally, Watcher};
+use plumb_target::Launch;
+use plumb_target::Prints;
 
 use crate::cmd::advice::call_ns;
 use crate::cmd::record;

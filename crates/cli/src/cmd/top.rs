@@ -18,7 +18,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use plumb_capture_perf::{End, Target};
+use plumb_target::End;
+use plumb_target::Target;
 
 use crate::cmd::browse::state;
 use crate::cmd::record::{self, Scope};

@@ -19,7 +19,12 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use plumb_capture_bpf::{CallCounts, CallFilter, Calls, LoadError};
-use plumb_capture_perf::{Descendants, End, Error, Target, now_ns, pidfd};
+use plumb_capture_perf::Error;
+use plumb_process::pidfd;
+use plumb_process::usage::monotonic_ns;
+use plumb_target::Descendants;
+use plumb_target::End;
+use plumb_target::Target;
 
 use super::record::{code_of, launch, notice, off_cpu, seconds};
 use crate::terminal::say;
@@ -198,12 +203,12 @@ fn watch(
     watched: &mut Watched,
     shown: &mut Shown,
 ) -> Result<Option<End>> {
-    let begin = now_ns();
+    let begin = monotonic_ns();
     let mut is_busy = false;
     loop {
-        let left = args
-            .duration
-            .map(|duration| duration.saturating_sub(Duration::from_nanos(now_ns().saturating_sub(begin))));
+        let left = args.duration.map(|duration| {
+            duration.saturating_sub(Duration::from_nanos(monotonic_ns().saturating_sub(begin)))
+        });
         if left.is_some_and(|left| left.is_zero()) {
             return Ok(None);
         }

@@ -10,7 +10,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use plumb_analyze::{Spread, slope};
-use plumb_capture_perf::{Way, start_and_wait};
+use plumb_target::spawn::Way;
+use plumb_target::spawn::start_and_wait;
 use serde_json::{Value, json};
 
 use crate::cmd::report::table::{self, Column, Layout};

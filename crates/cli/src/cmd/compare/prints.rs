@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use plumb_capture_perf::Prints;
+use plumb_target::Prints;
 
 use super::Args;
 use crate::cmd::record::once::prints_beside;

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::{Result, bail};
-use plumb_capture_perf::Launch;
+use plumb_target::Launch;
 
 /// Characters that mean something to a shell beyond words and quotes.
 const SHELL: &str = "|&;<>()$`*?[]#~{}!\n";

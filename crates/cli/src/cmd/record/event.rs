@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
-use plumb_capture_perf::{Code, Counter, Named, Target, Trigger};
+use plumb_capture_perf::{Code, Counter, Named, Trigger};
 use plumb_process::parse_maps;
+use plumb_target::Target;
 
 /// Folders of libraries, beside those that /etc/ld.so.conf names.
 const LIBRARIES: [&str; 8] = [

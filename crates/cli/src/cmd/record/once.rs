@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use plumb_capture_perf::{Beside, Prints};
+use plumb_capture_perf::Beside;
 use plumb_profile::Profile;
+use plumb_target::Prints;
 
 use crate::newfile::{self, Access, Destination};
 use crate::words::parsed;

@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use anyhow::{Result, bail};
-use plumb_capture_perf::{Launch, Program, Target};
+use plumb_target::Launch;
+use plumb_target::Program;
+use plumb_target::Target;
 
 use super::Scope;
 

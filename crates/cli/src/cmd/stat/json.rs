@@ -50,7 +50,7 @@ pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<
 
 /// How processor time divides; what the kernel's tick says of it only beside what was sampled.
 fn modes(gathered: &Gathered, kernel: &Share) -> Value {
-    let sum = |part: fn(&plumb_capture_perf::CpuTime) -> std::time::Duration| -> u64 {
+    let sum = |part: fn(&plumb_process::usage::CpuTime) -> std::time::Duration| -> u64 {
         gathered.runs.iter().map(|run| part(&run.usage.cpu).as_nanos() as u64).sum()
     };
     json!({

@@ -4,11 +4,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use plumb_analyze::{Pulse, Rates, Tick, is_clock};
-use plumb_capture_perf::{
-    CpuTime, Descendants, End, Prints, Recorder, Running, Target, own_cpu_time, trim_memory,
-};
+use plumb_capture_perf::{Recorder, trim_memory};
+use plumb_process::usage::CpuTime;
+use plumb_process::usage::own_cpu_time;
 use plumb_profile::Profile;
 use plumb_symbolize::{Session, make_readable};
+use plumb_target::Descendants;
+use plumb_target::End;
+use plumb_target::Prints;
+use plumb_target::Running;
+use plumb_target::Target;
 
 use crate::cmd::browse::state::Window;
 use crate::cmd::record::memory::{self, Memory};

@@ -8,8 +8,8 @@ use std::thread::scope;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use plumb_capture_perf::End;
 use plumb_profile::Profile;
+use plumb_target::End;
 
 use super::Left;
 use super::live::{Live, Stretch};

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_capture_perf::now_ns;
+use plumb_process::usage::monotonic_ns;
 use plumb_profile::Profile;
 use plumb_syscalls::{Call, Descriptors};
 
@@ -43,7 +43,7 @@ impl Shown {
             let mut asked = ask::Proc::default();
             pids.iter().for_each(|&pid| ask::learn(&mut descriptors, &mut asked, pid));
         }
-        let begin_ns = now_ns();
+        let begin_ns = monotonic_ns();
         Self {
             out: Output::shared_stdout(),
             selection,

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use plumb_capture_bpf::Calls;
-use plumb_capture_perf::{
-    Counter, End, Error, Named, Notice, Options, Recorded, Recorder, Running, Subject, Target, Trigger,
-};
+use plumb_capture_perf::{Counter, Error, Named, Options, Recorded, Recorder, Trigger};
 use plumb_profile::Profile;
+use plumb_target::End;
+use plumb_target::Notice;
+use plumb_target::Running;
+use plumb_target::Subject;
+use plumb_target::Target;
 
 use crate::cmd::record::capture::{Capture, assistant};
 use crate::cmd::record::{self, notice};
@@ -71,15 +74,15 @@ impl Watched {
     /// From now on calls are seen, and a command goes on to its exec. With samples that was so from the beginning.
     pub fn begin(&mut self, calls: &mut Calls) -> Result<(), Error> {
         let Watched::Alone(subject) = self else { return Ok(()) };
-        calls.begin().map_err(|error| Error::System { what: "seeing calls", error })?;
-        subject.release()
+        calls.begin().map_err(Error::system("seeing calls"))?;
+        Ok(subject.release()?)
     }
 
     /// Sleeps for so long, or until something is to be done. `is_busy`: calls come all the time, and wait until then.
     pub fn wait(&mut self, calls: &Calls, is_busy: bool, time: Duration) -> Result<Option<End>, Error> {
         match self {
-            Watched::Alone(subject) if is_busy => subject.wait(&[], time),
-            Watched::Alone(subject) => subject.wait(&[calls.wakes()], time),
+            Watched::Alone(subject) if is_busy => Ok(subject.wait(&[], time)?),
+            Watched::Alone(subject) => Ok(subject.wait(&[calls.wakes()], time)?),
             Watched::Sampled(recorder) => recorder.step(time),
         }
     }

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use plumb_capture_perf::Launch;
+use plumb_target::Launch;
 
 /// So much is read of a script.
 const SCRIPT_BYTES: u64 = 64 << 10;

@@ -8,9 +8,10 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use crate::procfs;
-use crate::sys::process::{Child, pidfd};
-use crate::sys::signals::{self, Signal, Signals};
+use plumb_process::{pidfd, procfs};
+
+use crate::held::Child;
+use crate::signals::{self, Signal, Signals};
 use crate::target::End;
 
 /// So many Ctrl-C kill the command.
@@ -46,7 +47,7 @@ enum Action {
 
 /// What is left to the caller of [`Steering::heed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heeded {
+pub enum Heeded {
     /// A child may have ended.
     Reap,
     /// The recording is to end because of this signal.
@@ -55,7 +56,7 @@ pub(crate) enum Heeded {
 
 /// What has happened so far.
 #[derive(Debug, Default)]
-pub(crate) struct Steering {
+pub struct Steering {
     /// How often the user, or somebody else, interrupted the command, and when last.
     interrupts: u32,
     last_interrupt: Option<Instant>,
@@ -150,7 +151,7 @@ impl Steering {
 }
 
 /// Waits for the end of a command that goes on, or for a signal that is to end the recorder without it.
-pub(crate) fn wait(
+pub fn wait(
     command: Child,
     signals: &Signals,
     steering: &mut Steering,

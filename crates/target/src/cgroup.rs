@@ -16,16 +16,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::attr::ring_owner;
-use crate::sys::perf::{Event, Whom};
-use crate::sys::usage::CpuTime;
+use plumb_process::usage::CpuTime;
 
 /// Directories of ours are called this and the recorder's pid.
 const PREFIX: &str = "plumb-";
 
 /// A cgroup that the kernel scopes events to.
 #[derive(Debug)]
-pub(crate) struct Cgroup {
+pub struct Cgroup {
     directory: PathBuf,
     parent: PathBuf,
     /// The open directory: handed to perf_event_open, and locked if it is ours.
@@ -99,9 +97,9 @@ impl Cgroup {
         Some(used.since(self.found_with.unwrap_or_default()))
     }
 
-    /// Makes sure that the kernel counts events by it, which a kernel may not do although it has cgroups.
-    pub fn count_events(&self, cpu: u32) -> io::Result<()> {
-        let attempt = || Event::open(&ring_owner(1), Whom::Cgroup(self.as_fd()), cpu).map(drop);
+    /// Makes sure that the kernel counts events by it, which a kernel may not do although it has cgroups. `open` tries one.
+    pub fn count_events(&self, open: impl Fn(BorrowedFd<'_>) -> io::Result<()>) -> io::Result<()> {
+        let attempt = || open(self.as_fd());
         match attempt() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             result => return result,
@@ -204,7 +202,7 @@ fn no_hierarchy() -> io::Error {
 }
 
 /// The recorder's own cgroup in the hierarchy that perf events go by.
-pub(crate) fn own() -> io::Result<PathBuf> {
+pub fn own() -> io::Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let member = fs::read_to_string("/proc/self/cgroup")?;
     find(&mounts, &member).ok_or_else(no_hierarchy)

@@ -7,26 +7,26 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::sys::usage::{CpuTime, ticks_per_second};
+use crate::usage::{CpuTime, ticks_per_second};
 
 /// Whether a process of this id runs.
-pub(crate) fn exists(pid: u32) -> bool {
+pub fn exists(pid: u32) -> bool {
     PathBuf::from(format!("/proc/{pid}/stat")).exists()
 }
 
 /// Whether a process runs, and has not only not been waited for yet.
-pub(crate) fn is_alive(pid: u32) -> bool {
+pub fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 /// The threads of these processes and of all their descendants that live now.
-pub(crate) fn tree_threads(pids: &[u32]) -> Vec<u32> {
+pub fn tree_threads(pids: &[u32]) -> Vec<u32> {
     tree(pids).into_iter().flat_map(threads).collect()
 }
 
 /// These processes and all their descendants that live now.
-pub(crate) fn tree(pids: &[u32]) -> Vec<u32> {
+pub fn tree(pids: &[u32]) -> Vec<u32> {
     let mut seen: HashSet<u32> = pids.iter().copied().collect();
     let mut all: Vec<u32> = pids.to_vec();
     let mut next = 0;
@@ -49,7 +49,7 @@ fn children(pid: u32, tid: u32) -> Vec<u32> {
 }
 
 /// What a process used so far: itself, and the children that it has waited for.
-pub(crate) fn cpu_time(pid: u32) -> Option<(CpuTime, CpuTime)> {
+pub fn cpu_time(pid: u32) -> Option<(CpuTime, CpuTime)> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, ticks_per_second())
 }
 
@@ -66,7 +66,7 @@ fn parse_stat(stat: &str, ticks: u64) -> Option<(CpuTime, CpuTime)> {
 
 /// How a thread spent its time so far, as the scheduler accounts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RunTimes {
+pub struct RunTimes {
     /// On a processor, in nanoseconds.
     pub ran_ns: u64,
     /// Able to run, but without a processor, in nanoseconds.
@@ -74,12 +74,12 @@ pub(crate) struct RunTimes {
 }
 
 /// The times of a thread. `None`: it is gone, has never run, or the kernel doesn't account for it.
-pub(crate) fn run_times(pid: u32, tid: u32) -> Option<RunTimes> {
+pub fn run_times(pid: u32, tid: u32) -> Option<RunTimes> {
     parse_schedstat(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?)
 }
 
 /// Whether a thread could run now, or does.
-pub(crate) fn is_runnable(pid: u32, tid: u32) -> bool {
+pub fn is_runnable(pid: u32, tid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
 }
@@ -93,13 +93,13 @@ fn parse_schedstat(text: &str) -> Option<RunTimes> {
 }
 
 /// What the hypervisor took from all processors of the machine so far.
-pub(crate) fn stolen_time() -> Duration {
+pub fn stolen_time() -> Duration {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     of_ticks(machine_fields(&stat).get(7).copied().unwrap_or(0), ticks_per_second())
 }
 
 /// What the whole machine used so far, idle time left out.
-pub(crate) fn machine_cpu_time() -> Option<CpuTime> {
+pub fn machine_cpu_time() -> Option<CpuTime> {
     parse_machine_stat(&fs::read_to_string("/proc/stat").ok()?, ticks_per_second())
 }
 

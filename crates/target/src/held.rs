@@ -5,16 +5,17 @@
 use std::ffi::CString;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::thread::JoinHandle;
 
-use super::signals::Mask;
-use super::usage::{CpuTime, Usage};
+use plumb_process::usage::{CpuTime, Usage};
+
+use crate::signals::Mask;
 
 /// A forked child that has not begun its program yet.
-pub(crate) struct Held {
+pub struct Held {
     pid: u32,
     go: PipeWriter,
     /// `Command::spawn` returns only after the exec, so it has a thread of its own.
@@ -81,7 +82,7 @@ fn wait_before_exec(
 
 /// A child that has begun its program. Not waited for when dropped.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Child {
+pub struct Child {
     pid: u32,
 }
 
@@ -111,17 +112,4 @@ impl Child {
             _ => Ok(Some((ExitStatus::from_raw(status), Usage::of(&usage)))),
         }
     }
-}
-
-/// A descriptor that becomes readable when the process ends (kernel 5.3 and newer).
-pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
-    let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: takes no pointer.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    let fd = i32::try_from(fd).map_err(|_| io::ErrorKind::InvalidData)?;
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just made this descriptor (close-on-exec) for us.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

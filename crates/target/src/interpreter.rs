@@ -13,7 +13,7 @@ const FIRST_LINE: usize = 256;
 const LONGEST_PATH: u64 = 4096;
 
 /// What the kernel would run to run the file at `path`; `None` where the file needs nothing, or can't be read.
-pub fn of(path: &Path) -> Option<PathBuf> {
+pub(crate) fn of(path: &Path) -> Option<PathBuf> {
     if !path.is_file() {
         return None;
     }

@@ -1,4 +1,6 @@
-//! Who is to be recorded, and how.
+//! A command to start.
+//!
+//! Not here: starting it ([`Held`](crate::Held)).
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -7,36 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use crate::attr::{Code, Counter};
-pub use crate::ingest::Program;
 use crate::interpreter;
-
-/// Who is to be recorded.
-#[derive(Clone, Debug)]
-pub enum Target {
-    /// A command that the recorder starts.
-    Command(Launch),
-    /// Processes that run already, with what they start, until these processes end.
-    Processes(Vec<u32>),
-    /// A process that runs already and all its descendants, living and to be born, until the last of them ends.
-    Tree(u32),
-    /// What runs in a cgroup or below it, by the path of its directory or its name in the hierarchy, until it is removed.
-    Cgroup(PathBuf),
-    /// Processes that begin to run this program from now on, with what they start, until these processes end.
-    Awaited(Program),
-    /// Everything.
-    Machine,
-}
-
-impl Target {
-    /// What a command is called; `None`: it is no command.
-    pub(crate) fn command_name(&self) -> Option<String> {
-        match self {
-            Target::Command(launch) => Some(launch.name()),
-            _ => None,
-        }
-    }
-}
 
 /// A command to start.
 #[derive(Clone, Debug)]
@@ -64,7 +37,8 @@ pub enum Prints {
 }
 
 impl Launch {
-    pub(crate) fn command(&self, prints: &Prints) -> io::Result<Command> {
+    /// The same for std, with its output where it goes.
+    pub fn command(&self, prints: &Prints) -> io::Result<Command> {
         let mut command = Command::new(&self.program);
         match prints {
             Prints::Through => {}
@@ -83,7 +57,7 @@ impl Launch {
 
     /// What an exec's error means: a folder of PATH that may not be searched gives the same error as a program that
     /// may not be run, and a program whose interpreter is missing the same as one that is missing itself.
-    pub(crate) fn explain(&self, error: io::Error) -> io::Error {
+    pub fn explain(&self, error: io::Error) -> io::Error {
         match (error.kind(), self.path()) {
             (io::ErrorKind::PermissionDenied, None) => io::ErrorKind::NotFound.into(),
             // The file is there: what is not is the program that would run it.
@@ -116,61 +90,4 @@ impl Launch {
         let path = std::path::Path::new(&self.program);
         path.file_name().unwrap_or(&self.program).to_string_lossy().into_owned()
     }
-}
-
-/// How to record.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What samples are taken by; `None`: the kernel's clock.
-    pub counter: Option<Counter>,
-    /// What else samples are taken by, each as an event of its own, and in which code.
-    pub also: Vec<(Counter, Code)>,
-    /// Samples per second of processor time; of what isn't a clock, per second at most.
-    pub frequency_hz: u32,
-    /// A sample each time that so much was counted, instead of by frequency.
-    pub period: Option<u64>,
-    /// Of what is no clock and no counter of the processor each single occurrence is a sample, as long as they are rare.
-    pub each_if_rare: bool,
-    /// Which code is sampled.
-    pub code: Code,
-    /// Bytes of stack copied with each sample at first; more when they don't reach.
-    pub stack_copy: u32,
-    /// Whether stacks that end for want of unwind information are scanned ([`crate::Ingest::scan_stacks`]).
-    pub scan: bool,
-    /// Whether tables of files are taken from the user's cache and, where many addresses of one are looked up, made for
-    /// it ([`crate::tables`]).
-    pub keep_tables: bool,
-    /// Bytes of files' unwind information that are kept in memory, beyond what is in use.
-    pub unwind_memory: usize,
-    /// Where what a command prints goes.
-    pub prints: Prints,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            counter: None,
-            also: Vec::new(),
-            frequency_hz: 999,
-            period: None,
-            each_if_rare: true,
-            code: Code::All,
-            stack_copy: 16 << 10,
-            scan: false,
-            keep_tables: false,
-            unwind_memory: 32 << 20,
-            prints: Prints::Through,
-        }
-    }
-}
-
-/// Why a recording ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The command ended.
-    Exited(std::process::ExitStatus),
-    /// All processes to be recorded ended.
-    Gone,
-    /// A signal of this number told the recorder to end.
-    Signal(i32),
 }

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 /// CLOCK_MONOTONIC in nanoseconds: the clock of all records.
-pub(crate) fn monotonic_ns() -> u64 {
+pub fn monotonic_ns() -> u64 {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: the pointer is to a live timespec; zeroed is valid should the call fail, which it can't for this clock.
     let time = unsafe {
@@ -54,12 +54,12 @@ impl std::ops::AddAssign for CpuTime {
 }
 
 /// A length of time in nanoseconds, or the longest that there is a number for.
-pub(crate) fn nanoseconds(time: Duration) -> u64 {
+pub fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Lets all others go before this thread.
-pub(crate) fn be_nice() {
+pub fn be_nice() {
     // SAFETY: no pointers. Linux takes 0 for the calling thread, not its process (setpriority(2), "C library/kernel
     // differences"). If it is refused, the thread is as important as others.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
@@ -92,7 +92,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    pub(super) fn of(usage: &libc::rusage) -> Self {
+    /// What a `struct rusage` says.
+    pub fn of(usage: &libc::rusage) -> Self {
         let number = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
         Self {
             cpu: of_rusage(usage),
@@ -104,21 +105,22 @@ impl Usage {
     }
 }
 
-pub(super) fn of_rusage(usage: &libc::rusage) -> CpuTime {
+/// The processor time in a `struct rusage`.
+pub fn of_rusage(usage: &libc::rusage) -> CpuTime {
     let time =
         |t: libc::timeval| Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64);
     CpuTime { user: time(usage.ru_utime), system: time(usage.ru_stime) }
 }
 
 /// Ticks of /proc/PID/stat in a second.
-pub(crate) fn ticks_per_second() -> u64 {
+pub fn ticks_per_second() -> u64 {
     // SAFETY: takes no pointer.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
 }
 
 /// Allows as many open files as the hard limit does: an event for each thread and processor takes many.
-pub(crate) fn raise_file_limit() {
+pub fn raise_file_limit() {
     if let Ok(mut files) = limit(libc::RLIMIT_NOFILE) {
         files.rlim_cur = files.rlim_max;
         // SAFETY: the pointer is to a live, initialised rlimit.
@@ -134,7 +136,7 @@ fn limit(which: libc::__rlimit_resource_t) -> io::Result<libc::rlimit> {
 }
 
 /// Size of a memory page in bytes.
-pub(crate) fn page_size() -> usize {
+pub fn page_size() -> usize {
     // SAFETY: takes no pointer.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)

@@ -13,7 +13,7 @@ const WATCHED: [i32; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQ
 
 /// The signals that were blocked before [`Signals::watch`].
 #[derive(Clone, Copy)]
-pub(crate) struct Mask(libc::sigset_t);
+pub struct Mask(libc::sigset_t);
 
 impl Mask {
     /// Blocks these signals, and no others, in the calling thread. Safe to call between fork and exec.
@@ -65,7 +65,7 @@ fn is_ignored(signal: i32) -> bool {
 
 /// A signal that came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Signal {
+pub struct Signal {
     /// Its number.
     pub number: i32,
     /// Whether the terminal sent it, and so to the whole foreground process group.
@@ -75,7 +75,7 @@ pub(crate) struct Signal {
 }
 
 /// The watched signals, which reach nothing else while this lives.
-pub(crate) struct Signals {
+pub struct Signals {
     file: File,
     before: Mask,
     /// Those that were ignored: the kernel keeps them for who has them blocked.
@@ -144,7 +144,7 @@ impl AsFd for Signals {
 }
 
 /// Sends `signal` to the process `pid`.
-pub(crate) fn send(pid: u32, signal: i32) -> io::Result<()> {
+pub fn send(pid: u32, signal: i32) -> io::Result<()> {
     let pid = i32::try_from(pid).ok().filter(|&pid| pid > 0).ok_or(io::ErrorKind::InvalidInput)?;
     // SAFETY: takes no pointer.
     if unsafe { libc::kill(pid, signal) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -152,7 +152,7 @@ pub(crate) fn send(pid: u32, signal: i32) -> io::Result<()> {
 
 /// Waits until one of `files` is readable, or an error or end on it, or `timeout_ms` have passed.
 /// Returns which are.
-pub(crate) fn poll(files: &[BorrowedFd<'_>], timeout_ms: i32) -> io::Result<Vec<bool>> {
+pub fn poll(files: &[BorrowedFd<'_>], timeout_ms: i32) -> io::Result<Vec<bool>> {
     let mut fds: Vec<libc::pollfd> = files
         .iter()
         .map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 })

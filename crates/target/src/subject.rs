@@ -1,23 +1,23 @@
 //! A target that is held, let go and waited for, and by whose processes others find what they follow: for what watches it without
 //! sampling.
 //!
-//! Not here: events, records, a profile ([`crate::Recorder`]).
+//! Not here: events, records, a profile.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use crate::assist;
+use plumb_process::usage::raise_file_limit;
+use plumb_process::{pidfd, procfs};
+
+use crate::begin::{check, follow_all, hold, pids_of, release};
 use crate::cgroup::Cgroup;
 use crate::error::Error;
-use crate::procfs;
-use crate::recorder::{check, hold, pids_of, release};
+use crate::held::{Child, Held};
+use crate::signals::{self, Signals};
 use crate::steer::{self, Heeded, Notice, Steering};
-use crate::sys::process::{Child, Held, pidfd};
-use crate::sys::signals::{self, Signals};
-use crate::sys::usage::{monotonic_ns, raise_file_limit};
-use crate::target::{End, Launch, Prints, Target};
+use crate::{End, Launch, Prints, Target};
 
 /// A target. A command waits before its exec until it is let go.
 pub struct Subject {
@@ -65,7 +65,7 @@ impl Subject {
 
     /// Has each of these processes and of their descendants followed, by its pidfd, until none is new.
     pub fn follow(&self, follow: impl FnMut(BorrowedFd<'_>) -> io::Result<()>) -> Result<(), Error> {
-        assist::follow_all(&self.pids, follow).map_err(Error::system("following processes"))
+        follow_all(&self.pids, follow).map_err(Error::system("following processes"))
     }
 
     /// Lets a command go on to its exec.
@@ -128,9 +128,4 @@ impl Subject {
     pub fn wait_for_command(&mut self, say: impl FnMut(Notice)) -> Option<End> {
         steer::wait(self.child.take()?, &self.signals, &mut self.steering, say).ok()
     }
-}
-
-/// Now, by the clock of all records.
-pub fn now_ns() -> u64 {
-    monotonic_ns()
 }

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 use std::time::{Duration, Instant};
 
-use super::usage::of_rusage;
+use plumb_process::usage::of_rusage;
 
 /// How a program is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

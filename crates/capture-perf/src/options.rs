@@ -1,0 +1,51 @@
+//! How to record.
+
+use plumb_target::Prints;
+
+use crate::attr::{Code, Counter};
+
+/// How to record.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What samples are taken by; `None`: the kernel's clock.
+    pub counter: Option<Counter>,
+    /// What else samples are taken by, each as an event of its own, and in which code.
+    pub also: Vec<(Counter, Code)>,
+    /// Samples per second of processor time; of what isn't a clock, per second at most.
+    pub frequency_hz: u32,
+    /// A sample each time that so much was counted, instead of by frequency.
+    pub period: Option<u64>,
+    /// Of what is no clock and no counter of the processor each single occurrence is a sample, as long as they are rare.
+    pub each_if_rare: bool,
+    /// Which code is sampled.
+    pub code: Code,
+    /// Bytes of stack copied with each sample at first; more when they don't reach.
+    pub stack_copy: u32,
+    /// Whether stacks that end for want of unwind information are scanned ([`crate::Ingest::scan_stacks`]).
+    pub scan: bool,
+    /// Whether tables of files are taken from the user's cache and, where many addresses of one are looked up, made for
+    /// it ([`crate::tables`]).
+    pub keep_tables: bool,
+    /// Bytes of files' unwind information that are kept in memory, beyond what is in use.
+    pub unwind_memory: usize,
+    /// Where what a command prints goes.
+    pub prints: Prints,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            counter: None,
+            also: Vec::new(),
+            frequency_hz: 999,
+            period: None,
+            each_if_rare: true,
+            code: Code::All,
+            stack_copy: 16 << 10,
+            scan: false,
+            keep_tables: false,
+            unwind_memory: 32 << 20,
+            prints: Prints::Through,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The first steps of whatever watches a target: it is there, its command is held, its processes are known and followed.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use plumb_process::{pidfd, procfs};
+
+use crate::error::Error;
+use crate::held::{Child, Held};
+use crate::signals::Signals;
+use crate::{Launch, Prints, Target};
+
+/// That the processes of a target are there.
+pub fn check(target: &Target) -> Result<(), Error> {
+    let pids = match target {
+        Target::Processes(pids) => &pids[..],
+        Target::Tree(root) => std::slice::from_ref(root),
+        _ => return Ok(()),
+    };
+    match pids.iter().find(|&&pid| !procfs::exists(pid)) {
+        Some(&pid) => Err(Error::NoSuchProcess(pid)),
+        None => Ok(()),
+    }
+}
+
+/// Forks for a command, which waits before its exec.
+pub fn hold(launch: &Launch, prints: &Prints, signals: &Signals) -> Result<Held, Error> {
+    let command = launch.command(prints).map_err(|error| failed(launch, error))?;
+    Held::fork(command, &launch.name(), signals.before()).map_err(|error| failed(launch, error))
+}
+
+/// Lets it go on to its exec.
+pub fn release(held: Held, launch: &Launch) -> Result<Child, Error> {
+    held.release().map_err(|error| failed(launch, error))
+}
+
+fn failed(launch: &Launch, error: io::Error) -> Error {
+    Error::Command { name: launch.program.to_string_lossy().into_owned(), error: launch.explain(error) }
+}
+
+/// The processes that the recording begins with.
+pub fn pids_of(target: &Target, held: Option<&Held>) -> Vec<u32> {
+    match (held, target) {
+        (Some(held), _) => vec![held.pid()],
+        (None, Target::Processes(pids)) => pids.clone(),
+        (None, Target::Tree(root)) => procfs::tree(&[*root]),
+        (None, _) => Vec::new(),
+    }
+}
+
+/// Has each of these processes and of their descendants followed, by its pidfd, until none is new.
+pub fn follow_all(pids: &[u32], mut follow: impl FnMut(BorrowedFd<'_>) -> io::Result<()>) -> io::Result<()> {
+    let mut known = HashSet::new();
+    // Of a process that is forked while they are listed the parent may not have been followed yet: until none is new.
+    loop {
+        let new: Vec<u32> = procfs::tree(pids).into_iter().filter(|&pid| known.insert(pid)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        for pid in new {
+            // One that has gone in the meantime needs no following.
+            let Ok(descriptor) = pidfd(pid) else { continue };
+            match follow(descriptor.as_fd()) {
+                Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Why a target can't be had.
+
+use std::fmt;
+use std::io;
+
+use crate::cgroup::NoCgroup;
+
+/// Why a target can't be started, found or waited for.
+#[derive(Debug)]
+pub enum Error {
+    /// There is no such process.
+    NoSuchProcess(u32),
+    /// There is no such cgroup, or none that can be recorded.
+    Cgroup(NoCgroup),
+    /// The command could not be started.
+    Command {
+        /// Its name as given.
+        name: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Something else that the system refused.
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl Error {
+    /// Says of an error what was tried.
+    pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |error| Error::System { what, error }
+    }
+
+    /// The exit status that a shell would give for it: 127 for a command that isn't there, 126 for one that can't be
+    /// run, else 1.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Command { error, .. } if error.kind() == io::ErrorKind::NotFound => 127,
+            Error::Command { .. } => 126,
+            _ => 1,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Cgroup(why) => why.fmt(f),
+            Error::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
+            Error::Command { name, error } if error.kind() == io::ErrorKind::NotFound => {
+                write!(f, "{name}: command not found")
+            }
+            Error::Command { name, error } => write!(f, "{name}: cannot be run: {error}"),
+            Error::System { what, error } => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Command { error, .. } | Error::System { error, .. } => Some(error),
+            Error::NoSuchProcess(_) | Error::Cgroup(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_cannot_start_exits_as_in_a_shell() {
+        let command = |kind: io::ErrorKind| Error::Command { name: "x".into(), error: kind.into() };
+        assert_eq!(command(io::ErrorKind::NotFound).exit_code(), 127);
+        assert_eq!(command(io::ErrorKind::PermissionDenied).exit_code(), 126);
+        assert_eq!(Error::NoSuchProcess(1).exit_code(), 1);
+    }
+}
