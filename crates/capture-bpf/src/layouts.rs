@@ -1,8 +1,8 @@
 //! The layouts of interpreters' structures that the kernel's programs know, each once, by number.
 
 use aya::maps::{Array, MapData};
-use plumb_capture_perf::Root;
-use plumb_capture_perf::python::{
+use plumb_capture_api::Root;
+use plumb_capture_api::python::{
     Chain, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, PythonLayout as Known,
 };
 

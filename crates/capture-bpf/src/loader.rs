@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::{Ebpf, EbpfLoader};
-use plumb_capture_perf::{
+use plumb_capture_api::{
     Assistant, Copiers, Counted, HandedOver, Lent, Messages, OffThread, Passed, TimeOff, Unmeasured, Watched,
 };
 
@@ -22,7 +22,7 @@ use crate::wire::{
     WHY_ANONYMOUS, WHY_EXEC, WHY_NESTED, WHY_NO_REGISTER, WHY_NO_TABLE, WHY_NOT_ADVANCING, WHY_ODD,
     WHY_RING_FULL, WHY_ROOT, WHY_TOO_DEEP, WHY_UNMAPPED, WHY_UNREADABLE,
 };
-use crate::{messages, sys};
+use crate::{Attach, messages, sys};
 
 /// The programs, as `xtask/bpf.sh` made them.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/capture.bpf.o");
@@ -198,11 +198,9 @@ impl Programs {
         self.switches.as_ref().is_some_and(Switches::looks_back)
     }
 
-    /// Attaches the program for samples to an event that never counts.
-    pub(crate) fn attach_idle(&self) -> io::Result<()> {
-        self.program
-            .as_ref()
-            .map_or(Ok(()), |program| plumb_capture_perf::attach_to_idle_event(program.as_fd()))
+    /// Has the program for samples attached, if there is one.
+    pub(crate) fn try_attaching(&self, attach: Attach) -> io::Result<()> {
+        self.program.as_ref().map_or(Ok(()), |program| attach(program.as_fd()))
     }
 
     /// Whether tracepoints and functions can be sampled.
@@ -331,12 +329,12 @@ impl Assistant for Programs {
         }
     }
 
-    fn off_cpu(&mut self) -> Option<&mut dyn plumb_capture_perf::OffCpu> {
+    fn off_cpu(&mut self) -> Option<&mut dyn plumb_capture_api::OffCpu> {
         if self.switches.is_some() { Some(self) } else { None }
     }
 }
 
-impl plumb_capture_perf::OffCpu for Programs {
+impl plumb_capture_api::OffCpu for Programs {
     fn copiers(&mut self) -> io::Result<Copiers> {
         self.followed.look_at_switches(true)?;
         let switches = self.switches.as_ref().ok_or_else(|| io::Error::other("no switches are watched"))?;

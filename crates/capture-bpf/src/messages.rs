@@ -1,6 +1,6 @@
 //! Messages of the programs, from the bytes of the ring.
 
-use plumb_capture_perf::{CodeId, Message, Messages, Round, Script, ScriptPlace, TimeOff, WalkedSample};
+use plumb_capture_api::{CodeId, Message, Messages, Round, Script, ScriptPlace, TimeOff, WalkedSample};
 
 use crate::wire::{
     self, CODE_BYTES, FILE_BYTES, LINES_BYTES, MESSAGE_CALL, MESSAGE_CODE, MESSAGE_OFF, MESSAGE_SAMPLE,

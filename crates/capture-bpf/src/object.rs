@@ -10,7 +10,7 @@ use aya::maps::{Map, MapData, PerCpuArray};
 use aya::programs::iter::Iter;
 use aya::programs::{BtfTracePoint, Program};
 use aya::{Btf, Ebpf, Endianness};
-use plumb_capture_perf::Host;
+use plumb_process::Host;
 
 use crate::btf::Types;
 use crate::refusal::{LoadError, missing, refused};

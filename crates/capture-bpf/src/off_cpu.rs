@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, PerCpuArray};
-use plumb_capture_perf::{OffThread, TimeOff, Unmeasured};
+use plumb_capture_api::{OffThread, TimeOff, Unmeasured};
 
 use crate::object::{Machine, Watch, sum, take, take_descriptor};
 use crate::refusal::LoadError;

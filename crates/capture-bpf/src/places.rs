@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use aya::Ebpf;
 use aya::maps::{Array, MapData, PerCpuArray};
-use plumb_capture_perf::{Copiers, Pace, Passed, Watched};
+use plumb_capture_api::{Copiers, Pace, Passed, Watched};
 use plumb_syscalls::Abi;
 
 use crate::object::{load_program, take, take_descriptor};

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use aya::maps::{Array, MapData};
-use plumb_capture_perf::Lent;
+use plumb_capture_api::Lent;
 use rustc_hash::FxHashMap;
 
 use crate::chunks::{Chunks, Place};

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use aya::maps::{HashMap, MapData, PerCpuArray};
 use aya::{Ebpf, EbpfLoader};
-use plumb_capture_perf::{Seen, ThreadTime, Watcher};
+use plumb_capture_api::{Seen, ThreadTime, Watcher};
 
 use crate::follow::Followed;
 use crate::object::{Machine, Watch, load_program, sum, take};

@@ -4,8 +4,9 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host};
+
 use crate::btf::{self, Types};
-use plumb_capture_perf::{CAP_PERFMON, CAP_SYS_ADMIN, Host};
 
 /// Bit of CAP_BPF.
 pub const CAP_BPF: u32 = 39;

@@ -5,7 +5,7 @@
 //! returns from a signal handler, functions that align their stack, and what switches stacks in Go programs. All are told by what their expressions say, not by where
 //! they are.
 
-use plumb_capture_perf::{Lent, Root};
+use plumb_capture_api::{Lent, Root};
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::Table;
 use plumb_unwind::{CfaRule, Module, RegisterRule, Row, Svma, go, x86_64};

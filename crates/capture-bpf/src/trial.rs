@@ -3,6 +3,8 @@
 //! Programs that watch something are started, as they are for a recording, and ended again at once; nothing that they see counts, as
 //! nothing begins. Those that take samples are attached to an event that is never switched on.
 
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::refusal::{LoadError, refused};
@@ -76,8 +78,11 @@ pub struct Trial {
 /// What tries one feature.
 type Attempt = fn() -> Result<Option<&'static str>, LoadError>;
 
+/// What attaches a program to an event of this thread that never counts, and takes it off again.
+pub type Attach = fn(BorrowedFd<'_>) -> io::Result<()>;
+
 /// Tries every feature, all at once: most of it is waiting until the kernel has seen that nobody uses a program any more.
-pub fn try_all() -> Vec<Trial> {
+pub fn try_all(attach: Attach) -> Vec<Trial> {
     let others: [(Feature, Attempt); 6] = [
         (Feature::OffCpu, off_cpu),
         (Feature::Calls, || {
@@ -91,7 +96,7 @@ pub fn try_all() -> Vec<Trial> {
     ];
     std::thread::scope(|scope| {
         let threads = others.map(|(feature, attempt)| scope.spawn(move || timed(feature, attempt)));
-        let mut trials = stacks();
+        let mut trials = stacks(attach);
         // A panic in one is a fault of plumb's, which is to be seen.
         trials.extend(
             threads
@@ -109,7 +114,7 @@ fn timed(feature: Feature, attempt: Attempt) -> Trial {
 }
 
 /// Those that share an object with the program for a timer's samples.
-fn stacks() -> Vec<Trial> {
+fn stacks(attach: Attach) -> Vec<Trial> {
     let begin = Instant::now();
     let trial = |feature, took, result| Trial { feature, took, result };
     let mut programs = match Programs::load(Options { places: true, ..Options::default() }) {
@@ -121,7 +126,8 @@ fn stacks() -> Vec<Trial> {
             return std::iter::once(first).chain(others).collect();
         }
     };
-    let attached = programs.attach_idle().map_err(refused("to attach the program sample to an event"));
+    let attached =
+        programs.try_attaching(attach).map_err(refused("to attach the program sample to an event"));
     let note = (!programs.watches_maps())
         .then_some("changes of mappings are learned up to 0.1 s late (Linux 6.1 or newer: at once)");
     let python = programs.take_without_python().map_or(Ok(None), Err);

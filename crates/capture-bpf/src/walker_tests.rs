@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plumb_capture_perf::{CodeSegment, Lent};
+use plumb_capture_api::{CodeSegment, Lent};
 use plumb_process::{Elf, FileOffset, parse_maps};
 use plumb_unwind::{
     Avma, Cache, CfaRule, CodeMap, End, Located, Memory, Module, ReadError, Registers, Section, Sections,

@@ -13,6 +13,7 @@ use perf_event_open_sys::bindings::{
     PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING, PERF_TYPE_HARDWARE,
     PERF_TYPE_SOFTWARE, perf_event_attr,
 };
+use plumb_capture_api::Pace;
 
 use crate::trigger::Trigger;
 
@@ -71,7 +72,7 @@ impl Counter {
         self.trigger().is_some_and(Trigger::is_place)
     }
 
-    /// Whether an [`Assistant`](crate::Assistant) can take its samples itself. It sees where user code was left, and is asked nowhere
+    /// Whether an [`Assistant`](plumb_capture_api::Assistant) can take its samples itself. It sees where user code was left, and is asked nowhere
     /// else.
     pub(crate) fn is_watchable(&self, code: Code) -> bool {
         let of_function = |trigger: &Trigger| trigger.tracepoint().is_none();
@@ -101,16 +102,6 @@ impl Counter {
             Counter::Cycles | Counter::CpuClock => None,
         }
     }
-}
-
-/// How often a sample is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// So many times per second of processor time; of a software event, per second of wall time at most. Each sample says how much
-    /// was counted since the last: of software events the kernel chooses that, of hardware counters plumb does.
-    Frequency(u32),
-    /// Each time that so much was counted: nanoseconds of the clock, else times that it happened.
-    Period(u64),
 }
 
 /// Which code is sampled.

@@ -9,12 +9,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use plumb_capture_api::{Copiers, Pace};
 use plumb_process::procfs;
 use plumb_process::usage::{monotonic_ns, page_size};
 use plumb_target::{Cgroup, Error as TargetError};
 
-use crate::assist::Copiers;
-use crate::attr::{Pace, Sampling, ring_owner};
+use crate::attr::{Sampling, ring_owner};
 use crate::error::{Asked, Error};
 use crate::ring::Ring;
 use crate::sys::perf::{Event, Whom};
@@ -347,7 +347,7 @@ impl Events {
 pub(crate) fn classify(error: io::Error, what: Asked) -> Error {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
-            Error::NotPermitted { what, paranoid: crate::host::Host::read().paranoid }
+            Error::NotPermitted { what, paranoid: plumb_process::Host::read().paranoid }
         }
         Some(libc::ENOSYS) => Error::Unsupported(error),
         _ => Error::system("perf_event_open")(error),

@@ -21,10 +21,10 @@ pub struct Options {
     pub code: Code,
     /// Bytes of stack copied with each sample at first; more when they don't reach.
     pub stack_copy: u32,
-    /// Whether stacks that end for want of unwind information are scanned ([`crate::Ingest::scan_stacks`]).
+    /// Whether stacks that end for want of unwind information are scanned ([`plumb_ingest::Ingest::scan_stacks`]).
     pub scan: bool,
     /// Whether tables of files are taken from the user's cache and, where many addresses of one are looked up, made for
-    /// it ([`crate::tables`]).
+    /// it ([`plumb_table_cache`]).
     pub keep_tables: bool,
     /// Bytes of files' unwind information that are kept in memory, beyond what is in use.
     pub unwind_memory: usize,

@@ -4,10 +4,11 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use plumb_capture_api::Pace;
+use plumb_process::Host;
 use plumb_target::{Cgroup, own_cgroup};
 
-use crate::attr::{Code, Counter, Pace, Part, Sampling, ring_owner};
-use crate::host::Host;
+use crate::attr::{Code, Counter, Part, Sampling, ring_owner};
 use crate::period::count_cycles;
 use crate::sys::perf::{Event, Whom};
 use crate::trigger::Trigger;

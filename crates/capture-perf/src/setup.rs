@@ -6,13 +6,14 @@
 
 use std::os::fd::AsFd;
 
+use plumb_capture_api::Pace;
+use plumb_process::Host;
 use plumb_profile::{EventId, Scope};
 use plumb_target::{Cgroup, Error as TargetError, Target};
 
-use crate::attr::{Code, Counter, Pace, Part, Sampling};
+use crate::attr::{Code, Counter, Part, Sampling};
 use crate::error::{Asked, Error};
 use crate::events::{Attachment, classify};
-use crate::host::Host;
 use crate::options::Options;
 use crate::period::{PeriodKeeper, cycles_per_ns};
 use crate::probe::{Abilities, count_events_of};

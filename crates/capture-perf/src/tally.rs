@@ -2,12 +2,13 @@
 //!
 //! What the kernel accounts for the command and what it waited for is exact. Not here: how several runs compare.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use plumb_process::pidfd;
+use plumb_capture_api::{Seen, Watcher};
 use plumb_process::usage::{CpuTime, Usage, monotonic_ns, nanoseconds};
+use plumb_process::{Host, pidfd};
 use plumb_target::signals::{self, Signals};
 use plumb_target::{
     Cgroup, Child, Descendants, Error as TargetError, Heeded, Held, Launch, Notice, Prints, Steering,
@@ -15,7 +16,6 @@ use plumb_target::{
 
 use crate::counting::{Count, Counters};
 use crate::error::Error;
-use crate::host::Host;
 use crate::probe::count_events_of;
 use crate::sys::memory::trim_memory;
 use crate::sys::perf::Whom;
@@ -26,46 +26,6 @@ const TICKS_HZ: u32 = 2999;
 const FREED: (Duration, Duration) = (Duration::from_millis(200), Duration::from_millis(5));
 /// What the scheduler's account of threads may lack of the sum, in nanoseconds, for all of them to be there.
 const ALL_THERE_NS: u64 = 200_000;
-
-/// Something in the kernel that counts what a command does.
-pub trait Watcher {
-    /// The program that is to be called at a steady pace.
-    fn program(&self) -> BorrowedFd<'_>;
-    /// Counts what this process does from now on, with what it forks.
-    fn follow(&mut self, pid: BorrowedFd<'_>) -> std::io::Result<()>;
-    /// The processor time of threads that have been freed since the last [`Watcher::take`], in nanoseconds.
-    fn runtime_ns(&self) -> u64;
-    /// What was counted since the last time.
-    fn take(&mut self) -> Seen;
-}
-
-/// What a [`Watcher`] counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// System calls that returned; `None`: they weren't counted.
-    pub calls: Option<u64>,
-    /// Ticks in user code.
-    pub user: u64,
-    /// Ticks in the kernel.
-    pub kernel: u64,
-    /// Threads that have ended.
-    pub threads: Vec<ThreadTime>,
-    /// Threads that there was no room for, and their time in nanoseconds.
-    pub untold: (u64, u64),
-}
-
-/// The processor time of a thread that has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThreadTime {
-    /// What it was called at its end.
-    pub comm: String,
-    /// Its number.
-    pub tid: u32,
-    /// How many threads of this number and name there were.
-    pub threads: u64,
-    /// Their processor time in nanoseconds, as the scheduler accounts it.
-    pub runtime_ns: u64,
-}
 
 /// One run of a command.
 #[derive(Clone, Debug)]

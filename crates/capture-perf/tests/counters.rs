@@ -8,7 +8,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use plumb_capture_perf::{Abilities, Host};
+use plumb_capture_perf::Abilities;
+use plumb_process::Host;
 use pmu::Pmu;
 
 /// The program that opens cycles, and the library to run it with.

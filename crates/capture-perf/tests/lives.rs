@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use plumb_capture_perf::{Abilities, Host, Options, Recorder};
+use plumb_capture_perf::{Abilities, Options, Recorder};
+use plumb_process::Host;
 use plumb_profile::{Begin, End, Life, LifeId, Profile};
-use plumb_target::Launch;
-use plumb_target::Target;
+use plumb_target::{Launch, Target};
 
 fn recorded(program: &Path) -> Profile {
     let launch = Launch { program: program.into(), arguments: Vec::new(), environment: Vec::new() };

@@ -7,10 +7,10 @@ use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plumb_capture_perf::{Abilities, Host, Options, Recorder};
+use plumb_capture_perf::{Abilities, Options, Recorder};
+use plumb_process::Host;
 use plumb_profile::{Meta, Queued};
-use plumb_target::Launch;
-use plumb_target::Target;
+use plumb_target::{Launch, Target};
 
 /// What a program does before and after what it accounts for itself, in nanoseconds: to be loaded, to exit.
 const BESIDE_NS: u64 = 60_000_000;

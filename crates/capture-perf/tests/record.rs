@@ -10,11 +10,10 @@ use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use plumb_capture_perf::{Abilities, Code, Counter, Error, Host, Options, Recorded, Recorder};
+use plumb_capture_perf::{Abilities, Code, Counter, Error, Options, Recorded, Recorder};
+use plumb_process::Host;
 use plumb_profile::{Process, Scope};
-use plumb_target::End;
-use plumb_target::Launch;
-use plumb_target::Target;
+use plumb_target::{End, Launch, Target};
 
 use host::stolen;
 
@@ -115,8 +114,12 @@ fn what_found_no_room_is_counted() {
     let options = Options { frequency_hz: 20_000, ..Options::default() };
     let before = stolen();
     let mut recorder = Recorder::start(&command(burn, &["1000"]), &options).expect("it can be recorded");
-    // Nobody reads the rings, which hold some thousand samples.
-    std::thread::sleep(Duration::from_millis(1500));
+    // Nobody reads the rings, which hold some thousand samples, while ten thousand come, however busy the machine is.
+    let pid = recorder.pids()[0];
+    let used = || plumb_process::procfs::cpu_time(pid).map(|(own, _)| own.total());
+    while used().is_some_and(|used| used < Duration::from_millis(500)) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     while recorder.step(Duration::from_millis(100)).expect("recording goes on").is_none() {}
     let recorded = recorder.finish();
     let lost = recorded.statistics.lost_samples;

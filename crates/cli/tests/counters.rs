@@ -10,7 +10,8 @@ mod pmu;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use plumb_capture_perf::{Abilities, Host};
+use plumb_capture_perf::Abilities;
+use plumb_process::Host;
 use pmu::Pmu;
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plumb_capture_bpf::support;
-use plumb_capture_perf::Host;
+use plumb_process::Host;
 use serde_json::Value;
 
 /// One at a time: they compare times, and two processors have no room for more.

@@ -20,6 +20,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/capture-perf/",
     "crates/process/",
     "crates/sampler/",
+    "crates/snapshot/",
     "crates/target/",
     "crates/unwind/tests/oracle",
     "crates/unwind/tests/allocations.rs",

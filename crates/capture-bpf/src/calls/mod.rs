@@ -15,7 +15,7 @@ use std::time::Instant;
 use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
 use aya::programs::Iter;
 use aya::{Ebpf, EbpfLoader};
-use plumb_capture_perf::Beside;
+use plumb_capture_api::Beside;
 use plumb_syscalls::{Abi, At, Call, Count, Take, What, number};
 
 use crate::follow::Followed;

@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use plumb_capture_perf::{OffThread, OffUser};
+use plumb_capture_api::{OffThread, OffUser};
 use plumb_unwind::Registers;
 
 use crate::wire::{self, OFF_HAS_USER, OFF_HAS_USER_32, OFF_SINCE_BEGIN};

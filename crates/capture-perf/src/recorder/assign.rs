@@ -1,7 +1,8 @@
 //! What a program in the kernel does for each of a recording's events.
 
-use crate::assist::{Assistant, Watched};
-use crate::attr::{Copier, Pace, Part, Sampling};
+use plumb_capture_api::{Assistant, Pace, Watched};
+
+use crate::attr::{Copier, Part, Sampling};
 use crate::error::Error;
 use crate::events::{Attachment, Ground, Program};
 use crate::sys::perf::{Event, Whom};

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
+use plumb_capture_api::{HandedOver, Pace, Unmeasured};
+use plumb_ingest::Statistics;
 use plumb_process::procfs;
 use plumb_process::usage::{CpuTime, monotonic_ns, nanoseconds, own_cpu_time};
 use plumb_profile::{DsoId, Meta, Profile, Queued, Scope};
@@ -10,11 +12,8 @@ use plumb_target::{Descendants, Running};
 
 use super::Recorder;
 use super::sampled::Sampled;
-use crate::assist::HandedOver;
-use crate::attr::{Code, Pace};
+use crate::attr::Code;
 use crate::events::Attachment;
-use crate::ingest::Statistics;
-use crate::off_cpu::Unmeasured;
 use crate::setup::Setup;
 
 /// At the end, accounts of processes are waited for until none has come for the first of these times, and no longer than

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
+use plumb_capture_api::Pace;
+use plumb_process::Host;
 use plumb_process::usage::{monotonic_ns, nanoseconds};
 
 use super::Recorder;
 use super::sampled::Sampled;
-use crate::attr::Pace;
-use crate::host::Host;
 use crate::period::PeriodKeeper;
 use crate::watchdog::{Sight, Storm, Watchdog};
 

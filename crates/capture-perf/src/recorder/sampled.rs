@@ -2,10 +2,11 @@
 
 use linux_perf_event_reader::constants::PERF_SAMPLE_IDENTIFIER;
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType};
+use plumb_capture_api::Pace;
 use plumb_profile::EventId;
 use rustc_hash::FxHashMap;
 
-use crate::attr::{Pace, Sampling};
+use crate::attr::Sampling;
 use crate::events::Events;
 use crate::limit::Limit;
 use crate::setup::SampledEvent;

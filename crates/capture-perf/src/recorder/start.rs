@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use plumb_capture_api::{Assistant, Beside, Pace};
+use plumb_ingest::{Filter, Ingest, Source};
 use plumb_process::usage::{monotonic_ns, own_cpu_time, raise_file_limit};
-use plumb_process::{pidfd, procfs};
+use plumb_process::{Host, pidfd, procfs};
 use plumb_profile::Scope;
+use plumb_table_cache::KeptTables;
 use plumb_target::begin::{check, follow_all, hold, pids_of, release};
 use plumb_target::signals::{self, Signals};
 use plumb_target::{Steering, Target};
@@ -16,21 +19,17 @@ use super::guard::Guard;
 use super::sampled::{Belonging, Sampled};
 use super::{Began, Recorder};
 use crate::account::Account;
-use crate::assist::{self, Assistant, Assisted};
-use crate::attr::{Counter, Pace, Sampling};
-use crate::beside::Beside;
+use crate::assist::{self, Assisted};
+use crate::attr::{Counter, Sampling};
 use crate::error::Error;
 use crate::events::{Attachment, Events, Ground, Program, Rings};
 use crate::growth::Growth;
-use crate::host::Host;
-use crate::ingest::{Filter, Ingest, Source};
 use crate::limit::Limit;
 use crate::merge::Merge;
 use crate::options::Options;
 use crate::probe::Abilities;
 use crate::setup::{self, Setup};
 use crate::spill::Spilling;
-use crate::tables::KeptTables;
 use crate::trigger::Trigger;
 
 /// Before a recording of what runs already, what walks stacks in the kernel gets the tables that it wants: until it has

@@ -5,6 +5,4 @@
 
 pub(crate) mod memory;
 pub(crate) mod perf;
-pub(crate) mod taskstats;
-pub(crate) mod trace;
 pub(crate) mod tracefs;

@@ -20,8 +20,9 @@ use std::io::{IsTerminal, stderr};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use plumb_capture_api::Watcher;
 use plumb_capture_bpf::Stat;
-use plumb_capture_perf::{Tallied, Tally, Watcher};
+use plumb_capture_perf::{Tallied, Tally};
 use regex_lite::Regex;
 
 use crate::cmd::record;

@@ -200,7 +200,7 @@ mod tests {
         for key in ["kernel", "architecture", "cpus", "is_virtual", "capabilities", "settings"] {
             assert!(host.get(key).is_some_and(|value| !value.is_null()), "{key} is missing: {host}");
         }
-        assert_eq!(host["kernel"].as_str(), Some(plumb_capture_perf::Host::read().kernel.as_str()));
+        assert_eq!(host["kernel"].as_str(), Some(plumb_process::Host::read().kernel.as_str()));
         let programs = json["programs"].as_array().expect("each feature was tried");
         assert_eq!(programs.len(), plumb_capture_bpf::Feature::ALL.len());
         for entry in programs.iter().chain(json["findings"].as_array().expect("findings are a list")) {

@@ -18,8 +18,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use plumb_analyze::{Cause, Filter, KernelRow, KernelTime, View, is_clock};
+use plumb_capture_api::Beside;
 use plumb_capture_bpf::support;
-use plumb_capture_perf::{Beside, Host};
+use plumb_process::Host;
 use plumb_profile::Profile;
 use plumb_syscalls::Abi;
 use plumb_target::Target;

@@ -25,12 +25,10 @@ use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use plumb_capture_api::{Assistant, Beside};
 use plumb_capture_bpf::OffCpu;
-use plumb_capture_perf::{Assistant, Beside, Code, Options, Recorded, Recorder};
-use plumb_target::End;
-use plumb_target::Prints;
-use plumb_target::Running;
-use plumb_target::Target;
+use plumb_capture_perf::{Code, Options, Recorded, Recorder};
+use plumb_target::{End, Prints, Running, Target};
 
 use keeping::Keeping;
 use live::Live;

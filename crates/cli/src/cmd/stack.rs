@@ -13,9 +13,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plumb_analyze::{Filter, View, ViewFrame};
-use plumb_capture_perf::{Snapshot, StoppedProcess, StoppedThread};
 use plumb_interpreters::Merged;
 use plumb_profile::{DsoId, Found, Mapping, ProcessId, Profile};
+use plumb_snapshot::{Snapshot, StoppedProcess, StoppedThread};
 
 use super::script::run_time;
 use crate::terminal::{Output, finish, say};

@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use plumb_capture_api::Watcher;
 use plumb_capture_bpf::Stat;
-use plumb_capture_perf::{Error, Tallied, Tally, Watcher};
-use plumb_target::Launch;
-use plumb_target::Prints;
+use plumb_capture_perf::{Error, Tallied, Tally};
+use plumb_target::{Launch, Prints};
 
 use crate::cmd::advice::call_ns;
 use crate::cmd::record;

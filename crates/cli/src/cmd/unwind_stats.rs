@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use plumb_capture_perf::tables::{Description, KeptTables, NoTable, Size, Source};
+use plumb_table_cache::{Description, KeptTables, NoTable, Size, Source};
 use serde::Serialize;
 
 use crate::terminal::{Output, finish, printable, say};

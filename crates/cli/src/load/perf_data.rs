@@ -3,8 +3,8 @@
 use std::io::{Read, Seek};
 
 use anyhow::{Context, Result, bail};
-use plumb_capture_perf::{Filter, Ingest, Source};
 use plumb_formats::perf_data::{Header, Loss, PerfData};
+use plumb_ingest::{Filter, Ingest, Source};
 use plumb_profile::{EventId, Profile};
 
 use crate::terminal::say;

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use plumb_capture_bpf::CAP_BPF;
-use plumb_capture_perf::{Abilities, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
+use plumb_capture_perf::Abilities;
+use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 use serde::Serialize;
 
 /// Settings of the kernel that bear on recording, as files below /proc/sys.

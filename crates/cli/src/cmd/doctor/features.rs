@@ -92,7 +92,7 @@ fn words(feature: Feature) -> (&'static str, &'static str, &'static str, &'stati
 
 /// Tries them all. Of what stands in the way of all of them only one finding tells.
 pub(super) fn find() -> (Vec<Finding>, Vec<Tried>) {
-    let trials = plumb_capture_bpf::try_all();
+    let trials = plumb_capture_bpf::try_all(plumb_capture_perf::attach_to_idle_event);
     let same = trials.iter().map(|trial| match &trial.result {
         Err(LoadError::Unsupported(why)) if !matches!(why, Unsupported::Helper(..)) => Some(why.clone()),
         _ => None,
@@ -148,7 +148,7 @@ fn is_older(feature: Feature) -> bool {
         let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().ok());
         Some((numbers.next()??, numbers.next()??))
     };
-    let kernel = plumb_capture_perf::Host::read().kernel;
+    let kernel = plumb_process::Host::read().kernel;
     version(&kernel).zip(version(feature.since())).is_some_and(|(has, takes)| has < takes)
 }
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use plumb_capture_perf::{Abilities, CAP_PERFMON, CAP_SYS_ADMIN, Host, Named, Trigger, try_counters};
+use plumb_capture_perf::{Abilities, Named, Trigger, try_counters};
+use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host};
 
 use super::State::{Good, Limited, Missing};
 use super::facts::{CAPABILITIES, Facts};

@@ -1,7 +1,8 @@
 //! How stacks are captured: walked in the kernel where that is possible and asked for, else copied.
 
+use plumb_capture_api::{Assistant, HandedOver};
 use plumb_capture_bpf::{LoadError, Programs};
-use plumb_capture_perf::{Assistant, Counter, HandedOver, Options};
+use plumb_capture_perf::{Counter, Options};
 use plumb_target::Target;
 
 mod python;

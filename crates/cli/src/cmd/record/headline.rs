@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use plumb_capture_perf::{Code, Pace, SampledEvent, Setup};
+use plumb_capture_api::Pace;
+use plumb_capture_perf::{Code, SampledEvent, Setup};
 use plumb_process::usage::CpuTime;
 use plumb_profile::Profile;
 

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
-use plumb_capture_perf::Statistics;
+use plumb_ingest::Statistics;
 use plumb_symbolize::Progress;
 
 use crate::terminal::{say, status};

@@ -1,8 +1,8 @@
 //! `--off-cpu`: what measures, what is shown of it, and stacks that begin with the reason.
 
 use anyhow::{Result, anyhow};
+use plumb_capture_api::{Assistant, Unmeasured};
 use plumb_capture_bpf::{Options, Programs};
-use plumb_capture_perf::{Assistant, Unmeasured};
 use plumb_profile::{FrameId, FrameKind, Profile, Samples, StackId};
 
 /// The event of time that was slept or waited.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use plumb_capture_perf::Beside;
+use plumb_capture_api::Beside;
 use plumb_profile::Profile;
 use plumb_target::Prints;
 

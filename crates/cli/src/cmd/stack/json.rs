@@ -4,9 +4,9 @@ use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::{Kind, ViewFrame};
-use plumb_capture_perf::{Refusal, Snapshot, StoppedProcess, StoppedThread};
 use plumb_interpreters::{Merged, ScriptFrame};
 use plumb_profile::Found;
+use plumb_snapshot::{Refusal, Snapshot, StoppedProcess, StoppedThread};
 use serde_json::{Value, json};
 
 use super::{Stacks, Trust, state_text};

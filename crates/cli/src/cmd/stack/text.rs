@@ -4,9 +4,9 @@ use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::{Kind, ViewFrame};
-use plumb_capture_perf::{Snapshot, StoppedProcess, StoppedThread};
 use plumb_interpreters::{Merged, ScriptFrame};
 use plumb_profile::Found;
+use plumb_snapshot::{Snapshot, StoppedProcess, StoppedThread};
 
 use super::{Stacks, state_text};
 use crate::terminal::{Output, printable};

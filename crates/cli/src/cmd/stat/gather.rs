@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use plumb_capture_perf::{Tallied, ThreadTime};
+use plumb_capture_api::ThreadTime;
+use plumb_capture_perf::Tallied;
 
 use super::metric::{METRICS, Metric};
 use crate::cmd::record;

@@ -1,0 +1,360 @@
+//! The files that hold user code: what the unwinder reads of them, and the DSOs that frames point at.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::fs::File;
+use std::io::Cursor;
+use std::time::{Duration, Instant};
+
+use plumb_capture_api::Lent;
+use plumb_interpreters::{Detected, Interpreter};
+use plumb_process::{AddressSpace as Mappings, Backing, Elf, FileId, FileKey, Files, Mapping, Place, vdso};
+use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
+use plumb_table_cache::{Shelf, module_of};
+use plumb_unwind::{Avma, CodeMap, Isa, Located, Module};
+use rustc_hash::FxHashMap;
+
+use super::walked::segments_of;
+
+type Unwind = Module<Vec<u8>>;
+
+/// All files, each with its unwind information once that was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    files: RefCell<Files>,
+    modules: Vec<OnceCell<Option<Unwind>>>,
+    /// For each file the round of [`Code::bound`] in which its unwind information was asked for last.
+    asked: Vec<Cell<u32>>,
+    round: u32,
+    /// When it was bounded last.
+    bounded: Option<Instant>,
+    /// For each file how many addresses in it were looked up, until its table was asked for.
+    lookups: Vec<Cell<Lookups>>,
+    /// Where tables come from, if they are used.
+    shelf: Option<RefCell<Shelf>>,
+    dsos: Vec<Option<DsoId>>,
+    /// The interpreters in files that were looked at.
+    interpreters: FxHashMap<FileId, Option<Detected>>,
+    vdso: OnceCell<Option<Vdso>>,
+    vdso_dso: Option<DsoId>,
+    /// Build id of the vdso of the recorded machine, if it may differ from ours.
+    vdso_build_id: Option<Box<[u8]>>,
+}
+
+#[derive(Debug)]
+struct Vdso {
+    elf: Elf,
+    module: Unwind,
+}
+
+/// What of unwind information was asked for within such a time stays: reading it again takes as long as copying it.
+const IN_USE: Duration = Duration::from_millis(200);
+
+/// How many addresses of a file were looked up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lookups(u32);
+
+impl Lookups {
+    /// Its table was asked for.
+    const ASKED: Lookups = Lookups(u32::MAX);
+    /// Fewer are not worth a table, however small.
+    const LEAST: u32 = 64;
+    /// Reading a table that was kept takes as long as one look-up without a table for so many bytes of `.eh_frame`. So
+    /// at the worst, if none follows, tables double what look-ups take.
+    const BYTES: usize = 2048;
+
+    fn one_more(self) -> Self {
+        if self == Self::ASKED { self } else { Lookups((self.0 + 1).min(u32::MAX - 1)) }
+    }
+
+    fn are_worth_a_table(self, module: &Unwind) -> bool {
+        let bytes = module.sections().eh_frame.as_ref().map_or(usize::MAX, |section| section.bytes.len());
+        self != Self::ASKED && self.0 >= Self::LEAST && self.0 as usize >= bytes / Self::BYTES
+    }
+}
+
+impl Code {
+    /// The file of a mapping.
+    pub(super) fn add(&mut self, key: FileKey, place: &Place) -> FileId {
+        let id = self.files.get_mut().add(key, place);
+        if self.modules.len() <= id.index() {
+            self.modules.resize_with(id.index() + 1, OnceCell::new);
+            self.asked.resize(id.index() + 1, Cell::default());
+            self.lookups.resize(id.index() + 1, Cell::default());
+            self.dsos.resize(id.index() + 1, None);
+        }
+        id
+    }
+
+    /// Tells which vdso the recorded machine had.
+    pub(super) fn set_vdso_build_id(&mut self, id: &[u8]) {
+        self.vdso_build_id = Some(id.into());
+    }
+
+    pub(super) fn module(&self, id: FileId) -> Option<&Unwind> {
+        let load = || {
+            self.files
+                .borrow_mut()
+                .take_unwind_sections(id)
+                .map(|sections| module_of(sections, Isa::default()))
+        };
+        self.asked.get(id.index())?.set(self.round);
+        self.modules.get(id.index())?.get_or_init(load).as_ref()
+    }
+
+    /// [`Code::bound`], unless that was done just now.
+    pub(super) fn bound_sometimes(&mut self, most: usize) {
+        if self.bounded.is_none_or(|last| last.elapsed() >= IN_USE) {
+            self.bounded = Some(Instant::now());
+            self.bound(most);
+        }
+    }
+
+    /// Forgets unwind information beyond so many bytes, of the files that were not asked about for the longest time. It is read again
+    /// from those where it is needed once more. What was asked for since the last call stays.
+    pub(super) fn bound(&mut self, most: usize) {
+        let size =
+            |cell: &OnceCell<Option<Unwind>>| cell.get().and_then(Option::as_ref).map_or(0, Unwind::bytes);
+        let mut total: usize = self.modules.iter().map(size).sum();
+        let round = self.round;
+        self.round = round.wrapping_add(1);
+        if total <= most {
+            return;
+        }
+        let files = self.files.get_mut();
+        let mut old: Vec<FileId> = files.ids().filter(|id| self.asked[id.index()].get() != round).collect();
+        old.sort_by_key(|id| std::cmp::Reverse(round.wrapping_sub(self.asked[id.index()].get())));
+        for id in old {
+            let cell = &mut self.modules[id.index()];
+            let bytes = size(cell);
+            if bytes == 0 || !files.get(id).can_be_read_again() {
+                continue;
+            }
+            *cell = OnceCell::new();
+            // A table that it had is asked for again once that is worth it.
+            self.lookups[id.index()].set(Lookups::default());
+            total = total.saturating_sub(bytes);
+            if total <= most {
+                break;
+            }
+        }
+    }
+
+    /// Looks for an interpreter in a file that a process with this executable has mapped, unless that was done.
+    pub(super) fn look_for_interpreter(&mut self, id: FileId, executable: &[u8]) {
+        let file = self.files.get_mut().get(id);
+        let path = &*file.key().path;
+        let is_likely = plumb_interpreters::is_likely(path);
+        if (is_likely || path == executable) && !self.interpreters.contains_key(&id) {
+            let found = file.open_file().and_then(|file| plumb_interpreters::find(file, is_likely));
+            self.interpreters.insert(id, found);
+        }
+    }
+
+    /// The name of the interpreter in a file, if one of a version that is not known was found.
+    pub(super) fn unknown_interpreter(&self, id: FileId) -> Option<&str> {
+        match self.interpreters.get(&id)?.as_ref()? {
+            Detected::Unknown(name) => Some(name),
+            Detected::Known(_) => None,
+        }
+    }
+
+    /// Whether an address of a mapping is in the loop of the interpreter in its file.
+    pub(super) fn is_in_loop(&self, mapping: &Mapping, at: u64) -> bool {
+        let Backing::File(id) = mapping.backing else { return false };
+        let stated = || self.files.borrow().get(id).stated(mapping.file_offset(at));
+        self.interpreter(id).is_some_and(|interpreter| stated().is_some_and(|at| interpreter.is_in_loop(at)))
+    }
+
+    /// The interpreter in a file, if one was found.
+    pub(super) fn interpreter(&self, id: FileId) -> Option<&dyn Interpreter> {
+        match self.interpreters.get(&id)?.as_ref()? {
+            Detected::Known(interpreter) => Some(&**interpreter),
+            Detected::Unknown(_) => None,
+        }
+    }
+
+    /// Uses tables from now on, and has them made.
+    pub(super) fn use_tables(&mut self, shelf: Shelf) {
+        self.shelf = Some(RefCell::new(shelf));
+    }
+
+    pub(super) fn shelf(&self) -> Option<&RefCell<Shelf>> {
+        self.shelf.as_ref()
+    }
+
+    fn note_lookup(&self, id: FileId) {
+        if let Some(lookups) = self.lookups.get(id.index()) {
+            lookups.set(lookups.get().one_more());
+        }
+    }
+
+    /// Takes the tables that are there by now, and asks for those of files that are worth one.
+    pub(super) fn look_at_tables(&mut self) {
+        let Some(shelf) = &mut self.shelf else { return };
+        let shelf = shelf.get_mut();
+        for (id, table) in shelf.take() {
+            let Some(cell) = self.modules.get_mut(id.index()) else { continue };
+            let module = cell.take().flatten().map(|module| module.with_table(table));
+            *cell = module.map_or_else(OnceCell::new, |module| OnceCell::from(Some(module)));
+        }
+        let files = self.files.get_mut();
+        for ((id, cell), lookups) in files.ids().zip(&self.modules).zip(&self.lookups) {
+            let Some(Some(module)) = cell.get() else { continue };
+            if !lookups.get().are_worth_a_table(module) {
+                continue;
+            }
+            lookups.set(Lookups::ASKED);
+            let file = files.get(id);
+            let (Some(elf), Some(open)) = (file.elf(), file.open_file()) else { continue };
+            let (Some(build_id), Ok(open)) = (&elf.build_id, open.try_clone()) else { continue };
+            shelf.want(id, build_id, elf.clone(), open);
+        }
+    }
+
+    fn vdso(&self) -> Option<&Vdso> {
+        let load = || {
+            let image = vdso()?;
+            let elf = Elf::read(Cursor::new(&image)).ok()?;
+            if self.vdso_build_id.is_some() && self.vdso_build_id != elf.build_id {
+                return None;
+            }
+            let module = module_of(elf.unwind_sections_in(&image), Isa::default());
+            Some(Vdso { elf, module })
+        };
+        self.vdso.get_or_init(load).as_ref()
+    }
+
+    /// The vdso's unwind information, and where its code is.
+    pub(super) fn vdso_parts(&self) -> Option<Lent<'_>> {
+        let Vdso { elf, module } = self.vdso()?;
+        let (build_id, segments) = (elf.build_id.clone(), segments_of(elf));
+        Some(Lent { module, build_id, segments, interpreter: None, shelf: self.shelf() })
+    }
+
+    /// Asks a file's headers.
+    pub(super) fn with_elf<T>(&self, id: FileId, ask: impl FnOnce(&Elf) -> T) -> Option<T> {
+        self.files.borrow().get(id).elf().map(ask)
+    }
+
+    /// The files behind DSOs that can't be reached by their paths any more.
+    pub(super) fn vanished(&self) -> Vec<(DsoId, File)> {
+        let files = self.files.borrow();
+        let of_profile = |(id, file): (FileId, &File)| {
+            let dso = self.dsos.get(id.index()).copied().flatten()?;
+            Some((dso, file.try_clone().ok()?))
+        };
+        files.vanished().filter_map(of_profile).collect()
+    }
+
+    /// Whether a file can't be opened.
+    pub(super) fn is_unreadable(&self, id: FileId) -> bool {
+        self.files.borrow().get(id).unreadable().is_some()
+    }
+
+    fn located(&self, mapping: &Mapping, pc: Avma) -> Located<'_, Vec<u8>> {
+        let (module, stated) = match mapping.backing {
+            Backing::Anonymous => return Located::NoInfo,
+            Backing::Vdso => match self.vdso() {
+                Some(vdso) => (Some(&vdso.module), vdso.elf.stated(mapping.file_offset(pc.0))),
+                None => return Located::Unreadable,
+            },
+            Backing::File(id) if self.is_unreadable(id) => return Located::Unreadable,
+            Backing::File(id) => {
+                let stated = self.files.borrow().get(id).stated(mapping.file_offset(pc.0));
+                self.note_lookup(id);
+                (self.module(id), stated)
+            }
+        };
+        match (module, stated) {
+            (Some(module), Some(stated)) => Located::Module { module, bias: pc.0.wrapping_sub(stated) },
+            _ => Located::NoInfo,
+        }
+    }
+
+    /// The DSO of a mapping and the address in it of run-time address `at`. `owner` is the process that anonymous
+    /// memory belongs to.
+    pub(super) fn resolve(
+        &mut self,
+        profile: &mut Profile,
+        mapping: &Mapping,
+        at: u64,
+        owner: u32,
+    ) -> (DsoId, Address) {
+        let offset = mapping.file_offset(at);
+        match mapping.backing {
+            Backing::Anonymous => (anonymous(profile, owner), Address(at)),
+            Backing::Vdso => {
+                let stated = self.vdso().and_then(|vdso| vdso.elf.stated(offset)).unwrap_or(offset.0);
+                (self.vdso_dso(profile), Address(stated))
+            }
+            Backing::File(id) => {
+                let stated = self.files.get_mut().get(id).stated(offset);
+                (self.file_dso(profile, id), Address(stated.unwrap_or(offset.0)))
+            }
+        }
+    }
+
+    fn vdso_dso(&mut self, profile: &mut Profile) -> DsoId {
+        if let Some(id) = self.vdso_dso {
+            return id;
+        }
+        let ours = self.vdso().and_then(|vdso| vdso.elf.build_id.clone());
+        let build_id = ours.or(self.vdso_build_id.clone()).and_then(|id| BuildId::new(&id));
+        let path = profile.strings.add("[vdso]");
+        let dso = Dso { path, build_id, kind: DsoKind::Vdso, addresses: AddressSpace::Svma };
+        *self.vdso_dso.insert(profile.dsos.add(dso))
+    }
+
+    fn file_dso(&mut self, profile: &mut Profile, id: FileId) -> DsoId {
+        if let Some(dso) = self.dsos.get(id.index()).copied().flatten() {
+            return dso;
+        }
+        let file = self.files.get_mut().get(id);
+        let path = profile.strings.add(&String::from_utf8_lossy(&file.key().path));
+        let build_id = file.build_id().and_then(BuildId::new);
+        let addresses = if file.elf().is_some() { AddressSpace::Svma } else { AddressSpace::FileOffset };
+        let dso = profile.dsos.add(Dso { path, build_id, kind: DsoKind::File, addresses });
+        if let Some(slot) = self.dsos.get_mut(id.index()) {
+            *slot = Some(dso);
+        }
+        dso
+    }
+}
+
+/// The DSO of anonymous memory of a process.
+fn anonymous(profile: &mut Profile, pid: u32) -> DsoId {
+    let path = profile.strings.add("[anon]");
+    let kind = DsoKind::Anonymous { pid };
+    profile.dsos.add(Dso { path, build_id: None, kind, addresses: AddressSpace::Avma })
+}
+
+/// One address space as the unwinder asks about it.
+pub(super) struct View<'a> {
+    pub(super) code: &'a Code,
+    pub(super) mappings: &'a Mappings,
+}
+
+impl View<'_> {
+    /// Copies code from the file that is mapped at `at`. False unless all of it is in one mapping and can be read.
+    pub(super) fn read(&self, at: Avma, to: &mut [u8]) -> bool {
+        let Some(mapping) = self.mappings.find(at.0) else { return false };
+        let Backing::File(id) = mapping.backing else { return false };
+        to.len() as u64 <= mapping.end.saturating_sub(at.0)
+            && self.code.files.borrow().get(id).read_at(mapping.file_offset(at.0), to)
+    }
+}
+
+impl CodeMap for View<'_> {
+    type Bytes = Vec<u8>;
+
+    fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
+        match self.mappings.find(pc.0) {
+            Some(mapping) => self.code.located(mapping, pc),
+            None => Located::Unmapped,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "code_tests.rs"]
+mod tests;

@@ -1,0 +1,77 @@
+//! Tests of [`super`]: when files get tables.
+
+use std::time::{Duration, Instant};
+
+use plumb_table_cache::{KeptTables, Source};
+
+use super::*;
+
+/// The program that runs this, as it is mapped.
+fn own(code: &mut Code) -> (Mapping, FileId) {
+    let path = std::env::current_exe().unwrap();
+    let key = FileKey::of_path(path.as_os_str().as_encoded_bytes());
+    let id = code.add(key, &Place::Recorded);
+    let (address, offset, size) = code.with_elf(id, |elf| elf.code().next()).flatten().expect("it has code");
+    let mapping = Mapping { start: address, end: address + size, offset, backing: Backing::File(id) };
+    (mapping, id)
+}
+
+fn wait_for_table(code: &mut Code, id: FileId, limit: Duration) -> bool {
+    let until = Instant::now() + limit;
+    while Instant::now() < until {
+        code.look_at_tables();
+        if code.module(id).expect("it has rules").table().is_some() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
+
+#[test]
+fn a_file_in_which_much_is_looked_up_gets_its_table() {
+    let cache = std::env::temp_dir().join(format!("plumb-code-{}", std::process::id()));
+    std::fs::create_dir_all(&cache).unwrap();
+    let mut code = Code::default();
+    code.use_tables(Shelf::new(KeptTables::open_in(&cache)));
+    let (mapping, id) = own(&mut code);
+    let few = Lookups::LEAST as u64 - 1;
+    (0..few).for_each(|at| {
+        assert!(matches!(code.located(&mapping, Avma(mapping.start + at)), Located::Module { .. }))
+    });
+    assert!(!wait_for_table(&mut code, id, Duration::from_millis(50)), "few look-ups are not worth a table");
+    let bytes = code.module(id).unwrap().sections().eh_frame.as_ref().unwrap().bytes.len();
+    let many = (bytes / Lookups::BYTES) as u64;
+    (0..=many).for_each(|at| {
+        assert!(matches!(code.located(&mapping, Avma(mapping.start + at)), Located::Module { .. }))
+    });
+    assert!(wait_for_table(&mut code, id, Duration::from_secs(120)));
+    let made = Source::open(&std::env::current_exe().unwrap()).unwrap().of_calls().unwrap();
+    let table = code.module(id).unwrap().table().cloned().map(|table| table.with_build_id(b""));
+    assert_eq!(table, Some(made.with_build_id(b"")));
+    let build_id = code.with_elf(id, |elf| elf.build_id.clone()).flatten().expect("linkers make one");
+    assert!(KeptTables::open_in(&cache).get(&build_id).is_some(), "it is kept for the next recording");
+    std::fs::remove_dir_all(&cache).unwrap();
+}
+
+#[test]
+fn unwind_information_that_is_not_asked_for_makes_room_and_is_read_again() {
+    let mut code = Code::default();
+    let (mapping, id) = own(&mut code);
+    let is_loaded = |code: &Code| code.modules[id.index()].get().is_some();
+    let found = |code: &Code| match code.located(&mapping, Avma(mapping.start)) {
+        Located::Module { module, .. } => {
+            module.sections().eh_frame.as_ref().map(|section| section.bytes.clone())
+        }
+        _ => None,
+    };
+    let first = found(&code).expect("it has rules");
+    code.bound(0);
+    assert!(is_loaded(&code), "it was asked for just now");
+    code.bound(first.len() * 100);
+    code.bound(first.len() * 100);
+    assert!(is_loaded(&code), "there is room");
+    code.bound(first.len() - 1);
+    assert!(!is_loaded(&code), "nobody asked since the last time");
+    assert!(found(&code) == Some(first), "the same as before");
+}

@@ -1,0 +1,303 @@
+//! Stopping threads and copying what is needed of them.
+
+use std::time::{Duration, Instant};
+
+use plumb_ingest::ProcessMemory;
+use plumb_interpreters::{Interpreter, ScriptFrame, Unreadable};
+use plumb_process::{parse_maps, read_memory};
+use plumb_unwind::{Avma, Memory, ReadError, Registers};
+
+use super::refusal::{NoStack, Refusal};
+use super::script::{self, Placed};
+use crate::trace::{Held, Traced};
+
+/// The most that is copied at the stack pointer. What is beyond is fetched for the few stacks that are deeper.
+const STACK: u64 = 1 << 20;
+/// The most that is copied at any other place that a stack leads to.
+const PLACE: u64 = 16 << 20;
+/// Code may keep things below the stack pointer (System V ABI for x86_64, 3.2.2, "red zone").
+const RED_ZONE: u64 = 128;
+/// So much code is copied on either side of the program counter.
+const CODE: u64 = 16;
+/// How long threads get to stop. A thread that waits uninterruptibly doesn't, and is let go.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// What to copy.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// Only this thread; `None`: all.
+    pub(super) thread: Option<u32>,
+    /// Memory from these addresses on, besides that at the stack pointer.
+    pub(super) places: Vec<u64>,
+    /// Frames of interpreted programs.
+    pub(super) script: bool,
+}
+
+/// A process as it was while all its threads were stopped.
+pub(super) struct CopiedProcess {
+    pub(super) threads: Vec<CopiedThread>,
+    /// Text of its maps file.
+    pub(super) maps: Vec<u8>,
+    /// The interpreter in it.
+    pub(super) interpreter: Option<Box<dyn Interpreter>>,
+    /// Time from the first thread's stop to the last one's going on.
+    pub(super) held: Duration,
+}
+
+/// A thread.
+pub(super) struct CopiedThread {
+    pub(super) tid: u32,
+    pub(super) name: String,
+    pub(super) state: Option<char>,
+    pub(super) kernel: Vec<String>,
+    pub(super) stack: Result<StackCopy, NoStack>,
+    /// Frames of the interpreted program, innermost first.
+    pub(super) script: Result<Vec<ScriptFrame>, Unreadable>,
+}
+
+/// Registers and stack of a thread.
+#[derive(Debug)]
+pub(super) struct StackCopy {
+    pub(super) registers: Registers,
+    pub(super) in_system_call: bool,
+    places: Vec<(u64, Vec<u8>)>,
+    /// Code around the program counter, from that address on.
+    code: (u64, Vec<u8>),
+    missed: Option<u64>,
+}
+
+impl StackCopy {
+    /// An address that was asked for and is in no copied place.
+    pub(super) fn missed(&self) -> Option<u64> {
+        self.missed
+    }
+}
+
+impl Memory for StackCopy {
+    #[inline]
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        for (base, bytes) in &self.places {
+            let offset = usize::try_from(at.0.wrapping_sub(*base)).unwrap_or(usize::MAX);
+            if let Some(word) = bytes.get(offset..).and_then(<[u8]>::first_chunk) {
+                return Ok(u64::from_le_bytes(*word));
+            }
+        }
+        self.missed = Some(at.0);
+        Err(ReadError::Unreadable)
+    }
+
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        let (base, bytes) = &self.code;
+        let offset = usize::try_from(at.0.wrapping_sub(*base)).unwrap_or(usize::MAX);
+        let code = bytes.get(offset..).and_then(|rest| rest.get(..to.len()));
+        code.map(|code| to.copy_from_slice(code)).is_some()
+    }
+}
+
+/// Copies what is wanted of a process.
+pub(super) fn copy(pid: u32, wanted: Wanted) -> Result<CopiedProcess, Refusal> {
+    // The kernel lets go of what a thread traces when that thread ends: also of those that could not be stopped.
+    let tracer = std::thread::Builder::new().name("tracer".into()).spawn(move || copy_here(pid, &wanted));
+    let joined = tracer.map_err(|error| Refusal::System { pid, error })?.join();
+    joined.unwrap_or(Err(Refusal::Gone(pid)))
+}
+
+fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
+    let mut threads: Vec<Thread> = Vec::new();
+    let tids = tids(pid, wanted);
+    if tids.is_empty() {
+        return Err(Refusal::NoSuchProcess(pid));
+    }
+    for tid in tids {
+        threads.push(Thread::look(pid, tid));
+    }
+    // Before anything is stopped: finding it takes longer than reading its frames.
+    let interpreter = wanted.script.then(|| script::find(pid)).flatten();
+    let start = stop_all(pid, wanted, &mut threads)?;
+    let maps = plumb_process::mappings(pid).unwrap_or_default();
+    let copies: Vec<_> = threads.iter().map(|thread| thread.copy(pid, &maps, wanted)).collect();
+    for thread in &mut threads {
+        thread.read_script(pid, interpreter.as_ref());
+    }
+    threads.iter_mut().for_each(|thread| drop(thread.traced.take()));
+    let held = start.elapsed();
+    if plumb_process::state(pid, pid).is_none() {
+        return Err(Refusal::Gone(pid));
+    }
+    let threads = threads.into_iter().zip(copies);
+    Ok(CopiedProcess {
+        threads: threads.map(|(thread, stack)| thread.finish(stack)).collect(),
+        maps,
+        interpreter: interpreter.map(|(interpreter, _)| interpreter),
+        held,
+    })
+}
+
+fn tids(pid: u32, wanted: &Wanted) -> Vec<u32> {
+    let mut tids = wanted.thread.map_or_else(|| plumb_process::threads(pid), |tid| vec![tid]);
+    tids.sort_unstable();
+    tids
+}
+
+/// Stops all threads, new ones too. Returns when the first was asked to.
+fn stop_all(pid: u32, wanted: &Wanted, threads: &mut Vec<Thread>) -> Result<Instant, Refusal> {
+    let start = Instant::now();
+    let deadline = start + PATIENCE;
+    loop {
+        for thread in threads.iter_mut().filter(|thread| thread.traced.is_none() && thread.failed.is_none()) {
+            thread.seize(pid)?;
+        }
+        for traced in threads.iter_mut().filter_map(|thread| thread.traced.as_mut()) {
+            traced.wait(deadline);
+        }
+        // Only a thread that was not stopped yet can have started others.
+        let known = threads.len();
+        let new =
+            tids(pid, wanted).into_iter().filter(|tid| !threads.iter().any(|thread| thread.tid == *tid));
+        let new: Vec<Thread> = new.map(|tid| Thread::look(pid, tid)).collect();
+        threads.extend(new);
+        if threads.len() == known || Instant::now() >= deadline {
+            return Ok(start);
+        }
+    }
+}
+
+/// A thread on its way to being copied.
+struct Thread {
+    tid: u32,
+    name: String,
+    state: Option<char>,
+    kernel: Vec<String>,
+    /// Stack pointer and program counter when it waited in the kernel, before it was stopped.
+    waited_at: Option<(u64, u64)>,
+    traced: Option<Traced>,
+    failed: Option<NoStack>,
+    script: Result<Vec<ScriptFrame>, Unreadable>,
+}
+
+impl Thread {
+    /// Looks at a thread that is not stopped yet. When it is, its kernel stack is that of being stopped.
+    fn look(pid: u32, tid: u32) -> Self {
+        let waited_at = plumb_process::waits_at(pid, tid);
+        let kernel = waited_at.and_then(|_| plumb_process::kernel_stack(pid, tid)).unwrap_or_default();
+        let state = plumb_process::state(pid, tid);
+        let name = plumb_process::comm(pid, tid).unwrap_or_default();
+        let name = String::from_utf8_lossy(&name).into_owned();
+        Self { tid, name, state, kernel, waited_at, traced: None, failed: None, script: Ok(Vec::new()) }
+    }
+
+    /// Takes control of the thread and asks it to stop. An error: nothing of this process can be had.
+    fn seize(&mut self, pid: u32) -> Result<(), Refusal> {
+        if matches!(self.state, Some('Z' | 'X') | None) {
+            self.failed = Some(NoStack::Ended);
+            return Ok(());
+        }
+        match Traced::seize(self.tid).and_then(|traced| traced.interrupt().map(|()| traced)) {
+            Ok(traced) => self.traced = Some(traced),
+            Err(_) if plumb_process::executable(pid).is_none() && is_kernel_thread(pid) => {
+                self.failed = Some(NoStack::KernelThread);
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => self.failed = Some(NoStack::Ended),
+            Err(_) if matches!(plumb_process::state(pid, self.tid), Some('Z' | 'X') | None) => {
+                self.failed = Some(NoStack::Ended);
+            }
+            Err(error) => return Err(Refusal::of(pid, error)),
+        }
+        Ok(())
+    }
+
+    fn copy(&self, pid: u32, maps: &[u8], wanted: &Wanted) -> Result<StackCopy, NoStack> {
+        if let Some(why) = self.failed {
+            return Err(why);
+        }
+        let traced = self.traced.as_ref().ok_or(NoStack::Ended)?;
+        if !traced.is_stopped() {
+            let gone = matches!(plumb_process::state(pid, self.tid), Some('Z' | 'X') | None);
+            return Err(if gone { NoStack::Ended } else { NoStack::DoesNotStop });
+        }
+        let Held { registers, in_system_call, .. } = traced.held().ok_or(NoStack::Not64Bit)?;
+        let start = registers.sp().saturating_sub(RED_ZONE);
+        let mut places: Vec<_> = piece(pid, maps, start, STACK).into_iter().collect();
+        places.extend(wanted.places.iter().filter_map(|&at| piece(pid, maps, at, PLACE)));
+        let code = code_around(pid, registers.ip());
+        Ok(StackCopy { registers, in_system_call, places, code, missed: None })
+    }
+
+    /// Reads the frames of the interpreted program of a stopped thread.
+    fn read_script(&mut self, pid: u32, interpreter: Option<&Placed>) {
+        let held = self.traced.as_ref().filter(|traced| traced.is_stopped()).and_then(Traced::held);
+        if let (Some((interpreter, bias)), Some(held)) = (interpreter, held) {
+            self.script = interpreter.frames(&ProcessMemory(pid), *bias, held.thread_pointer);
+        }
+    }
+
+    fn finish(self, stack: Result<StackCopy, NoStack>) -> CopiedThread {
+        // If it went on between the two looks, it does not wait there any more.
+        let same = match &stack {
+            Ok(stack) => self.waited_at == Some((stack.registers.sp(), stack.registers.ip())),
+            Err(_) => true,
+        };
+        CopiedThread {
+            tid: self.tid,
+            name: self.name,
+            state: self.state,
+            kernel: if same { self.kernel } else { Vec::new() },
+            stack,
+            script: self.script,
+        }
+    }
+}
+
+/// Memory from `start` to the end of its mapping, at most `most` bytes of it.
+fn piece(pid: u32, maps: &[u8], start: u64, most: u64) -> Option<(u64, Vec<u8>)> {
+    let mapping = parse_maps(maps).find(|line| (line.start..line.end).contains(&start))?;
+    let mut bytes = vec![0; usize::try_from((mapping.end - start).min(most)).ok()?];
+    let read = read_memory(pid, start, &mut bytes);
+    bytes.truncate(read);
+    (read > 0).then_some((start, bytes))
+}
+
+/// The code around a program counter, as much of it as there is.
+fn code_around(pid: u32, ip: u64) -> (u64, Vec<u8>) {
+    let mut bytes = vec![0; 2 * CODE as usize];
+    let starts = [ip.saturating_sub(CODE), ip];
+    for start in starts {
+        let read = read_memory(pid, start, &mut bytes);
+        if start.saturating_add(read as u64) > ip {
+            bytes.truncate(read);
+            return (start, bytes);
+        }
+    }
+    (ip, Vec::new())
+}
+
+/// Kernel threads have no memory of their own, and so no mappings.
+fn is_kernel_thread(pid: u32) -> bool {
+    plumb_process::mappings(pid).is_some_and(|maps| maps.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_around_a_place_is_what_is_there() {
+        let known: [u8; 48] = std::array::from_fn(|index| index as u8);
+        let at = known.as_ptr() as u64 + CODE;
+        let own = std::process::id();
+        assert_eq!(code_around(own, at), (at - CODE, known[..2 * CODE as usize].to_vec()));
+        assert_eq!(code_around(own, 8), (8, Vec::new()), "nothing is mapped there");
+        let registers = Registers::new(at, 0);
+        let code = code_around(own, at);
+        let mut stack =
+            StackCopy { registers, in_system_call: false, places: Vec::new(), code, missed: None };
+        let mut read = |at: u64, count: usize| {
+            let mut bytes = vec![0; count];
+            stack.read_code(Avma(at), &mut bytes).then_some(bytes)
+        };
+        assert_eq!(read(at, 8), Some((CODE as u8..CODE as u8 + 8).collect()));
+        assert_eq!(read(at - 1, 1), Some(vec![CODE as u8 - 1]));
+        assert_eq!((read(at, 17), read(at - 17, 1)), (None, None), "beyond what was copied");
+        assert_eq!(stack.missed(), None, "no reason to copy more of the stack");
+    }
+}

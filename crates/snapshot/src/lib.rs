@@ -1,0 +1,133 @@
+//! The stacks that running processes have right now: every thread is stopped for a moment, its registers and its stack
+//! are copied, and it goes on while the copy is unwound.
+//!
+//! Invariant: every process is left as it was found, running or stopped by a signal. As with any debugger, a few system
+//! calls that were waiting return `EINTR` (signal(7), "Interruption of system calls and library functions by stop
+//! signals": `epoll_wait`, `semop`, reading from inotify, and others).
+//!
+//! Not here: names of functions, what is printed.
+
+mod copy;
+mod refusal;
+mod script;
+mod trace;
+
+pub use refusal::{NoStack, Refusal};
+
+use std::fs::File;
+use std::time::Duration;
+
+use plumb_interpreters::{Interpreter, ScriptFrame, Unreadable};
+use plumb_profile::{DsoId, EventId, Profile};
+use plumb_unwind::End;
+
+use copy::{CopiedProcess, CopiedThread, StackCopy, Wanted};
+use plumb_ingest::{Filter, Ingest, Source};
+
+/// In how many places besides the one that the stack pointer points to a stack may be.
+const MAX_PLACES: usize = 4;
+
+/// Stacks of processes.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// One sample for each thread whose stack is known; addresses only.
+    pub profile: Profile,
+    /// The processes that were asked for, in their order.
+    pub processes: Vec<(u32, Result<StoppedProcess, Refusal>)>,
+    /// Files of frames that were deleted since they were mapped, held open.
+    pub vanished: Vec<(DsoId, File)>,
+}
+
+/// A process and how long it was held.
+#[derive(Debug)]
+pub struct StoppedProcess {
+    /// Path of the executable; empty for a kernel thread.
+    pub executable: String,
+    /// Its threads, by number.
+    pub threads: Vec<StoppedThread>,
+    /// The interpreter that runs in it, if one that is known does, and it was asked for.
+    pub interpreter: Option<Box<dyn Interpreter>>,
+    /// How long threads were stopped, from the first to the last.
+    pub held: Duration,
+}
+
+/// A thread and what it was at.
+#[derive(Debug)]
+pub struct StoppedThread {
+    /// Thread id.
+    pub tid: u32,
+    /// Name (`comm`).
+    pub name: String,
+    /// State before it was stopped, see [`plumb_process::state`].
+    pub state: Option<char>,
+    /// Functions of the kernel that it waits in, innermost first. Empty if it runs, or if this user may not know.
+    pub kernel: Vec<String>,
+    /// The number of its sample in the profile, or why it has none.
+    pub sample: Result<usize, NoStack>,
+    /// Frames of the interpreted program, innermost first; empty if it runs none.
+    pub script: Result<Vec<ScriptFrame>, Unreadable>,
+}
+
+impl Snapshot {
+    /// Looks at these processes, one after the other. `scan`: where stacks end for want of unwind information, they are
+    /// scanned ([`Ingest::scan_stacks`]). `script`: frames of interpreted programs are read as well.
+    pub fn take(pids: &[u32], scan: bool, script: bool) -> Snapshot {
+        let mut ingest = Ingest::new(Source::Live, Filter::All);
+        ingest.scan_stacks(scan);
+        let event = ingest.add_event("snapshot", "threads");
+        let mut taken = 0;
+        let processes = pids
+            .iter()
+            .map(|&pid| (pid, take_process(&mut ingest, event, pid, script, &mut taken)))
+            .collect();
+        let vanished = ingest.vanished();
+        let (profile, _) = ingest.finish();
+        Snapshot { profile, processes, vanished }
+    }
+}
+
+fn take_process(
+    ingest: &mut Ingest,
+    event: EventId,
+    pid: u32,
+    script: bool,
+    taken: &mut usize,
+) -> Result<StoppedProcess, Refusal> {
+    let wanted = Wanted { script, ..Wanted::default() };
+    let CopiedProcess { threads, maps, interpreter, mut held } = copy::copy(pid, wanted)?;
+    ingest.meet_stopped(pid, &maps);
+    let mut stopped = Vec::with_capacity(threads.len());
+    for CopiedThread { tid, name, state, kernel, stack, script } in threads {
+        let sample = stack.map(|stack| {
+            let end = walk(ingest, pid, tid, stack, &mut held);
+            ingest.keep_stopped(event, pid, tid, end);
+            *taken += 1;
+            *taken - 1
+        });
+        stopped.push(StoppedThread { tid, name, state, kernel, sample, script });
+    }
+    let executable = plumb_process::executable(pid).unwrap_or_default();
+    let executable = String::from_utf8_lossy(&executable).into_owned();
+    Ok(StoppedProcess { executable, threads: stopped, interpreter, held })
+}
+
+/// Walks a copied stack. If it leads to memory that was not copied (a signal handler's own stack, a coroutine's, a very
+/// deep one), the thread is copied once more with that memory.
+fn walk(ingest: &mut Ingest, pid: u32, tid: u32, mut stack: StackCopy, held: &mut Duration) -> End {
+    let mut places = Vec::new();
+    loop {
+        let (registers, in_system_call) = (stack.registers, stack.in_system_call);
+        let end = ingest.walk_stopped(pid, &registers, in_system_call, &mut stack);
+        let Some(missed) =
+            stack.missed().filter(|_| end == End::StackUnreadable && places.len() < MAX_PLACES)
+        else {
+            return end;
+        };
+        places.push(missed);
+        let again = copy::copy(pid, Wanted { thread: Some(tid), places: places.clone(), script: false });
+        let Ok(CopiedProcess { mut threads, held: took, .. }) = again else { return end };
+        let Some(Ok(again)) = threads.pop().map(|thread| thread.stack) else { return end };
+        *held += took;
+        stack = again;
+    }
+}

@@ -1,0 +1,13 @@
+//! Tables of the rules for callers: made of files, kept on disk between recordings, found while one goes on.
+//!
+//! Invariant: no result depends on what is kept. A table says what its file's call-frame information says.
+//!
+//! Not here: what a table is (`plumb_unwind::table`), which files are worth one.
+
+mod module;
+mod shelf;
+mod tables;
+
+pub use module::module_of;
+pub use shelf::Shelf;
+pub use tables::{Description, KeptTables, NoTable, Size, Source};
