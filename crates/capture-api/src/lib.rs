@@ -21,4 +21,4 @@ pub use messages::{
 pub use off_cpu::{OffCpu, OffThread, OffUser, TimeOff, Unmeasured};
 pub use pace::Pace;
 pub use plumb_interpreters::{CodeId, Root, python};
-pub use watcher::{Seen, ThreadTime, Watcher};
+pub use watcher::{KernelCounts, ThreadTime, Watcher};

@@ -11,12 +11,12 @@ pub trait Watcher {
     /// The processor time of threads that have been freed since the last [`Watcher::take`], in nanoseconds.
     fn runtime_ns(&self) -> u64;
     /// What was counted since the last time.
-    fn take(&mut self) -> Seen;
+    fn take(&mut self) -> KernelCounts;
 }
 
 /// What a [`Watcher`] counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct KernelCounts {
     /// System calls that returned; `None`: they weren't counted.
     pub calls: Option<u64>,
     /// Ticks in user code.

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use aya::maps::{HashMap, MapData, PerCpuArray};
 use aya::{Ebpf, EbpfLoader};
-use plumb_capture_api::{Seen, ThreadTime, Watcher};
+use plumb_capture_api::{KernelCounts, ThreadTime, Watcher};
 
 use crate::follow::Followed;
 use crate::object::{Machine, Watch, load_program, sum, take};
@@ -88,7 +88,7 @@ impl Watcher for Stat {
         self.threads.iter().filter_map(Result::ok).map(|(_, time)| time.runtime_ns).sum()
     }
 
-    fn take(&mut self) -> Seen {
+    fn take(&mut self) -> KernelCounts {
         let now = self.counters();
         let since = std::mem::replace(&mut self.before, now);
         let [calls, user, kernel, lost, lost_ns] =
@@ -102,6 +102,12 @@ impl Watcher for Stat {
             ThreadTime { comm, tid: key.tid, threads: time.threads, runtime_ns: time.runtime_ns }
         });
         let threads = threads.collect();
-        Seen { calls: self.counts_calls.then_some(calls), user, kernel, threads, untold: (lost, lost_ns) }
+        KernelCounts {
+            calls: self.counts_calls.then_some(calls),
+            user,
+            kernel,
+            threads,
+            untold: (lost, lost_ns),
+        }
     }
 }

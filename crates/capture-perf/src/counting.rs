@@ -37,7 +37,7 @@ pub struct Count {
 }
 
 /// Open counters, a set for each thing that this machine counts.
-pub(crate) struct Counters {
+pub struct Counters {
     sets: Vec<(&'static str, Vec<Event>)>,
     /// Call a program at a steady pace.
     ticks: Vec<Event>,

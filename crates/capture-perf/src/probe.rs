@@ -40,7 +40,7 @@ pub fn try_trigger(trigger: Trigger) -> io::Result<()> {
 }
 
 /// Makes sure that the kernel counts events by a cgroup ([`Cgroup::count_events`]).
-pub(crate) fn count_events_of(cgroup: &Cgroup, cpu: u32) -> io::Result<()> {
+pub fn count_events_of(cgroup: &Cgroup, cpu: u32) -> io::Result<()> {
     cgroup.count_events(|cgroup| Event::open(&ring_owner(1), Whom::Cgroup(cgroup), cpu).map(drop))
 }
 

@@ -14,7 +14,7 @@ use perf_event_open_sys::ioctls;
 
 /// Whom an event counts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Whom<'a> {
+pub enum Whom<'a> {
     /// The thread of this id, 0 for the calling one.
     Thread(u32),
     /// Every thread on the processor.

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use plumb_capture_api::Watcher;
 use plumb_capture_bpf::Stat;
-use plumb_capture_perf::{Tallied, Tally};
+use plumb_stat_runner::{RunStats, StatRunner};
 use regex_lite::Regex;
 
 use crate::cmd::record;
@@ -91,7 +91,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let (watcher, missing) = watcher(false);
     figures.missing = missing;
-    let mut tally = Tally::new(watcher, record::notice::say)?;
+    let mut tally = StatRunner::new(watcher, record::notice::say)?;
     let rounds = 2 * args.runs;
     for turn in 0..rounds {
         let side = side_of(turn);
@@ -132,7 +132,7 @@ fn side_of(turn: u32) -> usize {
 /// Runs each some times. Returns how many system calls they made in the last of these runs.
 fn warm_up(sides: &[Side; 2], args: &Args) -> Result<[Option<u64>; 2]> {
     let (watcher, _) = watcher(true);
-    let mut tally = Tally::new(watcher, record::notice::say)?;
+    let mut tally = StatRunner::new(watcher, record::notice::say)?;
     let mut calls = [None; 2];
     for round in 0..args.warmup {
         for (side, calls) in sides.iter().zip(&mut calls) {
@@ -156,7 +156,7 @@ fn watcher(calls: bool) -> (Option<Box<dyn Watcher>>, Option<String>) {
 }
 
 /// A run, and what it printed, if that is looked at.
-fn one(tally: &mut Tally, side: &Side, args: &Args) -> Result<(Tallied, Option<String>)> {
+fn one(tally: &mut StatRunner, side: &Side, args: &Args) -> Result<(RunStats, Option<String>)> {
     let prints = prints::prints(args)?;
     let run = tally.run(&side.launch, &prints)?;
     let code = record::exit_code(run.status);

@@ -16,7 +16,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use plumb_capture_api::Watcher;
 use plumb_capture_bpf::Stat;
-use plumb_capture_perf::{Error, Tallied, Tally};
+use plumb_capture_perf::Error;
+use plumb_stat_runner::{RunStats, StatRunner};
 use plumb_target::{Launch, Prints};
 
 use crate::cmd::advice::call_ns;
@@ -72,7 +73,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         _ => Prints::Through,
     };
     let (watcher, missing, per_call_ns) = watcher(!args.no_calls);
-    let mut tally = Tally::new(watcher, record::notice::say)?;
+    let mut tally = StatRunner::new(watcher, record::notice::say)?;
     let mut gathered = Gathered { missing, per_call_ns, ..Gathered::default() };
     for number in 0..args.warmup.saturating_add(args.runs) {
         let is_measured = number >= args.warmup;
@@ -125,7 +126,7 @@ fn watcher(calls: bool) -> (Option<Box<dyn Watcher>>, Option<String>, Option<f64
 }
 
 /// A run; an error has been said, and this is what to exit with.
-fn one(tally: &mut Tally, launch: &Launch, prints: &Prints) -> Result<Tallied, ExitCode> {
+fn one(tally: &mut StatRunner, launch: &Launch, prints: &Prints) -> Result<RunStats, ExitCode> {
     tally.run(launch, prints).map_err(|error: Error| {
         progress("");
         say!("{error}");

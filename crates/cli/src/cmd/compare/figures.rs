@@ -1,7 +1,7 @@
 //! The figures of all runs, by side, and what they say of each other.
 
 use plumb_analyze::{Comparison, Verdict, holm};
-use plumb_capture_perf::Tallied;
+use plumb_stat_runner::RunStats;
 
 use super::Args;
 use crate::cmd::stat::metric::{METRICS, Unit};
@@ -47,7 +47,7 @@ pub(super) struct Compared {
 
 impl Figures {
     /// Adds a run of A (0) or B (1).
-    pub fn add(&mut self, side: usize, run: &Tallied, metric: Option<f64>) {
+    pub fn add(&mut self, side: usize, run: &RunStats, metric: Option<f64>) {
         let of = |name: &&str| {
             METRICS.iter().find(|metric| metric.name == *name).and_then(|metric| (metric.value)(run))
         };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use plumb_capture_api::ThreadTime;
-use plumb_capture_perf::Tallied;
+use plumb_stat_runner::RunStats;
 
 use super::metric::{METRICS, Metric};
 use crate::cmd::record;
@@ -12,7 +12,7 @@ use crate::cmd::record;
 #[derive(Default)]
 pub(super) struct Gathered {
     /// The measured runs.
-    pub runs: Vec<Tallied>,
+    pub runs: Vec<RunStats>,
     /// Why nothing was counted in the kernel.
     pub missing: Option<String>,
     /// What counting a system call costs here, in nanoseconds.
@@ -60,7 +60,7 @@ impl Share {
 }
 
 impl Gathered {
-    pub fn add(&mut self, run: Tallied) {
+    pub fn add(&mut self, run: RunStats) {
         self.runs.push(run);
     }
 

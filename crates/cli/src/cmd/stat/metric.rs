@@ -1,6 +1,6 @@
 //! The figures of a run: what they are called, what they are, and how they are written.
 
-use plumb_capture_perf::Tallied;
+use plumb_stat_runner::RunStats;
 
 /// How a figure is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(in crate::cmd) struct Metric {
     /// For people.
     pub title: &'static str,
     pub unit: Unit,
-    pub value: fn(&Tallied) -> Option<f64>,
+    pub value: fn(&RunStats) -> Option<f64>,
 }
 
 /// All figures, in the order in which they are shown.
@@ -101,15 +101,15 @@ pub(in crate::cmd) const METRICS: &[Metric] = &[
     counter("blocks_written", "512-byte blocks written", |run| Some(run.usage.blocks[1] as f64)),
 ];
 
-const fn counter(name: &'static str, title: &'static str, value: fn(&Tallied) -> Option<f64>) -> Metric {
+const fn counter(name: &'static str, title: &'static str, value: fn(&RunStats) -> Option<f64>) -> Metric {
     Metric { name, title, unit: Unit::Count, value }
 }
 
-fn cpu(run: &Tallied) -> f64 {
+fn cpu(run: &RunStats) -> f64 {
     run.usage.cpu.total_ns() as f64
 }
 
-fn counted(run: &Tallied, name: &str) -> Option<f64> {
+fn counted(run: &RunStats, name: &str) -> Option<f64> {
     run.counts.iter().find(|count| count.name == name).map(|count| count.count as f64)
 }
 

@@ -6,19 +6,14 @@ use std::os::fd::AsFd;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use plumb_capture_api::{Seen, Watcher};
+use plumb_capture_api::{KernelCounts, Watcher};
+use plumb_capture_perf::{Count, Counters, Error, Whom, count_events_of, trim_memory};
 use plumb_process::usage::{CpuTime, Usage, monotonic_ns, nanoseconds};
 use plumb_process::{Host, pidfd};
 use plumb_target::signals::{self, Signals};
 use plumb_target::{
     Cgroup, Child, Descendants, Error as TargetError, Heeded, Held, Launch, Notice, Prints, Steering,
 };
-
-use crate::counting::{Count, Counters};
-use crate::error::Error;
-use crate::probe::count_events_of;
-use crate::sys::memory::trim_memory;
-use crate::sys::perf::Whom;
 
 /// How often a second of processor time is looked whether it is the kernel's: not a divisor of what programs do by the clock.
 const TICKS_HZ: u32 = 2999;
@@ -29,7 +24,7 @@ const ALL_THERE_NS: u64 = 200_000;
 
 /// One run of a command.
 #[derive(Clone, Debug)]
-pub struct Tallied {
+pub struct RunStats {
     /// How it ended.
     pub status: ExitStatus,
     /// From its exec to its end.
@@ -46,20 +41,20 @@ pub struct Tallied {
     /// What else was counted.
     pub counts: Vec<Count>,
     /// What the kernel's programs counted, if there are any.
-    pub seen: Option<Seen>,
+    pub seen: Option<KernelCounts>,
     /// Whether a signal was to end it, or the recorder, which should start no other run.
     pub interrupted: bool,
 }
 
 /// Runs commands.
-pub struct Tally {
+pub struct StatRunner {
     host: Host,
     watcher: Option<Box<dyn Watcher>>,
     signals: Signals,
     say: fn(&str, Notice),
 }
 
-impl Tally {
+impl StatRunner {
     /// Ready to run. `say` tells the user about a command of this name that a Ctrl-C didn't end.
     pub fn new(watcher: Option<Box<dyn Watcher>>, say: fn(&str, Notice)) -> Result<Self, Error> {
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
@@ -68,7 +63,7 @@ impl Tally {
     }
 
     /// Runs a command to its end.
-    pub fn run(&mut self, launch: &Launch, prints: &Prints) -> Result<Tallied, Error> {
+    pub fn run(&mut self, launch: &Launch, prints: &Prints) -> Result<RunStats, Error> {
         let failed = |error| TargetError::Command {
             name: launch.program.to_string_lossy().into_owned(),
             error: launch.explain(error),
@@ -105,7 +100,7 @@ impl Tally {
             wait_for_freed(&**watcher, usage.cpu);
             watcher.take()
         });
-        Ok(Tallied { status, wall, usage, rss_floor_bytes, all, left, counts, seen, interrupted })
+        Ok(RunStats { status, wall, usage, rss_floor_bytes, all, left, counts, seen, interrupted })
     }
 
     fn wait(&self, child: Child, name: &str) -> Result<(ExitStatus, Usage, bool), Error> {
