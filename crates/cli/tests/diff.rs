@@ -120,6 +120,6 @@ fn what_can_not_be_compared_is_said() {
         text(&output.stderr)
     };
     assert!(said(&["diff", "one"]).contains("plumb diff BASE NEW"));
-    assert!(said(&["diff", "no/a", "no/b"]).contains("no/a: No such file"));
+    assert!(said(&["diff", "no/a", "no/b"]).contains("no/a: no such file"));
     assert!(said(&["diff", "-o", "x.png", "a", "b"]).contains(".html or .svg"));
 }

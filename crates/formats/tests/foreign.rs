@@ -282,6 +282,18 @@ fn what_samply_writes_is_read() {
     assert_eq!((back.meta.start_unix_ns, back.meta.frequency_hz), (5_001_000_000, Some(1000)));
 }
 
+/// As py-spy's raw output has it of threads that are in no frame.
+#[test]
+fn a_stack_without_frames_is_a_sample_too() {
+    for text in [" 3\nmain;work 5\n", "main;work 5\n 3\n"] {
+        let profile = foreign::read(text.as_bytes()).unwrap();
+        assert_eq!(profile.samples.len(), 8);
+        let empty = profile.samples.iter().filter(|sample| sample.stack.is_none()).count();
+        assert_eq!(empty, 3, "{text:?}");
+    }
+    assert!(foreign::read(b" 3\n 4\n").is_err(), "that may be anything");
+}
+
 #[test]
 fn what_is_unknown_is_said() {
     for (bytes, words) in [
@@ -292,6 +304,7 @@ fn what_is_unknown_is_said() {
         (b"[]", "list"),
         (b"{\"meta\": {\"version\": 24}, \"threads\": []}", "Gecko"),
         (b"\x00\x01\x02", "unknown kind"),
+        (b"# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\n", "callgrind"),
     ] {
         let error = foreign::read(bytes).unwrap_err();
         assert!(matches!(error, ReadError::Unknown { .. }), "{error}");

@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::profiles::v1development::{
     Location, ProfilesData, ProfilesDictionary, Sample,
 };
-use plumb_formats::otlp;
+use plumb_formats::{foreign, otlp};
 use prost::Message;
 
 fn written(made: &Made) -> ProfilesData {
@@ -22,6 +22,9 @@ fn written(made: &Made) -> ProfilesData {
     let data = ProfilesData::decode(&bytes[..]).unwrap();
     // Nothing of it is unknown there.
     assert_eq!(data.encode_to_vec(), bytes);
+    // It is not mistaken for a damaged pprof.
+    let refused = foreign::read(&bytes).unwrap_err().to_string();
+    assert!(refused.contains("OpenTelemetry"), "{refused}");
     // What a collector is sent looks the same.
     let request = ExportProfilesServiceRequest::decode(&bytes[..]).unwrap();
     assert_eq!(request.resource_profiles, data.resource_profiles);

@@ -10,9 +10,11 @@ use super::ANNOTATIONS;
 use crate::escape::unescaped;
 use crate::foreign::{Assembly, Counted, Place, ReadError, TOO_LARGE, Weight, whole};
 
-/// Whether the first line that is none of comment is one of a stack.
+/// Whether the first line that is none of comment, nor of a stack without frames, is one of a stack.
 pub(crate) fn is(bytes: &[u8]) -> bool {
-    lines(bytes).next().is_some_and(|(_, line)| parts(line).is_some())
+    lines(bytes).find_map(|(_, line)| {
+        parts(line).map_or(Some(false), |(stack, _)| (!stack.is_empty()).then_some(true))
+    }) == Some(true)
 }
 
 /// Reads all lines.
@@ -56,7 +58,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.is_empty() && line[0] != b'#')
 }
 
-/// A stack and its count, and whether that had a fraction.
+/// A stack and its count, and whether that had a fraction. A stack may have no frames: py-spy writes such of a thread in none.
 fn parts(line: &[u8]) -> Option<(&[u8], Weight)> {
     let space = line.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
     let count = std::str::from_utf8(&line[space + 1..]).ok()?;
@@ -67,7 +69,7 @@ fn parts(line: &[u8]) -> Option<(&[u8], Weight)> {
         Err(_) => whole(count.parse().ok().filter(|_| is_number)?),
     };
     let stack = line[..space].trim_ascii_end();
-    (!stack.is_empty()).then_some((stack, count))
+    Some((stack, count))
 }
 
 /// A name without what FlameGraph's scripts put behind it, and whether it is of the kernel, and inlined.
@@ -81,6 +83,9 @@ fn annotated(name: &str) -> (&str, FrameKind, bool) {
 type Names<'t> = Vec<(Cow<'t, str>, bool)>;
 
 fn stack(assembly: &mut Assembly, text: &str) -> Option<StackId> {
+    if text.is_empty() {
+        return None;
+    }
     // Each function with the calls that were inlined into it, the outermost first.
     let mut functions: Vec<(FrameKind, Names<'_>)> = Vec::new();
     let outermost = text.split(';').next().unwrap_or_default();

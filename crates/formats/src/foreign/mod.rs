@@ -18,7 +18,7 @@ pub(crate) use assembly::{Assembly, Counted, Place, TOO_LARGE};
 pub use error::ReadError;
 pub(crate) use number::{Weight, whole};
 
-use crate::{firefox, folded, perf_script, pprof, speedscope};
+use crate::{callgrind, firefox, folded, otlp, perf_script, pprof, speedscope};
 
 /// A format that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +56,19 @@ fn format(bytes: &[u8]) -> Result<Format, ReadError> {
         None => unknown("nothing at all"),
         Some(b'{' | b'[') => json::format(bytes),
         _ if !is_text(bytes) => {
-            if pprof::is(bytes) {
+            if otlp::is(bytes) {
+                unknown(
+                    "an OpenTelemetry profile, which plumb writes and does not read: use the recording that it was made of",
+                )
+            } else if pprof::is(bytes) {
                 Ok(Format::Pprof)
             } else {
                 unknown("bytes of an unknown kind")
             }
         }
+        _ if callgrind::is(bytes) => unknown(
+            "callgrind's output, which plumb writes and does not read: use the recording that it was made of, or kcachegrind",
+        ),
         _ if perf_script::is(bytes) => Ok(Format::PerfScript),
         _ if folded::is(bytes) => Ok(Format::Folded),
         _ => unknown("text, but neither folded stacks nor what perf script prints"),

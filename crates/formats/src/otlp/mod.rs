@@ -2,9 +2,18 @@
 //! still in development: readers of other versions may not understand it.
 //!
 //! <https://github.com/open-telemetry/opentelemetry-proto/blob/v1.10.0/opentelemetry/proto/profiles/v1development/profiles.proto>. The
-//! message is `ProfilesData`, which is also what a collector's `ExportProfilesServiceRequest` looks like. Not here: reading it, sending it.
+//! message is `ProfilesData`, which is also what a collector's `ExportProfilesServiceRequest` looks like. Not here: reading it, sending
+//! it; [`is`] tells it from what can be read.
 
 mod message;
 mod write;
 
 pub use write::write;
+
+use prost::Message;
+
+/// Whether a message is one of these: pprof's begins alike, but has numbers where this one has messages.
+pub(crate) fn is(bytes: &[u8]) -> bool {
+    let dictionary = message::ProfilesData::decode(bytes).ok().and_then(|data| data.dictionary);
+    dictionary.is_some_and(|dictionary| !dictionary.string_table.is_empty())
+}
