@@ -5,7 +5,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PLUMB := $(TARGET)/release/plumb
 DEMO := demo
 
-.PHONY: demo test test-conditions test-kernels ci deps build bench web install clean
+.PHONY: demo test test-conditions test-kernels ci deps build bench web install dist clean
 
 demo: deps-demo $(DEMO)/slow
 	cargo build --release --quiet
@@ -50,8 +50,20 @@ build:
 web:
 	cd web && npm ci --no-audit --no-fund && npm run build
 
-install:
-	cargo install --path crates/cli
+# To /usr/local as root, else to ~/.local; PREFIX=DIR chooses: the command, its manual pages and completions.
+PREFIX ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
+install: build
+	install -Dm 755 $(PLUMB) $(DESTDIR)$(PREFIX)/bin/plumb
+	$(PLUMB) generate man $(DESTDIR)$(PREFIX)/share/man/man1
+	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(PLUMB) generate completions bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/plumb
+	$(PLUMB) generate completions zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_plumb
+	$(PLUMB) generate completions fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/plumb.fish
+	@echo 'Installed: $(DESTDIR)$(PREFIX)/bin/plumb'
+
+# An archive and, on Debian, a package, in dist/.
+dist:
+	xtask/dist.sh
 
 deps: deps-test
 
