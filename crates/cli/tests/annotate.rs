@@ -228,6 +228,13 @@ fn text_page_and_source_lines_name_the_slow_place() {
     assert!(slow.contains('%') && !src.contains("%rax"), "{src}");
     let few = text(&plumb(&folder, &["annotate", "--asm", "--limit", "1", "spot"]).stdout);
     assert!(few.lines().count() < asm.lines().count() && few.contains("load"), "{few}");
+    let [one, other] = [["spot", "profile.plumb"], ["profile.plumb", "spot"]]
+        .map(|two| plumb(&folder, &[&["annotate"][..], &two].concat()));
+    assert!(
+        one.status.success() && one.stdout == other.stdout,
+        "the order tells nothing: {}",
+        text(&one.stderr)
+    );
     let page = plumb(&folder, &["annotate", "--html", "-o", "page.html", "spot"]);
     assert!(page.status.success(), "{}", text(&page.stderr));
     let page = std::fs::read_to_string(folder.join("page.html")).expect("it was written");

@@ -24,7 +24,6 @@ use plumb_symbolize::Options;
 use self::source::{Map, Sources};
 use crate::code::{Annotated, annotate};
 use crate::filters::FilterArgs;
-use crate::newfile;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb annotate`.
@@ -56,14 +55,30 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write a page instead: one HTML file that needs nothing else
+    /// Write one HTML page that needs nothing else: to standard output, on a terminal to annotate.html
     #[arg(long, conflicts_with = "json")]
     html: bool,
-    /// Where to write the page
-    #[arg(short, long, value_name = "FILE", default_value = "annotate.html", requires = "html")]
-    output: PathBuf,
+    /// Write the page to FILE
+    #[arg(short, long, value_name = "FILE", requires = "html")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     filters: FilterArgs,
+}
+
+impl Args {
+    /// The same with the file first, in whichever order the two were given: only one of them is a file.
+    fn in_order(mut self) -> Self {
+        if let Some(file) = self.file.take() {
+            match file.to_str().filter(|_| !file.exists() && PathBuf::from(&self.function).is_file()) {
+                Some(function) => {
+                    self.file =
+                        Some(PathBuf::from(std::mem::replace(&mut self.function, function.to_owned())));
+                }
+                None => self.file = Some(file),
+            }
+        }
+        self
+    }
 }
 
 /// What is shown.
@@ -85,6 +100,7 @@ enum Style {
 
 /// Runs `plumb annotate`.
 pub fn run(args: Args) -> Result<ExitCode> {
+    let args = args.in_order();
     let file = args.file.clone().unwrap_or_else(|| PathBuf::from("profile.plumb"));
     let profile = crate::load::load(&file)?;
     let mut out = Output::stdout();
@@ -115,8 +131,8 @@ fn write_filtered(profile: &Profile, filter: &Filter, args: &Args, out: &mut Out
     let sources = Sources::new(args.source_map.clone());
     let mut shown = Shown { view: &view, filter, function: &function, annotated: &annotated, sources };
     if args.html {
-        newfile::write(&args.output, page::page(&mut shown, args).as_bytes())?;
-        say!("wrote {}", args.output.display());
+        let page = page::page(&mut shown, args);
+        crate::page::deliver(page.as_bytes(), args.output.as_deref(), "annotate", out)?;
     } else if args.json {
         machine::json(&mut shown, out)?;
     } else {

@@ -74,7 +74,7 @@ pub struct Args {
     /// Print a table in Markdown
     #[arg(long, conflicts_with_all = ["json", "html"])]
     md: bool,
-    /// Print the page with the differential flame graph
+    /// Write the page with the differential flame graph: to standard output, on a terminal to diff.html; with -o to that file
     #[arg(long, conflicts_with = "json")]
     html: bool,
     /// Print JSON
@@ -210,7 +210,7 @@ fn compare(args: &Args, out: &mut Output<'_>) -> Result<ExitCode> {
     }
     let shown =
         Shown { diff: &diff, sides: [&base, &new], views: [&base_views, &new_views], event, unit, args };
-    if let (Some(output), Some(format)) = (&args.output, format) {
+    if let (Some(output), Some(format), false) = (&args.output, format, args.html) {
         flame::write(output, &picture::draw(&shown, format)?)?;
     }
     finish(match (args.json, args.md, args.html) {
@@ -226,7 +226,8 @@ fn compare(args: &Args, out: &mut Output<'_>) -> Result<ExitCode> {
 }
 
 fn page(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
-    out.write_all(&picture::draw(shown, flame::Format::Html)?)?;
+    let page = picture::draw(shown, flame::Format::Html)?;
+    crate::page::deliver(&page, shown.args.output.as_deref(), "diff", out)?;
     Ok(out.flush()?)
 }
 

@@ -49,7 +49,7 @@ pub struct Args {
     /// Print Markdown, for a pull request
     #[arg(long, conflicts_with_all = ["html", "json"])]
     md: bool,
-    /// Print one HTML page, which needs nothing else
+    /// Write one HTML page that needs nothing else: to standard output, on a terminal to explain.html
     #[arg(long, conflicts_with = "json")]
     html: bool,
     /// Print JSON
@@ -114,7 +114,7 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
         let document = sections::document(&report, &code, args);
         match (args.md, args.html) {
             (true, _) => markdown::write(&document, out)?,
-            (_, true) => html::write(&document, out)?,
+            (_, true) => crate::page::deliver(&html::page(&document)?, None, "explain", out)?,
             _ => text::write(&document, out)?,
         }
     }

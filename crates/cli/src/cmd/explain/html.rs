@@ -10,7 +10,17 @@ use crate::terminal::{Heat, Output};
 
 const STYLE: &str = include_str!("page.css");
 
-pub(super) fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
+/// The page.
+pub(super) fn page(document: &Document) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut out = Output::plain(&mut bytes);
+    write(document, &mut out)?;
+    out.flush()?;
+    drop(out);
+    Ok(bytes)
+}
+
+fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
     let title = escape(&document.title);
     writeln!(
         out,
