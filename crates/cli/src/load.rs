@@ -47,6 +47,9 @@ pub fn load(path: &Path) -> Result<Profile> {
             bail!("no recording here ({DEFAULT}): run `plumb record -- CMD` first, or name a file")
         }
         Err(error) if error.kind() == ErrorKind::PermissionDenied => bail!(refused(path, &name)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!("{name}: no such file; to make it: plumb record -o {} -- CMD", shell_words::quote(&name))
+        }
         Err(error) => Err(error).context(name),
     }
 }
@@ -143,7 +146,8 @@ mod tests {
         let error = load(Path::new(DEFAULT)).unwrap_err().to_string();
         assert!(error.contains("plumb record -- CMD"), "{error}");
         let error = format!("{:#}", load(Path::new("no/such/file")).unwrap_err());
-        assert!(error.starts_with("no/such/file: No such file"), "{error}");
+        assert!(error.starts_with("no/such/file: no such file"), "{error}");
+        assert!(error.ends_with("plumb record -o no/such/file -- CMD"), "{error}");
     }
 
     #[test]

@@ -13,6 +13,8 @@ mod limits;
 mod load;
 mod markdown;
 mod newfile;
+mod page;
+mod pager;
 mod terminal;
 mod words;
 
@@ -25,7 +27,7 @@ mod mutations;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use terminal::say;
 
@@ -81,6 +83,8 @@ enum Command {
     Bench(cmd::bench::Args),
     /// Say what this user may record here, and what a recording lacks
     Doctor(cmd::doctor::Args),
+    /// Write manual pages, or completions for a shell
+    Generate(cmd::generate::Args),
     /// Say how large the unwind tables of programs and libraries are
     UnwindStats(cmd::unwind_stats::Args),
 }
@@ -107,6 +111,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => cmd::trace::run(args),
         Command::Bench(args) => cmd::bench::run(args),
         Command::Doctor(args) => cmd::doctor::run(args),
+        Command::Generate(args) => cmd::generate::run(args, Cli::command()),
         Command::UnwindStats(args) => cmd::unwind_stats::run(args),
     };
     outcome.unwrap_or_else(|error| {

@@ -11,6 +11,8 @@ use anyhow::Result;
 use plumb_formats::escape::is_unsafe;
 pub use plumb_formats::escape::printable;
 
+use crate::pager::Pager;
+
 /// Where a command writes its result: the one place that all text for people passes.
 ///
 /// Invariant: no character of what is written steers a terminal or hides what a line says but line breaks, tabs, and the styles that
@@ -20,6 +22,8 @@ pub struct Output<'a> {
     /// Characters in a line, if a person looks at it.
     pub width: Option<usize>,
     colours: bool,
+    /// A pager shows it.
+    is_paged: bool,
     /// Stands for the escape character of a style. Nobody can write it into a name: it is another one in each process.
     mark: String,
     /// What was written and may not be whole.
@@ -40,6 +44,29 @@ impl<'a> Output<'a> {
         let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
         let width = stdout.is_terminal().then(terminal_width);
         Self::new(BufWriter::new(stdout.lock()), width, colours)
+    }
+
+    /// Standard output, through a pager where it is a terminal and there is one.
+    pub fn paged() -> Output<'static> {
+        let stdout = io::stdout();
+        let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
+        match Pager::start() {
+            Some(pager) => {
+                let mut out = Output::new(pager, Some(terminal_width()), colours);
+                out.is_paged = true;
+                out
+            }
+            None => {
+                let width = stdout.is_terminal().then(terminal_width);
+                Output::new(BufWriter::new(stdout), width, colours)
+            }
+        }
+    }
+
+    /// How many lines can be seen at once, if a person looks at them and there is no pager.
+    pub fn height(&self) -> Option<usize> {
+        let height = terminal_size::terminal_size().map_or(24, |(_, height)| usize::from(height.0));
+        self.width.filter(|_| !self.is_paged).map(|_| height)
     }
 
     /// Standard output for what goes on while others may write there. No colours.
@@ -68,7 +95,8 @@ impl<'a> Output<'a> {
 
     fn new(to: impl Write + 'a, width: Option<usize>, colours: bool) -> Self {
         let number = RandomState::new().build_hasher().finish();
-        Self { to: Box::new(to), width, colours, mark: format!("{MARK}{number:016x}"), rest: Vec::new() }
+        let mark = format!("{MARK}{number:016x}");
+        Self { to: Box::new(to), width, colours, is_paged: false, mark, rest: Vec::new() }
     }
 
     /// The text in a style, if colours are shown: to be written here, and nowhere else.

@@ -11,6 +11,7 @@ pub mod explain;
 pub mod export;
 pub mod flame;
 pub mod fold;
+pub mod generate;
 pub mod kernel;
 pub mod procs;
 pub mod record;

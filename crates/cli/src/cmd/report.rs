@@ -51,10 +51,13 @@ pub struct Args {
     /// What percentages refer to: everything recorded, or what filters keep of it
     #[arg(long, value_name = "WHAT", value_enum, default_value = "absolute")]
     percentage: Percentage,
+    /// Show the N first rows [default: all; on a terminal without a pager what fits]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
     /// Show numbers of samples too
     #[arg(short = 'n', long)]
     show_nr_samples: bool,
-    /// Full paths, and names that are longer than the terminal is wide
+    /// Full paths, template arguments, and names that are longer than the terminal is wide
     #[arg(long)]
     full_names: bool,
     /// Print JSON
@@ -82,7 +85,7 @@ const LEAST_WENT_INTO: f64 = 0.5;
 /// Runs `plumb report`.
 pub fn run(args: Args) -> Result<ExitCode> {
     let profile = crate::load::load(&args.file)?;
-    let mut out = Output::stdout();
+    let mut out = if args.json || args.csv { Output::stdout() } else { Output::paged() };
     finish(write(&profile, &args, &mut out))
 }
 
@@ -179,7 +182,11 @@ fn body(view: &View<'_>, filter: &Filter, args: &Args, on_terminal: bool) -> Res
     }
     let min_percent = args.min.unwrap_or(if on_terminal && !machine { 0.5 } else { 0.0 });
     let options = ReportOptions { keys: args.sort.clone(), children: !args.no_children, min_percent };
-    Ok(Body::Rows(Report::new(view, filter, &options)))
+    let mut report = Report::new(view, filter, &options);
+    if let (Some(limit), true) = (args.limit, machine) {
+        report.rows.truncate(limit);
+    }
+    Ok(Body::Rows(report))
 }
 
 /// The pattern, if any function is called so; otherwise an error that names similar ones.

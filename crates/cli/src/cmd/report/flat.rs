@@ -9,12 +9,16 @@ use super::Args;
 use super::table::{self, Column, Layout, Line};
 use crate::terminal::{Output, printable};
 
+/// What `--sort` is unless it is given.
+const DEFAULT_SORT: [Key; 3] = [Key::Comm, Key::Dso, Key::Symbol];
+
 /// Writes the table.
 pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
     let shares = Shares::new(report, view.whole());
     let names = FileNames::new(view, report, args);
-    let lines: Vec<Line> = report
-        .rows
+    let sort = &without_constant(report, args, &names, out)?[..];
+    let shown = shown_rows(report, args, out);
+    let lines: Vec<Line> = report.rows[..shown]
         .iter()
         .enumerate()
         .map(|(index, row)| {
@@ -27,14 +31,49 @@ pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>
             if args.show_nr_samples {
                 cells.push(row.own.samples.to_string());
             }
-            cells.extend(args.sort.iter().map(|&key| printable(&names.text(row, key)).into_owned()));
+            cells.extend(sort.iter().map(|&key| printable(&names.text(row, key)).into_owned()));
             cells
         })
         .collect();
-    table::write(&columns(args), &lines, args.full_names, out)?;
+    table::write(&columns(args, sort), &lines, args.full_names, out)?;
+    let more = &report.rows[shown..];
+    if !more.is_empty() {
+        let share = percent((shown..report.rows.len()).map(|index| shares.own[index]).sum());
+        let rows = if more.len() == 1 { "row" } else { "rows" };
+        writeln!(out, "# {} more {rows}, {} in themselves: --limit N shows more", more.len(), share.trim())?;
+    }
     let (below, unnamed) = (percent(shares.below), percent(shares.unnamed));
     write_rest(out, report.below, below.trim(), &format!("below {} %", shown_minimum(args)))?;
     write_rest(out, report.unnamed, unnamed.trim(), "not named by --dso or --symbol")
+}
+
+/// What the table is sorted by, without what is the same in all rows, which is said above it: nobody asked for that one by itself.
+fn without_constant(
+    report: &Report,
+    args: &Args,
+    names: &FileNames<'_, '_>,
+    out: &mut Output<'_>,
+) -> io::Result<Vec<Key>> {
+    let mut sort = args.sort.clone();
+    if sort == DEFAULT_SORT
+        && let [first, rest @ ..] = &report.rows[..]
+        && !rest.is_empty()
+    {
+        let comm = names.text(first, Key::Comm);
+        if rest.iter().all(|row| names.text(row, Key::Comm) == comm) {
+            writeln!(out, "# All of:   {}\n#", printable(&comm))?;
+            sort.retain(|&key| key != Key::Comm);
+        }
+    }
+    Ok(sort)
+}
+
+/// How many rows are shown: as many as were asked for; otherwise all, or what fits on a terminal, where nothing scrolls them back.
+fn shown_rows(report: &Report, args: &Args, out: &Output<'_>) -> usize {
+    /// Lines of the header, of the sum below, and of the next prompt.
+    const OTHERS: usize = 16;
+    let fit = || out.height().map(|height| height.saturating_sub(OTHERS).max(10));
+    args.limit.or_else(fit).unwrap_or(usize::MAX).min(report.rows.len())
 }
 
 /// The limit that was in force if rows were cut by it.
@@ -50,7 +89,7 @@ fn write_rest(out: &mut Output<'_>, rest: Rest, share: &str, why: &str) -> io::R
     writeln!(out, "# {} {rows} {why}: {share} in themselves", rest.rows)
 }
 
-fn columns(args: &Args) -> Vec<Column> {
+fn columns(args: &Args, sort: &[Key]) -> Vec<Column> {
     let number = |title| Column { title, layout: Layout::Number };
     let mut columns = Vec::new();
     if args.no_children {
@@ -61,7 +100,7 @@ fn columns(args: &Args) -> Vec<Column> {
     if args.show_nr_samples {
         columns.push(number("Samples"));
     }
-    columns.extend(args.sort.iter().map(|&key| {
+    columns.extend(sort.iter().map(|&key| {
         let (title, layout) = match key {
             Key::Comm => ("Command", Layout::Word),
             Key::Pid => ("Pid", Layout::Number),

@@ -36,8 +36,19 @@ const NARROWEST: usize = 18;
 /// What stands behind the name of an inlined function.
 pub const INLINED: &str = " (inlined)";
 
-/// Writes the table; on a terminal no line is wider than it, unless `full` asks for all of every name.
+/// A function's name of more columns has its template arguments folded, whoever reads it.
+pub const LONG: usize = 80;
+
+/// Writes the table; on a terminal no line is wider than it, and nowhere are there template arguments in long names, unless `full`
+/// asks for all of every name.
 pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_>) -> io::Result<()> {
+    let mut folded = Vec::new();
+    let lines = if full {
+        lines
+    } else {
+        folded.extend(lines.iter().map(|line| columns.iter().zip(line).map(fold_templates).collect()));
+        &folded[..]
+    };
     let mut widths: Vec<usize> = columns.iter().map(|column| column.title.len()).collect();
     for line in lines {
         for (width, cell) in widths.iter_mut().zip(line) {
@@ -64,6 +75,13 @@ pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_
         writeln!(out, "{}", text.trim_end())?;
     }
     Ok(())
+}
+
+fn fold_templates((column, cell): (&Column, &String)) -> String {
+    match column.layout {
+        Layout::Function if text::width(cell) > LONG => collapse_templates(cell),
+        _ => cell.clone(),
+    }
 }
 
 fn layout(columns: &[Column], widths: &[usize], line: &Line, cuts: bool, out: &Output<'_>) -> String {

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use plumb_analyze::{Call, Cost, Tree, TreeNode, View, shorten};
+use plumb_analyze::{Call, Cost, Tree, TreeNode, View, collapse_templates, shorten};
 
-use super::table::heat;
+use super::table::{self, heat};
 use super::{Args, TreeKind};
 use crate::columns;
 use crate::terminal::{Output, printable};
@@ -169,6 +169,9 @@ impl Writer<'_, '_> {
             Some(width) => {
                 let room = width.saturating_sub(columns::width(&after)).max(12);
                 format!("{}{after}", shorten(&frame.name, room))
+            }
+            None if !self.full && columns::width(&frame.name) > table::LONG => {
+                format!("{}{after}", collapse_templates(&frame.name))
             }
             None => format!("{}{after}", frame.name),
         }

@@ -1,0 +1,61 @@
+//! A pager for what is longer than the terminal is high: `$PAGER`, or `less`.
+//!
+//! Invariant: whoever leaves the pager before its end gets no error, and the command ends after the pager. Not here: whether a
+//! command wants one.
+
+use std::ffi::OsString;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// A pager that runs, and what is to be written to it.
+pub struct Pager {
+    child: Child,
+    /// Gone once the pager has been told that there is no more.
+    input: Option<BufWriter<ChildStdin>>,
+}
+
+impl Pager {
+    /// Starts one, if standard output is a terminal and there is a pager. `PAGER=` and `PAGER=cat` are for none.
+    pub fn start() -> Option<Self> {
+        if !io::stdout().is_terminal() {
+            return None;
+        }
+        let mut command = match std::env::var_os("PAGER") {
+            Some(pager) if pager.is_empty() || pager == "cat" => return None,
+            Some(pager) => shell(pager),
+            None => Command::new("less"),
+        };
+        // As git has it: it ends at once where all fits, keeps colours, and leaves what was seen on the terminal.
+        if std::env::var_os("LESS").is_none() {
+            command.env("LESS", "FRX");
+        }
+        let mut child = command.stdin(Stdio::piped()).spawn().ok()?;
+        let input = child.stdin.take().map(BufWriter::new);
+        Some(Self { child, input })
+    }
+}
+
+/// A variable may hold words, quotes and all.
+fn shell(pager: OsString) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(pager);
+    command
+}
+
+impl Write for Pager {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.input.as_mut().map_or(Ok(bytes.len()), |input| input.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.input.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+impl Drop for Pager {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        // However it ended, it has shown what was looked at.
+        let _ = self.child.wait();
+    }
+}
