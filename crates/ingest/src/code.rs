@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 
 use plumb_capture_api::Lent;
 use plumb_interpreters::{Detected, Interpreter};
-use plumb_process::{AddressSpace as Mappings, Backing, Elf, FileId, FileKey, Files, Mapping, Place, vdso};
+use plumb_process::{
+    AddressSpace as Mappings, Backing, Elf, FileId, FileKey, FileOffset, Files, Mapping, Place, vdso,
+};
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
 use plumb_table_cache::{Shelf, module_of};
 use plumb_unwind::{Avma, CodeMap, Isa, Located, Module};
 use rustc_hash::FxHashMap;
 
+use super::text::TextBlocks;
 use super::walked::segments_of;
 
 type Unwind = Module<Vec<u8>>;
@@ -21,6 +24,7 @@ type Unwind = Module<Vec<u8>>;
 #[derive(Debug, Default)]
 pub(super) struct Code {
     files: RefCell<Files>,
+    text: RefCell<TextBlocks>,
     modules: Vec<OnceCell<Option<Unwind>>>,
     /// For each file the round of [`Code::bound`] in which its unwind information was asked for last.
     asked: Vec<Cell<u32>>,
@@ -171,6 +175,13 @@ impl Code {
             Detected::Known(interpreter) => Some(&**interpreter),
             Detected::Unknown(_) => None,
         }
+    }
+
+    /// Copies code of a file; false unless it is open and has all of that.
+    fn read_text(&self, id: FileId, offset: FileOffset, to: &mut [u8]) -> bool {
+        let files = self.files.borrow();
+        let fetch = |at: u64, to: &mut [u8]| files.get(id).read_up_to(FileOffset(at), to).unwrap_or_default();
+        self.text.borrow_mut().read(id, offset.0, to, fetch)
     }
 
     /// Uses tables from now on, and has them made.
@@ -340,7 +351,7 @@ impl View<'_> {
         let Some(mapping) = self.mappings.find(at.0) else { return false };
         let Backing::File(id) = mapping.backing else { return false };
         to.len() as u64 <= mapping.end.saturating_sub(at.0)
-            && self.code.files.borrow().get(id).read_at(mapping.file_offset(at.0), to)
+            && self.code.read_text(id, mapping.file_offset(at.0), to)
     }
 }
 

@@ -24,6 +24,7 @@ mod statistics;
 mod stitch;
 mod stopped;
 mod tasks;
+mod text;
 mod told;
 mod track;
 mod user;

@@ -54,7 +54,7 @@ impl Ingest {
         let view = View { code: &self.code, mappings: &space.mappings };
         let mut text = Text { view: &view, memory: live.flatten() };
         let mut memory = WithFiles { memory, view: &view };
-        let walk = if wants_guesses { scan::walk } else { scan::walk_checked };
-        walk(&view, &mut text, &mut memory, &mut space.cache, registers, MAX_FRAMES, &mut self.walked)
+        let with: (_, &mut dyn ReadCode, _, _) = (&view, &mut text, &mut memory, &mut space.cache);
+        scan::resume(!wants_guesses, with, registers, end, MAX_FRAMES, &mut self.walked)
     }
 }

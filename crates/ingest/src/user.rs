@@ -87,7 +87,9 @@ impl Memory for Copy<'_> {
     }
 }
 
-/// Memory, with code from files where that of the process can't be read: it has ended, or was recorded elsewhere.
+/// Memory, with code from the files that are mapped: a look at it takes no system call, and needs no process that is still there. Only code
+/// that is in no file, or whose file is closed, is read from the process. (Code of a file that was changed in memory is taken for what
+/// the file has: rules are the file's too.)
 pub(super) struct WithFiles<'a, M> {
     pub(super) memory: &'a mut M,
     pub(super) view: &'a View<'a>,
@@ -100,7 +102,7 @@ impl<M: Memory> Memory for WithFiles<'_, M> {
     }
 
     fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
-        self.memory.read_code(at, to) || self.view.read(at, to)
+        self.view.read(at, to) || self.memory.read_code(at, to)
     }
 
     #[inline]

@@ -90,9 +90,10 @@ impl MappedFile {
         self.elf()?.stated(offset)
     }
 
-    /// Fills `to` with the bytes from `offset` on. False if the file is not open any more, or ends before.
-    pub fn read_at(&self, offset: FileOffset, to: &mut [u8]) -> bool {
-        self.open_file().is_some_and(|file| file.read_exact_at(to, offset.0).is_ok())
+    /// Fills `to` with the bytes from `offset` on, up to the end of the file, and says how many there are. `None` if the file is not
+    /// open any more.
+    pub fn read_up_to(&self, offset: FileOffset, to: &mut [u8]) -> Option<usize> {
+        self.open_file()?.read_at(to, offset.0).ok()
     }
 
     /// The file, if it is still open.

@@ -133,6 +133,7 @@ impl Cache {
         }
         self.leaves.remove(range.start.0..range.end.0);
         self.floors.clear();
+        self.ordinary = [0; ORDINARY];
         // What counts is where the call is.
         self.callers.remove(range.start.0.saturating_add(1)..range.end.0.saturating_add(1));
     }

@@ -81,9 +81,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         if !here && A::trampoline(pc, self.memory).is_some() {
             return self.by_trampoline().map(Ok);
         }
-        if !here {
-            self.cache.note_ordinary(pc);
-        }
+        self.cache.note_ordinary(pc);
         None
     }
 

@@ -68,7 +68,8 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
-    walk_by::<A, C, M>(false, (code, text, memory, cache), start, limit, frames)
+    let end = crate::walk::walk(code, memory, cache, start, limit, frames);
+    resume::<A, C, M>(false, (code, text, memory, cache), start, end, limit, frames)
 }
 
 /// As [`walk()`], for code in files only, and for words that are more than a guess.
@@ -81,17 +82,19 @@ pub fn walk_checked<A: Architecture, C: CodeMap, M: Memory>(
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
-    walk_by::<A, C, M>(true, (code, text, memory, cache), start, limit, frames)
+    let end = crate::walk::walk(code, memory, cache, start, limit, frames);
+    resume::<A, C, M>(true, (code, text, memory, cache), start, end, limit, frames)
 }
 
-fn walk_by<A: Architecture, C: CodeMap, M: Memory>(
+/// Scans where a walk from `start` that found `frames` has ended with `end`, if that may help. `checked`: as [`walk_checked`] does.
+pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
     checked: bool,
     (code, text, memory, cache): (&C, &mut dyn ReadCode, &mut M, &mut Cache),
     start: &RegisterSet<A>,
+    end: End,
     limit: usize,
     frames: &mut Vec<Walked>,
 ) -> End {
-    let end = crate::walk::walk(code, memory, cache, start, limit, frames);
     let is_return = frames.last().is_some_and(|frame| frame.is_return);
     let is_wanted = |frame: Walked| !checked || is_in_file(code, callee(frame));
     if !helps(end, is_return) || frames.last().is_some_and(|&frame| !is_wanted(frame)) {
