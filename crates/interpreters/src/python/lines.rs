@@ -128,4 +128,33 @@ mod tests {
         assert_eq!(lines[13], None, "beyond the end");
         (0..table.len()).for_each(|end| assert!(at(kind, &table[..end], 10, 24).is_none(), "cut off"));
     }
+    /// What PyCode_Addr2Line of each version said of tables that it made: `lines_truth.py` has recorded it.
+    #[test]
+    fn lines_are_those_that_python_says() {
+        let mut seen = [0; 3];
+        for entry in include_str!("lines_truth.txt").lines() {
+            let mut words = entry.split(' ');
+            let mut word = || words.next().expect("a form, a line and a table");
+            let kind = match word() {
+                "lnotab" => LineTable::Lnotab,
+                "ranges" => LineTable::Ranges,
+                "locations" => LineTable::Locations,
+                other => panic!("{other}"),
+            };
+            let first: u32 = word().parse().expect("a line");
+            let digits = word().trim_start_matches('-');
+            let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("two digits");
+            let table: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
+            let mut offset = 0;
+            for run in words {
+                let (line, count) = run.split_once('x').expect("LINExCOUNT");
+                for _ in 0..count.parse::<u32>().expect("a count") {
+                    assert_eq!(at(kind, &table, first, offset), line.parse().ok(), "{entry} at {offset}");
+                    offset += 2;
+                    seen[kind as usize] += 1;
+                }
+            }
+        }
+        assert!(seen.iter().all(|&seen| seen > 500), "{seen:?}");
+    }
 }
