@@ -138,6 +138,48 @@ fn python() {
     );
 }
 
+/// A file to work on.
+const OWN_CODE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/walk.rs");
+
+/// A program that is installed, or not: then it is named and left out. The first of its instructions from a function on, unless all are asked
+/// for.
+fn check_installed(name: &str, words: &[&str], from: Option<&str>) {
+    let is_there = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(words[0]).is_file()));
+    if !is_there {
+        return say!("{name}: skipped, {} is not installed", words[0]);
+    }
+    check_from(name, Command::new(words[0]).args(&words[1..]), from, 500_000);
+}
+
+#[test]
+fn perl() {
+    let script = "my %h; $h{$_ % 7} .= chr(65 + $_ % 26) for 1 .. 300; print sort { $a cmp $b } map { s/B+/x/r } values %h";
+    check_installed("perl -e", &["perl", "-e", script], Some("perl_run"));
+}
+
+#[test]
+fn openssl() {
+    check_installed("openssl dgst", &["openssl", "dgst", "-sha256", OWN_CODE], Some("EVP_DigestUpdate"));
+}
+
+#[test]
+fn sqlite() {
+    let script = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 200)
+                  select i % 7, sum(i), group_concat(i) from n group by 1 order by 2";
+    check_installed("sqlite3", &["sqlite3", ":memory:", script], Some("sqlite3_prepare_v2"));
+}
+
+#[test]
+fn gzip() {
+    check_installed("gzip -c", &["gzip", "-c", OWN_CODE], None);
+}
+
+#[test]
+fn tar() {
+    check_installed("tar -c", &["tar", "-c", "-P", "-f", "-", OWN_CODE], None);
+}
+
 #[test]
 fn exceptions() {
     let Some(program) = programs::build("exceptions.cpp", &["-static-libstdc++", "-static-libgcc"]) else {

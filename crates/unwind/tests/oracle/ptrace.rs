@@ -76,6 +76,16 @@ impl Tracee {
         self.wait()
     }
 
+    /// Where the program begins, as the kernel tells the loader.
+    pub fn entry(&self) -> Option<u64> {
+        const AT_ENTRY: u64 = 9;
+        let words = std::fs::read(format!("/proc/{}/auxv", self.pid)).ok()?;
+        let (words, _) = words.as_chunks::<8>();
+        let mut pairs =
+            words.chunks_exact(2).map(|pair| (u64::from_ne_bytes(pair[0]), u64::from_ne_bytes(pair[1])));
+        pairs.find_map(|(key, value)| (key == AT_ENTRY).then_some(value))
+    }
+
     /// Lets the process run until it is about to execute the instruction at `address`.
     pub fn run_to(&mut self, address: u64) -> io::Result<()> {
         const BREAKPOINT: u64 = 0xcc;

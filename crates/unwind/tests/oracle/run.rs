@@ -126,7 +126,13 @@ impl Runner {
     /// Runs to the function called `name`. The calls under way there are those that the unwinder finds, provided that
     /// gimli finds the same.
     fn begin_at(&mut self, name: &str) -> io::Result<()> {
-        let address = self.maps.address_of(name);
+        let mut address = self.maps.address_of(name);
+        if let (None, Some(entry)) = (address, self.tracee.entry()) {
+            // Libraries are mapped once the program itself begins.
+            self.tracee.run_to(entry)?;
+            self.refresh();
+            address = self.maps.address_of(name);
+        }
         self.tracee.run_to(address.ok_or_else(|| io::Error::other(format!("there is no symbol {name}")))?)?;
         self.refresh();
         let start = by_dwarf_number(&self.tracee.registers()?);
