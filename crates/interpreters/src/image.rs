@@ -2,15 +2,22 @@
 
 use std::fs::File;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 
-use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
+use object::read::elf::Sym as _;
+use object::{Object, ObjectSection, ObjectSegment, ReadCache};
 
 use crate::Mapped;
 
-type Elf<'c> = object::read::elf::ElfFile64<'c, object::Endianness, &'c ReadCache<&'c File>>;
+type Reader<'c> = &'c ReadCache<&'c File>;
+type Elf<'c> = object::read::elf::ElfFile64<'c, object::Endianness, Reader<'c>>;
+type SymbolTable<'c> =
+    object::read::elf::SymbolTable<'c, object::elf::FileHeader64<object::Endianness>, Reader<'c>>;
 
 /// More symbols than any file has.
 const MAX_SYMBOLS: usize = 4 << 20;
+/// More bytes than the names of a file's symbols take.
+const MAX_NAMES: u64 = 64 << 20;
 
 /// A symbol that is looked for.
 pub(crate) struct Wanted {
@@ -40,21 +47,9 @@ impl Image {
         let cache = ReadCache::new(file);
         let elf = Elf::parse(&cache).ok()?;
         let mut found: Vec<Found> = Vec::new();
-        let others = elf.symbols().take(if all_symbols { MAX_SYMBOLS } else { 0 });
-        for symbol in elf.dynamic_symbols().take(MAX_SYMBOLS).chain(others) {
-            if found.len() == wanted.len() {
-                break;
-            }
-            let Some(wanted) =
-                symbol.name().ok().and_then(|name| wanted.iter().find(|wanted| wanted.name == name))
-            else {
-                continue;
-            };
-            let name = wanted.name;
-            if symbol.is_definition() && !found.iter().any(|other| other.name == name) {
-                let (address, size) = (symbol.address(), symbol.size());
-                found.push(Found { name, address, size, content: content(&elf, address, wanted.bytes) });
-            }
+        let tables = [Some(elf.elf_dynamic_symbol_table()), all_symbols.then(|| elf.elf_symbol_table())];
+        for table in tables.into_iter().flatten() {
+            look_in(table, &elf, file, wanted, &mut found);
         }
         (!found.is_empty()).then_some(Image { found })
     }
@@ -81,13 +76,45 @@ impl Image {
     }
 }
 
-fn content(elf: &Elf<'_>, address: u64, most: usize) -> Vec<u8> {
-    let mut parts = elf.segments().filter_map(|segment| {
-        let from = usize::try_from(address.checked_sub(segment.address())?).ok()?;
-        let bytes = segment.data().ok()?.get(from..)?;
-        Some(bytes.get(..most).unwrap_or(bytes).to_vec())
+/// Looks for symbols in one table. All names are read at once: one by one each is a system call.
+fn look_in<'c>(
+    table: &SymbolTable<'c>,
+    elf: &Elf<'c>,
+    file: &File,
+    wanted: &[Wanted],
+    found: &mut Vec<Found>,
+) {
+    let strings =
+        elf.section_by_index(table.string_section()).ok().filter(|strings| strings.size() < MAX_NAMES);
+    let Some(names) = strings.and_then(|strings| strings.data().ok()) else { return };
+    let endian = elf.endian();
+    for symbol in table.iter().take(MAX_SYMBOLS) {
+        if found.len() == wanted.len() {
+            break;
+        }
+        let Some(name) = names.get(symbol.st_name(endian) as usize..) else { continue };
+        let is_it = |other: &&Wanted| {
+            name.strip_prefix(other.name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+        };
+        let Some(wanted) = wanted.iter().find(is_it) else { continue };
+        let name = wanted.name;
+        if symbol.is_definition(endian, table.strings()) && !found.iter().any(|other| other.name == name) {
+            let (address, size) = (symbol.st_value(endian), symbol.st_size(endian));
+            found.push(Found { name, address, size, content: content(elf, file, address, wanted.bytes) });
+        }
+    }
+}
+
+/// The first bytes, `most` of them if there are as many, that the file has at a stated address.
+fn content(elf: &Elf<'_>, file: &File, address: u64, most: usize) -> Vec<u8> {
+    let place = elf.segments().find_map(|segment| {
+        let from = address.checked_sub(segment.address())?;
+        let (start, size) = segment.file_range();
+        Some((start.checked_add(from)?, size.checked_sub(from)?))
     });
-    if most == 0 { Vec::new() } else { parts.next().unwrap_or_default() }
+    let Some((offset, size)) = place else { return Vec::new() };
+    let mut bytes = vec![0; most.min(usize::try_from(size).unwrap_or(most))];
+    if file.read_exact_at(&mut bytes, offset).is_ok() { bytes } else { Vec::new() }
 }
 
 /// See [`crate::bias`].
