@@ -33,8 +33,8 @@ const MAX_FLOORS: usize = 1 << 14;
 /// How many positions in the list of rules are remembered by what the rule is.
 const RECENT: usize = 256;
 
-/// So many return addresses are remembered behind which there is nothing special.
-const ORDINARY: usize = 512;
+/// So many return addresses are remembered behind which there is nothing special, as a power of two.
+const ORDINARY_BITS: u32 = 12;
 
 /// Rules by address. One for each address space; tell it when mappings change, new ones too: that there was nothing is
 /// remembered as well.
@@ -60,10 +60,17 @@ pub struct Cache {
     pub(crate) heads: Heads,
     /// Of code without rules, by address, where its function begins at the earliest (`scan`).
     floors: BTreeMap<u64, u64>,
-    /// Return addresses behind which there is neither a start routine nor a stub, each in the place of its last bits; 0: none.
-    ordinary: [u64; ORDINARY],
+    /// Return addresses behind which there is neither a start routine nor a stub, each in the place of its hash; 0: none. Empty until the
+    /// first: most programs have rules for all their code.
+    ordinary: Box<[u64]>,
     /// What walks that are not in signal handlers work in.
     pub(crate) trail: Trail,
+}
+
+/// Where an address is in the list of those behind which there is nothing special: by Fibonacci hashing, as return addresses of code that
+/// a compiler made are at all distances.
+fn ordinary_place(pc: Avma) -> usize {
+    (pc.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ORDINARY_BITS)) as usize
 }
 
 /// What is being looked up: an address, and whether it is a return address.
@@ -95,7 +102,7 @@ impl Default for Cache {
             scratch: Scratch::default(),
             heads: Heads::default(),
             floors: BTreeMap::new(),
-            ordinary: [0; ORDINARY],
+            ordinary: Box::default(),
             trail: Trail::default(),
         }
     }
@@ -133,7 +140,7 @@ impl Cache {
         }
         self.leaves.remove(range.start.0..range.end.0);
         self.floors.clear();
-        self.ordinary = [0; ORDINARY];
+        self.ordinary.fill(0);
         // What counts is where the call is.
         self.callers.remove(range.start.0.saturating_add(1)..range.end.0.saturating_add(1));
     }
@@ -146,18 +153,23 @@ impl Cache {
         self.list.clear();
         self.odd.clear();
         self.floors.clear();
-        self.ordinary = [0; ORDINARY];
+        self.ordinary.fill(0);
         self.blocks = [0; BLOCKS / 64];
     }
 
     /// Whether it was noted that there is no code of a known form behind a return address.
     pub(crate) fn is_ordinary(&self, pc: Avma) -> bool {
-        self.ordinary[pc.0 as usize % ORDINARY] == pc.0
+        self.ordinary.get(ordinary_place(pc)) == Some(&pc.0)
     }
 
     /// Notes that.
     pub(crate) fn note_ordinary(&mut self, pc: Avma) {
-        self.ordinary[pc.0 as usize % ORDINARY] = pc.0;
+        if self.ordinary.is_empty() && !self.is_fixed {
+            self.ordinary = alloc::vec![0; 1 << ORDINARY_BITS].into();
+        }
+        if let Some(place) = self.ordinary.get_mut(ordinary_place(pc)) {
+            *place = pc.0;
+        }
     }
 
     /// Where the function of an address without rules begins at the earliest, if that was looked for.
