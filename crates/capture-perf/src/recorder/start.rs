@@ -228,7 +228,8 @@ fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &
     ingest
 }
 
-/// Has an assistant follow the target, where the events are everybody's, or what it measures does not come from them.
+/// Has an assistant follow the target, where the events are everybody's, or what it measures does not come from them. Of a command in a
+/// cgroup of its own it follows the processes as well: it looks at each exec, and on a busy machine most are of others.
 fn follow_with(
     assistant: &mut dyn Assistant,
     target: &Target,
@@ -236,12 +237,13 @@ fn follow_with(
     pids: &[u32],
 ) -> Result<(), Error> {
     let sees_all = assistant.off_cpu().is_some();
+    let is_command = matches!(target, Target::Command(_));
     match (attachment, target) {
         (Attachment::Everyone, Target::Machine) => Ok(()),
         (Attachment::Cgroup(cgroup), Target::Cgroup(_)) if sees_all => {
             assist::follow(assistant, &cgroup.pids())
         }
-        (Attachment::Cgroup(_), _) if sees_all => assist::follow(assistant, pids),
+        (Attachment::Cgroup(_), _) if sees_all || is_command => assist::follow(assistant, pids),
         (Attachment::Everyone, Target::Awaited(program)) => assistant.await_comm(program.comm()),
         (Attachment::Everyone, _) => assist::follow(assistant, pids),
         _ => Ok(()),
