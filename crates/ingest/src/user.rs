@@ -288,7 +288,8 @@ impl Ingest {
             let begin = sp.take().unwrap_or(frame.slot.0.saturating_add(8));
             let end = walked.get(index + 1).map_or(u64::MAX, |caller| caller.slot.0.saturating_add(8));
             let runs = |round: &&Round| match round.at {
-                Some(at) => (begin..end).contains(&at),
+                // Where the last frame ends is not known, and it may be none of the interpreter's.
+                Some(at) => (begin..end).contains(&at) && self.has_interpreter(space, frame.pc.0),
                 None => loops.get(index) == Some(&true),
             };
             let round = rounds.next_if(runs);

@@ -121,6 +121,14 @@ impl Ingest {
         self.spaces.get(space).mappings.find(at).is_some_and(|mapping| self.code.is_in_loop(mapping, at))
     }
 
+    /// Whether an address is in a file with a known interpreter.
+    pub(super) fn has_interpreter(&self, space: SpaceId, at: u64) -> bool {
+        match self.spaces.get(space).mappings.find(at).map(|mapping| mapping.backing) {
+            Some(Backing::File(id)) => self.code.interpreter(id).is_some(),
+            _ => false,
+        }
+    }
+
     /// Whether there is code without a file at an address.
     pub(super) fn is_anonymous(&self, space: SpaceId, at: u64) -> bool {
         self.spaces.get(space).mappings.find(at).is_some_and(|mapping| mapping.backing == Backing::Anonymous)

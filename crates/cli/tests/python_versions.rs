@@ -1,0 +1,197 @@
+//! Functions of Python programs in recordings, for each version of CPython from 3.9 on that is installed, beside what the programs measured
+//! themselves.
+//!
+//! Needs BPF. Pythons are looked for in PATH, in /usr/bin and where pyenv puts them. Where none is found, or none of a kind, a test says so
+//! and does nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The versions whose functions are read: 3.9 and newer.
+const MINORS: std::ops::RangeInclusive<u32> = 9..=14;
+/// Begins frames that no native frame was found to run.
+const UNPLACED: &str = "[native frames between these are missing]";
+
+/// One recording at a time: two processors have no room for more.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A folder for a test of this name.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-versions-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    folder
+}
+
+fn plumb(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.output().expect("plumb runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The program of a Python, by its minor version: the first that is found of each, with those that have numpy before others.
+fn pythons() -> BTreeMap<u32, String> {
+    let mut folders = vec![PathBuf::from("/usr/bin"), PathBuf::from("/usr/local/bin")];
+    folders.extend(
+        std::env::var_os("PATH").iter().flat_map(|path| std::env::split_paths(path).collect::<Vec<_>>()),
+    );
+    let pyenv = std::env::home_dir().map(|home| home.join(".pyenv/versions"));
+    let versions = pyenv.and_then(|versions| versions.read_dir().ok()).into_iter().flatten().flatten();
+    folders.extend(versions.map(|version| version.path().join("bin")));
+    let mut found: BTreeMap<u32, (bool, String)> = BTreeMap::new();
+    for (folder, minor) in folders.iter().flat_map(|folder| MINORS.map(move |minor| (folder, minor))) {
+        let path = folder.join(format!("python3.{minor}"));
+        // Shims are scripts that say which version they are of, or that there is none. Of a build without the global lock nothing is known.
+        let ask = "import sys, sysconfig, importlib.util as u
+if not sysconfig.get_config_var('Py_GIL_DISABLED'): print(sys.version_info[1], u.find_spec('numpy') is not None, sys.executable)";
+        let Ok(output) = Command::new(&path).args(["-c", ask]).output() else { continue };
+        let said = text(&output.stdout);
+        let words: Vec<&str> = said.split_whitespace().collect();
+        if let [number, numpy, path] = words[..]
+            && number.parse() == Ok(minor)
+        {
+            let has_numpy = numpy == "True";
+            let other = found.get(&minor);
+            if other.is_none_or(|(has, _)| has_numpy && !has) {
+                found.insert(minor, (has_numpy, path.to_owned()));
+            }
+        }
+    }
+    found.into_iter().map(|(minor, (_, path))| (minor, path)).collect()
+}
+
+fn program(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).to_string_lossy().into_owned()
+}
+
+/// Records a program with stacks walked in the kernel. What it printed; `None`, having said why, if that can't be done.
+fn record(folder: &Path, words: &[&str]) -> Option<String> {
+    let output = plumb(folder, &[&["record", "--capture", "bpf", "--"], words].concat());
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    if said.contains("not walked in the kernel") {
+        eprintln!("skipped: {said}");
+        return None;
+    }
+    println!("{said}");
+    Some(text(&output.stdout))
+}
+
+/// Lines with a number at the end, summed up by what is before it.
+fn counts(text: &str) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for line in text.lines() {
+        let (way, count) = line.rsplit_once(' ').expect("a number is at the end");
+        *counts.entry(way.to_owned()).or_default() += count.parse::<u64>().expect("it is a number");
+    }
+    counts
+}
+
+/// The functions of the program in a folded stack, from the outermost of `functions` to the innermost, each as it is called in any of the
+/// ways in which plumb names it.
+fn way(stack: &str, functions: &[&str]) -> String {
+    stack.split(';').filter(|name| functions.contains(name)).collect::<Vec<_>>().join(";")
+}
+
+/// Holds what is recorded of `versions.py` against what it measured. `None`: it can't be recorded here.
+fn check(python: &str, options: &[&str]) -> Option<()> {
+    let folder = folder("shares");
+    // A while, so that the tables are there by which stacks are walked.
+    let warm_up = format!("{python} -c 'import time\nwhile time.thread_time_ns() < 10**9: sum(range(200))'");
+    let script = format!("{warm_up}; exec {python} {} {} 0.4", options.join(" "), program("versions.py"));
+    let printed = record(&folder, &["sh", "-c", &script])?;
+    let measured = counts(&printed);
+    assert!(measured.len() >= 4, "{printed}");
+    println!("{python} {options:?}: {} ways", measured.len());
+    let mut functions: Vec<&str> = measured.keys().flat_map(|way| way.split(';')).collect();
+    functions.sort_unstable();
+    functions.dedup();
+    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    let folded = counts(&text(&plumb(&folder, &["fold"]).stdout));
+    for (stack, samples) in &folded {
+        assert!(!stack.contains("py::"), "a stub is a frame of its own: {stack}");
+        if stack.split(';').any(|name| name == "burn" || name == "sorts_alone") {
+            *found.entry(way(stack, &functions)).or_default() += samples;
+        }
+    }
+    println!("{found:#?}");
+    let strange: Vec<_> = found.keys().filter(|way| !measured.contains_key(*way)).collect();
+    assert!(strange.is_empty(), "nothing is called that way: {strange:?}");
+    for (way, nanoseconds) in &measured {
+        let expected = *nanoseconds as f64 * 999.0 / 1e9;
+        let samples = found.get(way).copied().unwrap_or(0) as f64;
+        assert!((samples - expected).abs() < expected * 0.1, "{way}: {samples} of {expected}");
+    }
+    Some(())
+}
+
+#[test]
+fn functions_of_each_version_have_the_shares_that_the_program_measured() {
+    let _alone = alone();
+    let pythons = pythons();
+    if pythons.is_empty() {
+        eprintln!("skipped: there is no Python 3.9 or newer");
+    }
+    for python in pythons.values() {
+        if check(python, &[]).is_none() {
+            return;
+        }
+    }
+}
+
+/// `-X perf` makes a stub for each function: each is there once, as without.
+#[test]
+fn functions_with_stubs_of_their_own_are_there_once() {
+    let _alone = alone();
+    let with_stubs: Vec<_> = pythons().into_iter().filter(|(minor, _)| *minor >= 12).collect();
+    if with_stubs.is_empty() {
+        eprintln!("skipped: there is no Python 3.12 or newer");
+    }
+    for (_, python) in with_stubs {
+        if check(&python, &["-X", "perf"]).is_none() {
+            return;
+        }
+    }
+}
+
+/// Where native frames can't be walked to the interpreter's loop, functions come behind a mark.
+#[test]
+fn functions_behind_code_that_can_not_be_walked_are_marked() {
+    let _alone = alone();
+    let pythons = pythons();
+    if pythons.is_empty() {
+        eprintln!("skipped: there is no Python 3.9 or newer");
+    }
+    for python in pythons.values() {
+        let folder = folder("blind");
+        let Some(printed) = record(&folder, &[python, &program("blind.py")]) else { return };
+        let expected = counts(&printed)["spins"] as f64 * 999.0 / 1e9;
+        let folded = counts(&text(&plumb(&folder, &["fold"]).stdout));
+        let (mut marked, mut others) = (0, 0);
+        for (stack, samples) in &folded {
+            let names: Vec<&str> = stack.split(';').collect();
+            let place = |name: &str| names.iter().position(|other| *other == name);
+            let Some(spins) = place("spins") else { continue };
+            assert!(place("calls_spins") < Some(spins), "{stack}");
+            match place(UNPLACED) {
+                Some(mark) => {
+                    assert!(mark > spins, "it is between these and what is further in: {stack}");
+                    marked += samples;
+                }
+                None => others += samples,
+            }
+        }
+        println!("{python}: {marked} behind a mark, {others} in their place, of {expected}");
+        assert!((marked as f64 - expected).abs() < expected * 0.1, "{marked} of {expected}");
+        assert!(others as f64 <= expected * 0.1, "{others}");
+    }
+}
