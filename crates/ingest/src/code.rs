@@ -177,7 +177,7 @@ impl Code {
         }
     }
 
-    /// Copies code of a file; false unless it is open and has all of that.
+    /// Copies code of a file; false unless it can be read and has all of that.
     fn read_text(&self, id: FileId, offset: FileOffset, to: &mut [u8]) -> bool {
         let files = self.files.borrow();
         let fetch = |at: u64, to: &mut [u8]| files.get(id).read_up_to(FileOffset(at), to).unwrap_or_default();

@@ -4,10 +4,10 @@
 
 use plumb_process::FileId;
 
-/// Bytes of a block; the code around a place that is scanned takes some 32 of them.
-const BLOCK: u64 = 1024;
+/// Bytes of a block; the code around a place that is scanned takes some 8 of them. A file that is closed is opened for each block.
+const BLOCK: u64 = 4096;
 /// So many blocks are kept, each in the place of the last bits of its number.
-const BLOCKS: usize = 256;
+const BLOCKS: usize = 128;
 
 /// Blocks of files' code.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ mod tests {
         let mut files = Files::default();
         let [one, other] =
             ["/one", "/other"].map(|path| files.add(FileKey::of_path(path.as_bytes()), &Place::Recorded));
-        let text: Vec<u8> = (0..3000_u32).map(|index| (index * 7 >> 2) as u8).collect();
+        let text: Vec<u8> = (0..12000_u32).map(|index| (index * 7 >> 2) as u8).collect();
         let fetched = Cell::new(0);
         let fetch = |offset: u64, to: &mut [u8]| {
             fetched.set(fetched.get() + 1);
@@ -88,13 +88,13 @@ mod tests {
         };
         let mut blocks = TextBlocks::default();
         let mut bytes = [0; 100];
-        for at in [0, 1000, 1023, 2000, 2900] {
+        for at in [0, 4000, 4095, 8000, 11900] {
             assert!(blocks.read(one, at as u64, &mut bytes, fetch), "{at}");
             assert_eq!(bytes, text[at..at + 100], "{at}");
         }
         assert_eq!(fetched.get(), 3, "each block once");
-        assert!(!blocks.read(one, 2901, &mut bytes, fetch), "the file ends before");
-        assert!(!blocks.read(one, u64::MAX - 5, &mut bytes, |_, _| 1024), "no file is that large");
+        assert!(!blocks.read(one, 11901, &mut bytes, fetch), "the file ends before");
+        assert!(!blocks.read(one, u64::MAX - 5, &mut bytes, |_, _| 4096), "no file is that large");
         assert!(!blocks.read(other, 0, &mut bytes, |_, _| 0), "a block is of one file");
     }
 }

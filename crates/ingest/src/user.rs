@@ -88,7 +88,7 @@ impl Memory for Copy<'_> {
 }
 
 /// Memory, with code from the files that are mapped: a look at it takes no system call, and needs no process that is still there. Only code
-/// that is in no file, or whose file is closed, is read from the process. (Code of a file that was changed in memory is taken for what
+/// that is in no file, or whose file is gone, is read from the process. (Code of a file that was changed in memory is taken for what
 /// the file has: rules are the file's too.)
 pub(super) struct WithFiles<'a, M> {
     pub(super) memory: &'a mut M,

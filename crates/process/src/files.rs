@@ -90,10 +90,13 @@ impl MappedFile {
         self.elf()?.stated(offset)
     }
 
-    /// Fills `to` with the bytes from `offset` on, up to the end of the file, and says how many there are. `None` if the file is not
-    /// open any more.
+    /// Fills `to` with the bytes from `offset` on, up to the end of the file, and says how many there are. `None` if the file is neither
+    /// open nor in its place any more.
     pub fn read_up_to(&self, offset: FileOffset, to: &mut [u8]) -> Option<usize> {
-        self.open_file()?.read_at(to, offset.0).ok()
+        match self.open_file() {
+            Some(file) => file.read_at(to, offset.0).ok(),
+            None => self.open_again()?.read_at(to, offset.0).ok(),
+        }
     }
 
     /// The file, if it is still open.
