@@ -6,6 +6,7 @@ pub(super) mod capture;
 pub(crate) mod causes;
 mod event;
 mod headline;
+mod interpreted;
 mod keeping;
 mod live;
 pub(super) mod memory;
@@ -16,6 +17,7 @@ pub(super) mod off_cpu;
 pub(super) mod once;
 pub(super) mod output;
 pub(crate) mod runtimes;
+pub(crate) mod told;
 mod whom;
 
 use std::ffi::OsString;
@@ -445,7 +447,7 @@ fn write(
     let earlier = keeping.end().walked_in_kernel(handed_over.is_some());
     if !args.quiet {
         headline::print((&profile, &earlier), &setup, target_cpu, recording, &written);
-        handed_over.iter().for_each(|handed_over| say!("{}", capture::line(handed_over)));
+        handed_over.iter().filter_map(capture::line).for_each(|line| say!("{line}"));
     } else {
         notice::say_left(Some(left));
         if written.is_elsewhere() {

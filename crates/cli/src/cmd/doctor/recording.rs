@@ -9,6 +9,7 @@ use super::Finding;
 use super::State::{Good, Limited, Missing};
 use crate::cmd::record::causes::{Cause, Stacks};
 use crate::cmd::record::runtimes::Runtime;
+use crate::cmd::record::told::Told;
 
 /// Files that are named one by one.
 const FILES: usize = 20;
@@ -164,7 +165,9 @@ fn file(profile: &Profile, dso: DsoId, lacks: &Lacks) -> Option<Finding> {
     if lacks.names > 0 {
         let text = format!("functions without names in {} of its {} samples", lacks.names, lacks.samples);
         let remedy = match dso.kind {
-            DsoKind::Anonymous { pid } if let Some(runtime) = Runtime::of(profile, pid) => runtime.names(),
+            DsoKind::Anonymous { pid } if let Some(runtime) = Runtime::of(profile, pid) => {
+                runtime.names(&Told::of(profile, pid))
+            }
             DsoKind::Anonymous { pid } => {
                 MissingSymbols::NoPerfMap { path: format!("/tmp/perf-{pid}.map").into() }.remedy()
             }

@@ -64,10 +64,13 @@ pub(super) fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::Opti
     }
 }
 
-/// What was walked in the kernel and what was not, in one line.
-pub(super) fn line(handed_over: &HandedOver) -> String {
+/// What was walked in the kernel and what was not, in one line. `None`: there was nothing to walk, as where a process hangs.
+pub(super) fn line(handed_over: &HandedOver) -> Option<String> {
     let HandedOver { walked, reasons, unseen, table_bytes, evicted, damaged, .. } = handed_over;
     let others: u64 = reasons.iter().map(|(_, samples)| samples).sum();
+    if walked + others + unseen + damaged == 0 {
+        return None;
+    }
     let all = (walked + others).max(1) as f64;
     let share = |samples: u64| samples as f64 / all * 100.0;
     let mut text = format!("{:.1}% of samples walked in the kernel", share(*walked));
@@ -87,5 +90,5 @@ pub(super) fn line(handed_over: &HandedOver) -> String {
     if *evicted > 0 {
         text += &format!(", {evicted} had to make room for others (--max-table-memory)");
     }
-    text
+    Some(text)
 }

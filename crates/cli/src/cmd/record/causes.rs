@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{off_cpu, runtimes::Runtime};
+use super::{off_cpu, runtimes::Runtime, told::Told};
 use plumb_capture_perf::MAX_STACK_COPY;
 use plumb_profile::{Cut, DsoId, DsoKind, EventId, Found, Profile, StackId};
 
@@ -36,8 +36,8 @@ pub(crate) struct Cause {
     by_kernel: bool,
     /// Whether samples are times off the processor.
     off_cpu: bool,
-    /// What made the code, if a compiler of a runtime did.
-    runtime: Option<Runtime>,
+    /// What helps where a compiler of a runtime made the code.
+    runtime: Option<&'static str>,
 }
 
 #[derive(Clone, Copy)]
@@ -62,7 +62,7 @@ pub(crate) struct StackCounts {
     scanned: u64,
     causes: BTreeMap<(Cut, Option<DsoId>), u64>,
     /// Stacks were walked in the kernel where that was possible.
-    by_kernel: bool,
+    pub(super) by_kernel: bool,
     /// Samples of each event, and what they weigh together.
     events: BTreeMap<EventId, (u64, u64)>,
 }
@@ -126,15 +126,15 @@ fn outcome(profile: &Profile, stack: StackId) -> Outcome {
 
 fn by_file(profile: &Profile, counts: BTreeMap<(Cut, Option<DsoId>), u64>) -> Vec<Cause> {
     let mut merged: BTreeMap<(Cut, Option<String>), u64> = BTreeMap::new();
-    let mut runtimes: BTreeMap<String, Runtime> = BTreeMap::new();
+    let mut runtimes: BTreeMap<String, &'static str> = BTreeMap::new();
     for ((cut, dso), samples) in counts {
         // A deep stack is no file's fault.
         let file = dso.filter(|_| cut != Cut::CopyTooShort).map(|dso| name(profile, dso));
         if let (Cut::JitCode, Some(dso), Some(file)) = (cut, dso, &file)
             && let DsoKind::Anonymous { pid } = profile.dsos[dso].kind
-            && let Some(runtime) = Runtime::of(profile, pid)
+            && let Some(remedy) = of_runtime(profile, pid)
         {
-            runtimes.insert(file.clone(), runtime);
+            runtimes.insert(file.clone(), remedy);
         }
         *merged.entry((cut, file)).or_default() += samples;
     }
@@ -146,6 +146,17 @@ fn by_file(profile: &Profile, counts: BTreeMap<(Cut, Option<DsoId>), u64>) -> Ve
     let mut causes: Vec<Cause> = merged.into_iter().map(cause).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.samples));
     causes
+}
+
+/// What helps where a process made the code. `None`: nothing is known of the process.
+fn of_runtime(profile: &Profile, pid: u32) -> Option<&'static str> {
+    let told = Told::of(profile, pid);
+    match Runtime::of(profile, pid) {
+        Some(runtime) => Some(runtime.frames(&told)),
+        // Such as python -X perf: what can be told to it was.
+        None if told.has_map => Some(""),
+        None => None,
+    }
 }
 
 fn name(profile: &Profile, dso: DsoId) -> String {
@@ -177,13 +188,9 @@ impl Cause {
                 "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer, or guess callers with --scan"
             }
             Cut::BadUnwindInfo => "build it anew, or with -fno-omit-frame-pointer",
-            Cut::JitCode => match self.runtime {
-                Some(runtime) => runtime.frames(),
-                None => {
-                    "keep frame pointers: node --perf-basic-prof --interpreted-frames-native-stack, \
-                 java -XX:+PreserveFramePointer, python -X perf"
-                }
-            },
+            Cut::JitCode => self
+                .runtime
+                .unwrap_or("have its runtime keep frame pointers, if it can, or record with --scan"),
             Cut::FileUnreadable => "record as a user who may read it, and keep it in place while recording",
             Cut::NoUserStack if self.off_cpu => "a higher -F takes the stacks of more times",
             Cut::NoUserStack => "record it with plumb, or with perf record --call-graph dwarf",

@@ -1,6 +1,7 @@
 //! What a recording is worth, on stderr at its end: samples, coverage, losses, complete stacks and why others are
 //! not, what plumb itself cost, and what to type next.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use plumb_capture_api::Pace;
@@ -9,6 +10,7 @@ use plumb_process::usage::CpuTime;
 use plumb_profile::Profile;
 
 use super::causes::{StackCounts, Stacks};
+use super::interpreted::{Way, interpreted};
 use super::live::percent;
 use super::nameless::nameless;
 use super::off_cpu;
@@ -63,6 +65,7 @@ fn lines(
         lines.extend(target.and_then(|target| why_none(target.total(), setup.frequency_hz)));
     }
     lines.extend(nameless_lines(profile));
+    lines.extend(interpreted_lines(profile, counts.by_kernel));
     // Also what limits the setup.
     lines.extend(profile.meta.warnings.iter().cloned());
     lines.extend(own(profile, target, recording));
@@ -162,9 +165,33 @@ fn nameless_lines(profile: &Profile) -> Vec<String> {
             percent(place.samples, samples),
             place.place
         ));
-        lines.push(format!("          -> {}", place.remedy));
+        lines.extend(arrow(place.remedy));
     }
     lines
+}
+
+/// Languages whose interpreter is shown in the place of their functions.
+fn interpreted_lines(profile: &Profile, by_kernel: bool) -> Vec<String> {
+    let (languages, samples) = interpreted(profile, Way { by_kernel, is_root: is_root() });
+    let mut lines = Vec::new();
+    for found in languages.iter().take(CAUSES) {
+        let (share, language) = (percent(found.samples, samples), found.language);
+        lines.push(format!(
+            "{share} of samples are in {language}: shown are functions of its interpreter, not of the program"
+        ));
+        lines.extend(arrow(&found.remedy));
+    }
+    lines
+}
+
+fn is_root() -> bool {
+    // The owner of what a process reads of itself is who it runs as.
+    std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
+}
+
+/// The line with a remedy, if there is one.
+fn arrow(remedy: &str) -> Option<String> {
+    (!remedy.is_empty()).then(|| format!("          -> {remedy}"))
 }
 
 fn stack_lines(stacks: &Stacks) -> Vec<String> {
@@ -188,8 +215,8 @@ fn stack_lines(stacks: &Stacks) -> Vec<String> {
     while let Some(cause) = causes.next() {
         lines.push(format!("  {:>6}  {}", percent(cause.samples, stacks.samples), cause.text()));
         let remedy = cause.remedy();
-        if !remedy.is_empty() && causes.peek().is_none_or(|next| next.remedy() != remedy) {
-            lines.push(format!("          -> {remedy}"));
+        if causes.peek().is_none_or(|next| next.remedy() != remedy) {
+            lines.extend(arrow(remedy));
         }
     }
     let rest: u64 = stacks.causes.iter().skip(CAUSES).map(|cause| cause.samples).sum();

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use plumb_profile::{DsoId, DsoKind, Profile};
 
 use super::runtimes::Runtime;
+use super::told::Told;
 
 /// Places with less than 1/NOTABLE of the samples are left out.
-const NOTABLE: u64 = 20;
+pub(super) const NOTABLE: u64 = 20;
 
 /// Where samples have a place and no name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub(super) struct Nameless {
     pub place: String,
     /// Number of samples whose innermost frame is there.
     pub samples: u64,
-    /// Remedy.
+    /// Remedy, empty if none is known.
     pub remedy: &'static str,
 }
 
@@ -40,8 +41,7 @@ pub(super) fn nameless(profile: &Profile) -> (Vec<Nameless>, u64) {
             let (place, remedy) = match profile.dsos[dso].kind {
                 DsoKind::File => (profile.strings.get(profile.dsos[dso].path).to_owned(), STRIPPED),
                 DsoKind::Anonymous { pid } => {
-                    let remedy = Runtime::of(profile, pid).map_or(OTHER_RUNTIME, Runtime::names);
-                    (format!("code made at run time by process {pid}"), remedy)
+                    (format!("code made at run time by process {pid}"), of_runtime(profile, pid))
                 }
                 _ => return None,
             };
@@ -50,6 +50,16 @@ pub(super) fn nameless(profile: &Profile) -> (Vec<Nameless>, u64) {
         .collect();
     places.sort_by_key(|place| std::cmp::Reverse(place.samples));
     (places, samples)
+}
+
+/// Remedy for code that a process made.
+fn of_runtime(profile: &Profile, pid: u32) -> &'static str {
+    let told = Told::of(profile, pid);
+    match Runtime::of(profile, pid) {
+        Some(runtime) => runtime.names(&told),
+        None if told.has_map => "",
+        None => OTHER_RUNTIME,
+    }
 }
 
 /// Remedy for a stripped file.
@@ -93,7 +103,11 @@ mod tests {
         let (places, samples) = nameless(&profile);
         assert_eq!(samples, 91);
         let told: Vec<_> = places.iter().map(|place| (place.samples, place.remedy)).collect();
-        assert_eq!(told, [(60, Runtime::Node.names()), (30, STRIPPED)], "one in 91 is too few to be told");
+        assert_eq!(
+            told,
+            [(60, Runtime::Node.names(&Told::default())), (30, STRIPPED)],
+            "one in 91 is too few to be told"
+        );
         assert!(places[0].place.contains("process 7") && places[1].place == "/opt/stripped");
     }
 }

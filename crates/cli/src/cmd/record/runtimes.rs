@@ -1,31 +1,48 @@
 //! Which runtime made the JIT code of a process, by the files that its samples fell into, and what makes that runtime keep frame pointers
-//! or say the names of its code.
+//! or say the names of its code. What it was told already is no advice.
 //!
-//! Not here: whether it was told so already.
+//! Not here: how that is known, see `told`; programs that are interpreted, see `interpreted`.
 
 use plumb_profile::{DsoKind, Profile};
+
+use super::told::Told;
 
 /// A runtime with a compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runtime {
     Java,
     Node,
+    Deno,
+    Bun,
     DotNet,
+    Mono,
     LuaJit,
     PyPy,
+    Erlang,
+    Guile,
+    Chez,
+    Sbcl,
 }
 
 /// Prefixes of file names, by runtime.
-const FILES: [(&str, Runtime); 9] = [
+const FILES: [(&str, Runtime); 17] = [
     ("libjvm.so", Runtime::Java),
     ("libcoreclr.so", Runtime::DotNet),
     ("libnode.so", Runtime::Node),
     ("node", Runtime::Node),
+    ("deno", Runtime::Deno),
+    ("bun", Runtime::Bun),
+    ("mono", Runtime::Mono),
     ("libluajit", Runtime::LuaJit),
     ("luajit", Runtime::LuaJit),
     ("libpypy", Runtime::PyPy),
     ("pypy", Runtime::PyPy),
     ("dotnet", Runtime::DotNet),
+    ("beam.", Runtime::Erlang),
+    ("guile", Runtime::Guile),
+    ("libguile", Runtime::Guile),
+    ("chezscheme", Runtime::Chez),
+    ("sbcl", Runtime::Sbcl),
 ];
 
 impl Runtime {
@@ -47,26 +64,53 @@ impl Runtime {
         })
     }
 
-    /// How stacks go on through its code.
-    pub fn frames(self) -> &'static str {
-        match self {
-            Runtime::Java => "run it with java -XX:+PreserveFramePointer",
-            Runtime::Node => "run it with node --interpreted-frames-native-stack --perf-basic-prof",
-            Runtime::LuaJit => "run it with luajit -joff, or record with --scan",
-            Runtime::PyPy => "run it with pypy --jit off, or record with --scan",
-            Runtime::DotNet => "record with --scan",
-        }
+    /// How stacks go on through its code, for a process that was told this; empty if nothing more helps.
+    pub fn frames(self, told: &Told) -> &'static str {
+        let (option, advice) = match self {
+            Runtime::Java => ("+PreserveFramePointer", "run it with java -XX:+PreserveFramePointer"),
+            Runtime::Node => (
+                "--interpreted-frames-native-stack",
+                "run it with node --interpreted-frames-native-stack --perf-basic-prof",
+            ),
+            Runtime::LuaJit => ("-joff", "run it with luajit -joff, or record with --scan"),
+            Runtime::PyPy => ("--jit", "run it with pypy --jit off, or record with --scan"),
+            Runtime::Guile => (
+                "GUILE_JIT_THRESHOLD",
+                "run it with GUILE_JIT_THRESHOLD=-1 in its environment: its code is interpreted then",
+            ),
+            Runtime::DotNet => return "record with --scan",
+            Runtime::Deno
+            | Runtime::Bun
+            | Runtime::Mono
+            | Runtime::Erlang
+            | Runtime::Chez
+            | Runtime::Sbcl => return "",
+        };
+        if told.has(option) { "" } else { advice }
     }
 
-    /// How its code gets names.
-    pub fn names(self) -> &'static str {
-        match self {
-            Runtime::Java => "while it runs: jcmd PID Compiler.perfmap (JDK 17 and newer)",
-            Runtime::Node => "run it with node --perf-basic-prof",
-            Runtime::DotNet => "run it with DOTNET_PerfMapEnabled=1 in its environment",
-            Runtime::LuaJit => "run it with luajit -joff: it writes no map that perf's format could have",
-            Runtime::PyPy => "run it with pypy --jit off: it writes no map in perf's format",
-        }
+    /// How its code gets names, for a process that was told this; empty if nothing more helps: what its map does not have it never names.
+    pub fn names(self, told: &Told) -> &'static str {
+        let (option, advice) = match self {
+            Runtime::Java => {
+                ("+DumpPerfMapAtExit", "while it runs: jcmd PID Compiler.perfmap (JDK 17 and newer)")
+            }
+            Runtime::Node => ("--perf-basic-prof", "run it with node --perf-basic-prof"),
+            Runtime::Deno => ("--perf-basic-prof", "run it with deno run --v8-flags=--perf-basic-prof"),
+            Runtime::DotNet => {
+                ("DOTNET_PerfMapEnabled", "run it with DOTNET_PerfMapEnabled=1 in its environment")
+            }
+            Runtime::Mono => ("--jitmap", "run it with mono --jitmap"),
+            Runtime::Erlang => ("+JPperf", "run it with erl +JPperf true"),
+            Runtime::LuaJit => {
+                ("-joff", "run it with luajit -joff: it writes no map that perf's format could have")
+            }
+            Runtime::PyPy => ("--jit", "run it with pypy --jit off: it writes no map in perf's format"),
+            Runtime::Bun | Runtime::Guile | Runtime::Chez | Runtime::Sbcl => {
+                return "none: this runtime writes no map in perf's format";
+            }
+        };
+        if told.has_map || told.has(option) { "" } else { advice }
     }
 }
 
@@ -93,5 +137,24 @@ mod tests {
         profile.mappings.push(Mapping { process: java, dso, start: 0, end: 1, bias: 0 });
         let found = [1, 2, 3].map(|pid| Runtime::of(&profile, pid));
         assert_eq!(found, [Some(Runtime::Java), Some(Runtime::Node), None]);
+    }
+
+    #[test]
+    fn what_was_done_already_is_no_advice() {
+        let told = |words: &[&str]| {
+            let mut profile = Profile::default();
+            profile.meta.command = words.iter().map(|&word| word.into()).collect();
+            Told::of(&profile, 0)
+        };
+        let (plain, prof) = (told(&["node", "x.js"]), told(&["node", "--perf-basic-prof", "x.js"]));
+        assert!(
+            Runtime::Node.names(&plain).contains("--perf-basic-prof")
+                && Runtime::Node.names(&prof).is_empty()
+        );
+        assert!(!Runtime::Node.frames(&prof).is_empty(), "that is another option");
+        let mut mapped = plain;
+        mapped.has_map = true;
+        assert!(Runtime::Java.names(&mapped).is_empty() && !Runtime::Java.frames(&mapped).is_empty());
+        assert!(Runtime::Java.frames(&told(&["java", "-XX:+PreserveFramePointer"])).is_empty());
     }
 }

@@ -1,0 +1,191 @@
+//! Programs in languages whose interpreter plumb has no frames of: that C functions of the interpreter are shown, and what shows the
+//! language's own.
+//!
+//! Not here: code that a compiler makes at run time, see `runtimes`.
+
+use std::collections::HashMap;
+
+use plumb_profile::{DsoKind, Profile, StackId};
+
+use super::nameless::NOTABLE;
+
+/// A language, and the files that its interpreter is in: how their names begin.
+struct Language {
+    name: &'static str,
+    files: &'static [&'static str],
+}
+
+const PYTHON: &str = "Python";
+/// The shell comes last: it runs the others, and is told by its whole name.
+const LANGUAGES: [Language; 12] = [
+    Language { name: PYTHON, files: &["python2", "python3", "libpython"] },
+    Language { name: "Ruby", files: &["ruby", "libruby"] },
+    Language { name: "Perl", files: &["perl", "libperl"] },
+    Language { name: "PHP", files: &["php", "libphp"] },
+    Language { name: "Lua", files: &["lua5", "liblua5"] },
+    Language { name: "LuaJIT", files: &["luajit", "libluajit"] },
+    Language { name: "Tcl", files: &["tclsh", "libtcl"] },
+    Language { name: "R", files: &["libR.so"] },
+    Language { name: "Prolog", files: &["swipl", "libswipl"] },
+    Language { name: "Forth", files: &["gforth"] },
+    Language { name: "awk", files: &["gawk", "mawk"] },
+    Language { name: "bash", files: &["bash"] },
+];
+
+/// A language of whose functions none are in the recording, or few.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Interpreted {
+    /// Its name.
+    pub language: &'static str,
+    /// Samples with a frame of its interpreter and none of its functions.
+    pub samples: u64,
+    /// What shows its functions, empty if nothing is known to.
+    pub remedy: String,
+}
+
+/// What shows functions of Python depends on how stacks were captured, and who did.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// Stacks were walked in the kernel.
+    pub by_kernel: bool,
+    /// plumb runs as root.
+    pub is_root: bool,
+}
+
+/// The languages with a notable share of the samples, largest first, and how many samples there are.
+pub(super) fn interpreted(profile: &Profile, way: Way) -> (Vec<Interpreted>, u64) {
+    let mut known: HashMap<StackId, Option<usize>> = HashMap::new();
+    let (mut counts, mut all) = ([0_u64; LANGUAGES.len()], 0_u64);
+    let of_file: Vec<Option<usize>> = profile.dsos.iter().map(|(_, dso)| language_of(profile, dso)).collect();
+    for sample in profile.samples.iter() {
+        all += 1;
+        let Some(stack) = sample.stack else { continue };
+        let language = *known.entry(stack).or_insert_with(|| language(profile, &of_file, stack));
+        language.into_iter().for_each(|language| counts[language] += 1);
+    }
+    let mut found: Vec<Interpreted> = LANGUAGES
+        .iter()
+        .zip(counts)
+        .filter(|(language, samples)| {
+            samples * NOTABLE >= all.max(1) && !(language.name == PYTHON && way.by_kernel)
+        })
+        .map(|(language, samples)| Interpreted {
+            language: language.name,
+            samples,
+            remedy: if language.name == PYTHON { python(profile, way) } else { String::new() },
+        })
+        .collect();
+    found.sort_by_key(|language| std::cmp::Reverse(language.samples));
+    (found, all)
+}
+
+/// The place in [`LANGUAGES`] of the language whose interpreter is in a file.
+fn language_of(profile: &Profile, dso: &plumb_profile::Dso) -> Option<usize> {
+    let path = Some(profile.strings.get(dso.path)).filter(|_| dso.kind == DsoKind::File)?;
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_of = |file: &&str| if *file == "bash" { name == *file } else { name.starts_with(file) };
+    LANGUAGES.iter().position(|language| language.files.iter().any(|file| is_of(&file)))
+}
+
+/// The language that a stack is in the interpreter of, if no frame of it is a function of a program that is interpreted.
+fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Option<usize> {
+    let mut found = None;
+    for id in profile.frames_of(Some(stack)) {
+        let Some(dso) = profile.frames[id].dso else { continue };
+        match profile.dsos[dso].kind {
+            DsoKind::Script => return None,
+            // Of a map: as `python -X perf` writes one.
+            DsoKind::Anonymous { .. } if !profile.symbols.of(id).is_empty() => return None,
+            DsoKind::File if found.is_none() => found = of_file[plumb_profile::Id::index(dso)],
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What shows functions of Python. A stub for each function, from which they get names, is known from 3.12 on.
+fn python(profile: &Profile, way: Way) -> String {
+    let by_kernel = match way.is_root {
+        true => "leave out --capture perf, or say --capture bpf",
+        false => "as root, with --capture bpf",
+    };
+    match stub_version(profile) {
+        Some(name) => format!("{by_kernel}; or run it with {name} -X perf"),
+        None => format!("{by_kernel}: CPython 3.9 to 3.14"),
+    }
+}
+
+/// The Python that is in the recording as it is called, if it knows `-X perf`.
+fn stub_version(profile: &Profile) -> Option<String> {
+    let paths = profile.dsos.iter().map(|(_, dso)| profile.strings.get(dso.path));
+    let names = paths.map(|path| path.rsplit('/').next().unwrap_or(path));
+    names.into_iter().find_map(|name| {
+        let version = name.strip_prefix("lib").unwrap_or(name).strip_prefix("python3.")?;
+        let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
+        (digits.parse::<u32>().ok()? >= 12).then(|| format!("python3.{digits}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_profile::{
+        Address, AddressSpace, Dso, Event, Found, Frame, FrameKind, Process, Sample, Thread,
+    };
+
+    /// A profile with so many samples of stacks with frames of these files, outermost last.
+    fn profile(stacks: &[(&[(&str, DsoKind)], u64)]) -> Profile {
+        let mut profile = Profile::default();
+        let name = profile.strings.add("cpu-clock");
+        let process = profile.processes.push(Process { pid: 7, ppid: 1, exe: name });
+        let thread = profile.threads.push(Thread { process, tid: 7, comm: name });
+        let event = profile.events.push(Event { name, unit: name });
+        for (files, count) in stacks {
+            let mut frames = Vec::new();
+            for &(path, kind) in *files {
+                let path = profile.strings.add(path);
+                let dso = Dso { path, build_id: None, kind, addresses: AddressSpace::Svma };
+                let dso = profile.dsos.add(dso);
+                frames.push(profile.frames.add(Frame {
+                    kind: FrameKind::User,
+                    dso: Some(dso),
+                    address: Address(16),
+                    is_return: false,
+                    found: Found::Sampled,
+                }));
+            }
+            let stack = profile.add_stack(&frames);
+            for time_ns in 0..*count {
+                let sample = Sample { time_ns, thread, cpu: 0, event, stack, syscall: None, weight: 1 };
+                profile.samples.push(sample);
+            }
+        }
+        profile
+    }
+
+    #[test]
+    fn a_language_is_told_by_its_interpreter_unless_its_functions_are_there() {
+        let file = DsoKind::File;
+        let profile = profile(&[
+            (&[("/usr/lib/libc.so.6", file), ("/usr/lib/libruby-3.1.so.3.1", file)], 50),
+            (&[("/opt/bin/python3.12", file), ("[Python]", DsoKind::Script)], 30),
+            (&[("/opt/bin/python3.12", file)], 15),
+            (&[("/usr/bin/perl", file)], 4),
+            (&[("/usr/bin/bashful", file)], 1),
+        ]);
+        let told = |by_kernel, is_root| {
+            let (found, all) = interpreted(&profile, Way { by_kernel, is_root });
+            assert_eq!(all, 100);
+            found
+        };
+        let plain = told(false, false);
+        let counted: Vec<_> = plain.iter().map(|found| (found.language, found.samples)).collect();
+        assert_eq!(counted, [("Ruby", 50), (PYTHON, 15)], "4 in 100 are too few");
+        assert_eq!(
+            (&*plain[0].remedy, &*plain[1].remedy),
+            ("", "as root, with --capture bpf; or run it with python3.12 -X perf")
+        );
+        assert!(told(false, true)[1].remedy.starts_with("leave out --capture perf"));
+        assert_eq!(told(true, true).len(), 1, "its functions are read there");
+    }
+}

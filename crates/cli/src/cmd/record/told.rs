@@ -1,0 +1,111 @@
+//! What a process was told when it was started, and whether its runtime has named its code: an option that it has already is no advice.
+//!
+//! Not here: which options help, see `runtimes`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use plumb_profile::{DsoKind, Profile};
+
+/// Variables that runtimes take options from.
+const VARIABLES: [&str; 7] = [
+    "NODE_OPTIONS",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "PYTHONPERFSUPPORT",
+    "ERL_FLAGS",
+    "DOTNET_PerfMapEnabled",
+    "GUILE_JIT_THRESHOLD",
+];
+
+/// What is known of one process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// The words of its command, and of variables.
+    words: Vec<String>,
+    /// Some of its code has names from a map.
+    pub has_map: bool,
+}
+
+impl Told {
+    /// Of the process with this id. If it has ended, the recorded command says what is known.
+    pub fn of(profile: &Profile, pid: u32) -> Self {
+        let mut words = running(profile, pid).unwrap_or_default();
+        if words.is_empty() && !profile.meta.command.is_empty() {
+            words.extend(profile.meta.command.iter().cloned());
+            words.extend(
+                VARIABLES.iter().filter_map(|name| Some(assignment(name, &std::env::var(name).ok()?))),
+            );
+        }
+        Self { words, has_map: mapped(profile).contains(&pid) }
+    }
+
+    /// Whether one of the words has this text in it.
+    pub fn has(&self, text: &str) -> bool {
+        self.words.iter().any(|word| word.contains(text))
+    }
+}
+
+fn assignment(name: &str, value: &str) -> String {
+    format!("{name}={value}")
+}
+
+/// The words of a process that still runs the program which was recorded.
+fn running(profile: &Profile, pid: u32) -> Option<Vec<String>> {
+    let executable = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let is_same = |path| Path::new(profile.strings.get(path)) == executable;
+    profile.processes.iter().find(|(_, process)| process.pid == pid && is_same(process.exe))?;
+    let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let split = |text: &[u8]| -> Vec<String> {
+        text.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    };
+    let mut words = split(&read("cmdline"));
+    let is_option = |word: &String| VARIABLES.iter().any(|name| word.starts_with(&assignment(name, "")));
+    words.extend(split(&read("environ")).into_iter().filter(is_option));
+    Some(words)
+}
+
+/// Processes of which code without a file has names.
+fn mapped(profile: &Profile) -> BTreeSet<u32> {
+    let frames = profile.frames.iter().filter(|(id, _)| !profile.symbols.of(*id).is_empty());
+    let owners = frames.filter_map(|(_, frame)| match profile.dsos[frame.dso?].kind {
+        DsoKind::Anonymous { pid } => Some(pid),
+        _ => None,
+    });
+    owners.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_profile::Process;
+
+    #[test]
+    fn a_process_that_runs_says_itself_what_it_was_told() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .env("NODE_OPTIONS", "--some-option")
+            .spawn()
+            .expect("there is sleep");
+        let pid = child.id();
+        // The kernel shows its words once it has them all.
+        while std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|words| !words.ends_with(b"1000\0")) {
+            std::thread::yield_now();
+        }
+        let path = std::fs::read_link(format!("/proc/{pid}/exe")).expect("it runs");
+        let mut profile = Profile::default();
+        profile.meta.command = vec!["other".into(), "--its-option".into()];
+        let [exe, other] =
+            [path.to_str().expect("a path"), "/bin/other"].map(|path| profile.strings.add(path));
+        let own = profile.processes.push(Process { pid, ppid: 0, exe });
+        let told = Told::of(&profile, pid);
+        let ended = Told::of(&profile, 0);
+        profile.processes.get_mut(own).exe = other;
+        let replaced = Told::of(&profile, pid);
+        child.kill().expect("it is ours");
+        child.wait().expect("it ends");
+        assert!(told.has("1000") && told.has("--some-option") && !told.has("--its-option") && !told.has_map);
+        assert!(ended.has("--its-option") && !ended.has("1000"), "only the command is known");
+        assert!(!replaced.has("1000"), "another program has that number now");
+    }
+}
