@@ -77,7 +77,7 @@ mod tests {
         let mut files = Files::default();
         let [one, other] =
             ["/one", "/other"].map(|path| files.add(FileKey::of_path(path.as_bytes()), &Place::Recorded));
-        let text: Vec<u8> = (0..12000_u32).map(|index| (index * 7 >> 2) as u8).collect();
+        let text: Vec<u8> = (0..12000_u32).map(|index| ((index * 7) >> 2) as u8).collect();
         let fetched = Cell::new(0);
         let fetch = |offset: u64, to: &mut [u8]| {
             fetched.set(fetched.get() + 1);
