@@ -323,3 +323,51 @@ fn a_recording_without_parts_has_the_usual_form() {
     native::write(&recorder.profile, &mut plain).unwrap();
     assert_eq!(by_journal.into_inner(), plain.into_inner());
 }
+
+/// More lives than are put together at a time, most of which go soon and some late or never.
+#[test]
+fn lives_of_many_parts_are_all_there_in_their_order() {
+    let (mut profile, mut whole) = (Profile::default(), Vec::new());
+    let comm = profile.strings.add("sh");
+    let mut journal = Journal::begin(Disk::new()).unwrap();
+    for part in 0..7_u32 {
+        for number in 0..20_000_u32 {
+            let life = Life {
+                pid: number,
+                parent: None,
+                exe: comm,
+                comm,
+                begin: Begin::Fork,
+                end: End::Running,
+                start_ns: Some(u64::from(part) * 1000),
+                end_ns: None,
+                cpu_ns: None,
+                peak_rss_bytes: None,
+                process: None,
+            };
+            profile.lives.push(life.clone());
+            whole.push(life);
+        }
+        // One in a thousand ends five parts later, one of them never.
+        let ends = |id: LifeId| match id.index() {
+            7000 => false,
+            index if index % 1000 == 0 => index / 20_000 + 5 <= part as usize,
+            _ => true,
+        };
+        let ended: Vec<LifeId> = profile.lives.iter().map(|(id, _)| id).filter(|&id| ends(id)).collect();
+        for id in ended {
+            for life in [profile.lives.get_mut(id), &mut whole[id.index()]] {
+                (life.end, life.end_ns) = (End::Exit, Some(u64::from(part) * 1000 + 500_000));
+            }
+        }
+        journal.grow(&profile, &Meta::default()).unwrap();
+        journal.part(&profile, &Meta::default()).unwrap();
+        profile.lives.retain(|_, life| life.end == End::Running);
+        journal.forget(&profile);
+        assert!(profile.lives.rows().len() < 200, "they are out of memory");
+    }
+    let mut out = Cursor::new(Vec::new());
+    journal.finish(&profile, &mut out).unwrap();
+    let finished = native::read(Cursor::new(out.into_inner())).unwrap();
+    assert!(finished.lives.rows() == whole, "as if they had stayed");
+}

@@ -10,6 +10,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Cursor, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 
 use parquet::errors::ParquetError;
 use plumb_profile::{Id, Life, LifeId, Meta, Profile};
@@ -98,9 +99,9 @@ pub struct Journal<F> {
     done: Rows,
     /// A digest of each life as it was written, in the order of their ids.
     lives: Vec<(LifeId, u32)>,
-    /// Where all segments are that have lives or mappings.
+    /// Where all segments are that have mappings.
     segments: Vec<Place>,
-    /// Where the parts are, and how many stacks and samples each has.
+    /// Where the parts are, in their order.
     parts: Vec<PartPlace>,
 }
 
@@ -111,11 +112,14 @@ struct Place {
     size: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// A part that grows no more.
+#[derive(Clone, Debug)]
 struct PartPlace {
     place: Place,
     stacks: usize,
     samples: usize,
+    /// From the first to the last life that was taken out of the profile after it. It has them as they were in the end.
+    gone: Range<usize>,
 }
 
 impl<F: Read + Write + Seek> Journal<F> {
@@ -150,7 +154,12 @@ impl<F: Read + Write + Seek> Journal<F> {
         }
         let size = self.end - at - HEADER as u64;
         let (stacks, samples) = (profile.stacks.len(), profile.samples.len());
-        self.parts.push(PartPlace { place: Place { at: at + HEADER as u64, size }, stacks, samples });
+        self.parts.push(PartPlace {
+            place: Place { at: at + HEADER as u64, size },
+            stacks,
+            samples,
+            gone: 0..0,
+        });
         (self.done.stacks, self.done.samples) = (0, 0);
         Ok(())
     }
@@ -158,6 +167,11 @@ impl<F: Read + Write + Seek> Journal<F> {
     /// Lives and mappings were taken out of the profile since [`Journal::part`], and nothing came.
     pub fn forget(&mut self, profile: &Profile) {
         self.done.mappings = profile.mappings.len();
+        let is_gone = |&&(id, _): &&(LifeId, u32)| profile.lives.get(id).is_none();
+        let mut gone = self.lives.iter().filter(is_gone).map(|&(id, _)| id.index());
+        if let (Some(first), Some(part)) = (gone.next(), self.parts.last_mut()) {
+            part.gone = first..gone.last().unwrap_or(first) + 1;
+        }
         self.lives.retain(|&(id, _)| profile.lives.get(id).is_some());
         self.lives.shrink_to_fit();
     }
@@ -174,13 +188,17 @@ impl<F: Read + Write + Seek> Journal<F> {
 
     fn append(&mut self, kind: Kind, profile: &Profile, meta: &Meta) -> Result<(), WriteError> {
         let digests: Vec<(LifeId, u32)> = profile.lives.iter().map(|(id, life)| (id, digest(life))).collect();
-        let changed = changed(&self.lives, &digests);
-        let has_rows = !changed.is_empty() || profile.mappings.len() > self.done.mappings;
+        // Any of them may go after a part, which is then the place where they are.
+        let lives = match kind {
+            Kind::Growth => changed(&self.lives, &digests),
+            Kind::Part => digests.iter().map(|&(id, _)| id).collect(),
+        };
+        let has_mappings = profile.mappings.len() > self.done.mappings;
         let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
         write::add_meta(&mut archive, meta, VERSION)?;
         for (entry, build) in TABLES {
             let table =
-                if entry == LIVES { lives::part(profile, &changed) } else { build(profile, &self.done) };
+                if entry == LIVES { lives::part(profile, &lives) } else { build(profile, &self.done) };
             write::add_table(&mut archive, entry, table)?;
         }
         let bytes = write::finish(archive)?.into_inner();
@@ -189,7 +207,7 @@ impl<F: Read + Write + Seek> Journal<F> {
         self.file.seek(SeekFrom::Start(self.end)).map_err(output)?;
         self.file.write_all(&Segment::new(kind, &bytes).header()).map_err(output)?;
         self.file.write_all(&bytes).and_then(|()| self.file.flush()).map_err(output)?;
-        if has_rows {
+        if has_mappings {
             self.segments.push(Place { at: self.end + HEADER as u64, size: bytes.len() as u64 });
         }
         self.end += (HEADER + bytes.len()) as u64;
@@ -210,7 +228,10 @@ impl<F: Read + Write + Seek> Journal<F> {
                 SAMPLES => self.samples_of(profile, &mut archive)?,
                 LIVES => self.lives_of(profile, &mut archive)?,
                 MAPPINGS => self.mappings_of(profile, &mut archive)?,
-                _ => write::add_table(&mut archive, entry, build(profile, &Rows::default()))?,
+                _ => match write::in_groups(entry, profile) {
+                    Some((rows, build)) => groups(&mut archive, entry, rows, |rows| build(profile, rows))?,
+                    None => write::add_table(&mut archive, entry, build(profile, &Rows::default()))?,
+                },
             }
         }
         write::finish(archive).map(drop)
@@ -262,31 +283,44 @@ impl<F: Read + Write + Seek> Journal<F> {
         file.finish().map(drop).map_err(encoding(entry))
     }
 
-    /// All lives, those that were taken out of the profile among them.
+    /// All lives, those that were taken out of the profile among them. A group of them is in memory at a time.
     fn lives_of<W: Write + Seek + Send>(
         &mut self,
         profile: &Profile,
         archive: &mut ZipWriter<W>,
     ) -> Result<(), WriteError> {
         let entry = LIVES;
-        let mut lives: Vec<Option<Life>> = vec![None; profile.lives.len()];
-        for place in self.segments.clone() {
-            for (id, life) in part_lives(self.read(place)?).map_err(damaged(entry))? {
-                if let Some(known) = lives.get_mut(id.index()) {
+        let mut file = begin(archive, entry, lives::of_rows(&[]))?;
+        let count = profile.lives.len();
+        for first in (0..count).step_by(GROUP) {
+            let group = self.lives_in(profile, first..count.min(first + GROUP))?;
+            file.add(&lives::of_rows(&group)).map_err(encoding(entry))?;
+        }
+        file.finish().map(drop).map_err(encoding(entry))
+    }
+
+    /// The lives with these numbers.
+    fn lives_in(&mut self, profile: &Profile, wanted: Range<usize>) -> Result<Vec<Life>, WriteError> {
+        let mut lives: Vec<Option<Life>> = vec![None; wanted.len()];
+        let place = |id: LifeId| id.index().checked_sub(wanted.start);
+        for part in self.parts.clone() {
+            if part.gone.start >= wanted.end || part.gone.end <= wanted.start {
+                continue;
+            }
+            for (id, life) in part_lives(self.read(part.place)?).map_err(damaged(LIVES))? {
+                // Where it is in several parts it went after the last.
+                if let Some(known) = place(id).and_then(|place| lives.get_mut(place)) {
                     *known = Some(life);
                 }
             }
         }
         for (id, life) in profile.lives.iter() {
-            lives[id.index()] = Some(life.clone());
+            if let Some(known) = place(id).and_then(|place| lives.get_mut(place)) {
+                *known = Some(life.clone());
+            }
         }
-        let mut file = begin(archive, entry, lives::of_rows(&[]))?;
-        for group in lives.chunks(GROUP) {
-            let missing = || damaged(entry)(super::ReadError::NothingWhole { size: self.end });
-            let rows: Option<Vec<Life>> = group.iter().cloned().collect();
-            file.add(&lives::of_rows(&rows.ok_or_else(missing)?)).map_err(encoding(entry))?;
-        }
-        file.finish().map(drop).map_err(encoding(entry))
+        let missing = || damaged(LIVES)(super::ReadError::NothingWhole { size: self.end });
+        lives.into_iter().collect::<Option<_>>().ok_or_else(missing)
     }
 
     /// All mappings likewise.
@@ -319,6 +353,20 @@ impl<F: Read + Write + Seek> Journal<F> {
         (&mut self.file).take(part.size).read_to_end(&mut bytes).map_err(input)?;
         Ok(bytes)
     }
+}
+
+/// Adds a table, of which a group of rows is in memory at a time.
+fn groups<W: Write + Seek + Send>(
+    archive: &mut ZipWriter<W>,
+    entry: &'static str,
+    rows: usize,
+    build: impl Fn(Range<usize>) -> TableWriter,
+) -> Result<(), WriteError> {
+    let mut file = begin(archive, entry, build(0..0))?;
+    for first in (0..rows).step_by(GROUP) {
+        file.add(&build(first..rows.min(first + GROUP))).map_err(encoding(entry))?;
+    }
+    file.finish().map(drop).map_err(encoding(entry))
 }
 
 /// Begins an entry that is a table of several groups of rows.

@@ -36,7 +36,7 @@
 //! `occurrences` has it of a single event. `queued` (since version 1.5) says how long the target's threads waited for a processor,
 //! see [`plumb_profile::Queued`]; where it is missing that is not known. `user_only` (likewise) is there if the kernel was not sampled.
 //!
-//! A recording that outgrew the recorder's memory has version 2.0: its tables of stacks and samples have several groups of rows, rows
+//! A recording that outgrew the recorder's memory has version 2.0: its tables have several groups of rows, rows
 //! of stacks may be equal to earlier ones, and samples of different groups may overlap in time. Others have version 1.
 //!
 //! While a recording is made it is in a [`Journal`], which can be read should it never be finished ([`read_unfinished`]).

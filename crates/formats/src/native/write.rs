@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::io::{Seek, Write};
+use std::ops::Range;
 
 use parquet::errors::ParquetError;
-use plumb_profile::{DsoKind, Id, Mapping, Meta, Profile, StackId};
+use plumb_profile::{DsoKind, FrameId, Id, Mapping, Meta, Profile, StackId};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
@@ -153,19 +154,25 @@ pub(super) type Build = fn(&Profile, &Rows) -> TableWriter;
 
 /// The entries in the order in which they are written.
 pub(super) const TABLES: [(&str, Build); 12] = [
-    ("strings.parquet", strings),
+    (STRINGS, strings),
     ("events.parquet", events),
     ("dsos.parquet", dsos),
-    ("processes.parquet", processes),
-    ("threads.parquet", threads),
+    (PROCESSES, processes),
+    (THREADS, threads),
     (LIVES, |profile, _| lives::table(profile)),
     (MAPPINGS, |profile, done| mapping_table(new(&profile.mappings, done.mappings))),
-    ("frames.parquet", frames),
-    ("functions.parquet", functions),
-    ("lines.parquet", lines),
+    (FRAMES, frames),
+    (FUNCTIONS, functions),
+    (LINES, lines),
     (STACKS, stacks),
     (SAMPLES, samples),
 ];
+const STRINGS: &str = "strings.parquet";
+const PROCESSES: &str = "processes.parquet";
+const THREADS: &str = "threads.parquet";
+const FRAMES: &str = "frames.parquet";
+const FUNCTIONS: &str = "functions.parquet";
+const LINES: &str = "lines.parquet";
 pub(super) const MAPPINGS: &str = "mappings.parquet";
 pub(super) const LIVES: &str = "lives.parquet";
 pub(super) const STACKS: &str = "stacks.parquet";
@@ -177,8 +184,29 @@ pub(super) fn row(id: impl Id) -> u32 {
     id.index() as u32
 }
 
+/// What fills a table with some of its rows.
+pub(super) type BuildGroup = fn(&Profile, Range<usize>) -> TableWriter;
+
+/// How many rows tables have that grow for as long as a recording goes on, and what fills them with some of these: with all of them at
+/// once they would take more memory than what they are made of. Rows of lines are those of frames.
+pub(super) fn in_groups(entry: &str, profile: &Profile) -> Option<(usize, BuildGroup)> {
+    Some(match entry {
+        STRINGS => (profile.strings.len(), strings_in),
+        PROCESSES => (profile.processes.len(), processes_in),
+        THREADS => (profile.threads.len(), threads_in),
+        FRAMES => (profile.frames.len(), frames_in),
+        FUNCTIONS => (profile.symbols.functions.len(), functions_in),
+        LINES => (profile.frames.len(), lines_in),
+        _ => return None,
+    })
+}
+
 fn strings(profile: &Profile, done: &Rows) -> TableWriter {
-    TableWriter::default().texts("text", Plain, profile.strings.iter().skip(done.strings))
+    strings_in(profile, done.strings..profile.strings.len())
+}
+
+fn strings_in(profile: &Profile, rows: Range<usize>) -> TableWriter {
+    TableWriter::default().texts("text", Plain, profile.strings.iter().skip(rows.start).take(rows.len()))
 }
 
 fn events(profile: &Profile, done: &Rows) -> TableWriter {
@@ -206,7 +234,11 @@ fn dsos(profile: &Profile, done: &Rows) -> TableWriter {
 }
 
 fn processes(profile: &Profile, done: &Rows) -> TableWriter {
-    let processes = new(profile.processes.rows(), done.processes);
+    processes_in(profile, done.processes..profile.processes.len())
+}
+
+fn processes_in(profile: &Profile, rows: Range<usize>) -> TableWriter {
+    let processes = profile.processes.rows().get(rows).unwrap_or_default();
     TableWriter::default()
         .u32s("pid", Delta, processes.iter().map(|process| process.pid))
         .u32s("ppid", Delta, processes.iter().map(|process| process.ppid))
@@ -214,7 +246,11 @@ fn processes(profile: &Profile, done: &Rows) -> TableWriter {
 }
 
 fn threads(profile: &Profile, done: &Rows) -> TableWriter {
-    let threads = new(profile.threads.rows(), done.threads);
+    threads_in(profile, done.threads..profile.threads.len())
+}
+
+fn threads_in(profile: &Profile, rows: Range<usize>) -> TableWriter {
+    let threads = profile.threads.rows().get(rows).unwrap_or_default();
     TableWriter::default()
         .u32s("process", Delta, threads.iter().map(|thread| row(thread.process)))
         .u32s("tid", Delta, threads.iter().map(|thread| thread.tid))
@@ -232,7 +268,11 @@ pub(super) fn mapping_table(mappings: &[Mapping]) -> TableWriter {
 }
 
 fn frames(profile: &Profile, done: &Rows) -> TableWriter {
-    let frames = new(profile.frames.rows(), done.frames);
+    frames_in(profile, done.frames..profile.frames.len())
+}
+
+fn frames_in(profile: &Profile, rows: Range<usize>) -> TableWriter {
+    let frames = profile.frames.rows().get(rows).unwrap_or_default();
     TableWriter::default()
         .texts("kind", Dictionary, frames.iter().map(|frame| names::of_frame_kind(frame.kind)))
         .optional_texts("cut", frames.iter().map(|frame| frame.cut().map(|cut| cut.name())))
@@ -243,7 +283,11 @@ fn frames(profile: &Profile, done: &Rows) -> TableWriter {
 }
 
 fn functions(profile: &Profile, done: &Rows) -> TableWriter {
-    let functions = new(profile.symbols.functions.rows(), done.functions);
+    functions_in(profile, done.functions..profile.symbols.functions.len())
+}
+
+fn functions_in(profile: &Profile, rows: Range<usize>) -> TableWriter {
+    let functions = profile.symbols.functions.rows().get(rows).unwrap_or_default();
     TableWriter::default()
         .u32s("name", Plain, functions.iter().map(|function| row(function.name)))
         .u32s("linkage_name", Plain, functions.iter().map(|function| row(function.linkage_name)))
@@ -253,7 +297,16 @@ fn functions(profile: &Profile, done: &Rows) -> TableWriter {
 }
 
 fn lines(profile: &Profile, done: &Rows) -> TableWriter {
-    let frames = || profile.symbols.set_since(done.lines).map(|frame| (frame, profile.symbols.of(frame)));
+    lines_of(profile, || profile.symbols.set_since(done.lines))
+}
+
+fn lines_in(profile: &Profile, rows: Range<usize>) -> TableWriter {
+    lines_of(profile, || rows.clone().map(FrameId::from_index))
+}
+
+/// The lines of these frames, which are in order.
+fn lines_of<I: Iterator<Item = FrameId>>(profile: &Profile, frames: impl Fn() -> I) -> TableWriter {
+    let frames = || frames().map(|frame| (frame, profile.symbols.of(frame)));
     let lines = || frames().flat_map(|(_, lines)| lines);
     TableWriter::default()
         .u32s(
