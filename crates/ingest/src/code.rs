@@ -13,7 +13,7 @@ use plumb_process::{
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
 use plumb_table_cache::{Shelf, module_of};
 use plumb_unwind::{Avma, CodeMap, Isa, Located, Module};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::text::TextBlocks;
 use super::walked::segments_of;
@@ -31,6 +31,9 @@ pub(super) struct Code {
     round: u32,
     /// When it was bounded last.
     bounded: Option<Instant>,
+    /// Which files were mapped since those that nobody uses were closed last.
+    mapped_lately: FxHashSet<FileId>,
+    closed: Option<Instant>,
     /// For each file how many addresses in it were looked up, until its table was asked for.
     lookups: Vec<Cell<Lookups>>,
     /// Where tables come from, if they are used.
@@ -52,6 +55,8 @@ struct Vdso {
 
 /// What of unwind information was asked for within such a time stays: reading it again takes as long as copying it.
 const IN_USE: Duration = Duration::from_millis(200);
+/// Time between two looks for files that nobody has mapped.
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// How many addresses of a file were looked up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,11 +85,17 @@ impl Code {
     /// The file of a mapping.
     pub(super) fn add(&mut self, key: FileKey, place: &Place) -> FileId {
         let id = self.files.get_mut().add(key, place);
+        self.mapped_lately.insert(id);
         if self.modules.len() <= id.index() {
             self.modules.resize_with(id.index() + 1, OnceCell::new);
             self.asked.resize(id.index() + 1, Cell::default());
             self.lookups.resize(id.index() + 1, Cell::default());
             self.dsos.resize(id.index() + 1, None);
+        }
+        // A file that was closed is open again by now.
+        let cell = &mut self.modules[id.index()];
+        if cell.get().is_some_and(Option::is_none) {
+            *cell = OnceCell::new();
         }
         id
     }
@@ -140,6 +151,30 @@ impl Code {
             if total <= most {
                 break;
             }
+        }
+    }
+
+    /// Whether it is time to look for files that nobody has mapped.
+    pub(super) fn is_closing_due(&self) -> bool {
+        self.closed.is_none_or(|last| last.elapsed() >= CLOSING) && self.files.borrow().are_many()
+    }
+
+    /// Closes files and forgets their unwind information but for those that are `mapped`, or were since the last time: records of
+    /// processes that have ended may still come.
+    pub(super) fn close_all_but(&mut self, mapped: &FxHashSet<FileId>) {
+        self.closed = Some(Instant::now());
+        let lately = std::mem::take(&mut self.mapped_lately);
+        let files = self.files.get_mut();
+        let unused = |id: &FileId| !mapped.contains(id) && !lately.contains(id);
+        // Those that have no frames first: of the others symbols are still to be read.
+        let (wanted, other): (Vec<FileId>, Vec<FileId>) =
+            files.ids().filter(unused).partition(|id| self.dsos[id.index()].is_some());
+        for (id, is_wanted) in
+            other.into_iter().map(|id| (id, false)).chain(wanted.into_iter().map(|id| (id, true)))
+        {
+            files.close(id, is_wanted);
+            self.modules[id.index()] = OnceCell::new();
+            self.lookups[id.index()].set(Lookups::default());
         }
     }
 

@@ -55,6 +55,27 @@ fn a_file_in_which_much_is_looked_up_gets_its_table() {
 }
 
 #[test]
+fn files_that_nobody_has_mapped_are_closed_until_they_are_mapped_again() {
+    let mut code = Code::default();
+    let (mapping, id) = own(&mut code);
+    let is_open = |code: &Code| code.files.borrow().get(id).open_file().is_some();
+    let has_rules =
+        |code: &Code| matches!(code.located(&mapping, Avma(mapping.start)), Located::Module { .. });
+    let (nobody, somebody) = (FxHashSet::default(), FxHashSet::from_iter([id]));
+    assert!(!code.is_closing_due(), "there are few");
+    assert!(has_rules(&code));
+    code.close_all_but(&nobody);
+    assert!(is_open(&code), "it was mapped just now");
+    code.close_all_but(&somebody);
+    assert!(is_open(&code), "it is mapped");
+    code.close_all_but(&nobody);
+    assert!(!is_open(&code) && code.modules[id.index()].get().is_none(), "nothing is kept of it");
+    assert!(has_rules(&code), "its path leads to it");
+    assert_eq!(own(&mut code).1, id);
+    assert!(is_open(&code) && has_rules(&code));
+}
+
+#[test]
 fn unwind_information_that_is_not_asked_for_makes_room_and_is_read_again() {
     let mut code = Code::default();
     let (mapping, id) = own(&mut code);

@@ -197,6 +197,9 @@ impl Ingest {
     pub fn look_at_tables(&mut self, most_bytes: usize) {
         self.code.look_at_tables();
         self.code.bound_sometimes(most_bytes);
+        if self.source == Source::Live && self.code.is_closing_due() {
+            self.code.close_all_but(&self.spaces.files());
+        }
     }
 
     /// Takes the next record. `event` is the one that it belongs to (by sample id or by ring).

@@ -3,10 +3,10 @@
 //! A forked child shares its parent's space until one of the two maps something or execs: of 3,000 shells that a
 //! shell forks, hardly one does the former. Sharing covers vfork too, where memory really is shared.
 
-use plumb_process::{AddressSpace, FileId, Mapping};
+use plumb_process::{AddressSpace, Backing, FileId, Mapping};
 use plumb_profile::FrameId;
 use plumb_unwind::{Avma, Cache};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::script::SharedScripts;
 
@@ -78,6 +78,16 @@ impl Spaces {
         }
         self.spaces.push(Space { users: 1, ..space });
         SpaceId(u32::try_from(self.spaces.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// The files that any process has mapped.
+    pub(super) fn files(&self) -> FxHashSet<FileId> {
+        let in_use = self.spaces.iter().filter(|space| space.users > 0);
+        let file = |mapping: &Mapping| match mapping.backing {
+            Backing::File(id) => Some(id),
+            Backing::Vdso | Backing::Anonymous => None,
+        };
+        in_use.flat_map(|space| space.mappings.mappings().iter().filter_map(file)).collect()
     }
 
     /// One more process uses `id`.

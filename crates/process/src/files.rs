@@ -18,6 +18,8 @@ use crate::open::{OpenError, Place, open_mapped};
 
 /// Descriptors that are kept open. Beyond that, sections are read at once and the file is closed.
 const MAX_OPEN: usize = 400;
+/// From so many on those of files that nobody uses are closed.
+const FEW_OPEN: usize = 300;
 /// Descriptors that stay open when the sections were read, for [`Files::vanished`].
 const MAX_HELD: usize = 200;
 /// How often a file that can't be opened is tried again when another process maps it.
@@ -58,13 +60,15 @@ enum Bytes {
     Read(Box<UnwindSections>),
     /// The sections are with whoever took them.
     Taken(Option<File>),
+    /// Nobody has it mapped any more ([`Files::close`]).
+    Closed,
 }
 
 impl Bytes {
     fn file(&self) -> Option<&File> {
         match self {
             Bytes::Open(file) | Bytes::Taken(Some(file)) => Some(file),
-            Bytes::Read(_) | Bytes::Taken(None) => None,
+            Bytes::Read(_) | Bytes::Taken(None) | Bytes::Closed => None,
         }
     }
 }
@@ -110,6 +114,10 @@ impl MappedFile {
         self.open_file().is_some() || self.open_again().is_some()
     }
 
+    fn is_closed(&self) -> bool {
+        self.content.as_ref().is_ok_and(|content| matches!(content.bytes, Bytes::Closed))
+    }
+
     /// Opens the file by its path once more, if that is still the same file.
     fn open_again(&self) -> Option<File> {
         let path = Path::new(OsStr::from_bytes(&self.key.path));
@@ -145,7 +153,8 @@ pub struct Files {
 impl Files {
     /// The file that `key` stands for, which is opened if it was not seen before.
     pub fn add(&mut self, key: FileKey, place: &Place) -> FileId {
-        if let Some(&id) = self.by_key.get(&key) {
+        let known = self.by_key.get(&key).copied();
+        if let Some(id) = known.filter(|&id| !self.get(id).is_closed()) {
             let file = &mut self.rows[id.index()];
             if file.content.is_err() && file.attempts < MAX_ATTEMPTS {
                 file.attempts += 1;
@@ -159,9 +168,12 @@ impl Files {
         let opened_as = |file: &File| file.metadata().ok().as_ref().map(identity);
         let identity = opened.as_ref().ok().and_then(opened_as);
         // The same file under another path stays a row of its own: the path is part of what is shown.
-        if let Some(&id) = identity.as_ref().and_then(|identity| self.by_opened.get(identity))
-            && self.rows[id.index()].key.path == key.path
-        {
+        let same = identity.as_ref().and_then(|identity| self.by_opened.get(identity)).copied();
+        let same = same.filter(|&id| self.get(id).key.path == key.path);
+        if let Some(id) = same.or(known.filter(|_| opened.is_err())) {
+            if let (Ok(file), true) = (opened, self.get(id).is_closed()) {
+                self.rows[id.index()].content = Ok(self.content(file));
+            }
             self.by_key.insert(key, id);
             return id;
         }
@@ -197,8 +209,8 @@ impl Files {
     /// [`MappedFile::can_be_read_again`].
     pub fn take_unwind_sections(&mut self, id: FileId) -> Option<UnwindSections> {
         let row = &mut self.rows[id.index()];
-        let is_closed = row.content.as_ref().is_ok_and(|content| matches!(content.bytes, Bytes::Taken(None)));
-        let again = if is_closed { row.open_again() } else { None };
+        let is_gone = |content: &Content| matches!(content.bytes, Bytes::Taken(None) | Bytes::Closed);
+        let again = if row.content.as_ref().is_ok_and(is_gone) { row.open_again() } else { None };
         let content = row.content.as_mut().ok()?;
         let elf = content.elf.as_ref().ok()?;
         match std::mem::replace(&mut content.bytes, Bytes::Taken(None)) {
@@ -212,12 +224,38 @@ impl Files {
                 Some(sections)
             }
             Bytes::Read(sections) => Some(*sections),
+            Bytes::Closed => {
+                content.bytes = Bytes::Closed;
+                again.as_ref().map(|file| elf.unwind_sections(file))
+            }
             Bytes::Taken(file) => {
                 let sections = file.as_ref().or(again.as_ref()).map(|file| elf.unwind_sections(file));
                 content.bytes = Bytes::Taken(file);
                 sections
             }
         }
+    }
+
+    /// Forgets what was read of a file that no process has mapped any more, and closes it. It is opened again with the next mapping,
+    /// and until then by its path where that still leads to it. `is_wanted`: unless too many are it stays open, as whoever reads its
+    /// symbols may find it by no path.
+    pub fn close(&mut self, id: FileId, is_wanted: bool) {
+        let Ok(content) = &mut self.rows[id.index()].content else { return };
+        content.bytes = match std::mem::replace(&mut content.bytes, Bytes::Closed) {
+            Bytes::Open(file) | Bytes::Taken(Some(file)) if is_wanted && self.open < FEW_OPEN => {
+                Bytes::Taken(Some(file))
+            }
+            Bytes::Open(_) | Bytes::Taken(Some(_)) => {
+                self.open -= 1;
+                Bytes::Closed
+            }
+            Bytes::Read(_) | Bytes::Taken(None) | Bytes::Closed => Bytes::Closed,
+        };
+    }
+
+    /// Whether so many are open that those which are not in use have to be closed before new ones can stay open.
+    pub fn are_many(&self) -> bool {
+        self.open >= FEW_OPEN
     }
 
     /// The files that are still open here, but whose path leads to nothing or to another file by now: whoever wants to

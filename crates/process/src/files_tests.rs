@@ -177,3 +177,38 @@ fn a_file_that_was_deleted_before_it_ran_is_found_with_who_has_it_open() {
     assert_eq!(files.get(gone).unreadable(), Some(OpenError::NotFound));
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn a_file_that_was_closed_is_opened_again_with_the_next_mapping() {
+    let sleeper = Sleeper::start("closed");
+    let (key, place) = sleeper.mapping();
+    let mut files = Files::default();
+    let id = files.add(key.clone(), &place);
+    let sections = |files: &mut Files| files.take_unwind_sections(id).and_then(|sections| sections.eh_frame);
+    let first = sections(&mut files).expect("it has rules").bytes;
+    files.close(id, false);
+    assert!(files.get(id).open_file().is_none() && files.open == 0);
+    assert!(files.get(id).elf().is_some(), "its headers are known");
+    assert!(sections(&mut files).expect("its path leads to it").bytes == first);
+    std::fs::remove_file(&sleeper.program).unwrap();
+    assert!(sections(&mut files).is_none(), "nothing leads to it");
+    // Its process is gone by now.
+    assert_eq!(files.add(key.clone(), &Place::Process { pid: u32::MAX, range: 0..1, parent: 0 }), id);
+    assert!(files.get(id).open_file().is_none() && files.get(id).elf().is_some(), "as before");
+    assert_eq!(files.add(key, &place), id, "the same as the one that was closed");
+    assert!(sections(&mut files).expect("the mapping leads to it").bytes == first);
+    assert_eq!(files.open, 1);
+}
+
+#[test]
+fn a_file_that_is_wanted_for_its_symbols_stays_open() {
+    let sleeper = Sleeper::start("wanted");
+    let (key, place) = sleeper.mapping();
+    let mut files = Files::default();
+    let id = files.add(key, &place);
+    files.close(id, true);
+    std::fs::remove_file(&sleeper.program).unwrap();
+    assert_eq!(files.vanished().map(|(id, _)| id).collect::<Vec<_>>(), [id]);
+    files.close(id, false);
+    assert_eq!(files.vanished().count(), 0);
+}
