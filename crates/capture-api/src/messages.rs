@@ -229,7 +229,7 @@ pub struct Parts<'a> {
 }
 
 /// A stack that was sent before, and counted since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// [`WalkedSample::key`].
     pub key: u64,
@@ -246,6 +246,12 @@ pub struct Counted {
 }
 
 impl Counted {
+    /// Adds what was counted later of the same stack.
+    pub fn add(&mut self, later: Counted) {
+        let (samples, period) = (self.samples + later.samples, self.period.saturating_add(later.period));
+        *self = Self { samples, period, ..later };
+    }
+
     /// As times off the processor, whatever their stack.
     pub fn times(&self) -> TimeOff {
         let &Self { key, pid, tid, period, time_ns: out_ns, .. } = self;

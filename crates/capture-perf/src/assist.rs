@@ -151,10 +151,10 @@ impl Assisted {
         Between { next: 0, assisted: self }
     }
 
-    /// Adds what was counted, so that nothing is remembered of rows that are going to be forgotten.
-    pub fn add_counts_now(&mut self, ingest: &mut Ingest, now_ns: u64) {
-        self.counts_ns = 0;
-        self.add_counts(ingest, now_ns);
+    /// Adds what was counted, so that nothing is remembered of rows that are going to be forgotten. What waits goes on waiting: no
+    /// message was handed out since that was taken.
+    pub fn add_counts_now(&mut self, ingest: &mut Ingest) {
+        self.take_counts(ingest);
         self.stacks.clear();
     }
 
@@ -166,10 +166,13 @@ impl Assisted {
                 None => ingest.lost(counted.samples),
             }
         }
-        if now_ns.saturating_sub(self.counts_ns) < COUNTS_NS {
-            return;
+        if now_ns.saturating_sub(self.counts_ns) >= COUNTS_NS {
+            self.counts_ns = now_ns;
+            self.take_counts(ingest);
         }
-        self.counts_ns = now_ns;
+    }
+
+    fn take_counts(&mut self, ingest: &mut Ingest) {
         let Self { assistant, stacks, waiting, .. } = self;
         assistant.take_counts(&mut |counted| {
             let key = (counted.key, counted.pid, counted.tid);
@@ -177,7 +180,7 @@ impl Assisted {
                 Some(&first) => ingest.counted(first, &counted),
                 None if counted.key <= WITHOUT_STACK => ingest.times_without_stack(&counted.times()),
                 // Its first sample was sent after the last look, and is to meet the records of its time.
-                None if counted.samples > 0 => drop(waiting.insert(key, counted)),
+                None if counted.samples > 0 => waiting.entry(key).or_default().add(counted),
                 None => {}
             }
         });
@@ -252,3 +255,7 @@ impl Between<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "assist_tests.rs"]
+mod tests;

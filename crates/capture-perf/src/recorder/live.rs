@@ -24,7 +24,7 @@ impl Recorder {
     pub fn fold(&mut self, kept: usize, times: &[u64], nodes: usize) {
         let ingest = &mut self.ingest;
         if let Some(assisted) = &mut self.assisted {
-            assisted.add_counts_now(ingest, monotonic_ns());
+            assisted.add_counts_now(ingest);
         }
         self.rings.moving(|| ingest.fold(kept, times, nodes));
         self.has_folded = true;
@@ -42,7 +42,7 @@ impl Recorder {
     pub fn end_part(&mut self) {
         let ingest = &mut self.ingest;
         if let Some(assisted) = &mut self.assisted {
-            assisted.add_counts_now(ingest, monotonic_ns());
+            assisted.add_counts_now(ingest);
         }
         ingest.end_part();
     }
