@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::time::{Duration, Instant};
 
 use linux_perf_event_reader::{RawEventRecord, RecordParseInfo};
 
@@ -15,6 +16,8 @@ use crate::ring::Ring;
 
 /// Bytes that are read before they are given back to the kernel.
 const RELEASE_AT: usize = 64 << 10;
+/// Who takes longer than this for the records that are there has the rings look after those that come meanwhile.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Where bytes come from: a ring, or in tests a plain buffer.
 pub(crate) trait Feed {
@@ -24,6 +27,8 @@ pub(crate) trait Feed {
     fn unread(&self) -> [&[u8]; 2];
     /// Gives the first `bytes` of them back.
     fn release(&mut self, bytes: usize);
+    /// Makes room for what comes, if it can: what is unread stays, and more may follow it.
+    fn make_room(&mut self) {}
 }
 
 impl Feed for Ring {
@@ -86,9 +91,17 @@ impl<F: Feed> Merge<F> {
                 next.push(Reverse((found.time(&self.info), index)));
             }
         }
+        let mut looked = Instant::now();
         while let Some(Reverse((time, index))) = next.pop() {
             if time > until {
                 break;
+            }
+            if looked.elapsed() >= PAUSE {
+                looked = Instant::now();
+                for (feed, read) in self.feeds.iter_mut().zip(&mut consumed) {
+                    feed.release(std::mem::take(read));
+                    feed.make_room();
+                }
             }
             let feed = &mut self.feeds[index];
             let at = &mut consumed[index];

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use plumb_capture_api::{OffCpu, Pace, Passed};
 use plumb_ingest::{Ingest, Statistics};
-use plumb_process::usage::{CpuTime, monotonic_ns, nanoseconds};
+use plumb_process::usage::{CpuTime, Priority, monotonic_ns, nanoseconds};
 use plumb_process::{Host, procfs};
 use plumb_profile::Profile;
 use plumb_target::signals::{self, Signals};
@@ -119,6 +119,7 @@ impl Recorder {
         files.extend(self.ends.iter().map(AsFd::as_fd));
         files.extend(self.ground.rings.descriptors());
         files.extend(self.assisted.iter().map(|assisted| assisted.assistant().wakes()));
+        let _priority = Priority::raise();
         let asked = Instant::now();
         let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
         let late = asked.elapsed().saturating_sub(timeout);

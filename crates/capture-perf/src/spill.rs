@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -13,6 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::merge::{Feed, Merge};
 use crate::records::Found;
+use crate::sys::usage::Priority;
 
 /// Time between two looks at the rings. The smallest that is likely holds twice as much.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -137,16 +139,43 @@ impl<F: Feed> Spilling<F> {
         if bytes == 0 {
             return;
         }
-        // What is in memory comes before what is in the file.
-        let is_first = self.later.blocks.is_empty();
-        let fits = |most| is_first && self.moved.len() + bytes <= most;
-        if !fits(IN_MEMORY) && !self.moved.is_empty() && self.later.append(unread) {
-            self.feed.release(bytes);
-        } else if fits(MOST_IN_MEMORY) {
-            unread.iter().for_each(|piece| self.moved.extend_from_slice(piece));
-            self.feed.release(bytes);
+        let mut moved = 0;
+        while let Some(end) = some(unread, moved) {
+            let block = part(unread, moved..end);
+            // What is in memory comes before what is in the file.
+            let is_first = self.later.blocks.is_empty();
+            let fits = |most| is_first && self.moved.len() + (end - moved) <= most;
+            let is_in_file = !fits(IN_MEMORY) && !self.moved.is_empty() && self.later.append(block);
+            if !is_in_file && !fits(MOST_IN_MEMORY) {
+                break;
+            }
+            if !is_in_file {
+                block.iter().for_each(|piece| self.moved.extend_from_slice(piece));
+            }
+            moved = end;
         }
+        self.feed.release(moved);
     }
+}
+
+/// Where whole records from `at` on end that stay in memory together: at least one. `None` if there is none.
+fn some(pieces: [&[u8]; 2], at: usize) -> Option<usize> {
+    let mut end = at + Found::at(pieces, at)?.len();
+    while let Some(found) = Found::at(pieces, end)
+        && end + found.len() - at <= IN_MEMORY
+    {
+        end += found.len();
+    }
+    Some(end)
+}
+
+/// Some of the bytes that are in two pieces.
+fn part(pieces: [&[u8]; 2], range: Range<usize>) -> [&[u8]; 2] {
+    let first = pieces[0].len();
+    let within = |piece: &'_ [u8], before: usize| {
+        range.start.saturating_sub(before).min(piece.len())..range.end.saturating_sub(before).min(piece.len())
+    };
+    [&pieces[0][within(pieces[0], 0)], &pieces[1][within(pieces[1], first)]]
 }
 
 impl<F: Feed> Feed for Spilling<F> {
@@ -180,6 +209,10 @@ impl<F: Feed> Feed for Spilling<F> {
             self.spill();
         }
     }
+
+    fn make_room(&mut self) {
+        self.spill();
+    }
 }
 
 impl<F: Feed> Merge<Spilling<F>> {
@@ -193,6 +226,8 @@ impl<F: Feed + Send> Merge<Spilling<F>> {
     /// Does some work, while a thread moves what comes.
     pub fn moving<R>(&mut self, work: impl FnOnce() -> R) -> R {
         std::thread::scope(|scope| {
+            // The thread inherits it.
+            let _priority = Priority::raise();
             let (at_work, done) = channel::<()>();
             let mover = move || {
                 while done.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
@@ -210,6 +245,9 @@ impl<F: Feed + Send> Merge<Spilling<F>> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
     use super::*;
     use crate::attr::tests::parse_info;
     use crate::records::tests::exit_record;
@@ -263,6 +301,62 @@ mod tests {
         assert_eq!(times(&mut merge), (next..next + 10).collect::<Vec<_>>(), "in place again");
     }
 
+    /// A ring with room for eight records, to which the kernel writes whenever it wants.
+    #[derive(Default)]
+    struct Written {
+        new: Vec<u8>,
+        used: usize,
+        last: u64,
+        lost: usize,
+    }
+
+    impl Written {
+        fn write(&mut self) {
+            self.last += 1;
+            let record = exit_record(self.last);
+            if self.used + record.len() > 8 * record.len() {
+                self.lost += 1;
+                return;
+            }
+            self.used += record.len();
+            self.new.extend(record);
+        }
+    }
+
+    /// The reading end of it.
+    struct Reader(Rc<RefCell<Written>>, Vec<u8>);
+
+    impl Feed for Reader {
+        fn look(&mut self) {
+            self.1.append(&mut self.0.borrow_mut().new);
+        }
+        fn unread(&self) -> [&[u8]; 2] {
+            [&self.1, &[]]
+        }
+        fn release(&mut self, bytes: usize) {
+            self.1.drain(..bytes);
+            self.0.borrow_mut().used -= bytes;
+        }
+    }
+
+    #[test]
+    fn what_comes_while_records_are_read_slowly_waits_in_order() {
+        let ring = Rc::new(RefCell::new(Written::default()));
+        let mut merge = Merge::new(vec![Spilling::new(Reader(Rc::clone(&ring), Vec::new()))], parse_info());
+        (0..4).for_each(|_| ring.borrow_mut().write());
+        let mut all = Vec::new();
+        merge.drain(u64::MAX, |record| {
+            all.push(record.timestamp().expect("records have a time"));
+            // For each that is read another two come, for a while.
+            let more = if all.len() < 20 { 2 } else { 0 };
+            (0..more).for_each(|_| ring.borrow_mut().write());
+            std::thread::sleep(PAUSE);
+        });
+        merge.drain(u64::MAX, |record| all.push(record.timestamp().expect("records have a time")));
+        assert_eq!(ring.borrow().lost, 0);
+        assert_eq!(all, (1..=ring.borrow().last).collect::<Vec<_>>(), "each once, in order");
+    }
+
     #[test]
     fn work_that_panics_ends_the_moving() {
         let mut merge = Merge::new(vec![Spilling::new(Small::default())], parse_info());
@@ -286,6 +380,37 @@ mod tests {
         assert!(later.iter().copied().eq(11..11 + later.len() as u64), "in order, each once");
         let next = 11 + later.len() as u64;
         assert_eq!(times(&mut merge), (next..next + 10).collect::<Vec<_>>(), "in place again");
+    }
+
+    /// A large ring, of which nobody read for a while.
+    struct Full(Vec<u8>);
+
+    impl Feed for Full {
+        fn look(&mut self) {}
+        fn unread(&self) -> [&[u8]; 2] {
+            // In the middle of a record.
+            let (first, second) = self.0.split_at(self.0.len() / 3 * 2 + 1);
+            [first, second]
+        }
+        fn release(&mut self, bytes: usize) {
+            self.0.drain(..bytes);
+        }
+    }
+
+    #[test]
+    fn a_large_ring_is_moved_to_the_file_but_for_a_part() {
+        let records = 5 * IN_MEMORY as u64 / exit_record(0).len() as u64;
+        let ring = Full((1..=records).flat_map(exit_record).collect());
+        let mut merge = Merge::new(vec![Spilling::new(ring)], parse_info());
+        merge.feeds().for_each(Spilling::spill);
+        for feed in merge.feeds() {
+            assert!(feed.feed.0.is_empty(), "all was moved");
+            assert!(feed.moved.capacity() <= 2 * IN_MEMORY, "{} bytes in memory", feed.moved.capacity());
+            assert!(feed.later.blocks.iter().all(|block| block.bytes <= IN_MEMORY), "each fits later");
+        }
+        let mut times = Vec::new();
+        merge.drain(u64::MAX, |record| times.push(record.timestamp().expect("records have a time")));
+        assert!(times.iter().copied().eq(1..=records), "in order, each once");
     }
 
     #[test]
