@@ -221,6 +221,12 @@ impl Answer {
         noted
     }
 
+    /// Forgets functions and files that were noted: they get new numbers. Only where nobody remembers those that they had.
+    pub fn forget_numbers(&mut self) {
+        (self.functions, self.function_ids) = (Vec::new(), HashMap::new());
+        (self.files, self.file_ids) = (vec!["".into()], HashMap::from([("".into(), 0)]));
+    }
+
     /// What each frame stands for that something was noted of, with names for people.
     pub fn noted(&self) -> impl Iterator<Item = (FrameId, Vec<CodePlace>)> {
         let readable = |function: &FoundFunction| match &function.name {

@@ -49,6 +49,9 @@ pub struct Options {
     pub threads: usize,
     /// About how many bytes of memory the files that are open may take. A larger file is worked on alone. `None`: no bound.
     pub max_memory: Option<u64>,
+    /// Bytes of memory that this process is to stay below as a whole: where debug information doesn't fit, symbol tables alone are
+    /// read, and that is said ([`Missing::NoRoom`](crate::Missing::NoRoom)). `None`: no bound.
+    pub max_resident: Option<u64>,
 }
 
 impl Default for Options {
@@ -72,6 +75,7 @@ impl Default for Options {
             cache: plumb_process::cache_folder(),
             threads: 0,
             max_memory: None,
+            max_resident: None,
         }
     }
 }

@@ -69,6 +69,21 @@ impl Drop for Share<'_> {
     }
 }
 
+/// Whether this process has room for so many bytes more below a bound. Some is left to others, who take it meanwhile: more of it while
+/// a profile is being made.
+pub(crate) fn has_left(bytes: u64, bound: Option<u64>, is_live: bool) -> bool {
+    let Some(bound) = bound else { return true };
+    let left_to_others = bound / if is_live { 4 } else { 8 };
+    resident().is_none_or(|resident| resident.saturating_add(bytes) <= bound - left_to_others)
+}
+
+/// Resident bytes of this process; `None` if the kernel doesn't say.
+fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
@@ -84,6 +99,19 @@ mod tests {
         drop(first);
         assert!(room.keep(50).is_some());
         assert!(room.keep(51).is_none() && room.keep(u64::MAX).is_none());
+    }
+
+    #[test]
+    fn what_is_left_goes_by_what_this_process_has() {
+        let now = resident().expect("the kernel says");
+        assert!(!has_left(1, Some(now / 2), false) && !has_left(now, Some(now), false));
+        assert!(has_left(1 << 20, Some(4 * now + (64 << 20)), true));
+        let (bytes, bound) = (1000 << 30, (1000 << 30) / 5 * 6);
+        assert!(
+            has_left(bytes, Some(bound), false) && !has_left(bytes, Some(bound), true),
+            "others come first"
+        );
+        assert!(has_left(u64::MAX, None, true), "no bound");
     }
 
     #[test]

@@ -17,11 +17,14 @@ use crate::kernel::Kernel;
 use crate::options::{Options, Progress};
 use crate::perf_map;
 use crate::sources::Sources;
-use crate::summary::Summary;
+use crate::summary::{DsoSummary, Missing, Summary};
 use crate::work::{Message, Queue};
 
 /// Most workers while the profile is being made: the recorded program needs the processors.
 const EARLY_WORKERS: usize = 2;
+
+/// Frames whose names wait for those of files before, so that names are in the order of files. Of more there is no memory for it.
+const WAITING: usize = 1 << 15;
 
 /// Names for a profile, found from time to time while it is being made, and the rest at its end.
 ///
@@ -52,7 +55,11 @@ pub struct Session {
 /// How the last part of the work goes.
 struct Closed {
     since: Instant,
+    /// What is not in the profile yet, and of how many frames.
     answers: Vec<Answer>,
+    frames: usize,
+    /// Files that were answered for, of all.
+    done: usize,
     total: usize,
     is_done: bool,
 }
@@ -179,15 +186,32 @@ impl Session {
             // No thread to be had: this one does it.
             self.queue.work_here(&sender);
         }
-        self.closed = Some(Closed { since: Instant::now(), answers: Vec::new(), total, is_done: false });
+        self.closed = Some(Closed {
+            since: Instant::now(),
+            answers: Vec::new(),
+            frames: 0,
+            done: 0,
+            total,
+            is_done: false,
+        });
     }
 
     /// Waits until all names are found, but not longer than `limit` if there is one; whether they are. `progress` is
     /// called on this thread, from time to time. Only after [`Session::close`].
     pub fn wait(&mut self, limit: Option<Duration>, progress: &mut dyn FnMut(Progress)) -> bool {
+        self.wait_for(limit, usize::MAX, progress)
+    }
+
+    /// Likewise, but no longer than until the names of so many frames wait.
+    fn wait_for(
+        &mut self,
+        limit: Option<Duration>,
+        frames: usize,
+        progress: &mut dyn FnMut(Progress),
+    ) -> bool {
         let Some(closed) = &mut self.closed else { return false };
         let deadline = limit.map(|limit| Instant::now() + limit);
-        while !closed.is_done {
+        while !closed.is_done && closed.frames < frames {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let message = match left {
                 Some(left) => self.receiver.recv_timeout(left),
@@ -198,25 +222,35 @@ impl Session {
                 Ok(Message::Noted(answer)) => self.noted.push(*answer),
                 Ok(Message::Answer(answer)) => {
                     let path = answer.summary.path.clone();
+                    closed.frames += answer.summary.frames;
+                    closed.done += 1;
                     closed.answers.push(*answer);
-                    progress(Progress::File { path, done: closed.answers.len(), total: closed.total });
+                    progress(Progress::File { path, done: closed.done, total: closed.total });
                 }
                 Err(RecvTimeoutError::Timeout) => return false,
                 Err(RecvTimeoutError::Disconnected) => closed.is_done = true,
             }
         }
-        true
+        closed.is_done
     }
 
     /// Writes the names into the profile once they are found. Only after [`Session::close`].
     pub fn finish(mut self, profile: &mut Profile, progress: &mut dyn FnMut(Progress)) -> Summary {
-        self.wait(None, progress);
-        self.take(profile);
-        let Some(mut closed) = self.closed.take() else { return Summary::default() };
-        closed.answers.sort_by_key(|answer| answer.summary.dso);
-        let dsos = closed.answers.into_iter().map(|answer| answer.store(profile)).collect();
-        profile.meta.symbolized = true;
-        Summary { dsos, seconds: closed.since.elapsed().as_secs_f64() }
+        let mut dsos = Vec::new();
+        loop {
+            let is_done = self.wait_for(None, WAITING, progress);
+            self.take(profile);
+            let Some(closed) = &mut self.closed else { return Summary::default() };
+            closed.frames = 0;
+            closed.answers.sort_by_key(|answer| answer.summary.dso);
+            dsos.extend(closed.answers.drain(..).map(|answer| answer.store(profile)));
+            if is_done {
+                dsos.sort_by_key(|dso: &DsoSummary| dso.dso);
+                profile.meta.symbolized = true;
+                profile.meta.warnings.extend(dsos.iter().filter_map(without_lines));
+                return Summary { dsos, seconds: closed.since.elapsed().as_secs_f64() };
+            }
+        }
     }
 
     /// The worker that a file belongs to from now on.
@@ -268,6 +302,12 @@ fn must_wait(job: &Job) -> bool {
         DsoKind::File => job.build_id.is_none(),
         DsoKind::Script | DsoKind::Vdso | DsoKind::Kernel | DsoKind::KernelModule => false,
     }
+}
+
+/// A sentence on a file whose debug information there was no memory for.
+fn without_lines(dso: &DsoSummary) -> Option<String> {
+    let missing = dso.missing.iter().find(|missing| matches!(missing, Missing::NoRoom { .. }))?;
+    Some(format!("{}: {missing}; {}", dso.path, missing.remedy()))
 }
 
 /// How long a job is likely to take.

@@ -108,6 +108,11 @@ pub enum Missing {
         /// What happened.
         error: String,
     },
+    /// There was no memory for the debug information: names are those of the symbol tables.
+    NoRoom {
+        /// How many bytes it takes.
+        bytes: u64,
+    },
     /// A part was skipped: it is larger than any that a compiler writes, or took too long, or its parser failed.
     Skipped {
         /// What and why.
@@ -126,6 +131,7 @@ impl Missing {
             Missing::KernelHidden => {
                 "run as root, or: sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
             }
+            Missing::NoRoom { .. } => "allow more memory: --max-memory",
             Missing::NoPerfMap { .. } => {
                 "let the runtime write one: node --perf-basic-prof, python -X perf, java with perf-map-agent"
             }
@@ -159,6 +165,11 @@ impl fmt::Display for Missing {
                 )
             }
             Missing::Download { url, error } => write!(f, "{url}: {error}"),
+            Missing::NoRoom { bytes } => write!(
+                f,
+                "no lines and no inlined calls: its debug information takes {} MiB of memory, which are not left",
+                bytes.div_ceil(1 << 20)
+            ),
             Missing::Skipped { what } => write!(f, "{what}"),
         }
     }

@@ -18,8 +18,8 @@ use plumb_profile::{DsoId, DsoKind};
 
 use crate::file::{Images, OpenFile};
 use crate::job::{Answer, Job};
-use crate::options::Progress;
-use crate::room::{Room, Share};
+use crate::options::{Options, Progress};
+use crate::room::{Room, Share, has_left};
 use crate::sources::Sources;
 use crate::summary::Missing;
 
@@ -196,6 +196,10 @@ impl Queue {
         if !held.answer.is_empty() {
             let _ = sender.send(Message::Noted(Box::new(held.answer.take_noted())));
         }
+        // A file that is open goes by their numbers.
+        if held.open.is_none() {
+            held.answer.forget_numbers();
+        }
     }
 }
 
@@ -307,7 +311,14 @@ impl<'r> Held<'r> {
             None => {
                 let _share = room.pass(bytes);
                 let start = Instant::now();
-                OpenFile::of(images, &sources.options, &mut self.answer).resolve(&job, &mut self.answer);
+                let fits =
+                    !sources.options.lines || has_left(bytes, sources.options.max_resident, self.is_live);
+                let without = (!fits).then(|| {
+                    self.answer.miss(Missing::NoRoom { bytes });
+                    Options { lines: false, ..sources.options.clone() }
+                });
+                let options = without.as_ref().unwrap_or(&sources.options);
+                OpenFile::of(images, options, &mut self.answer).resolve(&job, &mut self.answer);
                 self.again = (!is_last).then(|| Instant::now() + (start.elapsed() * PAUSE).max(PAUSE_LEAST));
             }
         }

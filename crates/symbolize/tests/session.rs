@@ -139,6 +139,26 @@ fn a_file_that_is_gone_by_the_first_round_is_found_at_the_end() {
     assert_eq!(summary.dsos[0].missing, []);
 }
 
+#[test]
+fn debug_information_without_room_leaves_the_names_of_the_symbol_table() {
+    if !have(&["g++", "readelf"]) {
+        return;
+    }
+    let folder = Folder::new("no-room");
+    let file = truth::build(&folder, "program", &["-O2", "-g"]);
+    let (mut profile, _) = truth::profile(&file, build_id(&file), &truth::text(&file));
+    let mut with_room = profile.clone();
+    let room = |max_resident| Options { max_resident, ..options(&folder) };
+    let summary = symbolize(&mut profile, &room(Some(1)), &mut |_| {});
+    let all = symbolize(&mut with_room, &room(Some(u64::MAX)), &mut |_| {});
+    let [Missing::NoRoom { bytes }] = summary.dsos[0].missing[..] else { panic!("{summary:?}") };
+    assert!(bytes > 0 && summary.dsos[0].lined == 0, "{summary:?}");
+    assert_eq!(summary.dsos[0].named, all.dsos[0].named, "each has a name");
+    assert!(all.dsos[0].lined > 100 && with_room.meta.warnings.is_empty(), "{all:?}");
+    let [warning] = &profile.meta.warnings[..] else { panic!("{:?}", profile.meta.warnings) };
+    assert!(warning.starts_with(file.to_str().unwrap()) && warning.contains("--max-memory"), "{warning}");
+}
+
 /// What the kernel's addresses are called.
 fn kernel_at(addresses: &[u64], options: &Options) -> (Vec<String>, Vec<Missing>) {
     let mut profile = Profile::default();
