@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::merge::{Feed, Merge};
 use crate::records::Found;
-use crate::sys::usage::Priority;
+use plumb_process::usage::Priority;
 
 /// Time between two looks at the rings. The smallest that is likely holds twice as much.
 const PAUSE: Duration = Duration::from_millis(20);

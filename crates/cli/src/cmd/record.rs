@@ -172,14 +172,15 @@ pub struct Scope {
     #[arg(long)]
     timeline: bool,
 
-    /// With --capture bpf: memory for unwind tables, in steps of 8
+    /// With --capture bpf: memory for unwind tables, in steps of 8; no more than a sixth of --max-memory
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(8..=512))]
     max_table_memory: u16,
 
     /// Bound on plumb's own memory, such as 256M or 1G; the summary says so if it could not be kept
     ///
     /// It is a bound on resident memory (VmHWM of the process, mapped BPF tables included). Files that names are read from are opened
-    /// one after the other, and what is sampled goes to disk while it is recorded, so that no sample and no name is lost to it.
+    /// one after the other, and what is sampled goes to disk while it is recorded, so that no sample and no name is lost to it. Debug
+    /// information for which there is no room is left out: then a file has names but no lines and no inlined calls, and that is said.
     /// Rings of events are the kernel's memory and come on top: at most 16 MiB a processor, 256 MiB together.
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory::size)]
     max_memory: u64,
@@ -197,13 +198,8 @@ impl Scope {
     /// How to record, and what to say first. `timeline`: each sample keeps its time, asked for or not.
     pub(super) fn setup(&self, target: &Target, timeline: bool) -> Result<Capturing> {
         let options = self.options(target)?;
-        let (assistant, note) = capture::assistant(
-            self.capture,
-            target,
-            &options,
-            self.timeline || timeline,
-            self.max_table_memory,
-        );
+        let (assistant, note) =
+            capture::assistant(self.capture, target, &options, self.timeline || timeline, self.table_mib());
         Ok(Capturing { options, assistant, note })
     }
 
@@ -218,7 +214,7 @@ impl Scope {
         };
         let programs = plumb_capture_bpf::Options {
             off_cpu: Some(off_cpu),
-            ..capture::options(self.timeline, self.max_table_memory)
+            ..capture::options(self.timeline, self.table_mib())
         };
         Ok(Capturing { options, assistant: Some(off_cpu::measure(programs)?), note: None })
     }
@@ -245,6 +241,11 @@ impl Scope {
             prints: self.prints.clone(),
             ..Options::default()
         })
+    }
+
+    /// MiB for unwind tables in the kernel.
+    fn table_mib(&self) -> u16 {
+        self.max_table_memory.min(memory::for_tables(self.max_memory))
     }
 
     /// Whether it says whom to record.
@@ -274,8 +275,12 @@ impl Scope {
 
     /// Where to look for names.
     pub(super) fn names(&self) -> plumb_symbolize::Options {
-        let max_memory = Some(memory::for_names(self.max_memory));
-        plumb_symbolize::Options { debuginfod: self.debuginfod, max_memory, ..Default::default() }
+        plumb_symbolize::Options {
+            debuginfod: self.debuginfod,
+            max_memory: Some(memory::for_names(self.max_memory)),
+            max_resident: Some(self.max_memory),
+            ..Default::default()
+        }
     }
 }
 
@@ -329,6 +334,8 @@ fn run_beside(mut args: Args, mut beside: Option<&mut dyn Beside>) -> Result<Exi
     beside.map_or(Ok(()), Beside::end).context("what watches beside")?;
     let recorded = recorder.finish();
     live.clear();
+    // Names take what the recorder had.
+    plumb_capture_perf::trim_memory();
     let written = write(&args, recorded, names, keeping, &output, &mut live);
     if let Some(text) = memory.exceeded().filter(|_| !args.quiet) {
         say!("{text}");
@@ -400,7 +407,9 @@ fn record(
         }
         looks.live.show(recorder.elapsed(), recorder.statistics());
         looks.names.look(recorder);
-        looks.memory.look();
+        if looks.memory.is_due() {
+            recorder.meanwhile(|_| looks.memory.look());
+        }
         looks.keeping.look(recorder, looks.memory.is_scarce());
     }
 }

@@ -170,7 +170,7 @@ impl<F: Read + Write + Seek> Journal<F> {
         let is_gone = |&&(id, _): &&(LifeId, u32)| profile.lives.get(id).is_none();
         let mut gone = self.lives.iter().filter(is_gone).map(|&(id, _)| id.index());
         if let (Some(first), Some(part)) = (gone.next(), self.parts.last_mut()) {
-            part.gone = first..gone.last().unwrap_or(first) + 1;
+            part.gone = first..gone.next_back().unwrap_or(first) + 1;
         }
         self.lives.retain(|&(id, _)| profile.lives.get(id).is_some());
         self.lives.shrink_to_fit();

@@ -114,7 +114,7 @@ impl Keeping {
             recorder.forget_ended();
             journal.forget(recorder.profile());
             // Its tables were made once more to be written.
-            plumb_capture_perf::trim_memory();
+            recorder.meanwhile(|_| plumb_capture_perf::trim_memory());
         }
         Ok(())
     }

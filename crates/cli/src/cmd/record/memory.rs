@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use plumb_capture_perf::{resident_memory, trim_memory};
 
 /// Time between two looks.
-const LOOK: Duration = Duration::from_millis(500);
-/// Shortest time between two times that freed memory is given back: looking for it takes some milliseconds.
-const TRIM: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(250);
+/// Shortest times between two times that freed memory is given back, where there is still much room and where there isn't: looking
+/// for it takes some milliseconds.
+const TRIM: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(1)];
 
 /// A number of bytes, such as `256M`.
 pub(in crate::cmd) fn size(text: &str) -> Result<u64, String> {
@@ -31,12 +32,19 @@ pub(in crate::cmd) fn size(text: &str) -> Result<u64, String> {
 /// What of a bound files that names are read from may take.
 pub(in crate::cmd) fn for_names(bound: u64) -> u64 {
     // Half as much again is held by the allocator between what is in use.
-    bound / 6
+    bound / 8
 }
 
 /// What of a bound files' unwind information may take that is not in use.
 pub(in crate::cmd) fn for_unwinding(bound: u64) -> usize {
-    usize::try_from(bound / 10).unwrap_or(usize::MAX)
+    usize::try_from(bound / 16).unwrap_or(usize::MAX)
+}
+
+/// What of a bound tables may take that stacks are walked by in the kernel, in MiB.
+pub(in crate::cmd) fn for_tables(bound: u64) -> u16 {
+    // They come in steps.
+    let steps = (bound >> 20) / 6 / 8;
+    u16::try_from(steps.max(1) * 8).unwrap_or(u16::MAX)
 }
 
 /// What of a bound samples and stacks may take before they go to disk, or are folded: as much again is needed to do so.
@@ -49,6 +57,8 @@ pub(in crate::cmd) struct Memory {
     bound: u64,
     looked: Instant,
     trimmed: Instant,
+    /// The least that was resident since then.
+    least: u64,
     is_scarce: bool,
 }
 
@@ -56,21 +66,36 @@ impl Memory {
     /// Memory is to stay below `bound` bytes.
     pub fn new(bound: u64) -> Self {
         let now = Instant::now();
-        Self { bound, looked: now, trimmed: now, is_scarce: false }
+        Self { bound, looked: now, trimmed: now, least: 0, is_scarce: false }
     }
 
-    /// Looks at it, if it is time to, and gives back what is free.
+    /// Whether it is time to look.
+    pub fn is_due(&self) -> bool {
+        self.looked.elapsed() >= LOOK
+    }
+
+    /// Looks at it, if it is time to, and gives back what is free: of files whose names were read the allocator keeps as much as all
+    /// the rest takes.
     pub fn look(&mut self) {
-        if self.looked.elapsed() < LOOK {
+        if !self.is_due() {
             return;
         }
         self.looked = Instant::now();
-        let Some((resident, _)) = resident_memory() else { return };
-        if resident > self.bound / 4 * 3 && self.trimmed.elapsed() >= TRIM {
-            self.trimmed = Instant::now();
+        let Some((mut resident, _)) = resident_memory() else { return };
+        if self.is_worth_trimming(resident) {
             trim_memory();
+            resident = resident_memory().map_or(resident, |(resident, _)| resident);
+            (self.trimmed, self.least) = (Instant::now(), resident);
         }
+        self.least = self.least.min(resident);
         self.is_scarce = resident > self.bound / 8 * 7;
+    }
+
+    /// Whether enough came since the last time, once that matters.
+    fn is_worth_trimming(&self, resident: u64) -> bool {
+        let pause = TRIM[usize::from(resident > self.bound / 8 * 5)];
+        let has_grown = resident > self.least.saturating_add(self.bound / 16);
+        resident > self.bound / 2 && has_grown && self.trimmed.elapsed() >= pause
     }
 
     /// Whether little was left when it was looked last.
@@ -84,7 +109,7 @@ impl Memory {
         let mb = |bytes: u64| bytes.div_ceil(1 << 20);
         (peak > self.bound).then(|| {
             format!(
-                "memory reached {} MiB, more than --max-memory {} MiB: nothing was left out for that",
+                "memory reached {} MiB, more than --max-memory {} MiB: no sample and no name was left out for that",
                 mb(peak),
                 mb(self.bound)
             )
@@ -104,6 +129,26 @@ mod tests {
         for bad in ["", "M", "1T", "-1M", "64k", "1.5G", "99999999999999999999", "18446744073709551615G"] {
             assert!(size(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn freed_memory_is_given_back_once_it_is_much() {
+        let mib = |mib: u64| mib << 20;
+        let mut memory = Memory::new(mib(256));
+        let some_time_ago = |pause| Instant::now().checked_sub(pause).expect("the machine runs for longer");
+        memory.trimmed = some_time_ago(TRIM[0]);
+        assert!(!memory.is_worth_trimming(mib(120)), "there is room");
+        assert!(memory.is_worth_trimming(mib(140)));
+        memory.least = mib(130);
+        assert!(!memory.is_worth_trimming(mib(140)), "little came since");
+        memory.trimmed = some_time_ago(TRIM[1]);
+        assert!(!memory.is_worth_trimming(mib(150)), "not so soon");
+        assert!(memory.is_worth_trimming(mib(200)), "unless the bound is near");
+    }
+
+    #[test]
+    fn tables_take_a_part_of_the_bound_in_steps() {
+        assert_eq!([1 << 20, 100 << 20, 256 << 20, 1 << 30].map(for_tables), [8, 16, 40, 168]);
     }
 
     #[test]

@@ -40,8 +40,10 @@ impl Names {
         if elapsed >= self.next {
             self.next = elapsed + INTERVAL.max(elapsed / SHARE).min(LONGEST);
             let session = &mut self.session;
-            recorder.meanwhile(|profile| session.take(profile));
-            session.round(recorder.profile());
+            recorder.meanwhile(|profile| {
+                session.take(profile);
+                session.round(profile);
+            });
         }
     }
 

@@ -8,7 +8,7 @@ use plumb_capture_perf::{Recorder, trim_memory};
 use plumb_process::usage::CpuTime;
 use plumb_process::usage::own_cpu_time;
 use plumb_profile::Profile;
-use plumb_symbolize::{Session, make_readable};
+use plumb_symbolize::{Options, Session, make_readable};
 use plumb_target::Descendants;
 use plumb_target::End;
 use plumb_target::Prints;
@@ -93,8 +93,11 @@ impl Live {
             Err(error) => return Err(error),
         };
         notes.extend(recorder.setup().limits.iter().cloned());
-        let names = Session::begin_live(scope.names());
-        let share = memory::for_samples(scope.max_memory());
+        // Pictures, and names of all that was ever seen, take half of what others have for samples and files.
+        let names = scope.names();
+        let names =
+            Session::begin_live(Options { max_memory: names.max_memory.map(|most| most / 2), ..names });
+        let share = memory::for_samples(scope.max_memory()) / 2;
         let limits = BYTES.map(|bytes| usize::try_from(share / bytes).unwrap_or(usize::MAX));
         let mut live = Self {
             recorder,
@@ -121,12 +124,16 @@ impl Live {
         }
         if self.named.elapsed() >= NAMES {
             self.named = Instant::now();
-            self.names.round(self.recorder.profile());
+            let names = &mut self.names;
+            self.recorder.meanwhile(|profile| names.round(profile));
         }
         if self.ticked.elapsed() >= TICK {
             self.tick();
         }
-        self.memory.look();
+        if self.memory.is_due() {
+            let memory = &mut self.memory;
+            self.recorder.meanwhile(|_| memory.look());
+        }
         Ok(end)
     }
 
@@ -155,7 +162,9 @@ impl Live {
     fn fold(&mut self) {
         let samples = |live: &Self| live.recorder.profile().samples.len();
         let profile = self.recorder.profile();
-        let is_large = profile.stacks.len() >= self.limits[1] || profile.lives.rows().len() >= self.limits[2];
+        let [_, nodes, lives] =
+            self.limits.map(|limit| if self.memory.is_scarce() { limit / 2 } else { limit });
+        let is_large = profile.stacks.len() >= nodes || profile.lives.rows().len() >= lives;
         if !is_large && samples(self) < self.most {
             return;
         }
@@ -165,7 +174,7 @@ impl Live {
             self.recorder.fold(kept, &self.pulse.times(), self.limits[1] / 4);
         }
         // What was folded was there twice.
-        trim_memory();
+        self.recorder.meanwhile(|_| trim_memory());
         // Should there be so many different ones, it is done again when there are twice as many.
         self.most = self.limits[0].max(2 * samples(self));
     }
