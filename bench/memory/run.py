@@ -166,6 +166,8 @@ def main():
     arguments.add_argument("--max-memory", default="256M")
     arguments.add_argument("--folder", type=Path)
     args = arguments.parse_args()
+    # Whoever ends this ends all that it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     plumb = str(Path(args.plumb).resolve())
     folder = args.folder or Path(tempfile.mkdtemp(prefix="plumb-memory-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -191,8 +193,9 @@ def main():
                     for child in children:
                         if child.poll() is None:
                             os.killpg(child.pid, signal.SIGKILL)
-                if second > 2 * seconds + 300:
-                    watched[1].child.send_signal(signal.SIGINT)
+                if second == seconds + 120:
+                    # It is late, and has shown fewer tables.
+                    watched[1].child.send_signal(signal.SIGTERM)
         finally:
             for child in children:
                 if child.poll() is None:
