@@ -389,7 +389,7 @@ mod tests {
         fn look(&mut self) {}
         fn unread(&self) -> [&[u8]; 2] {
             // In the middle of a record.
-            let (first, second) = self.0.split_at(self.0.len() / 3 * 2 + 1);
+            let (first, second) = self.0.split_at((self.0.len() / 3 * 2 + 1).min(self.0.len()));
             [first, second]
         }
         fn release(&mut self, bytes: usize) {
