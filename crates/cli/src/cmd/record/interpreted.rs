@@ -84,7 +84,7 @@ fn language_of(profile: &Profile, dso: &plumb_profile::Dso) -> Option<usize> {
     let path = Some(profile.strings.get(dso.path)).filter(|_| dso.kind == DsoKind::File)?;
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_of = |file: &&str| if *file == "bash" { name == *file } else { name.starts_with(file) };
-    LANGUAGES.iter().position(|language| language.files.iter().any(|file| is_of(&file)))
+    LANGUAGES.iter().position(|language| language.files.iter().any(&is_of))
 }
 
 /// The language that a stack is in the interpreter of, if no frame of it is a function of a program that is interpreted.
