@@ -12,9 +12,10 @@ use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use plumb_process::usage::Priority;
+
 use crate::merge::{Feed, Merge};
 use crate::records::Found;
-use plumb_process::usage::Priority;
 
 /// Time between two looks at the rings. The smallest that is likely holds twice as much.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -15,8 +15,7 @@ use plumb_capture_bpf::{LoadError, Options, Programs};
 use plumb_capture_perf::{Recorded, Recorder};
 use plumb_process::usage::own_cpu_time;
 use plumb_profile::{FrameKind, Profile, Sample};
-use plumb_target::Launch;
-use plumb_target::Target;
+use plumb_target::{Launch, Target};
 
 /// The programs; `None`, having said why, where they can't be had.
 pub fn load(options: Options) -> Option<Programs> {

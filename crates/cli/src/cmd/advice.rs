@@ -22,8 +22,7 @@ use plumb_capture_bpf::{CallFilter, Calls, Faults, LoadError};
 use plumb_process::usage::monotonic_ns;
 use plumb_profile::Profile;
 use plumb_syscalls::Abi;
-use plumb_target::Subject;
-use plumb_target::Target;
+use plumb_target::{Subject, Target};
 
 pub(super) use costs::call_ns;
 use events::{Event, Events};

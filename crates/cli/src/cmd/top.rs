@@ -18,8 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use plumb_target::End;
-use plumb_target::Target;
+use plumb_target::{End, Target};
 
 use crate::cmd::browse::state;
 use crate::cmd::record::{self, Scope};

@@ -22,9 +22,7 @@ use plumb_capture_bpf::{CallCounts, CallFilter, Calls, LoadError};
 use plumb_capture_perf::Error;
 use plumb_process::pidfd;
 use plumb_process::usage::monotonic_ns;
-use plumb_target::Descendants;
-use plumb_target::End;
-use plumb_target::Target;
+use plumb_target::{Descendants, End, Target};
 
 use super::record::{code_of, launch, notice, off_cpu, seconds};
 use crate::terminal::say;

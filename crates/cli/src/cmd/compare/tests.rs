@@ -1,7 +1,8 @@
 //! What is said of two lists of runs.
 
-use super::*;
 use plumb_analyze::{Comparison, Verdict};
+
+use super::*;
 
 use super::figures::Compared;
 use crate::cmd::stat::metric::Unit;

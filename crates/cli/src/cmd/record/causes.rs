@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{off_cpu, runtimes::Runtime, told::Told};
 use plumb_capture_perf::MAX_STACK_COPY;
 use plumb_profile::{Cut, DsoId, DsoKind, EventId, Found, Profile, StackId};
+
+use super::{off_cpu, runtimes::Runtime, told::Told};
 
 /// What became of the stacks of a profile, counted in samples.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,6 @@
 //! What the user is told of a command that a Ctrl-C didn't end, and of those that outlive it.
 
-use plumb_target::Descendants;
-use plumb_target::Notice;
-use plumb_target::Target;
+use plumb_target::{Descendants, Notice, Target};
 
 use crate::terminal::say;
 

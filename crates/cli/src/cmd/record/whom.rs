@@ -4,9 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use anyhow::{Result, bail};
-use plumb_target::Launch;
-use plumb_target::Program;
-use plumb_target::Target;
+use plumb_target::{Launch, Program, Target};
 
 use super::Scope;
 

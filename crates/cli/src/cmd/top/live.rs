@@ -9,11 +9,7 @@ use plumb_process::usage::CpuTime;
 use plumb_process::usage::own_cpu_time;
 use plumb_profile::Profile;
 use plumb_symbolize::{Options, Session, make_readable};
-use plumb_target::Descendants;
-use plumb_target::End;
-use plumb_target::Prints;
-use plumb_target::Running;
-use plumb_target::Target;
+use plumb_target::{Descendants, End, Prints, Running, Target};
 
 use crate::cmd::browse::state::Window;
 use crate::cmd::record::memory::{self, Memory};

@@ -7,11 +7,7 @@ use anyhow::{Result, bail};
 use plumb_capture_bpf::Calls;
 use plumb_capture_perf::{Counter, Error, Named, Options, Recorded, Recorder, Trigger};
 use plumb_profile::Profile;
-use plumb_target::End;
-use plumb_target::Notice;
-use plumb_target::Running;
-use plumb_target::Subject;
-use plumb_target::Target;
+use plumb_target::{End, Notice, Running, Subject, Target};
 
 use crate::cmd::record::capture::{Capture, assistant};
 use crate::cmd::record::{self, notice};
