@@ -15,7 +15,7 @@ use crate::object::{load_program, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
 use crate::support::Unsupported;
 use crate::wire::{
-    MAX_PLACES, NO_CALL, PLACE_IN_KERNEL, PLACE_LIMITED, PLACE_OVER, PLACE_SCOPED, Place, StatRunner,
+    MAX_PLACES, NO_CALL, PLACE_IN_KERNEL, PLACE_LIMITED, PLACE_OVER, PLACE_SCOPED, Place, Tally,
 };
 use crate::{sys, way_in};
 
@@ -39,7 +39,7 @@ mod pod {
     // SAFETY: see above.
     unsafe impl aya::Pod for super::Place {}
     // SAFETY: see above.
-    unsafe impl aya::Pod for super::StatRunner {}
+    unsafe impl aya::Pod for super::Tally {}
 }
 
 /// The programs that are attached to places, as far as the kernel takes them: those at tracepoints since Linux 6.10.
@@ -65,7 +65,7 @@ impl AtPlaces {
 pub(crate) struct Places {
     programs: AtPlaces,
     places: Array<MapData, Place>,
-    tallies: PerCpuArray<MapData, StatRunner>,
+    tallies: PerCpuArray<MapData, Tally>,
     copiers: OwnedFd,
     cpus: u32,
     links: Vec<OwnedFd>,

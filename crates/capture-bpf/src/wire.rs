@@ -299,7 +299,7 @@ pub struct Place {
 /// What a processor knows of a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct StatRunner {
+pub struct Tally {
     /// How often it was passed.
     pub passed: u64,
     /// How often since the last sample.
