@@ -9,8 +9,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::{Counted, Lent, Messages, OffCpu, Pace};
 
-/// Something that walks stacks before they are copied.
-pub trait Assistant {
+/// Something that walks stacks before they are copied. Messages may be taken by a thread of their own, while another works.
+pub trait Assistant: Send {
     /// The program for the sampling events, unless it measures instead of sampling. It returns 0 for a sample that it keeps.
     fn program(&self) -> Option<BorrowedFd<'_>>;
     /// Becomes readable when there are messages to be taken soon.

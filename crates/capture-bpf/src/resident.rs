@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aya::maps::{Array, MapData};
@@ -50,7 +50,7 @@ struct Piece {
 #[derive(Clone)]
 struct Loaded {
     /// Where it is; files with the same code share it.
-    pieces: Rc<Vec<Piece>>,
+    pieces: Arc<Vec<Piece>>,
     /// Where its first piece is.
     file: File,
     build_id: Option<Box<[u8]>>,
@@ -122,7 +122,7 @@ impl Resident {
             Some(layout) => File { layout, ..file },
             None => File { python: 0, ..file },
         };
-        self.show(number, Loaded { pieces: Rc::new(pieces), file, build_id: lent.build_id.clone() })?;
+        self.show(number, Loaded { pieces: Arc::new(pieces), file, build_id: lent.build_id.clone() })?;
         Ok(STATE_READY)
     }
 
@@ -194,7 +194,7 @@ impl Resident {
             let Some(Loaded { pieces, file, .. }) = self.loaded.remove(&number) else { continue };
             let _ = self.files.set(number, File { state: STATE_UNKNOWN, ..file }, 0);
             // Unless another file has the same one.
-            if let Ok(pieces) = Rc::try_unwrap(pieces) {
+            if let Ok(pieces) = Arc::try_unwrap(pieces) {
                 freed += pieces.iter().map(|piece| piece.place.bytes.len()).sum::<usize>();
                 self.leaving.extend(pieces.into_iter().map(|piece| (Instant::now(), piece)));
                 self.evicted += 1;

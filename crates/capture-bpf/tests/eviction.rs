@@ -26,8 +26,9 @@ fn tables_make_room_for_others() {
     println!("{handed_over:?} of {samples}");
     assert!(handed_over.evicted >= 4, "{handed_over:?}");
     assert_eq!(handed_over.table_bytes, 8 << 20, "one piece, as the smallest there is");
-    let wanted = recorded.target_cpu.expect("a command's time is known").total().as_secs_f64() * 999.0;
-    let range = wanted * 0.95..wanted * 1.05 + setup::stolen() * 999.0;
+    let wanted = recorded.target_cpu.expect("a command's time is known").total().as_secs_f64()
+        * setup::rate(&recorded);
+    let range = wanted * 0.95..wanted * 1.05 + setup::stolen() * setup::rate(&recorded);
     assert!(range.contains(&(samples as f64)), "{samples} of {wanted}");
     assert_eq!(recorded.statistics.lost_samples, 0);
     let complete = recorded.profile.samples.iter().filter(|sample| is_complete(&recorded.profile, sample));

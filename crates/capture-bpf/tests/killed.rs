@@ -163,5 +163,5 @@ fn share_of(pid: u32, counting: bool) -> (f64, f64, f64) {
     // Both began to count at moments of their own: what the kernel accounted meanwhile tells whether that is all of it.
     let used = recorded.target_cpu.expect("it is accounted").total().as_secs_f64();
     let seconds = profile.samples.iter().map(|sample| sample.weight).sum::<u64>() as f64 / 1e9;
-    (seconds, used, setup::chance(&recorded, 999.0) / 999.0)
+    (seconds, used, setup::chance(&recorded) / setup::rate(&recorded))
 }

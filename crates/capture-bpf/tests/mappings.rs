@@ -81,6 +81,7 @@ fn walked_share(counting: bool, rounds: usize) -> Option<f64> {
     }
     println!("{seen:?} of {}, {handed_over:?}", profile.samples.len());
     // 10 ms of each in each round, less those in the loader.
-    assert!(seen.iter().all(|&seen| seen * 4 > 30 * rounds), "{seen:?}");
+    let most = setup::rate(&recorded) / 100.0 * rounds as f64;
+    assert!(seen.iter().all(|&seen| seen as f64 > 0.75 * most), "{seen:?} of {most}");
     Some(handed_over.walked as f64 / profile.samples.len() as f64)
 }

@@ -111,10 +111,10 @@ fn only_the_processes_that_were_named_are_sampled_with_their_children() {
     let handed_over = recorded.handed_over.as_ref().expect("there was something to hand over");
     assert!(profile.samples.iter().all(|sample| executable(profile, &sample) == burn));
     assert!(handed_over.others > 100, "the other was left alone: {handed_over:?}");
-    let used = recorded.target_cpu.expect("it is accounted").total().as_secs_f64() * 999.0;
+    let used = recorded.target_cpu.expect("it is accounted").total().as_secs_f64() * setup::rate(&recorded);
     let samples = profile.samples.len() as f64;
-    let chance = setup::chance(&recorded, 999.0);
-    let range = used * 0.95 - chance..used * 1.05 + chance + setup::stolen() * 999.0;
+    let chance = setup::chance(&recorded);
+    let range = used * 0.95 - chance..used * 1.05 + chance + setup::stolen() * setup::rate(&recorded);
     assert!(range.contains(&samples), "{samples} of {used}");
     assert!(handed_over.walked as f64 >= samples * 0.9, "{handed_over:?} of {samples}");
 }

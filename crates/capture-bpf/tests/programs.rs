@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plumb_capture_bpf::Options;
 use plumb_capture_perf::Recorded;
-use setup::{Folder, alone, command, load, record, record_awake, stolen};
+use setup::{Folder, alone, command, load, rate, record, record_awake, stolen};
 
 /// For how long rings have room at five thousand samples a second: before there are tables each has a copy of 16 KiB of a stack, and a
 /// ring of root's has 16 MiB. With what the recorder has to catch up with after it was kept away, half of that.
@@ -18,8 +18,9 @@ fn check(recorded: &Recorded) {
     let handed_over = recorded.handed_over.as_ref().expect("there was something to hand over");
     let samples = recorded.profile.samples.len() as u64;
     assert_eq!(statistics.samples, samples, "counted samples are samples");
-    let asked = recorded.target_cpu.expect("a command's time is known").total().as_secs_f64() * 999.0;
-    let most = asked * 1.1 + stolen() * 999.0;
+    let hz = rate(recorded);
+    let asked = recorded.target_cpu.expect("a command's time is known").total().as_secs_f64() * hz;
+    let most = asked * 1.1 + stolen() * hz;
     assert!(
         (samples as f64) > asked * 0.9 && (samples as f64) < most,
         "{samples} of {asked}, at most {most}"
@@ -55,10 +56,11 @@ fn nothing_is_dropped_at_five_thousand_samples_a_second_on_each_processor() {
         let options = plumb_capture_perf::Options { frequency_hz: 4999, ..Default::default() };
         let target = command(&["sh", "-c", &script]);
         let (recorded, kept_away) = record_awake(programs, &target, None, options);
-        let stolen = stolen() * 4999.0;
+        let stolen = stolen() * rate(&recorded);
         let statistics = &recorded.statistics;
         let samples = (recorded.profile.samples.len() as u64 + statistics.lost_samples) as f64;
-        let wanted = recorded.target_cpu.expect("a command's time is known").total().as_secs_f64() * 4999.0;
+        let wanted =
+            recorded.target_cpu.expect("a command's time is known").total().as_secs_f64() * rate(&recorded);
         assert_eq!(statistics.damaged_records, 0);
         println!("{} lost, kept away for {kept_away:?}", statistics.lost_samples);
         assert!(

@@ -30,6 +30,8 @@ pub(crate) fn follow(assistant: &mut dyn Assistant, pids: &[u32]) -> io::Result<
 pub(crate) struct Assisted {
     assistant: Box<dyn Assistant>,
     messages: Messages,
+    /// How many of the messages, from the first on, have been looked at for what they tell of records to come.
+    known: usize,
     /// The stacks that may be counted, by key, process and thread.
     stacks: FxHashMap<Key, Sample>,
     /// What was counted of stacks whose first sample has not been handed out yet.
@@ -53,6 +55,7 @@ impl Assisted {
             assistant,
             is_off_cpu,
             messages: Messages::default(),
+            known: 0,
             stacks: FxHashMap::default(),
             waiting: FxHashMap::default(),
             counts_ns: 0,
@@ -130,9 +133,8 @@ impl Assisted {
 
     /// Takes what messages there are. Records that they depend on have to be looked for afterwards, and those that depend on them too.
     pub fn take(&mut self, ingest: &mut Ingest) {
-        let known = self.messages.list.len();
-        self.assistant.take(&mut self.messages);
-        for message in self.messages.list.iter_mut().skip(known) {
+        self.fetch();
+        for message in self.messages.list.iter_mut().skip(self.known) {
             match message {
                 &mut Message::InCall { tid, time_ns, syscall } => ingest.is_in_call(tid, time_ns, syscall),
                 Message::Script { tid, script } => {
@@ -144,6 +146,13 @@ impl Assisted {
         }
         // Processors write into one ring: nearly in order.
         self.messages.list.sort_by_key(Message::time_ns);
+        self.known = self.messages.list.len();
+    }
+
+    /// Has messages wait here and not in the kernel, whose room for them is some seconds': what is walked when there is none is copied
+    /// instead, and fills the rings of records.
+    pub fn fetch(&mut self) {
+        self.assistant.take(&mut self.messages);
     }
 
     /// The messages, oldest first, to be handed out in between records.
@@ -244,6 +253,7 @@ impl Between<'_> {
 
     /// Forgets what was handed out.
     pub fn end(self, ingest: &mut Ingest) {
+        self.assisted.known -= self.next;
         let messages = &mut self.assisted.messages;
         messages.list.drain(..self.next);
         messages.forget_frames();

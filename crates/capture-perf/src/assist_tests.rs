@@ -1,8 +1,7 @@
 //! Tests of [`super`]: what is counted meets the first sample of its stack, however the recording is taken apart.
 
-use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use plumb_capture_api::{Copiers, HandedOver, Lent, Passed, WalkedSample, Watched};
 use plumb_ingest::{Filter, Source};
@@ -18,13 +17,17 @@ struct Waiting {
 
 /// Something that walks stacks, of which the test decides what it says.
 #[derive(Clone, Default)]
-struct Scripted(Rc<RefCell<Waiting>>);
+struct Scripted(Arc<Mutex<Waiting>>);
 
 impl Scripted {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().expect("no test panics with it")
+    }
+
     /// A stack is sampled for the first time, and then a few times more.
     fn sample(&self, key: u64, time_ns: u64, again: u64) {
         let (pid, tid) = (7, 7);
-        let mut waiting = self.0.borrow_mut();
+        let mut waiting = self.waiting();
         waiting.messages.push(WalkedSample {
             time_ns,
             cpu: 0,
@@ -75,10 +78,10 @@ impl Assistant for Scripted {
         None
     }
     fn take(&mut self, into: &mut Messages) {
-        into.list.extend(self.0.borrow_mut().messages.drain(..).map(Message::Sample));
+        into.list.extend(self.waiting().messages.drain(..).map(Message::Sample));
     }
     fn take_counts(&mut self, each: &mut dyn FnMut(Counted)) {
-        self.0.borrow_mut().counts.drain(..).for_each(each);
+        self.waiting().counts.drain(..).for_each(each);
     }
     fn supply(&mut self, _: u32, _: Option<Lent<'_>>) {}
     fn has_interpreter(&mut self, _: u32, _: u64) {}
@@ -129,8 +132,30 @@ fn what_is_counted_of_a_stack_that_nobody_knows_is_lost() {
     let kernel = Scripted::default();
     let mut assisted = Assisted::new(Box::new(kernel.clone()), vec![event]);
     kernel.sample(3, COUNTS_NS, 10);
-    kernel.0.borrow_mut().messages.clear();
+    kernel.waiting().messages.clear();
     read(&mut assisted, &mut ingest, COUNTS_NS, || {});
     read(&mut assisted, &mut ingest, 3 * COUNTS_NS, || {});
     assert_eq!((ingest.statistics().lost_samples, ingest.profile().samples.len()), (10, 0));
+}
+
+/// Messages may come while something else is done, and wait in memory until records are read.
+#[test]
+fn what_is_fetched_meanwhile_is_handed_out_with_what_came_before_and_after() {
+    let mut ingest = Ingest::new(Source::File, Filter::All);
+    let event = ingest.add_event("cpu-clock", "ns");
+    let kernel = Scripted::default();
+    let mut assisted = Assisted::new(Box::new(kernel.clone()), vec![event]);
+    for (key, time_ns) in [(3, 10), (5, 30), (7, 20)] {
+        kernel.sample(key, time_ns, 0);
+        assisted.fetch();
+        assert!(kernel.waiting().messages.is_empty(), "none waits in the kernel");
+    }
+    // The newest waits, and more is fetched before it is its turn.
+    read(&mut assisted, &mut ingest, 25, || {});
+    assert_eq!(ingest.profile().samples.len(), 2);
+    kernel.sample(9, 28, 0);
+    assisted.fetch();
+    read(&mut assisted, &mut ingest, 40, || {});
+    let times: Vec<u64> = ingest.profile().samples.iter().map(|sample| sample.time_ns).collect();
+    assert_eq!(times, [10, 20, 28, 30]);
 }

@@ -182,7 +182,7 @@ impl Recorder {
         assisted.add_counts(ingest, until_ns);
         if assisted.is_due() {
             // What comes meanwhile is copied for want of just that, so that the rings would soon be full.
-            self.rings.moving(|| assisted.supply(ingest));
+            self.rings.moving(|| assisted.supply(ingest), || {});
         }
     }
 

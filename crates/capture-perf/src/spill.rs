@@ -224,8 +224,8 @@ impl<F: Feed> Merge<Spilling<F>> {
 }
 
 impl<F: Feed + Send> Merge<Spilling<F>> {
-    /// Does some work, while a thread moves what comes.
-    pub fn moving<R>(&mut self, work: impl FnOnce() -> R) -> R {
+    /// Does some work, while a thread moves what comes, and what comes elsewhere (`others`).
+    pub fn moving<R>(&mut self, work: impl FnOnce() -> R, mut others: impl FnMut() + Send) -> R {
         std::thread::scope(|scope| {
             // The thread inherits it.
             let _priority = Priority::raise();
@@ -233,6 +233,7 @@ impl<F: Feed + Send> Merge<Spilling<F>> {
             let mover = move || {
                 while done.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
                     self.feeds().for_each(Spilling::spill);
+                    others();
                 }
             };
             // Without a thread there is still as much time as the rings give.
@@ -290,7 +291,7 @@ mod tests {
     fn what_comes_during_work_waits_in_order() {
         let mut merge = Merge::new(vec![Spilling::new(Small::default())], parse_info());
         assert_eq!(times(&mut merge), (1..=10).collect::<Vec<_>>(), "in place");
-        merge.moving(|| std::thread::sleep(5 * PAUSE));
+        merge.moving(|| std::thread::sleep(5 * PAUSE), || {});
         let later = times(&mut merge);
         assert!(later.len() > 20, "several looks: {}", later.len());
         assert_eq!(
@@ -361,7 +362,7 @@ mod tests {
     #[test]
     fn work_that_panics_ends_the_moving() {
         let mut merge = Merge::new(vec![Spilling::new(Small::default())], parse_info());
-        let work = std::panic::AssertUnwindSafe(|| merge.moving(|| panic!("as expected")));
+        let work = std::panic::AssertUnwindSafe(|| merge.moving(|| panic!("as expected"), || {}));
         assert!(std::panic::catch_unwind(work).is_err());
     }
 

@@ -26,6 +26,8 @@ fn plumb_where(ignored: bool, signals: [&str; 2], folder: &Path, arguments: &[&s
     let mut command = Command::new("python3");
     command.args(["-c", script, if ignored { "SIG_IGN" } else { "SIG_DFL" }, &signals.join(" ")]);
     command.arg(env!("CARGO_BIN_EXE_plumb")).args(arguments).current_dir(folder).stdin(Stdio::null());
+    // python3 may be a script of a shell that complains of locales.
+    command.env("LC_ALL", "C");
     command.output().map_err(|error| eprintln!("skipped: no python3: {error}")).ok()
 }
 

@@ -38,12 +38,17 @@ pub fn stolen() -> f64 {
     host::stolen() - f64::from_bits(STOLEN_BEFORE.load(Ordering::Relaxed))
 }
 
+/// Samples in a second of processor time: what was asked for, unless the kernel allows less.
+pub fn rate(recorded: &Recorded) -> f64 {
+    f64::from(recorded.setup.frequency_hz)
+}
+
 /// How many samples more or less than the used time asks for chance may make it, of a process that the processors' own timers find: where
 /// others run as well each tick finds it by its share of the time. Three standard deviations, and none where it runs all the time.
-pub fn chance(recorded: &Recorded, frequency_hz: f64) -> f64 {
+pub fn chance(recorded: &Recorded) -> f64 {
     let used = recorded.target_cpu.expect("it is accounted").total().as_secs_f64();
     let share = (used * 1e9 / recorded.profile.meta.duration_ns as f64).min(1.0);
-    3.0 * (used * frequency_hz * (1.0 - share)).sqrt()
+    3.0 * (used * rate(recorded) * (1.0 - share)).sqrt()
 }
 
 /// One recording of the machine at a time: two processors have no room for more.

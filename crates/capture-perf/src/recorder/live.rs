@@ -5,13 +5,15 @@ use plumb_profile::{Meta, Profile};
 
 use super::Recorder;
 use super::sampled::Sampled;
+use crate::assist::Assisted;
 
 impl Recorder {
     /// Works on the profile so far, for as long as that takes: what the kernel writes meanwhile is moved out of its rings. Names may
     /// be put beside frames; rows must stay as they are.
     pub fn meanwhile<R>(&mut self, work: impl FnOnce(&mut Profile) -> R) -> R {
-        let Self { rings, ingest, .. } = self;
-        rings.moving(|| work(ingest.profile_mut()))
+        let Self { rings, ingest, assisted, .. } = self;
+        let fetch = || assisted.iter_mut().for_each(Assisted::fetch);
+        rings.moving(|| work(ingest.profile_mut()), fetch)
     }
 
     /// The clock of the samples, now, in nanoseconds.
@@ -22,11 +24,12 @@ impl Recorder {
     /// Folds all samples but the last `kept`, so that a recording may go on for days: see [`Past`](plumb_profile::Past) for `times` and
     /// `nodes`. As rows are no longer samples, what was recorded can't be held against processor time from now on.
     pub fn fold(&mut self, kept: usize, times: &[u64], nodes: usize) {
-        let ingest = &mut self.ingest;
-        if let Some(assisted) = &mut self.assisted {
+        let Self { rings, ingest, assisted, .. } = self;
+        if let Some(assisted) = assisted {
             assisted.add_counts_now(ingest);
         }
-        self.rings.moving(|| ingest.fold(kept, times, nodes));
+        let fetch = || assisted.iter_mut().for_each(Assisted::fetch);
+        rings.moving(|| ingest.fold(kept, times, nodes), fetch);
         self.has_folded = true;
     }
 
