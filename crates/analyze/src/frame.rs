@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use plumb_profile::{Address, Cut, DsoId, DsoKind, Found, FrameId, FrameKind, FunctionId, Line, Profile};
+use plumb_profile::{
+    Address, DsoId, DsoKind, Found, FrameId, FrameKind, FunctionId, Line, Profile, Truncation,
+};
 
 /// A distinct visible frame of a [`View`](crate::View).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -93,7 +95,7 @@ pub struct ViewFrame<'p> {
     /// Which of that frame's lines it is, 0 being the innermost inlined call; 0 without lines.
     pub line_index: usize,
     /// The reason, for a marker that comes from the profile.
-    pub cut: Option<Cut>,
+    pub cut: Option<Truncation>,
 }
 
 impl ViewFrame<'_> {
@@ -215,7 +217,7 @@ impl<'p> Expander<'p> {
         let dso_path = path(self.profile, frame.dso);
         let cut = frame.cut();
         let (name, identity, kind) = match frame.kind {
-            FrameKind::Cut(cut) => {
+            FrameKind::Truncation(cut) => {
                 let name = format!("[{}]", cut.text());
                 (name.clone(), Identity::Marker(name.into()), Kind::Marker)
             }

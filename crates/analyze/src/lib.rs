@@ -51,7 +51,8 @@ pub use diff::{
 };
 pub use explain::{
     Bottleneck, BoundBy, CallPath, ExplainOptions, Explanation, Gain, HotCode, HotFunction, HotInstruction,
-    Module, ModuleKind, Outlook, Pace, Quality, ReadCode, SampledLine, Waits, explained_event, worth_reading,
+    Module, ModuleKind, Outlook, Quality, ReadCode, RunSummary, SampledLine, Waits, explained_event,
+    worth_reading,
 };
 pub use filter::{Filter, Mode, ThreadPattern, TimeRange};
 pub use flame::{BoxKind, Flame, FlameBox, Grouping, Label};

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use plumb_profile::{Cut, DsoId, Id, StackId};
+use plumb_profile::{DsoId, Id, StackId, Truncation};
 
 use crate::cost::Cost;
 use crate::view::View;
@@ -28,7 +28,7 @@ pub struct Summary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutCause {
     /// The reason.
-    pub cut: Cut,
+    pub cut: Truncation,
     /// The file to blame, if one is.
     pub dso: Option<DsoId>,
     /// What the samples cost.
@@ -48,7 +48,7 @@ impl Summary {
             roots.push(root);
         }
         let mut summary = Summary { untold: profile.meta.cuts_untold, ..Summary::default() };
-        let mut causes: HashMap<(Cut, Option<DsoId>), Cost> = HashMap::new();
+        let mut causes: HashMap<(Truncation, Option<DsoId>), Cost> = HashMap::new();
         let frame_of = |stack: StackId| profile.frames[roots[stack.index()]];
         for kept in view.samples() {
             summary.samples += 1;

@@ -4,21 +4,22 @@
 //! Traits, and what goes through them. Invariant: nothing here opens, reads or decides anything, so that a recorder and what helps
 //! it need not know each other.
 
-mod assistant;
-mod beside;
-mod lent;
+mod counters;
 mod messages;
+mod observer;
 mod off_cpu;
-mod pace;
-mod watcher;
+mod rate;
+mod unwind_info;
+mod unwinder;
 
-pub use assistant::{Assistant, Copiers, HandedOver, Passed, Watched};
-pub use beside::Beside;
-pub use lent::{CodeSegment, Lent};
+pub use counters::{KernelCounts, StatCounters, ThreadTime};
 pub use messages::{
-    Counted, Message, Messages, NEAR_NS, Parts, Round, Script, ScriptPlace, WITHOUT_STACK, WalkedSample,
+    Counted, EvalLoopFrame, Message, Messages, NEAR_NS, Parts, Script, ScriptPlace, WITHOUT_STACK,
+    WalkedSample,
 };
+pub use observer::TargetObserver;
 pub use off_cpu::{OffCpu, OffThread, OffUser, TimeOff, Unmeasured};
-pub use pace::Pace;
 pub use plumb_interpreters::{CodeId, Root, python};
-pub use watcher::{KernelCounts, ThreadTime, Watcher};
+pub use rate::SamplingRate;
+pub use unwind_info::{CodeSegment, UnwindInfoRef};
+pub use unwinder::{FallbackEvents, KernelUnwinder, ProbeCounts, ProbeSpec, UnwindFallbackStats};

@@ -190,14 +190,14 @@ pub struct Script {
     /// When.
     pub time_ns: u64,
     /// Rounds of the interpreter's loop, innermost first.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<EvalLoopFrame>,
     /// There were more than could be sent.
     pub is_cut: bool,
 }
 
 /// A round of an interpreter's loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Round {
+pub struct EvalLoopFrame {
     /// An address on the stack in the native frame that runs it; `None`: it is not known.
     pub at: Option<u64>,
     /// Its frames, innermost first.

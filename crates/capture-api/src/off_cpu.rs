@@ -8,16 +8,16 @@ use std::io;
 
 use plumb_unwind::Registers;
 
-use crate::Copiers;
+use crate::FallbackEvents;
 
-/// What an [`Assistant`](crate::Assistant) that measures is asked beyond its samples.
+/// What an [`KernelUnwinder`](crate::KernelUnwinder) that measures is asked beyond its samples.
 pub trait OffCpu {
     /// What it has stacks copied through that it can't walk. From now on it looks at who is off the processor.
-    fn copiers(&mut self) -> io::Result<Copiers>;
+    fn copiers(&mut self) -> io::Result<FallbackEvents>;
     /// Measures no more: who is off stays so, as far as it is concerned.
     fn stop(&mut self) -> io::Result<()>;
     /// The threads that have been off the processor since before the recording began, with their stacks. To be called once, after
-    /// [`Assistant::begin`](crate::Assistant::begin): their times are told by [`OffThread::key`]. An error: this kernel can't say, and
+    /// [`KernelUnwinder::begin`](crate::KernelUnwinder::begin): their times are told by [`OffThread::key`]. An error: this kernel can't say, and
     /// such a thread's time begins when it runs.
     fn off_since_begin(&mut self) -> io::Result<Vec<OffThread>>;
     /// The times of threads that are off now, up to this moment by the monotonic clock.

@@ -2,7 +2,7 @@
 //!
 //! The programs in `bpf/` are attached to the sampling events of `plumb-capture-perf` and take care of each sample whose
 //! stack they can walk by tables of `plumb-unwind`; all others become perf's own records, with registers and a copy of the
-//! stack, and are unwound as ever. So this is an [`Assistant`](plumb_capture_api::Assistant): without it a recording is the same, but dearer.
+//! stack, and are unwound as ever. So this is an [`KernelUnwinder`](plumb_capture_api::KernelUnwinder): without it a recording is the same, but dearer.
 //!
 //! What it knows of mappings it looked up itself, under the process' mmap lock, and forgets when the kernel changes them (Linux
 //! 6.1 and newer; before, when perf's record of it is read, up to a tenth of a second later). Threads and what shares a process'
@@ -12,11 +12,11 @@
 //! and no more than [`Options::table_memory`]. A stack whose file needs more than that, or than 64 MiB, or has more than four segments of
 //! code, is copied, as are those in memory without a file (JIT code) and by rules that take more than the stack and frame pointer.
 //!
-//! Where a stack leads through a file with an interpreter ([`Lent::interpreter`](plumb_capture_api::Lent::interpreter)), the frames of the
+//! Where a stack leads through a file with an interpreter ([`UnwindInfoRef::interpreter`](plumb_capture_api::UnwindInfoRef::interpreter)), the frames of the
 //! interpreted program come with it, up to 1,024 of them; of a stack that is copied they are sent apart, once another stack of the process
 //! has led there.
 //!
-//! Of tracepoints and functions ([`Watched`](plumb_capture_api::Watched)) the programs take the samples themselves, at the place, and decide
+//! Of tracepoints and functions ([`ProbeSpec`](plumb_capture_api::ProbeSpec)) the programs take the samples themselves, at the place, and decide
 //! which passing is one; those that they can't walk they have perf copy. Tracepoints take Linux 6.10.
 //!
 //! It takes helpers of Linux 5.17; docs/kernels.md says on which kernels it was tried. In a pid namespace it refuses: the kernel's numbers of
@@ -49,7 +49,7 @@ mod way_in;
 pub mod wire;
 
 pub use calls::{CallCounts, CallFilter, Calls, Want};
-pub use callsums::{CallFacts, CallSums, Events, Per, SummedBy, Tax};
+pub use callsums::{CallFacts, CallSums, Events, Overhead, Per, SummedBy};
 pub use faults::Faults;
 pub use loader::{Options, Programs};
 pub use off_cpu::OffCpu;

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::{Ebpf, EbpfLoader};
 use plumb_capture_api::{
-    Assistant, Copiers, Counted, HandedOver, Lent, Messages, OffThread, Passed, TimeOff, Unmeasured, Watched,
+    Counted, FallbackEvents, KernelUnwinder, Messages, OffThread, ProbeCounts, ProbeSpec, TimeOff,
+    Unmeasured, UnwindFallbackStats, UnwindInfoRef,
 };
 
 use crate::chunks::Chunks;
@@ -214,7 +215,7 @@ impl Programs {
     }
 }
 
-impl Assistant for Programs {
+impl KernelUnwinder for Programs {
     fn program(&self) -> Option<BorrowedFd<'_>> {
         self.program.as_ref().map(AsFd::as_fd)
     }
@@ -227,7 +228,7 @@ impl Assistant for Programs {
         self.followed.add(pid)
     }
 
-    fn watch(&mut self, watched: &Watched<'_>) -> io::Result<Copiers> {
+    fn watch(&mut self, watched: &ProbeSpec<'_>) -> io::Result<FallbackEvents> {
         let places = self.places.as_mut().ok_or_else(|| io::Error::other("no places are watched"))?;
         places.watch(watched)
     }
@@ -240,7 +241,7 @@ impl Assistant for Programs {
         self.places.as_mut().map_or(Ok(()), Places::stop)
     }
 
-    fn passed(&self, number: usize) -> Option<Passed> {
+    fn passed(&self, number: usize) -> Option<ProbeCounts> {
         self.places.as_ref()?.passed(number)
     }
 
@@ -288,7 +289,7 @@ impl Assistant for Programs {
         }
     }
 
-    fn supply(&mut self, number: u32, lent: Option<Lent<'_>>) {
+    fn supply(&mut self, number: u32, lent: Option<UnwindInfoRef<'_>>) {
         self.tables.supply(number, lent.as_ref());
     }
 
@@ -305,9 +306,9 @@ impl Assistant for Programs {
         }
     }
 
-    fn handed_over(&self) -> HandedOver {
+    fn handed_over(&self) -> UnwindFallbackStats {
         let why = |why: u32| self.counter(COUNTER_WHY + why);
-        HandedOver {
+        UnwindFallbackStats {
             walked: why(WHY_ROOT),
             others: self.counter(COUNTER_OTHERS),
             reasons: vec![
@@ -335,10 +336,10 @@ impl Assistant for Programs {
 }
 
 impl plumb_capture_api::OffCpu for Programs {
-    fn copiers(&mut self) -> io::Result<Copiers> {
+    fn copiers(&mut self) -> io::Result<FallbackEvents> {
         self.followed.look_at_switches(true)?;
         let switches = self.switches.as_ref().ok_or_else(|| io::Error::other("no switches are watched"))?;
-        Ok(Copiers { map: switches.copiers()?, way_in: None })
+        Ok(FallbackEvents { map: switches.copiers()?, way_in: None })
     }
 
     fn stop(&mut self) -> io::Result<()> {

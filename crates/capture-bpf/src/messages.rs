@@ -1,6 +1,8 @@
 //! Messages of the programs, from the bytes of the ring.
 
-use plumb_capture_api::{CodeId, Message, Messages, Round, Script, ScriptPlace, TimeOff, WalkedSample};
+use plumb_capture_api::{
+    CodeId, EvalLoopFrame, Message, Messages, Script, ScriptPlace, TimeOff, WalkedSample,
+};
 
 use crate::wire::{
     self, CODE_BYTES, FILE_BYTES, LINES_BYTES, MESSAGE_CALL, MESSAGE_CODE, MESSAGE_OFF, MESSAGE_SAMPLE,
@@ -129,15 +131,15 @@ pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
 }
 
 /// Rounds of an interpreter's loop with their frames.
-fn rounds(script: &[[u8; 8]]) -> Vec<Round> {
-    let mut rounds: Vec<Round> = Vec::new();
+fn rounds(script: &[[u8; 8]]) -> Vec<EvalLoopFrame> {
+    let mut rounds: Vec<EvalLoopFrame> = Vec::new();
     // Frames of which it is not known yet where they run.
     let mut frames: Vec<ScriptPlace> = Vec::new();
     for pair in script.as_chunks::<2>().0 {
         let [at, is_end] = pair.map(u64::from_ne_bytes);
         if at & SCRIPT_ROUND != 0 {
             let frames = if is_end == 1 { std::mem::take(&mut frames) } else { Vec::new() };
-            rounds.push(Round { at: Some(at & !SCRIPT_ROUND), frames });
+            rounds.push(EvalLoopFrame { at: Some(at & !SCRIPT_ROUND), frames });
         } else if let Some(round) = rounds.last_mut().filter(|round| !is_whole(round)) {
             round.frames.push(place(*pair));
         } else {
@@ -145,12 +147,12 @@ fn rounds(script: &[[u8; 8]]) -> Vec<Round> {
         }
     }
     let rest = frames.split_inclusive(|place| place.is_entry);
-    rounds.extend(rest.map(|frames| Round { at: None, frames: frames.to_vec() }));
+    rounds.extend(rest.map(|frames| EvalLoopFrame { at: None, frames: frames.to_vec() }));
     rounds
 }
 
 /// Whether a round has all of its frames.
-fn is_whole(round: &Round) -> bool {
+fn is_whole(round: &EvalLoopFrame) -> bool {
     round.frames.last().is_some_and(|last| last.is_entry)
 }
 
@@ -173,7 +175,8 @@ mod tests {
     fn rounds_have_their_frames_in_each_form() {
         let words = |words: &[u64]| words.iter().map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
         let codes = |words: &[[u8; 8]]| -> Vec<(Option<u64>, Vec<u64>)> {
-            let of = |round: Round| (round.at, round.frames.iter().map(|frame| frame.code.at).collect());
+            let of =
+                |round: EvalLoopFrame| (round.at, round.frames.iter().map(|frame| frame.code.at).collect());
             rounds(words).into_iter().map(of).collect()
         };
         let (entry, round) = (SCRIPT_ENTRY, SCRIPT_ROUND);

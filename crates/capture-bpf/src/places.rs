@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use aya::Ebpf;
 use aya::maps::{Array, MapData, PerCpuArray};
-use plumb_capture_api::{Copiers, Pace, Passed, Watched};
+use plumb_capture_api::{FallbackEvents, ProbeCounts, ProbeSpec, SamplingRate};
 use plumb_syscalls::Abi;
 
 use crate::object::{load_program, take, take_descriptor};
@@ -103,7 +103,7 @@ impl Places {
     }
 
     /// Watches a place.
-    pub fn watch(&mut self, watched: &Watched<'_>) -> io::Result<Copiers> {
+    pub fn watch(&mut self, watched: &ProbeSpec<'_>) -> io::Result<FallbackEvents> {
         let number = u32::try_from(watched.number).ok().filter(|&number| number < MAX_PLACES);
         let number = number.ok_or_else(|| io::Error::other(format!("more than {MAX_PLACES} events")))?;
         let point = watched.tracepoint.map(Point::find).transpose()?;
@@ -114,8 +114,8 @@ impl Places {
         let way_in = in_kernel.map(|point| way_in::of(point.name));
         let hz = |hz: u32| SECOND / u64::from(hz.max(1));
         let (period, interval_ns) = match (watched.pace, watched.limit_hz) {
-            (Pace::Period(period), limit) => (period.max(1), limit.map_or(0, hz)),
-            (Pace::Frequency(frequency_hz), _) => (0, hz(frequency_hz)),
+            (SamplingRate::Period(period), limit) => (period.max(1), limit.map_or(0, hz)),
+            (SamplingRate::Frequency(frequency_hz), _) => (0, hz(frequency_hz)),
         };
         let flags = [
             (PLACE_SCOPED, watched.is_scoped),
@@ -133,7 +133,7 @@ impl Places {
             let link = sys::attach_to_tracepoint(program.as_fd(), point.name, number.into())?;
             self.links.push(link);
         }
-        Ok(Copiers { map, way_in })
+        Ok(FallbackEvents { map, way_in })
     }
 
     /// How often a tracepoint was passed, by whomever, and not seen.
@@ -152,11 +152,11 @@ impl Places {
     }
 
     /// What became of a place so far.
-    pub fn passed(&self, number: usize) -> Option<Passed> {
+    pub fn passed(&self, number: usize) -> Option<ProbeCounts> {
         let number = u32::try_from(number).ok()?;
         let place = self.places.get(&number, 0).ok()?;
         let tallies = self.tallies.get(&number, 0).ok()?;
-        Some(Passed {
+        Some(ProbeCounts {
             times: tallies.iter().map(|tally| tally.passed).sum(),
             is_by_time: place.period == 0,
             lost: tallies.iter().map(|tally| tally.lost).sum(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aya::maps::{Array, MapData};
-use plumb_capture_api::Lent;
+use plumb_capture_api::UnwindInfoRef;
 use rustc_hash::FxHashMap;
 
 use crate::chunks::{Chunks, Place};
@@ -82,7 +82,7 @@ impl Resident {
     }
 
     /// Gives the programs the table of a file, or says that there is none.
-    pub fn supply(&mut self, number: u32, lent: Option<&Lent<'_>>) {
+    pub fn supply(&mut self, number: u32, lent: Option<&UnwindInfoRef<'_>>) {
         let state = self.load(number, lent).unwrap_or(STATE_NONE);
         if state != STATE_READY {
             let _ = self.files.set(number, File { state, ..File::default() }, 0);
@@ -100,7 +100,7 @@ impl Resident {
     }
 
     /// Loads the table of a file. Returns the state that the file is in then.
-    fn load(&mut self, number: u32, lent: Option<&Lent<'_>>) -> io::Result<u32> {
+    fn load(&mut self, number: u32, lent: Option<&UnwindInfoRef<'_>>) -> io::Result<u32> {
         // Room is being made; who makes a table now would throw it away.
         let (Some(lent), true) = (lent, self.leaving.is_empty()) else { return Ok(STATE_UNKNOWN) };
         if let Some(same) = self.same_table(lent) {
@@ -158,7 +158,7 @@ impl Resident {
 
     /// A table that is loaded already, of a file with the same build id and the same code in the same places: in
     /// another container, say.
-    fn same_table(&self, lent: &Lent<'_>) -> Option<Loaded> {
+    fn same_table(&self, lent: &UnwindInfoRef<'_>) -> Option<Loaded> {
         let build_id = lent.build_id.as_ref()?;
         let segments = tables::segments(lent)?;
         let mut all = self.loaded.values();

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use aya::maps::{HashMap, MapData, PerCpuArray};
 use aya::{Ebpf, EbpfLoader};
-use plumb_capture_api::{KernelCounts, ThreadTime, Watcher};
+use plumb_capture_api::{KernelCounts, StatCounters, ThreadTime};
 
 use crate::follow::Followed;
 use crate::object::{Machine, Watch, load_program, sum, take};
@@ -74,7 +74,7 @@ impl Stat {
     }
 }
 
-impl Watcher for Stat {
+impl StatCounters for Stat {
     fn program(&self) -> BorrowedFd<'_> {
         self.program.as_fd()
     }

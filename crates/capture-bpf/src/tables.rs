@@ -5,7 +5,7 @@
 //! returns from a signal handler, functions that align their stack, and what switches stacks in Go programs. All are told by what their expressions say, not by where
 //! they are.
 
-use plumb_capture_api::{Lent, Root};
+use plumb_capture_api::{Root, UnwindInfoRef};
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::Table;
 use plumb_unwind::{CfaRule, Module, RegisterRule, Row, Svma, go, x86_64};
@@ -67,7 +67,7 @@ impl Loadable {
 }
 
 /// Where a file's code is. `None`: in more places than can be told.
-pub(crate) fn segments(lent: &Lent<'_>) -> Option<[Segment; SEGMENTS as usize]> {
+pub(crate) fn segments(lent: &UnwindInfoRef<'_>) -> Option<[Segment; SEGMENTS as usize]> {
     let mut segments = [Segment::default(); SEGMENTS as usize];
     if lent.segments.is_empty() || lent.segments.len() > segments.len() {
         return None;
@@ -84,7 +84,7 @@ pub(crate) fn segments(lent: &Lent<'_>) -> Option<[Segment; SEGMENTS as usize]> 
 }
 
 /// Makes the table of a file. `None` if it has none that would help.
-pub(crate) fn loadable(lent: &Lent<'_>) -> Option<Loadable> {
+pub(crate) fn loadable(lent: &UnwindInfoRef<'_>) -> Option<Loadable> {
     let segments = segments(lent)?;
     let table = lent.all_rows()?;
     let python = match lent.interpreter {

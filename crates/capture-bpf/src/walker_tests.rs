@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plumb_capture_api::{CodeSegment, Lent};
+use plumb_capture_api::{CodeSegment, UnwindInfoRef};
 use plumb_process::{Elf, FileOffset, parse_maps};
 use plumb_unwind::{
     Avma, Cache, CfaRule, CodeMap, End, Located, Memory, Module, ReadError, Registers, Section, Sections,
@@ -157,7 +157,8 @@ fn input(recorded: &Recorded, pieces: usize) -> Vec<u8> {
     let mut first = Vec::new();
     let mut more = Vec::new();
     for Code { module, segments } in &recorded.files {
-        let table = loadable(&Lent::new(module, None, segments.clone())).expect("each file has a table");
+        let table =
+            loadable(&UnwindInfoRef::new(module, None, segments.clone())).expect("each file has a table");
         let most = table.bytes.len().div_ceil(pieces);
         let mut all = table.pieces(most);
         assert!(all.len() <= TABLE_PIECES as usize);
@@ -308,7 +309,7 @@ fn rule_at(pieces: &[Loadable], address: u64) -> Option<u64> {
 fn a_table_in_pieces_says_the_same_of_each_address() {
     let Code { module, segments } =
         code(&std::env::current_exe().expect("a test has a file")).expect("an ELF file");
-    let lent = Lent::new(&module, None, segments);
+    let lent = UnwindInfoRef::new(&module, None, segments);
     let whole = || loadable(&lent).expect("it has a table");
     let size = whole().bytes.len();
     let (one, pieces) = (whole().pieces(size), whole().pieces(size.div_ceil(6)));

@@ -13,7 +13,7 @@ use perf_event_open_sys::bindings::{
     PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING, PERF_TYPE_HARDWARE,
     PERF_TYPE_SOFTWARE, perf_event_attr,
 };
-use plumb_capture_api::Pace;
+use plumb_capture_api::SamplingRate;
 
 use crate::trigger::Trigger;
 
@@ -72,7 +72,7 @@ impl Counter {
         self.trigger().is_some_and(Trigger::is_place)
     }
 
-    /// Whether an [`Assistant`](plumb_capture_api::Assistant) can take its samples itself. It sees where user code was left, and is asked nowhere
+    /// Whether an [`KernelUnwinder`](plumb_capture_api::KernelUnwinder) can take its samples itself. It sees where user code was left, and is asked nowhere
     /// else.
     pub(crate) fn is_watchable(&self, code: Code) -> bool {
         let of_function = |trigger: &Trigger| trigger.tracepoint().is_none();
@@ -122,7 +122,7 @@ pub(crate) struct Sampling {
     pub counter: Counter,
     pub code: Code,
     /// How often a sample is taken.
-    pub pace: Pace,
+    pub pace: SamplingRate,
     /// What a hardware counter counts between two samples at a frequency.
     pub period: u64,
     /// Bytes of user stack with each sample.
@@ -162,7 +162,7 @@ pub(crate) struct Part {
 
 impl Part {
     /// Of a recording of one event.
-    pub fn alone(counter: &Counter, pace: Pace) -> Self {
+    pub fn alone(counter: &Counter, pace: SamplingRate) -> Self {
         Self {
             tells: true,
             has_id: false,
@@ -172,9 +172,9 @@ impl Part {
     }
 
     /// Whether its samples must not say what they count.
-    pub fn is_period_known(counter: &Counter, pace: Pace) -> bool {
+    pub fn is_period_known(counter: &Counter, pace: SamplingRate) -> bool {
         let is_software = counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
-        is_software && matches!(pace, Pace::Period(period) if period > 1)
+        is_software && matches!(pace, SamplingRate::Period(period) if period > 1)
     }
 }
 
@@ -203,14 +203,16 @@ impl Sampling {
             }
         }
         match (&self.counter, self.pace) {
-            (Counter::CpuClock, Pace::Frequency(hz)) => attr.sample_period = period_ns(hz),
+            (Counter::CpuClock, SamplingRate::Frequency(hz)) => attr.sample_period = period_ns(hz),
             // In frequency mode the kernel begins with an interrupt each time, and where one takes long it never gets out of that.
-            (counter, Pace::Frequency(_)) if counter.is_hardware() => attr.sample_period = self.period.max(1),
-            (_, Pace::Frequency(hz)) => {
+            (counter, SamplingRate::Frequency(_)) if counter.is_hardware() => {
+                attr.sample_period = self.period.max(1)
+            }
+            (_, SamplingRate::Frequency(hz)) => {
                 attr.set_freq(1);
                 attr.sample_freq = hz.into();
             }
-            (_, Pace::Period(period)) => attr.sample_period = period,
+            (_, SamplingRate::Period(period)) => attr.sample_period = period,
         }
         if self.counter.is_hardware() {
             attr.read_format |= u64::from(PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING);
@@ -261,7 +263,7 @@ impl Sampling {
     /// What each sample counts, where it doesn't say so itself.
     pub fn period(&self) -> Option<u64> {
         match self.pace {
-            Pace::Period(period) if !self.part.says_period => Some(period),
+            SamplingRate::Period(period) if !self.part.says_period => Some(period),
             _ => None,
         }
     }
@@ -357,12 +359,12 @@ pub(crate) mod tests {
         let sampling = Sampling {
             counter: Counter::CpuClock,
             code: Code::All,
-            pace: Pace::Frequency(999),
+            pace: SamplingRate::Frequency(999),
             period: 1,
             stack_copy: u32::MAX,
             inherit: false,
             count_lost: true,
-            part: Part::alone(&Counter::CpuClock, Pace::Frequency(999)),
+            part: Part::alone(&Counter::CpuClock, SamplingRate::Frequency(999)),
             copier: None,
         };
         assert_eq!(sampling.attr().sample_stack_user, MAX_STACK_COPY);

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use plumb_capture_api::{Copiers, Pace};
+use plumb_capture_api::{FallbackEvents, SamplingRate};
 use plumb_process::procfs;
 use plumb_process::usage::{monotonic_ns, page_size};
 use plumb_target::{Cgroup, Error as TargetError};
@@ -87,7 +87,7 @@ impl Rings {
 }
 
 /// Where events are opened.
-pub(crate) struct Ground {
+pub(crate) struct EventContext {
     /// The rings that they write to.
     pub rings: Rings,
     /// What they count.
@@ -103,7 +103,7 @@ pub(crate) enum Program {
     /// It takes them itself.
     Takes {
         /// Through these it writes what it can't walk.
-        copiers: Copiers,
+        copiers: FallbackEvents,
         /// What calls it, if that is an event.
         #[expect(dead_code, reason = "it calls as long as it is open")]
         event: Option<Event>,
@@ -112,7 +112,7 @@ pub(crate) enum Program {
 
 /// The open events that together are one event of a recording.
 pub(crate) struct Events {
-    ground: Arc<Ground>,
+    ground: Arc<EventContext>,
     sampling: Sampling,
     program: Program,
     open: Vec<Event>,
@@ -128,7 +128,7 @@ pub(crate) struct Events {
 
 impl Events {
     /// Opens events.
-    pub fn new(ground: Arc<Ground>, sampling: Sampling, program: Program) -> Result<Self, Error> {
+    pub fn new(ground: Arc<EventContext>, sampling: Sampling, program: Program) -> Result<Self, Error> {
         let inherit = matches!(ground.attachment, Attachment::Processes(_));
         let sampling = Sampling { inherit, ..sampling };
         let mut events = Self {
@@ -141,7 +141,7 @@ impl Events {
             paced: None,
             spare: None,
         };
-        events.paced = matches!(events.sampling.pace, Pace::Frequency(_)).then_some((0, 0));
+        events.paced = matches!(events.sampling.pace, SamplingRate::Frequency(_)).then_some((0, 0));
         events.open = events.open_all(&events.sampling)?;
         Ok(events)
     }
@@ -184,7 +184,7 @@ impl Events {
     }
 
     /// Opens events that sample at another pace, with records of the same layout, for [`Events::change_pace`].
-    pub fn prepare(&mut self, pace: Pace) -> Result<(), Error> {
+    pub fn prepare(&mut self, pace: SamplingRate) -> Result<(), Error> {
         let sampling = Sampling { pace, ..self.sampling.clone() };
         let events = self.open_all(&sampling)?;
         self.spare = Some((sampling, events));
@@ -216,8 +216,8 @@ impl Events {
     /// Has a hardware counter count so much between two samples from now on.
     pub fn set_period(&mut self, period: u64) -> Result<(), Error> {
         let pace = match self.sampling.pace {
-            Pace::Period(_) => Pace::Period(period),
-            pace @ Pace::Frequency(_) => pace,
+            SamplingRate::Period(_) => SamplingRate::Period(period),
+            pace @ SamplingRate::Frequency(_) => pace,
         };
         let sampling = Sampling { period, pace, ..self.sampling.clone() };
         if sampling.inherit {
@@ -313,7 +313,7 @@ impl Events {
     }
 
     /// Goes on at another pace, by what a program has decided.
-    pub fn note_pace(&mut self, pace: Pace) {
+    pub fn note_pace(&mut self, pace: SamplingRate) {
         self.sampling.pace = pace;
     }
 

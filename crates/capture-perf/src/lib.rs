@@ -7,22 +7,22 @@
 //! Not here: symbols, files that are written, anything that is shown.
 
 mod account;
-mod assist;
 mod attr;
 mod counting;
 mod error;
 mod events;
-mod growth;
 mod limit;
 mod merge;
 mod options;
+mod overflow;
 mod period;
 mod probe;
 mod recorder;
 mod records;
 mod ring;
+mod session;
 mod setup;
-mod spill;
+mod stack_copy;
 mod sys;
 mod trigger;
 mod watchdog;

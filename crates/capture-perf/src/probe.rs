@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use plumb_capture_api::Pace;
+use plumb_capture_api::SamplingRate;
 use plumb_process::Host;
 use plumb_target::{Cgroup, own_cgroup};
 
@@ -47,10 +47,10 @@ pub fn count_events_of(cgroup: &Cgroup, cpu: u32) -> io::Result<()> {
 /// The default's event.
 fn sampling() -> Sampling {
     Sampling {
-        part: Part::alone(&Counter::CpuClock, Pace::Frequency(99)),
+        part: Part::alone(&Counter::CpuClock, SamplingRate::Frequency(99)),
         counter: Counter::CpuClock,
         code: Code::User,
-        pace: Pace::Frequency(99),
+        pace: SamplingRate::Frequency(99),
         period: 1,
         stack_copy: 1024,
         inherit: true,

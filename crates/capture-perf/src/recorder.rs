@@ -13,34 +13,34 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_capture_api::{OffCpu, Pace, Passed};
+use plumb_capture_api::{OffCpu, ProbeCounts, SamplingRate};
 use plumb_ingest::{Ingest, Statistics};
 use plumb_process::usage::{CpuTime, Priority, monotonic_ns, nanoseconds};
 use plumb_process::{Host, procfs};
 use plumb_profile::Profile;
 use plumb_target::signals::{self, Signals};
-use plumb_target::{Child, End, Steering};
+use plumb_target::{Child, End, SignalPolicy};
 
 use self::ends::Whom;
 pub use self::finish::Recorded;
 use self::guard::Guard;
 use self::sampled::{Belonging, Sampled};
 use crate::account::Account;
-use crate::assist::Assisted;
 use crate::error::Error;
-use crate::events::{Attachment, Ground};
-use crate::growth::Growth;
+use crate::events::{Attachment, EventContext};
 use crate::merge::Merge;
+use crate::overflow::OverflowBuffer;
 use crate::ring::Ring;
+use crate::session::UnwinderSession;
 use crate::setup::Setup;
-use crate::spill::Spilling;
+use crate::stack_copy::StackCopySizer;
 
 /// A recording that is going on.
 pub struct Recorder {
     host: Host,
     setup: Setup,
     signals: Signals,
-    steering: Steering,
+    steering: SignalPolicy,
     child: Option<Child>,
     /// What the command is called, if it is one.
     command: Option<String>,
@@ -49,18 +49,18 @@ pub struct Recorder {
     ends: Vec<OwnedFd>,
     pids: Vec<u32>,
     whom: Whom,
-    ground: Arc<Ground>,
+    ground: Arc<EventContext>,
     /// At least one; one of them tells of mappings and processes.
     sampled: Vec<Sampled>,
     belonging: Belonging,
-    rings: Merge<Spilling<Ring>>,
+    rings: Merge<OverflowBuffer<Ring>>,
     /// Of a recording with hardware counters.
     guard: Option<Guard>,
-    growth: Growth,
+    growth: StackCopySizer,
     ingest: Ingest,
     /// Bytes of files' unwind information that are kept.
     unwind_memory: usize,
-    assisted: Option<Assisted>,
+    assisted: Option<UnwinderSession>,
     account: Account,
     began: Began,
     /// Earlier samples are summed up.
@@ -151,7 +151,7 @@ impl Recorder {
     }
 
     /// What became of an event whose samples a program takes.
-    fn passed(&self, one: &Sampled) -> Option<Passed> {
+    fn passed(&self, one: &Sampled) -> Option<ProbeCounts> {
         let number = self.sampled.iter().position(|other| other.id == one.id)?;
         self.assisted.as_ref()?.assistant().passed(number).filter(|_| one.events.is_taken())
     }
@@ -190,7 +190,7 @@ impl Recorder {
     fn stop(&mut self) {
         self.sampled.iter().for_each(|one| one.events.stop());
         // Should that fail, a little more is measured.
-        let _ = self.assisted.as_mut().map_or(Ok(()), Assisted::unwatch);
+        let _ = self.assisted.as_mut().map_or(Ok(()), UnwinderSession::unwatch);
         if let Some(off_cpu) = self.off_cpu() {
             let _ = off_cpu.stop();
         }
@@ -204,7 +204,7 @@ impl Recorder {
     fn grow(&mut self) {
         let statistics = self.ingest.statistics();
         // What is copied only until its table is there is no reason to copy more of everything from then on.
-        let wants = self.assisted.as_ref().map_or(0, Assisted::wants);
+        let wants = self.assisted.as_ref().map_or(0, UnwinderSession::wants);
         if self.wants != [wants; 2] {
             self.wants = [self.wants[1], wants];
             self.growth.grown(self.growth.bytes(), statistics.samples, statistics.beyond_copy);
@@ -215,7 +215,7 @@ impl Recorder {
         self.belonging.learn(&self.sampled);
         if grown.is_err() {
             // Out of descriptors, say: what is there goes on, and isn't asked to grow again.
-            self.growth = Growth::new(self.growth.bytes(), self.growth.bytes());
+            self.growth = StackCopySizer::new(self.growth.bytes(), self.growth.bytes());
             return;
         }
         // What is in the rings still has the smaller copies.
@@ -253,7 +253,7 @@ impl Recorder {
         one.limit = None;
         let hz = self.setup.frequency_hz;
         if one.events.is_taken() {
-            one.events.note_pace(Pace::Frequency(hz));
+            one.events.note_pace(SamplingRate::Frequency(hz));
         } else if !one.events.change_pace() {
             // It goes on as it was.
             return;

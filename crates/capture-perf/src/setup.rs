@@ -6,7 +6,7 @@
 
 use std::os::fd::AsFd;
 
-use plumb_capture_api::Pace;
+use plumb_capture_api::SamplingRate;
 use plumb_process::Host;
 use plumb_profile::{EventId, Scope};
 use plumb_target::{Cgroup, Error as TargetError, Target};
@@ -42,7 +42,7 @@ pub struct SampledEvent {
     /// Which code is sampled.
     pub code: Code,
     /// How often a sample is taken.
-    pub pace: Pace,
+    pub pace: SamplingRate,
 }
 
 /// What can be had of what was asked for.
@@ -95,9 +95,9 @@ pub(crate) fn choose(host: &Host, abilities: Abilities, options: &Options) -> Re
         }
         let may_be_rare = trigger.is_some_and(|trigger| !trigger.is_hardware());
         let pace = match options.period {
-            Some(period) => Pace::Period(period.max(1)),
-            None if may_be_rare && options.each_if_rare => Pace::Period(1),
-            None => Pace::Frequency(frequency_hz),
+            Some(period) => SamplingRate::Period(period.max(1)),
+            None if may_be_rare && options.each_if_rare => SamplingRate::Period(1),
+            None => SamplingRate::Frequency(frequency_hz),
         };
         let part = Part { tells: events.is_empty(), has_id: several, ..Part::alone(&counter, pace) };
         let (stack_copy, count_lost) = (options.stack_copy, abilities.count_lost);
@@ -237,7 +237,7 @@ mod tests {
         let options =
             Options { counter: Some(Counter::Cycles), period: Some(4_000_000), ..Options::default() };
         let choice = choose(&host, able(), &options).expect("it can be sampled");
-        assert_eq!(choice.events[0].pace, Pace::Period(4_000_000));
+        assert_eq!(choice.events[0].pace, SamplingRate::Period(4_000_000));
         assert!(choice.events[0].part.says_period, "the watchdog may make it longer");
     }
 }

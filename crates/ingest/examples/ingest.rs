@@ -51,7 +51,7 @@ fn print_stacks(profile: &Profile) {
             let frame = profile.frames[id];
             let dso = frame.dso.map_or("?", |dso| profile.strings.get(profile.dsos[dso].path));
             match frame.kind {
-                FrameKind::Cut(cut) => println!("  -- {} ({dso})", cut.text()),
+                FrameKind::Truncation(cut) => println!("  -- {} ({dso})", cut.text()),
                 _ => println!("  {:x} {dso} {:?}", frame.address.0, frame.found),
             }
         }

@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::Cursor;
 use std::time::{Duration, Instant};
 
-use plumb_capture_api::Lent;
+use plumb_capture_api::UnwindInfoRef;
 use plumb_interpreters::{Detected, Interpreter};
 use plumb_process::{
     AddressSpace as Mappings, Backing, Elf, FileId, FileKey, FileOffset, Files, Mapping, Place, vdso,
 };
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
-use plumb_table_cache::{Shelf, module_of};
+use plumb_table_cache::{TableLoader, module_of};
 use plumb_unwind::{Avma, CodeMap, Isa, Located, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -37,7 +37,7 @@ pub(super) struct Code {
     /// For each file how many addresses in it were looked up, until its table was asked for.
     lookups: Vec<Cell<Lookups>>,
     /// Where tables come from, if they are used.
-    shelf: Option<RefCell<Shelf>>,
+    shelf: Option<RefCell<TableLoader>>,
     dsos: Vec<Option<DsoId>>,
     /// The interpreters in files that were looked at.
     interpreters: FxHashMap<FileId, Option<Detected>>,
@@ -220,11 +220,11 @@ impl Code {
     }
 
     /// Uses tables from now on, and has them made.
-    pub(super) fn use_tables(&mut self, shelf: Shelf) {
+    pub(super) fn use_tables(&mut self, shelf: TableLoader) {
         self.shelf = Some(RefCell::new(shelf));
     }
 
-    pub(super) fn shelf(&self) -> Option<&RefCell<Shelf>> {
+    pub(super) fn shelf(&self) -> Option<&RefCell<TableLoader>> {
         self.shelf.as_ref()
     }
 
@@ -271,10 +271,10 @@ impl Code {
     }
 
     /// The vdso's unwind information, and where its code is.
-    pub(super) fn vdso_parts(&self) -> Option<Lent<'_>> {
+    pub(super) fn vdso_parts(&self) -> Option<UnwindInfoRef<'_>> {
         let Vdso { elf, module } = self.vdso()?;
         let (build_id, segments) = (elf.build_id.clone(), segments_of(elf));
-        Some(Lent { module, build_id, segments, interpreter: None, shelf: self.shelf() })
+        Some(UnwindInfoRef { module, build_id, segments, interpreter: None, shelf: self.shelf() })
     }
 
     /// Asks a file's headers.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use plumb_table_cache::{KeptTables, Source};
+use plumb_table_cache::{Source, TableCache};
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn a_file_in_which_much_is_looked_up_gets_its_table() {
     let cache = std::env::temp_dir().join(format!("plumb-code-{}", std::process::id()));
     std::fs::create_dir_all(&cache).unwrap();
     let mut code = Code::default();
-    code.use_tables(Shelf::new(KeptTables::open_in(&cache)));
+    code.use_tables(TableLoader::new(TableCache::open_in(&cache)));
     let (mapping, id) = own(&mut code);
     let few = Lookups::LEAST as u64 - 1;
     (0..few).for_each(|at| {
@@ -50,7 +50,7 @@ fn a_file_in_which_much_is_looked_up_gets_its_table() {
     let table = code.module(id).unwrap().table().cloned().map(|table| table.with_build_id(b""));
     assert_eq!(table, Some(made.with_build_id(b"")));
     let build_id = code.with_elf(id, |elf| elf.build_id.clone()).flatten().expect("linkers make one");
-    assert!(KeptTables::open_in(&cache).get(&build_id).is_some(), "it is kept for the next recording");
+    assert!(TableCache::open_in(&cache).get(&build_id).is_some(), "it is kept for the next recording");
     std::fs::remove_dir_all(&cache).unwrap();
 }
 

@@ -10,7 +10,7 @@
 //! - After the record: no sample has shown the new program yet, neither in user mode nor with a whole user stack, and
 //!   the registers do not lead to a root in the new mappings.
 
-use plumb_profile::{Cut, DsoId, StackId};
+use plumb_profile::{DsoId, StackId, Truncation};
 
 use super::Ingest;
 use super::user::Ending;
@@ -24,7 +24,7 @@ pub(super) struct Pending {
     /// Its kernel frames alone.
     pub(super) kernel_only: Option<StackId>,
     /// What it was counted as.
-    pub(super) cut: (Cut, Option<DsoId>),
+    pub(super) cut: (Truncation, Option<DsoId>),
 }
 
 impl Ingest {
@@ -39,7 +39,7 @@ impl Ingest {
             process.just_exec = false;
             return false;
         }
-        matches!(ending, Ending::Cut(..))
+        matches!(ending, Ending::Truncation(..))
     }
 
     /// Whether an exec, if one comes next, explains why the user stack of a sample can't be read.

@@ -1,7 +1,7 @@
 //! Records made by hand, in an order and of a kind that real recordings have only now and then.
 
 use linux_perf_event_reader::{Endianness, RecordIdParseInfo, RecordParseInfo, SampleFormat};
-use plumb_profile::{Cut, FrameKind};
+use plumb_profile::{FrameKind, Truncation};
 
 use super::*;
 
@@ -187,7 +187,10 @@ fn unreadable_stack_without_an_exec_stays_cut() {
     let mapped = mmap(7, 0x40_0000, "/no/such/shell");
     let (profile, statistics) =
         ingested(Filter::All, &[mapped, unreadable, readable, comm(7, "program", EXEC)]);
-    assert_eq!(kinds(&profile, 0), [FrameKind::Kernel, FrameKind::User, FrameKind::Cut(Cut::FileUnreadable)]);
+    assert_eq!(
+        kinds(&profile, 0),
+        [FrameKind::Kernel, FrameKind::User, FrameKind::Truncation(Truncation::FileUnreadable)]
+    );
     assert_eq!(statistics.complete, 0);
 }
 
@@ -274,7 +277,7 @@ fn process_of_32_bits_is_not_unwound() {
     let (profile, _) = ingested(Filter::All, &[mmap(7, 0x40_0000, "/no/such/shell"), of]);
     assert_eq!(
         kinds(&profile, 0),
-        [FrameKind::Kernel, FrameKind::User, FrameKind::Cut(Cut::OtherArchitecture)]
+        [FrameKind::Kernel, FrameKind::User, FrameKind::Truncation(Truncation::OtherArchitecture)]
     );
 }
 

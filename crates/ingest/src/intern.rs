@@ -112,7 +112,7 @@ impl LastStack {
 
 #[cfg(test)]
 mod tests {
-    use plumb_profile::{Address, Cut, Found, Frame, FrameKind};
+    use plumb_profile::{Address, Found, Frame, FrameKind, Truncation};
 
     use super::super::spaces::Spaces;
     use super::*;
@@ -161,7 +161,7 @@ mod tests {
     fn gives_the_same_nodes_as_the_plain_way() {
         let mut profile = Profile::default();
         let frames: Vec<_> =
-            Cut::ALL.iter().map(|&cut| profile.frames.add(Frame::marker(cut, None))).collect();
+            Truncation::ALL.iter().map(|&cut| profile.frames.add(Frame::marker(cut, None))).collect();
         let mut last = LastStack::default();
         for stack in [&frames[0..4], &frames[1..4], &frames[0..4], &frames[2..6], &[], &frames[0..1]] {
             assert_eq!(last.intern(&mut profile, stack, None, 0), profile.add_stack(stack));

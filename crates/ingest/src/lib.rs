@@ -18,6 +18,7 @@ mod queues;
 mod sample;
 mod scan;
 mod script;
+mod sideband;
 mod spaces;
 mod spent;
 mod statistics;
@@ -25,7 +26,6 @@ mod stitch;
 mod stopped;
 mod tasks;
 mod text;
-mod told;
 mod track;
 mod user;
 mod walked;
@@ -42,7 +42,7 @@ use std::sync::Arc;
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, constants as perf};
 use plumb_process::Tree;
 use plumb_profile::{DsoId, Event, EventId, FrameId, Id, Past, ProcessId, Profile, StackId};
-use plumb_table_cache::{KeptTables, Shelf};
+use plumb_table_cache::{TableCache, TableLoader};
 use plumb_unwind::Walked;
 use rustc_hash::FxHashMap;
 
@@ -189,8 +189,8 @@ impl Ingest {
     }
 
     /// Has rules found by tables that were kept, where many are looked up, and has such tables made.
-    pub fn use_tables(&mut self, kept: KeptTables) {
-        self.code.use_tables(Shelf::new(kept));
+    pub fn use_tables(&mut self, kept: TableCache) {
+        self.code.use_tables(TableLoader::new(kept));
     }
 
     /// Looks after tables and unwind information, from time to time: no more than so many bytes of it are kept that are not in use.

@@ -6,7 +6,7 @@
 //! there were more than get one) go to their thread without a stack, so that the sum is what was measured.
 
 use plumb_capture_api::TimeOff;
-use plumb_profile::{Cut, EventId, Frame, Sample, Samples};
+use plumb_profile::{EventId, Frame, Sample, Samples, Truncation};
 use rustc_hash::FxHashMap;
 
 use super::Ingest;
@@ -110,7 +110,7 @@ impl Ingest {
             if self.tasks.threads.get(&tid).is_none_or(|thread| thread.pid != pid) {
                 self.meet_thread(pid, tid);
             }
-            let marker = self.profile.frames.add(Frame::marker(Cut::NoUserStack, None));
+            let marker = self.profile.frames.add(Frame::marker(Truncation::NoUserStack, None));
             let stack = self.profile.add_stack(&[marker]);
             let (thread, _) = self.tasks.rows(&mut self.profile, tid);
             let sample =

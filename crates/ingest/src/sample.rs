@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use plumb_capture_api::Script;
-use plumb_profile::{Cut, EventId, Frame, ProcessId, Sample, StackId};
+use plumb_profile::{EventId, Frame, ProcessId, Sample, StackId, Truncation};
 
 use super::exec::Pending;
 use super::user::Ending;
@@ -60,7 +60,7 @@ impl Ingest {
         }
         // Nothing at all to show: say so.
         if self.leaf_first.is_empty() && ending == Ending::Absent {
-            ending = Ending::Cut(Cut::NoUserStack, None);
+            ending = Ending::Truncation(Truncation::NoUserStack, None);
         }
         let stack = self.finish_stack(tid, sample, kernel_frames, ending);
         let (thread, process) = self.tasks.rows(&mut self.profile, tid);
@@ -113,7 +113,7 @@ impl Ingest {
     ) -> Option<StackId> {
         self.statistics.samples += 1;
         let thread = self.tasks.threads.entry(tid).or_default();
-        let Ending::Cut(cut, blamed) = ending else {
+        let Ending::Truncation(cut, blamed) = ending else {
             self.statistics.complete += 1;
             if ending == Ending::Root {
                 thread.pending.clear();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plumb_profile::{Cut, DsoId};
+use plumb_profile::{DsoId, Truncation};
 
 /// Counts over all samples that were kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Statistics {
     /// Samples whose stack went on beyond the copied part, stitched or not: what a larger copy would mend.
     pub beyond_copy: u64,
     /// Samples whose stack was cut, by reason and by the file that is to blame, if one is.
-    pub cut: BTreeMap<(Cut, Option<DsoId>), u64>,
+    pub cut: BTreeMap<(Truncation, Option<DsoId>), u64>,
     /// Samples that the kernel dropped for want of room in the ring.
     pub lost_samples: u64,
     /// Other records that the kernel dropped: mappings or processes may be missing.
@@ -29,7 +29,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// Counts a sample as complete that was counted as cut.
-    pub(super) fn uncut(&mut self, cut: (Cut, Option<DsoId>)) {
+    pub(super) fn uncut(&mut self, cut: (Truncation, Option<DsoId>)) {
         self.complete += 1;
         if let Some(count) = self.cut.get_mut(&cut) {
             *count = count.saturating_sub(1);

@@ -3,7 +3,7 @@
 
 use plumb_capture_api::{OffThread, OffUser};
 use plumb_process::read_memory;
-use plumb_profile::{Cut, EventId, Frame, Sample};
+use plumb_profile::{EventId, Frame, Sample, Truncation};
 use plumb_unwind::{Avma, End, Memory, ReadError, Registers};
 
 use super::user::{Ending, at_ip, cut_of, found_of};
@@ -95,7 +95,7 @@ impl Ingest {
                 self.leaf_first.push(id);
             }
             if let Some(cut) = cut_of(end)
-                && let Ending::Cut(cut, blamed) = self.blame(space, cut, walked.last())
+                && let Ending::Truncation(cut, blamed) = self.blame(space, cut, walked.last())
             {
                 let marker = self.profile.frames.add(Frame::marker(cut, blamed));
                 self.leaf_first.push(marker);
@@ -128,7 +128,7 @@ impl Ingest {
         }
         match &thread.user {
             OffUser::Absent => {}
-            OffUser::Compat => self.push_cut(Cut::OtherArchitecture),
+            OffUser::Compat => self.push_cut(Truncation::OtherArchitecture),
             OffUser::At(registers) => {
                 let mut memory = LiveStack { pid, pages: Vec::new() };
                 let end = self.walk_stopped(pid, registers, true, &mut memory);
@@ -136,7 +136,7 @@ impl Ingest {
             }
         }
         if self.leaf_first.is_empty() {
-            self.push_cut(Cut::NoUserStack);
+            self.push_cut(Truncation::NoUserStack);
         }
         let stack = self.profile.add_stack(&self.leaf_first);
         let (row, process) = self.tasks.rows(&mut self.profile, tid);
@@ -145,7 +145,7 @@ impl Ingest {
         Some(Sample { time_ns: thread.time_ns, thread: row, cpu: 0, event, stack, syscall: None, weight: 0 })
     }
 
-    fn push_cut(&mut self, cut: Cut) {
+    fn push_cut(&mut self, cut: Truncation) {
         let marker = self.profile.frames.add(Frame::marker(cut, None));
         self.leaf_first.push(marker);
     }

@@ -11,10 +11,10 @@ use rustc_hash::FxHashMap;
 use super::exec::Pending;
 use super::intern::LastStack;
 use super::queues::Queues;
+use super::sideband::SidebandQueue;
 use super::spaces::SpaceId;
 use super::spent::Accounts;
 use super::stitch::Stitcher;
-use super::told::Told;
 
 /// A process between two execs.
 #[derive(Debug, Default)]
@@ -81,9 +81,9 @@ pub(super) struct Tasks {
     pub(super) processes: FxHashMap<u32, Process>,
     pub(super) threads: FxHashMap<u32, Thread>,
     /// The system calls that samples interrupted of which records are to come.
-    pub(super) calls: Told<Option<u32>>,
+    pub(super) calls: SidebandQueue<Option<u32>>,
     /// Likewise their frames of an interpreted program.
-    pub(super) scripts: Told<Script>,
+    pub(super) scripts: SidebandQueue<Script>,
     /// Processor time of lives that is still to be told.
     pub(super) accounts: Accounts,
     /// `None`: it is not looked at how long threads wait for a processor.

@@ -1,9 +1,9 @@
 //! The user part of a sample: from registers and copied stack to frames and the reason where they end.
 
 use linux_perf_event_reader::constants as perf;
-use plumb_capture_api::{Round, Script};
+use plumb_capture_api::{EvalLoopFrame, Script};
 use plumb_process::read_memory;
-use plumb_profile::{Cut, DsoId, DsoKind, Found, FrameId, Profile};
+use plumb_profile::{DsoId, DsoKind, Found, FrameId, Profile, Truncation};
 use plumb_unwind::{Avma, End, Memory, Method, ReadError, Registers, Walked, Window, walk};
 
 use super::code::View;
@@ -24,7 +24,7 @@ pub(super) enum Ending {
     /// There is no user part, by nature: a kernel thread, or a task that has no memory any more.
     Absent,
     /// Before its root.
-    Cut(Cut, Option<DsoId>),
+    Truncation(Truncation, Option<DsoId>),
 }
 
 /// What a copy of a stack can tell.
@@ -154,18 +154,18 @@ pub(super) fn at_ip(registers: &Registers, ip: u64) -> Registers {
     moved
 }
 
-pub(super) fn cut_of(end: End) -> Option<Cut> {
+pub(super) fn cut_of(end: End) -> Option<Truncation> {
     Some(match end {
         End::Root => return None,
-        End::BeyondCopy => Cut::CopyTooShort,
-        End::StackUnreadable => Cut::StackUnreadable,
-        End::NoUnwindInfo => Cut::NoUnwindInfo,
-        End::BadUnwindInfo => Cut::BadUnwindInfo,
-        End::NotMapped => Cut::NotMapped,
-        End::FileUnreadable => Cut::FileUnreadable,
-        End::RegisterUnknown => Cut::RegisterUnknown,
-        End::NotAdvancing => Cut::NotAdvancing,
-        End::TooManyFrames => Cut::TooManyFrames,
+        End::BeyondCopy => Truncation::CopyTooShort,
+        End::StackUnreadable => Truncation::StackUnreadable,
+        End::NoUnwindInfo => Truncation::NoUnwindInfo,
+        End::BadUnwindInfo => Truncation::BadUnwindInfo,
+        End::NotMapped => Truncation::NotMapped,
+        End::FileUnreadable => Truncation::FileUnreadable,
+        End::RegisterUnknown => Truncation::RegisterUnknown,
+        End::NotAdvancing => Truncation::NotAdvancing,
+        End::TooManyFrames => Truncation::TooManyFrames,
     })
 }
 
@@ -180,7 +180,7 @@ pub(super) fn found_of(method: Method) -> Found {
 }
 
 /// What is missing of a round.
-fn rest_of(round: &Round, script: &Script) -> Option<Rest> {
+fn rest_of(round: &EvalLoopFrame, script: &Script) -> Option<Rest> {
     let is_whole = round.frames.last().is_some_and(|last| last.is_entry);
     let rest = if script.is_cut { Rest::TooMany } else { Rest::Unreadable };
     Some(rest).filter(|_| !is_whole)
@@ -201,14 +201,16 @@ impl Ingest {
             Stack::None => (&[][..], false),
             Stack::NotAsked => return self.user_callchain(sample, space),
         };
-        let Some(space) = space else { return Ending::Cut(Cut::NotMapped, None) };
+        let Some(space) = space else { return Ending::Truncation(Truncation::NotMapped, None) };
         if !self.can_unwind() {
             return self.other_architecture(sample, space);
         }
         if sampled.abi == perf::PERF_SAMPLE_REGS_ABI_32 {
             return self.only_pc(&sampled, space);
         }
-        let Some(mut registers) = registers(&sampled) else { return Ending::Cut(Cut::NoUserStack, None) };
+        let Some(mut registers) = registers(&sampled) else {
+            return Ending::Truncation(Truncation::NoUserStack, None);
+        };
         let running = (self.source == Source::Live).then_some(pid);
         let mut memory = Copy { base: registers.sp(), bytes, full, running, missed: None };
         let mut end = self.walk(space, &registers, &mut memory);
@@ -277,7 +279,9 @@ impl Ingest {
                 self.kept = self.kept_of_last(tid, space, &walked);
                 (walked.len() - self.kept, Ending::Root)
             }
-            (None, Some(_)) if is_elsewhere => (walked.len(), Ending::Cut(Cut::OtherStack, None)),
+            (None, Some(_)) if is_elsewhere => {
+                (walked.len(), Ending::Truncation(Truncation::OtherStack, None))
+            }
             (None, Some(cut)) => (walked.len(), self.blame(space, cut, walked.last())),
         };
         let loops = self.loops_of(space, script.map(|(_, script)| script), &walked);
@@ -287,7 +291,7 @@ impl Ingest {
         for (index, frame) in walked.iter().enumerate().take(own) {
             let begin = sp.take().unwrap_or(frame.slot.0.saturating_add(8));
             let end = walked.get(index + 1).map_or(u64::MAX, |caller| caller.slot.0.saturating_add(8));
-            let runs = |round: &&Round| match round.at {
+            let runs = |round: &&EvalLoopFrame| match round.at {
                 // Where the last frame ends is not known, and it may be none of the interpreter's.
                 Some(at) => (begin..end).contains(&at) && self.has_interpreter(space, frame.pc.0),
                 None => loops.get(index) == Some(&true),
@@ -358,15 +362,15 @@ impl Ingest {
     }
 
     /// The reason and the file that is to blame: the one of the outermost frame that was found.
-    pub(super) fn blame(&mut self, space: SpaceId, cut: Cut, outermost: Option<&Walked>) -> Ending {
-        let Some(outermost) = outermost else { return Ending::Cut(cut, None) };
+    pub(super) fn blame(&mut self, space: SpaceId, cut: Truncation, outermost: Option<&Walked>) -> Ending {
+        let Some(outermost) = outermost else { return Ending::Truncation(cut, None) };
         let id = self.user_frame(space, outermost.pc.0, outermost.is_return, found_of(outermost.found));
         let dso = self.profile.frames[id].dso;
         let is_anonymous =
             dso.is_some_and(|dso| matches!(self.profile.dsos[dso].kind, DsoKind::Anonymous { .. }));
         match cut {
-            Cut::NoUnwindInfo if is_anonymous => Ending::Cut(Cut::JitCode, dso),
-            cut => Ending::Cut(cut, dso),
+            Truncation::NoUnwindInfo if is_anonymous => Ending::Truncation(Truncation::JitCode, dso),
+            cut => Ending::Truncation(cut, dso),
         }
     }
 
@@ -393,7 +397,9 @@ impl Ingest {
     /// A sample of another architecture: what its kernel found is all that is known.
     fn other_architecture(&mut self, sample: &wire::Sample<'_>, space: SpaceId) -> Ending {
         match self.user_callchain(sample, Some(space)) {
-            Ending::Cut(Cut::NoUserStack, dso) => Ending::Cut(Cut::OtherArchitecture, dso),
+            Ending::Truncation(Truncation::NoUserStack, dso) => {
+                Ending::Truncation(Truncation::OtherArchitecture, dso)
+            }
             ending => ending,
         }
     }
@@ -403,16 +409,20 @@ impl Ingest {
         const IP: u32 = 8;
         let before = (sampled.mask & ((1 << IP) - 1)).count_ones() as usize;
         let ip = sampled.values.iter().nth(before).filter(|_| sampled.mask & (1 << IP) != 0);
-        let Some(ip) = ip else { return Ending::Cut(Cut::OtherArchitecture, None) };
+        let Some(ip) = ip else { return Ending::Truncation(Truncation::OtherArchitecture, None) };
         let id = self.user_frame(space, ip, false, Found::Sampled);
         self.leaf_first.push(id);
-        Ending::Cut(Cut::OtherArchitecture, self.profile.frames[id].dso)
+        Ending::Truncation(Truncation::OtherArchitecture, self.profile.frames[id].dso)
     }
 
     /// The user part of the kernel's own callchain (frame pointers), for recordings without registers.
     fn user_callchain(&mut self, sample: &wire::Sample<'_>, space: Option<SpaceId>) -> Ending {
         let Some(space) = space else {
-            return if sample.in_kernel { Ending::Absent } else { Ending::Cut(Cut::NotMapped, None) };
+            return if sample.in_kernel {
+                Ending::Absent
+            } else {
+                Ending::Truncation(Truncation::NotMapped, None)
+            };
         };
         let mut outermost = None;
         for link in sample.callchain.into_iter().flat_map(kernel::links).filter(|link| !link.in_kernel) {
@@ -425,9 +435,9 @@ impl Ingest {
             (None, false, Some(ip)) => {
                 let id = self.user_frame(space, ip, false, Found::Sampled);
                 self.leaf_first.push(id);
-                Ending::Cut(Cut::NoUserStack, self.profile.frames[id].dso)
+                Ending::Truncation(Truncation::NoUserStack, self.profile.frames[id].dso)
             }
-            _ => Ending::Cut(Cut::NoUserStack, None),
+            _ => Ending::Truncation(Truncation::NoUserStack, None),
         }
     }
 
@@ -436,8 +446,8 @@ impl Ingest {
     fn callchain_end(&mut self, space: SpaceId, call: u64, outermost: FrameId) -> Ending {
         match self.walk(space, &Registers::new(call, 0), &mut NoMemory) {
             End::Root => Ending::Root,
-            End::NotMapped => Ending::Cut(Cut::NotMapped, None),
-            _ => Ending::Cut(Cut::NoUserStack, self.profile.frames[outermost].dso),
+            End::NotMapped => Ending::Truncation(Truncation::NotMapped, None),
+            _ => Ending::Truncation(Truncation::NoUserStack, self.profile.frames[outermost].dso),
         }
     }
 

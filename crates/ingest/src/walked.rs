@@ -1,9 +1,9 @@
 //! Samples whose stacks were walked in the kernel, and what it needs to do so.
 
 use linux_perf_event_reader::constants::PERF_CONTEXT_MAX;
-use plumb_capture_api::{CodeSegment, Counted, Lent, Parts, WalkedSample};
+use plumb_capture_api::{CodeSegment, Counted, Parts, UnwindInfoRef, WalkedSample};
 use plumb_process::Backing;
-use plumb_profile::{Cut, EventId, Found, Sample};
+use plumb_profile::{EventId, Found, Sample, Truncation};
 
 use super::script::Rest;
 use super::spaces::{SpaceId, frame_key};
@@ -73,7 +73,7 @@ impl Ingest {
         if space.is_none_or(|space| !self.knows_all(space, parts.user)) && self.refresh(pid) {
             space = own_space(self);
         }
-        let Some(space) = space else { return Ending::Cut(Cut::NotMapped, None) };
+        let Some(space) = space else { return Ending::Truncation(Truncation::NotMapped, None) };
         let mut script = parts.script;
         let loops = self.loops(space, parts);
         let mut was_round = false;
@@ -208,7 +208,7 @@ impl Ingest {
     }
 
     /// Its code.
-    pub fn lend(&self, backing: Backing) -> Option<Lent<'_>> {
+    pub fn lend(&self, backing: Backing) -> Option<UnwindInfoRef<'_>> {
         self.code.lend(backing)
     }
 
@@ -255,7 +255,7 @@ fn found_at(index: usize, word: u64) -> Found {
 
 impl super::code::Code {
     /// The unwind information of a file, and where its code is.
-    fn lend(&self, backing: Backing) -> Option<Lent<'_>> {
+    fn lend(&self, backing: Backing) -> Option<UnwindInfoRef<'_>> {
         match backing {
             Backing::Anonymous => None,
             Backing::Vdso => self.vdso_parts(),
@@ -263,7 +263,13 @@ impl super::code::Code {
                 let (build_id, segments) =
                     self.with_elf(id, |elf| (elf.build_id.clone(), segments_of(elf)))?;
                 let interpreter = self.interpreter(id).map(|interpreter| interpreter.root());
-                Some(Lent { module: self.module(id)?, build_id, segments, interpreter, shelf: self.shelf() })
+                Some(UnwindInfoRef {
+                    module: self.module(id)?,
+                    build_id,
+                    segments,
+                    interpreter,
+                    shelf: self.shelf(),
+                })
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Results that are kept on disk from one run to the next: [`Kept`], a folder of small files under the user's cache.
+//! Results that are kept on disk from one run to the next: [`DiskCache`], a folder of small files under the user's cache.
 //!
 //! Invariant: losing it costs time, never correctness. What can't be read, is damaged, was written by another
 //! version or belongs to somebody else was not kept, and no failure reaches the caller. An entry is written beside
@@ -36,7 +36,7 @@ const PARTS: u64 = 8;
 
 /// Entries of one kind, found by their keys.
 #[derive(Debug)]
-pub struct Kept {
+pub struct DiskCache {
     /// Where they are; `None` if nothing can be kept.
     folder: Option<PathBuf>,
     version: u32,
@@ -45,7 +45,7 @@ pub struct Kept {
     total: Mutex<Option<u64>>,
 }
 
-impl Kept {
+impl DiskCache {
     /// The entries of `kind` (a word, the folder's name) in `$XDG_CACHE_HOME/plumb`, or `~/.cache/plumb`. Those
     /// written by another `version` are not seen. Together they take at most `limit` bytes.
     pub fn open(kind: &str, version: u32, limit: u64) -> Self {

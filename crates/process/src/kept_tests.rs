@@ -14,8 +14,8 @@ impl Cache {
         Self(path)
     }
 
-    fn open(&self) -> Kept {
-        Kept::open_in(&self.0, "things", 3, 1 << 20)
+    fn open(&self) -> DiskCache {
+        DiskCache::open_in(&self.0, "things", 3, 1 << 20)
     }
 
     fn entry(&self, hex: &str) -> PathBuf {
@@ -51,8 +51,8 @@ fn what_was_kept_is_there_in_the_next_run_and_for_nobody_else() {
 fn another_version_and_another_kind_have_their_own() {
     let cache = Cache::new("version");
     cache.open().put(b"key", b"content");
-    assert_eq!(Kept::open_in(&cache.0, "things", 4, 1 << 20).get(b"key"), None);
-    assert_eq!(Kept::open_in(&cache.0, "others", 3, 1 << 20).get(b"key"), None);
+    assert_eq!(DiskCache::open_in(&cache.0, "things", 4, 1 << 20).get(b"key"), None);
+    assert_eq!(DiskCache::open_in(&cache.0, "others", 3, 1 << 20).get(b"key"), None);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_part_is_what_is_there_and_only_its_own_damage_matters() {
 #[test]
 fn what_was_not_used_for_longest_goes_first() {
     let cache = Cache::new("limit");
-    let kept = Kept::open_in(&cache.0, "things", 3, 4096);
+    let kept = DiskCache::open_in(&cache.0, "things", 3, 4096);
     let content = [7; 1000];
     for key in [b"a", b"b", b"c"] {
         kept.put(key, &content);
@@ -140,7 +140,7 @@ fn a_folder_that_others_may_write_to_is_not_used() {
 fn what_cannot_be_kept_is_no_error() {
     let cache = Cache::new("nowhere");
     fs::write(cache.0.join("plumb"), "not a folder").unwrap();
-    for kept in [cache.open(), Kept::nowhere()] {
+    for kept in [cache.open(), DiskCache::nowhere()] {
         kept.put(b"key", b"content");
         assert_eq!(kept.get(b"key"), None);
     }

@@ -5,7 +5,7 @@
 //! accounts of processes and the clock are in [`procfs`] and [`usage`].
 //! Whatever is read may be hostile or vanish halfway: that is an error value or a missing piece, never a panic.
 //!
-//! [`Kept`] is the one exception: what was learnt of files, kept in the user's cache from run to run.
+//! [`DiskCache`] is the one exception: what was learnt of files, kept in the user's cache from run to run.
 //!
 //! Not here: what the addresses are called, how stacks are unwound, any event from the kernel.
 
@@ -38,7 +38,7 @@ pub use elf::{Elf, ElfError, FileOffset, Section, UnwindSections};
 pub use files::{FileId, Files, MappedFile};
 pub use host::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYSLOG, Host};
 pub use identity::{Device, FileKey};
-pub use kept::{Entry as KeptEntry, Kept, cache_folder};
+pub use kept::{DiskCache, Entry as DiskCacheEntry, cache_folder};
 pub use maps::{MapLine, parse_maps};
 pub use memory::available_memory;
 pub use open::{OpenError, Place, open_mapped};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::frame::{Cut, Frame};
+use crate::frame::{Frame, Truncation};
 use crate::life::Lives;
 use crate::process::{Process, ProcessId, Thread, ThreadId};
 use crate::profile::Profile;
@@ -20,7 +20,7 @@ pub struct Past<'a> {
     pub times: &'a [u64],
     /// Processes that go on. The others become one for each executable, with a thread for each name.
     pub running: &'a HashSet<ProcessId>,
-    /// Most nodes of their stacks. Where there are more, the rarest calls become [`Cut::Folded`] in those that made them.
+    /// Most nodes of their stacks. Where there are more, the rarest calls become [`Truncation::Folded`] in those that made them.
     pub nodes: usize,
 }
 
@@ -30,7 +30,7 @@ impl Profile {
     pub fn fold(&mut self, past: &Past<'_>) -> Renumbered {
         let first = self.samples.len().saturating_sub(past.kept);
         let old = std::mem::take(&mut self.samples);
-        let marker = self.frames.add(Frame::marker(Cut::Folded, None));
+        let marker = self.frames.add(Frame::marker(Truncation::Folded, None));
         let common = Common::new(&self.stacks, &old, first, past.nodes);
         let mut renumber = Renumber { stacks: vec![None; self.stacks.len()], ..Renumber::default() };
         let mut sums: HashMap<usize, Sums> = HashMap::new();

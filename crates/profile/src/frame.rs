@@ -30,9 +30,9 @@ pub struct Frame {
 
 impl Frame {
     /// A frame that says why the stack ends where it does.
-    pub fn marker(cut: Cut, blamed: Option<DsoId>) -> Self {
+    pub fn marker(cut: Truncation, blamed: Option<DsoId>) -> Self {
         Frame {
-            kind: FrameKind::Cut(cut),
+            kind: FrameKind::Truncation(cut),
             dso: blamed,
             address: Address(0),
             is_return: false,
@@ -46,9 +46,9 @@ impl Frame {
     }
 
     /// The reason, if this frame is a marker.
-    pub fn cut(&self) -> Option<Cut> {
+    pub fn cut(&self) -> Option<Truncation> {
         match self.kind {
-            FrameKind::Cut(cut) => Some(cut),
+            FrameKind::Truncation(cut) => Some(cut),
             FrameKind::User | FrameKind::Kernel => None,
         }
     }
@@ -62,7 +62,7 @@ pub enum FrameKind {
     /// Code of the kernel, on behalf of the process or of itself.
     Kernel,
     /// No code: the outermost frame of an incomplete user stack, saying why it ends.
-    Cut(Cut),
+    Truncation(Truncation),
 }
 
 /// How a frame was found, from most to least to be trusted.
@@ -84,7 +84,7 @@ pub enum Found {
 
 /// Why a user stack ends before its root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Cut {
+pub enum Truncation {
     /// The stack is deeper than the part of it that the kernel copied.
     CopyTooShort,
     /// The file has no unwind information for the address, and no frame pointer helped.
@@ -116,72 +116,72 @@ pub enum Cut {
     Folded,
 }
 
-impl Cut {
+impl Truncation {
     /// All reasons.
-    pub const ALL: [Cut; 14] = [
-        Cut::CopyTooShort,
-        Cut::NoUnwindInfo,
-        Cut::BadUnwindInfo,
-        Cut::JitCode,
-        Cut::NotMapped,
-        Cut::FileUnreadable,
-        Cut::StackUnreadable,
-        Cut::OtherStack,
-        Cut::RegisterUnknown,
-        Cut::NotAdvancing,
-        Cut::TooManyFrames,
-        Cut::NoUserStack,
-        Cut::OtherArchitecture,
-        Cut::Folded,
+    pub const ALL: [Truncation; 14] = [
+        Truncation::CopyTooShort,
+        Truncation::NoUnwindInfo,
+        Truncation::BadUnwindInfo,
+        Truncation::JitCode,
+        Truncation::NotMapped,
+        Truncation::FileUnreadable,
+        Truncation::StackUnreadable,
+        Truncation::OtherStack,
+        Truncation::RegisterUnknown,
+        Truncation::NotAdvancing,
+        Truncation::TooManyFrames,
+        Truncation::NoUserStack,
+        Truncation::OtherArchitecture,
+        Truncation::Folded,
     ];
 
     /// Stable name, for files and machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
-            Cut::CopyTooShort => "copy-too-short",
-            Cut::NoUnwindInfo => "no-unwind-info",
-            Cut::BadUnwindInfo => "bad-unwind-info",
-            Cut::JitCode => "jit-code",
-            Cut::NotMapped => "not-mapped",
-            Cut::FileUnreadable => "file-unreadable",
-            Cut::StackUnreadable => "stack-unreadable",
-            Cut::OtherStack => "other-stack",
-            Cut::RegisterUnknown => "register-unknown",
-            Cut::NotAdvancing => "not-advancing",
-            Cut::TooManyFrames => "too-many-frames",
-            Cut::NoUserStack => "no-user-stack",
-            Cut::OtherArchitecture => "other-architecture",
-            Cut::Folded => "folded",
+            Truncation::CopyTooShort => "copy-too-short",
+            Truncation::NoUnwindInfo => "no-unwind-info",
+            Truncation::BadUnwindInfo => "bad-unwind-info",
+            Truncation::JitCode => "jit-code",
+            Truncation::NotMapped => "not-mapped",
+            Truncation::FileUnreadable => "file-unreadable",
+            Truncation::StackUnreadable => "stack-unreadable",
+            Truncation::OtherStack => "other-stack",
+            Truncation::RegisterUnknown => "register-unknown",
+            Truncation::NotAdvancing => "not-advancing",
+            Truncation::TooManyFrames => "too-many-frames",
+            Truncation::NoUserStack => "no-user-stack",
+            Truncation::OtherArchitecture => "other-architecture",
+            Truncation::Folded => "folded",
         }
     }
 
     /// The reason called `name`.
-    pub fn from_name(name: &str) -> Option<Cut> {
-        Cut::ALL.into_iter().find(|cut| cut.name() == name)
+    pub fn from_name(name: &str) -> Option<Truncation> {
+        Truncation::ALL.into_iter().find(|cut| cut.name() == name)
     }
 
     /// The reason whose words are `text`: what other formats keep of a marker.
-    pub fn from_text(text: &str) -> Option<Cut> {
-        Cut::ALL.into_iter().find(|cut| cut.text() == text)
+    pub fn from_text(text: &str) -> Option<Truncation> {
+        Truncation::ALL.into_iter().find(|cut| cut.text() == text)
     }
 
     /// A few words for people: what stands in place of the missing callers.
     pub fn text(self) -> &'static str {
         match self {
-            Cut::CopyTooShort => "stack deeper than its copy",
-            Cut::NoUnwindInfo => "no unwind information",
-            Cut::BadUnwindInfo => "damaged unwind information",
-            Cut::JitCode => "JIT code without unwind information",
-            Cut::NotMapped => "return address in no mapping",
-            Cut::FileUnreadable => "file could not be read",
-            Cut::StackUnreadable => "stack memory not readable",
-            Cut::OtherStack => "callers on another stack, which was not copied",
-            Cut::RegisterUnknown => "register not known",
-            Cut::NotAdvancing => "stack points at itself",
-            Cut::TooManyFrames => "frame limit reached",
-            Cut::NoUserStack => "no user stack recorded",
-            Cut::OtherArchitecture => "another architecture, whose stacks are not unwound",
-            Cut::Folded => "rare calls of long ago",
+            Truncation::CopyTooShort => "stack deeper than its copy",
+            Truncation::NoUnwindInfo => "no unwind information",
+            Truncation::BadUnwindInfo => "damaged unwind information",
+            Truncation::JitCode => "JIT code without unwind information",
+            Truncation::NotMapped => "return address in no mapping",
+            Truncation::FileUnreadable => "file could not be read",
+            Truncation::StackUnreadable => "stack memory not readable",
+            Truncation::OtherStack => "callers on another stack, which was not copied",
+            Truncation::RegisterUnknown => "register not known",
+            Truncation::NotAdvancing => "stack points at itself",
+            Truncation::TooManyFrames => "frame limit reached",
+            Truncation::NoUserStack => "no user stack recorded",
+            Truncation::OtherArchitecture => "another architecture, whose stacks are not unwound",
+            Truncation::Folded => "rare calls of long ago",
         }
     }
 }

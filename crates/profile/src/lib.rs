@@ -29,7 +29,7 @@ mod table;
 pub use dso::{AddressSpace, BuildId, Dso, DsoId, DsoKind};
 pub use event::{Event, EventId};
 pub use fold::{Past, Renumbered};
-pub use frame::{Address, Cut, Found, Frame, FrameId, FrameKind};
+pub use frame::{Address, Found, Frame, FrameId, FrameKind, Truncation};
 pub use life::{Begin, End, Life, LifeId, Lives};
 pub use mapping::Mapping;
 pub use meta::{Meta, Scope};

@@ -1,8 +1,8 @@
 //! What users of the model rely on: sharing, order, completeness, and doors that keep foreign numbers out.
 
 use plumb_profile::{
-    Address, AddressSpace, BuildId, Cut, Dso, DsoId, DsoKind, Event, Found, Frame, FrameId, FrameKind, Id,
-    Line, Mapping, Past, Process, Profile, Sample, Scope, StringId, Strings, Thread,
+    Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Event, Found, Frame, FrameId, FrameKind, Id, Line,
+    Mapping, Past, Process, Profile, Sample, Scope, StringId, Strings, Thread, Truncation,
 };
 
 fn code(profile: &mut Profile, address: u64, is_return: bool) -> FrameId {
@@ -33,7 +33,7 @@ fn a_marker_at_the_root_makes_a_stack_incomplete() {
     let mut profile = Profile::default();
     let leaf = code(&mut profile, 0x10, false);
     let whole = profile.add_stack(&[leaf]).unwrap();
-    let marker = profile.frames.add(Frame::marker(Cut::CopyTooShort, None));
+    let marker = profile.frames.add(Frame::marker(Truncation::CopyTooShort, None));
     let cut = profile.add_stack(&[leaf, marker]).unwrap();
     assert!(profile.is_complete(whole));
     assert!(!profile.is_complete(cut));
@@ -94,8 +94,8 @@ fn symbols_can_be_set_again() {
 
 #[test]
 fn names_are_read_back() {
-    for cut in Cut::ALL {
-        assert_eq!(Cut::from_name(cut.name()), Some(cut));
+    for cut in Truncation::ALL {
+        assert_eq!(Truncation::from_name(cut.name()), Some(cut));
     }
     for scope in Scope::ALL {
         assert_eq!(Scope::from_name(scope.name()), Some(scope));
@@ -223,7 +223,7 @@ fn the_rarest_calls_are_folded_where_there_are_too_many() {
     profile.fold(&Past { kept: 10, times: &[], running: &Default::default(), nodes: 20 });
     let after = said(&profile);
     assert!(profile.stacks.len() <= 2 * 20 + 10 + 3, "{}", profile.stacks.len());
-    let folded = profile.frames.add(Frame::marker(Cut::Folded, None));
+    let folded = profile.frames.add(Frame::marker(Truncation::Folded, None));
     let marked = weight(&after, |it| it.2[0] == folded);
     assert_eq!(weight(&after, |_| true), weight(&before, |_| true), "all of it is there");
     for frame in &frames {

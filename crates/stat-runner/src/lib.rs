@@ -6,13 +6,13 @@ use std::os::fd::AsFd;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use plumb_capture_api::{KernelCounts, Watcher};
+use plumb_capture_api::{KernelCounts, StatCounters};
 use plumb_capture_perf::{Count, Counters, Error, Whom, count_events_of, trim_memory};
 use plumb_process::usage::{CpuTime, Usage, monotonic_ns, nanoseconds};
 use plumb_process::{Host, pidfd};
 use plumb_target::signals::{self, Signals};
 use plumb_target::{
-    Cgroup, Child, Descendants, Error as TargetError, Heeded, Held, Launch, Notice, Prints, Steering,
+    Cgroup, Child, Descendants, Error as TargetError, Heeded, Held, Launch, Notice, Prints, SignalPolicy,
 };
 
 /// How often a second of processor time is looked whether it is the kernel's: not a divisor of what programs do by the clock.
@@ -49,14 +49,14 @@ pub struct RunStats {
 /// Runs commands.
 pub struct StatRunner {
     host: Host,
-    watcher: Option<Box<dyn Watcher>>,
+    watcher: Option<Box<dyn StatCounters>>,
     signals: Signals,
     say: fn(&str, Notice),
 }
 
 impl StatRunner {
     /// Ready to run. `say` tells the user about a command of this name that a Ctrl-C didn't end.
-    pub fn new(watcher: Option<Box<dyn Watcher>>, say: fn(&str, Notice)) -> Result<Self, Error> {
+    pub fn new(watcher: Option<Box<dyn StatCounters>>, say: fn(&str, Notice)) -> Result<Self, Error> {
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
         plumb_process::usage::raise_file_limit();
         Ok(Self { host: Host::read(), watcher, signals, say })
@@ -106,7 +106,7 @@ impl StatRunner {
     fn wait(&self, child: Child, name: &str) -> Result<(ExitStatus, Usage, bool), Error> {
         let wait = || child.try_wait_usage().map_err(Error::system("waiting for the command"));
         let process = pidfd(child.pid()).ok();
-        let mut steering = Steering::default();
+        let mut steering = SignalPolicy::default();
         loop {
             let files: Vec<_> = process.iter().map(AsFd::as_fd).chain([self.signals.as_fd()]).collect();
             // Without a pidfd the end is told by SIGCHLD.
@@ -129,7 +129,7 @@ impl StatRunner {
 }
 
 /// Waits until the threads of a command have been freed, or nearly all of them: some are never heard of.
-fn wait_for_freed(watcher: &dyn Watcher, used: CpuTime) {
+fn wait_for_freed(watcher: &dyn StatCounters, used: CpuTime) {
     let until = monotonic_ns() + nanoseconds(FREED.0);
     while watcher.runtime_ns() + ALL_THERE_NS < used.total_ns() && monotonic_ns() < until {
         std::thread::sleep(FREED.1);

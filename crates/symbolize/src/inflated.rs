@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
-use plumb_process::{Kept, KeptEntry};
+use plumb_process::{DiskCache, DiskCacheEntry};
 
 use crate::elf::Image;
 use crate::headers::{Compression, Section};
@@ -32,13 +32,13 @@ pub(crate) struct Contents<'s> {
     image: Rc<Image>,
     section: &'s Section,
     bytes: Bytes,
-    kept: Option<(Kept, Vec<u8>)>,
+    kept: Option<(DiskCache, Vec<u8>)>,
 }
 
 /// Where the contents are.
 enum Bytes {
     InFile,
-    Kept(KeptEntry),
+    DiskCache(DiskCacheEntry),
     Inflated(Vec<u8>),
 }
 
@@ -49,12 +49,12 @@ impl<'s> Contents<'s> {
         if section.compression == Compression::None {
             return Ok(contents);
         }
-        contents.kept = cache
-            .filter(|_| section.size >= SMALL)
-            .and_then(|cache| Some((Kept::open_in(cache, "sections", VERSION, LIMIT), key(image, section)?)));
+        contents.kept = cache.filter(|_| section.size >= SMALL).and_then(|cache| {
+            Some((DiskCache::open_in(cache, "sections", VERSION, LIMIT), key(image, section)?))
+        });
         let entry = contents.kept.as_ref().and_then(|(kept, key)| kept.entry(key));
         match entry {
-            Some(entry) => contents.bytes = Bytes::Kept(entry),
+            Some(entry) => contents.bytes = Bytes::DiskCache(entry),
             None => contents.inflate()?,
         }
         Ok(contents)
@@ -64,7 +64,7 @@ impl<'s> Contents<'s> {
     pub fn size(&self) -> u64 {
         match &self.bytes {
             Bytes::InFile => self.section.size,
-            Bytes::Kept(entry) => entry.size(),
+            Bytes::DiskCache(entry) => entry.size(),
             Bytes::Inflated(bytes) => bytes.len() as u64,
         }
     }
@@ -72,7 +72,7 @@ impl<'s> Contents<'s> {
     /// As much of a part as there is.
     pub fn read(&mut self, range: Range<u64>) -> Result<Vec<u8>, Missing> {
         let range = range.start.min(self.size())..range.end.min(self.size());
-        if let Bytes::Kept(entry) = &self.bytes {
+        if let Bytes::DiskCache(entry) = &self.bytes {
             if let Some(part) = entry.read(range.clone()) {
                 return Ok(part);
             }
@@ -95,7 +95,7 @@ impl<'s> Contents<'s> {
         match self.bytes {
             Bytes::InFile => self.image.read(self.section),
             Bytes::Inflated(bytes) => Ok(bytes),
-            Bytes::Kept(_) => self.read(0..u64::MAX),
+            Bytes::DiskCache(_) => self.read(0..u64::MAX),
         }
     }
 

@@ -66,7 +66,7 @@ pub(crate) fn jobs(profile: &Profile, since: usize) -> Vec<Job> {
     let mut frames: HashMap<DsoId, Vec<(FrameId, u64)>> = HashMap::new();
     for (id, frame) in profile.frames.iter().skip(since) {
         let Some(dso) = frame.dso else { continue };
-        if matches!(frame.kind, FrameKind::Cut(_)) || !profile.symbols.of(id).is_empty() {
+        if matches!(frame.kind, FrameKind::Truncation(_)) || !profile.symbols.of(id).is_empty() {
             continue;
         }
         frames.entry(dso).or_default().push((id, frame.lookup().0));

@@ -14,7 +14,7 @@ use std::fs;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use plumb_process::Kept;
+use plumb_process::DiskCache;
 use plumb_profile::{AddressSpace, Meta};
 
 use crate::job::{Answer, Job};
@@ -143,9 +143,9 @@ fn read(options: &Options) -> Result<Kallsyms, Missing> {
 }
 
 /// Where tables are kept.
-fn kept(options: &Options) -> Option<Kept> {
+fn kept(options: &Options) -> Option<DiskCache> {
     let folder = options.cache.as_ref()?;
-    Some(Kept::open_in(folder, "kernel", VERSION, LIMIT))
+    Some(DiskCache::open_in(folder, "kernel", VERSION, LIMIT))
 }
 
 /// Whether the kernel that was recorded is the one that runs, as far as the profile says.

@@ -4,10 +4,10 @@
 //!
 //! Not here: what a table is (`plumb_unwind::table`), which files are worth one.
 
+mod loader;
 mod module;
-mod shelf;
 mod tables;
 
+pub use loader::TableLoader;
 pub use module::module_of;
-pub use shelf::Shelf;
-pub use tables::{Description, KeptTables, NoTable, Size, Source};
+pub use tables::{Description, NoTable, Size, Source, TableCache};

@@ -1,7 +1,7 @@
 //! Tables of the rules for callers (`plumb_unwind::table`) of ELF files: made with the file's code, kept on disk by build
 //! id, and described.
 //!
-//! Recordings use those of files in which many addresses are looked up, and have them made ([`Shelf`](crate::Shelf)). Most look up few
+//! Recordings use those of files in which many addresses are looked up, and have them made ([`TableLoader`](crate::TableLoader)). Most look up few
 //! in each file, which takes less than a table of one large library.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use plumb_process::{Elf, ElfError, Kept};
+use plumb_process::{DiskCache, Elf, ElfError};
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::{Content, Table, TableError, Text};
 use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Row, Section, Svma, aarch64, arm, x86_64};
@@ -30,17 +30,17 @@ const PIECE: usize = 256 << 10;
 
 /// The tables of files seen before.
 #[derive(Debug)]
-pub struct KeptTables(Kept);
+pub struct TableCache(DiskCache);
 
-impl KeptTables {
+impl TableCache {
     /// Those of this user.
     pub fn open() -> Self {
-        Self(Kept::open("tables", VERSION, LIMIT))
+        Self(DiskCache::open("tables", VERSION, LIMIT))
     }
 
     /// Those below the folder `cache`.
     pub fn open_in(cache: &Path) -> Self {
-        Self(Kept::open_in(cache, "tables", VERSION, LIMIT))
+        Self(DiskCache::open_in(cache, "tables", VERSION, LIMIT))
     }
 
     /// The table for callers of the file with this build id, if it was kept.
@@ -130,7 +130,7 @@ impl Source {
         &self.module
     }
 
-    /// What the file is found by in [`KeptTables`], if it has such a thing.
+    /// What the file is found by in [`TableCache`], if it has such a thing.
     pub fn build_id(&self) -> Option<&[u8]> {
         self.elf.build_id.as_deref()
     }

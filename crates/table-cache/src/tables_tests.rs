@@ -10,7 +10,7 @@ fn own() -> Source {
 fn a_table_is_kept_and_found_by_its_build_id() {
     let cache = std::env::temp_dir().join(format!("plumb-tables-{}", std::process::id()));
     std::fs::create_dir_all(&cache).unwrap();
-    let kept = KeptTables::open_in(&cache);
+    let kept = TableCache::open_in(&cache);
     let table = own().of_calls().unwrap();
     assert_eq!(kept.get(b"an id"), None);
     kept.put(b"an id", table.clone());

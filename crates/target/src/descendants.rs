@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use plumb_process::procfs;
 
 use crate::held::Child;
+use crate::policy::{self, Notice, SignalPolicy};
 use crate::signals::{self, Signals};
-use crate::steer::{self, Notice, Steering};
 use crate::target::End;
 
 /// Who has not ended so long after the command stays.
@@ -25,7 +25,7 @@ impl Running {
 
     /// Waits for its end, or for a signal that ends plumb without it.
     pub fn wait(self, say: impl FnMut(Notice)) -> std::io::Result<End> {
-        steer::wait(self.0, &Signals::watch()?, &mut Steering::default(), say)
+        policy::wait(self.0, &Signals::watch()?, &mut SignalPolicy::default(), say)
     }
 }
 

@@ -15,9 +15,9 @@ mod error;
 mod held;
 mod interpreter;
 mod launch;
+mod policy;
 pub mod signals;
 pub mod spawn;
-mod steer;
 mod subject;
 mod target;
 
@@ -27,6 +27,6 @@ pub use error::Error;
 pub use held::{Child, Held};
 pub use launch::{Launch, Prints};
 pub use plumb_process::Program;
-pub use steer::{Heeded, Notice, Steering, wait};
+pub use policy::{Heeded, Notice, SignalPolicy, wait};
 pub use subject::Subject;
 pub use target::{End, Target};

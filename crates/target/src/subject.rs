@@ -15,14 +15,14 @@ use crate::begin::{check, follow_all, hold, pids_of, release};
 use crate::cgroup::Cgroup;
 use crate::error::Error;
 use crate::held::{Child, Held};
+use crate::policy::{self, Heeded, Notice, SignalPolicy};
 use crate::signals::{self, Signals};
-use crate::steer::{self, Heeded, Notice, Steering};
 use crate::{End, Launch, Prints, Target};
 
 /// A target. A command waits before its exec until it is let go.
 pub struct Subject {
     signals: Signals,
-    steering: Steering,
+    steering: SignalPolicy,
     held: Option<(Held, Launch)>,
     child: Option<Child>,
     cgroup: Option<Cgroup>,
@@ -55,7 +55,7 @@ impl Subject {
             }
             Target::Cgroup(_) | Target::Awaited(_) | Target::Machine => Vec::new(),
         };
-        Ok(Self { signals, steering: Steering::default(), held, child: None, cgroup, pids, ends })
+        Ok(Self { signals, steering: SignalPolicy::default(), held, child: None, cgroup, pids, ends })
     }
 
     /// The processes that were found, or the one that the command will be.
@@ -126,6 +126,6 @@ impl Subject {
 
     /// Waits for the end of a command that goes on, or for a signal that ends plumb without it; `None`: there is none.
     pub fn wait_for_command(&mut self, say: impl FnMut(Notice)) -> Option<End> {
-        steer::wait(self.child.take()?, &self.signals, &mut self.steering, say).ok()
+        policy::wait(self.child.take()?, &self.signals, &mut self.steering, say).ok()
     }
 }

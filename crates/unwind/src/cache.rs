@@ -11,7 +11,7 @@ use core::ops::Range;
 
 use crate::address::Avma;
 use crate::cfi::Scratch;
-use crate::fast::Trail;
+use crate::fast::ReturnSlots;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
 use crate::rule::{Kind, Rule};
 use crate::table::Heads;
@@ -64,7 +64,7 @@ pub struct Cache {
     /// first: most programs have rules for all their code.
     ordinary: Box<[u64]>,
     /// What walks that are not in signal handlers work in.
-    pub(crate) trail: Trail,
+    pub(crate) trail: ReturnSlots,
 }
 
 /// Where an address is in the list of those behind which there is nothing special: by Fibonacci hashing, as return addresses of code that
@@ -103,7 +103,7 @@ impl Default for Cache {
             heads: Heads::default(),
             floors: BTreeMap::new(),
             ordinary: Box::default(),
-            trail: Trail::default(),
+            trail: ReturnSlots::default(),
         }
     }
 }

@@ -15,7 +15,7 @@ mod trail;
 
 pub(crate) use driver::walk as walk_in_place;
 pub(crate) use trail::walk;
-pub use trail::{Trail, trace};
+pub use trail::{ReturnSlots, trace};
 
 use crate::cache::{LAST_BITS, PACKED_BITS};
 

@@ -74,7 +74,7 @@ pub use architecture::{Architecture, Isa};
 pub use cache::Cache;
 pub use cfi::{CfiError, CfiErrorKind, SectionKind};
 pub use code::{CodeMap, Located};
-pub use fast::{Trail, trace};
+pub use fast::{ReturnSlots, trace};
 pub use memory::{Memory, ReadError, Window};
 pub use method::{Method, Trust, trust};
 pub use module::{Module, Section, Sections};

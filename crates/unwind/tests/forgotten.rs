@@ -5,7 +5,8 @@ mod bytes;
 
 use bytes::{FUNCTION, Frames, USUAL, absolute};
 use plumb_unwind::{
-    Avma, Cache, CodeMap, End, Located, Memory, Module, ReadError, Registers, Trail, Window, trace, walk,
+    Avma, Cache, CodeMap, End, Located, Memory, Module, ReadError, Registers, ReturnSlots, Window, trace,
+    walk,
 };
 
 const STACK: u64 = 0x7ffd_0000_0000;
@@ -90,7 +91,7 @@ fn a_frame_pointer_is_found_where_its_saver_is_forgotten() {
         for between in 0..90 {
             let (mut stack, callers) = stack(between);
             stack.words[401] = plain(8);
-            let (mut cache, mut frames, mut trail) = (cache(), Vec::new(), Trail::new(200));
+            let (mut cache, mut frames, mut trail) = (cache(), Vec::new(), ReturnSlots::new(200));
             for is_window in [true, true, false, true] {
                 stack.is_window = is_window;
                 let end = walk(&process, &mut stack, &mut cache, &start, 200, &mut frames);
@@ -104,7 +105,7 @@ fn a_frame_pointer_is_found_where_its_saver_is_forgotten() {
                 let end = trace(&process, &mut stack, &mut cache, &start, &mut trail);
                 let mut others = trail.others().iter().map(|&(_, frame)| frame.pc.0);
                 let slot = |&slot: &u32| match slot {
-                    Trail::OTHER => others.next().expect("listed whole"),
+                    ReturnSlots::OTHER => others.next().expect("listed whole"),
                     slot => stack.words[slot as usize],
                 };
                 let found: Vec<u64> = trail.slots().iter().map(slot).collect();

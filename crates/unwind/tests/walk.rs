@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use bytes::{FUNCTION, Frames, LENGTH, USUAL, absolute, one_function};
 use plumb_unwind::table::Table;
 use plumb_unwind::{
-    Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, Registers, Trail, Walked, Window,
-    trace, walk,
+    Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, Registers, ReturnSlots, Walked,
+    Window, trace, walk,
 };
 
 /// Where modules are loaded, beyond what they say.
@@ -83,7 +83,7 @@ fn run(module: Module<Vec<u8>>, stack: &Stack, start: &Registers) -> (Vec<Walked
     for length in [64, 9, 0] {
         let words = (0..length).map(|word| stack.0.get(&(STACK + 8 * word)).copied().unwrap_or(0)).collect();
         let (mut words, mut cache) = (Words(stack.clone(), words), Cache::fixed(0));
-        let mut trail = Trail::new(100);
+        let mut trail = ReturnSlots::new(100);
         for cached in [false, true, true] {
             let mut same = Vec::new();
             let end_by_words = walk(&process, &mut words, &mut cache, start, 100, &mut same);
@@ -94,7 +94,7 @@ fn run(module: Module<Vec<u8>>, stack: &Stack, start: &Registers) -> (Vec<Walked
                 .slots()
                 .iter()
                 .map(|&slot| match slot {
-                    Trail::OTHER => others.next().expect("listed whole"),
+                    ReturnSlots::OTHER => others.next().expect("listed whole"),
                     slot => {
                         let slot = u64::from(slot);
                         let pc = Avma(words.1[slot as usize]);

@@ -99,7 +99,7 @@ pub fn sampled(
     let mut costs: HashMap<FrameId, Cost> = HashMap::new();
     for (stack, cost) in stacks(view) {
         let code = |frame: &FrameId| {
-            !profile.is_script(*frame) && !matches!(profile.frames[*frame].kind, FrameKind::Cut(_))
+            !profile.is_script(*frame) && !matches!(profile.frames[*frame].kind, FrameKind::Truncation(_))
         };
         let mut frames = profile.frames_of(Some(stack)).filter(code);
         if let Some(frame) = frames.next() {

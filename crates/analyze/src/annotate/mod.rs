@@ -176,7 +176,7 @@ impl Landing {
         let mut innermost = true;
         for node in profile.stacks.walk(Some(stack)) {
             let is_code = !profile.is_script(node.frame)
-                && !matches!(profile.frames[node.frame].kind, FrameKind::Cut(_));
+                && !matches!(profile.frames[node.frame].kind, FrameKind::Truncation(_));
             if !is_code {
                 continue;
             }

@@ -27,7 +27,7 @@ use crate::view::View;
 pub use code::{HotCode, HotInstruction, ReadCode, worth_reading};
 pub use hot::{HotFunction, SampledLine};
 pub use modules::{Module, ModuleKind};
-pub use pace::{BoundBy, Gain, Pace};
+pub use pace::{BoundBy, Gain, RunSummary};
 pub use paths::CallPath;
 pub use quality::Quality;
 pub use verdict::{Bottleneck, Outlook};
@@ -62,7 +62,7 @@ pub struct Explanation<'p> {
     /// What `--ignore` and other filters left out of the event.
     pub left_out: Cost,
     /// Time on the clock and on processors, with what was ignored.
-    pub pace: Pace,
+    pub pace: RunSummary,
     /// Where processor time went.
     pub time: KernelTime,
     /// What user code is made of.
@@ -179,15 +179,20 @@ fn untold<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str> {
 }
 
 /// The pace is that of the whole target: ignored or not, it took its time.
-fn pace(profile: &Profile, filter: &Filter, time: &KernelTime, options: &ExplainOptions<'_, '_>) -> Pace {
+fn pace(
+    profile: &Profile,
+    filter: &Filter,
+    time: &KernelTime,
+    options: &ExplainOptions<'_, '_>,
+) -> RunSummary {
     if filter.ignore.is_empty() {
-        return Pace::new(profile, filter, time);
+        return RunSummary::new(profile, filter, time);
     }
     let all = Filter { ignore: Vec::new(), ..filter.clone() };
     let view = View::new(profile, &all);
     let whole = KernelTime::new(&view, &all, options.call_name);
     let reported = time.whole.percent_of(whole.whole) / 100.0;
-    Pace { reported, ..Pace::new(profile, &all, &whole) }
+    RunSummary { reported, ..RunSummary::new(profile, &all, &whole) }
 }
 
 fn left_out(view: &View<'_>) -> Cost {

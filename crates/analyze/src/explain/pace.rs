@@ -45,7 +45,7 @@ impl BoundBy {
 
 /// Time on the clock and on processors.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pace {
+pub struct RunSummary {
     /// Time on the clock, in nanoseconds, if it is known.
     pub elapsed_ns: Option<u64>,
     /// Time on processors, in nanoseconds: the kernel's account of it, or what samples stand for. `None`: samples stand for something
@@ -68,7 +68,7 @@ pub struct Pace {
     pub reported: f64,
 }
 
-impl Pace {
+impl RunSummary {
     /// Of what `filter` keeps, where `time` is where that went.
     pub fn new(profile: &Profile, filter: &Filter, time: &KernelTime) -> Self {
         let meta = &profile.meta;

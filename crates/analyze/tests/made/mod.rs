@@ -77,7 +77,7 @@ impl Made {
 
     fn frame(&mut self, text: &str, is_return: bool) -> FrameId {
         if text == "!" {
-            return self.profile.frames.add(Frame::marker(Cut::CopyTooShort, None));
+            return self.profile.frames.add(Frame::marker(Truncation::CopyTooShort, None));
         }
         let (names, file) = text.split_once('@').unwrap();
         let kernel = file == "k";

@@ -15,7 +15,7 @@ use std::time::Instant;
 use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
 use aya::programs::Iter;
 use aya::{Ebpf, EbpfLoader};
-use plumb_capture_api::Beside;
+use plumb_capture_api::TargetObserver;
 use plumb_syscalls::{Abi, At, Call, Count, Take, What, number};
 
 use crate::follow::Followed;
@@ -272,7 +272,7 @@ impl Calls {
 }
 
 /// Beside a recording, whose stacks are then those of the calls.
-impl Beside for Calls {
+impl TargetObserver for Calls {
     fn follow_all(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! System calls summed up in the kernel: how many, how many failed, how long they took (bpf/callsums.bpf.c).
 //!
 //! Counts are exact. Loading this slows every system call of the machine, whoever is followed; how much is measured first
-//! ([`Tax`]).
+//! ([`Overhead`]).
 //!
 //! Not here: what numbers of calls mean, tables.
 
-mod tax;
+mod overhead;
 pub mod wire;
 
 use std::collections::HashMap as Map;
@@ -15,14 +15,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::programs::Iter;
 use aya::{Ebpf, EbpfLoader};
-use plumb_capture_api::Beside;
+use plumb_capture_api::TargetObserver;
 use plumb_syscalls::{Abi, Account, Longest, Times, number};
 
 use crate::follow::Followed;
 use crate::object::{Machine, Watch, sum, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
 use crate::sys;
-pub use tax::Tax;
+pub use overhead::Overhead;
 use wire::{
     BUCKETS, CALL_FORKS, CALL_TAKES_FILE, CALL_TEXT_SHIFT, COUNT_FROM_EXEC, COUNT_NOW, ErrorKey, Name,
     NameKey, PER_CALL, PER_FILE, PER_PROCESS, PER_THREAD, Part, SUM_ENDED, SUM_INVOLUNTARY, SUM_LOST,
@@ -169,7 +169,7 @@ pub struct CallSums {
     in_call: OwnedFd,
     per: Per,
     timed: bool,
-    tax: Tax,
+    tax: Overhead,
 }
 
 impl CallSums {
@@ -178,7 +178,7 @@ impl CallSums {
     pub fn load(timed: bool, per: Per, facts: impl Fn(u32) -> CallFacts) -> Result<Self, LoadError> {
         let watches = || WATCHES.iter().chain(if timed { &TIMING[..] } else { &COUNTING[..] });
         let machine = Machine::find(&STRUCTURES, watches())?;
-        let bare = tax::null_call_ns();
+        let bare = overhead::null_call_ns();
         let sigreturn = number(Abi::X86_64, "rt_sigreturn").unwrap_or(SUM_OTHERS);
         let by = match per {
             Per::Call => PER_CALL,
@@ -213,11 +213,12 @@ impl CallSums {
             bpf,
             per,
             timed,
-            tax: Tax::default(),
+            tax: Overhead::default(),
         };
         sums.know(facts).map_err(refused("what is known of calls"))?;
         // Each call of the machine pays for it from here on.
-        let mut tax = Tax { bare_ns: bare, attached_ns: tax::null_call_ns(), ..Tax::default() };
+        let mut tax =
+            Overhead { bare_ns: bare, attached_ns: overhead::null_call_ns(), ..Overhead::default() };
         sums.measure(&mut tax).map_err(refused("to measure what it costs"))?;
         sums.tax = tax;
         Ok(sums)
@@ -238,7 +239,7 @@ impl CallSums {
     }
 
     /// What it costs.
-    pub fn tax(&self) -> Tax {
+    pub fn tax(&self) -> Overhead {
         self.tax
     }
 
@@ -247,7 +248,7 @@ impl CallSums {
         self.timed
     }
 
-    /// The sums so far. Times include what seeing a call costs ([`Tax::floor_ns`]).
+    /// The sums so far. Times include what seeing a call costs ([`Overhead::floor_ns`]).
     pub fn accounts(&self) -> Map<SummedBy, Account> {
         let mut accounts: Map<SummedBy, Account> = Map::new();
         let mut add = |key: SumKey, sums: &[Sum]| {
@@ -381,7 +382,7 @@ fn longest(sum: &Sum) -> Longest {
     }
 }
 
-impl Beside for CallSums {
+impl TargetObserver for CallSums {
     fn follow_all(&mut self) -> io::Result<()> {
         self.followed.reset()
     }

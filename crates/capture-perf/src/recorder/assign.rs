@@ -1,10 +1,10 @@
 //! What a program in the kernel does for each of a recording's events.
 
-use plumb_capture_api::{Assistant, Pace, Watched};
+use plumb_capture_api::{KernelUnwinder, ProbeSpec, SamplingRate};
 
 use crate::attr::{Copier, Part, Sampling};
 use crate::error::Error;
-use crate::events::{Attachment, Ground, Program};
+use crate::events::{Attachment, EventContext, Program};
 use crate::sys::perf::{Event, Whom};
 
 /// What an assistant does for each event; `limits` is told of those that it can do nothing for. Those whose samples it takes itself
@@ -12,8 +12,8 @@ use crate::sys::perf::{Event, Whom};
 /// be frequent.
 pub(super) fn assign(
     wanted: &mut [Sampling],
-    assistant: &mut dyn Assistant,
-    ground: &Ground,
+    assistant: &mut dyn KernelUnwinder,
+    ground: &EventContext,
     limit_hz: Option<u32>,
     limits: &mut Vec<String>,
 ) -> Result<Vec<Program>, Error> {
@@ -52,8 +52,8 @@ pub(super) fn assign(
 fn watch(
     number: usize,
     sampling: &mut Sampling,
-    assistant: &mut dyn Assistant,
-    ground: &Ground,
+    assistant: &mut dyn KernelUnwinder,
+    ground: &EventContext,
     limit_hz: Option<u32>,
 ) -> Result<Program, String> {
     let trigger = sampling.counter.trigger().filter(|_| sampling.counter.is_watchable(sampling.code));
@@ -64,8 +64,8 @@ fn watch(
         Attachment::Processes(_) => return Err("events are inherited from thread to thread".into()),
     };
     let tracepoint = trigger.tracepoint();
-    let limit_hz = limit_hz.filter(|_| sampling.pace == Pace::Period(1));
-    let watched = Watched { number, tracepoint, pace: sampling.pace, limit_hz, is_scoped };
+    let limit_hz = limit_hz.filter(|_| sampling.pace == SamplingRate::Period(1));
+    let watched = ProbeSpec { number, tracepoint, pace: sampling.pace, limit_hz, is_scoped };
     let copiers = assistant.watch(&watched).map_err(|error| error.to_string())?;
     let event = match tracepoint {
         Some(_) => None,
@@ -80,8 +80,8 @@ fn watch(
 fn open(
     number: usize,
     sampling: &Sampling,
-    assistant: &dyn Assistant,
-    ground: &Ground,
+    assistant: &dyn KernelUnwinder,
+    ground: &EventContext,
 ) -> std::io::Result<Event> {
     let cpu = ground.rings.cpus().next().unwrap_or(0);
     let attr = Sampling { part: Part { tells: false, ..sampling.part }, ..sampling.clone() }.attr();

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use plumb_capture_api::{HandedOver, Pace, Unmeasured};
+use plumb_capture_api::{SamplingRate, Unmeasured, UnwindFallbackStats};
 use plumb_ingest::Statistics;
 use plumb_process::procfs;
 use plumb_process::usage::{CpuTime, monotonic_ns, nanoseconds, own_cpu_time};
@@ -35,7 +35,7 @@ pub struct Recorded {
     /// Descendants that outlive a command.
     pub left: Descendants,
     /// What was walked in the kernel, and what was not; `None`: nothing was to be.
-    pub handed_over: Option<HandedOver>,
+    pub handed_over: Option<UnwindFallbackStats>,
     /// Times off the processor that are not in the profile; `None`: they were not measured.
     pub unmeasured: Option<Unmeasured>,
     /// Files that were deleted or replaced while the target used them, held open so that symbols can be read.
@@ -127,8 +127,8 @@ impl Recorder {
         meta.duration_ns = ended_ns.saturating_sub(self.began.monotonic_ns);
         let clock = self.sampled.iter().find(|one| one.is_clock()).unwrap_or(&self.sampled[0]);
         meta.frequency_hz = match clock.events.sampling().pace {
-            Pace::Frequency(hz) => Some(hz),
-            Pace::Period(_) => None,
+            SamplingRate::Frequency(hz) => Some(hz),
+            SamplingRate::Period(_) => None,
         };
         meta.occurrences = self.sampled.iter().map(|one| self.occurrences_of(one)).collect();
         meta.scope = self.setup.scope;

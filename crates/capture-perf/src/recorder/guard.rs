@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use plumb_capture_api::Pace;
+use plumb_capture_api::SamplingRate;
 use plumb_process::Host;
 use plumb_process::usage::{monotonic_ns, nanoseconds};
 
@@ -51,16 +51,16 @@ impl Guard {
         let counting = |(index, one): (usize, &Sampled)| {
             let sampling = one.events.sampling();
             let keeper = match sampling.pace {
-                Pace::Frequency(hz) => Some(PeriodKeeper::new(&sampling.counter, hz, cycles_per_ns)),
-                Pace::Period(_) => None,
+                SamplingRate::Frequency(hz) => Some(PeriodKeeper::new(&sampling.counter, hz, cycles_per_ns)),
+                SamplingRate::Period(_) => None,
             };
             sampling.counter.is_hardware().then_some(Counting { index, keeper, counted: BTreeMap::new() })
         };
         let counters: Vec<Counting> = events.iter().enumerate().filter_map(counting).collect();
         let paces = counters.iter().map(|one| events[one.index].events.sampling().pace);
         let asked = paces.map(|pace| match pace {
-            Pace::Frequency(hz) => Some(hz),
-            Pace::Period(_) => None,
+            SamplingRate::Frequency(hz) => Some(hz),
+            SamplingRate::Period(_) => None,
         });
         let asked_hz = asked.reduce(|a, b| Some(a?.saturating_add(b?)))?;
         let sight = Sight { now_ns: monotonic_ns(), highest_hz: host.max_sample_rate, ..Sight::default() };
@@ -88,8 +88,8 @@ impl Guard {
             one.counted = counted;
             let sampling = events.sampling();
             let period = match sampling.pace {
-                Pace::Frequency(_) => sampling.period,
-                Pace::Period(period) => period,
+                SamplingRate::Frequency(_) => sampling.period,
+                SamplingRate::Period(period) => period,
             };
             self.sight.interrupts += busiest / period.max(1);
             let period = one.keeper.as_mut().and_then(|keeper| keeper.look(count, running_ns));
@@ -105,8 +105,8 @@ impl Guard {
         let slower = |one: &mut Counting| {
             let period = match (&mut one.keeper, events[one.index].events.sampling().pace) {
                 (Some(keeper), _) => keeper.slow_down(times),
-                (None, Pace::Period(period)) => period.saturating_mul(times),
-                (None, Pace::Frequency(_)) => return None,
+                (None, SamplingRate::Period(period)) => period.saturating_mul(times),
+                (None, SamplingRate::Frequency(_)) => return None,
             };
             Some((one.index, period))
         };

@@ -5,14 +5,14 @@ use plumb_profile::{Meta, Profile};
 
 use super::Recorder;
 use super::sampled::Sampled;
-use crate::assist::Assisted;
+use crate::session::UnwinderSession;
 
 impl Recorder {
     /// Works on the profile so far, for as long as that takes: what the kernel writes meanwhile is moved out of its rings. Names may
     /// be put beside frames; rows must stay as they are.
     pub fn meanwhile<R>(&mut self, work: impl FnOnce(&mut Profile) -> R) -> R {
         let Self { rings, ingest, assisted, .. } = self;
-        let fetch = || assisted.iter_mut().for_each(Assisted::fetch);
+        let fetch = || assisted.iter_mut().for_each(UnwinderSession::fetch);
         rings.moving(|| work(ingest.profile_mut()), fetch)
     }
 
@@ -28,7 +28,7 @@ impl Recorder {
         if let Some(assisted) = assisted {
             assisted.add_counts_now(ingest);
         }
-        let fetch = || assisted.iter_mut().for_each(Assisted::fetch);
+        let fetch = || assisted.iter_mut().for_each(UnwinderSession::fetch);
         rings.moving(|| ingest.fold(kept, times, nodes), fetch);
         self.has_folded = true;
     }

@@ -2,7 +2,7 @@
 
 use linux_perf_event_reader::constants::PERF_SAMPLE_IDENTIFIER;
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType};
-use plumb_capture_api::Pace;
+use plumb_capture_api::SamplingRate;
 use plumb_profile::EventId;
 use rustc_hash::FxHashMap;
 
@@ -29,13 +29,13 @@ impl Sampled {
 
     /// Whether not each time that it happens is a sample, or not each single one must be.
     pub fn is_by_frequency(&self) -> bool {
-        self.limit.is_some() || matches!(self.events.sampling().pace, Pace::Frequency(_))
+        self.limit.is_some() || matches!(self.events.sampling().pace, SamplingRate::Frequency(_))
     }
 
     /// Whether it goes by the passing of processor time, by frequency.
     pub fn is_clock(&self) -> bool {
         let sampling = self.events.sampling();
-        sampling.counter.trigger().is_none() && matches!(sampling.pace, Pace::Frequency(_))
+        sampling.counter.trigger().is_none() && matches!(sampling.pace, SamplingRate::Frequency(_))
     }
 
     /// What the setup says of it.

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumb_capture_api::{Assistant, Beside, Pace};
+use plumb_capture_api::{KernelUnwinder, SamplingRate, TargetObserver};
 use plumb_ingest::{Filter, Ingest, Source};
 use plumb_process::usage::{monotonic_ns, own_cpu_time, raise_file_limit};
 use plumb_process::{Host, pidfd, procfs};
 use plumb_profile::Scope;
-use plumb_table_cache::KeptTables;
+use plumb_table_cache::TableCache;
 use plumb_target::begin::{check, follow_all, hold, pids_of, release};
 use plumb_target::signals::{self, Signals};
-use plumb_target::{Steering, Target};
+use plumb_target::{SignalPolicy, Target};
 
 use super::assign::assign;
 use super::ends::Whom;
@@ -19,17 +19,17 @@ use super::guard::Guard;
 use super::sampled::{Belonging, Sampled};
 use super::{Began, Recorder};
 use crate::account::Account;
-use crate::assist::{self, Assisted};
 use crate::attr::{Counter, Sampling};
 use crate::error::Error;
-use crate::events::{Attachment, Events, Ground, Program, Rings};
-use crate::growth::Growth;
+use crate::events::{Attachment, EventContext, Events, Program, Rings};
 use crate::limit::Limit;
 use crate::merge::Merge;
 use crate::options::Options;
+use crate::overflow::OverflowBuffer;
 use crate::probe::Abilities;
+use crate::session::{self, UnwinderSession};
 use crate::setup::{self, Setup};
-use crate::spill::Spilling;
+use crate::stack_copy::StackCopySizer;
 use crate::trigger::Trigger;
 
 /// Before a recording of what runs already, what walks stacks in the kernel gets the tables that it wants: until it has
@@ -49,7 +49,7 @@ impl Recorder {
     pub fn start_with(
         target: &Target,
         options: &Options,
-        assistant: Option<Box<dyn Assistant>>,
+        assistant: Option<Box<dyn KernelUnwinder>>,
     ) -> Result<Self, Error> {
         Self::start_beside(target, options, assistant, None)
     }
@@ -58,8 +58,8 @@ impl Recorder {
     pub fn start_beside(
         target: &Target,
         options: &Options,
-        mut assistant: Option<Box<dyn Assistant>>,
-        mut beside: Option<&mut dyn Beside>,
+        mut assistant: Option<Box<dyn KernelUnwinder>>,
+        mut beside: Option<&mut dyn TargetObserver>,
     ) -> Result<Self, Error> {
         let mut options = options.clone();
         if assistant.as_mut().is_some_and(|assistant| assistant.off_cpu().is_some()) {
@@ -84,7 +84,7 @@ impl Recorder {
         let attachment = setup::attach(&host, machine, target, &pids, (&wanted[0], &mut limits))?;
         let scope = setup::scope(&attachment, target);
         let account = Account::open(&attachment, target, &pids);
-        let growth = Growth::new(wanted[0].stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
+        let growth = StackCopySizer::new(wanted[0].stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
         let began = Began::now(own);
         if let Some(assistant) = &mut assistant {
             follow_with(&mut **assistant, target, &attachment, &pids)?;
@@ -92,7 +92,7 @@ impl Recorder {
         if let Some(beside) = &mut beside {
             follow_beside(&mut **beside, target, &attachment, &pids)?;
         }
-        let ground = Arc::new(Ground { rings, attachment });
+        let ground = Arc::new(EventContext { rings, attachment });
         let by_frequency = options.period.is_none().then_some(frequency_hz);
         let programs = match &mut assistant {
             Some(assistant) => assign(&mut wanted, &mut **assistant, &ground, by_frequency, &mut limits)?,
@@ -100,11 +100,11 @@ impl Recorder {
         };
         let is_used = programs.iter().any(|program| !matches!(program, Program::Absent));
         let assistant = assistant.filter(|_| is_used);
-        let mut all = Vec::new();
-        for (sampling, program) in wanted.into_iter().zip(programs) {
+        let open = |(sampling, program)| {
             let sampling = Sampling { stack_copy: growth.bytes(), ..sampling };
-            all.push(open_events(&ground, sampling, program, by_frequency)?);
-        }
+            open_events(&ground, sampling, program, by_frequency)
+        };
+        let all = wanted.into_iter().zip(programs).map(open).collect::<Result<Vec<_>, _>>()?;
         // What no program sees would count before it is said that samples do.
         let is_early = |events: &Events| assistant.is_none() || events.is_assisted();
         all.iter().filter(|(events, _)| is_early(events)).try_for_each(|(events, _)| events.start())?;
@@ -121,8 +121,8 @@ impl Recorder {
         let mut recorder = Self {
             setup: Setup { events, frequency_hz, scope, limits },
             ends: pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect(),
-            rings: Merge::new(mapped.into_iter().map(Spilling::new).collect(), info),
-            steering: Steering::default(),
+            rings: Merge::new(mapped.into_iter().map(OverflowBuffer::new).collect(), info),
+            steering: SignalPolicy::default(),
             child: None,
             command: target.command_name(),
             exited: None,
@@ -137,7 +137,7 @@ impl Recorder {
             growth,
             ingest,
             unwind_memory: options.unwind_memory,
-            assisted: assistant.map(|assistant| Assisted::new(assistant, ids)),
+            assisted: assistant.map(|assistant| UnwinderSession::new(assistant, ids)),
             account,
             began,
             has_folded: false,
@@ -147,7 +147,8 @@ impl Recorder {
         if !matches!(target, Target::Machine) {
             recorder.ingest.watch_queues();
         }
-        beside.map_or(Ok(()), Beside::begin).map_err(Error::system("starting what watches beside"))?;
+        let begun = beside.map_or(Ok(()), TargetObserver::begin);
+        begun.map_err(Error::system("starting what watches beside"))?;
         recorder.ingest.profile_mut().meta.start_ns = recorder.began.monotonic_ns;
         if let (Some(held), Target::Command(launch)) = (held, target) {
             recorder.child = Some(release(held, launch)?);
@@ -190,7 +191,7 @@ impl Recorder {
             signals::poll(&files, left).map_err(Error::system("waiting for messages"))?;
             self.read(monotonic_ns());
             self.guard();
-            let now = self.assisted.as_ref().map_or(0, Assisted::wants);
+            let now = self.assisted.as_ref().map_or(0, UnwinderSession::wants);
             if now != wants {
                 (wants, last) = (now, Instant::now());
             }
@@ -220,7 +221,7 @@ fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &
     tree.into_iter().chain(inside).for_each(|pid| ingest.read_process(pid));
     ingest.scan_stacks(options.scan);
     if options.keep_tables {
-        ingest.use_tables(KeptTables::open());
+        ingest.use_tables(TableCache::open());
     }
     if let Target::Awaited(program) = target {
         ingest.await_program(program.clone());
@@ -231,7 +232,7 @@ fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &
 /// Has an assistant follow the target, where the events are everybody's, or what it measures does not come from them. Of a command in a
 /// cgroup of its own it follows the processes as well: it looks at each exec, and on a busy machine most are of others.
 fn follow_with(
-    assistant: &mut dyn Assistant,
+    assistant: &mut dyn KernelUnwinder,
     target: &Target,
     attachment: &Attachment,
     pids: &[u32],
@@ -241,11 +242,11 @@ fn follow_with(
     match (attachment, target) {
         (Attachment::Everyone, Target::Machine) => Ok(()),
         (Attachment::Cgroup(cgroup), Target::Cgroup(_)) if sees_all => {
-            assist::follow(assistant, &cgroup.pids())
+            session::follow(assistant, &cgroup.pids())
         }
-        (Attachment::Cgroup(_), _) if sees_all || is_command => assist::follow(assistant, pids),
+        (Attachment::Cgroup(_), _) if sees_all || is_command => session::follow(assistant, pids),
         (Attachment::Everyone, Target::Awaited(program)) => assistant.await_comm(program.comm()),
-        (Attachment::Everyone, _) => assist::follow(assistant, pids),
+        (Attachment::Everyone, _) => session::follow(assistant, pids),
         _ => Ok(()),
     }
     .map_err(Error::system("following processes"))
@@ -253,7 +254,7 @@ fn follow_with(
 
 /// Has what watches beside follow the target.
 fn follow_beside(
-    beside: &mut dyn Beside,
+    beside: &mut dyn TargetObserver,
     target: &Target,
     attachment: &Attachment,
     pids: &[u32],
@@ -272,16 +273,16 @@ fn follow_beside(
 
 /// Opens an event. `by_frequency`: at what pace it is to go on if it is sampled each time and turns out to be frequent.
 fn open_events(
-    ground: &Arc<Ground>,
+    ground: &Arc<EventContext>,
     sampling: Sampling,
     program: Program,
     by_frequency: Option<u32>,
 ) -> Result<(Events, Option<Limit>), Error> {
-    let each = sampling.pace == Pace::Period(1);
+    let each = sampling.pace == SamplingRate::Period(1);
     let mut events = Events::new(ground.clone(), sampling, program)?;
     let limit = by_frequency.filter(|_| each);
     if let Some(hz) = limit.filter(|_| !events.is_taken()) {
-        events.prepare(Pace::Frequency(hz))?;
+        events.prepare(SamplingRate::Frequency(hz))?;
     }
     Ok((events, limit.map(Limit::new)))
 }

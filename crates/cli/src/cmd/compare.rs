@@ -20,7 +20,7 @@ use std::io::{IsTerminal, stderr};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use plumb_capture_api::Watcher;
+use plumb_capture_api::StatCounters;
 use plumb_capture_bpf::Stat;
 use plumb_stat_runner::{RunStats, StatRunner};
 use regex_lite::Regex;
@@ -148,7 +148,7 @@ fn warm_up(sides: &[Side; 2], args: &Args) -> Result<[Option<u64>; 2]> {
 }
 
 /// What counts in the kernel, or why there is nothing.
-fn watcher(calls: bool) -> (Option<Box<dyn Watcher>>, Option<String>) {
+fn watcher(calls: bool) -> (Option<Box<dyn StatCounters>>, Option<String>) {
     match Stat::load(calls) {
         Ok(stat) => (Some(Box::new(stat)), None),
         Err(error) => (None, Some(error.to_string())),

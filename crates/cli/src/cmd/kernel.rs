@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use plumb_analyze::{Cause, Filter, KernelRow, KernelTime, View, is_clock};
-use plumb_capture_api::Beside;
+use plumb_capture_api::TargetObserver;
 use plumb_capture_bpf::support;
 use plumb_process::Host;
 use plumb_profile::Profile;
@@ -170,7 +170,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         output: args.output.as_deref(),
     };
     let watching = args.advice.then(|| Watching::begin(&target(&args)?)).transpose()?;
-    match once.record(sums.as_mut().map(|sums| sums as &mut dyn Beside))? {
+    match once.record(sums.as_mut().map(|sums| sums as &mut dyn TargetObserver))? {
         Ok((profile, code)) => {
             let counted = sums.as_ref().map(|sums| Counted::of(sums, &profile));
             finish(write(&profile, Seen { counted, watching }, &args, &mut Output::stdout()))?;

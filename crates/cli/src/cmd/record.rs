@@ -27,7 +27,7 @@ use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use plumb_capture_api::{Assistant, Beside};
+use plumb_capture_api::{KernelUnwinder, TargetObserver};
 use plumb_capture_bpf::OffCpu;
 use plumb_capture_perf::{Code, Options, Recorded, Recorder};
 use plumb_target::{End, Prints, Running, Target};
@@ -287,7 +287,7 @@ impl Scope {
 /// How to record.
 pub(super) struct Capturing {
     pub options: Options,
-    pub assistant: Option<Box<dyn Assistant>>,
+    pub assistant: Option<Box<dyn KernelUnwinder>>,
     /// Why that is less than what was asked for.
     pub note: Option<String>,
 }
@@ -298,7 +298,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 /// Likewise with something that watches the target beside.
-fn run_beside(mut args: Args, mut beside: Option<&mut dyn Beside>) -> Result<ExitCode> {
+fn run_beside(mut args: Args, mut beside: Option<&mut dyn TargetObserver>) -> Result<ExitCode> {
     plumb_capture_perf::return_freed_memory();
     let target = args.scope.target()?;
     let output = Output::check(&args.output)?;
@@ -309,7 +309,7 @@ fn run_beside(mut args: Args, mut beside: Option<&mut dyn Beside>) -> Result<Exi
         true => args.scope.setup_off_cpu(&target, args.min_block)?,
         false => args.scope.setup(&target, false)?,
     };
-    let also = beside.as_mut().map(|beside| &mut **beside as &mut dyn Beside);
+    let also = beside.as_mut().map(|beside| &mut **beside as &mut dyn TargetObserver);
     let mut recorder = match Recorder::start_beside(&target, &options, assistant, also) {
         Ok(recorder) => recorder,
         Err(error) => {
@@ -331,7 +331,7 @@ fn run_beside(mut args: Args, mut beside: Option<&mut dyn Beside>) -> Result<Exi
     let mut keeping = Keeping::begin(&output, args.scope.max_memory, args.scope.words());
     let mut looks = Looks { live: &mut live, names: &mut names, memory: &mut memory, keeping: &mut keeping };
     let end = record(&mut recorder, &target, args.duration, &mut looks);
-    beside.map_or(Ok(()), Beside::end).context("what watches beside")?;
+    beside.map_or(Ok(()), TargetObserver::end).context("what watches beside")?;
     let recorded = recorder.finish();
     live.clear();
     // Names take what the recorder had.

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use plumb_capture_api::Watcher;
+use plumb_capture_api::StatCounters;
 use plumb_capture_bpf::Stat;
 use plumb_capture_perf::Error;
 use plumb_stat_runner::{RunStats, StatRunner};
@@ -114,7 +114,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 /// What counts in the kernel; or why there is nothing, and what it would cost to count a system call, if they are.
-fn watcher(calls: bool) -> (Option<Box<dyn Watcher>>, Option<String>, Option<f64>) {
+fn watcher(calls: bool) -> (Option<Box<dyn StatCounters>>, Option<String>, Option<f64>) {
     let before = call_ns();
     match Stat::load(calls) {
         Ok(stat) => {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use plumb_table_cache::{Description, KeptTables, NoTable, Size, Source};
+use plumb_table_cache::{Description, NoTable, Size, Source, TableCache};
 use serde::Serialize;
 
 use crate::terminal::{Output, finish, printable, say};
@@ -30,7 +30,7 @@ pub struct Args {
 
 /// Runs `plumb unwind-stats`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let kept = args.keep.then(KeptTables::open);
+    let kept = args.keep.then(TableCache::open);
     let mut described = Vec::new();
     let mut code = ExitCode::SUCCESS;
     for file in &args.files {
@@ -75,10 +75,10 @@ struct Table {
     build_ms: f64,
 }
 
-fn describe(file: &Path, kept: Option<&KeptTables>) -> Result<Described, NoTable> {
+fn describe(file: &Path, kept: Option<&TableCache>) -> Result<Described, NoTable> {
     let source = Source::open(file)?;
     let described = source.describe()?;
-    let keep = |kept: &KeptTables| -> Result<bool, NoTable> {
+    let keep = |kept: &TableCache| -> Result<bool, NoTable> {
         let Some(build_id) = source.build_id() else { return Ok(false) };
         kept.put(build_id, source.of_calls()?);
         Ok(kept.get(build_id).is_some())

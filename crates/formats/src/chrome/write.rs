@@ -139,7 +139,7 @@ impl Names<'_> {
             let category = match profile.frames[id].kind {
                 FrameKind::User => "user",
                 FrameKind::Kernel => "kernel",
-                FrameKind::Cut(_) => "cut",
+                FrameKind::Truncation(_) => "cut",
             };
             let name = |call: calls::Call<'_>| {
                 let mut args = Map::new();

@@ -276,7 +276,7 @@ impl<'t, 'p> Tables<'t, 'p> {
         let category = match frame.kind {
             FrameKind::User => USER,
             FrameKind::Kernel => KERNEL,
-            FrameKind::Cut(_) => 0,
+            FrameKind::Truncation(_) => 0,
         };
         // The addresses of the kernel and of JIT code are none in a file; the Firefox Profiler keeps 32 bits.
         let in_file = |dso: &DsoId| {

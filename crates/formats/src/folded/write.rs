@@ -114,7 +114,7 @@ impl Names<'_> {
             _ if !self.options.annotate => "",
             FrameKind::Kernel => "_[k]",
             FrameKind::User if jit() => "_[j]",
-            FrameKind::User | FrameKind::Cut(_) => "",
+            FrameKind::User | FrameKind::Truncation(_) => "",
         }
     }
 

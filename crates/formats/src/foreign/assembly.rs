@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use plumb_profile::{
-    Address, AddressSpace, BuildId, Cut, Dso, DsoId, DsoKind, Event, EventId, Found, Frame, FrameId,
-    FrameKind, Function, Line, Process, ProcessId, Profile, Sample, StackId, StringId, Thread, ThreadId,
+    Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Event, EventId, Found, Frame, FrameId, FrameKind,
+    Function, Line, Process, ProcessId, Profile, Sample, StackId, StringId, Thread, ThreadId, Truncation,
 };
 
 /// What stands for the file of a function where the format tells none.
@@ -161,7 +161,7 @@ impl Assembly {
 
     /// The marker that a name in brackets stands for, as plumb's own exports have it.
     pub fn marker(&mut self, name: &str) -> Option<FrameId> {
-        let cut = Cut::from_text(name.strip_prefix('[')?.strip_suffix(']')?)?;
+        let cut = Truncation::from_text(name.strip_prefix('[')?.strip_suffix(']')?)?;
         Some(self.profile.frames.add(Frame::marker(cut, None)))
     }
 

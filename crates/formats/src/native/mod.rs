@@ -14,7 +14,7 @@
 //! | threads   | process, tid, comm¹ |
 //! | lives²    | pid, parent (row of lives, always an earlier one), exe¹, comm¹, begin (`running` `fork` `exec`), end (`running` `exec` `exit`), start_us, end_us (null after `exec`: the start of the next life with that pid), cpu_us, peak_rss_bytes, process |
 //! | mappings  | process, dso, start, end, bias |
-//! | frames    | kind (`user` `kernel` `cut`), cut (reason, see [`plumb_profile::Cut::name`]), dso, address, is_return, found (`sampled` `cfi` `signal` `frame-pointer` `stitched` `scan`) |
+//! | frames    | kind (`user` `kernel` `cut`), cut (reason, see [`plumb_profile::Truncation::name`]), dso, address, is_return, found (`sampled` `cfi` `signal` `frame-pointer` `stitched` `scan`) |
 //! | functions | name¹, linkage_name¹, dso, start, source_file¹ |
 //! | lines     | frame, function, file¹, line, inlined: a frame's lines are consecutive, innermost inlined call first |
 //! | stacks    | caller (row of stacks, always a smaller one), frame |

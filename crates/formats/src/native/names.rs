@@ -1,6 +1,6 @@
 //! Stable names of enum variants whose model type has none of its own.
 
-use plumb_profile::{AddressSpace, Cut, DsoKind, Found, FrameKind};
+use plumb_profile::{AddressSpace, DsoKind, Found, FrameKind, Truncation};
 
 pub(super) fn of_dso_kind(kind: DsoKind) -> &'static str {
     match kind {
@@ -47,7 +47,7 @@ pub(super) fn of_frame_kind(kind: FrameKind) -> &'static str {
     match kind {
         FrameKind::User => "user",
         FrameKind::Kernel => "kernel",
-        FrameKind::Cut(_) => "cut",
+        FrameKind::Truncation(_) => "cut",
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn frame_kind(name: &str, cut: Option<&str>) -> Option<FrameKind> {
     Some(match name {
         "user" => FrameKind::User,
         "kernel" => FrameKind::Kernel,
-        "cut" => FrameKind::Cut(Cut::from_name(cut?)?),
+        "cut" => FrameKind::Truncation(Truncation::from_name(cut?)?),
         _ => return None,
     })
 }

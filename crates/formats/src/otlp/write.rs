@@ -206,7 +206,7 @@ impl<'p> Made<'p> {
         let frame = &profile.frames[id];
         let kind = match frame.kind {
             FrameKind::Kernel => "kernel",
-            FrameKind::User | FrameKind::Cut(_) => "native",
+            FrameKind::User | FrameKind::Truncation(_) => "native",
         };
         let mapping = frame.dso.filter(|_| frame.cut().is_none());
         let location = message::Location {

@@ -180,7 +180,7 @@ fn frame(profile: &Profile, dice: &mut Dice, row: usize) -> Frame {
     let kind = match row % 3 {
         0 => FrameKind::User,
         1 => FrameKind::Kernel,
-        _ => return Frame::marker(Cut::ALL[row / 3 % Cut::ALL.len()], dso),
+        _ => return Frame::marker(Truncation::ALL[row / 3 % Truncation::ALL.len()], dso),
     };
     Frame {
         kind,

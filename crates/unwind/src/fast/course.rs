@@ -38,7 +38,7 @@ pub(super) enum FramePointer {
 
 /// A walk by words under way.
 #[derive(Clone, Copy)]
-pub(super) struct Course {
+pub(super) struct FastWalk {
     pub(super) place: Place,
     /// How many slots are used.
     pub(super) used: usize,
@@ -50,11 +50,11 @@ pub(super) struct Course {
     first: usize,
 }
 
-impl Course {
+impl FastWalk {
     /// A walk from a frame, with room for slots from `used` on.
     #[inline(always)]
-    pub(super) fn new(from: Key, slot: usize, bits: u64, fp: FramePointer, used: usize) -> Course {
-        Course { place: Place { pc: from.pc.0, slot, bits }, used, fp, seen: used, from, first: used }
+    pub(super) fn new(from: Key, slot: usize, bits: u64, fp: FramePointer, used: usize) -> FastWalk {
+        FastWalk { place: Place { pc: from.pc.0, slot, bits }, used, fp, seen: used, from, first: used }
     }
 
     /// Goes on while it takes no more than words, and learns rules that are not known yet.

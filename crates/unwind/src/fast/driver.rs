@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::course::{Course, FramePointer, Verdict, learnt};
-use super::{LARGE, MIDDLE, SMALL, Trail, UNROLLED};
+use super::course::{FastWalk, FramePointer, Verdict, learnt};
+use super::{LARGE, MIDDLE, ReturnSlots, SMALL, UNROLLED};
 use crate::address::Avma;
 use crate::cache::Key;
 use crate::code::CodeMap;
@@ -71,7 +71,7 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
     }
 
     /// Walks to the end.
-    pub(super) fn trace(&mut self, trail: &mut Trail) -> End {
+    pub(super) fn trace(&mut self, trail: &mut ReturnSlots) -> End {
         loop {
             let (used, stop) =
                 self.drive(trail.slots.as_flattened_mut().get_mut(trail.used..).unwrap_or_default());
@@ -88,7 +88,7 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
     }
 
     /// Goes to where a walk by words from the walker's frame got to.
-    pub(super) fn jump(&mut self, course: &Course) {
+    pub(super) fn jump(&mut self, course: &FastWalk) {
         self.take(course);
         self.count = course.used + 1;
         self.is_inside = true;
@@ -104,7 +104,7 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
             Some(at) => FramePointer::Saved(at),
             None => walker.registers.get(FP).map_or(FramePointer::Unknown, FramePointer::Value),
         };
-        let mut course = Course::new(key, self.slot, packed.bits, fp, *used);
+        let mut course = FastWalk::new(key, self.slot, packed.bits, fp, *used);
         let verdict = match walker.cache.callers().entries().len() {
             LARGE => course.run::<LARGE, C, M>(walker.code, walker.memory, walker.cache, slots),
             MIDDLE => course.run::<MIDDLE, C, M>(walker.code, walker.memory, walker.cache, slots),
@@ -119,7 +119,7 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
     }
 
     /// Makes the frame that a walk by words found last the current one.
-    fn take(&mut self, course: &Course) {
+    fn take(&mut self, course: &FastWalk) {
         let walker = &mut *self.walker;
         let base = walker.memory.window().map_or(Avma(0), |window| window.base);
         walker.saved_fp = match course.fp {

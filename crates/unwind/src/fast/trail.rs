@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::course::{Course, FramePointer, Verdict};
+use super::course::{FastWalk, FramePointer, Verdict};
 use super::driver::{Fast, frames};
 use super::{LARGE, MIDDLE, SMALL, UNROLLED};
 use crate::address::Avma;
@@ -15,8 +15,8 @@ use crate::x86_64::{FP, Registers};
 
 /// The frames of one stack, four bytes each: for those who walk more often than they look at frames.
 #[derive(Debug, Default)]
-pub struct Trail {
-    /// Where the return addresses of callers are, innermost first: in words from the window's base. [`Trail::OTHER`]
+pub struct ReturnSlots {
+    /// Where the return addresses of callers are, innermost first: in words from the window's base. [`ReturnSlots::OTHER`]
     /// for frames that are listed whole.
     pub(super) slots: Vec<[u32; UNROLLED]>,
     pub(super) used: usize,
@@ -25,31 +25,31 @@ pub struct Trail {
     pub(super) limit: usize,
 }
 
-impl Trail {
+impl ReturnSlots {
     /// What stands for a frame that is no return address in the window.
     pub const OTHER: u32 = u32::MAX;
 
     /// Room for so many callers; a walk that finds more ends there. Nothing is allocated afterwards, except where
     /// there are frames that are no return addresses in the window: these are listed whole.
-    pub fn new(limit: usize) -> Trail {
+    pub fn new(limit: usize) -> ReturnSlots {
         let slots = alloc::vec![[0; UNROLLED]; limit / UNROLLED + 2];
-        Trail { slots, used: 0, others: Vec::with_capacity(8), limit }
+        ReturnSlots { slots, used: 0, others: Vec::with_capacity(8), limit }
     }
 
     /// The callers of the frame that the walk began with, innermost first: the positions of their return addresses,
-    /// in words from the window's base, or [`Trail::OTHER`].
+    /// in words from the window's base, or [`ReturnSlots::OTHER`].
     pub fn slots(&self) -> &[u32] {
         self.slots.as_flattened().get(..self.used).unwrap_or_default()
     }
 
-    /// The frames that are [`Trail::OTHER`] in [`Trail::slots`], with their positions there.
+    /// The frames that are [`ReturnSlots::OTHER`] in [`ReturnSlots::slots`], with their positions there.
     pub fn others(&self) -> &[(usize, Walked)] {
         &self.others
     }
 
     pub(super) fn put_other(&mut self, frame: Walked) {
         if let Some(slot) = self.slots.as_flattened_mut().get_mut(self.used) {
-            *slot = Trail::OTHER;
+            *slot = ReturnSlots::OTHER;
             self.others.push((self.used, frame));
             self.used += 1;
         }
@@ -63,7 +63,7 @@ pub fn trace<C: CodeMap, M: Memory>(
     memory: &mut M,
     cache: &mut Cache,
     start: &Registers,
-    trail: &mut Trail,
+    trail: &mut ReturnSlots,
 ) -> End {
     match cache.callers().entries().len() {
         LARGE => trace_sized::<LARGE, C, M>(code, memory, cache, start, trail),
@@ -79,7 +79,7 @@ fn trace_sized<const N: usize, C: CodeMap, M: Memory>(
     memory: &mut M,
     cache: &mut Cache,
     start: &Registers,
-    trail: &mut Trail,
+    trail: &mut ReturnSlots,
 ) -> End {
     trail.used = 0;
     trail.others.clear();
@@ -90,7 +90,7 @@ fn trace_sized<const N: usize, C: CodeMap, M: Memory>(
     let leaf = Key { pc: Avma(start.ip()), is_return: false };
     let bits = cache.leaves().bits(leaf.pc.0);
     let fp = start.get(FP).map_or(FramePointer::Unknown, FramePointer::Value);
-    let mut course = Course::new(leaf, index.wrapping_sub(1), bits, fp, 0);
+    let mut course = FastWalk::new(leaf, index.wrapping_sub(1), bits, fp, 0);
     let verdict = course.run::<N, C, M>(code, memory, cache, trail.slots.as_flattened_mut());
     trail.used = course.used;
     match verdict {
@@ -107,8 +107,8 @@ fn trace_on<C: CodeMap, M: Memory>(
     memory: &mut M,
     cache: &mut Cache,
     start: &Registers,
-    trail: &mut Trail,
-    course: Option<Course>,
+    trail: &mut ReturnSlots,
+    course: Option<FastWalk>,
 ) -> End {
     if trail.used > trail.limit {
         trail.used = trail.limit;
@@ -143,7 +143,7 @@ pub(crate) fn walk<C: CodeMap, M: Memory>(
     let Some(callers) = limit.checked_sub(1) else { return End::TooManyFrames };
     let mut trail = core::mem::take(&mut cache.trail);
     if trail.limit != callers {
-        trail = Trail::new(callers);
+        trail = ReturnSlots::new(callers);
     }
     let end = trace(code, memory, cache, start, &mut trail);
     found.push(Walked { pc: Avma(start.ip()), is_return: false, found: Method::Sampled, slot: Avma(0) });

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use plumb_analyze::Costs;
-use plumb_process::Kept;
+use plumb_process::DiskCache;
 use serde_json::{Value, json};
 
 /// Measurements of one thing, of which the fastest counts, and how often it is done in each.
@@ -24,7 +24,7 @@ const KEY: usize = 90;
 
 /// The costs: those that were kept, or measured now, which takes some 50 ms.
 pub(super) fn measured() -> Costs {
-    let kept = Kept::open(KIND.0, KIND.1, KIND.2);
+    let kept = DiskCache::open(KIND.0, KIND.1, KIND.2);
     let key = machine();
     if let Some(costs) = kept.get(&key).and_then(|bytes| read(&bytes)) {
         return costs;

@@ -187,7 +187,7 @@ fn file(profile: &Profile, dso: DsoId, lacks: &Lacks) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_profile::{Address, Cut, Dso, Event, Found, Frame, Process, Sample, Thread};
+    use plumb_profile::{Address, Dso, Event, Found, Frame, Process, Sample, Thread, Truncation};
 
     #[test]
     fn files_are_blamed_for_what_they_lack() {
@@ -206,8 +206,10 @@ mod tests {
             is_return: false,
             found: Found::Sampled,
         };
-        let frames =
-            [profile.frames.add(code), profile.frames.add(Frame::marker(Cut::NoUnwindInfo, Some(dso)))];
+        let frames = [
+            profile.frames.add(code),
+            profile.frames.add(Frame::marker(Truncation::NoUnwindInfo, Some(dso))),
+        ];
         let stack = profile.add_stack(&frames);
         profile.samples.push(Sample { time_ns: 0, thread, cpu: 0, event, stack, syscall: None, weight: 1 });
         profile.meta.lost_samples = 3;

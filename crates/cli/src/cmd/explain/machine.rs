@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_analyze::{
     Advice, Bottleneck, BoundBy, CallPath, CodeAdvice, Cost, Doubt, Explanation, FrameIndex, Gain,
-    HotFunction, HotInstruction, KernelRow, Pace, SampledLine, Share, View, Waits,
+    HotFunction, HotInstruction, KernelRow, RunSummary, SampledLine, Share, View, Waits,
 };
 use plumb_profile::{Queued, QueuedThread};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ fn pace(report: &Explanation<'_>) -> Value {
 }
 
 /// How long threads waited for a processor, at least and at most, and what the time of the busiest went into.
-fn queued(pace: &Pace, known: &Queued) -> Value {
+fn queued(pace: &RunSummary, known: &Queued) -> Value {
     let thread = |thread: &QueuedThread| {
         json!({
             "name": thread.comm,

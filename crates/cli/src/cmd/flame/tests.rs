@@ -4,8 +4,8 @@ use std::io::Read;
 
 use plumb_analyze::{Filter, Flame, Grouping, View};
 use plumb_profile::{
-    Address, AddressSpace, Cut, Dso, DsoKind, Event, Found, Frame, FrameId, FrameKind, Function, Line,
-    Process, Profile, Sample, Samples, Scope,
+    Address, AddressSpace, Dso, DsoKind, Event, Found, Frame, FrameId, FrameKind, Function, Line, Process,
+    Profile, Sample, Samples, Scope, Truncation,
 };
 
 use super::facts::Facts;
@@ -59,7 +59,7 @@ fn example() -> Profile {
     let read = frame(&mut profile, DsoKind::File, "/opt/libc.so.6", &[("read", 0)]);
     let vfs = frame(&mut profile, DsoKind::Kernel, "[kernel.kallsyms]", &[("vfs_read", 0)]);
     let deep = frame(&mut profile, DsoKind::File, "/opt/app", &[("deep", 0)]);
-    let cut = profile.frames.add(Frame::marker(Cut::CopyTooShort, None));
+    let cut = profile.frames.add(Frame::marker(Truncation::CopyTooShort, None));
     let stacks: [&[FrameId]; 6] =
         [&[vfs, read, main], &[add, main], &[sum, main], &[deep, cut], &[vfs, read, main], &[add, main]];
     for (index, stack) in stacks.into_iter().enumerate() {

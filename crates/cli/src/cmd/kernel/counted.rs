@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
 use plumb_analyze::Cause;
-use plumb_capture_bpf::{CallFacts, CallSums, Events, LoadError, Per, SummedBy, Tax};
+use plumb_capture_bpf::{CallFacts, CallSums, Events, LoadError, Overhead, Per, SummedBy};
 use plumb_profile::Profile;
 use plumb_syscalls::{Abi, Account, named, path_argument, takes_file};
 
@@ -68,7 +68,7 @@ pub(super) struct Counted {
     /// The same by thread or process, if that was asked for.
     pub groups: Vec<Group>,
     pub events: Events,
-    pub tax: Tax,
+    pub tax: Overhead,
     pub is_timed: bool,
     /// The same by the table's rows.
     by_row: BTreeMap<String, Account>,

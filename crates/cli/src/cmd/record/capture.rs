@@ -1,6 +1,6 @@
 //! How stacks are captured: walked in the kernel where that is possible and asked for, else copied.
 
-use plumb_capture_api::{Assistant, HandedOver};
+use plumb_capture_api::{KernelUnwinder, UnwindFallbackStats};
 use plumb_capture_bpf::{LoadError, Programs};
 use plumb_capture_perf::{Counter, Options};
 use plumb_target::Target;
@@ -37,7 +37,7 @@ pub(in crate::cmd) fn assistant(
     sampled: &Options,
     timeline: bool,
     table_mib: u16,
-) -> (Option<Box<dyn Assistant>>, Option<String>) {
+) -> (Option<Box<dyn KernelUnwinder>>, Option<String>) {
     let is_asked = capture == Capture::Bpf;
     if !is_asked && (capture == Capture::Perf || !pays(target)) {
         return (None, None);
@@ -65,8 +65,8 @@ pub(super) fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::Opti
 }
 
 /// What was walked in the kernel and what was not, in one line. `None`: there was nothing to walk, as where a process hangs.
-pub(super) fn line(handed_over: &HandedOver) -> Option<String> {
-    let HandedOver { walked, reasons, unseen, table_bytes, evicted, damaged, .. } = handed_over;
+pub(super) fn line(handed_over: &UnwindFallbackStats) -> Option<String> {
+    let UnwindFallbackStats { walked, reasons, unseen, table_bytes, evicted, damaged, .. } = handed_over;
     let others: u64 = reasons.iter().map(|(_, samples)| samples).sum();
     if walked + others + unseen + damaged == 0 {
         return None;

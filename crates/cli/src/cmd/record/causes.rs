@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use plumb_capture_perf::MAX_STACK_COPY;
-use plumb_profile::{Cut, DsoId, DsoKind, EventId, Found, Profile, StackId};
+use plumb_profile::{DsoId, DsoKind, EventId, Found, Profile, StackId, Truncation};
 
 use super::{off_cpu, runtimes::Runtime, told::Told};
 
@@ -26,7 +26,7 @@ pub(crate) struct Stacks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cause {
     /// The reason.
-    pub cut: Cut,
+    pub cut: Truncation,
     /// The file that is to blame, if one is.
     pub file: Option<String>,
     /// Samples.
@@ -44,7 +44,7 @@ pub(crate) struct Cause {
 #[derive(Clone, Copy)]
 enum Outcome {
     Complete { stitched: bool, scanned: bool },
-    Cut(Cut, Option<DsoId>),
+    Truncation(Truncation, Option<DsoId>),
 }
 
 impl Stacks {
@@ -61,7 +61,7 @@ pub(crate) struct StackCounts {
     complete: u64,
     stitched: u64,
     scanned: u64,
-    causes: BTreeMap<(Cut, Option<DsoId>), u64>,
+    causes: BTreeMap<(Truncation, Option<DsoId>), u64>,
     /// Stacks were walked in the kernel where that was possible.
     pub(super) by_kernel: bool,
     /// Samples of each event, and what they weigh together.
@@ -79,7 +79,7 @@ impl StackCounts {
             *event = (event.0 + 1, event.1.saturating_add(sample.weight));
             let outcome = match sample.stack {
                 Some(stack) => *outcomes.entry(stack).or_insert_with(|| outcome(profile, stack)),
-                None => Outcome::Cut(Cut::NoUserStack, None),
+                None => Outcome::Truncation(Truncation::NoUserStack, None),
             };
             match outcome {
                 Outcome::Complete { stitched, scanned } => {
@@ -87,7 +87,7 @@ impl StackCounts {
                     stacks.stitched += u64::from(stitched);
                     stacks.scanned += u64::from(scanned);
                 }
-                Outcome::Cut(cut, dso) => *stacks.causes.entry((cut, dso)).or_default() += 1,
+                Outcome::Truncation(cut, dso) => *stacks.causes.entry((cut, dso)).or_default() += 1,
             }
         }
         stacks
@@ -116,7 +116,7 @@ impl StackCounts {
 fn outcome(profile: &Profile, stack: StackId) -> Outcome {
     let root = &profile.frames[profile.stacks.root(stack)];
     match root.cut() {
-        Some(cut) => Outcome::Cut(cut, root.dso),
+        Some(cut) => Outcome::Truncation(cut, root.dso),
         None => {
             let has =
                 |found| profile.frames_of(Some(stack)).any(|frame| profile.frames[frame].found == found);
@@ -125,13 +125,13 @@ fn outcome(profile: &Profile, stack: StackId) -> Outcome {
     }
 }
 
-fn by_file(profile: &Profile, counts: BTreeMap<(Cut, Option<DsoId>), u64>) -> Vec<Cause> {
-    let mut merged: BTreeMap<(Cut, Option<String>), u64> = BTreeMap::new();
+fn by_file(profile: &Profile, counts: BTreeMap<(Truncation, Option<DsoId>), u64>) -> Vec<Cause> {
+    let mut merged: BTreeMap<(Truncation, Option<String>), u64> = BTreeMap::new();
     let mut runtimes: BTreeMap<String, &'static str> = BTreeMap::new();
     for ((cut, dso), samples) in counts {
         // A deep stack is no file's fault.
-        let file = dso.filter(|_| cut != Cut::CopyTooShort).map(|dso| name(profile, dso));
-        if let (Cut::JitCode, Some(dso), Some(file)) = (cut, dso, &file)
+        let file = dso.filter(|_| cut != Truncation::CopyTooShort).map(|dso| name(profile, dso));
+        if let (Truncation::JitCode, Some(dso), Some(file)) = (cut, dso, &file)
             && let DsoKind::Anonymous { pid } = profile.dsos[dso].kind
             && let Some(remedy) = of_runtime(profile, pid)
         {
@@ -140,8 +140,9 @@ fn by_file(profile: &Profile, counts: BTreeMap<(Cut, Option<DsoId>), u64>) -> Ve
         *merged.entry((cut, file)).or_default() += samples;
     }
     let full_copy = profile.meta.stack_copy_bytes >= MAX_STACK_COPY;
-    let cause = |((cut, file), samples): ((Cut, Option<String>), u64)| {
-        let runtime = file.as_ref().filter(|_| cut == Cut::JitCode).and_then(|file| runtimes.get(file));
+    let cause = |((cut, file), samples): ((Truncation, Option<String>), u64)| {
+        let runtime =
+            file.as_ref().filter(|_| cut == Truncation::JitCode).and_then(|file| runtimes.get(file));
         Cause { cut, runtime: runtime.copied(), file, samples, full_copy, by_kernel: false, off_cpu: false }
     };
     let mut causes: Vec<Cause> = merged.into_iter().map(cause).collect();
@@ -181,30 +182,38 @@ impl Cause {
     /// What the user can do about it; empty if nothing.
     pub fn remedy(&self) -> &'static str {
         match self.cut {
-            Cut::CopyTooShort if self.full_copy => "none: the kernel copies no more than 64 KiB of a stack",
-            Cut::CopyTooShort => {
+            Truncation::CopyTooShort if self.full_copy => {
+                "none: the kernel copies no more than 64 KiB of a stack"
+            }
+            Truncation::CopyTooShort => {
                 "record for longer: plumb record copies more, up to 64 KiB, once stacks are found cut"
             }
-            Cut::NoUnwindInfo => {
+            Truncation::NoUnwindInfo => {
                 "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer, or guess callers with --scan"
             }
-            Cut::BadUnwindInfo => "build it anew, or with -fno-omit-frame-pointer",
-            Cut::JitCode => self
+            Truncation::BadUnwindInfo => "build it anew, or with -fno-omit-frame-pointer",
+            Truncation::JitCode => self
                 .runtime
                 .unwrap_or("have its runtime keep frame pointers, if it can, or record with --scan"),
-            Cut::FileUnreadable => "record as a user who may read it, and keep it in place while recording",
-            Cut::NoUserStack if self.off_cpu => "a higher -F takes the stacks of more times",
-            Cut::NoUserStack => "record it with plumb, or with perf record --call-graph dwarf",
-            Cut::OtherArchitecture => "record it on its own machine with frame pointers: perf record -g",
-            Cut::StackUnreadable if self.by_kernel => "",
-            Cut::StackUnreadable => {
+            Truncation::FileUnreadable => {
+                "record as a user who may read it, and keep it in place while recording"
+            }
+            Truncation::NoUserStack if self.off_cpu => "a higher -F takes the stacks of more times",
+            Truncation::NoUserStack => "record it with plumb, or with perf record --call-graph dwarf",
+            Truncation::OtherArchitecture => {
+                "record it on its own machine with frame pointers: perf record -g"
+            }
+            Truncation::StackUnreadable if self.by_kernel => "",
+            Truncation::StackUnreadable => {
                 "the kernel's copy ends at a page that was never touched, as large frames have; as root, --capture bpf reads past it"
             }
-            Cut::OtherStack if self.by_kernel => "",
-            Cut::OtherStack => "as root, --capture bpf follows it",
-            Cut::NotMapped | Cut::RegisterUnknown | Cut::NotAdvancing | Cut::TooManyFrames | Cut::Folded => {
-                ""
-            }
+            Truncation::OtherStack if self.by_kernel => "",
+            Truncation::OtherStack => "as root, --capture bpf follows it",
+            Truncation::NotMapped
+            | Truncation::RegisterUnknown
+            | Truncation::NotAdvancing
+            | Truncation::TooManyFrames
+            | Truncation::Folded => "",
         }
     }
 }
@@ -238,8 +247,8 @@ mod tests {
         let sampled = profile.frames.add(code(Found::Sampled, 1));
         let scanned = profile.frames.add(code(Found::Scan, 3));
         let stitched = profile.frames.add(code(Found::Stitched, 2));
-        let cut = profile.frames.add(Frame::marker(Cut::NoUnwindInfo, Some(dso)));
-        let jit = profile.frames.add(Frame::marker(Cut::JitCode, None));
+        let cut = profile.frames.add(Frame::marker(Truncation::NoUnwindInfo, Some(dso)));
+        let jit = profile.frames.add(Frame::marker(Truncation::JitCode, None));
         let whole = [&[sampled][..], &[sampled, stitched], &[sampled, scanned]];
         for frames in whole.into_iter().chain([&[sampled, cut][..], &[cut], &[sampled, jit], &[]]) {
             let stack = profile.add_stack(frames);

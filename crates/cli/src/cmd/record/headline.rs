@@ -4,7 +4,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
-use plumb_capture_api::Pace;
+use plumb_capture_api::SamplingRate;
 use plumb_capture_perf::{Code, SampledEvent, Setup};
 use plumb_process::usage::CpuTime;
 use plumb_profile::Profile;
@@ -108,7 +108,7 @@ fn clock(
         };
         let asked = time.as_secs_f64() * f64::from(setup.frequency_hz);
         text += &format!(" in {:.2} s of {whose}", time.as_secs_f64());
-        if asked >= ENOUGH_SAMPLES && matches!(event.pace, Pace::Frequency(_)) {
+        if asked >= ENOUGH_SAMPLES && matches!(event.pace, SamplingRate::Frequency(_)) {
             let share = samples as f64 / asked * 100.0;
             text += &format!(", coverage {about}{share:.1}% at {} a second", setup.frequency_hz);
         }

@@ -1,7 +1,7 @@
 //! `--off-cpu`: what measures, what is shown of it, and stacks that begin with the reason.
 
 use anyhow::{Result, anyhow};
-use plumb_capture_api::{Assistant, Unmeasured};
+use plumb_capture_api::{KernelUnwinder, Unmeasured};
 use plumb_capture_bpf::{Options, Programs};
 use plumb_profile::{FrameId, FrameKind, Profile, Samples, StackId};
 
@@ -24,7 +24,7 @@ const SCHEDULER: [&str; 8] = [
 ];
 
 /// What measures time off the processor.
-pub(super) fn measure(options: Options) -> Result<Box<dyn Assistant>> {
+pub(super) fn measure(options: Options) -> Result<Box<dyn KernelUnwinder>> {
     match Programs::load(options) {
         Ok(programs) => Ok(Box::new(programs)),
         Err(error) => Err(anyhow!(

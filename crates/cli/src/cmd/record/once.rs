@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use plumb_capture_api::Beside;
+use plumb_capture_api::TargetObserver;
 use plumb_profile::Profile;
 use plumb_target::Prints;
 
@@ -37,7 +37,10 @@ pub(in crate::cmd) fn prints_beside(is_data: bool) -> Prints {
 impl Once<'_> {
     /// Records. Gives back the profile, and the exit code that is the command's; `Err` in it: there is no profile, and why has been
     /// said. `beside`: what watches the target beside.
-    pub fn record(self, beside: Option<&mut dyn Beside>) -> Result<Result<(Profile, ExitCode), ExitCode>> {
+    pub fn record(
+        self,
+        beside: Option<&mut dyn TargetObserver>,
+    ) -> Result<Result<(Profile, ExitCode), ExitCode>> {
         let temporary = match self.output {
             Some(path) if !matches!(Destination::of(path)?, Destination::File(_)) => {
                 bail!("{}: the recording is kept in a file; name one", path.display())

@@ -1,6 +1,6 @@
 //! How long it took, and what the time went into.
 
-use plumb_analyze::{BoundBy, Cause, Cost, Explanation, ModuleKind, Pace, cut_middle};
+use plumb_analyze::{BoundBy, Cause, Cost, Explanation, ModuleKind, RunSummary, cut_middle};
 use plumb_profile::{FrameKind, QueuedThread};
 
 use super::{amount, file_name, interval, percent, whole};
@@ -66,7 +66,7 @@ pub(super) fn pace(report: &Explanation<'_>) -> Section {
 }
 
 /// How long threads could run and had no processor.
-fn waited(pace: &Pace) -> String {
+fn waited(pace: &RunSummary) -> String {
     let Some((least, most)) = pace.waited_ns() else {
         return "not known: the recording doesn't tell it, or not of a part".to_owned();
     };
@@ -86,7 +86,7 @@ fn waited(pace: &Pace) -> String {
 }
 
 /// What the life of a thread went into.
-fn split_of(pace: &Pace, thread: &QueuedThread) -> Text {
+fn split_of(pace: &RunSummary, thread: &QueuedThread) -> Text {
     let part = |ns: u64| percent(ns as f64 * 100.0 / thread.lived_ns.max(1) as f64);
     let known = thread.ran_ns.saturating_add(thread.waited_ns).saturating_add(thread.unseen_ns);
     let stolen = pace.queued.as_ref().is_some_and(|queued| queued.stolen_ns > 0);
@@ -106,7 +106,7 @@ fn split_of(pace: &Pace, thread: &QueuedThread) -> Text {
 }
 
 /// What kept the busiest thread from running, if that was much.
-fn held_up(pace: &Pace) -> Option<String> {
+fn held_up(pace: &RunSummary) -> Option<String> {
     let more = pace.busiest()?.waited_ns as f64 * 100.0 / pace.elapsed_ns? as f64;
     let by = match pace.is_held_up_by_others() {
         true => "others had the processor",
@@ -121,7 +121,7 @@ fn held_up(pace: &Pace) -> Option<String> {
 }
 
 /// What is known where the class isn't.
-fn unknown(pace: &Pace) -> String {
+fn unknown(pace: &RunSummary) -> String {
     let Some(cores) = pace.cores() else {
         let missing = if pace.cpu_ns.is_none() { "processor time" } else { "elapsed time" };
         return format!("not known, as the {missing} isn't");

@@ -1,16 +1,16 @@
 //! What walks stacks in the kernel, as a recorder sees it.
 //!
-//! An [`Assistant`] is attached to the sampling events and keeps the samples that it can walk; all others come as records of
+//! An [`KernelUnwinder`] is attached to the sampling events and keeps the samples that it can walk; all others come as records of
 //! their own. Not here: how it walks, what it says ([`Messages`]).
 
 use std::io;
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use crate::{Counted, Lent, Messages, OffCpu, Pace};
+use crate::{Counted, Messages, OffCpu, SamplingRate, UnwindInfoRef};
 
 /// Something that walks stacks before they are copied. Messages may be taken by a thread of their own, while another works.
-pub trait Assistant: Send {
+pub trait KernelUnwinder: Send {
     /// The program for the sampling events, unless it measures instead of sampling. It returns 0 for a sample that it keeps.
     fn program(&self) -> Option<BorrowedFd<'_>>;
     /// Becomes readable when there are messages to be taken soon.
@@ -23,38 +23,38 @@ pub trait Assistant: Send {
     fn await_comm(&mut self, comm: &[u8]) -> io::Result<()>;
     /// Has each passing of a place be an event. Which of them are samples is then decided in the kernel. An error says why it can't
     /// be, in words that end a sentence.
-    fn watch(&mut self, watched: &Watched<'_>) -> io::Result<Copiers>;
+    fn watch(&mut self, watched: &ProbeSpec<'_>) -> io::Result<FallbackEvents>;
     /// The program for the events of functions that are watched, to be attached with their numbers.
     fn at_function(&self) -> Option<BorrowedFd<'_>>;
     /// Watches no place any more.
     fn unwatch(&mut self) -> io::Result<()>;
     /// What became of a place that is watched.
-    fn passed(&self, number: usize) -> Option<Passed>;
+    fn passed(&self, number: usize) -> Option<ProbeCounts>;
     /// Takes the messages that are there.
     fn take(&mut self, into: &mut Messages);
     /// Takes what was counted since the last time.
     fn take_counts(&mut self, each: &mut dyn FnMut(Counted));
     /// Gives it the code of a file that it wants; `None`: it could not be found this time.
-    fn supply(&mut self, file: u32, code: Option<Lent<'_>>);
+    fn supply(&mut self, file: u32, code: Option<UnwindInfoRef<'_>>);
     /// There is a known interpreter in what this process has mapped at an address.
     fn has_interpreter(&mut self, pid: u32, address: u64);
     /// Something else was mapped over a mapping of this process.
     fn forget(&mut self, pid: u32);
     /// How many samples it walked, and why others were handed over.
-    fn handed_over(&self) -> HandedOver;
+    fn handed_over(&self) -> UnwindFallbackStats;
     /// What measures time off the processor, if this does: instead of sampling.
     fn off_cpu(&mut self) -> Option<&mut dyn OffCpu>;
 }
 
 /// A place to be watched.
 #[derive(Clone, Copy, Debug)]
-pub struct Watched<'a> {
+pub struct ProbeSpec<'a> {
     /// The number of its event.
     pub number: usize,
-    /// The tracepoint, as `GROUP:NAME`; `None`: a function, to whose event [`Assistant::at_function`] is attached.
+    /// The tracepoint, as `GROUP:NAME`; `None`: a function, to whose event [`KernelUnwinder::at_function`] is attached.
     pub tracepoint: Option<&'a str>,
     /// How often a sample is taken.
-    pub pace: Pace,
+    pub pace: SamplingRate,
     /// So many samples a second are taken once each single one is too many; `None`: they never are.
     pub limit_hz: Option<u32>,
     /// Only what runs while its copiers do is to be sampled.
@@ -63,7 +63,7 @@ pub struct Watched<'a> {
 
 /// What samples of a place that can't be walked are sent through: events that exist for that.
 #[derive(Debug)]
-pub struct Copiers {
+pub struct FallbackEvents {
     /// The map that they are entered in, by processor.
     pub map: OwnedFd,
     /// The functions through which the kernel calls the program, where its samples have kernel stacks.
@@ -72,7 +72,7 @@ pub struct Copiers {
 
 /// What became of a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passed {
+pub struct ProbeCounts {
     /// How often the target passed it.
     pub times: u64,
     /// Samples are taken by time, as was asked for or because each single one was too many.
@@ -83,7 +83,7 @@ pub struct Passed {
 
 /// What an assistant did, in samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HandedOver {
+pub struct UnwindFallbackStats {
     /// Walked in the kernel, counted ones included.
     pub walked: u64,
     /// Of tasks that are not recorded.

@@ -45,7 +45,7 @@ enum Action {
     End(i32),
 }
 
-/// What is left to the caller of [`Steering::heed`].
+/// What is left to the caller of [`SignalPolicy::heed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heeded {
     /// A child may have ended.
@@ -56,7 +56,7 @@ pub enum Heeded {
 
 /// What has happened so far.
 #[derive(Debug, Default)]
-pub struct Steering {
+pub struct SignalPolicy {
     /// How often the user, or somebody else, interrupted the command, and when last.
     interrupts: u32,
     last_interrupt: Option<Instant>,
@@ -65,7 +65,7 @@ pub struct Steering {
     told_to_end: Option<(Instant, i32)>,
 }
 
-impl Steering {
+impl SignalPolicy {
     /// Does what the signals that came in ask for. `command`: one that is recorded and still runs.
     pub fn heed(&mut self, signals: &Signals, command: Option<Child>) -> Option<Heeded> {
         while let Some(signal) = signals.next() {
@@ -154,7 +154,7 @@ impl Steering {
 pub fn wait(
     command: Child,
     signals: &Signals,
-    steering: &mut Steering,
+    steering: &mut SignalPolicy,
     mut say: impl FnMut(Notice),
 ) -> io::Result<End> {
     let process = pidfd(command.pid()).ok();
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn ctrl_c_is_the_commands_and_the_third_kills_it() {
-        let (mut steering, now) = (Steering::default(), Instant::now());
+        let (mut steering, now) = (SignalPolicy::default(), Instant::now());
         let ctrl_c = signal(libc::SIGINT, true);
         assert_eq!(steering.on(ctrl_c, true, now), Action::Ignore);
         assert_eq!(steering.notice(now), None, "it may end at once");
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_signal_to_the_recorder_alone_reaches_the_command() {
-        let (mut steering, now) = (Steering::default(), Instant::now());
+        let (mut steering, now) = (SignalPolicy::default(), Instant::now());
         assert_eq!(steering.on(signal(libc::SIGINT, false), true, now), Action::PassOn(libc::SIGINT));
         assert_eq!(steering.on(signal(libc::SIGINT, false), true, now), Action::PassOn(libc::SIGINT));
         let term = signal(libc::SIGTERM, false);
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn without_a_command_every_signal_ends() {
-        let (mut steering, now) = (Steering::default(), Instant::now());
+        let (mut steering, now) = (SignalPolicy::default(), Instant::now());
         assert_eq!(steering.on(signal(libc::SIGINT, true), false, now), Action::End(libc::SIGINT));
         assert_eq!(steering.on(signal(libc::SIGCHLD, false), false, now), Action::Reap);
     }
@@ -230,12 +230,12 @@ mod tests {
     fn what_was_ignored_at_the_start_is_ignored_unless_somebody_sends_it() {
         let ignored = |number, from_terminal| Signal { was_ignored: true, ..signal(number, from_terminal) };
         for command in [true, false] {
-            let (mut steering, now) = (Steering::default(), Instant::now());
+            let (mut steering, now) = (SignalPolicy::default(), Instant::now());
             assert_eq!(steering.on(ignored(libc::SIGINT, true), command, now), Action::Ignore);
             assert_eq!(steering.on(ignored(libc::SIGHUP, false), command, now), Action::Ignore);
             assert!(!steering.is_interrupted());
         }
-        let (mut steering, now) = (Steering::default(), Instant::now());
+        let (mut steering, now) = (SignalPolicy::default(), Instant::now());
         assert_eq!(steering.on(ignored(libc::SIGINT, false), false, now), Action::End(libc::SIGINT));
         let passed_on = steering.on(ignored(libc::SIGINT, false), true, now);
         assert_eq!(passed_on, Action::PassOn(libc::SIGTERM), "the command ignores what it inherited");

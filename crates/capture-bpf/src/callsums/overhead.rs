@@ -20,7 +20,7 @@ const ROUNDS: u32 = 9;
 
 /// Nanoseconds that a call which does nothing takes, with the C library's part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Tax {
+pub struct Overhead {
     /// Before calls were seen.
     pub bare_ns: f64,
     /// Of a thread that is not followed.
@@ -31,7 +31,7 @@ pub struct Tax {
     pub measured_ns: Option<f64>,
 }
 
-impl Tax {
+impl Overhead {
     /// What each call of others pays.
     pub fn others_ns(self) -> f64 {
         (self.attached_ns - self.bare_ns).max(0.0)
@@ -63,7 +63,7 @@ fn round_ns() -> f64 {
 
 impl CallSums {
     /// Measures what following costs, and forgets all of it again.
-    pub(super) fn measure(&mut self, tax: &mut Tax) -> io::Result<()> {
+    pub(super) fn measure(&mut self, tax: &mut Overhead) -> io::Result<()> {
         let own = pidfd(std::process::id())?;
         self.followed.add_as(own.as_fd(), COUNT_NOW)?;
         self.followed.begin()?;

@@ -3,18 +3,18 @@
 use std::os::fd::BorrowedFd;
 
 /// Something in the kernel that counts what a command does.
-pub trait Watcher {
+pub trait StatCounters {
     /// The program that is to be called at a steady pace.
     fn program(&self) -> BorrowedFd<'_>;
     /// Counts what this process does from now on, with what it forks.
     fn follow(&mut self, pid: BorrowedFd<'_>) -> std::io::Result<()>;
-    /// The processor time of threads that have been freed since the last [`Watcher::take`], in nanoseconds.
+    /// The processor time of threads that have been freed since the last [`StatCounters::take`], in nanoseconds.
     fn runtime_ns(&self) -> u64;
     /// What was counted since the last time.
     fn take(&mut self) -> KernelCounts;
 }
 
-/// What a [`Watcher`] counted.
+/// What a [`StatCounters`] counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelCounts {
     /// System calls that returned; `None`: they weren't counted.

@@ -28,7 +28,7 @@ const MOST_IN_MEMORY: usize = 128 << 20;
 
 /// A feed and what was moved out of it.
 #[derive(Debug)]
-pub(crate) struct Spilling<F> {
+pub(crate) struct OverflowBuffer<F> {
     feed: F,
     /// Whole records, from `given_back` on.
     moved: Vec<u8>,
@@ -123,7 +123,7 @@ fn nameless() -> io::Result<File> {
     create(PathBuf::from("/var/tmp")).or_else(|_: io::Error| create(std::env::temp_dir()))
 }
 
-impl<F: Feed> Spilling<F> {
+impl<F: Feed> OverflowBuffer<F> {
     pub fn new(feed: F) -> Self {
         Self { feed, moved: Vec::new(), given_back: 0, later: Later::default() }
     }
@@ -179,7 +179,7 @@ fn part(pieces: [&[u8]; 2], range: Range<usize>) -> [&[u8]; 2] {
     [&pieces[0][within(pieces[0], 0)], &pieces[1][within(pieces[1], first)]]
 }
 
-impl<F: Feed> Feed for Spilling<F> {
+impl<F: Feed> Feed for OverflowBuffer<F> {
     fn look(&mut self) {
         if self.moved.is_empty() {
             self.feed.look();
@@ -216,14 +216,14 @@ impl<F: Feed> Feed for Spilling<F> {
     }
 }
 
-impl<F: Feed> Merge<Spilling<F>> {
+impl<F: Feed> Merge<OverflowBuffer<F>> {
     /// Records that were moved to a file and could not be read again.
     pub fn lost(&self) -> u64 {
         self.all_feeds().iter().map(|feed| feed.later.lost).sum()
     }
 }
 
-impl<F: Feed + Send> Merge<Spilling<F>> {
+impl<F: Feed + Send> Merge<OverflowBuffer<F>> {
     /// Does some work, while a thread moves what comes, and what comes elsewhere (`others`).
     pub fn moving<R>(&mut self, work: impl FnOnce() -> R, mut others: impl FnMut() + Send) -> R {
         std::thread::scope(|scope| {
@@ -232,7 +232,7 @@ impl<F: Feed + Send> Merge<Spilling<F>> {
             let (at_work, done) = channel::<()>();
             let mover = move || {
                 while done.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-                    self.feeds().for_each(Spilling::spill);
+                    self.feeds().for_each(OverflowBuffer::spill);
                     others();
                 }
             };
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    fn times(merge: &mut Merge<Spilling<Small>>) -> Vec<u64> {
+    fn times(merge: &mut Merge<OverflowBuffer<Small>>) -> Vec<u64> {
         let mut times = Vec::new();
         merge.drain(u64::MAX, |record| times.push(record.timestamp().expect("records have a time")));
         times
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn what_comes_during_work_waits_in_order() {
-        let mut merge = Merge::new(vec![Spilling::new(Small::default())], parse_info());
+        let mut merge = Merge::new(vec![OverflowBuffer::new(Small::default())], parse_info());
         assert_eq!(times(&mut merge), (1..=10).collect::<Vec<_>>(), "in place");
         merge.moving(|| std::thread::sleep(5 * PAUSE), || {});
         let later = times(&mut merge);
@@ -344,7 +344,8 @@ mod tests {
     #[test]
     fn what_comes_while_records_are_read_slowly_waits_in_order() {
         let ring = Rc::new(RefCell::new(Written::default()));
-        let mut merge = Merge::new(vec![Spilling::new(Reader(Rc::clone(&ring), Vec::new()))], parse_info());
+        let mut merge =
+            Merge::new(vec![OverflowBuffer::new(Reader(Rc::clone(&ring), Vec::new()))], parse_info());
         (0..4).for_each(|_| ring.borrow_mut().write());
         let mut all = Vec::new();
         merge.drain(u64::MAX, |record| {
@@ -361,14 +362,14 @@ mod tests {
 
     #[test]
     fn work_that_panics_ends_the_moving() {
-        let mut merge = Merge::new(vec![Spilling::new(Small::default())], parse_info());
+        let mut merge = Merge::new(vec![OverflowBuffer::new(Small::default())], parse_info());
         let work = std::panic::AssertUnwindSafe(|| merge.moving(|| panic!("as expected"), || {}));
         assert!(std::panic::catch_unwind(work).is_err());
     }
 
     #[test]
     fn what_comes_during_long_work_waits_in_a_file() {
-        let mut merge = Merge::new(vec![Spilling::new(Small::default())], parse_info());
+        let mut merge = Merge::new(vec![OverflowBuffer::new(Small::default())], parse_info());
         assert_eq!(times(&mut merge), (1..=10).collect::<Vec<_>>());
         // Far more than stays in memory, as if copies of stacks had come.
         let looks = 10 * IN_MEMORY / (10 * exit_record(0).len());
@@ -403,8 +404,8 @@ mod tests {
     fn a_large_ring_is_moved_to_the_file_but_for_a_part() {
         let records = 5 * IN_MEMORY as u64 / exit_record(0).len() as u64;
         let ring = Full((1..=records).flat_map(exit_record).collect());
-        let mut merge = Merge::new(vec![Spilling::new(ring)], parse_info());
-        merge.feeds().for_each(Spilling::spill);
+        let mut merge = Merge::new(vec![OverflowBuffer::new(ring)], parse_info());
+        merge.feeds().for_each(OverflowBuffer::spill);
         for feed in merge.feeds() {
             assert!(feed.feed.0.is_empty(), "all was moved");
             assert!(feed.moved.capacity() <= 2 * IN_MEMORY, "{} bytes in memory", feed.moved.capacity());
@@ -417,7 +418,7 @@ mod tests {
 
     #[test]
     fn records_that_cannot_be_read_again_are_counted_as_lost() {
-        let mut merge = Merge::new(vec![Spilling::new(Small::default())], parse_info());
+        let mut merge = Merge::new(vec![OverflowBuffer::new(Small::default())], parse_info());
         let looks = 2 * IN_MEMORY / (10 * exit_record(0).len());
         merge.feeds().for_each(|feed| (0..looks).for_each(|_| feed.spill()));
         for feed in merge.feeds() {
@@ -437,7 +438,7 @@ mod tests {
 
     #[test]
     fn what_is_moved_is_bounded() {
-        let mut full = Spilling::new(Small::default());
+        let mut full = OverflowBuffer::new(Small::default());
         full.moved = vec![0; MOST_IN_MEMORY];
         full.later.end = MOST;
         full.later.blocks.push_back(Block { bytes: 1, records: 1 });

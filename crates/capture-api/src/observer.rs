@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 /// Something that watches. Nobody is followed at first.
-pub trait Beside {
+pub trait TargetObserver {
     /// Follows everybody.
     fn follow_all(&mut self) -> io::Result<()>;
     /// Follows, and keeps to, this process, by its pidfd, with what it forks from now on, and others that are told. `from_exec`:

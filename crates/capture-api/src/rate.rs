@@ -2,7 +2,7 @@
 
 /// How often a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum SamplingRate {
     /// So many times per second of processor time; of a software event, per second of wall time at most. Each sample says how much
     /// was counted since the last: of software events the kernel chooses that, of hardware counters plumb does.
     Frequency(u32),

@@ -3,7 +3,9 @@
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use plumb_capture_api::{Copiers, HandedOver, Lent, Passed, WalkedSample, Watched};
+use plumb_capture_api::{
+    FallbackEvents, ProbeCounts, ProbeSpec, UnwindFallbackStats, UnwindInfoRef, WalkedSample,
+};
 use plumb_ingest::{Filter, Source};
 
 use super::*;
@@ -49,7 +51,7 @@ impl Scripted {
     }
 }
 
-impl Assistant for Scripted {
+impl KernelUnwinder for Scripted {
     fn program(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -65,7 +67,7 @@ impl Assistant for Scripted {
     fn await_comm(&mut self, _: &[u8]) -> io::Result<()> {
         Ok(())
     }
-    fn watch(&mut self, _: &Watched<'_>) -> io::Result<Copiers> {
+    fn watch(&mut self, _: &ProbeSpec<'_>) -> io::Result<FallbackEvents> {
         Err(io::ErrorKind::Unsupported.into())
     }
     fn at_function(&self) -> Option<BorrowedFd<'_>> {
@@ -74,7 +76,7 @@ impl Assistant for Scripted {
     fn unwatch(&mut self) -> io::Result<()> {
         Ok(())
     }
-    fn passed(&self, _: usize) -> Option<Passed> {
+    fn passed(&self, _: usize) -> Option<ProbeCounts> {
         None
     }
     fn take(&mut self, into: &mut Messages) {
@@ -83,11 +85,11 @@ impl Assistant for Scripted {
     fn take_counts(&mut self, each: &mut dyn FnMut(Counted)) {
         self.waiting().counts.drain(..).for_each(each);
     }
-    fn supply(&mut self, _: u32, _: Option<Lent<'_>>) {}
+    fn supply(&mut self, _: u32, _: Option<UnwindInfoRef<'_>>) {}
     fn has_interpreter(&mut self, _: u32, _: u64) {}
     fn forget(&mut self, _: u32) {}
-    fn handed_over(&self) -> HandedOver {
-        HandedOver::default()
+    fn handed_over(&self) -> UnwindFallbackStats {
+        UnwindFallbackStats::default()
     }
     fn off_cpu(&mut self) -> Option<&mut dyn OffCpu> {
         None
@@ -95,7 +97,7 @@ impl Assistant for Scripted {
 }
 
 /// As a recorder reads: what has come by `until_ns` is handed out. `taken`: while the messages are taken.
-fn read(assisted: &mut Assisted, ingest: &mut Ingest, until_ns: u64, taken: impl FnOnce()) {
+fn read(assisted: &mut UnwinderSession, ingest: &mut Ingest, until_ns: u64, taken: impl FnOnce()) {
     assisted.take(ingest);
     taken();
     let mut between = assisted.begin();
@@ -109,7 +111,7 @@ fn what_is_counted_while_a_part_ends_is_in_the_next_one() {
     let mut ingest = Ingest::new(Source::File, Filter::All);
     let event = ingest.add_event("cpu-clock", "ns");
     let kernel = Scripted::default();
-    let mut assisted = Assisted::new(Box::new(kernel.clone()), vec![event]);
+    let mut assisted = UnwinderSession::new(Box::new(kernel.clone()), vec![event]);
     let second = COUNTS_NS;
     kernel.sample(3, second, 10);
     // These begin after messages were looked at, and are counted before they are looked at again: by the clock and by the part's end.
@@ -130,7 +132,7 @@ fn what_is_counted_of_a_stack_that_nobody_knows_is_lost() {
     let mut ingest = Ingest::new(Source::File, Filter::All);
     let event = ingest.add_event("cpu-clock", "ns");
     let kernel = Scripted::default();
-    let mut assisted = Assisted::new(Box::new(kernel.clone()), vec![event]);
+    let mut assisted = UnwinderSession::new(Box::new(kernel.clone()), vec![event]);
     kernel.sample(3, COUNTS_NS, 10);
     kernel.waiting().messages.clear();
     read(&mut assisted, &mut ingest, COUNTS_NS, || {});
@@ -144,7 +146,7 @@ fn what_is_fetched_meanwhile_is_handed_out_with_what_came_before_and_after() {
     let mut ingest = Ingest::new(Source::File, Filter::All);
     let event = ingest.add_event("cpu-clock", "ns");
     let kernel = Scripted::default();
-    let mut assisted = Assisted::new(Box::new(kernel.clone()), vec![event]);
+    let mut assisted = UnwinderSession::new(Box::new(kernel.clone()), vec![event]);
     for (key, time_ns) in [(3, 10), (5, 30), (7, 20)] {
         kernel.sample(key, time_ns, 0);
         assisted.fetch();

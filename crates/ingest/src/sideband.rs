@@ -10,15 +10,15 @@ use rustc_hash::FxHashMap;
 
 /// What was told, by thread, in the order of time.
 #[derive(Debug)]
-pub(super) struct Told<T>(FxHashMap<u32, VecDeque<(u64, T)>>);
+pub(super) struct SidebandQueue<T>(FxHashMap<u32, VecDeque<(u64, T)>>);
 
-impl<T> Default for Told<T> {
+impl<T> Default for SidebandQueue<T> {
     fn default() -> Self {
         Self(FxHashMap::default())
     }
 }
 
-impl<T> Told<T> {
+impl<T> SidebandQueue<T> {
     /// Keeps what was told of a thread's sample at about this time.
     pub fn keep(&mut self, tid: u32, time_ns: u64, what: T) {
         self.0.entry(tid).or_default().push_back((time_ns, what));
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_record_gets_what_is_nearest() {
-        let mut told = Told::default();
+        let mut told = SidebandQueue::default();
         for (time, what) in [(1_000_020, 'a'), (2_000_015, 'b'), (2_999_990, 'c'), (4_000_030, 'd')] {
             told.keep(7, time, what);
         }

@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 
 use plumb_interpreters::Root;
-use plumb_table_cache::Shelf;
+use plumb_table_cache::TableLoader;
 use plumb_unwind::Module;
 use plumb_unwind::table::Table;
 
 /// A file's code.
 #[derive(Debug)]
-pub struct Lent<'a> {
+pub struct UnwindInfoRef<'a> {
     /// Its unwind information.
     pub module: &'a Module<Vec<u8>>,
     /// Its build id, if it has one.
@@ -19,10 +19,10 @@ pub struct Lent<'a> {
     /// The interpreter that is in it.
     pub interpreter: Option<Root>,
     /// Where tables are kept; `None`: nowhere.
-    pub shelf: Option<&'a RefCell<Shelf>>,
+    pub shelf: Option<&'a RefCell<TableLoader>>,
 }
 
-impl<'a> Lent<'a> {
+impl<'a> UnwindInfoRef<'a> {
     /// A file with no tables but those that are made of it.
     pub fn new(module: &'a Module<Vec<u8>>, build_id: Option<Box<[u8]>>, segments: Vec<CodeSegment>) -> Self {
         Self { module, build_id, segments, interpreter: None, shelf: None }

@@ -15,12 +15,12 @@ use std::thread;
 use plumb_process::{Elf, FileId, usage::be_nice};
 use plumb_unwind::{Module, table::Table};
 
-use crate::tables::{KeptTables, Source};
+use crate::tables::{Source, TableCache};
 
 /// Reads, makes and keeps tables.
 #[derive(Debug)]
-pub struct Shelf {
-    kept: Arc<KeptTables>,
+pub struct TableLoader {
+    kept: Arc<TableCache>,
     /// To the thread, which is there once it has something to do; `None` within if there can be none.
     jobs: Option<Option<Sender<Job>>>,
     /// From the thread.
@@ -66,9 +66,9 @@ enum Job {
     Keep(Box<[u8]>, Table),
 }
 
-impl Shelf {
+impl TableLoader {
     /// With what was kept before.
-    pub fn new(kept: KeptTables) -> Self {
+    pub fn new(kept: TableCache) -> Self {
         let (finder, found) = mpsc::channel();
         Self { kept: Arc::new(kept), jobs: None, found, finder, end: Arc::default() }
     }
@@ -108,7 +108,7 @@ impl Shelf {
     }
 }
 
-impl Drop for Shelf {
+impl Drop for TableLoader {
     /// Waits for what is being written, which takes a moment, so that no half of a file stays; for nothing else.
     fn drop(&mut self) {
         self.end.reach();
@@ -116,7 +116,7 @@ impl Drop for Shelf {
 }
 
 /// What the thread does.
-fn work(kept: &KeptTables, jobs: &Receiver<Job>, done: &Sender<Found>, end: &End) {
+fn work(kept: &TableCache, jobs: &Receiver<Job>, done: &Sender<Found>, end: &End) {
     be_nice();
     for job in jobs {
         let goes_on = match job {
@@ -136,5 +136,5 @@ fn work(kept: &KeptTables, jobs: &Receiver<Job>, done: &Sender<Found>, end: &End
 }
 
 #[cfg(test)]
-#[path = "shelf_tests.rs"]
+#[path = "loader_tests.rs"]
 mod tests;

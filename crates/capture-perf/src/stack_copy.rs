@@ -9,14 +9,14 @@ const TOLERATED: u64 = 100;
 
 /// Decides on the size of stack copies.
 #[derive(Clone, Debug)]
-pub(crate) struct Growth {
+pub(crate) struct StackCopySizer {
     bytes: u32,
     most: u32,
     samples: u64,
     cut: u64,
 }
 
-impl Growth {
+impl StackCopySizer {
     /// Begins with copies of `first` bytes, and never goes beyond `most`.
     pub fn new(first: u32, most: u32) -> Self {
         let most = most.min(MAX_STACK_COPY) & !7;
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_few_tens_of_cut_stacks_make_copies_grow_to_the_limit() {
-        let mut growth = Growth::new(16 << 10, u32::MAX);
+        let mut growth = StackCopySizer::new(16 << 10, u32::MAX);
         let mut sizes = vec![growth.bytes()];
         let mut samples = 0;
         for _ in 0..100 {
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn rare_deep_stacks_cost_the_others_nothing() {
-        let growth = Growth::new(16 << 10, u32::MAX);
+        let growth = StackCopySizer::new(16 << 10, u32::MAX);
         assert_eq!(growth.wanted(1000, 9), None);
         assert_eq!(growth.wanted(100_000, 500), None, "half a percent");
         assert_eq!(growth.wanted(2000, 40), Some(32 << 10), "two percent");
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn only_what_came_since_the_last_growth_counts() {
-        let mut growth = Growth::new(16 << 10, u32::MAX);
+        let mut growth = StackCopySizer::new(16 << 10, u32::MAX);
         growth.grown(32 << 10, 100, 100);
         assert_eq!(growth.wanted(300, 110), None);
         assert_eq!(growth.wanted(300, 120), Some(MAX_STACK_COPY));
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn small_rings_hold_growth_back() {
-        let growth = Growth::new(16 << 10, 8 << 10);
+        let growth = StackCopySizer::new(16 << 10, 8 << 10);
         assert_eq!(growth.bytes(), 8 << 10);
         assert_eq!(growth.wanted(100, 100), None);
     }

@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use plumb_capture_api::{Assistant, Counted, Message, Messages, OffCpu, Parts, Script, WITHOUT_STACK};
+use plumb_capture_api::{Counted, KernelUnwinder, Message, Messages, OffCpu, Parts, Script, WITHOUT_STACK};
 use plumb_ingest::Ingest;
 use plumb_process::{Backing, pidfd};
 use plumb_profile::{EventId, Sample};
@@ -22,13 +22,13 @@ type Key = (u64, u32, u32);
 const COUNTS_NS: u64 = 1_000_000_000;
 
 /// Has an assistant follow these processes and their descendants.
-pub(crate) fn follow(assistant: &mut dyn Assistant, pids: &[u32]) -> io::Result<()> {
+pub(crate) fn follow(assistant: &mut dyn KernelUnwinder, pids: &[u32]) -> io::Result<()> {
     follow_all(pids, |pid| assistant.follow(pid))
 }
 
 /// The assistant of a recording, and what is remembered for it.
-pub(crate) struct Assisted {
-    assistant: Box<dyn Assistant>,
+pub(crate) struct UnwinderSession {
+    assistant: Box<dyn KernelUnwinder>,
     messages: Messages,
     /// How many of the messages, from the first on, have been looked at for what they tell of records to come.
     known: usize,
@@ -47,9 +47,9 @@ pub(crate) struct Assisted {
     due: Vec<(u32, Option<Backing>)>,
 }
 
-impl Assisted {
+impl UnwinderSession {
     /// `events`: the sampled ones, by the numbers that programs are attached to them with.
-    pub fn new(mut assistant: Box<dyn Assistant>, events: Vec<EventId>) -> Self {
+    pub fn new(mut assistant: Box<dyn KernelUnwinder>, events: Vec<EventId>) -> Self {
         let is_off_cpu = assistant.off_cpu().is_some();
         Self {
             assistant,
@@ -65,7 +65,7 @@ impl Assisted {
         }
     }
 
-    pub fn assistant(&self) -> &dyn Assistant {
+    pub fn assistant(&self) -> &dyn KernelUnwinder {
         &*self.assistant
     }
 
@@ -201,14 +201,14 @@ impl Assisted {
 
 /// Hands out messages in between records.
 pub(crate) struct Between<'a> {
-    assisted: &'a mut Assisted,
+    assisted: &'a mut UnwinderSession,
     next: usize,
 }
 
 impl Between<'_> {
     /// Hands out all that are no newer than `until_ns`.
     pub fn hand_out(&mut self, ingest: &mut Ingest, until_ns: u64) {
-        let Assisted { messages, stacks, wants, due, events, .. } = &mut *self.assisted;
+        let UnwinderSession { messages, stacks, wants, due, events, .. } = &mut *self.assisted;
         while let Some(message) =
             messages.list.get_mut(self.next).filter(|message| message.time_ns() <= until_ns)
         {
@@ -267,5 +267,5 @@ impl Between<'_> {
 }
 
 #[cfg(test)]
-#[path = "assist_tests.rs"]
+#[path = "session_tests.rs"]
 mod tests;

@@ -17,8 +17,8 @@ impl Cache {
         Self(path)
     }
 
-    fn shelf(&self) -> Shelf {
-        Shelf::new(KeptTables::open_in(&self.0))
+    fn shelf(&self) -> TableLoader {
+        TableLoader::new(TableCache::open_in(&self.0))
     }
 
     /// The files that were kept.
@@ -45,7 +45,7 @@ fn id() -> FileId {
 }
 
 /// What is found for the file, or nothing after a long time.
-fn find(shelf: &mut Shelf, file: &File) -> Option<Table> {
+fn find(shelf: &mut TableLoader, file: &File) -> Option<Table> {
     shelf.want(id(), b"an id", Elf::read(file).unwrap_or_default(), file.try_clone().unwrap());
     let until = Instant::now() + Duration::from_secs(120);
     while Instant::now() < until {
@@ -136,12 +136,12 @@ fn all_rows_are_kept_beside_those_for_callers() {
     assert_eq!(Table::of_all(source.module()), Ok(made.clone()));
     let until = Instant::now() + Duration::from_secs(120);
     // A file that is there may be one that is still being written.
-    while KeptTables::open_in(&cache.0).all_rows(b"an id").is_none() && Instant::now() < until {
+    while TableCache::open_in(&cache.0).all_rows(b"an id").is_none() && Instant::now() < until {
         thread::sleep(Duration::from_millis(5));
     }
     // What has no rules at all: it was read.
     let nothing = Module::new(plumb_unwind::Sections::default());
     let read = cache.shelf().all_rows(Some(b"an id"), &nothing).expect("it was kept");
     assert_eq!(read, made.with_build_id(b"an id"));
-    assert_eq!(KeptTables::open_in(&cache.0).get(b"an id"), None, "it is another table");
+    assert_eq!(TableCache::open_in(&cache.0).get(b"an id"), None, "it is another table");
 }
