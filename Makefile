@@ -14,7 +14,7 @@ demo: deps-demo $(DEMO)/slow
 	@$(PLUMB) record -o $(DEMO)/profile.plumb -- $(DEMO)/slow
 	@echo
 	@echo '$$ plumb report --min 2 $(DEMO)/profile.plumb'
-	@$(PLUMB) report --min 2 $(DEMO)/profile.plumb
+	@PAGER= $(PLUMB) report --min 2 $(DEMO)/profile.plumb
 	@echo
 	@$(PLUMB) flame $(DEMO)/profile.plumb -o $(DEMO)/flame.html
 	@echo

@@ -56,6 +56,43 @@ fn the_table_has_perfs_columns() {
 }
 
 #[test]
+fn a_command_that_is_the_same_in_all_rows_stands_above_them() {
+    let mut made = Made::new();
+    made.sample("web/7/8", "main@app;send@app", 40).sample("web/7/9", "main@app", 10);
+    let text = report(&made.profile, &[]);
+    assert!(text.contains("# All of:   web\n#\n"), "{text}");
+    assert_eq!(
+        body(&text),
+        ["   100.00%    20.00%  app            [.] main", "    80.00%    80.00%  app            [.] send"]
+    );
+    // Who asks for columns gets them.
+    let asked = report(&made.profile, &["--sort", "comm,sym"]);
+    assert!(body(&asked)[0].contains("  web "), "{asked}");
+}
+
+#[test]
+fn a_limit_shows_the_first_rows_and_says_what_is_left_out() {
+    let text = report(&example().profile, &["--limit", "3"]);
+    assert_eq!(body(&text).len(), 3, "{text}");
+    assert!(text.contains("# 4 more rows, 60.00% in themselves: --limit N shows more\n"), "{text}");
+    let json: Value = serde_json::from_str(&report(&example().profile, &["--limit", "3", "--json"])).unwrap();
+    assert_eq!(json["reports"][0]["rows"].as_array().unwrap().len(), 3);
+    assert!(!report(&example().profile, &["--limit", "7"]).contains("more rows"));
+}
+
+#[test]
+fn long_template_arguments_are_folded_also_where_nobody_looks() {
+    let name = format!("std::sort<std::vector<{}>::iterator>", "std::pair<int, int>, ".repeat(4));
+    let mut made = Made::new();
+    made.sample("web/7/8", &format!("main@app;{name}@app"), 40);
+    assert!(report(&made.profile, &[]).contains("[.] std::sort<…>\n"));
+    assert!(report(&made.profile, &["--tree"]).contains("std::sort<…>\n"));
+    for whole in [&["--full-names"][..], &["--full-names", "--tree"]] {
+        assert!(report(&made.profile, whole).contains(&name), "{whole:?}");
+    }
+}
+
+#[test]
 fn the_head_says_how_good_the_recording_is() {
     let text = report(&example().profile, &[]);
     assert!(text.contains("# Command:  app --fast\n"), "{text}");
