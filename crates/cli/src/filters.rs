@@ -6,57 +6,57 @@ use plumb_profile::{EventId, Id, Profile};
 
 /// Which part of a profile to look at.
 #[derive(clap::Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Filters (TEXT is exact, /TEXT/ a regular expression)")]
+#[command(next_help_heading = "Filters (TEXT matches exactly, /TEXT/ is a regular expression)")]
 pub struct FilterArgs {
     /// Only threads with this name
     #[arg(long, value_name = "TEXT")]
     pub comm: Vec<String>,
-    /// Only processes that run this executable: its path or the last part of it
+    /// Only processes running this executable (path or file name)
     #[arg(long, value_name = "TEXT")]
     pub exe: Vec<String>,
-    /// Only stacks with code of this file: its path or the last part of it
+    /// Only stacks with a frame in this file (path or file name)
     #[arg(long, value_name = "TEXT")]
     pub dso: Vec<String>,
-    /// Only stacks with this function, its parameters given or not
+    /// Only stacks with this function (with or without parameters)
     #[arg(long, value_name = "TEXT")]
     pub symbol: Vec<String>,
-    /// Only this thread: its id or its name
+    /// Only this thread (ID or name)
     #[arg(long, value_name = "TID|TEXT")]
     pub thread: Vec<String>,
     /// Only these processes
     #[arg(long, value_name = "PID,...", value_delimiter = ',')]
     pub pid: Vec<u32>,
-    /// Only samples taken on these processors, such as 0,2-3
+    /// Only samples taken on these CPUs, such as 0,2-3
     #[arg(long, value_name = "LIST")]
     pub cpu: Option<String>,
     /// Only samples of this event
     #[arg(long, value_name = "NAME")]
     pub event: Option<String>,
-    /// Only this time, in seconds since the start: A-B, A- or -B
+    /// Only this interval, in seconds since the start: A-B, A- or -B
     #[arg(long, value_name = "A-B", allow_hyphen_values = true)]
     pub time: Option<String>,
-    /// Only stacks with a frame that matches
+    /// Only stacks with a matching frame
     #[arg(long, value_name = "REGEX")]
     pub focus: Vec<String>,
-    /// No stacks with a frame that matches
+    /// Drop stacks with a matching frame
     #[arg(long, value_name = "REGEX")]
     pub ignore: Vec<String>,
-    /// Remove matching frames from stacks; their time goes to their callers
+    /// Remove matching frames; their callers get their time
     #[arg(long, value_name = "REGEX")]
     pub hide: Vec<String>,
-    /// Only samples taken in the kernel
+    /// Only samples taken in kernel mode
     #[arg(long, conflicts_with = "user")]
     pub kernel: bool,
-    /// Only samples taken in user code
+    /// Only samples taken in user mode
     #[arg(long)]
     pub user: bool,
     /// Leave out the idle task
     #[arg(long)]
     pub no_idle: bool,
-    /// Leave out inlined calls
+    /// Leave out inlined functions
     #[arg(long)]
     pub no_inline: bool,
-    /// Show the interpreter's loop, not the functions of the program that it ran (Python)
+    /// Show the interpreter's own frames instead of Python functions
     #[arg(long)]
     pub native: bool,
 }

@@ -8,6 +8,7 @@
 mod cmd;
 mod code;
 mod columns;
+mod examples;
 mod filters;
 mod limits;
 mod load;
@@ -37,7 +38,7 @@ static ALLOCATOR: plumb_process::Allocator = plumb_process::Allocator;
 
 /// A Linux profiler that gets to the bottom of every stack.
 #[derive(Parser)]
-#[command(name = "plumb", version, arg_required_else_help = true)]
+#[command(name = "plumb", version, arg_required_else_help = true, after_help = examples::PLUMB)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -45,47 +46,47 @@ struct Cli {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Sample a command, processes or the machine, and write a recording
+    /// Record a profile of a command, of processes or of the whole machine
     Record(cmd::record::Args),
-    /// Show where the time goes, as it goes: functions, stacks, executables, processes
+    /// Show a live profile: functions, stacks, executables, processes
     Top(cmd::top::Args),
-    /// Show where the time went: functions by their share
+    /// Show the hottest functions, or the call tree
     Report(cmd::report::Args),
-    /// Show one function, instruction by instruction: what each cost, and what the processor waited for
+    /// Show the cost of each instruction and source line of a function
     Annotate(cmd::annotate::Args),
-    /// Show which programs ran how often, what their processes cost, and who started them
+    /// Show the programs that ran: number of processes, CPU time, who started them
     Procs(cmd::procs::Args),
-    /// Show what a command takes: time, memory, faults, switches, system calls, run once or several times
+    /// Measure a command: time, memory, page faults, context switches, system calls
     Stat(cmd::stat::Args),
-    /// Show where processor time went: user code, each system call, page faults, exec, exit, interrupts
+    /// Show CPU time by system call, page fault, exec, exit and interrupt
     Kernel(cmd::kernel::Args),
-    /// Say whether one command is faster than another, and how sure that is
+    /// Compare the run times of two commands, with a significance test
     Compare(cmd::compare::Args),
-    /// Say what is slow, why, what could be gained at most, and whether to go on: the hotspot report
+    /// Report the hotspots: what is slow, why, and the largest possible gain
     Explain(cmd::explain::Args),
-    /// Show what changed between recordings, and what of it is no chance
+    /// Compare recordings and mark the significant differences
     Diff(cmd::diff::Args),
-    /// Print every sample with its stack, as `perf script` does
+    /// Print every sample with its stack, like `perf script`
     Script(cmd::script::Args),
-    /// Print folded stacks, one line a stack, for flame graph tools
+    /// Print folded stacks for flame graph tools, one line per stack
     Fold(cmd::fold::Args),
-    /// Write a recording in the format of another tool: pprof, Firefox Profiler, speedscope, Perfetto, callgrind
+    /// Convert a recording to pprof, Firefox Profiler, speedscope, Perfetto or callgrind
     Export(cmd::export::Args),
-    /// Look through a recording in the terminal: functions, stacks, programs, processes
+    /// Browse a recording in the terminal: functions, stacks, executables, processes
     View(cmd::view::Args),
-    /// Draw a flame graph as one HTML or SVG file
+    /// Draw a flame graph as an HTML or SVG file
     Flame(cmd::flame::Args),
-    /// Print the stacks that running processes have right now, as pstack does
+    /// Print the current stacks of running processes, like pstack
     Stack(cmd::stack::Args),
-    /// Show system calls as they are made: how long they took, with what arguments, and what came of them
+    /// Trace system calls with arguments, results and latencies, like strace
     Trace(cmd::trace::Args),
-    /// Measure what starting a program takes here
+    /// Benchmark process creation on this machine
     Bench(cmd::bench::Args),
-    /// Say what this user may record here, and what a recording lacks
+    /// Check what plumb can record on this machine, or what a recording lacks
     Doctor(cmd::doctor::Args),
-    /// Write manual pages, or completions for a shell
+    /// Generate manual pages or shell completions
     Generate(cmd::generate::Args),
-    /// Say how large the unwind tables of programs and libraries are
+    /// Show the size of the unwind tables of programs and libraries
     UnwindStats(cmd::unwind_stats::Args),
 }
 

@@ -23,42 +23,45 @@ use plumb_symbolize::Options;
 
 use self::source::{Map, Sources};
 use crate::code::{Annotated, annotate};
+use crate::examples;
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb annotate`.
 #[derive(clap::Args, Debug, Default)]
-#[command(allow_missing_positional = true)]
+#[command(allow_missing_positional = true, after_help = examples::ANNOTATE)]
 pub struct Args {
-    /// The recording, or a profile of another tool [default: profile.plumb]
+    /// Recording, or a profile of another tool [default: profile.plumb]
     file: Option<PathBuf>,
-    /// The function, its parameters given or not: TEXT, /REGEX/, TEXT@FILE or /REGEX/@FILE; without a symbol an address in it: 0x1234@FILE
+    /// Function to annotate: TEXT, /REGEX/, TEXT@FILE or /REGEX/@FILE
+    ///
+    /// Parameters may be left out. Without a symbol: an address in the function, 0x1234@FILE.
     function: String,
-    /// Instructions only
+    /// Show instructions only
     #[arg(long, conflicts_with_all = ["src", "both"])]
     asm: bool,
-    /// Source lines only
+    /// Show source lines only
     #[arg(long, conflicts_with = "both")]
     src: bool,
-    /// Instructions below their source lines [default where there are lines]
+    /// Show instructions below their source lines [default if lines are known]
     #[arg(long)]
     both: bool,
-    /// Look for source files whose paths begin with FROM below TO
+    /// Look up source files below TO whose paths begin with FROM
     #[arg(long, value_name = "FROM=TO")]
     source_map: Vec<Map>,
-    /// Show what is near instructions of at least this share of the function, in percent [default: 0; 0.1 of long functions]
+    /// Show the context of instructions with at least this share of the function, in percent [default: 0; 0.1 for long functions]
     #[arg(long, value_name = "PERCENT", value_parser = super::report::percent)]
     min: Option<f64>,
-    /// Show what is near the N hottest instructions
+    /// Show the context of the N hottest instructions
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write one HTML page that needs nothing else: to standard output, on a terminal to annotate.html
+    /// Write a self-contained HTML page to standard output, or to annotate.html on a terminal
     #[arg(long, conflicts_with = "json")]
     html: bool,
-    /// Write the page to FILE
+    /// Output file of --html
     #[arg(short, long, value_name = "FILE", requires = "html")]
     output: Option<PathBuf>,
     #[command(flatten)]

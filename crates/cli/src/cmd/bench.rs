@@ -6,8 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use crate::examples;
+
 /// Arguments of `plumb bench`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = examples::BENCH)]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -15,7 +18,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand, Debug)]
 enum What {
-    /// Starting a program from parents of different sizes: fork, vfork and posix_spawn
+    /// Measure fork, vfork and posix_spawn from parents of different sizes
     Fork(fork::Args),
 }
 

@@ -26,6 +26,7 @@ use plumb_stat_runner::{RunStats, StatRunner};
 use regex_lite::Regex;
 
 use crate::cmd::record;
+use crate::examples;
 use crate::limits;
 use crate::terminal::{Output, finish, say, status};
 use figures::Figures;
@@ -35,49 +36,52 @@ use side::Side;
 
 /// Arguments of `plumb compare`.
 #[derive(clap::Args, Debug)]
-#[command(override_usage = "plumb compare [OPTIONS] 'COMMAND A' 'COMMAND B'", after_help = record::CTRL_C)]
+#[command(override_usage = "plumb compare [OPTIONS] 'COMMAND A' 'COMMAND B'",
+          after_help = examples::below(record::CTRL_C, examples::COMPARE))]
 pub struct Args {
-    /// Runs of each
-    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 10,
+    /// Number of runs of each command
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(2..=1000))]
     runs: u32,
-    /// Runs of each before, which are not measured; in them system calls are counted
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    /// Number of warm-up runs of each command, not measured
+    ///
+    /// System calls are counted in these runs.
+    #[arg(long, value_name = "N", default_value_t = 1)]
     warmup: u32,
-    /// Set a variable for one of the commands
+    /// Set an environment variable for command A or B
     #[arg(long = "env", value_name = "A:NAME=VALUE", value_parser = side::variable)]
     variables: Vec<side::Variable>,
-    /// A number that the commands print, of which more is better: what the first group of the expression matches, or all of it
+    /// Metric printed by the commands, higher is better: first group of REGEX, or the match
     #[arg(long, value_name = "REGEX")]
     metric: Option<Regex>,
-    /// Likewise a number of which less is better
+    /// Metric printed by the commands, lower is better: first group of REGEX, or the match
     #[arg(long, value_name = "REGEX", conflicts_with = "metric")]
     metric_less: Option<Regex>,
-    /// A verdict may be wrong so often
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = limits::probability)]
+    /// Significance level
+    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.05, value_parser = limits::probability)]
     alpha: f64,
-    /// Differences below this are as good as none
+    /// Largest difference that counts as equal
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = limits::percent)]
     same: f64,
-    /// Exit with 4 if B takes this much more than A, such as 'wall>3%' or 'cpu>1%', and that is no chance
+    /// Exit with status 4 on a significant regression above LIMIT: 'wall>3%', 'cpu>1%'
     #[arg(long, value_name = "LIMIT", value_parser = limit::parse)]
     fail_on: Vec<Limit>,
-    /// Run each as often again and sample it: which functions explain the change?
+    /// Sample as many further runs, and show which functions explain the difference
     #[arg(long)]
     profile: bool,
-    /// Let the commands print: to standard error with --json and --md
+    /// Show the commands' output; on standard error with --json and --md
     #[arg(long, conflicts_with_all = ["metric", "metric_less"])]
     show_output: bool,
-    /// Go on when a command fails
+    /// Continue when a command fails
     #[arg(long)]
     ignore_failure: bool,
-    /// Print a table in Markdown
+    /// Print Markdown
     #[arg(long, conflicts_with = "json")]
     md: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// The commands; one with characters that mean something to a shell is run by sh
+    /// Commands to compare; sh runs a command that has shell characters
     #[arg(value_names = ["COMMAND A", "COMMAND B"], num_args = 2, required = true)]
     commands: Vec<OsString>,
 }

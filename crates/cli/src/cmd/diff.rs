@@ -22,6 +22,7 @@ use plumb_profile::Profile;
 
 use self::limit::Limit;
 use crate::cmd::{flame, kernel, report};
+use crate::examples;
 use crate::filters::FilterArgs;
 use crate::limits;
 use crate::terminal::{Output, finish, say};
@@ -33,48 +34,49 @@ const LAST_TWO: [&str; 2] = ["profile.plumb.old", "profile.plumb"];
 /// Arguments of `plumb diff`.
 #[derive(clap::Args, Debug)]
 #[command(
-    override_usage = "plumb diff [OPTIONS] BASE NEW\n       plumb diff [OPTIONS] BASE... -- NEW...\n       plumb diff [OPTIONS]"
+    override_usage = "plumb diff [OPTIONS] BASE NEW\n       plumb diff [OPTIONS] BASE... -- NEW...\n       plumb diff [OPTIONS]",
+    after_help = examples::DIFF
 )]
 pub struct Args {
-    /// Recordings before the change, or perf.data files: several are runs of the same work
+    /// Recordings before the change; several are runs of the same work
     #[arg(value_name = "BASE")]
     base: Vec<PathBuf>,
     /// Recordings after the change
     #[arg(last = true, value_name = "NEW")]
     new: Vec<PathBuf>,
-    /// What rows are
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Rows::Function)]
+    /// Kind of rows
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = Rows::Function)]
     by: Rows,
-    /// Functions with what they called
+    /// Include the time of called functions
     #[arg(long)]
     children: bool,
-    /// What is compared: all of it, where both did the same work; a second of processor time; an iteration [default: total, or
-    /// iteration with --iterations]
-    #[arg(long, value_name = "WHAT", value_enum)]
+    /// Unit of comparison [default: total, or iteration with --iterations]
+    #[arg(long, value_name = "UNIT", value_enum)]
     per: Option<PerWhat>,
-    /// How often each recording of the base, and of the new side, did the work
+    /// Iterations of the work in each recording, of the base and of the new side
     #[arg(long, value_name = "BASE,NEW", value_parser = iterations)]
     iterations: Option<[f64; 2]>,
-    /// Of what is marked, such a share may be there by chance
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = limits::probability)]
+    /// False discovery rate among the marked rows
+    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.05, value_parser = limits::probability)]
     alpha: f64,
-    /// Exit with 4 if the new side costs so much more, in percent of all of the base, and that is no chance: 'total>3%',
-    /// 'func:parse*>1%'
+    /// Exit with status 4 on a significant regression above LIMIT: 'total>3%', 'func:parse*>1%'
+    ///
+    /// LIMIT is a percentage of the total of the base.
     #[arg(long, value_name = "LIMIT", value_parser = limit::parse)]
     fail_on: Vec<Limit>,
-    /// Sum up rows that are below this share of both sides, in percent, and not marked [default: 0.5; 0 with --json]
+    /// Sum up unmarked rows below this share of both sides, in percent [default: 0.5; 0 with --json]
     #[arg(long, value_name = "PERCENT", value_parser = report::percent)]
     min: Option<f64>,
-    /// Names in full, also where they are longer than the terminal is wide
+    /// Show full names and paths, without shortening
     #[arg(long)]
     full_names: bool,
-    /// Draw a differential flame graph too; the name's end says what: .html or .svg
+    /// Write a differential flame graph to FILE too, .html or .svg
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print a table in Markdown
+    /// Print Markdown
     #[arg(long, conflicts_with_all = ["json", "html"])]
     md: bool,
-    /// Write the page with the differential flame graph: to standard output, on a terminal to diff.html; with -o to that file
+    /// Write an HTML page with a differential flame graph to standard output, or to diff.html on a terminal
     #[arg(long, conflicts_with = "json")]
     html: bool,
     /// Print JSON
@@ -87,13 +89,13 @@ pub struct Args {
 /// What rows can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Rows {
-    /// Functions.
+    /// Functions
     Function,
-    /// Whole stacks.
+    /// Whole stacks
     Path,
-    /// Source lines.
+    /// Source lines
     Line,
-    /// System calls, and what else the kernel's time went into.
+    /// System calls and other kernel work
     Syscall,
 }
 
@@ -111,11 +113,11 @@ impl From<Rows> for By {
 /// What values can be of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum PerWhat {
-    /// A whole recording.
+    /// The whole recording, where both sides did the same work
     Total,
-    /// A second of processor time.
+    /// A second of CPU time
     CpuS,
-    /// An iteration of the work.
+    /// An iteration of the work
     Iteration,
 }
 

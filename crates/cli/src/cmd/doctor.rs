@@ -16,17 +16,19 @@ use serde::Serialize;
 use self::facts::Facts;
 use self::features::Tried;
 use crate::columns::{self, left};
+use crate::examples;
 use crate::terminal::{Output, finish, printable};
 
 /// Arguments of `plumb doctor`.
 #[derive(clap::Args)]
+#[command(after_help = examples::DOCTOR)]
 pub struct Args {
-    /// A recording, or a profile of another tool: say what it lacks; without one, what may be recorded here
+    /// Recording, or a profile of another tool, to check; without it, check this machine
     file: Option<PathBuf>,
-    /// Print JSON: what a report of a fault should have with it (docs/doctor.md describes it)
+    /// Print JSON, for a bug report (described in docs/doctor.md)
     #[arg(long)]
     json: bool,
-    /// Show the last lines of the kernel's verifier below each program that it refused
+    /// Show the last verifier lines of each rejected BPF program
     #[arg(short, long, conflicts_with = "json")]
     verbose: bool,
 }

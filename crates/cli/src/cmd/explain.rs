@@ -28,41 +28,43 @@ use self::code::HotFunctions;
 
 use crate::cmd::kernel;
 use crate::cmd::record::once::{Once, prints_beside};
+use crate::examples;
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb explain`.
 #[derive(clap::Args, Debug)]
 #[command(
-    override_usage = "plumb explain [OPTIONS] [FILE]\n       plumb explain [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]..."
+    override_usage = "plumb explain [OPTIONS] [FILE]\n       plumb explain [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...",
+    after_help = examples::EXPLAIN
 )]
 pub struct Args {
-    /// The recording, or a profile of another tool
+    /// Recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
-    /// What takes more of the processor time than this is worth going on for
+    /// Smallest CPU share still worth optimizing
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = crate::cmd::report::percent)]
     threshold: f64,
-    /// A recording of the same command's time off the processor (plumb record --off-cpu), for what it waits for
+    /// Off-CPU recording of the same command (plumb record --off-cpu), to explain its waits
     #[arg(long, value_name = "FILE")]
     waits: Option<PathBuf>,
-    /// Print Markdown, for a pull request
+    /// Print Markdown
     #[arg(long, conflicts_with_all = ["html", "json"])]
     md: bool,
-    /// Write one HTML page that needs nothing else: to standard output, on a terminal to explain.html
+    /// Write a self-contained HTML page to standard output, or to explain.html on a terminal
     #[arg(long, conflicts_with = "json")]
     html: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Samples per second of processor time, of what is recorded now
+    /// Sampling frequency, in samples per second of CPU time
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = 999,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frequency: u32,
-    /// Keep the recording, for `plumb report` and the others
+    /// Save the recording to FILE
     #[arg(short, long, value_name = "FILE", requires = "command")]
     output: Option<PathBuf>,
-    /// The command to record now; with --json, --md and --html what it prints goes to standard error
+    /// Command to record; with --json, --md and --html its output goes to standard error
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "file")]
     command: Vec<OsString>,
     #[command(flatten)]

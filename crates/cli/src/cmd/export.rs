@@ -16,6 +16,7 @@ use plumb_formats::{callgrind, chrome, csv, firefox, otlp, pprof, speedscope};
 use plumb_profile::Profile;
 
 use super::{fold, script};
+use crate::examples;
 use crate::filters::FilterArgs;
 use crate::newfile::{self, Destination, NewFile};
 use crate::terminal::{Output, finish, say};
@@ -23,15 +24,15 @@ use format::{Format, KEPT, by_name};
 
 /// Arguments of `plumb export`.
 #[derive(clap::Args, Debug)]
-#[command(after_long_help = KEPT)]
+#[command(after_help = examples::EXPORT, after_long_help = examples::below(KEPT, examples::EXPORT))]
 pub struct Args {
-    /// The recording, or a profile of another tool
+    /// Recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
-    /// Where to; how its name ends says the format (see --help), .gz behind that that it is compressed; - is standard output
+    /// Output file, - for standard output; its extension selects the format (see --help), .gz compresses
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The format, where the file's name doesn't say it
+    /// Output format, if the extension does not select it
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     #[command(flatten)]

@@ -13,29 +13,31 @@ use plumb_analyze::{Filter, Flame, Grouping, View};
 use plumb_profile::{Profile, Scope};
 
 use self::facts::Facts;
+use crate::examples;
 use crate::filters::FilterArgs;
 use crate::newfile;
 use crate::terminal::say;
 
 /// Arguments of `plumb flame`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = examples::FLAME)]
 pub struct Args {
-    /// The recording, or a profile of another tool
+    /// Recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
-    /// Where to write; the name's end says what: .html or .svg
+    /// Output file, .html or .svg
     #[arg(short, long, value_name = "FILE", default_value = "flame.html")]
     output: PathBuf,
-    /// Let stacks hang from the top
+    /// Draw stacks from the top down (icicle graph)
     #[arg(long)]
     icicle: bool,
-    /// Keep stacks apart by what they belong to [default: comm for a recording of the machine, else none]
-    #[arg(long, value_name = "WHAT", value_enum)]
+    /// Group stacks [default: comm for a recording of the machine, otherwise none]
+    #[arg(long, value_name = "KEY", value_enum)]
     by: Option<By>,
-    /// What stands above the picture [default: the recorded command]
+    /// Title of the graph [default: the recorded command]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// Show the file when it is written
+    /// Open the file in a viewer (xdg-open)
     #[arg(long)]
     open: bool,
     #[command(flatten)]
@@ -45,13 +47,13 @@ pub struct Args {
 /// What stacks can be kept apart by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum By {
-    /// Each thread for itself.
+    /// By thread
     Thread,
-    /// Threads of one name together.
+    /// By thread name
     Comm,
-    /// Each process for itself.
+    /// By process
     Process,
-    /// All together.
+    /// No groups
     None,
 }
 

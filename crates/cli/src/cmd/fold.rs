@@ -9,22 +9,24 @@ use plumb_analyze::{View, is_clock};
 use plumb_formats::folded;
 use plumb_profile::Profile;
 
+use crate::examples;
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb fold`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = examples::FOLD)]
 pub struct Args {
-    /// The recording, or a profile of another tool
+    /// Recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
-    /// Mark kernel frames with `_[k]`, inlined calls with `_[i]` and JIT code with `_[j]`
+    /// Mark kernel frames with `_[k]`, inlined functions with `_[i]` and JIT code with `_[j]`
     #[arg(long)]
     annotate: bool,
     /// Count weights in the event's unit (nanoseconds of cpu-clock) instead of samples
     ///
-    /// Without it counts are samples of a clock (cpu-clock, cycles), as flame graph tools expect, and weights of any other event: each
-    /// of its samples may represent many. `plumb export --format folded` writes the same.
+    /// Without it, counts are samples for a clock (cpu-clock, cycles), as flame graph tools expect, and weights for any other event,
+    /// because each of its samples may represent many occurrences. `plumb export --format folded` writes the same.
     #[arg(long)]
     weights: bool,
     #[command(flatten)]

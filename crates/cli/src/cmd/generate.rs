@@ -7,10 +7,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap_complete::Shell;
 
+use crate::examples;
 use crate::terminal::say;
 
 /// Arguments of `plumb generate`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = examples::GENERATE)]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -18,14 +20,16 @@ pub struct Args {
 
 #[derive(clap::Subcommand, Debug)]
 enum What {
-    /// Write a manual page for each command into a directory
+    /// Write one manual page per command into a directory
+    #[command(after_help = examples::MAN)]
     Man {
-        /// The directory, such as /usr/local/share/man/man1; it is made if it is missing
+        /// Directory, such as /usr/local/share/man/man1; created if missing
         directory: PathBuf,
     },
-    /// Print completions for a shell
+    /// Print the completions of a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
-        /// The shell
+        /// Shell
         shell: Shell,
     },
 }

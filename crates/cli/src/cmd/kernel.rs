@@ -32,6 +32,7 @@ use crate::cmd::record::{
     self,
     once::{Once, prints_beside},
 };
+use crate::examples;
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish};
 
@@ -41,28 +42,28 @@ use crate::terminal::{Output, finish};
     override_usage = "plumb kernel [OPTIONS] [FILE]\n       plumb kernel [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
                       plumb kernel [OPTIONS] -p PID[,PID]...\n       plumb kernel [OPTIONS] --cgroup PATH\n       \
                       plumb kernel [OPTIONS] -a",
-    after_help = record::CTRL_C
+    after_help = examples::below(record::CTRL_C, examples::KERNEL)
 )]
 pub struct Args {
-    /// The recording, or a profile of another tool
+    /// Recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
-    /// Show for each row the stacks that lead there, so many of them
-    #[arg(long, value_name = "NUMBER", num_args = 0..=1, default_missing_value = "5", require_equals = true)]
+    /// Show the N hottest stacks of each row (5 if N is left out)
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "5", require_equals = true)]
     stacks: Option<usize>,
-    /// Count system calls too, each one: errors by their names, bytes; page faults and context switches
+    /// Count every system call: errors, bytes; also page faults and context switches
     #[arg(long, conflicts_with = "file")]
     calls: bool,
-    /// Measure each system call too: how long it took, on the processor and off it, waiting or preempted; implies --calls
+    /// Measure every system call: duration, CPU time, waiting, preemption; implies --calls
     #[arg(long, conflicts_with = "file")]
     time: bool,
-    /// Show the calls of each thread, process or file apart, with --calls or --time
-    #[arg(long, value_name = "WHAT", value_enum)]
+    /// With --calls or --time: show the calls of each thread, process or file separately
+    #[arg(long, value_name = "KEY", value_enum)]
     per: Option<counted::Apart>,
-    /// Watch system calls and page faults one by one, and say what to do about them; slows the target where it makes very many
+    /// Observe every system call and page fault, and suggest improvements; adds overhead per call
     #[arg(long, conflicts_with_all = ["file", "csv"])]
     advice: bool,
-    /// Full names, also where they are longer than the terminal is wide
+    /// Show full names and paths, without shortening
     #[arg(long)]
     full_names: bool,
     /// Print JSON
@@ -71,31 +72,34 @@ pub struct Args {
     /// Print CSV
     #[arg(long)]
     csv: bool,
-    /// Samples per second of processor time, of what is recorded now. What N samples say is right to about 1 in the square root of
-    /// N: more a second make small rows surer
+    /// Sampling frequency, in samples per second of CPU time
+    ///
+    /// The relative error of a row of N samples is about 1/sqrt(N): a higher frequency makes small rows more accurate.
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = 999,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frequency: u32,
-    /// Record everything that runs now, until Ctrl-C or --duration
+    /// Record the whole machine, until Ctrl-C or --duration
     #[arg(short, long, conflicts_with_all = ["file", "command"])]
     all: bool,
-    /// Record these running processes now, with their children, until Ctrl-C or --duration
+    /// Record these processes with their threads and children, until Ctrl-C or --duration
     #[arg(short = 'p', long = "record-pid", value_name = "PID", value_delimiter = ',',
           conflicts_with_all = ["file", "command", "all"])]
     record_pid: Vec<u32>,
-    /// Record what runs in this cgroup and below it now, as for `plumb record`
+    /// Record this cgroup and all cgroups below it, until it is removed, Ctrl-C or --duration
+    ///
+    /// PATH is a directory, or a name as in /proc/PID/cgroup.
     #[arg(short = 'G', long, value_name = "PATH", conflicts_with_all = ["file", "command", "all", "record_pid"])]
     cgroup: Option<PathBuf>,
-    /// How stacks are captured, as for `plumb record` [default: bpf where it can be had, else perf]
-    #[arg(long, value_name = "HOW")]
+    /// Method of capturing stacks, as in `plumb record` [default: bpf where available, otherwise perf]
+    #[arg(long, value_name = "METHOD")]
     capture: Option<String>,
-    /// End the recording after this many seconds
+    /// Stop after SECONDS; a command keeps running
     #[arg(long, value_name = "SECONDS")]
     duration: Option<f64>,
-    /// Keep the recording, for `plumb report` and the others
+    /// Save the recording to FILE
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The command to record now; with --json and --csv what it prints goes to standard error
+    /// Command to record; with --json and --csv its output goes to standard error
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "file")]
     command: Vec<OsString>,
     #[command(flatten)]
@@ -104,30 +108,30 @@ pub struct Args {
 
 /// Which part of a profile to look at: of the filters of all readers those that are no option of this command.
 #[derive(clap::Args, Clone, Debug)]
-#[command(next_help_heading = "Filters (TEXT is exact, /TEXT/ a regular expression)")]
+#[command(next_help_heading = "Filters (TEXT matches exactly, /TEXT/ is a regular expression)")]
 struct Part {
     /// Only threads with this name
     #[arg(long, value_name = "TEXT")]
     comm: Vec<String>,
-    /// Only processes that run this executable: its path or the last part of it
+    /// Only processes running this executable (path or file name)
     #[arg(long, value_name = "TEXT")]
     exe: Vec<String>,
-    /// Only this thread: its id or its name
+    /// Only this thread (ID or name)
     #[arg(long, value_name = "TID|TEXT")]
     thread: Vec<String>,
     /// Only these processes
     #[arg(long, value_name = "PID,...", value_delimiter = ',')]
     pid: Vec<u32>,
-    /// Only samples taken on these processors, such as 0,2-3
+    /// Only samples taken on these CPUs, such as 0,2-3
     #[arg(long, value_name = "LIST")]
     cpu: Option<String>,
     /// Only samples of this event
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
-    /// Only stacks with a frame that matches
+    /// Only stacks with a matching frame
     #[arg(long, value_name = "REGEX")]
     focus: Vec<String>,
-    /// No stacks with a frame that matches
+    /// Drop stacks with a matching frame
     #[arg(long, value_name = "REGEX")]
     ignore: Vec<String>,
 }

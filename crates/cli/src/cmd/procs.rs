@@ -20,6 +20,7 @@ use plumb_profile::Profile;
 
 use crate::cmd::record::once::{Once, prints_beside};
 use crate::cmd::report;
+use crate::examples;
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish, say};
 
@@ -27,19 +28,20 @@ use crate::terminal::{Output, finish, say};
 #[derive(clap::Args, Debug)]
 #[command(
     override_usage = "plumb procs [OPTIONS] [FILE]\n       plumb procs [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
-                            plumb procs [OPTIONS] -a --duration SECONDS"
+                            plumb procs [OPTIONS] -a --duration SECONDS",
+    after_help = examples::PROCS
 )]
 pub struct Args {
-    /// The recording, or a profile of another tool
+    /// Recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
-    /// Sum up programs below this share of processor time, in percent [default: 0; 0.5 on a terminal]
+    /// Sum up programs below this share of CPU time, in percent [default: 0; 0.5 on a terminal]
     #[arg(long, value_name = "PERCENT", value_parser = report::percent)]
     min: Option<f64>,
-    /// Stacks shown of those that start a program
-    #[arg(long, value_name = "NUMBER", default_value_t = 3)]
+    /// Number of starting stacks shown per program
+    #[arg(long, value_name = "N", default_value_t = 3)]
     stacks: usize,
-    /// Full paths, and names that are longer than the terminal is wide
+    /// Show full names and paths, without shortening
     #[arg(long)]
     full_names: bool,
     /// Print JSON
@@ -48,24 +50,24 @@ pub struct Args {
     /// Print CSV
     #[arg(long)]
     csv: bool,
-    /// Samples per second of processor time, of what is recorded now
+    /// Sampling frequency, in samples per second of CPU time
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = 999,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frequency: u32,
-    /// Record everything that runs now, until Ctrl-C or --duration
+    /// Record the whole machine, until Ctrl-C or --duration
     #[arg(short, long, conflicts_with_all = ["file", "command"])]
     all: bool,
-    /// Record these running processes now, with their children, until Ctrl-C or --duration
+    /// Record these processes with their threads and children, until Ctrl-C or --duration
     #[arg(short = 'P', long = "record-pid", value_name = "PID", value_delimiter = ',',
           conflicts_with_all = ["file", "command", "all"])]
     record_pid: Vec<u32>,
-    /// How stacks are captured, as for `plumb record`
-    #[arg(long, value_name = "HOW")]
+    /// Method of capturing stacks, as in `plumb record`
+    #[arg(long, value_name = "METHOD")]
     capture: Option<String>,
-    /// End the recording after this many seconds
+    /// Stop after SECONDS; a command keeps running
     #[arg(long, value_name = "SECONDS")]
     duration: Option<f64>,
-    /// The command to record now; with --json and --csv what it prints goes to standard error
+    /// Command to record; with --json and --csv its output goes to standard error
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "file")]
     command: Vec<OsString>,
     #[command(flatten)]

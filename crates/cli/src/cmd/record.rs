@@ -38,6 +38,7 @@ use memory::Memory;
 use names::Names;
 use output::Output;
 
+use crate::examples;
 use crate::terminal::say;
 pub(super) use whom::launch;
 
@@ -45,8 +46,8 @@ pub(super) use whom::launch;
 const STEP: Duration = Duration::from_millis(100);
 
 /// What signals do, for the help of all commands that run one.
-pub(super) const CTRL_C: &str = "Ctrl-C is the command's: plumb waits until that has ended, keeps what was measured, and exits with its \
-                                 status. The third Ctrl-C kills it.";
+pub(super) const CTRL_C: &str = "Ctrl-C goes to the command: plumb waits until the command ends, keeps what was measured, and exits \
+                                 with the command's status. The third Ctrl-C kills the command.";
 
 /// Arguments of `plumb record`.
 #[derive(clap::Args)]
@@ -54,40 +55,44 @@ pub(super) const CTRL_C: &str = "Ctrl-C is the command's: plumb waits until that
                             plumb record [OPTIONS] -p PID[,PID]...\n       plumb record [OPTIONS] --tree PID\n       \
                             plumb record [OPTIONS] --cgroup PATH\n       plumb record [OPTIONS] --name PROGRAM [--wait]\n       \
                             plumb record [OPTIONS] -a",
-    after_help = CTRL_C)]
+    after_help = examples::below(CTRL_C, examples::RECORD))]
 pub struct Args {
     #[command(flatten)]
     scope: Scope,
 
-    /// End the recording after this many seconds; a command goes on without it
+    /// Stop after SECONDS; a command keeps running
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     duration: Option<Duration>,
 
-    /// Where to write the recording, - for standard output; one that is there is kept as FILE.old
+    /// Output file, - for standard output; an existing file is renamed to FILE.old
     ///
-    /// Only its owner may read it: it holds command lines. With - what the command prints goes to standard error.
-    /// While it is made it is in FILE.part, which plumb report reads should the recorder be killed: all but the last seconds is in it.
-    /// Not so with -, a pipe or a device.
+    /// Only its owner can read the file, because it contains command lines. While recording, the data is in FILE.part: if the
+    /// recorder is killed, plumb report reads that file, which lacks only the last seconds. With -, a pipe or a device there is no
+    /// such file. With -, the command's standard output goes to standard error.
     #[arg(short, long, value_name = "FILE", default_value = "profile.plumb")]
     output: PathBuf,
 
-    /// No live line and no summary
+    /// Do not print the live line and the summary
     #[arg(short, long)]
     quiet: bool,
 
-    /// Record how long threads were off the processor and why: the event off-cpu has the time that they slept or waited for
-    /// something, run-queue the time that they could run and had no processor, each with the stack at which it began
+    /// Record how long threads are off the CPU, and where: blocked or in the run queue
     ///
-    /// Who waits already when the recording begins is in it from its beginning, and who still waits at its end until then: a process
-    /// that hangs shows where. With -a threads of the kernel are in it once they run.
+    /// The event off-cpu counts the time that threads were blocked, run-queue the time that they were runnable without a CPU. Each
+    /// interval has the stack at which it began.
     ///
-    /// It takes BPF (root, Linux 6.1 or newer). Each time has its stack as long as there are few. Beyond -F stacks a second on a
-    /// processor only long times have their own; of shorter ones some are taken, and stand for the others. Linux before 6.15 knows
-    /// too late how long a time was: then those beyond are shown without a stack.
+    /// A thread that is already blocked when the recording begins counts from its beginning; a thread that is still blocked when the
+    /// recording ends counts until its end. So a process that hangs shows where. With -a, kernel threads are included once they run.
+    ///
+    /// Requires BPF (root, Linux 6.1 or newer). Up to -F intervals per second and CPU have a stack each. Beyond that rate, only long
+    /// intervals have their own stack; of shorter ones some are sampled and represent the others. Before Linux 6.15 the length of an
+    /// interval is known too late for that: intervals beyond the rate have no stack.
     #[arg(long, conflicts_with_all = ["event", "count", "user_only", "kernel_only"])]
     off_cpu: bool,
 
-    /// With --off-cpu: leave out times below this, such as 1ms or 50us; the summary says how many, and their sum
+    /// With --off-cpu: ignore intervals shorter than TIME (1ms, 50us)
+    ///
+    /// The summary reports their number and their total time.
     #[arg(long, value_name = "TIME", requires = "off_cpu", value_parser = off_cpu::nanoseconds, default_value = "0")]
     min_block: u64,
 }
@@ -99,97 +104,104 @@ pub struct Scope {
     #[arg(skip)]
     prints: Prints,
 
-    /// Samples per second of processor time; of events that are no clock, per second at most [default: 999]
+    /// Sampling frequency, in samples per second of CPU time [default: 999]
+    ///
+    /// For events that are not clocks: the maximum number of samples per second.
     #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frequency: Option<u32>,
 
-    /// What to take samples by, instead of processor time; several as a list, or by several -e
+    /// Event to sample instead of CPU time; several as a list, or with several -e
     ///
-    /// Software events: page-faults, minor-faults, major-faults, context-switches, cpu-migrations. Counters of the processor,
-    /// where it shows any: cycles, instructions, cache-misses, branch-misses and others. Tracepoints: GROUP:NAME, such as
-    /// syscalls:sys_enter_brk. Functions of programs and libraries: uprobe:FILE:FUNCTION, such as uprobe:libc.so.6:malloc, where
-    /// FILE is a path, or the name of the command, of a library, or of what the target has mapped; FUNCTION is called as reports
-    /// show it, or as the linker calls it, or is an address in the file (0x1139). While one is probed, each call of it costs every
-    /// process about a microsecond.
+    /// Software events: page-faults, minor-faults, major-faults, context-switches, cpu-migrations. Hardware counters, if the CPU
+    /// exposes them: cycles, instructions, cache-misses, branch-misses and others. Tracepoints: GROUP:NAME, such as
+    /// syscalls:sys_enter_brk. Functions of programs and libraries: uprobe:FILE:FUNCTION, such as uprobe:libc.so.6:malloc. FILE is a
+    /// path, or the name of the command, of a library, or of a file that the target has mapped. FUNCTION is a name as in reports, a
+    /// linker symbol, or an address in the file (0x1139). A uprobe costs every process about a microsecond per call.
     ///
-    /// Each single time is a sample as long as the event is rare. Once it is not, or with -F, so many samples are taken a second at
-    /// most, and each counts the times that it stands for: sums stay right. With -c N each Nth time is a sample, however many.
+    /// While an event is rare, each occurrence is one sample. When it is frequent, or with -F, the number of samples per second is
+    /// limited, and each sample has the weight of the occurrences that it represents: sums stay correct. With -c N, every Nth
+    /// occurrence is a sample.
     ///
-    /// Of several events each has its own report, and -F and -c hold for all of them.
+    /// Each event has its own report. -F and -c apply to all events.
     #[arg(short = 'e', long, value_name = "EVENT")]
     event: Vec<String>,
 
-    /// Take a sample every so many times that the event happens (nanoseconds of a clock), instead of by frequency
+    /// Take a sample every N occurrences of the event (nanoseconds of a clock), instead of -F
     #[arg(short = 'c', long, value_name = "N", conflicts_with = "frequency",
           value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// Record these running processes, with their threads and children, until Ctrl-C or --duration
+    /// Record these processes with their threads and children, until Ctrl-C or --duration
     #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["all", "command"])]
     pid: Vec<u32>,
 
-    /// Record this running process and all its descendants, those that live and those to be born, until the last has ended, Ctrl-C
-    /// or --duration
+    /// Record this process and all its descendants, until the last ends, Ctrl-C or --duration
     #[arg(long, value_name = "PID", conflicts_with_all = ["pid", "all", "command"])]
     tree: Option<u32>,
 
-    /// Record what runs in this cgroup and below it, until it is removed, Ctrl-C or --duration: its directory, or its name as in
-    /// /proc/PID/cgroup
+    /// Record this cgroup and all cgroups below it, until it is removed, Ctrl-C or --duration
+    ///
+    /// PATH is a directory, or a name as in /proc/PID/cgroup.
     #[arg(short = 'G', long, value_name = "PATH", conflicts_with_all = ["pid", "tree", "all", "command"])]
     cgroup: Option<PathBuf>,
 
-    /// Record the processes that run this program now, with their children: a name, or the path of an executable
+    /// Record all processes of this program (name or path) and their children
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["pid", "tree", "cgroup", "all", "command"])]
     name: Option<OsString>,
 
-    /// With --name: wait until a process begins to run it and follow it from its exec, and others that do meanwhile, until all of
-    /// them have ended
+    /// With --name: wait until the program starts, and stop when its last process ends
+    ///
+    /// Each process is recorded from its exec.
     #[arg(long, requires = "name")]
     wait: bool,
 
-    /// Record everything that runs, until Ctrl-C or --duration
+    /// Record the whole machine, until Ctrl-C or --duration
     #[arg(short, long, conflicts_with = "command")]
     all: bool,
 
-    /// Sample user code only
+    /// Sample user mode only
     #[arg(long, conflicts_with = "kernel_only")]
     user_only: bool,
 
-    /// Sample the kernel only
+    /// Sample kernel mode only
     #[arg(long)]
     kernel_only: bool,
 
-    /// Guess callers from the words of a stack wherever unwind information is missing, not only where calls confirm them
+    /// Guess callers by scanning the stack where unwind information is missing
+    ///
+    /// Without --scan, only callers that a call instruction confirms are shown.
     #[arg(long)]
     scan: bool,
 
-    /// How stacks are captured
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    /// Method of capturing stacks
+    #[arg(long, value_enum, value_name = "METHOD", default_value_t)]
     capture: capture::Capture,
 
-    /// Keep the time of each sample, which `plumb script` prints and --time selects by: with --capture bpf equal stacks are else
-    /// counted in the kernel and share a time; otherwise each sample has its own anyway
+    /// Keep the timestamp of each sample, for `plumb script` and --time
+    ///
+    /// Without it, --capture bpf aggregates identical stacks in the kernel, and they lose their own timestamps. With --capture perf
+    /// each sample has its timestamp in any case.
     #[arg(long)]
     timeline: bool,
 
-    /// With --capture bpf: memory for unwind tables, in steps of 8; no more than a sixth of --max-memory
+    /// With --capture bpf: memory for unwind tables, in steps of 8, at most a sixth of --max-memory
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(8..=512))]
     max_table_memory: u16,
 
-    /// Bound on plumb's own memory, such as 256M or 1G; the summary says so if it could not be kept
+    /// Limit of plumb's own memory, such as 256M or 1G
     ///
-    /// It is a bound on resident memory (VmHWM of the process, mapped BPF tables included). Files that names are read from are opened
-    /// one after the other, and what is sampled goes to disk while it is recorded, so that no sample and no name is lost to it. Debug
-    /// information for which there is no room is left out: then a file has names but no lines and no inlined calls, and that is said.
-    /// Rings of events are the kernel's memory and come on top: at most 16 MiB a processor, 256 MiB together.
+    /// The limit applies to resident memory (VmHWM of the process, including mapped BPF tables). Symbol files are opened one after
+    /// the other, and samples are written to disk while recording, so that no sample and no name is lost. Debug information that does
+    /// not fit is skipped: such a file has names but no lines and no inlined functions, and a warning says so. Ring buffers of events
+    /// are kernel memory and not included: at most 16 MiB per CPU, 256 MiB in total. The summary reports a limit that was exceeded.
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory::size)]
     max_memory: u64,
 
-    /// Ask debuginfod servers for symbols that are missing here
+    /// Query debuginfod servers for missing symbols
     #[arg(long)]
     debuginfod: bool,
 
-    /// The command to record, after any VAR=VALUE for its environment
+    /// Command to record, after any VAR=VALUE for its environment
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -18,46 +18,48 @@ use plumb_analyze::{Cause, Cost, Filter, Key, Pattern, Report, ReportOptions, Tr
 use plumb_profile::Profile;
 
 use crate::cmd::kernel;
+use crate::examples;
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb report`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = examples::REPORT)]
 pub struct Args {
-    /// The recording, or a profile of another tool
+    /// Recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
-    /// What makes rows distinct: comm, pid, tid, exe, dso, sym, srcline
+    /// Keys that distinguish rows: comm, pid, tid, exe, dso, sym, srcline
     #[arg(short, long, value_name = "KEY,...", value_delimiter = ',', default_value = "comm,dso,sym")]
     sort: Vec<Key>,
-    /// Only what was spent in a row itself, without what it called
+    /// Show self time only, without called functions
     #[arg(long)]
     no_children: bool,
-    /// The call tree from its roots down
+    /// Show the call tree from the roots (top-down)
     #[arg(long, conflicts_with_all = ["bottom_up", "callers", "callees"])]
     tree: bool,
-    /// The call tree from the innermost functions up
+    /// Show the call tree from the innermost functions (bottom-up)
     #[arg(long, conflicts_with_all = ["callers", "callees"])]
     bottom_up: bool,
-    /// Who calls this function (TEXT or /REGEX/), all paths merged
+    /// Show the callers of FUNCTION (TEXT or /REGEX/), all paths merged
     #[arg(long, value_name = "FUNCTION")]
     callers: Option<String>,
-    /// What this function (TEXT or /REGEX/) calls, all paths merged
+    /// Show the callees of FUNCTION (TEXT or /REGEX/), all paths merged
     #[arg(long, value_name = "FUNCTION")]
     callees: Option<String>,
-    /// Sum up what is below this share, in percent [default: 0; 0.5 in trees and on a terminal]
+    /// Sum up rows below this share, in percent [default: 0; 0.5 in trees and on a terminal]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     min: Option<f64>,
-    /// What percentages refer to: everything recorded, or what filters keep of it
-    #[arg(long, value_name = "WHAT", value_enum, default_value = "absolute")]
+    /// Base of percentages
+    #[arg(long, value_name = "BASE", value_enum, default_value = "absolute")]
     percentage: Percentage,
-    /// Show the N first rows [default: all; on a terminal without a pager what fits]
+    /// Show the first N rows [default: all; on a terminal without a pager, as many as fit]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Show numbers of samples too
+    /// Show sample counts
     #[arg(short = 'n', long)]
     show_nr_samples: bool,
-    /// Full paths, template arguments, and names that are longer than the terminal is wide
+    /// Show full names and paths, without shortening
     #[arg(long)]
     full_names: bool,
     /// Print JSON
@@ -73,9 +75,9 @@ pub struct Args {
 /// What percentages refer to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Percentage {
-    /// Everything recorded.
+    /// All recorded samples
     Absolute,
-    /// What filters keep.
+    /// Samples that pass the filters
     Relative,
 }
 

@@ -16,6 +16,7 @@ use plumb_formats::perf_script;
 use plumb_profile::{Process, Profile, Thread};
 
 use crate::columns::{right, width};
+use crate::examples;
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish};
 use field::Field;
@@ -25,12 +26,14 @@ pub(super) use place::run_time;
 
 /// Arguments of `plumb script`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = examples::SCRIPT)]
 pub struct Args {
-    /// The recording, or a profile of another tool
+    /// Recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
-    /// What to print: comm,tid,pid,time,cpu,event,ip,sym,symoff,dso,srcline,period; with + or - before each to
-    /// change the default, which is all but pid and srcline
+    /// Fields to print; + or - before each adds to or removes from the default
+    ///
+    /// Fields: comm,tid,pid,time,cpu,event,ip,sym,symoff,dso,srcline,period. The default is all but pid and srcline.
     #[arg(short = 'F', long, value_name = "FIELD,...", allow_hyphen_values = true, default_value_t)]
     fields: Fields,
     #[command(flatten)]

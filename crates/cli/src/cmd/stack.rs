@@ -18,26 +18,30 @@ use plumb_profile::{DsoId, Found, Mapping, ProcessId, Profile};
 use plumb_snapshot::{Snapshot, StoppedProcess, StoppedThread};
 
 use super::script::run_time;
+use crate::examples;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb stack`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = examples::STACK)]
 pub struct Args {
-    /// The processes
+    /// Processes to inspect
     #[arg(short, long, value_name = "PID", value_delimiter = ',', required = true)]
     pid: Vec<u32>,
-    /// Print frames of machine code only. Otherwise, where a process runs Python (CPython 3.9 to 3.14), the interpreter's
-    /// loop is replaced by the functions of the program
+    /// Show the interpreter's own frames instead of Python functions
+    ///
+    /// Python functions are shown for CPython 3.9 to 3.14.
     #[arg(long)]
     native: bool,
-    /// Where a stack ends for want of unwind information, guess callers from its words. Such frames are marked: some
-    /// may be missing before them, and now and then one has returned already
+    /// Guess callers by scanning the stack where unwind information is missing
+    ///
+    /// Such frames are marked: frames before them may be missing, and some may have returned already.
     #[arg(long)]
     scan: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Do not look for source lines and inlined calls
+    /// Do not look up source lines and inlined functions
     #[arg(long)]
     no_lines: bool,
 }

@@ -22,6 +22,7 @@ use plumb_target::{Launch, Prints};
 
 use crate::cmd::advice::call_ns;
 use crate::cmd::record;
+use crate::examples;
 use crate::newfile::{Access, Destination, NewFile};
 use crate::terminal::{Output, finish, say, status};
 use gather::Gathered;
@@ -30,33 +31,34 @@ use gather::Gathered;
 #[derive(clap::Args, Debug)]
 #[command(
     override_usage = "plumb stat [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...",
-    after_help = record::CTRL_C
+    after_help = examples::below(record::CTRL_C, examples::STAT)
 )]
 pub struct Args {
-    /// Run the command so often, and show medians with the intervals that hold them
-    #[arg(short = 'n', short_alias = 'r', long, alias = "repeat", value_name = "NUMBER", default_value_t = 1,
+    /// Number of runs; with several, show medians with confidence intervals
+    #[arg(short = 'n', short_alias = 'r', long, alias = "repeat", value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: u32,
-    /// Run it so often before, without measuring
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    /// Number of warm-up runs, not measured
+    #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u32,
-    /// Leave system calls uncounted: while they are counted each costs some 0.1 microseconds
+    /// Do not count system calls (counting costs about 0.1 us per call)
     #[arg(long)]
     no_calls: bool,
-    /// Throw away what the command prints
+    /// Discard the command's output
     #[arg(long)]
     silent: bool,
-    /// Names of threads that are shown
-    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    /// Number of thread names shown
+    #[arg(long, value_name = "N", default_value_t = 10)]
     threads: usize,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write the result there instead of to standard error; with - it goes to standard output, and what the command prints to standard
-    /// error
+    /// Write the result to FILE instead of standard error; - for standard output
+    ///
+    /// With -, the command's standard output goes to standard error.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The command, after variables to set for it
+    /// Command to measure, after any VAR=VALUE for its environment
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

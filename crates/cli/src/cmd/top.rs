@@ -22,55 +22,63 @@ use plumb_target::{End, Target};
 
 use crate::cmd::browse::state;
 use crate::cmd::record::{self, Scope};
+use crate::examples;
 use crate::terminal::say;
 use live::Live;
+
+/// What `--help` says below the options.
+const NOTE: &str = "\
+Without a command or a process, plumb top samples the whole machine, or this user's own processes if the whole
+machine is not allowed. Percentages are of all CPU time sampled in the window, as in plumb report.
+
+Keys: e executables, p processes, s symbols, t stacks, c callers, f flame graph; / filter, Enter narrow down,
+Esc back, o order, E C open and close all, d window, Space pause, w write the recording, r reset, ? help, q quit.
+
+A command has no terminal: its input is empty and its output is discarded, except errors that are redirected
+(plumb top 2>log -- CMD). Leaving top ends the command (SIGTERM). With --batch, Ctrl-C goes to the command, and
+the third Ctrl-C kills it.
+
+Memory is bounded: old samples are kept as sums, without their intervals and the rarest call paths; processes that
+have ended are kept as executables only.";
 
 /// Arguments of `plumb top`.
 #[derive(clap::Args)]
 #[command(
     override_usage = "plumb top [OPTIONS]\n       plumb top [OPTIONS] -p PID[,PID]...\n       \
                       plumb top [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
-                      plumb top --batch [-n COUNT] [OPTIONS] ...",
-    after_help = "Without a command or processes the whole machine is sampled; where that isn't allowed, this user's own processes.\n\
-                  Shares are of all processor time sampled in the window, as in plumb report.\n\n\
-                  Keys: e executables, p processes, s symbols, t stacks, c callers, f flame graph; / filter, Enter narrow\n\
-                  down, Esc back, o order, E C open and close all, d window, Space pause, w write the recording, r reset, ? help, q quit.\n\n\
-                  A command gets no terminal: it reads nothing, and what it prints is thrown away, but for its errors where they\n\
-                  go somewhere else: plumb top 2>log -- CMD. Leaving top ends it (SIGTERM);\n\
-                  with --batch Ctrl-C is the command's, and the third kills it.\n\n\
-                  Memory is bounded: of what is long past the sums stay, but not every look, not the rarest calls, and of processes\n\
-                  that have ended only their programs."
+                      plumb top --batch [-n N] [OPTIONS] ...",
+    after_help = examples::below(NOTE, examples::TOP)
 )]
 pub struct Args {
-    /// What to show first
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = state::Tab::Symbols)]
+    /// Initial view
+    #[arg(long, value_enum, value_name = "VIEW", default_value_t = state::Tab::Symbols)]
     view: state::Tab,
 
-    /// Seconds between two pictures
+    /// Refresh interval, in seconds
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     interval: Duration,
 
-    /// Seconds that are looked back, or all
+    /// Time window shown, in seconds, or all
     #[arg(short, long, value_name = "SECONDS", default_value = "10", value_parser = window)]
     window: state::Window,
 
-    /// Print tables as plain text, one each interval, instead of drawing on the terminal
+    /// Print plain-text tables, one per interval, instead of drawing on the terminal
     #[arg(short, long)]
     batch: bool,
 
-    /// With --batch: end after so many tables
-    #[arg(short = 'n', long, value_name = "COUNT", requires = "batch", value_parser = clap::value_parser!(u64).range(1..))]
+    /// With --batch: exit after N tables
+    #[arg(short = 'n', long, value_name = "N", requires = "batch", value_parser = clap::value_parser!(u64).range(1..))]
     number: Option<u64>,
 
-    /// With --batch: so many rows of each table, 0 for all
-    #[arg(long, value_name = "COUNT", requires = "batch", default_value_t = 20)]
+    /// With --batch: rows per table, 0 for all
+    #[arg(long, value_name = "N", requires = "batch", default_value_t = 20)]
     rows: usize,
 
-    /// With --batch: order symbols by what was spent in them alone
+    /// With --batch: sort functions by self time
     #[arg(long, requires = "batch")]
     by_self: bool,
 
-    /// Where the key w writes the recording; one that is there is kept as FILE.old
+    /// Output file of key w; an existing file is renamed to FILE.old
     #[arg(short, long, value_name = "FILE", default_value = "profile.plumb")]
     output: PathBuf,
 

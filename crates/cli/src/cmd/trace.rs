@@ -25,6 +25,7 @@ use plumb_process::usage::monotonic_ns;
 use plumb_target::{Descendants, End, Target};
 
 use super::record::{code_of, launch, notice, off_cpu, seconds};
+use crate::examples;
 use crate::terminal::say;
 use select::Selection;
 use shown::Shown;
@@ -39,32 +40,33 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_m
 #[command(override_usage = "plumb trace [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
                             plumb trace [OPTIONS] -p PID[,PID]...\n       plumb trace [OPTIONS] --tree PID\n       plumb trace [OPTIONS] --cgroup PATH\n       \
                             plumb trace [OPTIONS] -a",
-    after_help = super::record::CTRL_C)]
+    after_help = examples::below(super::record::CTRL_C, examples::TRACE))]
 pub struct Args {
-    /// Which calls: names as a list, and groups: %file (that take a path), %desc (a descriptor), %net, %memory, %process, %signal,
-    /// %ipc; with ! before the first all but these
+    /// System calls to trace: a list of names and groups; ! before the first excludes them
+    ///
+    /// Groups: %file (calls that take a path), %desc (calls that take a descriptor), %net, %memory, %process, %signal, %ipc.
     #[arg(short = 'e', long = "calls", value_name = "CALL", value_delimiter = ',')]
     calls: Vec<String>,
 
-    /// Calls of these running processes, with their threads and children, until Ctrl-C or --duration
+    /// Trace these processes with their threads and children, until Ctrl-C or --duration
     #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["all", "command"])]
     pid: Vec<u32>,
 
-    /// Calls of this running process and all its descendants, those that live and those to be born, until the last has ended, Ctrl-C or
-    /// --duration
+    /// Trace this process and all its descendants, until the last ends, Ctrl-C or --duration
     #[arg(long, value_name = "PID", conflicts_with_all = ["pid", "all", "command"])]
     tree: Option<u32>,
 
-    /// Calls of what is in this cgroup or below it now, and of what that starts: its directory, or its name as in
-    /// /proc/PID/cgroup
+    /// Trace the processes now in this cgroup or below it, and their children
+    ///
+    /// PATH is a directory, or a name as in /proc/PID/cgroup.
     #[arg(short = 'G', long, value_name = "PATH", conflicts_with_all = ["pid", "tree", "all", "command"])]
     cgroup: Option<PathBuf>,
 
-    /// Calls of everything that runs, but for plumb's own
+    /// Trace the whole machine except plumb itself, until Ctrl-C or --duration
     #[arg(short, long, conflicts_with = "command")]
     all: bool,
 
-    /// Only calls that take as long, such as 1ms or 50us
+    /// Only calls lasting at least TIME (1ms, 50us)
     #[arg(long, value_name = "TIME", value_parser = off_cpu::nanoseconds, default_value = "0")]
     min_time: u64,
 
@@ -72,41 +74,41 @@ pub struct Args {
     #[arg(long)]
     failed: bool,
 
-    /// No lines, but a table by call: how many, errors, latencies
+    /// Print a table by call instead of lines: number, errors, latencies
     #[arg(long)]
     summary: bool,
 
-    /// No lines, but a picture of latencies over time
+    /// Print latencies over time as a heat map instead of lines
     #[arg(long)]
     histogram: bool,
 
-    /// No lines, but the calls that come by the clock or in bursts: how often, how many, how long, with what buffers
+    /// Print periodic calls and bursts instead of lines: rate, number, duration, buffers
     #[arg(long)]
     spikes: bool,
 
-    /// Lines, or what is asked for instead, as JSON: an object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 
-    /// With the stack that led to each call; lines come at the end then, once functions have names
+    /// Show the stack of each call; lines are printed at the end
     ///
-    /// Each call that -e names is stopped for a few microseconds, shown or not: name few.
+    /// Each call that -e selects stops for a few microseconds, shown or not: select few.
     #[arg(long, conflicts_with_all = ["summary", "histogram", "spikes"])]
     stack: bool,
 
-    /// How many bytes of buffers are shown
+    /// Bytes of buffers shown
     #[arg(short, long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u16).range(0..=1024))]
     strings: u16,
 
-    /// End after this many seconds; a command goes on without it
+    /// Stop after SECONDS; a command keeps running
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     duration: Option<Duration>,
 
-    /// Room for calls that have not been shown yet; what finds none is counted
+    /// Memory for calls not yet printed; calls that do not fit are lost and counted
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
 
-    /// The command, after any VAR=VALUE for its environment
+    /// Command to trace, after any VAR=VALUE for its environment
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -12,15 +12,17 @@ use anyhow::Result;
 use plumb_table_cache::{Description, NoTable, Size, Source, TableCache};
 use serde::Serialize;
 
+use crate::examples;
 use crate::terminal::{Output, finish, printable, say};
 
 /// Arguments of `plumb unwind-stats`.
 #[derive(clap::Args)]
+#[command(after_help = examples::UNWIND_STATS)]
 pub struct Args {
     /// Programs and libraries
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Keep the tables in the user's cache, by build id, as recordings do with those of files that matter to them
+    /// Save the tables in the user's cache by build ID, as recordings do
     #[arg(long)]
     keep: bool,
     /// Print JSON

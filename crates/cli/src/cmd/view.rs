@@ -21,6 +21,7 @@ use super::browse::screen::{Screen, has_colours, is_gone};
 use super::browse::state::{Narrow, State, Tab};
 use super::browse::table::Table;
 use super::{annotate, diff};
+use crate::examples;
 use crate::filters::FilterArgs;
 use crate::terminal::{Output, printable};
 use listing::{Listing, Then};
@@ -31,17 +32,20 @@ const STEP: Duration = Duration::from_millis(500);
 /// Arguments of `plumb view`.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Keys: e executables, p processes, s symbols, t stacks, c callers, f flame graph; / filter, Enter narrow\n\
-                        down, Esc back, o order, E C open and close all, a annotate, d diff, n next event, ? help, q quit."
+    after_help = examples::below(
+        "Keys: e executables, p processes, s symbols, t stacks, c callers, f flame graph; / filter, Enter narrow\n\
+         down, Esc back, o order, E C open and close all, a annotate, d diff, n next event, ? help, q quit.",
+        examples::VIEW
+    )
 )]
 pub struct Args {
-    /// The recording, or a profile of another tool
+    /// Recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
-    /// What to show first
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Tab::Symbols)]
+    /// Initial view
+    #[arg(long, value_enum, value_name = "VIEW", default_value_t = Tab::Symbols)]
     view: Tab,
-    /// Another recording: the key d shows what changed from it
+    /// Base recording: the key d shows the difference
     #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
     #[command(flatten)]

@@ -15,6 +15,7 @@ use plumb_target::spawn::start_and_wait;
 use serde_json::{Value, json};
 
 use crate::cmd::report::table::{self, Column, Layout};
+use crate::examples;
 use crate::terminal::{Output, finish, status};
 
 /// Memory is left alone beyond this share of what is available.
@@ -23,14 +24,15 @@ const MIB: u64 = 1 << 20;
 
 /// Arguments of `plumb bench fork`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = examples::BENCH_FORK)]
 pub struct Args {
-    /// Memory of the parent that is resident, in MiB
-    #[arg(long, value_name = "MB,...", value_delimiter = ',', default_value = "0,1,10,100,250,500,1000")]
+    /// Resident memory of the parent, in MiB
+    #[arg(long, value_name = "MIB,...", value_delimiter = ',', default_value = "0,1,10,100,250,500,1000")]
     sizes: Vec<u64>,
-    /// Starts measured of each way and size
-    #[arg(long, value_name = "NUMBER", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// Number of starts per method and size
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: u32,
-    /// The program to start: it gets no arguments and has to end by itself with 0
+    /// Program to start; it gets no arguments and must exit with status 0
     #[arg(long, value_name = "FILE", default_value = "/bin/true")]
     program: String,
     /// Print JSON

@@ -14,17 +14,17 @@ use super::table::{Line, Table};
 /// What lines are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Tab {
-    /// Programs
+    /// Executables
     Executables,
-    /// Processes, each for itself
+    /// Processes
     Processes,
-    /// Functions, with what they called and alone
+    /// Functions, with total and self time
     Symbols,
-    /// The call tree from its roots
+    /// Call tree from the roots (top-down)
     Stacks,
-    /// The call tree from where the time was spent, up to who called
+    /// Call tree from the innermost functions (bottom-up)
     Callers,
-    /// The call tree as a flame graph
+    /// Flame graph
     Flame,
 }
 

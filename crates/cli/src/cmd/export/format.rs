@@ -19,11 +19,11 @@ pub enum Format {
     Callgrind,
     /// Folded stacks: FlameGraph, inferno
     Folded,
-    /// What perf script prints
+    /// Output of perf script
     PerfScript,
-    /// OpenTelemetry's profiles, in development
+    /// OpenTelemetry profiles (in development)
     Otlp,
-    /// A line for each sample
+    /// CSV, one line per sample
     Csv,
 }
 
@@ -52,22 +52,22 @@ const ENDINGS: [(&str, Format); 19] = [
 
 /// What `--help` says of the formats.
 pub const KEPT: &str = "\
-What formats keep, beside names of functions, inlined calls and weights:
-  pprof       .pb.gz .pprof        threads, files, lines, addresses, build ids; equal stacks are one: no times, no processors
-  speedscope  .speedscope.json     threads, order, source files, lines; no addresses, no files of programs, no times
-  firefox     .firefox.json        threads, times, files, lines, addresses below 4 GB, build ids; no processors
-  trace       .trace.json          threads, times, files; weights only as lengths of slices, which reach from sample to sample
+Contents of each format, besides function names, inlined functions and weights:
+  pprof       .pb.gz .pprof        threads, files, lines, addresses, build IDs; no times, no CPUs: identical stacks are merged
+  speedscope  .speedscope.json     threads, order, source files, lines; no addresses, no executables, no times
+  firefox     .firefox.json        threads, times, files, lines, addresses below 4 GB, build IDs; no CPUs
+  trace       .trace.json          threads, times, files; weights only as slice lengths, from sample to sample
   callgrind   .callgrind           files, lines, events; calls instead of stacks, counted in samples; no threads, no times
-  folded      .folded              stacks and threads' names with counts, as plumb fold prints them; of one event; nothing else
-  perf-script .perf.txt            threads, times, processors, files, addresses; no lines, no build ids
+  folded      .folded              stacks and thread names with counts, as in plumb fold; one event only
+  perf-script .perf.txt            threads, times, CPUs, files, addresses; no lines, no build IDs
   otlp        .otlp                as pprof, with times (opentelemetry-proto 1.10.0, v1development: not stable yet)
-  csv         .csv                 threads, times, processors; stacks as folded text
-Names are kept whatever they hold. In texts (callgrind, folded, perf-script, csv) characters that would break a line, steer a terminal or
-hide what it says, `;` in stacks, and what a spreadsheet would take for a formula are escapes: \\x3b, \\u{202e}. plumb takes them back.
-Where a stack is cut, its outermost frame says why in brackets. Lives of processes, system calls and what was counted beside samples are
-in plumb's own recordings only.
-pprof, speedscope, firefox, folded and perf-script are also read, by all commands that take a recording, compressed by gzip or not: what
-they don't tell is said in the report's header.";
+  csv         .csv                 threads, times, CPUs; stacks as folded text
+Names are kept unchanged. Text formats (callgrind, folded, perf-script, csv) escape line breaks, terminal control characters, invisible
+characters, `;` in stacks, and the start of spreadsheet formulas: \\x3b, \\u{202e}. plumb decodes these escapes.
+The outermost frame of a truncated stack gives the reason in brackets. Process lifetimes, system calls and counters are in plumb's own
+recordings only.
+All commands that take a recording also read pprof, speedscope, firefox, folded and perf-script, compressed by gzip or not; the header of
+the report names the data that a format lacks.";
 
 /// The format that a file's name says.
 pub fn by_name(path: &Path) -> Result<Format> {

@@ -14,11 +14,11 @@ use super::Args;
 /// What calls are shown apart by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Apart {
-    /// Each thread
+    /// Threads
     Thread,
-    /// Each process
+    /// Processes
     Process,
-    /// Each file that is read, written or otherwise named by a descriptor; other calls are left out
+    /// Files that a descriptor names; other calls are left out
     File,
 }
 

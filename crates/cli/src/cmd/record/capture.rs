@@ -10,12 +10,12 @@ mod python;
 /// How to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(in crate::cmd) enum Capture {
-    /// bpf for -a, --cgroup, --tree, --name and what runs or mentions Python, where it can be had; else perf
+    /// bpf for -a, --cgroup, --tree, --name and commands that run or mention Python, where available; otherwise perf
     #[default]
     Auto,
-    /// The kernel copies the top of each stack
+    /// The kernel copies the top of each stack, and plumb unwinds the copy
     Perf,
-    /// Stacks are walked in the kernel: whole however deep, no process too short, little to write; takes root and Linux 5.17
+    /// The kernel unwinds: complete stacks of any depth, also of short processes; requires root and Linux 5.17
     Bpf,
 }
 
