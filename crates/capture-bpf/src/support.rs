@@ -43,22 +43,28 @@ pub enum Unsupported {
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unsupported::Architecture => f.write_str("stacks are walked in the kernel on x86_64 only"),
+            Unsupported::Architecture => f.write_str("BPF unwinding supports x86_64 only"),
             Unsupported::Kernel(release) => {
-                write!(f, "it takes Linux {NEEDED} or newer, this is {release}")
+                write!(f, "BPF unwinding requires Linux {NEEDED} or newer, this is {release}")
             }
             Unsupported::NoBtf => {
-                write!(f, "the kernel shows no types ({}; CONFIG_DEBUG_INFO_BTF)", btf::PATH)
+                write!(
+                    f,
+                    "the kernel has no type information ({} is missing; CONFIG_DEBUG_INFO_BTF)",
+                    btf::PATH
+                )
             }
             Unsupported::Helper(name, since) => {
                 write!(f, "the kernel has no {name}, which came with Linux {since}")
             }
-            Unsupported::Capabilities(names) => write!(f, "it takes {}: run as root", names.join(" and ")),
+            Unsupported::Capabilities(names) => {
+                write!(f, "this user lacks {}: run as root", names.join(" and "))
+            }
             Unsupported::Lockdown => {
                 f.write_str("the kernel is locked down to confidentiality (/sys/kernel/security/lockdown)")
             }
             Unsupported::PidNamespace => {
-                f.write_str("it does not work in a pid namespace: run it on the host (docker run --pid=host)")
+                f.write_str("plumb runs in a pid namespace: run plumb on the host (docker run --pid=host)")
             }
         }
     }

@@ -64,33 +64,32 @@ impl fmt::Display for Error {
             Error::Target(error) => error.fmt(f),
             Error::Unsupported(error) => write!(
                 f,
-                "perf_event_open is not to be had here: {error}. In a container it takes a seccomp profile that \
-                 allows it, or the capability CAP_PERFMON (docker run --cap-add PERFMON)"
+                "perf_event_open is not available: {error}. A container needs a seccomp profile that allows it, or the \
+                 capability CAP_PERFMON (docker run --cap-add PERFMON)"
             ),
             Error::NoCounter(name) => write!(
                 f,
-                "{name}: this machine shows no performance counter for it (a virtual machine has none unless it is given a \
-                 PMU, for QEMU/KVM: -cpu host,pmu=on)\
-                 \n  without:  plumb record -- CMD samples processor time; -e page-faults and tracepoints need no counter either"
+                "{name}: this machine has no performance counter for this event (a virtual machine has counters only with a \
+                 virtual PMU, in QEMU/KVM: -cpu host,pmu=on)\
+                 \n  without:  plumb record -- CMD samples CPU time; -e page-faults and tracepoints need no counter either"
             ),
             Error::Privileged(name) => write!(
                 f,
-                "not allowed to sample {name}: a place in the kernel or in a file is everybody's, and this user lacks \
-                 CAP_PERFMON.\
+                "not allowed to sample {name}: tracepoints and uprobes see all processes, and this user lacks CAP_PERFMON.\
                  \n  do:       run as root\
                  \n  or:       sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)"
             ),
             Error::NoEvent { name, error } => {
-                write!(f, "{name}: the kernel can't sample this event here: {error}")
+                write!(f, "{name}: the kernel cannot sample this event: {error}")
             }
             Error::OnlyInKernel(name) => write!(
                 f,
-                "{name}: happens in the kernel only: leave out --user-only, or, where it is not asked for:\
+                "{name}: happens in the kernel only, and only user code is sampled: leave out --user-only, or allow kernel samples:\
                  \n  do:       sudo sysctl kernel.perf_event_paranoid=1, or run as root"
             ),
             Error::NoRing(error) => write!(
                 f,
-                "no memory for the kernel's records: {error}. More is allowed by: \
+                "cannot allocate the ring buffers of events: {error}; to raise the limit: \
                  sudo sysctl kernel.perf_event_mlock_kb=2048"
             ),
         }
@@ -131,7 +130,7 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>)
         Asked::Process(pid) => {
             return write!(
                 f,
-                "it is another user's, or has privileges that this user lacks.\
+                "it belongs to another user, or has privileges that this user lacks.\
                  \n  do:       sudo plumb record -p {pid}\
                  \n  or:       sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)\
                  \n  without:  plumb record -p PID for your own processes, plumb record -- CMD"

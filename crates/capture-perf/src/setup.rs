@@ -79,7 +79,7 @@ pub(crate) fn choose(host: &Host, abilities: Abilities, options: &Options) -> Re
     if let Some(most) = host.max_sample_rate.filter(|&most| most > 0 && most < frequency_hz) {
         frequency_hz = most;
         limits.push(format!(
-            "{most} samples a second, not {}: the kernel allows no more; to change it: \
+            "{most} samples per second instead of {}: the kernel's limit; to raise it: \
              sudo sysctl kernel.perf_event_max_sample_rate={}",
             options.frequency_hz, options.frequency_hz
         ));
@@ -125,8 +125,8 @@ pub(crate) fn attach(
             return Err(classify(error, Asked::Machine));
         }
         limits.push(format!(
-            "events are inherited from thread to thread, which misses much of short-lived processes ({}); \
-             for all of them: sudo sysctl kernel.perf_event_paranoid=0, or run as root",
+            "much of short-lived processes is missed: their events are inherited from thread to thread ({}); \
+             to record them completely: sudo sysctl kernel.perf_event_paranoid=0, or run as root",
             paranoid(host)
         ));
         return Ok(Attachment::Processes(pids.to_vec()));
@@ -143,7 +143,7 @@ pub(crate) fn attach(
         Ok(cgroup) => Ok(Attachment::Cgroup(cgroup)),
         Err(error) => {
             limits.push(format!(
-                "the whole machine is sampled and sorted out while recording, as the command could get no cgroup of its own: {error}"
+                "the whole machine is sampled and filtered while recording, because no cgroup could be created for the command: {error}"
             ));
             Ok(Attachment::Everyone)
         }

@@ -118,7 +118,7 @@ impl fmt::Display for NoTrigger {
                     |list: &[(&str, u64)]| list.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ");
                 write!(
                     f,
-                    "no event is called `{name}`; there are:\
+                    "unknown event `{name}`; known events:\
                      \n  software    cpu-clock {}\
                      \n  hardware    cycles {}\
                      \n  tracepoint  GROUP:NAME, such as syscalls:sys_enter_brk\
@@ -130,23 +130,22 @@ impl fmt::Display for NoTrigger {
             NoTrigger::NoTracepoint(name, similar) if similar.is_empty() => {
                 write!(
                     f,
-                    "the kernel has no tracepoint `{name}`; all are in /sys/kernel/tracing/available_events"
+                    "the kernel has no tracepoint `{name}`; for a list: /sys/kernel/tracing/available_events"
                 )
             }
             NoTrigger::NoTracepoint(name, similar) => {
-                write!(f, "the kernel has no tracepoint `{name}`; similar are:\n  {}", similar.join("\n  "))
+                write!(f, "the kernel has no tracepoint `{name}`; similar names:\n  {}", similar.join("\n  "))
             }
             NoTrigger::NoTracefs(name, why) => write!(
                 f,
-                "tracepoint {name}: can't be looked up: {why}\
+                "cannot look up tracepoint {name}: {why}\
                  \n  do:       run as root, or once: sudo mount -t tracefs -o mode=755 tracefs /sys/kernel/tracing"
             ),
             NoTrigger::NoUprobes => write!(
                 f,
-                "this kernel has no uprobes ({UPROBES} is missing; CONFIG_UPROBE_EVENTS): functions of programs can't \
-                 be sampled"
+                "cannot sample calls of functions: this kernel has no uprobes ({UPROBES} is missing; CONFIG_UPROBE_EVENTS)"
             ),
-            NoTrigger::BadPath(path) => write!(f, "{path}: no path of a file"),
+            NoTrigger::BadPath(path) => write!(f, "{path}: not a valid path of a file"),
         }
     }
 }

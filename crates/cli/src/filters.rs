@@ -123,7 +123,7 @@ fn event_called(profile: &Profile, name: &str) -> Result<EventId> {
     let plain = || names.iter().position(|known| known.split(':').next() == Some(name));
     match exact.or_else(plain) {
         Some(index) => Ok(EventId::from_index(index)),
-        None => bail!("no event is called `{name}`; there are: {}", names.join(", ")),
+        None => bail!("unknown event `{name}`; the recording has: {}", names.join(", ")),
     }
 }
 
@@ -141,12 +141,12 @@ fn time_range(text: &str) -> Result<TimeRange> {
         "" => Ok(missing),
         seconds => match seconds.parse::<f64>() {
             Ok(seconds) if seconds >= 0.0 => Ok((seconds * 1e9).round() as u64),
-            _ => bail!("--time {text}: `{part}` is no number of seconds"),
+            _ => bail!("--time {text}: `{part}` is not a number of seconds"),
         },
     };
     let range = TimeRange { start: ns(start, 0)?, end: ns(end, u64::MAX)? };
     if range.start >= range.end {
-        bail!("--time {text}: ends before it begins");
+        bail!("--time {text}: the end must be after the start");
     }
     Ok(range)
 }
@@ -158,7 +158,7 @@ fn cpu_list(text: &str) -> Result<Vec<u32>> {
         match (first.trim().parse::<u32>(), last.trim().parse::<u32>()) {
             // No machine has more processors; a huge range must not fill the memory.
             (Ok(first), Ok(last)) if first <= last && last < 1 << 16 => cpus.extend(first..=last),
-            _ => bail!("--cpu {text}: `{part}` is no processor number or range"),
+            _ => bail!("--cpu {text}: `{part}` is not a CPU number or range"),
         }
     }
     Ok(cpus)

@@ -8,7 +8,7 @@ pub const EXCEEDED: u8 = 4;
 pub fn limit(text: &str) -> Result<(&str, f64), String> {
     let (subject, by) = text
         .rsplit_once('>')
-        .ok_or_else(|| format!("expected what is limited and a share, such as total>3%, not {text:?}"))?;
+        .ok_or_else(|| format!("expected NAME>PERCENT, such as total>3%, not {text:?}"))?;
     Ok((subject.trim(), percent(by)?))
 }
 

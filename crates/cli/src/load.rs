@@ -36,7 +36,7 @@ pub fn load(path: &Path) -> Result<Profile> {
     }
     let name = path.display().to_string();
     if path.is_dir() {
-        bail!("{name}: a directory; what `perf record --threads` writes can't be read yet");
+        bail!("{name}: a directory; plumb cannot read the output of `perf record --threads`");
     }
     match File::open(path) {
         Ok(file) => read(file, &name),

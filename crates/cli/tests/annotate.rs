@@ -317,7 +317,7 @@ fn what_is_missing_is_said() {
     let unknown = error(&["no_such_function"]);
     assert!(unknown.contains("hottest are") && unknown.contains("spot@slow"), "{unknown}");
     let similar = error(&["spo"]);
-    assert!(similar.contains("similar are") && similar.contains("spot@slow"), "{similar}");
+    assert!(similar.contains("similar names") && similar.contains("spot@slow"), "{similar}");
     let several = error(&["/./"]);
     assert!(several.contains("functions are called") && several.contains("spot@slow"), "{several}");
     assert!(plumb(&folder, &["annotate", "spot@slow"]).status.success());

@@ -92,7 +92,7 @@ impl Place {
         let arguments = [&["record", "-e"], event, &["--", "./events"], &counts].concat();
         let output = self.plumb(&arguments);
         let said = text(&output.stderr);
-        let refusals = ["CAP_PERFMON", "can't be looked up", "happens in the kernel only"];
+        let refusals = ["CAP_PERFMON", "cannot look up tracepoint", "happens in the kernel only"];
         if refusals.iter().any(|refusal| said.contains(refusal)) {
             eprintln!("skipped: {said}");
             return None;
@@ -402,7 +402,7 @@ fn what_cannot_be_sampled_is_explained() {
     };
     refused(&["record", "-e", "page-fault"], "page-faults");
     refused(&["record", "-e", "cs,page-faults", "-e", "faults"], "given twice");
-    refused(&["record", "-e", "uprobe:./events:prob"], "similar are:\n  probed");
+    refused(&["record", "-e", "uprobe:./events:prob"], "similar names:\n  probed");
     refused(&["record", "-e", "uprobe:nowhere.so:f"], "give its path");
     refused(&["record", "-e", "cs", "--user-only"], "happens in the kernel only");
     refused(&["record", "-e", "uprobe:libc.so.6:memcpy"], "IFUNC");
@@ -420,12 +420,12 @@ fn a_tracepoint_needs_no_mount() {
     let before = mounts();
     let output = place.plumb(&["record", "-e", "sched:sched_process_exi", "--", "true"]);
     let said = text(&output.stderr);
-    if said.contains("can't be looked up") {
+    if said.contains("cannot look up tracepoint") {
         assert!(said.contains("sudo mount -t tracefs"), "{said}");
         eprintln!("skipped: {said}");
         return;
     }
-    assert!(said.contains("similar are:") && said.contains("sched:sched_process_exit"), "{said}");
+    assert!(said.contains("similar names:") && said.contains("sched:sched_process_exit"), "{said}");
     assert_eq!(mounts(), before);
 }
 

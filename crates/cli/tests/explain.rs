@@ -266,7 +266,7 @@ fn an_older_recording_is_read_and_not_called_waiting() {
     assert!(report["time"]["waiting_for_processor"].is_null(), "{}", report["time"]);
     assert_ne!(report["time"]["class"], "waiting", "{}", report["time"]);
     let text = succeeds(&folder, &["explain", older]);
-    assert!(text.contains("waiting for one  not known"), "{text}");
+    assert!(text.contains("run-queue wait   not known"), "{text}");
 }
 
 /// What is recorded off the processor is told beside what is recorded on it.

@@ -164,7 +164,7 @@ fn a_cgroup_is_recorded_and_nobody_else() {
     outside.wait();
     std::fs::remove_dir(&cgroup).expect("it is empty");
     let output = place.plumb(&["record", "--cgroup", &name, "--duration", "0.5"]);
-    assert!(text(&output.stderr).contains("there is no such cgroup"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("no such cgroup"), "{}", text(&output.stderr));
 }
 
 #[test]

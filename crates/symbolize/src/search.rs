@@ -56,7 +56,7 @@ impl fmt::Display for NotFound {
                 if similar.is_empty() {
                     write!(f, "; if it was stripped, an address does: {}:0x1234", path.display())
                 } else {
-                    write!(f, "; similar are:\n  {}", similar.join("\n  "))
+                    write!(f, "; similar names:\n  {}", similar.join("\n  "))
                 }
             }
             NotFound::Several(name, all) => {

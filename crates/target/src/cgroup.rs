@@ -109,7 +109,7 @@ impl Cgroup {
             io::Error::new(
                 error.kind(),
                 format!(
-                    "the kernel does not count events by the cgroups below {} yet ({error}); to have it do so: \
+                    "the kernel does not count events for the cgroups below {} ({error}); to enable a controller: \
                      echo +pids | sudo tee {}",
                     root.display(),
                     root.join(controllers::ENABLED).display()
@@ -158,20 +158,20 @@ impl fmt::Display for NoCgroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoCgroup::NoHierarchy(error) => {
-                write!(f, "{error}; to have one: sudo mount -t cgroup2 cgroup2 /sys/fs/cgroup")
+                write!(f, "{error}; to mount one: sudo mount -t cgroup2 cgroup2 /sys/fs/cgroup")
             }
             NoCgroup::Missing(path, root) => write!(
                 f,
-                "{}: there is no such cgroup, neither as a path nor below {}; those of a process are in /proc/PID/cgroup, all \
-                 of them: find {} -type d",
+                "{}: no such cgroup, neither as a path nor below {}; the cgroups of a process are in /proc/PID/cgroup, for a \
+                 list of all: find {} -type d",
                 path.display(),
                 root.display(),
                 root.display()
             ),
             NoCgroup::OtherHierarchy(path, root) => write!(
                 f,
-                "{}: perf events go by the cgroups below {}, not by those of this controller; which one a process has there is \
-                 in /proc/PID/cgroup",
+                "{}: perf events use the cgroups below {}, not those of this controller; the cgroup of a process there is in \
+                 /proc/PID/cgroup",
                 path.display(),
                 root.display()
             ),

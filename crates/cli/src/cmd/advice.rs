@@ -121,7 +121,7 @@ impl Watching {
 }
 
 fn refusal(error: LoadError) -> anyhow::Error {
-    anyhow!("calls can't be watched for advice: {error}\n  without:  plumb kernel, with no --advice")
+    anyhow!("cannot observe system calls for --advice: {error}\n  without:  plumb kernel, without --advice")
 }
 
 /// Has everything followed that is to be watched. What comes back has to live until the thread that watches has started, which so gets

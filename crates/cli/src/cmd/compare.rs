@@ -103,7 +103,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let (run, printed) = one(&mut tally, &sides[side], &args)?;
         figures.add(side, &run, printed.as_deref().map(|text| metric(text, &args)).transpose()?);
         if run.interrupted {
-            bail!("interrupted after {} of {rounds} runs: there is no verdict", turn + 1);
+            bail!("interrupted after {} of {rounds} runs: no verdict", turn + 1);
         }
     }
     progress("");
@@ -123,7 +123,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         None => write(None)?,
     };
     let exceeded = args.fail_on.iter().filter(|limit| limit.is_exceeded(&compared)).inspect(|limit| {
-        say!("B takes more than A by more than is allowed: {limit}");
+        say!("regression limit exceeded: {limit}");
     });
     Ok(if exceeded.count() > 0 { ExitCode::from(limits::EXCEEDED) } else { ExitCode::SUCCESS })
 }

@@ -222,7 +222,7 @@ fn compare(args: &Args, out: &mut Output<'_>) -> Result<ExitCode> {
         _ => text::write(&shown, out),
     })?;
     let exceeded = args.fail_on.iter().filter(|limit| limit.is_exceeded(&diff)).inspect(|limit| {
-        say!("the new side costs more by more than is allowed: {limit}");
+        say!("regression limit exceeded: {limit}");
     });
     Ok(if exceeded.count() > 0 { ExitCode::from(limits::EXCEEDED) } else { ExitCode::SUCCESS })
 }
@@ -243,7 +243,9 @@ fn sides(args: &Args) -> Result<[Vec<PathBuf>; 2]> {
         ([], []) if LAST_TWO.iter().all(|name| Path::new(name).exists()) => {
             Ok(LAST_TWO.map(|name| vec![name.into()]))
         }
-        ([], []) => bail!("two recordings are compared: plumb diff BASE NEW (there is no {})", LAST_TWO[0]),
+        ([], []) => {
+            bail!("plumb diff needs two recordings: plumb diff BASE NEW (there is no {})", LAST_TWO[0])
+        }
         ([base, new], []) => Ok([vec![base.clone()], vec![new.clone()]]),
         (base, new) if !base.is_empty() && !new.is_empty() => Ok([base.to_vec(), new.to_vec()]),
         _ => bail!(

@@ -107,7 +107,9 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
         }
         // What waits all the time has none.
         if report.saved_at_most().is_none() {
-            bail!("nothing to explain: there are no samples; record for longer, or more a second with -F");
+            bail!(
+                "nothing to explain: the recording has no samples; record for longer, or at a higher frequency (-F)"
+            );
         }
     }
     if args.json {

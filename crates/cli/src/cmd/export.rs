@@ -87,7 +87,7 @@ fn check_times(profile: &Profile) -> Result<()> {
     let mut times = profile.samples.iter().map(|sample| sample.time_ns);
     let first = times.next();
     if times.len() > 0 && times.all(|time| Some(time) == first) {
-        bail!("samples have no times, so that there is nothing that a trace could show");
+        bail!("a trace needs timestamps, and the samples have none");
     }
     let clock = |sample: &plumb_profile::Sample| {
         is_clock(profile.strings.get(profile.events[sample.event].name))
@@ -98,8 +98,8 @@ fn check_times(profile: &Profile) -> Result<()> {
     };
     if profile.samples.iter().any(|sample| clock(&sample)) {
         say!(
-            "equal stacks were counted while recording, so that the trace shows many where the first of them was; \
-             record with --timeline for the time of each"
+            "identical stacks were aggregated while recording: the trace shows all of them at the time of the first; \
+             for the time of each sample, record with --timeline"
         );
     }
     Ok(())

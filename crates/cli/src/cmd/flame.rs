@@ -148,7 +148,7 @@ fn draw(profile: &Profile, filter: &Filter, args: &Args, format: Format) -> Resu
 /// Hands the file to the desktop's viewer, which lives on by itself.
 fn open(path: &Path) -> Result<()> {
     let viewer = Command::new("xdg-open").arg(path).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    viewer.with_context(|| format!("--open: xdg-open can't be started; open {} by hand", path.display()))?;
+    viewer.with_context(|| format!("--open: cannot start xdg-open; open {} by hand", path.display()))?;
     Ok(())
 }
 

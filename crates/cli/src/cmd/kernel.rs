@@ -154,10 +154,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
             bail!("calls are counted while they are made: say whose, by -p, -a, --cgroup or -- COMMAND");
         }
         if args.output.is_some() {
-            bail!("-o keeps what is recorded now: say whom, by -p, -a, --cgroup or -- COMMAND");
+            bail!("-o saves a new recording: select a target with -p, -a, --cgroup or -- COMMAND");
         }
         if args.advice {
-            bail!("--advice watches what runs now: say whom, by -p, -a, --cgroup or -- COMMAND");
+            bail!("--advice observes running code: select a target with -p, -a, --cgroup or -- COMMAND");
         }
         let profile = crate::load::load(&args.file)?;
         return finish(write(&profile, Seen::default(), &args, &mut Output::stdout()));

@@ -343,7 +343,7 @@ fn run_beside(mut args: Args, mut beside: Option<&mut dyn TargetObserver>) -> Re
     let mut keeping = Keeping::begin(&output, args.scope.max_memory, args.scope.words());
     let mut looks = Looks { live: &mut live, names: &mut names, memory: &mut memory, keeping: &mut keeping };
     let end = record(&mut recorder, &target, args.duration, &mut looks);
-    beside.map_or(Ok(()), TargetObserver::end).context("what watches beside")?;
+    beside.map_or(Ok(()), TargetObserver::end).context("the observer of the target failed")?;
     let recorded = recorder.finish();
     live.clear();
     // Names take what the recorder had.

@@ -209,7 +209,7 @@ fn function_pattern(view: &View<'_>, text: &str) -> Result<Pattern> {
     if similar.is_empty() {
         bail!("no function in the profile is called `{text}`");
     }
-    bail!("no function in the profile is called `{text}`; similar are:\n  {}", similar.join("\n  "))
+    bail!("no function in the profile is called `{text}`; similar names:\n  {}", similar.join("\n  "))
 }
 
 pub(super) fn percent(text: &str) -> Result<f64, String> {

@@ -260,24 +260,25 @@ fn say(calls: &Calls, no_stack: u64) {
     let CallCounts { seen, kept, dropped, untracked, no_memory } = calls.counts();
     let mut text = format!("{seen} calls");
     if kept > 0 {
-        text += &format!(", {kept} of them not asked for by time or error");
+        text += &format!(", {kept} of them filtered out by --min-time or --failed");
     }
     text += &match dropped {
         0 => ", none dropped".to_owned(),
         _ => format!(
-            ", {dropped} DROPPED for want of room: --buffer 64, or fewer calls by -e, --min-time, --failed"
+            ", {dropped} DROPPED because the buffer was full: use --buffer 64, or select fewer calls with -e, --min-time, --failed"
         ),
     };
     if untracked > 0 {
-        text += &format!("; {untracked} calls that tell what descriptors are were dropped");
+        text += &format!("; {untracked} calls that change descriptors were dropped");
     }
     if no_stack > 0 {
-        text += &format!("; {no_stack} stacks were lost for want of room: fewer calls by -e");
+        text +=
+            &format!("; {no_stack} stacks were lost because the buffer was full: select fewer calls with -e");
     }
     if no_memory > 0 {
-        text += &format!("; {no_memory} beginnings were not remembered");
+        text += &format!("; {no_memory} calls were lost because their entry could not be stored");
     }
-    say!("{text}; latencies are less {} ns, what looking takes", calls.floor_ns());
+    say!("{text}; {} ns of tracing overhead subtracted from each latency", calls.floor_ns());
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

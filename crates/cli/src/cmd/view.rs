@@ -60,8 +60,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let profile = crate::load::load(&args.file)?;
     let events = args.filters.filter_per_event(&profile)?;
     let mut shown = Shown::new(&profile, &events, &args);
-    let mut screen =
-        Screen::open().context("the terminal can't be drawn on; for tables as plain text: plumb report")?;
+    let mut screen = Screen::open().context("cannot draw on the terminal; for plain text: plumb report")?;
     let colours = has_colours();
     loop {
         screen.draw(|frame| shown.draw(frame, colours))?;

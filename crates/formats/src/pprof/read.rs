@@ -33,7 +33,7 @@ fn decode(bytes: &[u8]) -> Result<message::Profile, ReadError> {
         let mut value = rest;
         let end = varint(&mut value).and_then(|key| field_end(key, value));
         let Some(end) = end else {
-            return Err(damaged("it ends within a field, or has a key that can't be".into()));
+            return Err(damaged("truncated field or invalid key".into()));
         };
         let length = rest.len() - value.len() + end;
         message.merge(&rest[..length]).map_err(|error| damaged(error.to_string()))?;

@@ -53,7 +53,7 @@ pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
         (true, _) => {
             bail!("no function with samples is called `{text}`; the hottest are:\n{}", list(view, &all))
         }
-        _ => bail!("no function with samples is called `{text}`; similar are:\n{}", list(view, &similar)),
+        _ => bail!("no function with samples is called `{text}`; similar names:\n{}", list(view, &similar)),
     }
 }
 

@@ -50,7 +50,7 @@ struct Measured {
 /// Runs `plumb bench fork`.
 pub fn run(args: Args) -> Result<ExitCode> {
     let available =
-        plumb_process::available_memory().context("how much memory is available can't be read")?;
+        plumb_process::available_memory().context("cannot read the size of the available memory")?;
     let room = (available as f64 * SHARE) as u64;
     let (fits, left_out): (Vec<u64>, Vec<u64>) =
         args.sizes.iter().partition(|&&mib| mib.checked_mul(MIB).is_some_and(|bytes| bytes <= room));

@@ -80,7 +80,7 @@ fn capabilities(host: &Host) -> Finding {
     let has: Vec<&str> =
         CAPABILITIES.iter().filter(|(_, bit)| host.has(*bit)).map(|(name, _)| *name).collect();
     if has.is_empty() {
-        return Finding::new(Limited, "capabilities", "none of those that sampling goes by").remedy(SETCAP);
+        return Finding::new(Limited, "capabilities", "none of those that sampling uses").remedy(SETCAP);
     }
     Finding::new(if is_privileged(host) { Good } else { Limited }, "capabilities", has.join(", "))
 }
@@ -125,12 +125,13 @@ fn cgroup(abilities: &Abilities) -> Finding {
             let parent = path.parent().unwrap_or(path);
             Finding::new(Good, what, format!("commands get one of their own below {}", parent.display()))
         }
-        Ok(_) => {
-            Finding::new(Limited, what, "can be made, but sampling by it takes the right to the machine")
-        }
+        Ok(_) => Finding::new(
+            Limited,
+            what,
+            "can be created, but sampling by cgroup requires access to the whole machine",
+        ),
         Err(error) => {
-            let says =
-                format!("none for commands ({error}): the machine is sampled and sorted out by process");
+            let says = format!("none for commands ({error}): the machine is sampled and filtered by process");
             Finding::new(Limited, what, says)
                 .remedy("run as root, or: systemd-run --user --scope -p Delegate=yes plumb record ...")
         }

@@ -51,7 +51,7 @@ const SECTIONS: [&str; 10] = [
     "Causes, and what to do",
     "Quality of the data",
     "Verdict",
-    "Make it again",
+    "Reproduce",
 ];
 
 #[test]
@@ -139,5 +139,5 @@ fn without_processor_time_it_says_what_there_is() {
     assert!(error.contains("no samples of processor time") && error.contains("page-faults"), "{error}");
     let empty = Made::new().profile;
     let error = write(&empty, &args, &mut Output::plain(Vec::new())).unwrap_err().to_string();
-    assert!(error.contains("there are no samples"), "{error}");
+    assert!(error.contains("the recording has no samples"), "{error}");
 }

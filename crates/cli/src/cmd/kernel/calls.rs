@@ -64,12 +64,12 @@ pub(super) fn write(
     let tax = counted.tax;
     write!(
         out,
-        "#\n# seeing calls costs {:.0} ns for each that is counted and {:.0} ns for each that others on this machine make meanwhile",
+        "#\n# tracing overhead: {:.0} ns for each counted call, {:.0} ns for each call of other processes on this machine",
         tax.own_ns(),
         tax.others_ns()
     )?;
     match counted.is_timed {
-        true => writeln!(out, "; {} ns of each were taken off the times above", tax.floor_ns()),
+        true => writeln!(out, "; {} ns per call are subtracted from the times above", tax.floor_ns()),
         false => writeln!(out),
     }
 }

@@ -26,7 +26,7 @@ pub(in crate::cmd) fn size(text: &str) -> Result<u64, String> {
         _ => return Err(expected()),
     };
     let bytes = number.checked_mul(1 << shift).ok_or_else(expected)?;
-    if bytes < 1 << 20 { Err("no less than 1M; plumb alone takes about 15M".into()) } else { Ok(bytes) }
+    if bytes < 1 << 20 { Err("at least 1M; plumb alone needs about 15M".into()) } else { Ok(bytes) }
 }
 
 /// What of a bound files that names are read from may take.

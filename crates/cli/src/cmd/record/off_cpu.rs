@@ -28,8 +28,8 @@ pub(super) fn measure(options: Options) -> Result<Box<dyn KernelUnwinder>> {
     match Programs::load(options) {
         Ok(programs) => Ok(Box::new(programs)),
         Err(error) => Err(anyhow!(
-            "time off the processor can't be measured: {error}\
-             \n  without:  plumb record -e context-switches, which counts how often"
+            "cannot measure off-CPU time: {error}\
+             \n  without:  plumb record -e context-switches, which counts them"
         )),
     }
 }
@@ -103,7 +103,7 @@ pub(super) fn line(profile: &Profile) -> String {
     let ((blocks, blocked), (waits, waited)) = (seconds(BLOCKED), seconds("run-queue"));
     let used = profile.meta.target_cpu_ns.map(|used| format!("on a processor {:.3} s, ", used as f64 / 1e9));
     format!(
-        "{}off the processor {blocked:.3} s in {blocks} samples, waiting for one {waited:.3} s in {waits}, {:.2} s recorded, {} lost",
+        "{}off the processor {blocked:.3} s in {blocks} samples, run-queue wait {waited:.3} s in {waits}, {:.2} s recorded, {} lost",
         used.unwrap_or_default(),
         profile.meta.duration_ns as f64 / 1e9,
         profile.meta.lost_samples
@@ -122,7 +122,7 @@ pub(super) fn left_out(unmeasured: &Unmeasured) -> Vec<String> {
     }
     if unmeasured.lost > 0 {
         texts.push(format!(
-            "{} times off the processor, {:.3} s together, were lost for want of room; fewer come with --min-block 1ms",
+            "{} times off the processor, {:.3} s together, were lost because the buffer was full; to record fewer: --min-block 1ms",
             unmeasured.lost,
             unmeasured.lost_ns as f64 / 1e9
         ));

@@ -87,8 +87,7 @@ impl Temporary {
         let name = format!("plumb-once-{}.plumb", std::process::id());
         let mut paths = newfile::temporary_folders().map(|folder| folder.join(&name)).into_iter();
         let path = paths.find(|path| !path.exists() && Destination::check(path, Access::Private).is_ok());
-        path.map(Temporary)
-            .context("there is no room for a temporary file: set TMPDIR to a folder that may be written")
+        path.map(Temporary).context("cannot create a temporary file: set TMPDIR to a writable directory")
     }
 }
 

@@ -45,7 +45,7 @@ fn running(program: &Program, name: &OsStr) -> Result<Target> {
     let mut pids: Vec<u32> =
         plumb_process::pids().into_iter().filter(runs).filter(|&pid| pid != own).collect();
     if pids.is_empty() {
-        bail!("no process runs {} now; with --wait the recording begins when one starts", name.display());
+        bail!("no process runs {}; to wait for one: --wait", name.display());
     }
     pids.sort_unstable();
     Ok(Target::Processes(pids))
@@ -59,7 +59,7 @@ pub(crate) fn launch(words: &[OsString]) -> Result<Launch> {
     if !environment.is_empty() {
         words.next_if(|word| word == "--");
     }
-    let Some(program) = words.next() else { bail!("there are variables, and no command after them") };
+    let Some(program) = words.next() else { bail!("no command after the variables") };
     Ok(Launch { program, arguments: words.collect(), environment })
 }
 

@@ -81,7 +81,7 @@ impl FromStr for Fields {
             let plain = name.trim_start_matches(['+', '-']);
             let Some((_, field)) = NAMES.into_iter().find(|(known, _)| *known == plain) else {
                 let known: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
-                return Err(format!("`{plain}` is no field; there are {}", known.join(", ")));
+                return Err(format!("unknown field `{plain}`; known fields: {}", known.join(", ")));
             };
             fields.set(field, !name.starts_with('-'));
         }

@@ -90,7 +90,7 @@ pub(super) fn run(live: &mut Live, show: impl FnOnce(Sampling) -> Result<()> + S
         let end = sample(live, &asked, &answering);
         // Now there is no more to come.
         drop(answering);
-        showing.join().unwrap_or_else(|_| Err(anyhow!("the thread that shows panicked")))?;
+        showing.join().unwrap_or_else(|_| Err(anyhow!("the display thread panicked")))?;
         Ok(end?.map_or(Left::Quit, Left::End))
     })
 }

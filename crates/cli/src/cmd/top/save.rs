@@ -47,7 +47,8 @@ impl Saving {
     /// What became of it, waiting for that.
     pub fn wait(&mut self) -> Option<String> {
         let thread = self.thread.take()?;
-        let outcome = thread.join().unwrap_or_else(|_| Err(anyhow!("the thread that wrote it panicked")));
+        let outcome =
+            thread.join().unwrap_or_else(|_| Err(anyhow!("the thread that writes the recording panicked")));
         Some(outcome.unwrap_or_else(|error| format!("not written: {error:#}")))
     }
 }

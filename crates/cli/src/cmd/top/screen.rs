@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args, live: &mut Live, notes: Vec<String>) -> Result<Le
         saving: Saving::default(),
         colours: has_colours(),
     };
-    let screen = Screen::open().context("the terminal can't be drawn on; try --batch")?;
+    let screen = Screen::open().context("cannot draw on the terminal; for plain text: --batch")?;
     let left = sampling::run(live, |sampling| shown.run(args, &sampling, screen));
     let saved = shown.saving.wait();
     saved.iter().for_each(|saved| say!("{saved}"));

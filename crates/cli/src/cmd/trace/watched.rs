@@ -43,7 +43,7 @@ impl Watched {
         let mut triggers = events.iter().map(|name| trigger(name)).collect::<Result<Vec<_>>>()?.into_iter();
         let counter = |trigger| Counter::Trigger(Arc::new(trigger));
         let Some(first) = triggers.next() else {
-            bail!("there is no tracepoint of these calls, and so no stack")
+            bail!("--stack needs a tracepoint, and these calls have none")
         };
         let default = Options::default();
         let options = Options {

@@ -63,7 +63,7 @@ impl<'a> TableReader<'a> {
     ) -> Result<Self, ReadError> {
         let damaged = |message: String| entry_error(name, offset, message);
         if !footer_fits(&bytes) {
-            return Err(damaged("its footer can't be".into()));
+            return Err(damaged("invalid Parquet footer".into()));
         }
         // Reading the footer keeps what it holds, at most some hundred bytes for each of its own.
         budget.charge(name, bytes.len() as u64, 1)?;

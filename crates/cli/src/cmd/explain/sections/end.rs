@@ -94,7 +94,7 @@ fn names(report: &Explanation<'_>) -> Text {
 /// What stands above all sections.
 pub(super) fn summary(report: &Explanation<'_>) -> Text {
     let pace = &report.pace;
-    let class = pace.class().map_or("how it is bound isn't known", BoundBy::name);
+    let class = pace.class().map_or("bottleneck class: unknown", BoundBy::name);
     let cores = pace.cores().map_or(String::new(), |cores| format!(", {cores:.2} processors used"));
     let kernel = match tells_kernel(report) {
         true => format!(", {} of it in the kernel", percent(pace.kernel_percent)),
@@ -219,7 +219,7 @@ fn text_of(report: &Explanation<'_>, what: Bottleneck) -> Text {
 
 /// Section 10.
 pub(super) fn again(commands: Vec<String>) -> Section {
-    let mut section = Section::new("Make it again");
+    let mut section = Section::new("Reproduce");
     section.blocks.push(Block::Commands(commands));
     section
 }

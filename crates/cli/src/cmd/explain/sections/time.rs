@@ -44,9 +44,9 @@ pub(super) fn pace(report: &Explanation<'_>) -> Section {
         }
         false => "the file doesn't tell the kernel from user code".to_owned(),
     };
-    facts.push(("of it".into(), parts.into()));
+    facts.push(("user and kernel".into(), parts.into()));
     if !pace.is_machine {
-        facts.push(("waiting for one".into(), waited(pace).into()));
+        facts.push(("run-queue wait".into(), waited(pace).into()));
         facts.extend(pace.busiest().map(|thread| ("busiest thread".into(), split_of(pace, thread))));
     }
     let class = pace.class();
@@ -92,7 +92,7 @@ fn split_of(pace: &RunSummary, thread: &QueuedThread) -> Text {
     let stolen = pace.queued.as_ref().is_some_and(|queued| queued.stolen_ns > 0);
     let asleep = if stolen { "asleep or stolen by the hypervisor" } else { "asleep" };
     let mut text = format!(
-        " ({}): of {} there it was on a processor {}, waiting for one {}, {asleep} {}",
+        " ({}): of {}: on a CPU {}, run-queue wait {}, {asleep} {}",
         thread.tid,
         time(thread.lived_ns as f64),
         part(thread.ran_ns),

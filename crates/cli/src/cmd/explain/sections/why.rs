@@ -21,7 +21,7 @@ pub(super) fn waits(report: &Explanation<'_>) -> Section {
             if waits { "That is where the time goes here" } else { "They matter where processors idle" };
         let command = Text::default().and("Not recorded: ").name("plumb record --off-cpu -o off.plumb");
         let command = command.and(" (root) samples what threads wait for, and ").name("--waits off.plumb");
-        section.say(command.and(format!(" tells of it here. {hint}.")));
+        section.say(command.and(format!(" adds them to this report. {hint}.")));
     }
     report.waits.iter().for_each(|waits| event(waits, &mut section));
     section
