@@ -73,9 +73,15 @@ impl fmt::Display for Error {
                  virtual PMU, in QEMU/KVM: -cpu host,pmu=on)\
                  \n  without:  plumb record -- CMD samples CPU time; -e page-faults and tracepoints need no counter either"
             ),
+            // perf_uprobe_event_init in kernel/events/core.c asks for more than for tracepoints.
+            Error::Privileged(name) if name.starts_with("uprobe:") => write!(
+                f,
+                "not allowed to sample {name}: the kernel gives uprobes to users with CAP_SYS_ADMIN only.\
+                 \n  do:       run as root"
+            ),
             Error::Privileged(name) => write!(
                 f,
-                "not allowed to sample {name}: tracepoints and uprobes see all processes, and this user lacks CAP_PERFMON.\
+                "not allowed to sample {name}: tracepoints see all processes, and this user lacks CAP_PERFMON.\
                  \n  do:       run as root\
                  \n  or:       sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)"
             ),
@@ -180,5 +186,9 @@ mod tests {
         assert!(text(Asked::Own).contains("sysctl kernel.perf_event_paranoid=2"));
         assert!(text(Asked::Process(7)).contains("sudo plumb record -p 7"));
         assert!(!text(Asked::Process(7)).contains("paranoid"), "another user's process is no matter of that");
+        let privileged = |name: &str| Error::Privileged(name.into()).to_string();
+        assert!(privileged("syscalls:sys_enter_brk").contains("setcap cap_perfmon"));
+        assert!(privileged("uprobe:libc.so.6:malloc").contains("CAP_SYS_ADMIN"));
+        assert!(!privileged("uprobe:libc.so.6:malloc").contains("setcap"), "that would not help");
     }
 }
