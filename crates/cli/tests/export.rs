@@ -287,5 +287,5 @@ fn a_trace_without_times_is_refused() {
     std::fs::write(folder.join("x.folded"), "main;work 3\nmain 2\n").expect("the folder is there");
     let output = plumb(&folder, &["export", "-o", "x.trace.json", "x.folded"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("no times"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("needs timestamps"), "{}", text(&output.stderr));
 }
