@@ -1,6 +1,6 @@
 //! Callgrind's format, for KCachegrind and callgrind_annotate: what each line cost, and the calls by what they led to.
 //!
-//! <https://valgrind.org/docs/manual/cl-format.html>. Not here: reading it; [`is`] tells it from what can be read.
+//! <https://valgrind.org/docs/manual/cl-format.html>. Not here: reading it; `is` tells it from what can be read.
 
 mod write;
 

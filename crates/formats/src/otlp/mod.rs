@@ -3,7 +3,7 @@
 //!
 //! <https://github.com/open-telemetry/opentelemetry-proto/blob/v1.10.0/opentelemetry/proto/profiles/v1development/profiles.proto>. The
 //! message is `ProfilesData`, which is also what a collector's `ExportProfilesServiceRequest` looks like. Not here: reading it, sending
-//! it; [`is`] tells it from what can be read.
+//! it; `is` tells it from what can be read.
 
 mod message;
 mod write;
