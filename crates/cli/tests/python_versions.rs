@@ -4,21 +4,18 @@
 //! Needs BPF. Pythons are looked for in PATH, in /usr/bin and where pyenv puts them. Where none is found, or none of a kind, a test says so
 //! and does nothing.
 
+mod python;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::Command;
+
+use python::{alone, counts, plumb, program, record, text, way};
 
 /// The versions whose functions are read: 3.9 and newer.
 const MINORS: std::ops::RangeInclusive<u32> = 9..=14;
 /// Begins frames that no native frame was found to run.
 const UNPLACED: &str = "[native frames between these are missing]";
-
-/// One recording at a time: two processors have no room for more.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A folder for a test of this name.
 fn folder(name: &str) -> PathBuf {
@@ -26,16 +23,6 @@ fn folder(name: &str) -> PathBuf {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
     folder
-}
-
-fn plumb(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    command.output().expect("plumb runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// The program of a Python, by its minor version: the first that is found of each, with those that have numpy before others.
@@ -69,46 +56,13 @@ if not sysconfig.get_config_var('Py_GIL_DISABLED'): print(sys.version_info[1], u
     found.into_iter().map(|(minor, (_, path))| (minor, path)).collect()
 }
 
-fn program(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).to_string_lossy().into_owned()
-}
-
-/// Records a program with stacks walked in the kernel. What it printed; `None`, having said why, if that can't be done.
-fn record(folder: &Path, words: &[&str]) -> Option<String> {
-    let output = plumb(folder, &[&["record", "--capture", "bpf", "--"], words].concat());
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    if said.contains("not walked in the kernel") {
-        eprintln!("skipped: {said}");
-        return None;
-    }
-    println!("{said}");
-    Some(text(&output.stdout))
-}
-
-/// Lines with a number at the end, summed up by what is before it.
-fn counts(text: &str) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for line in text.lines() {
-        let (way, count) = line.rsplit_once(' ').expect("a number is at the end");
-        *counts.entry(way.to_owned()).or_default() += count.parse::<u64>().expect("it is a number");
-    }
-    counts
-}
-
-/// The functions of the program in a folded stack, from the outermost of `functions` to the innermost, each as it is called in any of the
-/// ways in which plumb names it.
-fn way(stack: &str, functions: &[&str]) -> String {
-    stack.split(';').filter(|name| functions.contains(name)).collect::<Vec<_>>().join(";")
-}
-
 /// Holds what is recorded of `versions.py` against what it measured. `None`: it can't be recorded here.
 fn check(python: &str, options: &[&str]) -> Option<()> {
     let folder = folder("shares");
     // A while, so that the tables are there by which stacks are walked.
     let warm_up = format!("{python} -c 'import time\nwhile time.thread_time_ns() < 10**9: sum(range(200))'");
     let script = format!("{warm_up}; exec {python} {} {} 0.4", options.join(" "), program("versions.py"));
-    let printed = record(&folder, &["sh", "-c", &script])?;
+    let printed = record(&folder, &[], &["sh", "-c", &script])?;
     let measured = counts(&printed);
     assert!(measured.len() >= 4, "{printed}");
     println!("{python} {options:?}: {} ways", measured.len());
@@ -180,7 +134,7 @@ fn functions_behind_code_that_can_not_be_walked_are_marked() {
     }
     for python in pythons.values() {
         let folder = folder("blind");
-        let Some(printed) = record(&folder, &[python, &program("blind.py")]) else { return };
+        let Some(printed) = record(&folder, &[], &[python, &program("blind.py")]) else { return };
         let expected = counts(&printed)["spins"] as f64 * 999.0 / 1e9;
         let folded = counts(&text(&plumb(&folder, &["fold"]).stdout));
         let (mut marked, mut others) = (0, 0);

@@ -2,21 +2,17 @@
 //!
 //! Needs CPython 3.11 (Debian 12's) and BPF. Where either is missing a test says so and does nothing.
 
+mod python;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use python::{alone, counts, plumb, program, record, text, way};
 
 const PYTHON: &str = "/usr/bin/python3.11";
 /// Takes a while, so that the tables are there by which stacks are walked.
 const WARM_UP: &str =
     "/usr/bin/python3.11 -c 'import time\nwhile time.thread_time_ns() < 10**9: sum(range(200))'";
-
-/// One recording at a time: two processors have no room for more.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A folder for a test of this name; `None`, having said why, if Python can't be had.
 fn folder(name: &str) -> Option<PathBuf> {
@@ -28,48 +24,6 @@ fn folder(name: &str) -> Option<PathBuf> {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
     Some(folder)
-}
-
-fn plumb(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    command.output().expect("plumb runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn program(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).to_string_lossy().into_owned()
-}
-
-/// Records a program with stacks walked in the kernel. What it printed; `None`, having said why, if that can't be done.
-fn record(folder: &Path, options: &[&str], words: &[&str]) -> Option<String> {
-    let output = plumb(folder, &[&["record", "--capture", "bpf"], options, &["--"], words].concat());
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    if said.contains("not walked in the kernel") {
-        eprintln!("skipped: {said}");
-        return None;
-    }
-    println!("{said}");
-    Some(text(&output.stdout))
-}
-
-/// Lines with a number at the end, summed up by what is before it.
-fn counts(text: &str) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for line in text.lines() {
-        let (way, count) = line.rsplit_once(' ').expect("a number is at the end");
-        *counts.entry(way.to_owned()).or_default() += count.parse::<u64>().expect("it is a number");
-    }
-    counts
-}
-
-/// The functions of the program in a folded stack, from the outermost of `ways` to the innermost.
-fn way(stack: &str, functions: &[&str]) -> String {
-    stack.split(';').filter(|name| functions.contains(name)).collect::<Vec<_>>().join(";")
 }
 
 #[test]
