@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use parquet::data_type::ByteArray;
 use plumb_profile::{Begin, End, Id, Life, LifeId, ProcessId, Profile, StringId};
 
 use super::error::ReadError;
@@ -9,32 +10,68 @@ use super::tables::{optional_id, string};
 use super::values::TableReader;
 use crate::native::lives::{NS_PER_US, ROW};
 
+/// What both read of a row, column by column.
+struct Columns {
+    pids: Vec<u32>,
+    parents: Vec<Option<u32>>,
+    exes: Vec<u32>,
+    comms: Vec<u32>,
+    begins: Vec<ByteArray>,
+    ends: Vec<ByteArray>,
+    starts: Vec<Option<u64>>,
+    stops: Vec<Option<u64>>,
+    times: Vec<Option<u64>>,
+    peaks: Vec<Option<u64>>,
+    processes: Vec<Option<u32>>,
+}
+
+impl Columns {
+    fn read(table: &TableReader<'_>) -> Result<Self, ReadError> {
+        Ok(Self {
+            pids: table.u32s("pid")?,
+            parents: table.optional_u32s("parent")?,
+            exes: table.u32s("exe")?,
+            comms: table.u32s("comm")?,
+            begins: table.texts("begin")?,
+            ends: table.texts("end")?,
+            starts: table.optional_u64s("start_us")?,
+            stops: table.optional_u64s("end_us")?,
+            times: table.optional_u64s("cpu_us")?,
+            peaks: table.optional_u64s("peak_rss_bytes")?,
+            processes: table.optional_u32s("process")?,
+        })
+    }
+
+    /// How the life of a row began and ended.
+    fn begin_and_end(&self, table: &TableReader<'_>, row: usize) -> Result<(Begin, End), ReadError> {
+        let begin = Begin::from_name(table.text("begin", row, &self.begins[row])?)
+            .ok_or_else(|| table.bad("begin", row, "unknown beginning"))?;
+        let end = End::from_name(table.text("end", row, &self.ends[row])?)
+            .ok_or_else(|| table.bad("end", row, "unknown end"))?;
+        Ok((begin, end))
+    }
+}
+
 /// The rows of a segment of a journal with their ids, which the recorder has written itself: what they point at is not checked.
 pub(super) fn unchecked(table: &TableReader<'_>) -> Result<Vec<(LifeId, Life)>, ReadError> {
     let ids = table.u32s(ROW)?;
-    let (pids, parents) = (table.u32s("pid")?, table.optional_u32s("parent")?);
-    let (exes, comms) = (table.u32s("exe")?, table.u32s("comm")?);
-    let (begins, ends) = (table.texts("begin")?, table.texts("end")?);
-    let (starts, stops) = (table.optional_u64s("start_us")?, table.optional_u64s("end_us")?);
-    let (times, peaks) = (table.optional_u64s("cpu_us")?, table.optional_u64s("peak_rss_bytes")?);
-    let processes = table.optional_u32s("process")?;
+    let columns = Columns::read(table)?;
     let ns = |us: Option<u64>| us.map(|us| us.saturating_mul(NS_PER_US));
     let mut lives = Vec::with_capacity(ids.len());
     for (row, id) in ids.into_iter().enumerate() {
-        let begin = Begin::from_name(table.text("begin", row, &begins[row])?);
-        let end = End::from_name(table.text("end", row, &ends[row])?);
+        let (begin, end) = columns.begin_and_end(table, row)?;
         let life = Life {
-            pid: pids[row],
-            parent: parents[row].map(|id| LifeId::from_index(id as usize)),
-            exe: StringId::from_index(exes[row] as usize),
-            comm: StringId::from_index(comms[row] as usize),
-            begin: begin.ok_or_else(|| table.bad("begin", row, "unknown beginning"))?,
-            end: end.ok_or_else(|| table.bad("end", row, "unknown end"))?,
-            start_ns: ns(starts[row]),
-            end_ns: ns(stops[row]),
-            cpu_ns: ns(times[row]),
-            peak_rss_bytes: peaks[row],
-            process: processes[row].map(|id| ProcessId::from_index(id as usize)),
+            pid: columns.pids[row],
+            parent: columns.parents[row].map(|id| LifeId::from_index(id as usize)),
+            exe: StringId::from_index(columns.exes[row] as usize),
+            comm: StringId::from_index(columns.comms[row] as usize),
+            begin,
+            end,
+            start_ns: ns(columns.starts[row]),
+            end_ns: ns(columns.stops[row]),
+            cpu_ns: ns(columns.times[row]),
+            peak_rss_bytes: columns.peaks[row],
+            process: columns.processes[row].map(|id| ProcessId::from_index(id as usize)),
         };
         lives.push((LifeId::from_index(id as usize), life));
     }
@@ -44,24 +81,16 @@ pub(super) fn unchecked(table: &TableReader<'_>) -> Result<Vec<(LifeId, Life)>, 
 pub(super) fn read(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
     // In a journal: some rows, new ones or as they are by now.
     let known = table.u32s_if_there(ROW)?;
-    let (pids, parents) = (table.u32s("pid")?, table.optional_u32s("parent")?);
-    let (exes, comms) = (table.u32s("exe")?, table.u32s("comm")?);
-    let (begins, ends) = (table.texts("begin")?, table.texts("end")?);
-    let (starts, stops) = (table.optional_u64s("start_us")?, table.optional_u64s("end_us")?);
-    let (times, peaks) = (table.optional_u64s("cpu_us")?, table.optional_u64s("peak_rss_bytes")?);
-    let processes = table.optional_u32s("process")?;
+    let columns = Columns::read(table)?;
     let ns = |column, row: usize, us: Option<u64>| match us.map(|us| us.checked_mul(NS_PER_US)) {
         Some(None) => Err(table.bad(column, row, "no time that a clock could have shown")),
         ns => Ok(ns.flatten()),
     };
     // The lives that an exec ended and whose end the next one tells.
     let mut open: HashMap<u32, LifeId> = HashMap::new();
-    for (row, pid) in pids.into_iter().enumerate() {
-        let begin = Begin::from_name(table.text("begin", row, &begins[row])?)
-            .ok_or_else(|| table.bad("begin", row, "unknown beginning"))?;
-        let end = End::from_name(table.text("end", row, &ends[row])?)
-            .ok_or_else(|| table.bad("end", row, "unknown end"))?;
-        let start_ns = ns("start_us", row, starts[row])?;
+    for (row, &pid) in columns.pids.iter().enumerate() {
+        let (begin, end) = columns.begin_and_end(table, row)?;
+        let start_ns = ns("start_us", row, columns.starts[row])?;
         let before = open.remove(&pid).filter(|_| begin == Begin::Exec);
         if let Some(before) = before {
             profile.lives.get_mut(before).end_ns = start_ns;
@@ -71,16 +100,16 @@ pub(super) fn read(table: &TableReader<'_>, profile: &mut Profile) -> Result<(),
         let earlier = |index: u64| profile.lives.check(index).filter(|id: &LifeId| id.index() < at);
         let life = Life {
             pid,
-            parent: optional_id(table, "parent", row, parents[row], earlier)?,
-            exe: string(table, "exe", row, exes[row], profile)?,
-            comm: string(table, "comm", row, comms[row], profile)?,
+            parent: optional_id(table, "parent", row, columns.parents[row], earlier)?,
+            exe: string(table, "exe", row, columns.exes[row], profile)?,
+            comm: string(table, "comm", row, columns.comms[row], profile)?,
             begin,
             end,
             start_ns,
-            end_ns: ns("end_us", row, stops[row])?,
-            cpu_ns: ns("cpu_us", row, times[row])?,
-            peak_rss_bytes: peaks[row],
-            process: optional_id(table, "process", row, processes[row], |index| {
+            end_ns: ns("end_us", row, columns.stops[row])?,
+            cpu_ns: ns("cpu_us", row, columns.times[row])?,
+            peak_rss_bytes: columns.peaks[row],
+            process: optional_id(table, "process", row, columns.processes[row], |index| {
                 profile.processes.check(index)
             })?,
         };
