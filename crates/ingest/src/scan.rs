@@ -28,7 +28,7 @@ impl ReadCode for Text<'_> {
 impl Ingest {
     /// Whether stacks that end for want of unwind information are scanned for return addresses wherever that is
     /// ([`plumb_unwind::scan`]): frames found that way, marked as [`plumb_profile::Found::Scan`], are guesses. Unless asked for,
-    /// stacks that end in code of files are, and what is found there has to be confirmed by more ([`scan::walk_checked`]).
+    /// stacks that end in code of files are, and what is found there has to be confirmed by more ([`scan::resume`], checked).
     pub fn scan_stacks(&mut self, wanted: bool) {
         self.ways.scans = wanted;
     }

@@ -1,5 +1,5 @@
 //! Stack scan: where nothing else tells who the caller is, the first word further up the stack that could be a return
-//! address is taken for one. [`walk_checked`] does so for code in files where more speaks for the word, [`walk()`] for all code.
+//! address is taken for one. [`resume()`] does so, if it is to be checked, for code in files where more speaks for the word; [`walk()`] for all code.
 //!
 //! A word is believed if all of this holds, as far as the code can be read:
 //! - it points just after a call instruction, in executable code;
@@ -72,21 +72,8 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
     resume::<A, C, M>(false, (code, text, memory, cache), start, end, limit, frames)
 }
 
-/// As [`walk()`], for code in files only, and for words that are more than a guess.
-pub fn walk_checked<A: Architecture, C: CodeMap, M: Memory>(
-    code: &C,
-    text: &mut dyn ReadCode,
-    memory: &mut M,
-    cache: &mut Cache,
-    start: &RegisterSet<A>,
-    limit: usize,
-    frames: &mut Vec<Walked>,
-) -> End {
-    let end = crate::walk::walk(code, memory, cache, start, limit, frames);
-    resume::<A, C, M>(true, (code, text, memory, cache), start, end, limit, frames)
-}
-
-/// Scans where a walk from `start` that found `frames` has ended with `end`, if that may help. `checked`: as [`walk_checked`] does.
+/// Scans where a walk from `start` that found `frames` has ended with `end`, if that may help. `checked`: for code in files only, and for
+/// words that are more than a guess.
 pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
     checked: bool,
     (code, text, memory, cache): (&C, &mut dyn ReadCode, &mut M, &mut Cache),
