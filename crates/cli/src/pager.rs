@@ -3,11 +3,11 @@
 //! Invariant: whoever leaves the pager before its end gets no error, and the command ends after the pager. Not here: whether a
 //! command wants one.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// A pager that runs, and what is to be written to it.
+/// A running pager and its standard input.
 pub struct Pager {
     child: Child,
     /// Gone once the pager has been told that there is no more.
@@ -22,7 +22,7 @@ impl Pager {
         }
         let mut command = match std::env::var_os("PAGER") {
             Some(pager) if pager.is_empty() || pager == "cat" => return None,
-            Some(pager) => shell(pager),
+            Some(pager) => words(&pager)?,
             None => Command::new("less"),
         };
         // As git has it: it ends at once where all fits, keeps colours, and leaves what was seen on the terminal.
@@ -35,11 +35,13 @@ impl Pager {
     }
 }
 
-/// A variable may hold words, quotes and all.
-fn shell(pager: OsString) -> Command {
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(pager);
-    command
+/// The variable may hold arguments too, quoted as for a shell. No shell runs it: one that is missing is none, not an error of the shell's.
+fn words(pager: &OsStr) -> Option<Command> {
+    let words = shell_words::split(pager.to_str()?).ok()?;
+    let (program, arguments) = words.split_first()?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Some(command)
 }
 
 impl Write for Pager {

@@ -80,7 +80,7 @@ fn capabilities(host: &Host) -> Finding {
     let has: Vec<&str> =
         CAPABILITIES.iter().filter(|(_, bit)| host.has(*bit)).map(|(name, _)| *name).collect();
     if has.is_empty() {
-        return Finding::new(Limited, "capabilities", "none of those that sampling uses").remedy(SETCAP);
+        return Finding::new(Limited, "capabilities", "no capability for sampling").remedy(SETCAP);
     }
     Finding::new(if is_privileged(host) { Good } else { Limited }, "capabilities", has.join(", "))
 }
