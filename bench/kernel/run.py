@@ -107,9 +107,9 @@ def slowdown(bench):
     print("Processor time of the program and its children, times that without a watcher: the median of the rounds, and the ratio of"
           " the\nleast times, which were disturbed least. In brackets the goal. perf record -F 999 without stacks is what a sample"
           " costs on this\nmachine whoever takes it.\n")
-    head(["program", "sampling", "--calls", "--time", "perf record", "strace -fc", "perf trace -s"])
+    head(["program", "sampling", "--calls", "--latency", "perf record", "strace -fc", "perf trace -s"])
     for name, command, goals in CASES:
-        mine = [(bench.plumb(), goals[0]), (bench.plumb("--calls"), goals[1]), (bench.plumb("--time"), goals[2])]
+        mine = [(bench.plumb(), goals[0]), (bench.plumb("--calls"), goals[1]), (bench.plumb("--latency"), goals[2])]
         sampler = [] if bench.args.quick else [(bench.record(), None)]
         others = [] if bench.args.quick else [(bench.strace(), None), (bench.perf(), None)]
         cells = [name]
@@ -249,7 +249,7 @@ def timed(bench):
     head(["bare", "--time, mean", "times"])
     for _ in range(min(bench.args.rounds, 3)):
         bare, _ = bench.run([], ["getppid", "1000000"])
-        report = json.loads(bench.run(bench.plumb("--time"), ["getppid", "1000000"])[1])
+        report = json.loads(bench.run(bench.plumb("--latency"), ["getppid", "1000000"])[1])
         call = next(call for call in report["calls"] if call["name"] == "getppid")
         known, mean = used(bare) * 1e3, call["on_cpu_ns"] / call["timed_calls"]
         row([f"{known:.0f}", f"{mean:.0f}", f"{mean / known:.2f}"])

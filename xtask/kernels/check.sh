@@ -178,7 +178,7 @@ kernel_calls() {
 }
 
 kernel_time() {
-    run kernel --time --csv -- "$work" waits || return 1
+    run kernel --latency --csv -- "$work" waits || return 1
     slept=$(awk -F, '$1 ~ /nanosleep/ { print $8 / 1e6 }' out)
     is "$slept" 880 2000 || { fails "'$slept' ms in nanosleep, not 900"; return 1; }
     say "$slept ms of 900"
@@ -260,7 +260,7 @@ try 'procs' 5.10 procs
 try 'stat' 5.17 stat
 try 'kernel' 5.10 kernel_table
 try 'kernel --calls' 5.17 kernel_calls
-try 'kernel --time' 5.17 kernel_time
+try 'kernel --latency' 5.17 kernel_time
 try 'kernel --advice' 5.17 kernel_advice
 try 'trace' 5.17 trace
 try 'record --capture bpf' 5.17 record_bpf

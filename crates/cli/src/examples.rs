@@ -52,7 +52,7 @@ Examples:
 pub const KERNEL: &str = "\
 Examples:
   plumb kernel                                # kernel time in profile.plumb
-  sudo plumb kernel --time -- tar xf big.tar  # duration of every system call
+  sudo plumb kernel --latency -- tar xf big.tar  # duration of every system call
   sudo plumb kernel --advice -p 1234 --duration 10";
 
 pub const COMPARE: &str = "\
@@ -116,11 +116,11 @@ Examples:
 pub const BENCH: &str = "\
 Examples:
   plumb bench fork
-  plumb bench fork --sizes 0,100,1000 --runs 100";
+  plumb bench fork --sizes 0,100,1000 --starts 100";
 
 pub const BENCH_FORK: &str = "\
 Examples:
-  plumb bench fork --sizes 0,100,1000 --runs 100
+  plumb bench fork --sizes 0,100,1000 --starts 100
   plumb bench fork --program /usr/bin/env --json";
 
 pub const DOCTOR: &str = "\

@@ -5,11 +5,11 @@
 // What is printed goes through `terminal`, which keeps names from steering the terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod args;
 mod cmd;
 mod code;
 mod columns;
 mod examples;
-mod filters;
 mod limits;
 mod load;
 mod markdown;

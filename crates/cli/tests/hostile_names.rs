@@ -164,7 +164,7 @@ fn no_command_shows_what_steers_or_hides() {
     let event = hostile("event");
     let commands: Vec<Vec<&str>> = [
         &["report"][..],
-        &["report", "--tree", "--min", "0"],
+        &["report", "--top-down", "--min", "0"],
         &["report", "--bottom-up", "--full-names"],
         &["report", "--callers", &function],
         &["report", "--callees", "/function4/"],
@@ -173,9 +173,9 @@ fn no_command_shows_what_steers_or_hides() {
         &["report", "--event", &event],
         &["report", "--event", &missing],
         &["report", "--json"],
-        &["report", "--json", "--tree"],
+        &["report", "--json", "--top-down"],
         &["report", "--csv"],
-        &["report", "--csv", "--tree"],
+        &["report", "--csv", "--top-down"],
         &["report", "-n", "-s", "comm,pid,tid,exe,dso,sym,srcline"],
         &["report", "-s", "comm,pid,tid,exe,dso,sym,srcline", "--csv"],
         &["report", "--comm", &missing],
@@ -382,7 +382,7 @@ fn the_longest_names_are_shown() {
     for arguments in [
         &["report", "-s", "comm,dso,sym,exe"][..],
         &["report", "--full-names"],
-        &["report", "--tree"],
+        &["report", "--top-down"],
         &["script"],
         &["script", "-F", "comm,tid,event"],
         &["fold"],

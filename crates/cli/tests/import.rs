@@ -95,7 +95,7 @@ fn every_command_takes_them() {
     std::fs::write(folder.join("x"), "sh;main;work_[k] 30\nsh;main 10\n").expect("the folder is there");
     for arguments in [
         &["report", "x"][..],
-        &["report", "--tree", "x"],
+        &["report", "--top-down", "x"],
         &["report", "--callers", "work", "x"],
         &["procs", "x"],
         &["kernel", "x"],

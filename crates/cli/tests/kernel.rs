@@ -187,9 +187,12 @@ fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
 #[test]
 fn each_call_is_counted_with_its_error_and_bytes() {
     let Some((folder, _alone)) = built("counted", "tests/programs") else { return };
-    for options in
-        [&["--calls"][..], &["--time"], &["--calls", "--per", "process"], &["--time", "--per", "thread"]]
-    {
+    for options in [
+        &["--calls"][..],
+        &["--latency"],
+        &["--calls", "--per", "process"],
+        &["--latency", "--per", "thread"],
+    ] {
         let report = counted(&folder, options);
         let calls = &report["calls"];
         assert_eq!(named(calls, "getppid")["calls"], 1000 + 5 * 100, "{options:?}");
@@ -220,7 +223,7 @@ fn each_call_is_counted_with_its_error_and_bytes() {
 #[test]
 fn calls_are_measured_on_the_processor_and_off_it() {
     let Some((folder, _alone)) = built("counted", "tests/programs") else { return };
-    let report = counted(&folder, &["--time"]);
+    let report = counted(&folder, &["--latency"]);
     let sleep = named(&report["calls"], "nanosleep");
     let ms = |what: &str| sleep[what].as_f64().expect("a number") / 1e6;
     println!("{sleep}");

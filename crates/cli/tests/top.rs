@@ -270,3 +270,22 @@ fn it_ends_when_its_terminal_is_taken_away() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }
+
+/// With `--duration` a last table ends the command's display, and the command goes on.
+#[test]
+fn top_ends_after_its_duration_and_the_command_runs_on() {
+    let Some(folder) = folder("top-duration") else { return };
+    let done = folder.join("done");
+    let script = format!("sleep 2; touch {}", done.display());
+    let args = ["top", "--batch", "--duration", "1", "--", "sh", "-c", &script];
+    // The command would keep a pipe of standard error open.
+    let output = Command::new(plumb()).args(args).stderr(Stdio::null()).output().expect("plumb runs");
+    assert!(output.status.success());
+    assert!(text(&output.stdout).contains("# "), "{}", text(&output.stdout));
+    assert!(!done.exists(), "top waited for the command");
+    let is_done = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        done.exists()
+    });
+    assert!(is_done, "the command was ended");
+}

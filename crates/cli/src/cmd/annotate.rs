@@ -22,9 +22,10 @@ use plumb_profile::Profile;
 use plumb_symbolize::Options;
 
 use self::source::{Map, Sources};
+use crate::args::FilterArgs;
+use crate::args::value;
 use crate::code::{Annotated, annotate};
 use crate::examples;
-use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb annotate`.
@@ -50,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "FROM=TO")]
     source_map: Vec<Map>,
     /// Show the context of instructions with at least this share of the function, in percent [default: 0; 0.1 for long functions]
-    #[arg(long, value_name = "PERCENT", value_parser = super::report::percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
     min: Option<f64>,
     /// Show the context of the N hottest instructions
     #[arg(long, value_name = "N")]
@@ -58,7 +59,7 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write a self-contained HTML page to standard output, or to annotate.html on a terminal
+    /// Write a self-contained HTML page to standard output, or to COMMAND.html on a terminal
     #[arg(long, conflicts_with = "json")]
     html: bool,
     /// Output file of --html

@@ -39,7 +39,7 @@ use side::Side;
 #[command(override_usage = "plumb compare [OPTIONS] 'COMMAND A' 'COMMAND B'",
           after_help = examples::below(record::CTRL_C, examples::COMPARE))]
 pub struct Args {
-    /// Number of runs of each command
+    /// Number of measured runs of each command
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(2..=1000))]
     runs: u32,

@@ -21,9 +21,10 @@ use plumb_analyze::{By, Diff, DiffOptions, DiffRow, Filter, Mark, Per, View, is_
 use plumb_profile::Profile;
 
 use self::limit::Limit;
-use crate::cmd::{flame, kernel, report};
+use crate::args::FilterArgs;
+use crate::args::value;
+use crate::cmd::{flame, kernel};
 use crate::examples;
-use crate::filters::FilterArgs;
 use crate::limits;
 use crate::terminal::{Output, finish, say};
 use crate::words::parsed;
@@ -65,7 +66,7 @@ pub struct Args {
     #[arg(long, value_name = "LIMIT", value_parser = limit::parse)]
     fail_on: Vec<Limit>,
     /// Sum up unmarked rows below this share of both sides, in percent [default: 0.5; 0 with --json]
-    #[arg(long, value_name = "PERCENT", value_parser = report::percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
     min: Option<f64>,
     /// Show full names and paths, without shortening
     #[arg(long)]
@@ -76,7 +77,9 @@ pub struct Args {
     /// Print Markdown
     #[arg(long, conflicts_with_all = ["json", "html"])]
     md: bool,
-    /// Write an HTML page with a differential flame graph to standard output, or to diff.html on a terminal
+    /// Write a self-contained HTML page to standard output, or to COMMAND.html on a terminal
+    ///
+    /// The page has a differential flame graph.
     #[arg(long, conflicts_with = "json")]
     html: bool,
     /// Print JSON

@@ -25,7 +25,9 @@ use crate::terminal::{Output, finish, printable};
 pub struct Args {
     /// Recording, or a profile of another tool, to check; without it, check this machine
     file: Option<PathBuf>,
-    /// Print JSON, for a bug report (described in docs/doctor.md)
+    /// Print JSON
+    ///
+    /// For a bug report; docs/doctor.md describes it.
     #[arg(long)]
     json: bool,
     /// Show the last verifier lines of each rejected BPF program

@@ -26,24 +26,25 @@ use plumb_profile::Profile;
 
 use self::code::HotFunctions;
 
+use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
 use crate::cmd::kernel;
 use crate::cmd::record::once::{Once, prints_beside};
 use crate::examples;
-use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb explain`.
 #[derive(clap::Args, Debug)]
 #[command(
-    override_usage = "plumb explain [OPTIONS] [FILE]\n       plumb explain [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...",
+    override_usage = "plumb explain [OPTIONS] [FILE]\n       plumb explain [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
+                      plumb explain [OPTIONS] -p PID[,PID]...",
     after_help = examples::EXPLAIN
 )]
 pub struct Args {
     /// Recording, or a profile of another tool
-    #[arg(default_value = "profile.plumb")]
+    #[arg(default_value = "profile.plumb", conflicts_with = "target")]
     file: PathBuf,
     /// Smallest CPU share still worth optimizing
-    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = crate::cmd::report::percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = value::percent)]
     threshold: f64,
     /// Off-CPU recording of the same command (plumb record --off-cpu), to explain its waits
     #[arg(long, value_name = "FILE")]
@@ -51,38 +52,48 @@ pub struct Args {
     /// Print Markdown
     #[arg(long, conflicts_with_all = ["html", "json"])]
     md: bool,
-    /// Write a self-contained HTML page to standard output, or to explain.html on a terminal
+    /// Write a self-contained HTML page to standard output, or to COMMAND.html on a terminal
     #[arg(long, conflicts_with = "json")]
     html: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Sampling frequency, in samples per second of CPU time
-    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 999,
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    frequency: u32,
     /// Save the recording to FILE
-    #[arg(short, long, value_name = "FILE", requires = "command")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Command to record; with --json, --md and --html its output goes to standard error
-    #[arg(last = true, value_name = "COMMAND", conflicts_with = "file")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "target"])]
     command: Vec<OsString>,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    recording: RecordArgs,
     #[command(flatten)]
     filters: FilterArgs,
 }
 
+impl Args {
+    /// Whether it records, instead of reading a file.
+    fn records(&self) -> bool {
+        self.target.names_target() || !self.command.is_empty()
+    }
+}
+
 /// Runs `plumb explain`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    if args.command.is_empty() {
+    if !args.records() {
+        if args.output.is_some() {
+            bail!("-o saves a new recording: select a target with -p, -a, --cgroup or -- COMMAND");
+        }
         let profile = crate::load::load(&args.file)?;
         return finish(write(&profile, &args, &mut Output::stdout()));
     }
     let once = Once {
-        frequency: args.frequency,
-        command: &args.command,
-        output: args.output.as_deref(),
+        target: args.target.clone(),
+        recording: args.recording.clone(),
+        command: args.command.clone(),
         prints: prints_beside(args.json || args.md || args.html),
-        ..Once::default()
+        output: args.output.as_deref(),
     };
     match once.record(None)? {
         Ok((profile, code)) => {

@@ -16,8 +16,8 @@ use plumb_formats::{callgrind, chrome, csv, firefox, otlp, pprof, speedscope};
 use plumb_profile::Profile;
 
 use super::{fold, script};
+use crate::args::FilterArgs;
 use crate::examples;
-use crate::filters::FilterArgs;
 use crate::newfile::{self, Destination, NewFile};
 use crate::terminal::{Output, finish, say};
 use format::{Format, KEPT, by_name};

@@ -13,8 +13,8 @@ use plumb_analyze::{Filter, Flame, Grouping, View};
 use plumb_profile::{Profile, Scope};
 
 use self::facts::Facts;
+use crate::args::FilterArgs;
 use crate::examples;
-use crate::filters::FilterArgs;
 use crate::newfile;
 use crate::terminal::say;
 

@@ -9,8 +9,8 @@ use plumb_analyze::{View, is_clock};
 use plumb_formats::folded;
 use plumb_profile::Profile;
 
+use crate::args::FilterArgs;
 use crate::examples;
-use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb fold`.
@@ -50,7 +50,7 @@ pub(super) fn write(
     weights: bool,
     out: &mut impl Write,
 ) -> Result<()> {
-    let inlined = !filters.no_inline;
+    let inlined = !filters.samples.no_inline;
     let filters = filters.filter_per_event(profile)?;
     let Some((filter, others)) = filters.split_first() else { return Ok(()) };
     if !others.is_empty() {

@@ -23,17 +23,17 @@ use plumb_capture_bpf::support;
 use plumb_process::Host;
 use plumb_profile::Profile;
 use plumb_syscalls::Abi;
-use plumb_target::Target;
 
 use self::counted::Counted;
+use crate::args::{RecordArgs, SampleFilterArgs, TargetArgs};
 use crate::cmd::advice::{self, Watching};
 use crate::cmd::procs;
 use crate::cmd::record::{
     self,
+    capture::Capture,
     once::{Once, prints_beside},
 };
 use crate::examples;
-use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb kernel`.
@@ -42,11 +42,12 @@ use crate::terminal::{Output, finish};
     override_usage = "plumb kernel [OPTIONS] [FILE]\n       plumb kernel [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
                       plumb kernel [OPTIONS] -p PID[,PID]...\n       plumb kernel [OPTIONS] --cgroup PATH\n       \
                       plumb kernel [OPTIONS] -a",
+    mut_arg("attach", |arg| arg.alias("record-pid")),
     after_help = examples::below(record::CTRL_C, examples::KERNEL)
 )]
 pub struct Args {
     /// Recording, or a profile of another tool
-    #[arg(default_value = "profile.plumb")]
+    #[arg(default_value = "profile.plumb", conflicts_with = "target")]
     file: PathBuf,
     /// Show the N hottest stacks of each row (5 if N is left out)
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "5", require_equals = true)]
@@ -55,9 +56,9 @@ pub struct Args {
     #[arg(long, conflicts_with = "file")]
     calls: bool,
     /// Measure every system call: duration, CPU time, waiting, preemption; implies --calls
-    #[arg(long, conflicts_with = "file")]
-    time: bool,
-    /// With --calls or --time: show the calls of each thread, process or file separately
+    #[arg(long, alias = "time", conflicts_with = "file")]
+    latency: bool,
+    /// With --calls or --latency: show the calls of each thread, process or file separately
     #[arg(long, value_name = "KEY", value_enum)]
     per: Option<counted::Apart>,
     /// Observe every system call and page fault, and suggest improvements; adds overhead per call
@@ -72,85 +73,34 @@ pub struct Args {
     /// Print CSV
     #[arg(long)]
     csv: bool,
-    /// Sampling frequency, in samples per second of CPU time
-    ///
-    /// The relative error of a row of N samples is about 1/sqrt(N): a higher frequency makes small rows more accurate.
-    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 999,
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    frequency: u32,
-    /// Record the whole machine, until Ctrl-C or --duration
-    #[arg(short, long, conflicts_with_all = ["file", "command"])]
-    all: bool,
-    /// Record these processes with their threads and children, until Ctrl-C or --duration
-    #[arg(short = 'p', long = "record-pid", value_name = "PID", value_delimiter = ',',
-          conflicts_with_all = ["file", "command", "all"])]
-    record_pid: Vec<u32>,
-    /// Record this cgroup and all cgroups below it, until it is removed, Ctrl-C or --duration
-    ///
-    /// PATH is a directory, or a name as in /proc/PID/cgroup.
-    #[arg(short = 'G', long, value_name = "PATH", conflicts_with_all = ["file", "command", "all", "record_pid"])]
-    cgroup: Option<PathBuf>,
-    /// Method of capturing stacks, as in `plumb record` [default: bpf where available, otherwise perf]
-    #[arg(long, value_name = "METHOD")]
-    capture: Option<String>,
-    /// Stop after SECONDS; a command keeps running
-    #[arg(long, value_name = "SECONDS")]
-    duration: Option<f64>,
     /// Save the recording to FILE
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Command to record; with --json and --csv its output goes to standard error
-    #[arg(last = true, value_name = "COMMAND", conflicts_with = "file")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "target"])]
     command: Vec<OsString>,
     #[command(flatten)]
-    part: Part,
-}
-
-/// Which part of a profile to look at: of the filters of all readers those that are no option of this command.
-#[derive(clap::Args, Clone, Debug)]
-#[command(next_help_heading = "Filters (TEXT matches exactly, /TEXT/ is a regular expression)")]
-struct Part {
-    /// Only threads with this name
-    #[arg(long, value_name = "TEXT")]
-    comm: Vec<String>,
-    /// Only processes running this executable (path or file name)
-    #[arg(long, value_name = "TEXT")]
-    exe: Vec<String>,
-    /// Only this thread (ID or name)
-    #[arg(long, value_name = "TID|TEXT")]
-    thread: Vec<String>,
-    /// Only these processes
-    #[arg(long, value_name = "PID,...", value_delimiter = ',')]
-    pid: Vec<u32>,
-    /// Only samples taken on these CPUs, such as 0,2-3
-    #[arg(long, value_name = "LIST")]
-    cpu: Option<String>,
-    /// Only samples of this event
-    #[arg(long, value_name = "NAME")]
-    event: Option<String>,
-    /// Only stacks with a matching frame
-    #[arg(long, value_name = "REGEX")]
-    focus: Vec<String>,
-    /// Drop stacks with a matching frame
-    #[arg(long, value_name = "REGEX")]
-    ignore: Vec<String>,
-}
-
-impl Part {
-    fn filters(&self) -> FilterArgs {
-        let Part { comm, exe, thread, pid, cpu, event, focus, ignore } = self.clone();
-        FilterArgs { comm, exe, thread, pid, cpu, event, focus, ignore, ..FilterArgs::default() }
-    }
+    target: TargetArgs,
+    #[command(flatten)]
+    recording: RecordArgs,
+    // `--time` is the old name of `--latency` here.
+    #[command(flatten)]
+    filters: SampleFilterArgs,
 }
 
 /// Runs `plumb kernel`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let whom = whom(&args);
-    if args.per.is_some() && !args.calls && !args.time {
-        bail!("--per shows calls apart that are counted (--calls) or measured (--time)");
+    if args.recording.wait && (args.calls || args.latency || args.advice) {
+        bail!(
+            "--calls, --latency and --advice cannot wait for a program: start it first, or name it as the COMMAND"
+        );
     }
-    if whom.is_empty() && args.command.is_empty() {
-        if args.calls || args.time {
+    let observes = args.target.names_target() || !args.command.is_empty();
+    if args.per.is_some() && !args.calls && !args.latency {
+        bail!("--per shows calls apart that are counted (--calls) or measured (--latency)");
+    }
+    if !observes {
+        if args.calls || args.latency {
             bail!("calls are counted while they are made: say whose, by -p, -a, --cgroup or -- COMMAND");
         }
         if args.output.is_some() {
@@ -162,18 +112,21 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let profile = crate::load::load(&args.file)?;
         return finish(write(&profile, Seen::default(), &args, &mut Output::stdout()));
     }
-    let mut sums = if args.calls || args.time { Some(counted::load(&args)?) } else { None };
+    let mut sums = if args.calls || args.latency { Some(counted::load(&args)?) } else { None };
+    // Which call a sample was in is known in no other way.
+    let capture = args.recording.capture.or(support(&Host::read()).is_ok().then_some(Capture::Bpf));
+    let recording = RecordArgs { capture, ..args.recording.clone() };
     let once = Once {
-        frequency: args.frequency,
-        duration: args.duration,
-        // Which call a sample was in is known in no other way.
-        capture: args.capture.as_deref().or(support(&Host::read()).is_ok().then_some("bpf")),
-        whom,
-        command: &args.command,
+        target: args.target.clone(),
+        recording,
+        command: args.command.clone(),
         prints: prints_beside(args.json || args.csv),
         output: args.output.as_deref(),
     };
-    let watching = args.advice.then(|| Watching::begin(&target(&args)?)).transpose()?;
+    let watching = args
+        .advice
+        .then(|| Watching::begin(&args.target.target(args.recording.wait, &args.command)?))
+        .transpose()?;
     match once.record(sums.as_mut().map(|sums| sums as &mut dyn TargetObserver))? {
         Ok((profile, code)) => {
             let counted = sums.as_ref().map(|sums| Counted::of(sums, &profile));
@@ -182,21 +135,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         Err(code) => Ok(code),
     }
-}
-
-/// Whom to record, in the words of `plumb record`; of a command nothing.
-fn whom(args: &Args) -> Vec<OsString> {
-    if args.all {
-        return vec!["--all".into()];
-    }
-    if let Some(cgroup) = &args.cgroup {
-        return vec!["--cgroup".into(), cgroup.into()];
-    }
-    if args.record_pid.is_empty() {
-        return Vec::new();
-    }
-    let pids: Vec<String> = args.record_pid.iter().map(u32::to_string).collect();
-    vec!["--pid".into(), pids.join(",").into()]
 }
 
 /// What was seen beside the samples.
@@ -254,16 +192,6 @@ pub(super) fn abi(arch: &str) -> Option<Abi> {
     }
 }
 
-/// Whom to watch.
-fn target(args: &Args) -> Result<Target> {
-    Ok(match &args.cgroup {
-        _ if args.all => Target::Machine,
-        Some(cgroup) => Target::Cgroup(cgroup.clone()),
-        None if !args.record_pid.is_empty() => Target::Processes(args.record_pid.clone()),
-        None => Target::Command(record::launch(&args.command)?),
-    })
-}
-
 fn write(profile: &Profile, seen: Seen, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let filter = filter(profile, args)?;
     let shown = Shown::new(profile, &filter, seen.counted);
@@ -285,7 +213,7 @@ fn write(profile: &Profile, seen: Seen, args: &Args, out: &mut Output<'_>) -> Re
 
 /// The event that was asked for, or else the first that goes by processor time.
 fn filter(profile: &Profile, args: &Args) -> Result<Filter> {
-    let mut filters = args.part.filters().filter_per_event(profile)?;
+    let mut filters = args.filters.filter_per_event(profile)?;
     let is_of_clock = |filter: &Filter| {
         let event = filter.event.map(|event| &profile.events[event]);
         event.is_none_or(|event| is_clock(profile.strings.get(event.name)))

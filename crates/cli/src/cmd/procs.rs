@@ -18,10 +18,9 @@ use anyhow::Result;
 use plumb_analyze::{Advice, Procs, View, advise};
 use plumb_profile::Profile;
 
+use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
 use crate::cmd::record::once::{Once, prints_beside};
-use crate::cmd::report;
 use crate::examples;
-use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb procs`.
@@ -29,14 +28,15 @@ use crate::terminal::{Output, finish, say};
 #[command(
     override_usage = "plumb procs [OPTIONS] [FILE]\n       plumb procs [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
                             plumb procs [OPTIONS] -a --duration SECONDS",
+    mut_arg("attach", |arg| arg.alias("record-pid").short_alias('P')),
     after_help = examples::PROCS
 )]
 pub struct Args {
     /// Recording, or a profile of another tool
-    #[arg(default_value = "profile.plumb")]
+    #[arg(default_value = "profile.plumb", conflicts_with = "target")]
     file: PathBuf,
     /// Sum up programs below this share of CPU time, in percent [default: 0; 0.5 on a terminal]
-    #[arg(long, value_name = "PERCENT", value_parser = report::percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
     min: Option<f64>,
     /// Number of starting stacks shown per program
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -50,48 +50,27 @@ pub struct Args {
     /// Print CSV
     #[arg(long)]
     csv: bool,
-    /// Sampling frequency, in samples per second of CPU time
-    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 999,
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    frequency: u32,
-    /// Record the whole machine, until Ctrl-C or --duration
-    #[arg(short, long, conflicts_with_all = ["file", "command"])]
-    all: bool,
-    /// Record these processes with their threads and children, until Ctrl-C or --duration
-    #[arg(short = 'P', long = "record-pid", value_name = "PID", value_delimiter = ',',
-          conflicts_with_all = ["file", "command", "all"])]
-    record_pid: Vec<u32>,
-    /// Method of capturing stacks, as in `plumb record`
-    #[arg(long, value_name = "METHOD")]
-    capture: Option<String>,
-    /// Stop after SECONDS; a command keeps running
-    #[arg(long, value_name = "SECONDS")]
-    duration: Option<f64>,
     /// Command to record; with --json and --csv its output goes to standard error
-    #[arg(last = true, value_name = "COMMAND", conflicts_with = "file")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "target"])]
     command: Vec<OsString>,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    recording: RecordArgs,
     #[command(flatten)]
     filters: FilterArgs,
 }
 
 /// Runs `plumb procs`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let records = args.all || !args.command.is_empty() || !args.record_pid.is_empty();
-    if !records {
+    if !args.target.names_target() && args.command.is_empty() {
         let profile = crate::load::load(&args.file)?;
         return finish(write(&profile, &args, &mut Output::stdout()));
     }
-    let pids: Vec<String> = args.record_pid.iter().map(u32::to_string).collect();
     let once = Once {
-        frequency: args.frequency,
-        duration: args.duration,
-        capture: args.capture.as_deref(),
-        whom: match (args.all, pids.is_empty()) {
-            (true, _) => vec!["--all".into()],
-            (_, false) => vec!["--pid".into(), pids.join(",").into()],
-            _ => Vec::new(),
-        },
-        command: &args.command,
+        target: args.target.clone(),
+        recording: args.recording.clone(),
+        command: args.command.clone(),
         prints: prints_beside(args.json || args.csv),
         output: None,
     };

@@ -2,7 +2,7 @@
 //!
 //! Not here: sampling itself (capture-perf), names (symbolize), the file's format (formats).
 
-pub(super) mod capture;
+pub(crate) mod capture;
 pub(crate) mod causes;
 mod event;
 mod headline;
@@ -18,7 +18,6 @@ pub(super) mod once;
 pub(super) mod output;
 pub(crate) mod runtimes;
 pub(crate) mod told;
-mod whom;
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -38,9 +37,9 @@ use memory::Memory;
 use names::Names;
 use output::Output;
 
+use crate::args::{EventArgs, RecordArgs, TargetArgs, value};
 use crate::examples;
 use crate::terminal::say;
-pub(super) use whom::launch;
 
 /// How often the recorder looks around when nothing wakes it: files that the target deletes are opened before.
 const STEP: Duration = Duration::from_millis(100);
@@ -51,19 +50,12 @@ pub(super) const CTRL_C: &str = "Ctrl-C goes to the command: plumb waits until t
 
 /// Arguments of `plumb record`.
 #[derive(clap::Args)]
-#[command(override_usage = "plumb record [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
+#[command(mut_arg("attach", |arg| arg.alias("pid")), override_usage = "plumb record [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
                             plumb record [OPTIONS] -p PID[,PID]...\n       plumb record [OPTIONS] --tree PID\n       \
                             plumb record [OPTIONS] --cgroup PATH\n       plumb record [OPTIONS] --name PROGRAM [--wait]\n       \
                             plumb record [OPTIONS] -a",
     after_help = examples::below(CTRL_C, examples::RECORD))]
 pub struct Args {
-    #[command(flatten)]
-    scope: Scope,
-
-    /// Stop after SECONDS; a command keeps running
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    duration: Option<Duration>,
-
     /// Output file, - for standard output; an existing file is renamed to FILE.old
     ///
     /// Only its owner can read the file, because it contains command lines. While recording, the data is in FILE.part: if the
@@ -93,125 +85,50 @@ pub struct Args {
     /// With --off-cpu: ignore intervals shorter than TIME (1ms, 50us)
     ///
     /// The summary reports their number and their total time.
-    #[arg(long, value_name = "TIME", requires = "off_cpu", value_parser = off_cpu::nanoseconds, default_value = "0")]
+    #[arg(long, value_name = "TIME", requires = "off_cpu", value_parser = value::nanoseconds, default_value = "0")]
     min_block: u64,
+
+    #[command(flatten)]
+    scope: Scope,
 }
 
-/// What to record, and how: for all commands that record.
+/// What to record, and how, where a command line says it.
 #[derive(clap::Args)]
 pub struct Scope {
     /// Where what the command prints goes.
     #[arg(skip)]
     prints: Prints,
 
-    /// Sampling frequency, in samples per second of CPU time [default: 999]
-    ///
-    /// For events that are not clocks: the maximum number of samples per second.
-    #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    frequency: Option<u32>,
-
-    /// Event to sample instead of CPU time; several as a list, or with several -e
-    ///
-    /// Software events: page-faults, minor-faults, major-faults, context-switches, cpu-migrations. Hardware counters, if the CPU
-    /// exposes them: cycles, instructions, cache-misses, branch-misses and others. Tracepoints: GROUP:NAME, such as
-    /// syscalls:sys_enter_brk. Functions of programs and libraries: uprobe:FILE:FUNCTION, such as uprobe:libc.so.6:malloc. FILE is a
-    /// path, or the name of the command, of a library, or of a file that the target has mapped. FUNCTION is a name as in reports, a
-    /// linker symbol, or an address in the file (0x1139). A uprobe costs every process about a microsecond per call.
-    ///
-    /// While an event is rare, each occurrence is one sample. When it is frequent, or with -F, the number of samples per second is
-    /// limited, and each sample has the weight of the occurrences that it represents: sums stay correct. With -c N, every Nth
-    /// occurrence is a sample.
-    ///
-    /// Each event has its own report. -F and -c apply to all events.
-    #[arg(short = 'e', long, value_name = "EVENT")]
-    event: Vec<String>,
-
-    /// Take a sample every N occurrences of the event (nanoseconds of a clock), instead of -F
-    #[arg(short = 'c', long, value_name = "N", conflicts_with = "frequency",
-          value_parser = clap::value_parser!(u64).range(1..))]
-    count: Option<u64>,
-
-    /// Record these processes with their threads and children, until Ctrl-C or --duration
-    #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["all", "command"])]
-    pid: Vec<u32>,
-
-    /// Record this process and all its descendants, until the last ends, Ctrl-C or --duration
-    #[arg(long, value_name = "PID", conflicts_with_all = ["pid", "all", "command"])]
-    tree: Option<u32>,
-
-    /// Record this cgroup and all cgroups below it, until it is removed, Ctrl-C or --duration
-    ///
-    /// PATH is a directory, or a name as in /proc/PID/cgroup.
-    #[arg(short = 'G', long, value_name = "PATH", conflicts_with_all = ["pid", "tree", "all", "command"])]
-    cgroup: Option<PathBuf>,
-
-    /// Record all processes of this program (name or path) and their children
-    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["pid", "tree", "cgroup", "all", "command"])]
-    name: Option<OsString>,
-
-    /// With --name: wait until the program starts, and stop when its last process ends
-    ///
-    /// Each process is recorded from its exec.
-    #[arg(long, requires = "name")]
-    wait: bool,
-
-    /// Record the whole machine, until Ctrl-C or --duration
-    #[arg(short, long, conflicts_with = "command")]
-    all: bool,
-
-    /// Sample user mode only
-    #[arg(long, conflicts_with = "kernel_only")]
-    user_only: bool,
-
-    /// Sample kernel mode only
-    #[arg(long)]
-    kernel_only: bool,
-
-    /// Guess callers by scanning the stack where unwind information is missing
-    ///
-    /// Without --scan, only callers that a call instruction confirms are shown.
-    #[arg(long)]
-    scan: bool,
-
-    /// Method of capturing stacks
-    #[arg(long, value_enum, value_name = "METHOD", default_value_t)]
-    capture: capture::Capture,
-
-    /// Keep the timestamp of each sample, for `plumb script` and --time
-    ///
-    /// Without it, --capture bpf aggregates identical stacks in the kernel, and they lose their own timestamps. With --capture perf
-    /// each sample has its timestamp in any case.
-    #[arg(long)]
-    timeline: bool,
-
-    /// With --capture bpf: memory for unwind tables, in steps of 8, at most a sixth of --max-memory
-    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(8..=512))]
-    max_table_memory: u16,
-
-    /// Limit of plumb's own memory, such as 256M or 1G
-    ///
-    /// The limit applies to resident memory (VmHWM of the process, including mapped BPF tables). Symbol files are opened one after
-    /// the other, and samples are written to disk while recording, so that no sample and no name is lost. Debug information that does
-    /// not fit is skipped: such a file has names but no lines and no inlined functions, and a warning says so. Ring buffers of events
-    /// are kernel memory and not included: at most 16 MiB per CPU, 256 MiB in total. The summary reports a limit that was exceeded.
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory::size)]
-    max_memory: u64,
-
-    /// Query debuginfod servers for missing symbols
-    #[arg(long)]
-    debuginfod: bool,
-
     /// Command to record, after any VAR=VALUE for its environment
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND",
+        conflicts_with = "target"
+    )]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+
+    #[command(flatten)]
+    recording: RecordArgs,
+
+    #[command(flatten)]
+    events: EventArgs,
 }
 
 impl Scope {
     /// How to record, and what to say first. `timeline`: each sample keeps its time, asked for or not.
     pub(super) fn setup(&self, target: &Target, timeline: bool) -> Result<Capturing> {
         let options = self.options(target)?;
-        let (assistant, note) =
-            capture::assistant(self.capture, target, &options, self.timeline || timeline, self.table_mib());
+        let (assistant, note) = capture::assistant(
+            self.recording.capture.unwrap_or_default(),
+            target,
+            &options,
+            self.events.timeline || timeline,
+            self.table_mib(),
+        );
         Ok(Capturing { options, assistant, note })
     }
 
@@ -221,34 +138,34 @@ impl Scope {
         let off_cpu = OffCpu {
             min_ns,
             stacks_per_second: options.frequency_hz,
-            walks: self.capture != capture::Capture::Perf,
+            walks: self.recording.capture.unwrap_or_default() != capture::Capture::Perf,
             looks_back: true,
         };
         let programs = plumb_capture_bpf::Options {
             off_cpu: Some(off_cpu),
-            ..capture::options(self.timeline, self.table_mib())
+            ..capture::options(self.events.timeline, self.table_mib())
         };
         Ok(Capturing { options, assistant: Some(off_cpu::measure(programs)?), note: None })
     }
 
     fn options(&self, target: &Target) -> Result<Options> {
-        let code = match (self.user_only, self.kernel_only) {
+        let code = match (self.events.user_only, self.events.kernel_only) {
             (true, _) => Code::User,
             (_, true) => Code::Kernel,
             _ => Code::All,
         };
         let code_of = |only: Option<Code>| if code == Code::All { only.unwrap_or(code) } else { code };
-        let mut counters = event::counters(&self.event, target)?.into_iter();
+        let mut counters = event::counters(&self.events.event, target)?.into_iter();
         let (counter, only) = counters.next().unzip();
         Ok(Options {
-            frequency_hz: self.frequency.unwrap_or(Options::default().frequency_hz),
-            period: self.count,
-            each_if_rare: self.frequency.is_none(),
+            frequency_hz: self.recording.frequency.unwrap_or(Options::default().frequency_hz),
+            period: self.events.count,
+            each_if_rare: self.recording.frequency.is_none(),
             code: code_of(only.flatten()),
             also: counters.map(|(counter, only)| (counter, code_of(only))).collect(),
-            scan: self.scan,
+            scan: self.recording.scan,
             keep_tables: true,
-            unwind_memory: memory::for_unwinding(self.max_memory),
+            unwind_memory: memory::for_unwinding(self.recording.max_memory),
             counter,
             prints: self.prints.clone(),
             ..Options::default()
@@ -257,22 +174,17 @@ impl Scope {
 
     /// MiB for unwind tables in the kernel.
     fn table_mib(&self) -> u16 {
-        self.max_table_memory.min(memory::for_tables(self.max_memory))
+        self.recording.max_table_memory.min(memory::for_tables(self.recording.max_memory))
     }
 
     /// Whether it says whom to record.
     pub(super) fn names_target(&self) -> bool {
-        self.all
-            || !self.pid.is_empty()
-            || !self.command.is_empty()
-            || self.tree.is_some()
-            || self.cgroup.is_some()
-            || self.name.is_some()
+        self.target.names_target() || !self.command.is_empty()
     }
 
     /// Whom to record.
     pub(super) fn target(&self) -> Result<Target> {
-        whom::target(self)
+        self.target.target(self.recording.wait, &self.command)
     }
 
     /// The words of the command, for the recording to remember.
@@ -282,15 +194,15 @@ impl Scope {
 
     /// Bytes of memory to stay below.
     pub(super) fn max_memory(&self) -> u64 {
-        self.max_memory
+        self.recording.max_memory
     }
 
     /// Where to look for names.
     pub(super) fn names(&self) -> plumb_symbolize::Options {
         plumb_symbolize::Options {
-            debuginfod: self.debuginfod,
-            max_memory: Some(memory::for_names(self.max_memory)),
-            max_resident: Some(self.max_memory),
+            debuginfod: self.recording.debuginfod,
+            max_memory: Some(memory::for_names(self.recording.max_memory)),
+            max_resident: Some(self.recording.max_memory),
             ..Default::default()
         }
     }
@@ -330,19 +242,19 @@ fn run_beside(mut args: Args, mut beside: Option<&mut dyn TargetObserver>) -> Re
         }
     };
     let mut live = Live::new(args.quiet);
-    let mut memory = Memory::new(args.scope.max_memory);
+    let mut memory = Memory::new(args.scope.recording.max_memory);
     note.iter().for_each(|note| say!("{note}"));
-    if !matches!(target, Target::Command(_)) && args.duration.is_none() {
-        live.note(if args.scope.wait {
+    if !matches!(target, Target::Command(_)) && args.scope.target.duration.is_none() {
+        live.note(if args.scope.recording.wait {
             "waiting for it to start; Ctrl-C ends it"
         } else {
             "recording; Ctrl-C ends it"
         });
     }
     let mut names = Names::begin(args.scope.names());
-    let mut keeping = Keeping::begin(&output, args.scope.max_memory, args.scope.words());
+    let mut keeping = Keeping::begin(&output, args.scope.recording.max_memory, args.scope.words());
     let mut looks = Looks { live: &mut live, names: &mut names, memory: &mut memory, keeping: &mut keeping };
-    let end = record(&mut recorder, &target, args.duration, &mut looks);
+    let end = record(&mut recorder, &target, args.scope.target.duration, &mut looks);
     beside.map_or(Ok(()), TargetObserver::end).context("the observer of the target failed")?;
     let recorded = recorder.finish();
     live.clear();
@@ -476,11 +388,6 @@ fn write(
         }
     }
     Ok(running)
-}
-
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// The exit status as a shell gives it.

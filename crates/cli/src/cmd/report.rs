@@ -17,9 +17,10 @@ use anyhow::{Result, bail};
 use plumb_analyze::{Cause, Cost, Filter, Key, Pattern, Report, ReportOptions, Tree, TreeOptions, View};
 use plumb_profile::Profile;
 
+use crate::args::FilterArgs;
+use crate::args::value;
 use crate::cmd::kernel;
 use crate::examples;
-use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb report`.
@@ -36,8 +37,8 @@ pub struct Args {
     #[arg(long)]
     no_children: bool,
     /// Show the call tree from the roots (top-down)
-    #[arg(long, conflicts_with_all = ["bottom_up", "callers", "callees"])]
-    tree: bool,
+    #[arg(long, alias = "tree", conflicts_with_all = ["bottom_up", "callers", "callees"])]
+    top_down: bool,
     /// Show the call tree from the innermost functions (bottom-up)
     #[arg(long, conflicts_with_all = ["callers", "callees"])]
     bottom_up: bool,
@@ -48,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "FUNCTION")]
     callees: Option<String>,
     /// Sum up rows below this share, in percent [default: 0; 0.5 in trees and on a terminal]
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
     min: Option<f64>,
     /// Base of percentages
     #[arg(long, value_name = "BASE", value_enum, default_value = "absolute")]
@@ -164,7 +165,7 @@ fn went_into(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
 fn body(view: &View<'_>, filter: &Filter, args: &Args, on_terminal: bool) -> Result<Body> {
     let machine = args.json || args.csv;
     let tree = TreeOptions { min_percent: args.min.unwrap_or(0.5) };
-    if args.tree {
+    if args.top_down {
         return Ok(Body::Trees(vec![(TreeKind::TopDown, Tree::top_down(view, tree))]));
     }
     if args.bottom_up {
@@ -210,11 +211,4 @@ fn function_pattern(view: &View<'_>, text: &str) -> Result<Pattern> {
         bail!("no function in the profile is called `{text}`");
     }
     bail!("no function in the profile is called `{text}`; similar names:\n  {}", similar.join("\n  "))
-}
-
-pub(super) fn percent(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('%').parse::<f64>() {
-        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
-        _ => Err("expected a percentage from 0 to 100".into()),
-    }
 }

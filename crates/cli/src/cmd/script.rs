@@ -15,9 +15,9 @@ use plumb_analyze::{View, ViewSample};
 use plumb_formats::perf_script;
 use plumb_profile::{Process, Profile, Thread};
 
+use crate::args::FilterArgs;
 use crate::columns::{right, width};
 use crate::examples;
-use crate::filters::FilterArgs;
 use crate::terminal::{Output, finish};
 use field::Field;
 pub(crate) use field::Fields;

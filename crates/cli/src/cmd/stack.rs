@@ -26,8 +26,8 @@ use crate::terminal::{Output, finish, say};
 #[command(after_help = examples::STACK)]
 pub struct Args {
     /// Processes to inspect
-    #[arg(short, long, value_name = "PID", value_delimiter = ',', required = true)]
-    pid: Vec<u32>,
+    #[arg(short = 'p', long, alias = "pid", value_name = "PID,...", value_delimiter = ',', required = true)]
+    attach: Vec<u32>,
     /// Show the interpreter's own frames instead of Python functions
     ///
     /// Python functions are shown for CPython 3.9 to 3.14.
@@ -35,7 +35,8 @@ pub struct Args {
     native: bool,
     /// Guess callers by scanning the stack where unwind information is missing
     ///
-    /// Such frames are marked: frames before them may be missing, and some may have returned already.
+    /// Without --scan, only callers that a call instruction confirms are shown. Guessed frames are marked: frames before them may be
+    /// missing, and some may have returned already.
     #[arg(long)]
     scan: bool,
     /// Print JSON
@@ -48,7 +49,7 @@ pub struct Args {
 
 /// Runs `plumb stack`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let mut snapshot = Snapshot::take(&args.pid, args.scan, !args.native);
+    let mut snapshot = Snapshot::take(&args.attach, args.scan, !args.native);
     let open = |file: &File| vec![PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))];
     let images = snapshot.vanished.iter().map(|(dso, file)| (*dso, open(file))).collect();
     let options = plumb_symbolize::Options { lines: !args.no_lines, images, ..Default::default() };

@@ -34,11 +34,13 @@ use gather::Gathered;
     after_help = examples::below(record::CTRL_C, examples::STAT)
 )]
 pub struct Args {
-    /// Number of runs; with several, show medians with confidence intervals
+    /// Number of measured runs of each command
+    ///
+    /// With several, medians are shown with confidence intervals.
     #[arg(short = 'n', short_alias = 'r', long, alias = "repeat", value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: u32,
-    /// Number of warm-up runs, not measured
+    /// Number of warm-up runs of each command, not measured
     #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u32,
     /// Do not count system calls (counting costs about 0.1 us per call)
@@ -65,7 +67,7 @@ pub struct Args {
 
 /// Runs `plumb stat`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let launch = record::launch(&args.command)?;
+    let launch = crate::args::launch(&args.command)?;
     let destination =
         args.output.as_deref().map(|path| Destination::check(path, Access::Usual)).transpose()?;
     let prints = match &destination {

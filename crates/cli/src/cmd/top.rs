@@ -20,6 +20,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use plumb_target::{End, Target};
 
+use crate::args::value;
 use crate::cmd::browse::state;
 use crate::cmd::record::{self, Scope};
 use crate::examples;
@@ -44,6 +45,7 @@ have ended are kept as executables only.";
 /// Arguments of `plumb top`.
 #[derive(clap::Args)]
 #[command(
+    mut_arg("attach", |arg| arg.alias("pid")),
     override_usage = "plumb top [OPTIONS]\n       plumb top [OPTIONS] -p PID[,PID]...\n       \
                       plumb top [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
                       plumb top --batch [-n N] [OPTIONS] ...",
@@ -90,6 +92,8 @@ pub struct Args {
 enum Left {
     /// The user wants no more, or has seen as many tables as were asked for.
     Quit,
+    /// `--duration` is over: a command keeps running.
+    TimeUp,
     /// There is no more.
     End(End),
 }
@@ -122,19 +126,19 @@ pub fn run(args: Args) -> Result<ExitCode> {
         say!("{text}");
     }
     let (running, descendants) = live.finish();
-    if let Some(running) = running {
+    if let Some(running) = running.filter(|_| !matches!(left, Ok(Left::TimeUp))) {
         // It may have ended just now.
         let _ = running.terminate();
     }
     record::notice::say_left(Some(descendants));
     Ok(ExitCode::from(match left? {
-        Left::Quit => 0,
+        Left::Quit | Left::TimeUp => 0,
         Left::End(end) => record::code_of(end, is_command),
     }))
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    let interval = record::seconds(text)?;
+    let interval = value::seconds(text)?;
     if interval < Duration::from_millis(100) {
         return Err("no less than 0.1 seconds".into());
     }
@@ -145,7 +149,7 @@ fn window(text: &str) -> Result<state::Window, String> {
     if text == "all" {
         return Ok(state::Window::All);
     }
-    match record::seconds(text)? {
+    match value::seconds(text)? {
         window if window.is_zero() => Err("more than 0 seconds".into()),
         window => Ok(state::Window::Last(window)),
     }

@@ -13,7 +13,6 @@ mod watched;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -24,7 +23,8 @@ use plumb_process::pidfd;
 use plumb_process::usage::monotonic_ns;
 use plumb_target::{Descendants, End, Target};
 
-use super::record::{code_of, launch, notice, off_cpu, seconds};
+use super::record::{code_of, notice};
+use crate::args::{TargetArgs, value};
 use crate::examples;
 use crate::terminal::say;
 use select::Selection;
@@ -35,39 +35,26 @@ use watched::Watched;
 /// How long to sleep between looks, when there is something to see and when there is not.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
+/// `--cgroup`, where it means less than for a recording.
+const CGROUP: &str = "Observe the processes now in this cgroup or below it, and their children";
+
 /// Arguments of `plumb trace`.
 #[derive(clap::Args)]
-#[command(override_usage = "plumb trace [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
+#[command(mut_arg("attach", |arg| arg.alias("pid")), mut_arg("cgroup", |arg| arg.help(CGROUP)),
+    override_usage = "plumb trace [OPTIONS] [--] [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
                             plumb trace [OPTIONS] -p PID[,PID]...\n       plumb trace [OPTIONS] --tree PID\n       plumb trace [OPTIONS] --cgroup PATH\n       \
+                            plumb trace [OPTIONS] --name PROGRAM\n       \
                             plumb trace [OPTIONS] -a",
     after_help = examples::below(super::record::CTRL_C, examples::TRACE))]
 pub struct Args {
     /// System calls to trace: a list of names and groups; ! before the first excludes them
     ///
     /// Groups: %file (calls that take a path), %desc (calls that take a descriptor), %net, %memory, %process, %signal, %ipc.
-    #[arg(short = 'e', long = "calls", value_name = "CALL", value_delimiter = ',')]
+    #[arg(short = 'e', long = "syscall", alias = "calls", value_name = "CALL,...", value_delimiter = ',')]
     calls: Vec<String>,
 
-    /// Trace these processes with their threads and children, until Ctrl-C or --duration
-    #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["all", "command"])]
-    pid: Vec<u32>,
-
-    /// Trace this process and all its descendants, until the last ends, Ctrl-C or --duration
-    #[arg(long, value_name = "PID", conflicts_with_all = ["pid", "all", "command"])]
-    tree: Option<u32>,
-
-    /// Trace the processes now in this cgroup or below it, and their children
-    ///
-    /// PATH is a directory, or a name as in /proc/PID/cgroup.
-    #[arg(short = 'G', long, value_name = "PATH", conflicts_with_all = ["pid", "tree", "all", "command"])]
-    cgroup: Option<PathBuf>,
-
-    /// Trace the whole machine except plumb itself, until Ctrl-C or --duration
-    #[arg(short, long, conflicts_with = "command")]
-    all: bool,
-
     /// Only calls lasting at least TIME (1ms, 50us)
-    #[arg(long, value_name = "TIME", value_parser = off_cpu::nanoseconds, default_value = "0")]
+    #[arg(long, value_name = "TIME", value_parser = value::nanoseconds, default_value = "0")]
     min_time: u64,
 
     /// Only calls that fail
@@ -86,7 +73,9 @@ pub struct Args {
     #[arg(long)]
     spikes: bool,
 
-    /// Print JSON, one object per line
+    /// Print JSON
+    ///
+    /// One object per line.
     #[arg(long)]
     json: bool,
 
@@ -100,17 +89,20 @@ pub struct Args {
     #[arg(short, long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u16).range(0..=1024))]
     strings: u16,
 
-    /// Stop after SECONDS; a command keeps running
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    duration: Option<Duration>,
-
     /// Memory for calls not yet printed; calls that do not fit are lost and counted
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
 
     /// Command to trace, after any VAR=VALUE for its environment
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND",
+        conflicts_with = "target"
+    )]
     command: Vec<OsString>,
+    #[command(flatten)]
+    target: TargetArgs,
 }
 
 /// Runs `plumb trace`.
@@ -118,7 +110,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let wanted = Wanted { summary: args.summary, histogram: args.histogram, spikes: args.spikes };
     let plainly = !wanted.looks_at_arguments();
     let selection = Selection::parse(&args.calls, args.strings, plainly)?;
-    let target = target(&args)?;
+    if !args.target.names_target() && args.command.is_empty() {
+        bail!(
+            "nothing to trace: name a command, or processes (-p PID, --tree PID, --name PROGRAM, --cgroup PATH), or everything (-a)"
+        );
+    }
+    let target = args.target.target(false, &args.command)?;
     let mut calls = load(&args)?;
     selection.unknown.iter().filter(|_| !plainly).for_each(|why| say!("{why}"));
     selection.each(plainly, |abi, number, want| calls.want(abi, number, want))?;
@@ -154,27 +151,6 @@ fn refused(error: &Error) -> ExitCode {
     ExitCode::from(error.exit_code())
 }
 
-fn target(args: &Args) -> Result<Target> {
-    if args.all {
-        return Ok(Target::Machine);
-    }
-    if let Some(path) = &args.cgroup {
-        return Ok(Target::Cgroup(path.clone()));
-    }
-    if !args.pid.is_empty() {
-        return Ok(Target::Processes(args.pid.clone()));
-    }
-    if let Some(pid) = args.tree {
-        return Ok(Target::Tree(pid));
-    }
-    if args.command.is_empty() {
-        bail!(
-            "nothing to trace: name a command, or processes (-p PID, --tree PID, --cgroup PATH), or everything (-a)"
-        );
-    }
-    launch(&args.command).map(Target::Command)
-}
-
 fn load(args: &Args) -> Result<Calls> {
     let filter = CallFilter {
         min_ns: args.min_time,
@@ -206,7 +182,7 @@ fn watch(
     let begin = monotonic_ns();
     let mut is_busy = false;
     loop {
-        let left = args.duration.map(|duration| {
+        let left = args.target.duration.map(|duration| {
             duration.saturating_sub(Duration::from_nanos(monotonic_ns().saturating_sub(begin)))
         });
         if left.is_some_and(|left| left.is_zero()) {

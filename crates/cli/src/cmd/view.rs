@@ -21,8 +21,8 @@ use super::browse::screen::{Screen, has_colours, is_gone};
 use super::browse::state::{Narrow, State, Tab};
 use super::browse::table::Table;
 use super::{annotate, diff};
+use crate::args::FilterArgs;
 use crate::examples;
-use crate::filters::FilterArgs;
 use crate::terminal::{Output, printable};
 use listing::{Listing, Then};
 

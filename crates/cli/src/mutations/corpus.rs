@@ -13,8 +13,8 @@ use plumb_symbolize::Options;
 
 use super::change::with_checksums;
 use super::perf_data;
+use crate::args::FilterArgs;
 use crate::cmd::script;
-use crate::filters::FilterArgs;
 use crate::load;
 use crate::made::Made;
 use crate::terminal::Output;

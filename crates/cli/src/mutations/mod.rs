@@ -137,7 +137,7 @@ fn report(profile: &Profile, round: usize) {
     // Whatever they say, they end.
     let _ = match round % 16 {
         0 => cmd::report::write(profile, &parsed("report", &["--full-names"]).unwrap(), &mut out),
-        1 => cmd::report::write(profile, &parsed("report", &["--tree", "--min", "0"]).unwrap(), &mut out),
+        1 => cmd::report::write(profile, &parsed("report", &["--top-down", "--min", "0"]).unwrap(), &mut out),
         2 => cmd::report::write(profile, &parsed("report", &["--json", "--bottom-up"]).unwrap(), &mut out),
         3 => cmd::report::write(
             profile,

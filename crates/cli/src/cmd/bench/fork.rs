@@ -30,8 +30,8 @@ pub struct Args {
     #[arg(long, value_name = "MIB,...", value_delimiter = ',', default_value = "0,1,10,100,250,500,1000")]
     sizes: Vec<u64>,
     /// Number of starts per method and size
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    runs: u32,
+    #[arg(long, alias = "runs", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    starts: u32,
     /// Program to start; it gets no arguments and must exit with status 0
     #[arg(long, value_name = "FILE", default_value = "/bin/true")]
     program: String,
@@ -82,7 +82,7 @@ fn measure(mib: u64, args: &Args, program: &CString) -> Result<Measured> {
     let mut cpu: [Vec<f64>; Way::ALL.len()] = Default::default();
     let mut wall: [Vec<f64>; Way::ALL.len()] = Default::default();
     // The first start of each is a warm-up.
-    for run in 0..=args.runs {
+    for run in 0..=args.starts {
         for (index, way) in Way::ALL.into_iter().enumerate() {
             let took = start_and_wait(way, program)
                 .with_context(|| format!("starting {} by {}", args.program, way.name()))?;
@@ -119,7 +119,7 @@ fn write(
     writeln!(
         out,
         "# {} started {} times each; ms of processor time of parent and child, median (quartiles); wall: ms on the clock",
-        args.program, args.runs
+        args.program, args.starts
     )?;
     writeln!(out, "# kernel {}; {}", kernel(), huge_pages())?;
     if !left_out.is_empty() {
@@ -188,7 +188,7 @@ fn write_json(
         .collect();
     let document = json!({
         "program": args.program,
-        "runs": args.runs,
+        "runs": args.starts,
         "kernel": kernel(),
         "huge_pages": huge_pages(),
         "available_bytes": available,

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::side::Side;
 use super::{Args, prints, progress, side_of};
+use crate::args::RecordArgs;
 use crate::cmd::diff::{machine, words};
 use crate::cmd::kernel;
 use crate::cmd::record::once::Once;
@@ -37,7 +38,8 @@ pub(super) fn record(sides: &[Side; 2], args: &Args) -> Result<Profiles> {
         progress(&format!("profiled run {} of {rounds}: {}", turn + 1, sides[side].name));
         let command = words_of(&sides[side]);
         let prints = prints::unread(args);
-        let once = Once { frequency: FREQUENCY, command: &command, prints, ..Once::default() };
+        let recording = RecordArgs { frequency: Some(FREQUENCY), ..RecordArgs::default() };
+        let once = Once { recording, command, prints, ..Once::default() };
         match once.record(None)? {
             Ok((profile, code)) if code == ExitCode::SUCCESS || args.ignore_failure => {
                 profiles.0[side].push(profile);

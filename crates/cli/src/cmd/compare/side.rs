@@ -69,7 +69,7 @@ fn launch(command: &OsStr) -> Result<Launch> {
     match words {
         Some(words) if words.is_empty() => bail!("a command is empty"),
         // What comes before the program may be variables.
-        Some(words) => crate::cmd::record::launch(&words.into_iter().map(OsString::from).collect::<Vec<_>>()),
+        Some(words) => crate::args::launch(&words.into_iter().map(OsString::from).collect::<Vec<_>>()),
         None => Ok(Launch {
             program: "sh".into(),
             arguments: vec!["-c".into(), exec(command)],

@@ -72,8 +72,8 @@ fn words(feature: Feature) -> (&'static str, &'static str, &'static str, &'stati
         Feature::CallTimes => (
             "call-times",
             "BPF call times",
-            "system calls are timed (plumb kernel --time)",
-            "no plumb kernel --time",
+            "system calls are timed (plumb kernel --latency)",
+            "no plumb kernel --latency",
         ),
         Feature::Faults => (
             "faults",

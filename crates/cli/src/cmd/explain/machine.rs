@@ -35,7 +35,7 @@ pub(super) fn json(
         "unit": if report.time.is_time { "ns" } else { "" },
         "time": pace(report),
         "left_out": {
-            "ignore": args.filters.ignore,
+            "ignore": args.filters.samples.ignore,
             "weight": report.left_out.weight,
             "samples": report.left_out.samples,
             "percent": report.left_out.percent_of(report.view.recorded()),
@@ -51,7 +51,7 @@ pub(super) fn json(
         },
         "quality": quality(report),
         "verdict": verdict(report),
-        "again": again::commands(profile, !args.command.is_empty()),
+        "again": again::commands(profile, args.records()),
     });
     plumb_formats::json::write_pretty(&mut *out, &document)?;
     writeln!(out)?;

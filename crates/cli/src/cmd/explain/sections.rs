@@ -22,7 +22,7 @@ pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Arg
     let profile = report.view.profile();
     let command = profile.meta.command.join(" ");
     let title = if command.is_empty() { args.file.display().to_string() } else { command };
-    let again = again::commands(profile, !args.command.is_empty());
+    let again = again::commands(profile, args.records());
     Document {
         title,
         summary: end::summary(report),

@@ -4,6 +4,7 @@ use plumb_analyze::{Filter, Summary, View, is_clock};
 use serde::Serialize;
 
 use super::Args;
+use crate::args::FilterArgs;
 
 /// Facts about the recording, with the names that the page reads them by. What is not known is left out.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -106,29 +107,29 @@ impl Facts {
 
 /// The filter options as they were typed.
 fn typed(args: &Args) -> String {
-    let filters = &args.filters;
+    let FilterArgs { samples, time } = &args.filters;
     let mut parts = Vec::new();
     let mut texts = |name: &str, values: &[String]| {
         parts.extend(values.iter().map(|value| format!("--{name} {value}")));
     };
-    texts("comm", &filters.comm);
-    texts("exe", &filters.exe);
-    texts("dso", &filters.dso);
-    texts("symbol", &filters.symbol);
-    texts("thread", &filters.thread);
-    texts("pid", &filters.pid.iter().map(u32::to_string).collect::<Vec<_>>());
-    texts("cpu", filters.cpu.as_slice());
-    texts("event", filters.event.as_slice());
-    texts("time", filters.time.as_slice());
-    texts("focus", &filters.focus);
-    texts("ignore", &filters.ignore);
-    texts("hide", &filters.hide);
+    texts("comm", &samples.comm);
+    texts("exe", &samples.exe);
+    texts("dso", &samples.dso);
+    texts("symbol", &samples.symbol);
+    texts("tid", &samples.tid);
+    texts("pid", &samples.pid.iter().map(u32::to_string).collect::<Vec<_>>());
+    texts("cpu", samples.cpu.as_slice());
+    texts("event", samples.event.as_slice());
+    texts("time", time.as_slice());
+    texts("focus", &samples.focus);
+    texts("ignore", &samples.ignore);
+    texts("hide", &samples.hide);
     for (name, set) in [
-        ("--kernel", filters.kernel),
-        ("--user", filters.user),
-        ("--no-idle", filters.no_idle),
-        ("--no-inline", filters.no_inline),
-        ("--native", filters.native),
+        ("--kernel", samples.kernel),
+        ("--user", samples.user),
+        ("--no-idle", samples.no_idle),
+        ("--no-inline", samples.no_inline),
+        ("--native", samples.native),
     ] {
         if set {
             parts.push(name.to_owned());

@@ -34,7 +34,7 @@ pub(super) fn load(args: &Args) -> Result<CallSums> {
         let name = named(Abi::X86_64, number);
         CallFacts { text: path_argument(&name), takes_file: takes_file(&name) }
     };
-    CallSums::load(args.time, per, facts).map_err(|error| refusal(&error))
+    CallSums::load(args.latency, per, facts).map_err(|error| refusal(&error))
 }
 
 fn refusal(error: &LoadError) -> anyhow::Error {

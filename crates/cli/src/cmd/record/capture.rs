@@ -9,7 +9,7 @@ mod python;
 
 /// How to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(in crate::cmd) enum Capture {
+pub(crate) enum Capture {
     /// bpf for -a, --cgroup, --tree, --name and commands that run or mention Python, where available; otherwise perf
     #[default]
     Auto,

@@ -12,23 +12,6 @@ const LOOK: Duration = Duration::from_millis(250);
 /// for it takes some milliseconds.
 const TRIM: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(1)];
 
-/// A number of bytes, such as `256M`.
-pub(in crate::cmd) fn size(text: &str) -> Result<u64, String> {
-    let expected = || "expected a size such as 256M or 1G".to_owned();
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let number: u64 = number.parse().map_err(|_| expected())?;
-    let shift = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        _ => return Err(expected()),
-    };
-    let bytes = number.checked_mul(1 << shift).ok_or_else(expected)?;
-    if bytes < 1 << 20 { Err("at least 1M; plumb alone needs about 15M".into()) } else { Ok(bytes) }
-}
-
 /// What of a bound files that names are read from may take.
 pub(in crate::cmd) fn for_names(bound: u64) -> u64 {
     // Half as much again is held by the allocator between what is in use.
@@ -120,16 +103,6 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(size("256M"), Ok(256 << 20));
-        assert_eq!(size("1 GiB"), Ok(1 << 30));
-        assert_eq!(size("1048576"), Ok(1 << 20));
-        for bad in ["", "M", "1T", "-1M", "64k", "1.5G", "99999999999999999999", "18446744073709551615G"] {
-            assert!(size(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn freed_memory_is_given_back_once_it_is_much() {

@@ -37,21 +37,6 @@ pub(super) fn measure(options: Options) -> Result<Box<dyn KernelUnwinder>> {
 /// A sum of times that is worth a word.
 const NOTABLE_NS: u64 = 1_000_000;
 
-/// A time such as `1ms`; without a unit in nanoseconds.
-pub(in crate::cmd) fn nanoseconds(text: &str) -> Result<u64, String> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let factor = match unit.trim() {
-        "" | "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return Err("expected a time such as 1ms, 50us or 0.1s".into()),
-    };
-    let number: f64 = number.parse().map_err(|_| "expected a time such as 1ms, 50us or 0.1s".to_owned())?;
-    Ok((number * factor) as u64)
-}
-
 /// Whether a recording is of time off the processor.
 pub(super) fn is_off_cpu(profile: &Profile) -> bool {
     profile.events.rows().first().is_some_and(|event| profile.strings.get(event.name) == BLOCKED)
@@ -134,20 +119,4 @@ pub(super) fn left_out(unmeasured: &Unmeasured) -> Vec<String> {
         ));
     }
     texts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(nanoseconds("1ms"), Ok(1_000_000));
-        assert_eq!(nanoseconds("50us"), Ok(50_000));
-        assert_eq!(nanoseconds("0.5s"), Ok(500_000_000));
-        assert_eq!(nanoseconds("0"), Ok(0));
-        for bad in ["", "ms", "1 hour", "-1ms"] {
-            assert!(nanoseconds(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -9,19 +9,16 @@ use plumb_capture_api::TargetObserver;
 use plumb_profile::Profile;
 use plumb_target::Prints;
 
+use crate::args::{EventArgs, RecordArgs, TargetArgs};
 use crate::newfile::{self, Access, Destination};
-use crate::words::parsed;
 
 /// What is recorded, and how.
 #[derive(Default)]
 pub(in crate::cmd) struct Once<'a> {
-    pub frequency: u32,
-    pub duration: Option<f64>,
-    pub capture: Option<&'a str>,
-    /// Words of `plumb record` that say whom, before `--`.
-    pub whom: Vec<OsString>,
-    /// The command to record, if it is one.
-    pub command: &'a [OsString],
+    /// Whom to record; nobody: the command.
+    pub target: TargetArgs,
+    pub recording: RecordArgs,
+    pub command: Vec<OsString>,
     /// Where what the command prints goes.
     pub prints: Prints,
     /// Where the recording stays; `None`: it is only looked at.
@@ -49,7 +46,7 @@ impl Once<'_> {
             None => Some(Temporary::new()?),
         };
         let path = self.output.unwrap_or_else(|| temporary.as_ref().map_or(Path::new(""), |file| &file.0));
-        let code = super::run_beside(self.args(path)?, beside)?;
+        let code = super::run_beside(self.args(path), beside)?;
         if !path.exists() {
             // Nothing was recorded, or there was no room for it, and it is somewhere else.
             return Ok(Err(if code == ExitCode::SUCCESS { ExitCode::FAILURE } else { code }));
@@ -57,24 +54,10 @@ impl Once<'_> {
         Ok(Ok((crate::load::load(path)?, code)))
     }
 
-    fn args(self, output: &Path) -> Result<super::Args> {
-        let mut words: Vec<OsString> = vec!["--quiet".into()];
-        words.extend(["--frequency".into(), self.frequency.to_string().into()]);
-        words.extend(["--output".into(), output.into()]);
-        if let Some(seconds) = self.duration {
-            words.extend(["--duration".into(), seconds.to_string().into()]);
-        }
-        if let Some(how) = self.capture {
-            words.extend(["--capture".into(), how.into()]);
-        }
-        words.extend(self.whom);
-        if !self.command.is_empty() {
-            words.push("--".into());
-            words.extend(self.command.iter().cloned());
-        }
-        let mut args: super::Args = parsed("record", &words).context("recording")?;
-        args.scope.prints = self.prints;
-        Ok(args)
+    fn args(self, output: &Path) -> super::Args {
+        let Self { target, recording, command, prints, .. } = self;
+        let scope = super::Scope { prints, command, target, recording, events: EventArgs::default() };
+        super::Args { output: output.to_owned(), quiet: true, off_cpu: false, min_block: 0, scope }
     }
 }
 
@@ -95,21 +78,5 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         // There is none if nothing could be recorded.
         let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_is_recorded_as_record_would() {
-        let words: Vec<OsString> = ["A=b", "sh", "-c", "true"].map(Into::into).into();
-        let once = Once { frequency: 99, duration: Some(1.5), command: &words, ..Once::default() };
-        let args = once.args(Path::new("/x/y.plumb")).expect("record takes it");
-        assert_eq!((&args.output, &args.scope.command), (&"/x/y.plumb".into(), &words));
-        let pids = vec!["--pid".into(), "1,2".into()];
-        let once = Once { frequency: 1, capture: Some("bpf"), whom: pids, ..Once::default() };
-        assert_eq!(once.args(Path::new("x")).expect("record takes it").scope.pid, [1, 2]);
     }
 }

@@ -86,8 +86,8 @@ fn long_template_arguments_are_folded_also_where_nobody_looks() {
     let mut made = Made::new();
     made.sample("web/7/8", &format!("main@app;{name}@app"), 40);
     assert!(report(&made.profile, &[]).contains("[.] std::sort<…>\n"));
-    assert!(report(&made.profile, &["--tree"]).contains(" std::sort<…>"));
-    for whole in [&["--full-names"][..], &["--full-names", "--tree"]] {
+    assert!(report(&made.profile, &["--top-down"]).contains(" std::sort<…>"));
+    for whole in [&["--full-names"][..], &["--full-names", "--top-down"]] {
         assert!(report(&made.profile, whole).contains(&name), "{whole:?}");
     }
 }
@@ -99,7 +99,7 @@ fn the_head_says_how_good_the_recording_is() {
     assert!(text.contains("# Samples:  4 of cpu-clock, 0.000 s, 3 lost\n"), "{text}");
     assert!(text.contains("# Stacks:   75.00 % complete; cut: 1 stack deeper than its copy\n"), "{text}");
     assert!(!text.contains("# Kept"), "{text}");
-    let part = report(&example().profile, &["--thread", "8"]);
+    let part = report(&example().profile, &["--tid", "8"]);
     assert!(part.contains("# Kept:     2 samples, 70.00 % of the event's, by filters\n"), "{part}");
 }
 
@@ -198,7 +198,7 @@ fn trees_show_branches_and_what_was_cut() {
         .sample("a", "main@app;load@app;read@libc.so", 30)
         .sample("a", "main@app;init@app", 8)
         .sample("a", "main@app;exit@app", 2);
-    let text = report(&made.profile, &["--tree", "--min", "5"]);
+    let text = report(&made.profile, &["--top-down", "--min", "5"]);
     assert_eq!(
         body(&text),
         [
@@ -227,7 +227,7 @@ fn trees_show_branches_and_what_was_cut() {
 fn long_recursion_is_passed_over() {
     let mut made = Made::new();
     made.sample("a", &format!("main@app;{}leaf@app", "down@app;".repeat(100)), 1);
-    let text = report(&made.profile, &["--tree"]);
+    let text = report(&made.profile, &["--top-down"]);
     assert_eq!(
         body(&text),
         [
@@ -238,7 +238,7 @@ fn long_recursion_is_passed_over() {
             "   100.00%   100.00%  leaf  [app]",
         ]
     );
-    let all: Value = serde_json::from_str(&report(&made.profile, &["--tree", "--json"])).unwrap();
+    let all: Value = serde_json::from_str(&report(&made.profile, &["--top-down", "--json"])).unwrap();
     assert_eq!(all["reports"][0]["trees"][0]["nodes"].as_array().unwrap().len(), 102);
 }
 
@@ -290,7 +290,7 @@ fn events_are_reported_one_by_one() {
 fn a_profile_without_samples_is_no_error() {
     let text = report(&Made::new().profile, &[]);
     assert!(text.contains("no samples"), "{text}");
-    for args in [["--tree"], ["--json"], ["--csv"], ["--bottom-up"]] {
+    for args in [["--top-down"], ["--json"], ["--csv"], ["--bottom-up"]] {
         report(&Made::new().profile, &args);
     }
 }
@@ -310,7 +310,7 @@ impl Write for Gone {
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    for args in [&[][..], &["--json"], &["--csv"], &["--tree"]] {
+    for args in [&[][..], &["--json"], &["--csv"], &["--top-down"]] {
         let args = parsed("report", args).expect("they are taken");
         let result = write(&example().profile, &args, &mut Output::plain(Gone));
         assert!(result.is_err());

@@ -23,8 +23,8 @@ pub(super) fn run(args: &Args, live: &mut Live) -> Result<Left> {
     let result = sampling::run(live, |sampling| print_each(args, &state, &mut printed, &sampling));
     let is_closed = |error: &anyhow::Error| crate::terminal::is_closed_pipe(error);
     let result = match result {
-        Ok(Left::End(end)) => {
-            print(args, &live.stretch(state.window, None), &state, printed > 0).map(|()| Left::End(end))
+        Ok(left @ (Left::End(_) | Left::TimeUp)) => {
+            print(args, &live.stretch(state.window, None), &state, printed > 0).map(|()| left)
         }
         other => other,
     };

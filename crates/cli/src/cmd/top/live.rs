@@ -64,6 +64,7 @@ pub(super) struct Live {
     limits: [usize; 3],
     memory: Memory,
     words: Vec<String>,
+    duration: Option<Duration>,
     /// Nothing is drawn on the terminal where messages go.
     may_say: bool,
 }
@@ -106,6 +107,7 @@ impl Live {
             limits,
             memory: Memory::new(scope.max_memory()),
             words: scope.words(),
+            duration: scope.target.duration,
             may_say,
         };
         live.tick();
@@ -131,6 +133,11 @@ impl Live {
             self.recorder.meanwhile(|_| memory.look());
         }
         Ok(end)
+    }
+
+    /// Whether `--duration` is over.
+    pub fn time_is_up(&self) -> bool {
+        self.duration.is_some_and(|duration| self.recorder.elapsed() >= duration)
     }
 
     /// Looks at how it goes, and writes down the names that were found.

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use plumb_profile::Profile;
-use plumb_target::End;
 
 use super::Left;
 use super::live::{Live, Stretch};
@@ -91,15 +90,18 @@ pub(super) fn run(live: &mut Live, show: impl FnOnce(Sampling) -> Result<()> + S
         // Now there is no more to come.
         drop(answering);
         showing.join().unwrap_or_else(|_| Err(anyhow!("the display thread panicked")))?;
-        Ok(end?.map_or(Left::Quit, Left::End))
+        end
     })
 }
 
-/// `None`: nobody asks any more.
-fn sample(live: &mut Live, asked: &Receiver<Question>, answering: &Sender<Answer>) -> Result<Option<End>> {
+/// Samples until the command or the time ends, or nobody asks any more.
+fn sample(live: &mut Live, asked: &Receiver<Question>, answering: &Sender<Answer>) -> Result<Left> {
     loop {
+        if live.time_is_up() {
+            return Ok(Left::TimeUp);
+        }
         if let Some(end) = live.step(STEP)? {
-            return Ok(Some(end));
+            return Ok(Left::End(end));
         }
         let answer = match asked.try_recv() {
             Ok(Question::Stretch(window, until_ns)) => {
@@ -111,10 +113,10 @@ fn sample(live: &mut Live, asked: &Receiver<Question>, answering: &Sender<Answer
                 continue;
             }
             Err(TryRecvError::Empty) => continue,
-            Err(TryRecvError::Disconnected) => return Ok(None),
+            Err(TryRecvError::Disconnected) => return Ok(Left::Quit),
         };
         if answering.send(answer).is_err() {
-            return Ok(None);
+            return Ok(Left::Quit);
         }
     }
 }

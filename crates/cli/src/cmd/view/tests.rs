@@ -18,7 +18,10 @@ fn made() -> Made {
 }
 
 fn shown<'p>(made: &'p Made, events: &'p mut Vec<Filter>) -> Shown<'p> {
-    let filters = FilterArgs { comm: vec!["app".into()], ..FilterArgs::default() };
+    let filters = FilterArgs {
+        samples: crate::args::SampleFilterArgs { comm: vec!["app".into()], ..Default::default() },
+        time: None,
+    };
     *events = filters.filter_per_event(&made.profile).unwrap();
     let file = PathBuf::from("profile.plumb");
     let args = Args { file, view: Tab::Symbols, base: None, filters };

@@ -214,7 +214,7 @@ fn left_out(report: &Explanation<'_>, args: &Args, section: &mut Section) {
         return;
     }
     let recorded = report.view.recorded();
-    let patterns = &args.filters.ignore;
+    let patterns = &args.filters.samples.ignore;
     let mut text = Text::default();
     if patterns.is_empty() {
         text = text.and("Filters left out ");

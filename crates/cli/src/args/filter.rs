@@ -6,8 +6,21 @@ use plumb_profile::{EventId, Id, Profile};
 
 /// Which part of a profile to look at.
 #[derive(clap::Args, Clone, Debug, Default)]
+#[group(skip)]
 #[command(next_help_heading = "Filters (TEXT matches exactly, /TEXT/ is a regular expression)")]
 pub struct FilterArgs {
+    #[command(flatten)]
+    pub samples: SampleFilterArgs,
+    /// Only this interval, in seconds since the start: A-B, A- or -B
+    #[arg(long, value_name = "A-B", allow_hyphen_values = true)]
+    pub time: Option<String>,
+}
+
+/// The filters without the interval, for a command in which `--time` is another option.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[group(skip)]
+#[command(next_help_heading = "Filters (TEXT matches exactly, /TEXT/ is a regular expression)")]
+pub struct SampleFilterArgs {
     /// Only threads with this name
     #[arg(long, value_name = "TEXT")]
     pub comm: Vec<String>,
@@ -20,9 +33,9 @@ pub struct FilterArgs {
     /// Only stacks with this function (with or without parameters)
     #[arg(long, value_name = "TEXT")]
     pub symbol: Vec<String>,
-    /// Only this thread (ID or name)
-    #[arg(long, value_name = "TID|TEXT")]
-    pub thread: Vec<String>,
+    /// Only these threads, by ID or name
+    #[arg(long, alias = "thread", value_name = "TID|TEXT")]
+    pub tid: Vec<String>,
     /// Only these processes
     #[arg(long, value_name = "PID,...", value_delimiter = ',')]
     pub pid: Vec<u32>,
@@ -32,9 +45,6 @@ pub struct FilterArgs {
     /// Only samples of this event
     #[arg(long, value_name = "NAME")]
     pub event: Option<String>,
-    /// Only this interval, in seconds since the start: A-B, A- or -B
-    #[arg(long, value_name = "A-B", allow_hyphen_values = true)]
-    pub time: Option<String>,
     /// Only stacks with a matching frame
     #[arg(long, value_name = "REGEX")]
     pub focus: Vec<String>,
@@ -61,16 +71,15 @@ pub struct FilterArgs {
     pub native: bool,
 }
 
-impl FilterArgs {
+impl SampleFilterArgs {
     /// The filter, for all events together unless one was asked for.
     pub fn filter(&self, profile: &Profile) -> Result<Filter> {
         Ok(Filter {
             event: self.event.as_deref().map(|name| event_called(profile, name)).transpose()?,
-            time: self.time.as_deref().map(time_range).transpose()?,
             cpus: self.cpu.as_deref().map_or(Ok(Vec::new()), cpu_list)?,
             no_idle: self.no_idle,
             comms: patterns(&self.comm, Pattern::parse)?,
-            threads: self.thread.iter().map(|text| thread_pattern(text)).collect::<Result<_>>()?,
+            threads: self.tid.iter().map(|text| thread_pattern(text)).collect::<Result<_>>()?,
             pids: self.pid.clone(),
             exes: patterns(&self.exe, Pattern::parse)?,
             mode: match (self.kernel, self.user) {
@@ -85,27 +94,44 @@ impl FilterArgs {
             hide: patterns(&self.hide, Pattern::regex)?,
             no_inline: self.no_inline,
             native: self.native,
+            time: None,
         })
     }
 
     /// One filter for each event that has samples (or the one that was asked for): the weights of different events
     /// can't be added up. Never empty.
     pub fn filter_per_event(&self, profile: &Profile) -> Result<Vec<Filter>> {
-        let filter = self.filter(profile)?;
-        if filter.event.is_some() {
-            return Ok(vec![filter]);
-        }
-        let mut sampled = vec![false; profile.events.len()];
-        for sample in profile.samples.iter() {
-            sampled[sample.event.index()] = true;
-        }
-        let events: Vec<EventId> =
-            profile.events.iter().map(|(id, _)| id).filter(|id| sampled[id.index()]).collect();
-        if events.is_empty() {
-            return Ok(vec![filter]);
-        }
-        Ok(events.into_iter().map(|event| Filter { event: Some(event), ..filter.clone() }).collect())
+        filter_per_event(self.filter(profile)?, profile)
     }
+}
+
+impl FilterArgs {
+    /// The filter, for all events together unless one was asked for.
+    pub fn filter(&self, profile: &Profile) -> Result<Filter> {
+        let time = self.time.as_deref().map(time_range).transpose()?;
+        Ok(Filter { time, ..self.samples.filter(profile)? })
+    }
+
+    /// As [`SampleFilterArgs::filter_per_event`].
+    pub fn filter_per_event(&self, profile: &Profile) -> Result<Vec<Filter>> {
+        filter_per_event(self.filter(profile)?, profile)
+    }
+}
+
+fn filter_per_event(filter: Filter, profile: &Profile) -> Result<Vec<Filter>> {
+    if filter.event.is_some() {
+        return Ok(vec![filter]);
+    }
+    let mut sampled = vec![false; profile.events.len()];
+    for sample in profile.samples.iter() {
+        sampled[sample.event.index()] = true;
+    }
+    let events: Vec<EventId> =
+        profile.events.iter().map(|(id, _)| id).filter(|id| sampled[id.index()]).collect();
+    if events.is_empty() {
+        return Ok(vec![filter]);
+    }
+    Ok(events.into_iter().map(|event| Filter { event: Some(event), ..filter.clone() }).collect())
 }
 
 fn patterns<E: std::error::Error + Send + Sync + 'static>(

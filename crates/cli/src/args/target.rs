@@ -1,0 +1,146 @@
+//! Whom to observe: the options, and the target that they name.
+//!
+//! Invariant: `-p` observes processes in every command; `--pid` filters what was recorded. Not here: following the target (target).
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use plumb_target::{Launch, Program, Target};
+
+use super::value;
+
+/// Whom to observe, and for how long. The group `target` holds those options that exclude each other, a command and a file.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[group(skip)]
+#[command(next_help_heading = "Target")]
+pub struct TargetArgs {
+    /// Observe these processes with their threads and children, until Ctrl-C or --duration
+    #[arg(short = 'p', long, value_name = "PID,...", value_delimiter = ',', group = "target")]
+    pub attach: Vec<u32>,
+
+    /// Observe this process and all its descendants, until the last ends, Ctrl-C or --duration
+    #[arg(long, value_name = "PID", group = "target")]
+    pub tree: Option<u32>,
+
+    /// Observe this cgroup and all cgroups below it, until it is removed, Ctrl-C or --duration
+    ///
+    /// PATH is a directory, or a name as in /proc/PID/cgroup.
+    #[arg(short = 'G', long, value_name = "PATH", group = "target")]
+    pub cgroup: Option<PathBuf>,
+
+    /// Observe all processes of this program (name or path) and their children
+    #[arg(long, value_name = "PROGRAM", group = "target")]
+    pub name: Option<OsString>,
+
+    /// Observe the whole machine, until Ctrl-C or --duration
+    #[arg(short, long, group = "target")]
+    pub all: bool,
+
+    /// Stop after SECONDS; a command keeps running
+    #[arg(long, value_name = "SECONDS", value_parser = value::seconds)]
+    pub duration: Option<Duration>,
+}
+
+impl TargetArgs {
+    /// Whether an option names a target.
+    pub fn names_target(&self) -> bool {
+        self.all
+            || !self.attach.is_empty()
+            || self.tree.is_some()
+            || self.cgroup.is_some()
+            || self.name.is_some()
+    }
+
+    /// The target that the options name, otherwise the command. `wait`: a program of that name may start later.
+    ///
+    /// # Errors
+    /// No target is named, or no process runs the program.
+    pub fn target(&self, wait: bool, command: &[OsString]) -> Result<Target> {
+        if self.all {
+            return Ok(Target::Machine);
+        }
+        if let Some(path) = &self.cgroup {
+            return Ok(Target::Cgroup(path.clone()));
+        }
+        if let Some(pid) = self.tree {
+            return Ok(Target::Tree(pid));
+        }
+        if let Some(name) = &self.name {
+            let program = Program::new(name.as_bytes());
+            return if wait { Ok(Target::Awaited(program)) } else { running(&program, name) };
+        }
+        if !self.attach.is_empty() {
+            return Ok(Target::Processes(self.attach.clone()));
+        }
+        if command.is_empty() {
+            bail!(
+                "no target: name a command, processes (-p PID, --tree PID, --name PROGRAM, --cgroup PATH), or the whole machine (-a)"
+            );
+        }
+        launch(command).map(Target::Command)
+    }
+}
+
+/// The processes that run a program now.
+fn running(program: &Program, name: &OsStr) -> Result<Target> {
+    let runs = |&pid: &u32| {
+        let by_comm = plumb_process::comm(pid, pid).is_some_and(|comm| program.is_comm(&comm));
+        by_comm || plumb_process::executable(pid).is_some_and(|path| program.is_executable(&path))
+    };
+    let own = std::process::id();
+    let mut pids: Vec<u32> =
+        plumb_process::pids().into_iter().filter(runs).filter(|&pid| pid != own).collect();
+    if pids.is_empty() {
+        bail!("no process runs {}; plumb record --wait waits for one", name.display());
+    }
+    pids.sort_unstable();
+    Ok(Target::Processes(pids))
+}
+
+/// The command of these words, which may begin with variables to set.
+pub fn launch(words: &[OsString]) -> Result<Launch> {
+    let variables = words.iter().map_while(|word| variable(word));
+    let environment: Vec<(OsString, OsString)> = variables.collect();
+    let mut words = words.iter().skip(environment.len()).cloned().peekable();
+    if !environment.is_empty() {
+        words.next_if(|word| word == "--");
+    }
+    let Some(program) = words.next() else { bail!("no command after the variables") };
+    Ok(Launch { program, arguments: words.collect(), environment })
+}
+
+/// The name and value of a word like `VAR=x`.
+fn variable(word: &OsStr) -> Option<(OsString, OsString)> {
+    let bytes = word.as_bytes();
+    let equals = bytes.iter().position(|&byte| byte == b'=')?;
+    let (name, value) = (&bytes[..equals], &bytes[equals + 1..]);
+    let is_name = !name.first()?.is_ascii_digit()
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    is_name.then(|| (OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_look_like_a_shells() {
+        let variable = |word: &str| variable(OsStr::new(word));
+        assert_eq!(variable("A_1=x=y"), Some(("A_1".into(), "x=y".into())));
+        assert_eq!(variable("A="), Some(("A".into(), "".into())));
+        assert_eq!(variable("./x=y"), None);
+        assert_eq!(variable("1A=x"), None);
+        assert_eq!(variable("=x"), None);
+        assert_eq!(variable("make"), None);
+    }
+
+    #[test]
+    fn who_runs_nothing_of_the_name_is_told_of_wait() {
+        let name = OsStr::new("no-such-program-anywhere");
+        let error = running(&Program::new(name.as_bytes()), name).expect_err("none runs").to_string();
+        assert!(error.contains("--wait"), "{error}");
+    }
+}
