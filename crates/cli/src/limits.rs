@@ -1,8 +1,4 @@
-//! What commands that compare have in common: `--fail-on NAME>SHARE`, percentages and probabilities as people type them, and the exit
-//! status that tells a regression from an error.
-
-/// Exit status where a limit is exceeded, and not by chance.
-pub const EXCEEDED: u8 = 4;
+//! What commands that compare have in common: `--fail-on NAME>SHARE`, percentages and probabilities as people type them.
 
 /// Reads `wall>3%`: what is limited, and 0.03.
 pub fn limit(text: &str) -> Result<(&str, f64), String> {

@@ -10,12 +10,15 @@ mod cmd;
 mod code;
 mod columns;
 mod examples;
+mod exit;
 mod limits;
 mod load;
 mod markdown;
 mod newfile;
 mod page;
 mod pager;
+mod recording;
+mod stack_quality;
 mod terminal;
 mod words;
 
@@ -30,6 +33,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
+use exit::Exit;
 use terminal::say;
 
 /// Says that there is no memory, instead of aborting.
@@ -38,7 +42,7 @@ static ALLOCATOR: plumb_process::Allocator = plumb_process::Allocator;
 
 /// A Linux profiler that gets to the bottom of every stack.
 #[derive(Parser)]
-#[command(name = "plumb", version, arg_required_else_help = true, after_help = examples::PLUMB)]
+#[command(name = "plumb", version, arg_required_else_help = true, after_help = examples::PLUMB, after_long_help = examples::below(exit::HELP, examples::PLUMB))]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -115,10 +119,11 @@ fn main() -> ExitCode {
         Command::Generate(args) => cmd::generate::run(args, Cli::command()),
         Command::UnwindStats(args) => cmd::unwind_stats::run(args),
     };
-    outcome.unwrap_or_else(|error| {
-        say!("{error:#}");
-        ExitCode::FAILURE
-    })
+    let exit = outcome.unwrap_or_else(|error| {
+        say!("{}", exit::message(&error));
+        Exit::of_error(&error)
+    });
+    exit.into()
 }
 
 /// Ends with what clap says of the command line. That repeats words of it, which may be names that somebody else chose.

@@ -3,7 +3,6 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
-use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
@@ -11,6 +10,7 @@ use anyhow::Result;
 use plumb_formats::escape::is_unsafe;
 pub use plumb_formats::escape::printable;
 
+use crate::exit::Exit;
 use crate::pager::Pager;
 
 /// Where a command writes its result: the one place that all text for people passes.
@@ -211,10 +211,10 @@ impl Heat {
 }
 
 /// Ends a command: a reader that has gone away, as `head` does, has seen what it wanted.
-pub fn finish(result: Result<()>) -> Result<ExitCode> {
+pub fn finish(result: Result<()>) -> Result<Exit> {
     match result {
-        Err(error) if is_closed_pipe(&error) => Ok(ExitCode::SUCCESS),
-        other => other.map(|()| ExitCode::SUCCESS),
+        Err(error) if is_closed_pipe(&error) => Ok(Exit::Success),
+        other => other.map(|()| Exit::Success),
     }
 }
 

@@ -5,7 +5,7 @@
 use clap::value_parser;
 
 use super::value;
-use crate::cmd::record::capture::Capture;
+use crate::recording::capture::Capture;
 
 /// Memory for unwind tables in the kernel, in MiB.
 const TABLES_MIB: u16 = 64;

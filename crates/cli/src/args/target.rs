@@ -77,7 +77,7 @@ impl TargetArgs {
         }
         if command.is_empty() {
             bail!(
-                "no target: name a command, processes (-p PID, --tree PID, --name PROGRAM, --cgroup PATH), or the whole machine (-a)"
+                "nothing to record: name a command, or processes (-p PID, --tree PID, --name PROGRAM, --cgroup PATH), or everything (-a)"
             );
         }
         launch(command).map(Target::Command)

@@ -14,7 +14,6 @@ mod text;
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use plumb_analyze::{Filter, SampledFunction, View};
@@ -26,6 +25,7 @@ use crate::args::FilterArgs;
 use crate::args::value;
 use crate::code::{Annotated, annotate};
 use crate::examples;
+use crate::exit::Exit;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb annotate`.
@@ -103,7 +103,7 @@ enum Style {
 }
 
 /// Runs `plumb annotate`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let args = args.in_order();
     let file = args.file.clone().unwrap_or_else(|| PathBuf::from("profile.plumb"));
     let profile = crate::load::load(&file)?;

@@ -2,11 +2,10 @@
 
 mod fork;
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 
 use crate::examples;
+use crate::exit::Exit;
 
 /// Arguments of `plumb bench`.
 #[derive(clap::Args, Debug)]
@@ -23,7 +22,7 @@ enum What {
 }
 
 /// Runs `plumb bench`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     match args.what {
         What::Fork(args) => fork::run(args),
     }

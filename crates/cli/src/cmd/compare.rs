@@ -17,7 +17,6 @@ mod tests;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use plumb_capture_api::StatCounters;
@@ -25,9 +24,10 @@ use plumb_capture_bpf::Stat;
 use plumb_stat_runner::{RunStats, StatRunner};
 use regex_lite::Regex;
 
-use crate::cmd::record;
 use crate::examples;
+use crate::exit::Exit;
 use crate::limits;
+use crate::recording::{self, notice};
 use crate::terminal::{Output, finish, say, status};
 use figures::Figures;
 use limit::Limit;
@@ -37,7 +37,7 @@ use side::Side;
 /// Arguments of `plumb compare`.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "plumb compare [OPTIONS] 'COMMAND A' 'COMMAND B'",
-          after_help = examples::below(record::CTRL_C, examples::COMPARE))]
+          after_help = examples::below(recording::CTRL_C, examples::COMPARE))]
 pub struct Args {
     /// Number of measured runs of each command
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10,
@@ -87,7 +87,7 @@ pub struct Args {
 }
 
 /// Runs `plumb compare`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let sides = Side::both(&args.commands, &args.variables)?;
     let mut figures = Figures::default();
     if args.warmup > 0 {
@@ -95,7 +95,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let (watcher, missing) = watcher(false);
     figures.missing = missing;
-    let mut tally = StatRunner::new(watcher, record::notice::say)?;
+    let mut tally = StatRunner::new(watcher, notice::say)?;
     let rounds = 2 * args.runs;
     for turn in 0..rounds {
         let side = side_of(turn);
@@ -125,7 +125,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let exceeded = args.fail_on.iter().filter(|limit| limit.is_exceeded(&compared)).inspect(|limit| {
         say!("regression limit exceeded: {limit}");
     });
-    Ok(if exceeded.count() > 0 { ExitCode::from(limits::EXCEEDED) } else { ExitCode::SUCCESS })
+    Ok(if exceeded.count() > 0 { Exit::LimitExceeded } else { Exit::Success })
 }
 
 /// Whose turn it is: A B, B A, A B ...
@@ -136,7 +136,7 @@ fn side_of(turn: u32) -> usize {
 /// Runs each some times. Returns how many system calls they made in the last of these runs.
 fn warm_up(sides: &[Side; 2], args: &Args) -> Result<[Option<u64>; 2]> {
     let (watcher, _) = watcher(true);
-    let mut tally = StatRunner::new(watcher, record::notice::say)?;
+    let mut tally = StatRunner::new(watcher, notice::say)?;
     let mut calls = [None; 2];
     for round in 0..args.warmup {
         for (side, calls) in sides.iter().zip(&mut calls) {
@@ -163,9 +163,9 @@ fn watcher(calls: bool) -> (Option<Box<dyn StatCounters>>, Option<String>) {
 fn one(tally: &mut StatRunner, side: &Side, args: &Args) -> Result<(RunStats, Option<String>)> {
     let prints = prints::prints(args)?;
     let run = tally.run(&side.launch, &prints)?;
-    let code = record::exit_code(run.status);
-    if code != 0 && !args.ignore_failure {
-        bail!("{} failed with status {code}: {} (--ignore-failure goes on)", side.name, side.text);
+    let exit = Exit::of_status(run.status);
+    if exit != Exit::Success && !args.ignore_failure {
+        bail!("{} failed with status {}: {} (--ignore-failure goes on)", side.name, exit.code(), side.text);
     }
     Ok((run, prints::text(&prints)?))
 }

@@ -14,7 +14,6 @@ mod tests;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use plumb_analyze::{By, Diff, DiffOptions, DiffRow, Filter, Mark, Per, View, is_clock};
@@ -25,6 +24,7 @@ use crate::args::FilterArgs;
 use crate::args::value;
 use crate::cmd::{flame, kernel};
 use crate::examples;
+use crate::exit::Exit;
 use crate::limits;
 use crate::terminal::{Output, finish, say};
 use crate::words::parsed;
@@ -186,11 +186,11 @@ pub(in crate::cmd) fn written(
 }
 
 /// Runs `plumb diff`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     compare(&args, &mut Output::stdout())
 }
 
-fn compare(args: &Args, out: &mut Output<'_>) -> Result<ExitCode> {
+fn compare(args: &Args, out: &mut Output<'_>) -> Result<Exit> {
     // Before the work: a name that says nothing is known at once.
     let format = args.output.as_deref().map(flame::format_of).transpose()?;
     let [base, new] = sides(args)?;
@@ -227,7 +227,7 @@ fn compare(args: &Args, out: &mut Output<'_>) -> Result<ExitCode> {
     let exceeded = args.fail_on.iter().filter(|limit| limit.is_exceeded(&diff)).inspect(|limit| {
         say!("regression limit exceeded: {limit}");
     });
-    Ok(if exceeded.count() > 0 { ExitCode::from(limits::EXCEEDED) } else { ExitCode::SUCCESS })
+    Ok(if exceeded.count() > 0 { Exit::LimitExceeded } else { Exit::Success })
 }
 
 fn page(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {

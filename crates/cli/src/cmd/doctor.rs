@@ -7,7 +7,6 @@ mod recording;
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
@@ -17,6 +16,7 @@ use self::facts::Facts;
 use self::features::Tried;
 use crate::columns::{self, left};
 use crate::examples;
+use crate::exit::Exit;
 use crate::terminal::{Output, finish, printable};
 
 /// Arguments of `plumb doctor`.
@@ -100,7 +100,7 @@ impl Diagnosis {
 }
 
 /// Runs `plumb doctor`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let diagnosis = match &args.file {
         Some(file) => {
             let profile = crate::load::load(file)?;

@@ -18,7 +18,6 @@ mod tests;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use plumb_analyze::{ExplainOptions, Explanation, Filter, explained_event, is_clock, is_untold};
@@ -28,8 +27,9 @@ use self::code::HotFunctions;
 
 use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
 use crate::cmd::kernel;
-use crate::cmd::record::once::{Once, prints_beside};
 use crate::examples;
+use crate::exit::Exit;
+use crate::recording::{RecordRequest, prints_beside, record_profile};
 use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb explain`.
@@ -80,7 +80,7 @@ impl Args {
 }
 
 /// Runs `plumb explain`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     if !args.records() {
         if args.output.is_some() {
             bail!("-o saves a new recording: select a target with -p, -a, --cgroup or -- COMMAND");
@@ -88,20 +88,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let profile = crate::load::load(&args.file)?;
         return finish(write(&profile, &args, &mut Output::stdout()));
     }
-    let once = Once {
-        target: args.target.clone(),
-        recording: args.recording.clone(),
-        command: args.command.clone(),
-        prints: prints_beside(args.json || args.md || args.html),
-        output: args.output.as_deref(),
-    };
-    match once.record(None)? {
-        Ok((profile, code)) => {
-            finish(write(&profile, &args, &mut Output::stdout()))?;
-            Ok(code)
-        }
-        Err(code) => Ok(code),
-    }
+    let request = RecordRequest::new(&args.target, &args.recording, &args.command)?
+        .printing(prints_beside(args.json || args.md || args.html));
+    let (profile, exit) = record_profile(&request, args.output.as_deref(), None)?;
+    finish(write(&profile, &args, &mut Output::stdout()))?;
+    Ok(exit)
 }
 
 pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {

@@ -6,7 +6,6 @@ mod format;
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use flate2::Compression;
@@ -18,6 +17,7 @@ use plumb_profile::Profile;
 use super::{fold, script};
 use crate::args::FilterArgs;
 use crate::examples;
+use crate::exit::Exit;
 use crate::newfile::{self, Destination, NewFile};
 use crate::terminal::{Output, finish, say};
 use format::{Format, KEPT, by_name};
@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 /// Runs `plumb export`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let format = args.format.map_or_else(|| by_name(&args.output), Ok)?;
     let profile = crate::load::load(&args.file)?;
     if format == Format::Trace {

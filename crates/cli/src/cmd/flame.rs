@@ -6,7 +6,7 @@ pub(in crate::cmd) mod payload;
 pub(in crate::cmd) mod svg;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use plumb_analyze::{Filter, Flame, Grouping, View};
@@ -15,6 +15,7 @@ use plumb_profile::{Profile, Scope};
 use self::facts::Facts;
 use crate::args::FilterArgs;
 use crate::examples;
+use crate::exit::Exit;
 use crate::newfile;
 use crate::terminal::say;
 
@@ -83,7 +84,7 @@ pub(in crate::cmd) enum Format {
 }
 
 /// Runs `plumb flame`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     // Before the work: a name that says nothing is known at once.
     let format = format_of(&args.output)?;
     let profile = crate::load::load(&args.file)?;
@@ -93,7 +94,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.open {
         open(&args.output)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 /// Writes a picture, and says so.

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use plumb_analyze::{View, is_clock};
@@ -11,6 +10,7 @@ use plumb_profile::Profile;
 
 use crate::args::FilterArgs;
 use crate::examples;
+use crate::exit::Exit;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb fold`.
@@ -34,7 +34,7 @@ pub struct Args {
 }
 
 /// Runs `plumb fold`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let profile = crate::load::load(&args.file)?;
     let Args { annotate, weights, .. } = args;
     let mut out = Output::stdout();

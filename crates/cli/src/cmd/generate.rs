@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap_complete::Shell;
 
 use crate::examples;
+use crate::exit::Exit;
 use crate::terminal::say;
 
 /// Arguments of `plumb generate`.
@@ -35,7 +35,7 @@ enum What {
 }
 
 /// Runs `plumb generate`. `command`: the whole command line.
-pub fn run(args: Args, mut command: clap::Command) -> Result<ExitCode> {
+pub fn run(args: Args, mut command: clap::Command) -> Result<Exit> {
     match args.what {
         What::Man { directory } => {
             let shown = directory.display();
@@ -49,5 +49,5 @@ pub fn run(args: Args, mut command: clap::Command) -> Result<ExitCode> {
             clap_complete::generate(shell, &mut command, "plumb", &mut std::io::stdout());
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }

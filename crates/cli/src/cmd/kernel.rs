@@ -14,7 +14,6 @@ mod tests;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use plumb_analyze::{Cause, Filter, KernelRow, KernelTime, View, is_clock};
@@ -28,12 +27,10 @@ use self::counted::Counted;
 use crate::args::{RecordArgs, SampleFilterArgs, TargetArgs};
 use crate::cmd::advice::{self, Watching};
 use crate::cmd::procs;
-use crate::cmd::record::{
-    self,
-    capture::Capture,
-    once::{Once, prints_beside},
-};
 use crate::examples;
+use crate::exit::Exit;
+use crate::recording::capture::Capture;
+use crate::recording::{CTRL_C, RecordRequest, prints_beside, record_profile};
 use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb kernel`.
@@ -43,7 +40,7 @@ use crate::terminal::{Output, finish};
                       plumb kernel [OPTIONS] -p PID[,PID]...\n       plumb kernel [OPTIONS] --cgroup PATH\n       \
                       plumb kernel [OPTIONS] -a",
     mut_arg("attach", |arg| arg.alias("record-pid")),
-    after_help = examples::below(record::CTRL_C, examples::KERNEL)
+    after_help = examples::below(CTRL_C, examples::KERNEL)
 )]
 pub struct Args {
     /// Recording, or a profile of another tool
@@ -89,7 +86,7 @@ pub struct Args {
 }
 
 /// Runs `plumb kernel`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     if args.recording.wait && (args.calls || args.latency || args.advice) {
         bail!(
             "--calls, --latency and --advice cannot wait for a program: start it first, or name it as the COMMAND"
@@ -116,25 +113,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
     // Which call a sample was in is known in no other way.
     let capture = args.recording.capture.or(support(&Host::read()).is_ok().then_some(Capture::Bpf));
     let recording = RecordArgs { capture, ..args.recording.clone() };
-    let once = Once {
-        target: args.target.clone(),
-        recording,
-        command: args.command.clone(),
-        prints: prints_beside(args.json || args.csv),
-        output: args.output.as_deref(),
-    };
-    let watching = args
-        .advice
-        .then(|| Watching::begin(&args.target.target(args.recording.wait, &args.command)?))
-        .transpose()?;
-    match once.record(sums.as_mut().map(|sums| sums as &mut dyn TargetObserver))? {
-        Ok((profile, code)) => {
-            let counted = sums.as_ref().map(|sums| Counted::of(sums, &profile));
-            finish(write(&profile, Seen { counted, watching }, &args, &mut Output::stdout()))?;
-            Ok(code)
-        }
-        Err(code) => Ok(code),
-    }
+    let request = RecordRequest::new(&args.target, &recording, &args.command)?
+        .printing(prints_beside(args.json || args.csv));
+    let watching = args.advice.then(|| Watching::begin(&request.target)).transpose()?;
+    let observer = sums.as_mut().map(|sums| sums as &mut dyn TargetObserver);
+    let (profile, exit) = record_profile(&request, args.output.as_deref(), observer)?;
+    let counted = sums.as_ref().map(|sums| Counted::of(sums, &profile));
+    finish(write(&profile, Seen { counted, watching }, &args, &mut Output::stdout()))?;
+    Ok(exit)
 }
 
 /// What was seen beside the samples.

@@ -12,15 +12,15 @@ mod tests;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use plumb_analyze::{Advice, Procs, View, advise};
 use plumb_profile::Profile;
 
 use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
-use crate::cmd::record::once::{Once, prints_beside};
 use crate::examples;
+use crate::exit::Exit;
+use crate::recording::{RecordRequest, prints_beside, record_profile};
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb procs`.
@@ -62,25 +62,16 @@ pub struct Args {
 }
 
 /// Runs `plumb procs`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     if !args.target.names_target() && args.command.is_empty() {
         let profile = crate::load::load(&args.file)?;
         return finish(write(&profile, &args, &mut Output::stdout()));
     }
-    let once = Once {
-        target: args.target.clone(),
-        recording: args.recording.clone(),
-        command: args.command.clone(),
-        prints: prints_beside(args.json || args.csv),
-        output: None,
-    };
-    match once.record(None)? {
-        Ok((profile, code)) => {
-            finish(write(&profile, &args, &mut Output::stdout()))?;
-            Ok(code)
-        }
-        Err(code) => Ok(code),
-    }
+    let request = RecordRequest::new(&args.target, &args.recording, &args.command)?
+        .printing(prints_beside(args.json || args.csv));
+    let (profile, exit) = record_profile(&request, None, None)?;
+    finish(write(&profile, &args, &mut Output::stdout()))?;
+    Ok(exit)
 }
 
 /// What is shown.

@@ -11,7 +11,6 @@ mod tests;
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use plumb_analyze::{Cause, Cost, Filter, Key, Pattern, Report, ReportOptions, Tree, TreeOptions, View};
@@ -21,6 +20,7 @@ use crate::args::FilterArgs;
 use crate::args::value;
 use crate::cmd::kernel;
 use crate::examples;
+use crate::exit::Exit;
 use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb report`.
@@ -86,7 +86,7 @@ enum Percentage {
 const LEAST_WENT_INTO: f64 = 0.5;
 
 /// Runs `plumb report`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let profile = crate::load::load(&args.file)?;
     let mut out = if args.json || args.csv { Output::stdout() } else { Output::paged() };
     finish(write(&profile, &args, &mut out))

@@ -8,7 +8,6 @@ mod tests;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use plumb_analyze::{View, ViewSample};
@@ -18,6 +17,7 @@ use plumb_profile::{Process, Profile, Thread};
 use crate::args::FilterArgs;
 use crate::columns::{right, width};
 use crate::examples;
+use crate::exit::Exit;
 use crate::terminal::{Output, finish};
 use field::Field;
 pub(crate) use field::Fields;
@@ -41,7 +41,7 @@ pub struct Args {
 }
 
 /// Runs `plumb script`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let profile = crate::load::load(&args.file)?;
     let mut out = Output::stdout();
     finish(write(&profile, args.fields, &args.filters, &mut out))

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use plumb_analyze::{Filter, View, ViewFrame};
@@ -19,6 +18,7 @@ use plumb_snapshot::{Snapshot, StoppedProcess, StoppedThread};
 
 use super::script::run_time;
 use crate::examples;
+use crate::exit::Exit;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb stack`.
@@ -48,7 +48,7 @@ pub struct Args {
 }
 
 /// Runs `plumb stack`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let mut snapshot = Snapshot::take(&args.attach, args.scan, !args.native);
     let open = |file: &File| vec![PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))];
     let images = snapshot.vanished.iter().map(|(dso, file)| (*dso, open(file))).collect();
@@ -67,7 +67,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         say!("{refusal}");
         failed = true;
     }
-    Ok(if failed { ExitCode::FAILURE } else { code })
+    Ok(if failed { Exit::Failure } else { code })
 }
 
 /// A frame of machine code, or a call inlined in one, and its address in the process.

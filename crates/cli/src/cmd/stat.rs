@@ -11,27 +11,26 @@ mod text;
 use std::ffi::OsString;
 use std::io::{BufWriter, IsTerminal, Write, stderr};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use plumb_capture_api::StatCounters;
 use plumb_capture_bpf::Stat;
-use plumb_capture_perf::Error;
-use plumb_stat_runner::{RunStats, StatRunner};
-use plumb_target::{Launch, Prints};
+use plumb_stat_runner::StatRunner;
+use plumb_target::Prints;
 
 use crate::cmd::advice::call_ns;
-use crate::cmd::record;
 use crate::examples;
+use crate::exit::Exit;
 use crate::newfile::{Access, Destination, NewFile};
-use crate::terminal::{Output, finish, say, status};
+use crate::recording::{self, notice};
+use crate::terminal::{Output, finish, status};
 use gather::Gathered;
 
 /// Arguments of `plumb stat`.
 #[derive(clap::Args, Debug)]
 #[command(
     override_usage = "plumb stat [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...",
-    after_help = examples::below(record::CTRL_C, examples::STAT)
+    after_help = examples::below(recording::CTRL_C, examples::STAT)
 )]
 pub struct Args {
     /// Number of measured runs of each command
@@ -66,7 +65,7 @@ pub struct Args {
 }
 
 /// Runs `plumb stat`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let launch = crate::args::launch(&args.command)?;
     let destination =
         args.output.as_deref().map(|path| Destination::check(path, Access::Usual)).transpose()?;
@@ -77,7 +76,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         _ => Prints::Through,
     };
     let (watcher, missing, per_call_ns) = watcher(!args.no_calls);
-    let mut tally = StatRunner::new(watcher, record::notice::say)?;
+    let mut tally = StatRunner::new(watcher, notice::say)?;
     let mut gathered = Gathered { missing, per_call_ns, ..Gathered::default() };
     for number in 0..args.warmup.saturating_add(args.runs) {
         let is_measured = number >= args.warmup;
@@ -86,12 +85,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
             (true, 1) => String::new(),
             (true, runs) => format!("run {} of {runs}", number - args.warmup + 1),
         });
-        let tallied = match one(&mut tally, &launch, &prints) {
-            Ok(tallied) => tallied,
-            Err(code) => return Ok(code),
-        };
+        let tallied = tally.run(&launch, &prints).inspect_err(|_| progress(""))?;
         // A shell ends with 128 and the number of the signal that its command ended by.
-        let code = record::exit_code(tallied.status);
+        let code = Exit::of_status(tallied.status).code();
         let stops = tallied.interrupted || code > 128;
         if is_measured {
             gathered.add(tallied);
@@ -102,7 +98,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     progress("");
     drop(tally);
-    let code = gathered.worst();
+    let exit = gathered.worst();
     let shown = match (&args.output, &destination) {
         (Some(path), Some(destination)) => {
             save(&gathered, &args, destination).with_context(|| format!("cannot write {}", path.display()))
@@ -112,9 +108,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     finish(shown)?;
     // JSON on standard error is for a program.
     if !args.json || args.output.is_some() {
-        record::notice::say_left(gathered.runs.last().map(|run| run.left.clone()));
+        notice::say_left(gathered.runs.last().map(|run| run.left.clone()));
     }
-    Ok(ExitCode::from(code))
+    Ok(exit)
 }
 
 /// What counts in the kernel; or why there is nothing, and what it would cost to count a system call, if they are.
@@ -127,15 +123,6 @@ fn watcher(calls: bool) -> (Option<Box<dyn StatCounters>>, Option<String>, Optio
         }
         Err(error) => (None, Some(error.to_string()), None),
     }
-}
-
-/// A run; an error has been said, and this is what to exit with.
-fn one(tally: &mut StatRunner, launch: &Launch, prints: &Prints) -> Result<RunStats, ExitCode> {
-    tally.run(launch, prints).map_err(|error: Error| {
-        progress("");
-        say!("{error}");
-        ExitCode::from(error.exit_code())
-    })
 }
 
 /// Writes the result to a file, all of it or nothing.

@@ -4,7 +4,6 @@
 //! the tables and trees (analyze).
 
 mod batch;
-mod live;
 mod sampling;
 mod save;
 mod screen;
@@ -12,20 +11,20 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use plumb_target::{End, Target};
 
-use crate::args::value;
+use crate::args::{EventArgs, RecordArgs, TargetArgs, value};
 use crate::cmd::browse::state;
-use crate::cmd::record::{self, Scope};
 use crate::examples;
+use crate::exit::Exit;
+use crate::recording::{LiveSession, RecordRequest, notice};
 use crate::terminal::say;
-use live::Live;
 
 /// What `--help` says below the options.
 const NOTE: &str = "\
@@ -84,8 +83,23 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "profile.plumb")]
     output: PathBuf,
 
+    /// Command to record, after any VAR=VALUE for its environment
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND",
+        conflicts_with = "target"
+    )]
+    command: Vec<OsString>,
+
     #[command(flatten)]
-    scope: Scope,
+    target: TargetArgs,
+
+    #[command(flatten)]
+    recording: RecordArgs,
+
+    #[command(flatten)]
+    events: EventArgs,
 }
 
 /// Why the picture ended.
@@ -99,42 +113,63 @@ enum Left {
 }
 
 /// Runs `plumb top`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     if !args.batch && !std::io::stdout().is_terminal() {
         bail!("standard output is no terminal; for tables as plain text: plumb top --batch");
     }
-    plumb_capture_perf::return_freed_memory();
-    let (mut live, notes) = match Live::start(&args.scope, args.batch) {
-        Ok(started) => started,
-        // A command that can't be started, say, has its own exit status.
-        Err(error) => match error.downcast_ref::<plumb_capture_perf::Error>() {
-            Some(error) => {
-                say!("{error}");
-                return Ok(ExitCode::from(error.exit_code()));
-            }
-            None => return Err(error),
-        },
-    };
+    let (request, mut live, notes) = start(&args)?;
     let left = if args.batch {
         notes.iter().for_each(|note| say!("{note}"));
         batch::run(&args, &mut live)
     } else {
-        screen::run(&args, &mut live, notes)
+        screen::run(&args, &request, &mut live, notes)
     };
-    let is_command = matches!(live.target(), Target::Command(_));
     if let Some(text) = live.exceeded() {
         say!("{text}");
     }
-    let (running, descendants) = live.finish();
+    let (running, descendants) = live.stop();
     if let Some(running) = running.filter(|_| !matches!(left, Ok(Left::TimeUp))) {
         // It may have ended just now.
         let _ = running.terminate();
     }
-    record::notice::say_left(Some(descendants));
-    Ok(ExitCode::from(match left? {
-        Left::Quit | Left::TimeUp => 0,
-        Left::End(end) => record::code_of(end, is_command),
-    }))
+    notice::say_left(Some(descendants));
+    Ok(match left? {
+        Left::Quit | Left::TimeUp => Exit::Success,
+        Left::End(end) => Exit::of_end(end, matches!(request.target, Target::Command(_))),
+    })
+}
+
+/// Begins to record. Who names nobody gets the machine, or what of it may be seen. Also gives back what is to be said.
+fn start(args: &Args) -> Result<(RecordRequest, LiveSession, Vec<String>)> {
+    let is_named = args.target.names_target() || !args.command.is_empty();
+    let request = if is_named {
+        RecordRequest::new(&args.target, &args.recording, &args.command)?
+    } else {
+        let machine = TargetArgs { all: true, ..args.target.clone() };
+        RecordRequest::new(&machine, &args.recording, &[])?
+    };
+    let request = request.with_events(&args.events)?;
+    match LiveSession::start(request.clone(), args.batch) {
+        Ok((live, notes)) => Ok((request, live, notes)),
+        Err(_) if !is_named => {
+            let request = RecordRequest { target: Target::Processes(own_processes()), ..request };
+            let (live, mut notes) = LiveSession::start(request.clone(), args.batch)?;
+            let note =
+                "your own processes only: the whole machine takes root, or kernel.perf_event_paranoid=0";
+            notes.push(note.into());
+            Ok((request, live, notes))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The processes of this user but this one.
+fn own_processes() -> Vec<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let user = |pid: u32| std::fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid());
+    let own = std::process::id();
+    let mine = user(own);
+    plumb_process::pids().into_iter().filter(|&pid| pid != own && user(pid) == mine).collect()
 }
 
 fn interval(text: &str) -> Result<Duration, String> {

@@ -13,19 +13,18 @@ mod watched;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use plumb_capture_bpf::{CallCounts, CallFilter, Calls, LoadError};
-use plumb_capture_perf::Error;
 use plumb_process::pidfd;
 use plumb_process::usage::monotonic_ns;
 use plumb_target::{Descendants, End, Target};
 
-use super::record::{code_of, notice};
 use crate::args::{TargetArgs, value};
 use crate::examples;
+use crate::exit::Exit;
+use crate::recording::{self, notice};
 use crate::terminal::say;
 use select::Selection;
 use shown::Shown;
@@ -45,7 +44,7 @@ const CGROUP: &str = "Observe the processes now in this cgroup or below it, and 
                             plumb trace [OPTIONS] -p PID[,PID]...\n       plumb trace [OPTIONS] --tree PID\n       plumb trace [OPTIONS] --cgroup PATH\n       \
                             plumb trace [OPTIONS] --name PROGRAM\n       \
                             plumb trace [OPTIONS] -a",
-    after_help = examples::below(super::record::CTRL_C, examples::TRACE))]
+    after_help = examples::below(recording::CTRL_C, examples::TRACE))]
 pub struct Args {
     /// System calls to trace: a list of names and groups; ! before the first excludes them
     ///
@@ -106,7 +105,7 @@ pub struct Args {
 }
 
 /// Runs `plumb trace`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let wanted = Wanted { summary: args.summary, histogram: args.histogram, spikes: args.spikes };
     let plainly = !wanted.looks_at_arguments();
     let selection = Selection::parse(&args.calls, args.strings, plainly)?;
@@ -120,14 +119,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     selection.unknown.iter().filter(|_| !plainly).for_each(|why| say!("{why}"));
     selection.each(plainly, |abi, number, want| calls.want(abi, number, want))?;
     let events = args.stack.then(|| selection.tracepoints());
-    let mut watched = match Watched::find(&target, events, &mut calls)? {
-        Ok(watched) => watched,
-        Err(error) => return Ok(refused(&error)),
-    };
+    let mut watched = Watched::find(&target, events, &mut calls)?;
     let mut shown = Shown::new(&args, wanted, selection, watched.pids());
-    if let Err(error) = watched.begin(&mut calls) {
-        return Ok(refused(&error));
-    }
+    watched.begin(&mut calls)?;
     let end = watch(&args, &target, &mut calls, &mut watched, &mut shown);
     let written = finish(&mut calls, &mut shown);
     let (profile, command) = watched.end();
@@ -143,12 +137,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         notice::say_left(Some(Descendants::new(launch.name(), followed(&calls)).staying()));
     }
     let end = end.or_else(|| command.wait(&target));
-    Ok(ExitCode::from(end.map_or(0, |end| code_of(end, matches!(target, Target::Command(_))))))
-}
-
-fn refused(error: &Error) -> ExitCode {
-    say!("{error}");
-    ExitCode::from(error.exit_code())
+    let is_command = matches!(target, Target::Command(_));
+    Ok(end.map_or(Exit::Success, |end| Exit::of_end(end, is_command)))
 }
 
 fn load(args: &Args) -> Result<Calls> {

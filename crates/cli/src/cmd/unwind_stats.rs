@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -13,6 +12,7 @@ use plumb_table_cache::{Description, NoTable, Size, Source, TableCache};
 use serde::Serialize;
 
 use crate::examples;
+use crate::exit::Exit;
 use crate::terminal::{Output, finish, printable, say};
 
 /// Arguments of `plumb unwind-stats`.
@@ -31,16 +31,16 @@ pub struct Args {
 }
 
 /// Runs `plumb unwind-stats`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let kept = args.keep.then(TableCache::open);
     let mut described = Vec::new();
-    let mut code = ExitCode::SUCCESS;
+    let mut code = Exit::Success;
     for file in &args.files {
         match describe(file, kept.as_ref()) {
             Ok(one) => described.push(one),
             Err(error) => {
                 say!("{}: {error}", printable(&file.display().to_string()));
-                code = ExitCode::FAILURE;
+                code = Exit::Failure;
             }
         }
     }

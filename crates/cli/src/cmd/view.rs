@@ -6,7 +6,6 @@ mod listing;
 
 use std::io::{IsTerminal, stdin, stdout};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -23,6 +22,7 @@ use super::browse::table::Table;
 use super::{annotate, diff};
 use crate::args::FilterArgs;
 use crate::examples;
+use crate::exit::Exit;
 use crate::terminal::{Output, printable};
 use listing::{Listing, Then};
 
@@ -53,7 +53,7 @@ pub struct Args {
 }
 
 /// Runs `plumb view`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     if !stdout().is_terminal() {
         bail!("standard output is no terminal; for tables as plain text: plumb report");
     }
@@ -67,12 +67,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
         while !event::poll(STEP)? {
             // Where the recording came by standard input, that is no terminal.
             if stdin().is_terminal() && is_gone() {
-                return Ok(ExitCode::SUCCESS);
+                return Ok(Exit::Success);
             }
         }
         let Event::Key(key) = event::read()? else { continue };
         if key.kind != KeyEventKind::Release && !shown.key(key) {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(Exit::Success);
         }
     }
 }

@@ -6,7 +6,6 @@
 
 use std::ffi::CString;
 use std::io::{IsTerminal, Write, stderr};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use plumb_analyze::{Spread, slope};
@@ -16,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::cmd::report::table::{self, Column, Layout};
 use crate::examples;
+use crate::exit::Exit;
 use crate::terminal::{Output, finish, status};
 
 /// Memory is left alone beyond this share of what is available.
@@ -48,7 +48,7 @@ struct Measured {
 }
 
 /// Runs `plumb bench fork`.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: Args) -> Result<Exit> {
     let available =
         plumb_process::available_memory().context("cannot read the size of the available memory")?;
     let room = (available as f64 * SHARE) as u64;

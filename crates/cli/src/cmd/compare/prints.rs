@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use plumb_target::Prints;
 
 use super::Args;
-use crate::cmd::record::once::prints_beside;
 use crate::newfile;
+use crate::recording::prints_beside;
 
 /// The most that is looked at of what a command prints.
 const MOST: u64 = 16 << 20;

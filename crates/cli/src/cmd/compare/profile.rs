@@ -2,11 +2,9 @@
 //!
 //! They come from runs of their own, which take turns as the measured ones did: recording takes time, which is no part of what is compared.
 
-use std::ffi::OsString;
 use std::io::Write;
-use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, ensure};
 use plumb_analyze::{By, Diff, DiffOptions, DiffRow, Filter, Mark, View, is_clock, shorten};
 use plumb_profile::Profile;
 use serde_json::{Value, json};
@@ -16,9 +14,10 @@ use super::{Args, prints, progress, side_of};
 use crate::args::RecordArgs;
 use crate::cmd::diff::{machine, words};
 use crate::cmd::kernel;
-use crate::cmd::record::once::Once;
 use crate::columns::{self, left, right};
+use crate::exit::Exit;
 use crate::markdown::{cell_code, escape};
+use crate::recording::{RecordRequest, record_profile};
 use crate::terminal::{Output, printable};
 
 /// Samples a second: runs may be short, and what they say is right to one in the square root of the number of samples.
@@ -36,31 +35,16 @@ pub(super) fn record(sides: &[Side; 2], args: &Args) -> Result<Profiles> {
     for turn in 0..rounds {
         let side = side_of(turn);
         progress(&format!("profiled run {} of {rounds}: {}", turn + 1, sides[side].name));
-        let command = words_of(&sides[side]);
-        let prints = prints::unread(args);
         let recording = RecordArgs { frequency: Some(FREQUENCY), ..RecordArgs::default() };
-        let once = Once { recording, command, prints, ..Once::default() };
-        match once.record(None)? {
-            Ok((profile, code)) if code == ExitCode::SUCCESS || args.ignore_failure => {
-                profiles.0[side].push(profile);
-            }
-            _ => bail!("--profile: {} failed: {}", sides[side].name, sides[side].text),
-        }
+        let request =
+            RecordRequest::of_command(&sides[side].launch, &recording).printing(prints::unread(args));
+        let failed = || format!("--profile: {} failed: {}", sides[side].name, sides[side].text);
+        let (profile, exit) = record_profile(&request, None, None).with_context(failed)?;
+        ensure!(exit == Exit::Success || args.ignore_failure, "{}", failed());
+        profiles.0[side].push(profile);
     }
     progress("");
     Ok(profiles)
-}
-
-/// A command as `plumb record` takes it.
-fn words_of(side: &Side) -> Vec<OsString> {
-    let launch = &side.launch;
-    let variables = launch.environment.iter().map(|(name, value)| {
-        let mut word = name.clone();
-        word.push("=");
-        word.push(value);
-        word
-    });
-    variables.chain([launch.program.clone()]).chain(launch.arguments.iter().cloned()).collect()
 }
 
 /// What the profiles say of each other.

@@ -7,9 +7,7 @@ use plumb_symbolize::Missing as MissingSymbols;
 
 use super::Finding;
 use super::State::{Good, Limited, Missing};
-use crate::cmd::record::causes::{Cause, Stacks};
-use crate::cmd::record::runtimes::Runtime;
-use crate::cmd::record::told::Told;
+use crate::stack_quality::{Cause, Runtime, Stacks, Told};
 
 /// Files that are named one by one.
 const FILES: usize = 20;

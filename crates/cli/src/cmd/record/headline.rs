@@ -9,12 +9,8 @@ use plumb_capture_perf::{Code, SampledEvent, Setup};
 use plumb_process::usage::CpuTime;
 use plumb_profile::Profile;
 
-use super::causes::{StackCounts, Stacks};
-use super::interpreted::{Way, interpreted};
-use super::live::percent;
-use super::nameless::nameless;
-use super::off_cpu;
-use super::output::Written;
+use crate::recording::{Recording, capture, off_cpu, percent};
+use crate::stack_quality::{StackCounts, Stacks, Way, interpreted, nameless};
 use crate::terminal::say;
 
 /// Causes that are named one by one.
@@ -24,19 +20,14 @@ const ENOUGH_SAMPLES: f64 = 20.0;
 /// With less processor time than this a share of it says nothing.
 const ENOUGH_SECONDS: f64 = 0.1;
 
-/// Prints it. `earlier`: samples that are in the recording and not in the profile. `recording`: processor time that plumb used before it
-/// began to look for names.
-pub(super) fn print(
-    (profile, earlier): (&Profile, &StackCounts),
-    setup: &Setup,
-    target: Option<CpuTime>,
-    recording: Duration,
-    written: &Written,
-) {
-    for line in lines(profile, &earlier.and(profile), setup, target, recording) {
+/// Prints it.
+pub(super) fn print(recording: &Recording) {
+    let Recording { profile, earlier, setup, target_cpu, recording_cpu, .. } = recording;
+    for line in lines(profile, &earlier.and(profile), setup, *target_cpu, *recording_cpu) {
         say!("{line}");
     }
-    say!("{}", written.text());
+    recording.written.iter().for_each(|written| say!("{}", written.text()));
+    recording.unwinding.iter().filter_map(capture::line).for_each(|line| say!("{line}"));
 }
 
 fn lines(

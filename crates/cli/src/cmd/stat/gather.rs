@@ -6,7 +6,7 @@ use plumb_capture_api::ThreadTime;
 use plumb_stat_runner::RunStats;
 
 use super::metric::{METRICS, Metric};
-use crate::cmd::record;
+use crate::exit::Exit;
 
 /// What all runs said.
 #[derive(Default)]
@@ -108,8 +108,9 @@ impl Gathered {
     }
 
     /// What to exit with: the first run's that failed, or 0.
-    pub fn worst(&self) -> u8 {
-        self.runs.iter().map(|run| record::exit_code(run.status)).find(|&code| code != 0).unwrap_or(0)
+    pub fn worst(&self) -> Exit {
+        let exits = self.runs.iter().map(|run| Exit::of_status(run.status));
+        exits.fold(Exit::Success, Exit::or)
     }
 
     /// How many runs failed.

@@ -32,7 +32,7 @@ pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<
     let sampled = kernel.map(|share| modes(gathered, &share));
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let statuses: Vec<u8> =
-        gathered.runs.iter().map(|run| crate::cmd::record::exit_code(run.status)).collect();
+        gathered.runs.iter().map(|run| crate::exit::Exit::of_status(run.status).code()).collect();
     let result = json!({
         "command": words,
         "runs": gathered.runs.len(),

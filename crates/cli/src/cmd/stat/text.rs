@@ -141,7 +141,7 @@ fn notes(gathered: &Gathered) -> Vec<String> {
     let mut notes = Vec::new();
     if gathered.failed() > 0 {
         let (failed, runs) = (gathered.failed(), gathered.runs.len());
-        notes.push(format!("{failed} of {runs} runs failed: exit status {}", gathered.worst()));
+        notes.push(format!("{failed} of {runs} runs failed: exit status {}", gathered.worst().code()));
     }
     if let Some(why) = &gathered.missing {
         notes.push(format!(

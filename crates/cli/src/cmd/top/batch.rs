@@ -11,12 +11,12 @@ use crate::cmd::browse::table::Table;
 use crate::cmd::report::table::{self as text, Column, Layout};
 use crate::terminal::Output;
 
-use super::live::{Live, Stretch};
 use super::sampling::{self, Answer, NoAnswer, Sampling};
 use super::{Args, Left};
+use crate::recording::{LiveSession, WindowSum};
 
 /// Prints tables until there have been enough, or there is no more to come: of that a last one.
-pub(super) fn run(args: &Args, live: &mut Live) -> Result<Left> {
+pub(super) fn run(args: &Args, live: &mut LiveSession) -> Result<Left> {
     let mut state = State::new(args.view, args.window);
     state.by_self = args.by_self;
     let mut printed = 0;
@@ -24,7 +24,8 @@ pub(super) fn run(args: &Args, live: &mut Live) -> Result<Left> {
     let is_closed = |error: &anyhow::Error| crate::terminal::is_closed_pipe(error);
     let result = match result {
         Ok(left @ (Left::End(_) | Left::TimeUp)) => {
-            print(args, &live.stretch(state.window, None), &state, printed > 0).map(|()| left)
+            print(args, &live.sum_of_window(state.window.nanoseconds(), None), &state, printed > 0)
+                .map(|()| left)
         }
         other => other,
     };
@@ -56,7 +57,7 @@ fn print_each(args: &Args, state: &State, printed: &mut u64, sampling: &Sampling
     Ok(())
 }
 
-fn print(args: &Args, stretch: &Stretch, state: &State, is_next: bool) -> Result<()> {
+fn print(args: &Args, stretch: &WindowSum, state: &State, is_next: bool) -> Result<()> {
     let table = Table::new(&stretch.profile, state);
     let mut out = Output::stdout();
     if is_next {

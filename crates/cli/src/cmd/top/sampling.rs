@@ -1,7 +1,7 @@
 //! The thread that samples, and what the one that shows asks it for. It never waits for the other: a terminal that stands still, a
 //! pipe that nobody reads, or a large table being made loses no samples.
 //!
-//! Not here: the recording itself (`live`).
+//! Not here: the recording itself (`recording`).
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread::scope;
@@ -11,8 +11,8 @@ use anyhow::{Context, Result, anyhow};
 use plumb_profile::Profile;
 
 use super::Left;
-use super::live::{Live, Stretch};
 use crate::cmd::browse::state::Window;
+use crate::recording::{LiveSession, Step, WindowSum};
 
 /// How long is slept at most: a question waits so long, and files that the target deletes are opened before.
 const STEP: Duration = Duration::from_millis(50);
@@ -29,7 +29,7 @@ enum Question {
 
 /// An answer to [`Question::Stretch`] or [`Question::Everything`].
 pub(super) enum Answer {
-    Stretch(Box<Stretch>),
+    Stretch(Box<WindowSum>),
     Everything(Box<Profile>),
 }
 
@@ -78,7 +78,7 @@ impl Sampling {
 }
 
 /// Samples, while `show` runs in a thread of its own: until that leaves or there is no more to come.
-pub(super) fn run(live: &mut Live, show: impl FnOnce(Sampling) -> Result<()> + Send) -> Result<Left> {
+pub(super) fn run(live: &mut LiveSession, show: impl FnOnce(Sampling) -> Result<()> + Send) -> Result<Left> {
     let (questions, asked) = channel();
     let (answering, answers) = channel();
     scope(|scope| {
@@ -95,17 +95,16 @@ pub(super) fn run(live: &mut Live, show: impl FnOnce(Sampling) -> Result<()> + S
 }
 
 /// Samples until the command or the time ends, or nobody asks any more.
-fn sample(live: &mut Live, asked: &Receiver<Question>, answering: &Sender<Answer>) -> Result<Left> {
+fn sample(live: &mut LiveSession, asked: &Receiver<Question>, answering: &Sender<Answer>) -> Result<Left> {
     loop {
-        if live.time_is_up() {
-            return Ok(Left::TimeUp);
-        }
-        if let Some(end) = live.step(STEP)? {
-            return Ok(Left::End(end));
+        match live.step(STEP)? {
+            Step::GoesOn => {}
+            Step::TimeUp => return Ok(Left::TimeUp),
+            Step::Ended(end) => return Ok(Left::End(end)),
         }
         let answer = match asked.try_recv() {
             Ok(Question::Stretch(window, until_ns)) => {
-                Answer::Stretch(Box::new(live.stretch(window, until_ns)))
+                Answer::Stretch(Box::new(live.sum_of_window(window.nanoseconds(), until_ns)))
             }
             Ok(Question::Everything) => Answer::Everything(Box::new(live.so_far())),
             Ok(Question::Reset) => {

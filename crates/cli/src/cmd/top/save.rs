@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use plumb_profile::Profile;
 use plumb_symbolize::{Options, symbolize};
 
-use crate::cmd::record::output::Output;
+use crate::recording::output::Output;
 
 /// A recording that is being written, if one is.
 #[derive(Default)]

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
-use super::live::{Live, Stretch};
 use super::sampling::{self, Answer, NoAnswer, Sampling};
 use super::save::Saving;
 use super::{Args, Left, batch};
@@ -14,6 +13,7 @@ use crate::cmd::browse::keys::Action;
 use crate::cmd::browse::screen::{Screen, has_colours, is_gone};
 use crate::cmd::browse::state::State;
 use crate::cmd::browse::table::Table;
+use crate::recording::{LiveSession, RecordRequest, WindowSum};
 use crate::terminal::say;
 
 /// How long a key waits at most.
@@ -22,26 +22,34 @@ const STEP: Duration = Duration::from_millis(30);
 /// What is shown.
 struct Shown {
     state: State,
-    stretch: Stretch,
+    stretch: WindowSum,
     /// Stretches that were asked for and are still to come.
     awaited: usize,
     facts: Vec<String>,
     table: Table,
     saving: Saving,
+    /// Where names are looked for when a recording is saved.
+    symbols: plumb_symbolize::Options,
     colours: bool,
 }
 
 /// Draws until the user leaves or there is no more to come: then what was seen last is printed.
-pub(super) fn run(args: &Args, live: &mut Live, notes: Vec<String>) -> Result<Left> {
+pub(super) fn run(
+    args: &Args,
+    request: &RecordRequest,
+    live: &mut LiveSession,
+    notes: Vec<String>,
+) -> Result<Left> {
     let mut state = State::new(args.view, args.window);
     state.message = (!notes.is_empty()).then(|| notes.join("; "));
     let mut shown = Shown {
         state,
-        stretch: Stretch::default(),
+        stretch: WindowSum::default(),
         awaited: 0,
         facts: Vec::new(),
         table: Table::default(),
         saving: Saving::default(),
+        symbols: request.symbols(),
         colours: has_colours(),
     };
     let screen = Screen::open().context("cannot draw on the terminal; for plain text: --batch")?;
@@ -49,9 +57,9 @@ pub(super) fn run(args: &Args, live: &mut Live, notes: Vec<String>) -> Result<Le
     let saved = shown.saving.wait();
     saved.iter().for_each(|saved| say!("{saved}"));
     let left = left?;
-    if let Left::End(_) = left {
+    if let Left::End(_) | Left::TimeUp = left {
         shown.state.paused = None;
-        shown.show(live.stretch(shown.state.window, None), args);
+        shown.show(live.sum_of_window(shown.state.window.nanoseconds(), None), args);
         batch::last(&shown.facts, &shown.table, args, &shown.state)?;
     }
     notes.iter().for_each(|note| say!("{note}"));
@@ -72,7 +80,7 @@ impl Shown {
                     is_drawn = false;
                 }
                 Ok(Answer::Everything(profile)) => {
-                    let message = self.saving.begin(*profile, &args.output, args.scope.names());
+                    let message = self.saving.begin(*profile, &args.output, self.symbols.clone());
                     self.state.message = Some(message);
                     is_drawn = false;
                 }
@@ -134,7 +142,7 @@ impl Shown {
     }
 
     /// Makes the lines anew.
-    fn show(&mut self, stretch: Stretch, args: &Args) {
+    fn show(&mut self, stretch: WindowSum, args: &Args) {
         self.stretch = stretch;
         self.table = Table::new(&self.stretch.profile, &self.state);
         self.facts = self.stretch.facts(args.interval);

@@ -9,11 +9,11 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::made::Made;
 
-use super::live::Stretch;
 use crate::cmd::browse::draw::{self, Picture};
 use crate::cmd::browse::keys::Action;
 use crate::cmd::browse::state::{State, Tab, Window};
 use crate::cmd::browse::table::Table;
+use crate::recording::WindowSum;
 
 /// A program of two threads' worth of stacks and another one.
 fn made() -> Made {
@@ -57,7 +57,7 @@ impl Top {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         let table = self.table();
         let rates = Rates { to_ns: 4_000_000_000, samples: 4, own_cpu_ns: 40_000_000, ..Rates::default() };
-        let facts = Stretch { rates, ..Stretch::default() }.facts(Duration::from_secs(1));
+        let facts = WindowSum { rates, ..WindowSum::default() }.facts(Duration::from_secs(1));
         let picture = Picture { title: "plumb top", facts: &facts, table: &table, colours: false };
         terminal.draw(|frame| draw::draw(frame, &mut self.state, &picture)).unwrap();
         let buffer = terminal.backend().buffer();

@@ -9,8 +9,8 @@ use plumb_capture_perf::{Counter, Error, Named, Options, Recorded, Recorder, Tri
 use plumb_profile::Profile;
 use plumb_target::{End, Notice, Running, Subject, Target};
 
-use crate::cmd::record::capture::{Capture, assistant};
-use crate::cmd::record::{self, notice};
+use crate::recording::capture::{Capture, assistant};
+use crate::recording::{self, notice};
 use crate::terminal::say;
 
 /// Memory for tables by which stacks are walked in the kernel, as `plumb record` has it.
@@ -32,13 +32,9 @@ pub(super) enum Command {
 
 impl Watched {
     /// Finds the target and has its calls followed. `events`: the tracepoints at which samples are taken; `None`: no samples.
-    pub fn find(
-        target: &Target,
-        events: Option<Vec<String>>,
-        calls: &mut Calls,
-    ) -> Result<Result<Self, Error>> {
+    pub fn find(target: &Target, events: Option<Vec<String>>, calls: &mut Calls) -> Result<Self> {
         let Some(events) = events else {
-            return Ok(alone(target, calls).map(|subject| Watched::Alone(Box::new(subject))));
+            return Ok(Watched::Alone(Box::new(alone(target, calls)?)));
         };
         let mut triggers = events.iter().map(|name| trigger(name)).collect::<Result<Vec<_>>>()?.into_iter();
         let counter = |trigger| Counter::Trigger(Arc::new(trigger));
@@ -55,8 +51,8 @@ impl Watched {
         };
         let (assistant, note) = assistant(Capture::Bpf, target, &options, true, TABLES_MIB);
         note.iter().for_each(|note| say!("{note}"));
-        let recorder = Recorder::start_beside(target, &options, assistant, Some(calls));
-        Ok(recorder.map(|recorder| Watched::Sampled(Box::new(recorder))))
+        let recorder = Recorder::start_beside(target, &options, assistant, Some(calls))?;
+        Ok(Watched::Sampled(Box::new(recorder)))
     }
 
     /// The processes that it begins with.
@@ -118,7 +114,7 @@ impl Command {
     pub fn wait(self, target: &Target) -> Option<End> {
         match self {
             Command::Alone(mut subject) => subject.wait_for_command(|notice| notice::say_of(target, notice)),
-            Command::Sampled(running) => Some(record::wait(running?, target)),
+            Command::Sampled(running) => Some(recording::wait(running?, target)),
         }
     }
 }

@@ -34,7 +34,7 @@ const LANGUAGES: [Language; 12] = [
 
 /// A language of whose functions none are in the recording, or few.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Interpreted {
+pub struct Interpreted {
     /// Its name.
     pub language: &'static str,
     /// Samples with a frame of its interpreter and none of its functions.
@@ -45,7 +45,7 @@ pub(super) struct Interpreted {
 
 /// What shows functions of Python depends on how stacks were captured, and who did.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub struct Way {
     /// Stacks were walked in the kernel.
     pub by_kernel: bool,
     /// plumb runs as root.
@@ -53,7 +53,7 @@ pub(super) struct Way {
 }
 
 /// The languages with a notable share of the samples, largest first, and how many samples there are.
-pub(super) fn interpreted(profile: &Profile, way: Way) -> (Vec<Interpreted>, u64) {
+pub fn interpreted(profile: &Profile, way: Way) -> (Vec<Interpreted>, u64) {
     let mut known: HashMap<StackId, Option<usize>> = HashMap::new();
     let (mut counts, mut all) = ([0_u64; LANGUAGES.len()], 0_u64);
     let of_file: Vec<Option<usize>> = profile.dsos.iter().map(|(_, dso)| language_of(profile, dso)).collect();

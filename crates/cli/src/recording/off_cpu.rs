@@ -24,7 +24,7 @@ const SCHEDULER: [&str; 8] = [
 ];
 
 /// What measures time off the processor.
-pub(super) fn measure(options: Options) -> Result<Box<dyn KernelUnwinder>> {
+pub fn measure(options: Options) -> Result<Box<dyn KernelUnwinder>> {
     match Programs::load(options) {
         Ok(programs) => Ok(Box::new(programs)),
         Err(error) => Err(anyhow!(
@@ -38,12 +38,12 @@ pub(super) fn measure(options: Options) -> Result<Box<dyn KernelUnwinder>> {
 const NOTABLE_NS: u64 = 1_000_000;
 
 /// Whether a recording is of time off the processor.
-pub(super) fn is_off_cpu(profile: &Profile) -> bool {
+pub fn is_off_cpu(profile: &Profile) -> bool {
     profile.events.rows().first().is_some_and(|event| profile.strings.get(event.name) == BLOCKED)
 }
 
 /// Takes the scheduler's own functions off the inner ends of stacks.
-pub(super) fn name_reasons(profile: &mut Profile) {
+pub fn name_reasons(profile: &mut Profile) {
     let mut samples = Samples::default();
     for sample in profile.samples.iter() {
         let stack = sample.stack.map(|stack| without_scheduler(profile, stack));
@@ -74,7 +74,7 @@ fn is_one_of(profile: &Profile, frame: FrameId, names: &[&str]) -> bool {
 }
 
 /// How much of which was recorded, in one line.
-pub(super) fn line(profile: &Profile) -> String {
+pub fn line(profile: &Profile) -> String {
     let seconds = |event: &str| {
         let is_it =
             |sample: &plumb_profile::Sample| profile.strings.get(profile.events[sample.event].name) == event;
@@ -96,7 +96,7 @@ pub(super) fn line(profile: &Profile) -> String {
 }
 
 /// What is in none of the samples, as sentences for the recording.
-pub(super) fn left_out(unmeasured: &Unmeasured) -> Vec<String> {
+pub fn left_out(unmeasured: &Unmeasured) -> Vec<String> {
     let mut texts = Vec::new();
     if unmeasured.short > 0 {
         texts.push(format!(

@@ -13,30 +13,30 @@ const LOOK: Duration = Duration::from_millis(250);
 const TRIM: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(1)];
 
 /// What of a bound files that names are read from may take.
-pub(in crate::cmd) fn for_names(bound: u64) -> u64 {
+pub fn for_names(bound: u64) -> u64 {
     // Half as much again is held by the allocator between what is in use.
     bound / 8
 }
 
 /// What of a bound files' unwind information may take that is not in use.
-pub(in crate::cmd) fn for_unwinding(bound: u64) -> usize {
+pub fn for_unwinding(bound: u64) -> usize {
     usize::try_from(bound / 16).unwrap_or(usize::MAX)
 }
 
 /// What of a bound tables may take that stacks are walked by in the kernel, in MiB.
-pub(in crate::cmd) fn for_tables(bound: u64) -> u16 {
+pub fn for_tables(bound: u64) -> u16 {
     // They come in steps.
     let steps = (bound >> 20) / 6 / 8;
     u16::try_from(steps.max(1) * 8).unwrap_or(u16::MAX)
 }
 
 /// What of a bound samples and stacks may take before they go to disk, or are folded: as much again is needed to do so.
-pub(in crate::cmd) fn for_samples(bound: u64) -> u64 {
+pub fn for_samples(bound: u64) -> u64 {
     bound / 16
 }
 
 /// Looks at memory from time to time.
-pub(in crate::cmd) struct Memory {
+pub struct Memory {
     bound: u64,
     looked: Instant,
     trimmed: Instant,

@@ -9,7 +9,7 @@ mod python;
 
 /// How to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Capture {
+pub enum Capture {
     /// bpf for -a, --cgroup, --tree, --name and commands that run or mention Python, where available; otherwise perf
     #[default]
     Auto,
@@ -31,7 +31,7 @@ fn pays(target: &Target) -> bool {
 }
 
 /// What walks stacks in the kernel, if something does, and what to say if it was asked for and can't be, or fails.
-pub(in crate::cmd) fn assistant(
+pub fn assistant(
     capture: Capture,
     target: &Target,
     sampled: &Options,
@@ -56,7 +56,7 @@ pub(in crate::cmd) fn assistant(
 }
 
 /// How stacks are to be walked in the kernel.
-pub(super) fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::Options {
+pub fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::Options {
     plumb_capture_bpf::Options {
         counting: !timeline,
         table_memory: usize::from(table_mib) << 20,
@@ -65,7 +65,7 @@ pub(super) fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::Opti
 }
 
 /// What was walked in the kernel and what was not, in one line. `None`: there was nothing to walk, as where a process hangs.
-pub(super) fn line(handed_over: &UnwindFallbackStats) -> Option<String> {
+pub fn line(handed_over: &UnwindFallbackStats) -> Option<String> {
     let UnwindFallbackStats { walked, reasons, unseen, table_bytes, evicted, damaged, .. } = handed_over;
     let others: u64 = reasons.iter().map(|(_, samples)| samples).sum();
     if walked + others + unseen + damaged == 0 {

@@ -5,12 +5,12 @@ use plumb_target::{Descendants, Notice, Target};
 use crate::terminal::say;
 
 /// Says it of a command of this name.
-pub(in crate::cmd) fn say(name: &str, notice: Notice) {
+pub fn say(name: &str, notice: Notice) {
     say!("{}", text(name, notice));
 }
 
 /// Says who outlives a command, if somebody does.
-pub(in crate::cmd) fn say_left(left: Option<Descendants>) {
+pub fn say_left(left: Option<Descendants>) {
     let text = left.map(|left| left.living().to_string()).unwrap_or_default();
     if !text.is_empty() {
         say!("{text}");
@@ -18,7 +18,7 @@ pub(in crate::cmd) fn say_left(left: Option<Descendants>) {
 }
 
 /// Says it of a target, which is a command.
-pub(in crate::cmd) fn say_of(target: &Target, notice: Notice) {
+pub fn say_of(target: &Target, notice: Notice) {
     if let Target::Command(launch) = target {
         say(&launch.name(), notice);
     }

@@ -11,7 +11,7 @@ use plumb_profile::Profile;
 use crate::newfile::{self, Access, Destination, NewFile};
 
 /// Where a recording is to go.
-pub(in crate::cmd) struct Output {
+pub struct Output {
     path: PathBuf,
     destination: Destination,
 }
@@ -92,7 +92,7 @@ fn put(destination: &Destination, write: WriteTo<'_>) -> Result<()> {
 }
 
 /// A recording that is in place.
-pub(in crate::cmd) struct Written {
+pub struct Written {
     path: PathBuf,
     destination: Destination,
     bytes: u64,

@@ -12,12 +12,12 @@ use crate::terminal::{say, status};
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// The line.
-pub(super) struct Live {
+pub(super) struct ProgressLine {
     enabled: bool,
     shown: Option<Instant>,
 }
 
-impl Live {
+impl ProgressLine {
     /// A line, unless nobody would see it or it isn't wanted.
     pub fn new(quiet: bool) -> Self {
         Self { enabled: !quiet && stderr().is_terminal(), shown: None }
@@ -75,7 +75,7 @@ impl Live {
 }
 
 /// `part` of `whole`, such as `99.3%`; never rounded up to all or down to none.
-pub(super) fn percent(part: u64, whole: u64) -> String {
+pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".into();
     }

@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use plumb_capture_perf::Recorder;
-use plumb_formats::native::Journal;
+use plumb_formats::native::{self, Journal};
 use plumb_profile::{Profile, Samples, Stacks};
 
-use super::causes::StackCounts;
 use super::memory;
 use super::output::{self, Output, Written};
-use crate::newfile::NewFile;
+use super::request::RecordRequest;
+use crate::newfile::{self, NewFile};
+use crate::stack_quality::StackCounts;
 use crate::terminal::say;
 
 /// Shortest and longest time between two times that is written.
@@ -45,8 +46,8 @@ pub(super) struct Keeping {
 
 impl Keeping {
     /// Begins for a recording of the command with these words. Where no journal can be, nothing is kept but in memory, and that is said.
-    pub fn begin(output: &Output, bound: u64, words: Vec<String>) -> Self {
-        let opened = match output.file() {
+    pub fn begin(output: Option<&Output>, bound: u64, words: Vec<String>) -> Self {
+        let opened = match output.and_then(Output::file) {
             Some(path) => beside(path).map(|(file, path)| (file, Some(path))),
             None => nameless().map(|file| (file, None)),
         };
@@ -97,7 +98,7 @@ impl Keeping {
             recorder.end_part();
         }
         let mut meta = recorder.facts_so_far();
-        meta.recorder = concat!("plumb ", env!("CARGO_PKG_VERSION")).into();
+        meta.recorder = RecordRequest::RECORDER.into();
         meta.command.clone_from(&self.words);
         let earlier = &mut self.earlier;
         recorder.meanwhile(|profile| {
@@ -170,10 +171,23 @@ impl Keeping {
         Ok(())
     }
 
-    /// The recording is in its place: the journal is not needed any more. Gives back what was counted in parts.
-    pub fn end(mut self) -> StackCounts {
+    /// The recording is in its place: the journal's file is not needed any more. Gives back what was counted in parts.
+    pub fn end(&mut self) -> StackCounts {
         self.remove();
         std::mem::take(&mut self.earlier)
+    }
+
+    /// The whole profile. A recording in parts is put together in a file without a name: its samples were not all in memory until now, and
+    /// stacks of different parts are numbered anew.
+    pub fn into_profile(mut self, profile: Profile) -> Result<Profile> {
+        let Some(journal) = self.journal.as_mut().filter(|journal| journal.parts() > 0) else {
+            return Ok(profile);
+        };
+        let mut whole = nameless()?;
+        journal.finish(&profile, &mut whole)?;
+        drop(profile);
+        whole.rewind()?;
+        Ok(native::read(whole)?)
     }
 
     fn remove(&mut self) {
@@ -203,14 +217,22 @@ fn beside(path: &Path) -> std::io::Result<(File, PathBuf)> {
     Ok((file, part))
 }
 
-/// A file that is gone when it is closed.
+/// A file that is gone when it is closed, in the first folder that takes it.
 fn nameless() -> std::io::Result<File> {
     let mut name = OsString::from(".plumb-");
     name.push(format!("{}-{:?}.part", std::process::id(), Instant::now()));
-    let path = std::env::temp_dir().join(name);
-    let file = create(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file)
+    let mut failure = None;
+    for folder in newfile::temporary_folders() {
+        let path = folder.join(&name);
+        match create(&path) {
+            Ok(file) => {
+                fs::remove_file(&path)?;
+                return Ok(file);
+            }
+            Err(error) => failure = Some(error),
+        }
+    }
+    Err(failure.unwrap_or_else(|| std::io::Error::other("no folder for temporary files")))
 }
 
 fn create(path: &Path) -> std::io::Result<File> {

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use plumb_capture_perf::MAX_STACK_COPY;
 use plumb_profile::{DsoId, DsoKind, EventId, Found, Profile, StackId, Truncation};
 
-use super::{off_cpu, runtimes::Runtime, told::Told};
+use super::{runtimes::Runtime, told::Told};
+use crate::recording::off_cpu;
 
 /// What became of the stacks of a profile, counted in samples.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stacks {
+pub struct Stacks {
     /// All samples.
     pub samples: u64,
     /// With a stack that reaches its root.
@@ -24,7 +25,7 @@ pub(crate) struct Stacks {
 
 /// A reason for incomplete stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cause {
+pub struct Cause {
     /// The reason.
     pub cut: Truncation,
     /// The file that is to blame, if one is.
@@ -56,14 +57,14 @@ impl Stacks {
 
 /// What was counted of the stacks of a profile, which may be one after the other.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StackCounts {
+pub struct StackCounts {
     samples: u64,
     complete: u64,
     stitched: u64,
     scanned: u64,
     causes: BTreeMap<(Truncation, Option<DsoId>), u64>,
     /// Stacks were walked in the kernel where that was possible.
-    pub(super) by_kernel: bool,
+    pub by_kernel: bool,
     /// Samples of each event, and what they weigh together.
     events: BTreeMap<EventId, (u64, u64)>,
 }

@@ -20,7 +20,7 @@ const VARIABLES: [&str; 7] = [
 
 /// What is known of one process.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub struct Told {
     /// The words of its command, and of variables.
     words: Vec<String>,
     /// Some of its code has names from a map.

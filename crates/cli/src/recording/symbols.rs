@@ -1,4 +1,4 @@
-//! Names, found while the recording goes on, so that there is little left to do when the target ends.
+//! SymbolLookup, found while the recording goes on, so that there is little left to do when the target ends.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -9,7 +9,7 @@ use plumb_capture_perf::Recorder;
 use plumb_profile::{DsoId, Profile};
 use plumb_symbolize::{Options, Session};
 
-use super::live::Live;
+use super::progress::ProgressLine;
 
 /// When the first frames are looked at: what ends before is not worth a thread of its own.
 const FIRST: Duration = Duration::from_millis(200);
@@ -23,12 +23,12 @@ const LONGEST: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The names of a recording.
-pub(super) struct Names {
+pub(super) struct SymbolLookup {
     session: Session,
     next: Duration,
 }
 
-impl Names {
+impl SymbolLookup {
     /// None yet.
     pub fn begin(options: Options) -> Self {
         Self { session: Session::begin(options), next: FIRST }
@@ -64,7 +64,7 @@ impl Names {
     }
 
     /// Writes the names into the profile once they are found.
-    pub fn store(self, profile: &mut Profile, live: &mut Live) {
-        self.session.finish(profile, &mut |progress| live.progress(&progress));
+    pub fn store(self, profile: &mut Profile, progress: &mut ProgressLine) {
+        self.session.finish(profile, &mut |found| progress.progress(&found));
     }
 }

@@ -9,7 +9,7 @@ use super::told::Told;
 
 /// A runtime with a compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Runtime {
+pub enum Runtime {
     Java,
     Node,
     Deno,

@@ -10,11 +10,11 @@ use super::runtimes::Runtime;
 use super::told::Told;
 
 /// Places with less than 1/NOTABLE of the samples are left out.
-pub(super) const NOTABLE: u64 = 20;
+pub const NOTABLE: u64 = 20;
 
 /// Where samples have a place and no name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Nameless {
+pub struct Nameless {
     /// The file, or whose code it is.
     pub place: String,
     /// Number of samples whose innermost frame is there.
@@ -24,7 +24,7 @@ pub(super) struct Nameless {
 }
 
 /// The places with a notable share of the samples, largest first, and how many samples there are.
-pub(super) fn nameless(profile: &Profile) -> (Vec<Nameless>, u64) {
+pub fn nameless(profile: &Profile) -> (Vec<Nameless>, u64) {
     let (mut counts, mut samples) = (BTreeMap::<DsoId, u64>::new(), 0);
     for sample in profile.samples.iter() {
         samples += 1;

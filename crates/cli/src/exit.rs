@@ -1,0 +1,137 @@
+//! How plumb exits: every status that it has, in one place, with its meaning.
+//!
+//! Invariant: commands return an [`Exit`] or an error, and `main` alone makes a number of it. Not here: what the errors say.
+
+use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
+
+use plumb_target::End;
+
+/// What `plumb --help` says of it.
+pub const HELP: &str = "\
+Exit status:
+  0        success
+  1        error: a message says what failed
+  2        wrong command line
+  4        compare, diff: a limit (--fail-on) is exceeded, and the difference is significant
+  126      the command cannot be executed
+  127      the command is not found
+  128+N    the command was ended by signal N
+A command that is observed gives its own status to record, top, trace, stat, kernel, procs and explain.";
+
+/// How plumb exits. Status 2, a wrong command line, is clap's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// 0.
+    Success,
+    /// 1: something failed, and a message says what.
+    Failure,
+    /// 4: a limit is exceeded, and not by chance.
+    LimitExceeded,
+    /// 126: the command is there and can't be executed.
+    NotExecutable,
+    /// 127: there is no such command.
+    NotFound,
+    /// The status of a command that was observed, as a shell gives it: its own, or 128 and the signal that ended it.
+    OfCommand(u8),
+}
+
+impl Exit {
+    /// The status of a command.
+    pub fn of_status(status: ExitStatus) -> Self {
+        let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
+        Self::of_code(u8::try_from(code).unwrap_or(1))
+    }
+
+    fn of_code(code: u8) -> Self {
+        if code == 0 { Exit::Success } else { Exit::OfCommand(code) }
+    }
+
+    /// The end of an observation: a command's is that of the command. A signal that ends the observation of others ends it well.
+    pub fn of_end(end: End, is_command: bool) -> Self {
+        match end {
+            End::Exited(status) => Self::of_status(status),
+            End::Signal(number) if is_command => Self::of_code(128 + number as u8),
+            End::Signal(_) | End::Gone => Exit::Success,
+        }
+    }
+
+    /// The status that a shell would give for an error: of a command that can't be started its own.
+    pub fn of_error(error: &anyhow::Error) -> Self {
+        let target =
+            error.chain().find_map(|cause| match cause.downcast_ref::<plumb_capture_perf::Error>() {
+                Some(plumb_capture_perf::Error::Target(target)) => Some(target),
+                _ => cause.downcast_ref::<plumb_target::Error>(),
+            });
+        match target {
+            Some(plumb_target::Error::Command { error, .. }) if error.kind() == ErrorKind::NotFound => {
+                Exit::NotFound
+            }
+            Some(plumb_target::Error::Command { .. }) => Exit::NotExecutable,
+            _ => Exit::Failure,
+        }
+    }
+
+    /// This, unless it is success: then the other.
+    pub fn or(self, other: Self) -> Self {
+        if self == Exit::Success { other } else { self }
+    }
+
+    /// The number that the system gets.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Failure => 1,
+            Exit::LimitExceeded => 4,
+            Exit::NotExecutable => 126,
+            Exit::NotFound => 127,
+            Exit::OfCommand(code) => code,
+        }
+    }
+}
+
+/// The message of an error: what was tried, and why it failed. The libraries' errors say both themselves.
+pub fn message(error: &anyhow::Error) -> String {
+    let mut parts = Vec::new();
+    for cause in error.chain() {
+        parts.push(cause.to_string());
+        if cause.is::<plumb_capture_perf::Error>() || cause.is::<plumb_target::Error>() {
+            break;
+        }
+    }
+    parts.join(": ")
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_statuses_are_those_of_a_shell() {
+        assert_eq!(Exit::of_status(ExitStatus::from_raw(3 << 8)).code(), 3);
+        assert_eq!(Exit::of_status(ExitStatus::from_raw(15)).code(), 143);
+        assert_eq!(Exit::of_status(ExitStatus::from_raw(0)), Exit::Success);
+        assert_eq!(Exit::of_end(End::Signal(2), true).code(), 130);
+        assert_eq!(Exit::of_end(End::Signal(2), false), Exit::Success);
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_started_has_a_status_of_its_own() {
+        let of = |kind: ErrorKind| {
+            let error = plumb_target::Error::Command { name: "x".into(), error: kind.into() };
+            Exit::of_error(&anyhow::Error::from(plumb_capture_perf::Error::Target(error)).context("starting"))
+        };
+        assert_eq!(
+            (of(ErrorKind::NotFound), of(ErrorKind::PermissionDenied)),
+            (Exit::NotFound, Exit::NotExecutable)
+        );
+        assert_eq!(Exit::of_error(&anyhow::anyhow!("else")), Exit::Failure);
+    }
+}

@@ -1,0 +1,278 @@
+//! Recording: from a typed request to a profile in memory, for every command that records.
+//!
+//! Invariant: what is recorded depends on the [`RecordRequest`] alone; nothing here reads a command line. The profile is handed over in
+//! memory. Only a recording that outgrows `--max-memory` goes through a file, its journal, because its samples don't fit otherwise.
+//!
+//! Not here: sampling (capture-perf), names (symbolize), the file's format (formats), what is printed of a recording (`cmd`).
+
+pub mod capture;
+mod event;
+mod keeping;
+mod live;
+pub mod memory;
+pub mod notice;
+pub mod off_cpu;
+pub mod output;
+mod progress;
+mod request;
+mod session;
+mod symbols;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use plumb_capture_api::{TargetObserver, UnwindFallbackStats};
+use plumb_capture_perf::{Recorded, Setup};
+use plumb_process::usage::CpuTime;
+use plumb_profile::Profile;
+use plumb_target::{Descendants, End, Running, Target};
+
+use crate::exit::Exit;
+use crate::newfile::Destination;
+use crate::stack_quality::StackCounts;
+use crate::terminal::say;
+use keeping::Keeping;
+use output::{Output, Written};
+use progress::ProgressLine;
+use session::Session;
+use symbols::SymbolLookup;
+
+pub use live::{LiveSession, WindowSum};
+pub use progress::percent;
+pub use request::{RecordRequest, prints_beside};
+pub use session::Step;
+
+/// How often the recorder looks around when nothing wakes it: files that the target deletes are opened before.
+const STEP: Duration = Duration::from_millis(100);
+
+/// What signals do, for the help of all commands that run one.
+pub const CTRL_C: &str = "Ctrl-C goes to the command: plumb waits until the command ends, keeps what was measured, and exits \
+                          with the command's status. The third Ctrl-C kills the command.";
+
+/// Where a recording stays.
+#[derive(Clone, Copy)]
+pub enum Keep<'a> {
+    /// In memory, for the command that asked for it.
+    InMemory,
+    /// In a file, or in what its path names.
+    In(&'a Output),
+}
+
+impl<'a> Keep<'a> {
+    fn output(self) -> Option<&'a Output> {
+        match self {
+            Keep::InMemory => None,
+            Keep::In(output) => Some(output),
+        }
+    }
+}
+
+/// A recording that has ended.
+pub struct Recording {
+    /// Samples with names. Of a recording in parts these are the last ones: see [`Recording::into_profile`].
+    pub profile: Profile,
+    /// How it was recorded.
+    pub setup: Setup,
+    /// What was counted of samples that are in the journal and not in `profile`.
+    pub earlier: StackCounts,
+    /// Processor time of the target, if it is known.
+    pub target_cpu: Option<CpuTime>,
+    /// Processor time that plumb used before it began to look for names.
+    pub recording_cpu: Duration,
+    /// What was walked in the kernel, and what was not.
+    pub unwinding: Option<UnwindFallbackStats>,
+    /// Descendants that outlive the command.
+    pub left: Descendants,
+    /// The file, if there is one.
+    pub written: Option<Written>,
+    keeping: Keeping,
+}
+
+impl Recording {
+    /// The whole profile, readable, as it would be read from the file.
+    ///
+    /// # Errors
+    /// What had to leave memory can't be read back.
+    pub fn into_profile(self) -> Result<Profile> {
+        let mut profile = self.keeping.into_profile(self.profile)?;
+        plumb_symbolize::make_readable(&mut profile);
+        Ok(profile)
+    }
+}
+
+/// How a recording ended, and a command that may still run.
+pub struct Ending {
+    end: Result<Option<End>>,
+    running: Option<Running>,
+    target: Target,
+    /// A sentence, if more memory was taken than the bound.
+    pub exceeded: Option<String>,
+}
+
+impl Ending {
+    /// Waits for a command that outlives its recording, as it has the terminal, and gives back how plumb is to exit.
+    ///
+    /// # Errors
+    /// Why the recording ended early.
+    pub fn exit(self) -> Result<Exit> {
+        let is_command = matches!(self.target, Target::Command(_));
+        Ok(match self.end? {
+            None => {
+                self.running.map_or(Exit::Success, |running| Exit::of_end(wait(running, &self.target), true))
+            }
+            Some(end) => {
+                if let (Some(_), Target::Command(launch)) = (self.running, &self.target) {
+                    say!("{} has not ended: it goes on, and is no longer recorded", launch.name());
+                }
+                Exit::of_end(end, is_command)
+            }
+        })
+    }
+}
+
+/// Waits for a command that outlives its recording.
+pub fn wait(running: Running, target: &Target) -> End {
+    running.wait(|notice| notice::say_of(target, notice)).unwrap_or(End::Gone)
+}
+
+/// Records. `observer` watches the target as long. The recording is an error where it could not be written, which has to be said; how it
+/// ended is known even so.
+///
+/// # Errors
+/// Nothing can be recorded, or the command can't be started: [`Exit::of_error`] knows the status.
+pub fn record(
+    request: &RecordRequest,
+    keep: Keep<'_>,
+    mut observer: Option<&mut dyn TargetObserver>,
+) -> Result<(Result<Recording>, Ending)> {
+    let also = observer.as_mut().map(|observer| &mut **observer as &mut dyn TargetObserver);
+    let (mut session, notes) = Session::start(request, also)?;
+    notes.iter().for_each(|note| say!("{note}"));
+    let mut looks = Looks {
+        progress: ProgressLine::new(request.is_quiet),
+        symbols: SymbolLookup::begin(request.symbols()),
+        keeping: Keeping::begin(keep.output(), request.max_memory, request.command.clone()),
+    };
+    if !matches!(request.target, Target::Command(_)) && request.duration.is_none() {
+        let waits = matches!(request.target, Target::Awaited(_));
+        let what = if waits { "waiting for it to start" } else { "recording" };
+        looks.progress.note(&format!("{what}; Ctrl-C ends it"));
+    }
+    let end = watch(&mut session, &mut looks);
+    observer.map_or(Ok(()), TargetObserver::end).context("the observer of the target failed")?;
+    let (mut recorded, exceeded) = session.stop();
+    looks.progress.clear();
+    // Names take what the recorder had.
+    plumb_capture_perf::trim_memory();
+    let running = recorded.running.take();
+    let recording = finish(request, recorded, looks, keep);
+    let running = running.filter(|_| recording.is_ok());
+    Ok((recording, Ending { end, running, target: request.target.clone(), exceeded }))
+}
+
+/// Records for a command that shows the profile. `file`: where the recording stays as well. The exit status is the command's.
+///
+/// # Errors
+/// As [`record`]; `file` is no place for a file, or could not be written.
+pub fn record_profile(
+    request: &RecordRequest,
+    file: Option<&std::path::Path>,
+    observer: Option<&mut dyn TargetObserver>,
+) -> Result<(Profile, Exit)> {
+    let output = match file {
+        Some(path) if !matches!(Destination::of(path)?, Destination::File(_)) => {
+            bail!("{}: the recording is kept in a file; name one", path.display())
+        }
+        Some(path) => Some(Output::check(path)?),
+        None => None,
+    };
+    let (recording, ending) = record(request, output.as_ref().map_or(Keep::InMemory, Keep::In), observer)?;
+    let recording = match recording {
+        Ok(recording) => recording,
+        Err(error) => {
+            ending.exit()?;
+            return Err(error);
+        }
+    };
+    notice::say_left(Some(recording.left.clone()));
+    if let Some(written) = recording.written.as_ref().filter(|written| written.is_elsewhere()) {
+        say!("{}", written.text());
+    }
+    let exit = ending.exit()?;
+    Ok((recording.into_profile()?, exit))
+}
+
+/// Who looks at a recording while it goes on.
+struct Looks {
+    progress: ProgressLine,
+    symbols: SymbolLookup,
+    keeping: Keeping,
+}
+
+/// Records until an end, `None`: until the time is up.
+fn watch(session: &mut Session, looks: &mut Looks) -> Result<Option<End>> {
+    loop {
+        match session.step(STEP)? {
+            Step::TimeUp => return Ok(None),
+            Step::Ended(end) => return Ok(Some(end)),
+            Step::GoesOn => {}
+        }
+        if let Some(notice) = session.recorder.notice() {
+            looks.progress.clear();
+            notice::say_of(session.target(), notice);
+        }
+        if session.recorder.is_waiting() {
+            continue;
+        }
+        looks.progress.show(session.recorder.elapsed(), session.recorder.statistics());
+        looks.symbols.look(&mut session.recorder);
+        let is_scarce = session.look_at_memory();
+        looks.keeping.look(&mut session.recorder, is_scarce);
+    }
+}
+
+/// Finds names, and writes the recording where it is to stay.
+fn finish(request: &RecordRequest, recorded: Recorded, looks: Looks, keep: Keep<'_>) -> Result<Recording> {
+    let Looks { mut progress, mut symbols, mut keeping } = looks;
+    let Recorded { mut profile, target_cpu, setup, left, handed_over, unmeasured, vanished, .. } = recorded;
+    profile.meta.warnings.extend(unmeasured.iter().flat_map(off_cpu::left_out));
+    profile.meta.recorder = RecordRequest::RECORDER.into();
+    profile.meta.command.clone_from(&request.command);
+    profile.meta.warnings.extend(keeping.failure());
+    let own = || plumb_process::usage::own_cpu_time().total();
+    let recording_cpu = own().saturating_sub(symbols.early());
+    symbols.close(&profile, &vanished);
+    // Names are there by now, but for those of large files met last, or of a server. Where they take longer the recording
+    // is first written without: should finding them be interrupted, or need more disk than there is, this stays.
+    let output = keep.output();
+    let early = output.filter(|output| !symbols.are_found() && output.is_replaceable());
+    let mut written = early.map(|output| keeping.write(&profile, output)).transpose()?;
+    symbols.store(&mut profile, &mut progress);
+    progress.clear();
+    // Tables are made once more as they are written: what names took is free by now.
+    plumb_capture_perf::trim_memory();
+    if request.off_cpu_min_ns.is_some() {
+        off_cpu::name_reasons(&mut profile);
+    }
+    profile.meta.recorder_cpu_ns = u64::try_from(own().as_nanos()).ok();
+    match &mut written {
+        None => written = output.map(|output| keeping.write(&profile, output)).transpose()?,
+        Some(written) => {
+            if let Err(error) = keeping.replace(&profile, written) {
+                say!("{error:#}\nplumb: the recording is there, but without symbols");
+            }
+        }
+    }
+    let earlier = keeping.end().walked_in_kernel(handed_over.is_some());
+    Ok(Recording {
+        profile,
+        setup,
+        earlier,
+        target_cpu,
+        recording_cpu,
+        unwinding: handed_over,
+        left,
+        written,
+        keeping,
+    })
+}
