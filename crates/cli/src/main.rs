@@ -5,19 +5,23 @@
 // What is printed goes through `terminal`, which keeps names from steering the terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod advice;
 mod args;
+mod browse;
+mod call_formats;
 mod cmd;
 mod code;
-mod columns;
+mod descriptor_links;
 mod examples;
 mod exit;
+mod kernel_time;
 mod limits;
 mod load;
-mod markdown;
 mod newfile;
-mod page;
 mod pager;
 mod recording;
+mod render;
+mod run_metrics;
 mod stack_quality;
 mod terminal;
 mod words;
@@ -110,7 +114,7 @@ fn main() -> ExitCode {
         Command::Script(args) => cmd::script::run(args),
         Command::Fold(args) => cmd::fold::run(args),
         Command::Export(args) => cmd::export::run(args),
-        Command::View(args) => cmd::view::run(args),
+        Command::View(args) => cmd::view::run(args, cmd::LISTINGS),
         Command::Flame(args) => cmd::flame::run(args),
         Command::Stack(args) => cmd::stack::run(args),
         Command::Trace(args) => cmd::trace::run(args),

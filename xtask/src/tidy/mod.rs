@@ -1,10 +1,11 @@
 //! What holds for the whole repository and no compiler checks: who may depend on whom, how long things may be,
-//! where `unsafe` may stand, what must be written down.
+//! where `unsafe` may stand, what must be written down, what commands may not know of each other.
 //!
 //! Each submodule looks at one matter and returns findings; none changes a file.
 
 mod dependencies;
 mod documents;
+mod siblings;
 mod source;
 mod words;
 
@@ -39,12 +40,14 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
     let files = tracked_files(root)?;
     let mut findings = dependencies::check(root)?;
     findings.extend(documents::check(root)?);
+    let commands = siblings::commands(&files);
     for file in &files {
         // A deleted file that is still in the index, a link to nowhere, or a binary.
         let Ok(text) = std::fs::read_to_string(root.join(file)) else { continue };
         findings.extend(words::check(file, &text));
         if file.extension().is_some_and(|e| e == "rs") {
             findings.extend(source::check(file, &text));
+            findings.extend(siblings::check(file, &text, &commands));
         }
     }
     Ok(findings)

@@ -112,6 +112,39 @@ impl FilterArgs {
         Ok(Filter { time, ..self.samples.filter(profile)? })
     }
 
+    /// The options as they would be typed.
+    pub fn typed(&self) -> String {
+        let FilterArgs { samples, time } = self;
+        let mut parts = Vec::new();
+        let mut texts = |name: &str, values: &[String]| {
+            parts.extend(values.iter().map(|value| format!("--{name} {value}")));
+        };
+        texts("comm", &samples.comm);
+        texts("exe", &samples.exe);
+        texts("dso", &samples.dso);
+        texts("symbol", &samples.symbol);
+        texts("tid", &samples.tid);
+        texts("pid", &samples.pid.iter().map(u32::to_string).collect::<Vec<_>>());
+        texts("cpu", samples.cpu.as_slice());
+        texts("event", samples.event.as_slice());
+        texts("time", time.as_slice());
+        texts("focus", &samples.focus);
+        texts("ignore", &samples.ignore);
+        texts("hide", &samples.hide);
+        for (name, set) in [
+            ("--kernel", samples.kernel),
+            ("--user", samples.user),
+            ("--no-idle", samples.no_idle),
+            ("--no-inline", samples.no_inline),
+            ("--native", samples.native),
+        ] {
+            if set {
+                parts.push(name.to_owned());
+            }
+        }
+        parts.join(" ")
+    }
+
     /// As [`SampleFilterArgs::filter_per_event`].
     pub fn filter_per_event(&self, profile: &Profile) -> Result<Vec<Filter>> {
         filter_per_event(self.filter(profile)?, profile)

@@ -112,12 +112,7 @@ pub fn run(args: Args) -> Result<Exit> {
 }
 
 /// Writes the listing of a function, of the samples of one event.
-pub(super) fn listing(
-    profile: &Profile,
-    filter: &Filter,
-    function: &str,
-    out: &mut Output<'_>,
-) -> Result<()> {
+pub fn listing(profile: &Profile, filter: &Filter, function: &str, out: &mut Output<'_>) -> Result<()> {
     let args = Args { function: function.into(), ..Args::default() };
     write_filtered(profile, filter, &args, out)
 }
@@ -136,7 +131,7 @@ fn write_filtered(profile: &Profile, filter: &Filter, args: &Args, out: &mut Out
     let mut shown = Shown { view: &view, filter, function: &function, annotated: &annotated, sources };
     if args.html {
         let page = page::page(&mut shown, args);
-        crate::page::deliver(page.as_bytes(), args.output.as_deref(), "annotate", out)?;
+        crate::render::page::deliver(page.as_bytes(), args.output.as_deref(), "annotate", out)?;
     } else if args.json {
         machine::json(&mut shown, out)?;
     } else {

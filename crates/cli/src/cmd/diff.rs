@@ -6,11 +6,9 @@ mod limit;
 pub(in crate::cmd) mod machine;
 mod markdown;
 mod picture;
-mod text;
-pub(in crate::cmd) mod words;
-
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,10 +20,11 @@ use plumb_profile::Profile;
 use self::limit::Limit;
 use crate::args::FilterArgs;
 use crate::args::value;
-use crate::cmd::{flame, kernel};
 use crate::examples;
 use crate::exit::Exit;
+use crate::kernel_time;
 use crate::limits;
+use crate::render::flame;
 use crate::terminal::{Output, finish, say};
 use crate::words::parsed;
 
@@ -175,12 +174,7 @@ impl<'a> Shown<'a, '_> {
 }
 
 /// Writes for people what changed from one recording to another.
-pub(in crate::cmd) fn written(
-    base: &Path,
-    new: &Path,
-    filters: &FilterArgs,
-    out: &mut Output<'_>,
-) -> Result<()> {
+pub fn written(base: &Path, new: &Path, filters: &FilterArgs, out: &mut Output<'_>) -> Result<()> {
     let args = Args { filters: filters.clone(), ..parsed("diff", &[base, new])? };
     compare(&args, out).map(drop)
 }
@@ -208,7 +202,7 @@ fn compare(args: &Args, out: &mut Output<'_>) -> Result<Exit> {
             );
         }
     }
-    let abi = base.first().and_then(|one| kernel::abi(&one.profile.meta.arch));
+    let abi = base.first().and_then(|one| kernel_time::abi(&one.profile.meta.arch));
     let diff = Diff::new(&base_views, &new_views, options, |number| plumb_syscalls::name(abi?, number));
     for limit in &args.fail_on {
         limit.check(&diff)?;
@@ -232,7 +226,7 @@ fn compare(args: &Args, out: &mut Output<'_>) -> Result<Exit> {
 
 fn page(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     let page = picture::draw(shown, flame::Format::Html)?;
-    crate::page::deliver(&page, shown.args.output.as_deref(), "diff", out)?;
+    crate::render::page::deliver(&page, shown.args.output.as_deref(), "diff", out)?;
     Ok(out.flush()?)
 }
 

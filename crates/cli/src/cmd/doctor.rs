@@ -14,9 +14,9 @@ use serde::Serialize;
 
 use self::facts::Facts;
 use self::features::Tried;
-use crate::columns::{self, left};
 use crate::examples;
 use crate::exit::Exit;
+use crate::render::columns::{self, left};
 use crate::terminal::{Output, finish, printable};
 
 /// Arguments of `plumb doctor`.

@@ -5,12 +5,8 @@
 
 mod again;
 mod code;
-mod document;
-mod html;
 mod machine;
-mod markdown;
 mod sections;
-mod text;
 
 #[cfg(test)]
 mod tests;
@@ -26,10 +22,11 @@ use plumb_profile::Profile;
 use self::code::HotFunctions;
 
 use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
-use crate::cmd::kernel;
 use crate::examples;
 use crate::exit::Exit;
+use crate::kernel_time;
 use crate::recording::{RecordRequest, prints_beside, record_profile};
+use crate::render::document::{html, markdown, text};
 use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb explain`.
@@ -97,7 +94,7 @@ pub fn run(args: Args) -> Result<Exit> {
 
 pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let filter = filter(profile, args)?;
-    let call_name = kernel::call_names(profile);
+    let call_name = kernel_time::call_names(profile);
     let waits = args.waits.as_deref().map(crate::load::load).transpose()?;
     let options = ExplainOptions { threshold: args.threshold, call_name: &call_name, waits: waits.as_ref() };
     let view = Explanation::view(profile, &filter);
@@ -120,7 +117,7 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
         let document = sections::document(&report, &code, args);
         match (args.md, args.html) {
             (true, _) => markdown::write(&document, out)?,
-            (_, true) => crate::page::deliver(&html::page(&document)?, None, "explain", out)?,
+            (_, true) => crate::render::page::deliver(&html::page(&document)?, None, "explain", out)?,
             _ => text::write(&document, out)?,
         }
     }

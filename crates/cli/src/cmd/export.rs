@@ -10,15 +10,15 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use plumb_analyze::{View, is_clock};
+use plumb_analyze::{Filter, View, is_clock};
 use plumb_formats::{callgrind, chrome, csv, firefox, otlp, pprof, speedscope};
 use plumb_profile::Profile;
 
-use super::{fold, script};
 use crate::args::FilterArgs;
 use crate::examples;
 use crate::exit::Exit;
 use crate::newfile::{self, Destination, NewFile};
+use crate::render::{folded as folded_stacks, perf_script};
 use crate::terminal::{Output, finish, say};
 use format::{Format, KEPT, by_name};
 
@@ -73,10 +73,10 @@ fn write(profile: &Profile, format: Format, filters: &FilterArgs, out: &mut impl
         Format::Callgrind => callgrind::write(&kept, out),
         Format::Otlp => otlp::write(&kept, out),
         Format::Csv => csv::write(&kept, out),
-        Format::Folded => return fold::write(profile, filters, false, false, out),
+        Format::Folded => return folded_stacks::write(profile, filters, false, false, out),
         Format::PerfScript => {
-            let (fields, all) = (script::Fields::default(), FilterArgs::default());
-            return script::write(&kept, fields, &all, &mut Output::plain(out));
+            let (fields, all) = (perf_script::Fields::default(), Filter::default());
+            return perf_script::write(&kept, fields, &all, &mut Output::plain(out));
         }
     };
     Ok(written?)

@@ -1,10 +1,5 @@
 //! `plumb flame`: a flame graph as one file, a page or an SVG.
 
-pub(in crate::cmd) mod facts;
-pub(in crate::cmd) mod html;
-pub(in crate::cmd) mod payload;
-pub(in crate::cmd) mod svg;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -12,11 +7,10 @@ use anyhow::{Context, Result, bail};
 use plumb_analyze::{Filter, Flame, Grouping, View};
 use plumb_profile::{Profile, Scope};
 
-use self::facts::Facts;
 use crate::args::FilterArgs;
 use crate::examples;
 use crate::exit::Exit;
-use crate::newfile;
+use crate::render::flame::{Facts, Format, format_of, html, svg, write};
 use crate::terminal::say;
 
 /// Arguments of `plumb flame`.
@@ -76,13 +70,6 @@ impl By {
     }
 }
 
-/// What kind of file is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::cmd) enum Format {
-    Html,
-    Svg,
-}
-
 /// Runs `plumb flame`.
 pub fn run(args: Args) -> Result<Exit> {
     // Before the work: a name that says nothing is known at once.
@@ -95,22 +82,6 @@ pub fn run(args: Args) -> Result<Exit> {
         open(&args.output)?;
     }
     Ok(Exit::Success)
-}
-
-/// Writes a picture, and says so.
-pub(in crate::cmd) fn write(output: &Path, bytes: &[u8]) -> Result<()> {
-    newfile::write(output, bytes)?;
-    say!("wrote {}", output.display());
-    Ok(())
-}
-
-/// What kind of picture a file is to be, by its name.
-pub(in crate::cmd) fn format_of(output: &Path) -> Result<Format> {
-    match output.extension().and_then(|extension| extension.to_str()) {
-        Some(end) if end.eq_ignore_ascii_case("html") || end.eq_ignore_ascii_case("htm") => Ok(Format::Html),
-        Some(end) if end.eq_ignore_ascii_case("svg") => Ok(Format::Svg),
-        _ => bail!("{}: the name has to end in .html or .svg", output.display()),
-    }
 }
 
 /// The filter for one event: a picture can't add nanoseconds to page faults.
@@ -139,11 +110,19 @@ fn draw(profile: &Profile, filter: &Filter, args: &Args, format: Format) -> Resu
         };
         bail!("{}: nothing to draw, {why}", args.file.display());
     }
-    let facts = Facts::new(&view, filter, args);
+    let facts = facts(&view, filter, args);
     match format {
         Format::Html => Ok(html::page(&flame, &facts)?.into_bytes()),
         Format::Svg => svg::picture(&flame, &facts),
     }
+}
+
+fn facts(view: &View<'_>, filter: &Filter, args: &Args) -> Facts {
+    let facts = Facts::new(view, filter);
+    let file = || args.file.display().to_string();
+    let title = args.title.clone().or_else(|| facts.command.clone()).unwrap_or_else(file);
+    let filters = Some(args.filters.typed()).filter(|text| !text.is_empty());
+    Facts { title, filters, icicle: args.icicle, ..facts }
 }
 
 /// Hands the file to the desktop's viewer, which lives on by itself.

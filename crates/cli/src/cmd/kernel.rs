@@ -6,7 +6,7 @@
 mod calls;
 mod counted;
 mod machine;
-pub(super) mod text;
+mod text;
 
 #[cfg(test)]
 mod tests;
@@ -16,19 +16,18 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use plumb_analyze::{Cause, Filter, KernelRow, KernelTime, View, is_clock};
+use plumb_analyze::{Filter, KernelTime, View, is_clock};
 use plumb_capture_api::TargetObserver;
 use plumb_capture_bpf::support;
 use plumb_process::Host;
 use plumb_profile::Profile;
-use plumb_syscalls::Abi;
 
 use self::counted::Counted;
+use crate::advice::{self, Watching, processes};
 use crate::args::{RecordArgs, SampleFilterArgs, TargetArgs};
-use crate::cmd::advice::{self, Watching};
-use crate::cmd::procs;
 use crate::examples;
 use crate::exit::Exit;
+use crate::kernel_time;
 use crate::recording::capture::Capture;
 use crate::recording::{CTRL_C, RecordRequest, prints_beside, record_profile};
 use crate::terminal::{Output, finish};
@@ -140,7 +139,7 @@ struct Shown<'p> {
 impl<'p> Shown<'p> {
     fn new(profile: &'p Profile, filter: &Filter, counted: Option<Counted>) -> Self {
         let view = View::new(profile, filter);
-        let time = time_of(&view, filter);
+        let time = kernel_time::of_view(&view, filter);
         Shown { view, time, counted }
     }
 }
@@ -149,32 +148,6 @@ impl Shown<'_> {
     /// Whether samples hit a row of this name.
     fn has_row(&self, name: &str) -> bool {
         self.time.rows.iter().any(|row| row.name == name)
-    }
-}
-
-/// Where the time of a view went.
-fn time_of(view: &View<'_>, filter: &Filter) -> KernelTime {
-    KernelTime::new(view, filter, call_names(view.profile()))
-}
-
-/// The names of system calls by number, on the machine of a recording.
-pub(super) fn call_names(profile: &Profile) -> impl Fn(u32) -> Option<&'static str> + use<> {
-    let abi = abi(&profile.meta.arch);
-    move |number| plumb_syscalls::name(abi?, number)
-}
-
-/// Likewise for other reports; `None`: there is nothing to say of the kernel, or of time.
-pub(super) fn section(view: &View<'_>, filter: &Filter) -> Option<KernelTime> {
-    let says_more = |row: &KernelRow| !matches!(row.cause, Cause::User | Cause::Other | Cause::Idle);
-    Some(time_of(view, filter)).filter(|time| time.is_time && time.rows.iter().any(says_more))
-}
-
-/// By which numbers programs of a machine call their kernel.
-pub(super) fn abi(arch: &str) -> Option<Abi> {
-    match arch {
-        "x86_64" => Some(Abi::X86_64),
-        "aarch64" => Some(Abi::Aarch64),
-        _ => None,
     }
 }
 
@@ -188,7 +161,7 @@ fn write(profile: &Profile, seen: Seen, args: &Args, out: &mut Output<'_>) -> Re
         _ => {
             text::write(&shown, args, out)?;
             if let Some(verdict) = &verdict {
-                let has_some = procs::write_advice(profile, &filter, out)?;
+                let has_some = processes::write(profile, &filter, out)?;
                 advice::text(verdict, has_some, out)?;
             }
         }

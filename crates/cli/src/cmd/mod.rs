@@ -1,9 +1,7 @@
 //! One file per subcommand: its arguments and its `run`.
 
-mod advice;
 pub mod annotate;
 pub mod bench;
-mod browse;
 pub mod compare;
 pub mod diff;
 pub mod doctor;
@@ -23,3 +21,6 @@ pub mod top;
 pub mod trace;
 pub mod unwind_stats;
 pub mod view;
+
+/// What `plumb view` shows of other commands.
+pub const LISTINGS: view::Listings = view::Listings { annotate: annotate::listing, diff: diff::written };

@@ -4,7 +4,7 @@
 //! Not here: the counting (analyze), the recording (`plumb record`, which this runs for a command).
 
 mod machine;
-pub(super) mod text;
+mod text;
 
 #[cfg(test)]
 mod tests;
@@ -14,9 +14,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use plumb_analyze::{Advice, Procs, View, advise};
+use plumb_analyze::{Procs, View};
 use plumb_profile::Profile;
 
+use crate::advice::processes::ProcessAdvice;
 use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
 use crate::examples;
 use crate::exit::Exit;
@@ -78,7 +79,7 @@ pub fn run(args: Args) -> Result<Exit> {
 struct Shown<'p> {
     view: View<'p>,
     procs: Procs<'p>,
-    advice: Vec<Advice>,
+    advice: ProcessAdvice,
     /// Programs with less of the whole than this many percent are summed up.
     min: f64,
 }
@@ -87,29 +88,13 @@ impl<'p> Shown<'p> {
     fn new(profile: &'p Profile, filter: &plumb_analyze::Filter) -> Self {
         let view = View::new(profile, filter);
         let procs = Procs::new(&view, filter);
-        Shown { advice: advise(&procs), view, procs, min: 0.0 }
+        Shown { advice: ProcessAdvice::new(&procs), view, procs, min: 0.0 }
     }
 
     /// Whether a program has a line.
     fn has_line(&self, index: usize) -> bool {
         self.min == 0.0 || self.procs.programs[index].total.percent_of(self.procs.whole) >= self.min
     }
-}
-
-/// Writes what is to be done about processes that are started, if that costs much. Returns whether there was anything.
-pub(super) fn write_advice(
-    profile: &Profile,
-    filter: &plumb_analyze::Filter,
-    out: &mut Output<'_>,
-) -> std::io::Result<bool> {
-    let shown = Shown::new(profile, filter);
-    text::advice(&shown, out)?;
-    Ok(!shown.advice.is_empty())
-}
-
-/// The same for programs.
-pub(super) fn json_advice(profile: &Profile, filter: &plumb_analyze::Filter) -> Vec<serde_json::Value> {
-    machine::advice(&Shown::new(profile, filter))
 }
 
 pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {

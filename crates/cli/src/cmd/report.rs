@@ -3,7 +3,6 @@
 mod flat;
 mod header;
 mod machine;
-pub(super) mod table;
 mod tree;
 
 #[cfg(test)]
@@ -18,9 +17,10 @@ use plumb_profile::Profile;
 
 use crate::args::FilterArgs;
 use crate::args::value;
-use crate::cmd::kernel;
 use crate::examples;
 use crate::exit::Exit;
+use crate::kernel_time;
+use crate::render::{label, table};
 use crate::terminal::{Output, finish};
 
 /// Arguments of `plumb report`.
@@ -147,14 +147,14 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
 
 /// Where the time went, in a few lines: what the kernel did is spread over many functions.
 fn went_into(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
-    let Some(time) = kernel::section(&shown.view, &shown.filter) else { return Ok(()) };
+    let Some(time) = kernel_time::section(&shown.view, &shown.filter) else { return Ok(()) };
     writeln!(out, "#\n# Processor time went into (more: plumb kernel):")?;
     let used = time.rows.iter().filter(|row| row.cause != Cause::Idle);
     let (shown, rest): (Vec<_>, Vec<_>) =
         used.partition(|row| row.cost.percent_of(time.whole) >= LEAST_WENT_INTO);
     let line = |cost: Cost, name: &str| format!("# {:>8.2} %  {name}", cost.percent_of(time.whole));
     for row in shown {
-        writeln!(out, "{}", line(row.cost, kernel::text::label(row.cause, &row.name)))?;
+        writeln!(out, "{}", line(row.cost, label::cause(row.cause, &row.name)))?;
     }
     if !rest.is_empty() {
         writeln!(out, "{}", line(rest.iter().map(|row| row.cost).sum(), "the rest"))?;

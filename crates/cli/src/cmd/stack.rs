@@ -16,9 +16,9 @@ use plumb_interpreters::Merged;
 use plumb_profile::{DsoId, Found, Mapping, ProcessId, Profile};
 use plumb_snapshot::{Snapshot, StoppedProcess, StoppedThread};
 
-use super::script::run_time;
 use crate::examples;
 use crate::exit::Exit;
+use crate::render::perf_script::run_time;
 use crate::terminal::{Output, finish, say};
 
 /// Arguments of `plumb stack`.

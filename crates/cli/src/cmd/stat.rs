@@ -5,7 +5,6 @@
 
 mod gather;
 mod json;
-pub(super) mod metric;
 mod text;
 
 use std::ffi::OsString;
@@ -18,7 +17,7 @@ use plumb_capture_bpf::Stat;
 use plumb_stat_runner::StatRunner;
 use plumb_target::Prints;
 
-use crate::cmd::advice::call_ns;
+use crate::advice::call_ns;
 use crate::examples;
 use crate::exit::Exit;
 use crate::newfile::{Access, Destination, NewFile};

@@ -20,7 +20,7 @@ use anyhow::{Result, bail};
 use plumb_target::{End, Target};
 
 use crate::args::{EventArgs, RecordArgs, TargetArgs, value};
-use crate::cmd::browse::state;
+use crate::browse::state;
 use crate::examples;
 use crate::exit::Exit;
 use crate::recording::{LiveSession, RecordRequest, notice};

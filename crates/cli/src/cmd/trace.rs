@@ -2,9 +2,8 @@
 //!
 //! Not here: how calls are seen (capture-bpf), what arguments mean (syscalls).
 
-pub(super) mod ask;
 mod line;
-pub(super) mod select;
+mod select;
 mod shown;
 mod stacks;
 mod tables;

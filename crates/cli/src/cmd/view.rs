@@ -5,7 +5,7 @@
 mod listing;
 
 use std::io::{IsTerminal, stdin, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -14,13 +14,12 @@ use plumb_profile::Profile;
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
-use super::browse::draw::{self, Picture};
-use super::browse::keys::Action;
-use super::browse::screen::{Screen, has_colours, is_gone};
-use super::browse::state::{Narrow, State, Tab};
-use super::browse::table::Table;
-use super::{annotate, diff};
 use crate::args::FilterArgs;
+use crate::browse::draw::{self, Picture};
+use crate::browse::keys::Action;
+use crate::browse::screen::{Screen, has_colours, is_gone};
+use crate::browse::state::{Narrow, State, Tab};
+use crate::browse::table::Table;
 use crate::examples;
 use crate::exit::Exit;
 use crate::terminal::{Output, printable};
@@ -52,14 +51,23 @@ pub struct Args {
     filters: FilterArgs,
 }
 
+/// What other commands write, and this one shows: given by whoever knows all commands.
+#[derive(Clone, Copy)]
+pub struct Listings {
+    /// The instructions of a function, of the samples that a filter keeps.
+    pub annotate: fn(&Profile, &Filter, &str, &mut Output<'_>) -> Result<()>,
+    /// What changed from a recording to another.
+    pub diff: fn(&Path, &Path, &FilterArgs, &mut Output<'_>) -> Result<()>,
+}
+
 /// Runs `plumb view`.
-pub fn run(args: Args) -> Result<Exit> {
+pub fn run(args: Args, listings: Listings) -> Result<Exit> {
     if !stdout().is_terminal() {
         bail!("standard output is no terminal; for tables as plain text: plumb report");
     }
     let profile = crate::load::load(&args.file)?;
     let events = args.filters.filter_per_event(&profile)?;
-    let mut shown = Shown::new(&profile, &events, &args);
+    let mut shown = Shown::new(&profile, &events, &args, listings);
     let mut screen = Screen::open().context("cannot draw on the terminal; for plain text: plumb report")?;
     let colours = has_colours();
     loop {
@@ -80,6 +88,7 @@ pub fn run(args: Args) -> Result<Exit> {
 /// What is shown of a profile.
 struct Shown<'p> {
     args: &'p Args,
+    listings: Listings,
     profile: &'p Profile,
     /// A filter for each event; never empty.
     events: &'p [Filter],
@@ -92,10 +101,11 @@ struct Shown<'p> {
 }
 
 impl<'p> Shown<'p> {
-    fn new(profile: &'p Profile, events: &'p [Filter], args: &'p Args) -> Self {
+    fn new(profile: &'p Profile, events: &'p [Filter], args: &'p Args, listings: Listings) -> Self {
         let state = State::of_file(args.view, events.first().cloned().unwrap_or_default());
         let (facts, table) = (Vec::new(), Table::default());
-        let mut shown = Shown { args, profile, events, event: 0, state, facts, table, listing: None };
+        let mut shown =
+            Shown { args, listings, profile, events, event: 0, state, facts, table, listing: None };
         let warnings = &profile.meta.warnings;
         shown.state.message = (!warnings.is_empty()).then(|| printable(&warnings.join("; ")).into_owned());
         shown.count();
@@ -143,7 +153,8 @@ impl<'p> Shown<'p> {
         };
         let function = format!("{name}@{file}");
         let (profile, filter) = (self.profile, self.state.base.clone());
-        self.list(|out| annotate::listing(profile, &filter, &function, out));
+        let annotate = self.listings.annotate;
+        self.list(|out| annotate(profile, &filter, &function, out));
     }
 
     /// Shows what changed from the base.
@@ -154,7 +165,8 @@ impl<'p> Shown<'p> {
                 Some(printable(&format!("from what? plumb view --base BEFORE {file}")).into_owned());
             return;
         };
-        self.list(|out| diff::written(base, &self.args.file, &self.args.filters, out));
+        let (args, diff) = (self.args, self.listings.diff);
+        self.list(|out| diff(base, &args.file, &args.filters, out));
     }
 
     /// Shows what `write` writes, or why it can't.

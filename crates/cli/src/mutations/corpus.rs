@@ -47,7 +47,7 @@ pub fn all() -> Vec<Format> {
     native::write(&profile, &mut recording).unwrap();
     let fold = |annotate| folded::Options { annotate, ..folded::Options::default() };
     let perf_script = write(&|out| {
-        let (fields, all) = (script::Fields::default(), FilterArgs::default());
+        let (fields, all) = (crate::render::perf_script::Fields::default(), FilterArgs::default());
         script::write(&profile, fields, &all, &mut Output::plain(out)).unwrap();
     });
     let format = |name, seeds| Format { name, seeds, finish: |bytes| bytes, read: loaded };

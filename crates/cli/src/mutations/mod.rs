@@ -147,7 +147,12 @@ fn report(profile: &Profile, round: usize) {
         4 => cmd::explain::write(profile, &parsed("explain", &["--json"]).unwrap(), &mut out),
         5 => cmd::explain::write(profile, &parsed("explain", &["--md"]).unwrap(), &mut out),
         6 => cmd::procs::write(profile, &parsed("procs", &["--json"]).unwrap(), &mut out),
-        7 => cmd::script::write(profile, cmd::script::Fields::default(), &Default::default(), &mut out),
+        7 => cmd::script::write(
+            profile,
+            crate::render::perf_script::Fields::default(),
+            &Default::default(),
+            &mut out,
+        ),
         8 => folded::write(profile, &folded::Options { annotate: true, ..Default::default() }, &mut out)
             .map_err(Into::into),
         9 => pprof::write(profile, &mut out).map_err(Into::into),

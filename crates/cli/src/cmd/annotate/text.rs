@@ -9,9 +9,9 @@ use plumb_analyze::{cut_middle, shorten};
 use super::jumps::Gutter;
 use super::rows::{Columns, Figures, Item, items};
 use super::{Args, Shown, Style, header, lines, rows};
-use crate::cmd::report::table::heat;
 use crate::code::Annotated;
-use crate::columns::{left, right};
+use crate::render::columns::{left, right};
+use crate::render::table::heat;
 use crate::terminal::{Output, printable};
 
 /// Characters of an inlined function's name.

@@ -13,9 +13,9 @@ use plumb_target::spawn::Way;
 use plumb_target::spawn::start_and_wait;
 use serde_json::{Value, json};
 
-use crate::cmd::report::table::{self, Column, Layout};
 use crate::examples;
 use crate::exit::Exit;
+use crate::render::table::{self, Column, Layout};
 use crate::terminal::{Output, finish, status};
 
 /// Memory is left alone beyond this share of what is available.

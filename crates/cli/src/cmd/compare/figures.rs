@@ -4,7 +4,7 @@ use plumb_analyze::{Comparison, Verdict, holm};
 use plumb_stat_runner::RunStats;
 
 use super::Args;
-use crate::cmd::stat::metric::{METRICS, Unit};
+use crate::run_metrics::{METRICS, Unit};
 
 /// Intervals hold the truth with this probability.
 pub(super) const CONFIDENCE: f64 = 0.95;

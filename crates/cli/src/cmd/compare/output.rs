@@ -11,8 +11,8 @@ use super::profile::Explained;
 use super::side::Side;
 use super::table::{HEAD, Row, row};
 use super::{Args, profile, verdict};
-use crate::columns::{self, left, right};
-use crate::markdown::{code, escape};
+use crate::render::columns::{self, left, right};
+use crate::render::markdown::{code, escape};
 use crate::terminal::{Output, printable};
 
 /// For people.

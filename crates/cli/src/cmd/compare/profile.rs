@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::side::Side;
 use super::{Args, prints, progress, side_of};
 use crate::args::RecordArgs;
-use crate::cmd::diff::{machine, words};
-use crate::cmd::kernel;
-use crate::columns::{self, left, right};
 use crate::exit::Exit;
-use crate::markdown::{cell_code, escape};
+use crate::kernel_time;
 use crate::recording::{RecordRequest, record_profile};
+use crate::render::columns::{self, left, right};
+use crate::render::markdown::{cell_code, escape};
+use crate::render::{change, change_json};
 use crate::terminal::{Output, printable};
 
 /// Samples a second: runs may be short, and what they say is right to one in the square root of the number of samples.
@@ -58,7 +58,7 @@ impl Profiles {
     /// Hands over what the profiles say of each other.
     pub fn explain<T>(&self, args: &Args, then: impl FnOnce(&Explained<'_, '_>) -> T) -> T {
         let views = self.0.each_ref().map(|side| side.iter().map(view).collect::<Vec<_>>());
-        let abi = self.0[0].first().and_then(|profile| kernel::abi(&profile.meta.arch));
+        let abi = self.0[0].first().and_then(|profile| kernel_time::abi(&profile.meta.arch));
         let diff = |by: By| {
             let options = DiffOptions { by, alpha: args.alpha, ..DiffOptions::default() };
             Diff::new(&views[0], &views[1], options, |number| plumb_syscalls::name(abi?, number))
@@ -88,12 +88,12 @@ fn cells(row: &DiffRow, diff: &Diff<'_, '_>) -> [String; 6] {
         format!("{:.1}%", change.difference() / all * 100.0)
     };
     [
-        words::signed(change.difference(), "ns"),
-        words::relative(change),
+        change::signed(change.difference(), "ns"),
+        change::relative(change),
         part,
-        words::value(change.value[0], "ns"),
-        words::value(change.value[1], "ns"),
-        words::note(row, diff),
+        change::value(change.value[0], "ns"),
+        change::value(change.value[1], "ns"),
+        change::note(row, diff),
     ]
 }
 
@@ -104,7 +104,7 @@ pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<
     writeln!(out, "\n{}", introduction(&explained.functions, args))?;
     for (diff, title) in explained.tables() {
         let lines: Vec<([String; 6], String)> =
-            rows(diff).map(|row| (cells(row, diff), words::title(&row.subject, diff))).collect();
+            rows(diff).map(|row| (cells(row, diff), change::title(&row.subject, diff))).collect();
         if lines.is_empty() {
             continue;
         }
@@ -136,7 +136,7 @@ pub(super) fn markdown(explained: &Explained<'_, '_>, args: &Args, out: &mut Out
     for (diff, title) in explained.tables() {
         writeln!(out, "\n| {title} | {} |\n|---|---:|---:|---:|---:|---:|---|", HEAD.join(" | "))?;
         for row in rows(diff) {
-            let title = words::title(&row.subject, diff);
+            let title = change::title(&row.subject, diff);
             let cells = cells(row, diff).map(|cell| escape(&cell));
             writeln!(out, "| {} | {} |", cell_code(title.trim_start_matches("[.] ")), cells.join(" | "))?;
         }
@@ -147,11 +147,11 @@ pub(super) fn markdown(explained: &Explained<'_, '_>, args: &Args, out: &mut Out
 /// For programs.
 pub(super) fn json(explained: &Explained<'_, '_>) -> Value {
     let rows =
-        |diff: &Diff<'_, '_>| -> Vec<Value> { rows(diff).map(|row| machine::row_of(row, diff)).collect() };
+        |diff: &Diff<'_, '_>| -> Vec<Value> { rows(diff).map(|row| change_json::row(row, diff)).collect() };
     let functions = &explained.functions;
     json!({
         "frequency": FREQUENCY,
-        "all": machine::change_of(&functions.whole, functions.options.alpha),
+        "all": change_json::change(&functions.whole, functions.options.alpha),
         "causes": rows(&explained.causes),
         "functions": rows(functions),
     })
@@ -169,6 +169,6 @@ fn introduction(diff: &Diff<'_, '_>, args: &Args) -> String {
     if count > 0 {
         return format!("What explains the change, by processor time of a run ({of}):");
     }
-    let least = words::detectable(diff).map(|text| format!("; {text}")).unwrap_or_default();
+    let least = change::detectable(diff).map(|text| format!("; {text}")).unwrap_or_default();
     format!("No function changed by more than runs differ ({of}){least}")
 }

@@ -5,7 +5,7 @@ use plumb_analyze::{Comparison, Verdict};
 use super::*;
 
 use super::figures::Compared;
-use crate::cmd::stat::metric::Unit;
+use crate::run_metrics::Unit;
 use crate::words::parsed;
 
 fn args(words: &[&str]) -> Args {

@@ -5,8 +5,9 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_analyze::Mark;
 
-use super::{Shown, words};
-use crate::markdown::{cell_code, code, escape};
+use super::Shown;
+use crate::render::change;
+use crate::render::markdown::{cell_code, code, escape};
 use crate::terminal::Output;
 
 /// Writes the table.
@@ -18,27 +19,27 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
         let samples: usize = shown.views[side].iter().map(|view| view.samples().len()).sum();
         writeln!(out, "- {title}: {}, {samples} samples", names.join(", "))?;
     }
-    writeln!(out, "- All: {}", words::whole(diff, &shown.unit))?;
+    writeln!(out, "- All: {}", change::whole(diff, &shown.unit))?;
     writeln!(out, "\n| | Base % | New % | Change | Base | New | Interval | Notes |")?;
     writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---|")?;
     for row in shown.rows() {
         let change = &row.change;
-        let title = words::title(&row.subject, diff);
+        let title = change::title(&row.subject, diff);
         let is_marked = change.mark(diff.options.alpha) != Mark::Noise;
         let bold = |text: String| if is_marked { format!("**{text}**") } else { text };
         let cells = [
             cell_code(title.trim_start_matches("[.] ")),
-            words::percent(change.share[0]),
-            words::percent(change.share[1]),
+            change::percent(change.share[0]),
+            change::percent(change.share[1]),
             bold(format!("{:+.2}%", change.share_difference() * 100.0)),
-            words::value(change.value[0], &shown.unit),
-            words::value(change.value[1], &shown.unit),
+            change::value(change.value[0], &shown.unit),
+            change::value(change.value[1], &shown.unit),
             format!(
                 "{} .. {}",
-                words::signed(change.low, &shown.unit),
-                words::signed(change.high, &shown.unit)
+                change::signed(change.low, &shown.unit),
+                change::signed(change.high, &shown.unit)
             ),
-            bold(escape(&words::note(row, diff))),
+            bold(escape(&change::note(row, diff))),
         ];
         writeln!(
             out,
@@ -48,14 +49,14 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     }
     let (rows, shares) = shown.rest();
     if rows > 0 {
-        let [base, new] = shares.map(words::percent);
+        let [base, new] = shares.map(change::percent);
         writeln!(out, "| {rows} more | {base} | {new} | | | | | |")?;
     }
-    writeln!(out, "\n{}: {}.", escape(&words::per(diff, &shown.event, &shown.unit)), words::rule(diff))?;
-    if let Some(text) = words::speed(diff) {
+    writeln!(out, "\n{}: {}.", escape(&change::per(diff, &shown.event, &shown.unit)), change::rule(diff))?;
+    if let Some(text) = change::speed(diff) {
         writeln!(out, "Speed: {}.", escape(&text))?;
     }
-    if let Some(text) = words::detectable(diff) {
+    if let Some(text) = change::detectable(diff) {
         writeln!(out, "What has no note is within noise; {}.", escape(&text))?;
     }
     Ok(out.flush()?)

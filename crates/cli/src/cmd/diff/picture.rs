@@ -8,11 +8,11 @@ use inferno::flamegraph::color::{Color, PaletteMap};
 use plumb_analyze::{BoxKind, DiffBox, DiffFlame, Mark};
 use serde::Serialize;
 
-use super::{Shown, words};
-use crate::cmd::flame::facts::Facts;
-use crate::cmd::flame::payload::{self, Frames, write_column, write_depths};
-use crate::cmd::flame::svg::{Drawing, clean, narrowest};
-use crate::cmd::flame::{Format, html};
+use super::Shown;
+use crate::render::change;
+use crate::render::flame::payload::{self, Frames, write_column, write_depths};
+use crate::render::flame::svg::{Drawing, clean, narrowest};
+use crate::render::flame::{Facts, Format, html};
 
 /// What the page wants to know, beside what it does of any picture.
 #[derive(Serialize)]
@@ -82,8 +82,8 @@ pub(super) fn encode(flame: &DiffFlame<'_>, facts: Facts, shown: &Shown<'_, '_>)
         diff: Sides {
             names: names(shown),
             values: shown.diff.whole.value.map(whole_number),
-            per: words::per(shown.diff, &shown.event, &shown.unit),
-            rule: words::rule(shown.diff),
+            per: change::per(shown.diff, &shown.event, &shown.unit),
+            rule: change::rule(shown.diff),
         },
         frames: flame.labels.len(),
         boxes: flame.boxes.len(),
@@ -174,7 +174,7 @@ fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Ve
         title: facts.title.clone(),
         subtitle: format!(
             "{} — as wide as what was added and taken away; red: costs more, blue: costs less, grey: within noise",
-            words::whole(shown.diff, &shown.unit)
+            change::whole(shown.diff, &shown.unit)
         ),
         count_name: facts.unit.clone(),
         icicle: false,

@@ -6,9 +6,9 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use plumb_analyze::{Mark, View, shorten};
 
-use super::words;
 use super::{Recording, Shown};
-use crate::columns::{self, left, right};
+use crate::render::change;
+use crate::render::columns::{self, left, right};
 use crate::terminal::{Output, printable};
 
 const HEAD: [&str; 7] = ["Base", "New", "Base value", "New value", "Change", "Interval", "Note"];
@@ -23,12 +23,12 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
             writeln!(out, "# {title} {}", printable(&recording(one, view)))?;
         }
     }
-    writeln!(out, "# {}", words::per(diff, &shown.event, &shown.unit))?;
-    writeln!(out, "# {}", words::rule(diff))?;
-    if let Some(text) = words::speed(diff) {
+    writeln!(out, "# {}", change::per(diff, &shown.event, &shown.unit))?;
+    writeln!(out, "# {}", change::rule(diff))?;
+    if let Some(text) = change::speed(diff) {
         writeln!(out, "# Speed: {text}")?;
     }
-    writeln!(out, "# All:  {}\n#", words::whole(diff, &shown.unit))?;
+    writeln!(out, "# All:  {}\n#", change::whole(diff, &shown.unit))?;
     let lines = lines(shown);
     let mut widths = HEAD.map(|title| title.len());
     for (cells, ..) in &lines {
@@ -84,19 +84,19 @@ fn lines(shown: &Shown<'_, '_>) -> Vec<([String; 7], String, Mark)> {
         .map(|row| {
             let change = &row.change;
             let cells = [
-                words::percent(change.share[0]),
-                words::percent(change.share[1]),
-                words::value(change.value[0], &shown.unit),
-                words::value(change.value[1], &shown.unit),
-                words::relative(change),
+                change::percent(change.share[0]),
+                change::percent(change.share[1]),
+                change::value(change.value[0], &shown.unit),
+                change::value(change.value[1], &shown.unit),
+                change::relative(change),
                 format!(
                     "{} .. {}",
-                    words::signed(change.low, &shown.unit),
-                    words::signed(change.high, &shown.unit)
+                    change::signed(change.low, &shown.unit),
+                    change::signed(change.high, &shown.unit)
                 ),
-                words::note(row, diff),
+                change::note(row, diff),
             ];
-            (cells, words::title(&row.subject, diff), change.mark(diff.options.alpha))
+            (cells, change::title(&row.subject, diff), change.mark(diff.options.alpha))
         })
         .collect()
 }
@@ -132,11 +132,11 @@ fn rest(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
             out,
             "# {rows} {word} below {}%, none marked: {} of the base, {} of the new",
             shown.least() * 100.0,
-            words::percent(shares[0]),
-            words::percent(shares[1])
+            change::percent(shares[0]),
+            change::percent(shares[1])
         )?;
     }
-    if let Some(text) = words::detectable(shown.diff) {
+    if let Some(text) = change::detectable(shown.diff) {
         writeln!(out, "# What has no note is within noise; {text}")?;
     }
     Ok(())

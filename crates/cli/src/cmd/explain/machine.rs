@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::code::HotFunctions;
 use super::{Args, again};
-use crate::cmd::advice::rule;
 use crate::code::Annotated;
+use crate::render::rule;
 use crate::terminal::Output;
 
 /// Stacks of each reason to wait.

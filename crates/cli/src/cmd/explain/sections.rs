@@ -10,9 +10,9 @@ use plumb_analyze::{
 };
 
 use super::code::HotFunctions;
-use super::document::{Document, Text};
 use super::{Args, again};
-use crate::cmd::procs::text::time as text_of_time;
+use crate::render::document::{Document, Text};
+use crate::render::duration::time as text_of_time;
 
 /// Names in running text are not longer than this.
 const NAME_WIDTH: usize = 60;
@@ -58,7 +58,7 @@ fn short_name(name: &str) -> String {
 fn cell(view: &View<'_>, frame: FrameIndex, inlined: bool) -> String {
     let shown = view.frame(frame);
     let kernel = if shown.kind == Kind::Kernel { "[k] " } else { "" };
-    let inlined = if inlined { crate::cmd::report::table::INLINED } else { "" };
+    let inlined = if inlined { crate::render::table::INLINED } else { "" };
     format!("{kernel}{}{inlined}", shown.name)
 }
 

@@ -8,8 +8,8 @@ use plumb_profile::{
     Profile, Sample, Samples, Scope, Truncation,
 };
 
-use super::facts::Facts;
-use super::{Args, Format, draw, format_of, html, payload, svg};
+use super::{Args, Facts, Format, draw, format_of, html, svg};
+use crate::render::flame::payload;
 use crate::words::parsed;
 
 /// A frame, and the functions in it with their lines: innermost inlined call first.
@@ -122,7 +122,7 @@ fn the_page_says_what_weights_are_of() {
         *profile.events.get_mut(plumb_profile::Id::from_index(0)) = Event { name, unit };
         let args = parsed::<Args>("flame", &[""; 0]).expect("none is needed");
         let filter = Filter::default();
-        let facts = Facts::new(&View::new(&profile, &filter), &filter, &args);
+        let facts = super::facts(&View::new(&profile, &filter), &filter, &args);
         assert_eq!(facts.weighs.as_deref(), expected);
     }
 }

@@ -10,9 +10,9 @@ use plumb_syscalls::{Abi, End, Longest, Outcome, Piece, Signature, Times, What, 
 
 use super::Args;
 use super::counted::{Apart, Call, Counted};
-use super::text::short_time;
-use crate::cmd::report::table::{self, Column, Layout};
-use crate::cmd::trace::select::described;
+use crate::call_formats::described;
+use crate::render::duration::short_time;
+use crate::render::table::{self, Column, Layout};
 use crate::terminal::{Output, printable};
 
 /// Lines of calls that are shown of a thread or process, and of longest calls.

@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 use super::calls::error_name;
 use super::counted::{Call, Counted};
 use super::{Args, Shown};
-use crate::cmd::advice::{self, Verdict};
-use crate::cmd::procs;
+use crate::advice::{self, Verdict, processes};
 use crate::terminal::Output;
 
 /// Writes one JSON object. `total_ns` is the sum of all rows but that of idle processors; what was not measured is null.
@@ -48,7 +47,7 @@ pub(super) fn json(
     });
     if let Some(verdict) = verdict {
         document["advice"] = advice::json(verdict);
-        document["advice"]["processes"] = procs::json_advice(shown.view.profile(), filter).into();
+        document["advice"]["processes"] = processes::json(shown.view.profile(), filter).into();
     }
     if let Some(counted) = &shown.counted {
         counted_json(counted, &mut document);

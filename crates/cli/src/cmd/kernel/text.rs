@@ -6,12 +6,11 @@ use plumb_analyze::{Cause, Cost};
 use plumb_syscalls::Account;
 
 use super::{Args, Shown, calls};
-use crate::cmd::procs::text::time;
-use crate::cmd::report::table::{self, Column, Layout};
+use crate::render::duration::{short_time, time};
+use crate::render::label;
+use crate::render::table::{self, Column, Layout};
 use crate::terminal::{Output, printable};
 
-/// Functions shown of a stack.
-const FRAMES: usize = 12;
 /// Farther from the kernel's account than this, in percent, needs a word.
 const FAR_PERCENT: f64 = 5.0;
 
@@ -78,7 +77,7 @@ fn rows(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> 
     let mut lines = Vec::new();
     for row in &shown.time.rows {
         let of_row = shown.counted.as_ref().map(|counted| counted.of_row(&row.name));
-        lines.push(line(shown, row.cost, row.cause, (label(row.cause, &row.name), of_row)));
+        lines.push(line(shown, row.cost, row.cause, (label::cause(row.cause, &row.name), of_row)));
         for &(kind, cost) in row.kinds.iter().filter(|_| row.kinds.len() > 1) {
             lines.push(line(shown, cost, row.cause, (&format!("  {kind}"), of_row.map(|_| None))));
         }
@@ -89,7 +88,7 @@ fn rows(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> 
     let calls = |name: &str| counted.of_row(name).map_or(0, |account| account.calls);
     let too_brief: Vec<String> = counted
         .unsampled(|name| shown.has_row(name))
-        .map(|(name, cause)| format!("{} {}", calls(name), label(cause, name)))
+        .map(|(name, cause)| format!("{} {}", calls(name), label::cause(cause, name)))
         .collect();
     if too_brief.is_empty() {
         return Ok(());
@@ -128,32 +127,6 @@ fn line(
     cells
 }
 
-/// Nanoseconds, also few of them.
-pub(super) fn short_time(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 1e5 => format!("{:.2} µs", ns / 1e3),
-        ns => time(ns),
-    }
-}
-
-/// What people call a row.
-pub(in crate::cmd) fn label(cause: Cause, name: &str) -> &str {
-    match cause {
-        Cause::User => "user code",
-        Cause::Call => name,
-        Cause::Fault => "page faults",
-        Cause::Fork => "fork",
-        Cause::Exec => "exec",
-        Cause::Exit => "exit",
-        Cause::Interrupt => "interrupts",
-        Cause::Thread => "kernel threads",
-        Cause::Entry => "entry to and return from system calls",
-        Cause::Idle => "idle",
-        Cause::Other => "other",
-    }
-}
-
 fn amount(shown: &Shown<'_>, cost: Cost) -> String {
     if shown.time.is_time { time(cost.weight as f64) } else { cost.weight.to_string() }
 }
@@ -164,20 +137,12 @@ fn stacks(shown: &Shown<'_>, most: usize, full: bool, out: &mut Output<'_>) -> i
         writeln!(
             out,
             "\n{}: {}, {} samples",
-            label(row.cause, &row.name),
+            label::cause(row.cause, &row.name),
             amount(shown, row.cost),
             row.cost.samples
         )?;
         for &(node, cost) in row.stacks.iter().take(most) {
-            let names: Vec<String> = shown
-                .view
-                .stack(node)
-                .map(|frame| printable(plumb_analyze::without_parameters(&frame.name)).into_owned())
-                .collect();
-            let text = match names.len() > FRAMES && !full {
-                true => format!("{} < … < {}", names[..FRAMES - 2].join(" < "), names[names.len() - 1]),
-                false => names.join(" < "),
-            };
+            let text = label::stack(&shown.view, node, full);
             writeln!(out, "  {:5.1}%  {text}", cost.percent_of(row.cost))?;
         }
         if let Some(more) = row.stacks.len().checked_sub(most).filter(|&more| more > 0) {

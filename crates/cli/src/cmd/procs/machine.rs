@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_analyze::{Advice, Part, Program, Start};
+use plumb_analyze::{Part, Program, Start};
 use plumb_formats::csv::field;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Shown;
-use crate::cmd::advice::rule;
 use crate::terminal::Output;
 
 /// Writes one JSON object. `parent` is an index in `programs`, where parents come first.
@@ -26,7 +25,7 @@ pub(super) fn json(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
             program_json(shown, program, program.parent.and_then(place))
         })
         .collect();
-    let advice = advice(shown);
+    let advice = shown.advice.json(procs, place);
     let document = json!({
         "command": meta.command,
         "recorder": meta.recorder,
@@ -50,20 +49,6 @@ pub(super) fn json(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
 /// Indexes of the programs that have a line.
 fn lines(shown: &Shown<'_>) -> Vec<usize> {
     (0..shown.procs.programs.len()).filter(|&index| shown.has_line(index)).collect()
-}
-
-/// What is to be done, each with the name of the program and its index in `programs`.
-pub(super) fn advice(shown: &Shown<'_>) -> Vec<Value> {
-    let lines = lines(shown);
-    let one = |advice: &Advice| {
-        let about = shown.procs.programs[advice.program].name();
-        let mut fields = rule::fields(about, advice.rule, &advice.measured);
-        fields.insert("program".into(), lines.binary_search(&advice.program).ok().into());
-        fields.insert("bound_weight".into(), advice.bound.weight.into());
-        fields.insert("bound_percent".into(), advice.bound_percent.into());
-        fields.into()
-    };
-    shown.advice.iter().map(one).collect()
 }
 
 fn program_json(shown: &Shown<'_>, program: &Program<'_>, parent: Option<usize>) -> Value {

@@ -2,15 +2,14 @@
 
 use std::io::{self, Write};
 
-use plumb_analyze::{Advice, Cost, Part, Program};
+use plumb_analyze::{Cost, Part};
 
 use super::{Args, Shown};
-use crate::cmd::advice::rule;
-use crate::cmd::report::table::{self, Column, Layout};
+use crate::advice::processes;
+use crate::render::duration::time;
+use crate::render::label;
+use crate::render::table::{self, Column, Layout};
 use crate::terminal::{Output, printable};
-
-/// Functions shown of a stack.
-const FRAMES: usize = 12;
 
 pub(super) fn write(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
     head(shown, out)?;
@@ -23,12 +22,7 @@ pub(super) fn write(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io:
         means(shown, args, out)?;
     }
     starts(shown, args, out)?;
-    advice(shown, out)
-}
-
-/// Writes what is to be done.
-pub(super) fn advice(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
-    shown.advice.iter().try_for_each(|advice| advise(shown, advice, out))
+    shown.advice.write(&shown.procs, out)
 }
 
 fn head(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
@@ -50,8 +44,8 @@ fn head(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     writeln!(
         out,
         "# {}: {} by {} samples; what is below comes from samples but for counts and lives",
-        printable(what(shown)),
-        amount(shown, procs.whole.weight as f64),
+        printable(processes::weighed(&shown.procs)),
+        processes::amount(&shown.procs, procs.whole.weight as f64),
         procs.whole.samples
     )?;
     if procs.nameless_kernel {
@@ -89,7 +83,7 @@ fn tree(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> 
         cells.push(program.processes.to_string());
         cells.push(program.most_alive.map_or("-".into(), |alive| alive.to_string()));
         cells.push(program.mean_life_ns.map_or("-".into(), time));
-        cells.push(format!("{}{}", "  ".repeat(program.depth), label(program, args.full_names)));
+        cells.push(format!("{}{}", "  ".repeat(program.depth), label::program(program, args.full_names)));
         lines.push(cells);
     }
     table::write(&columns, &lines, args.full_names, out)?;
@@ -105,7 +99,7 @@ fn means(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()>
     writeln!(
         out,
         "\n# {} of one process of each program, on average; Forking is what it cost its parent to make it",
-        printable(what(shown))
+        printable(processes::weighed(&shown.procs))
     )?;
     let all = if procs.is_time { "CPU" } else { "All" };
     let titles = [all, "User", "Fork", "Exec", "Faults", "Exit", "Kernel", "Before exec", "Forking"];
@@ -139,7 +133,7 @@ fn means(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()>
             };
             cells.extend([mean, program.accounted.to_string()]);
         }
-        cells.push(label(program, args.full_names));
+        cells.push(label::program(program, args.full_names));
         lines.push(cells);
     }
     table::write(&columns, &lines, args.full_names, out)
@@ -165,9 +159,9 @@ fn starts(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()
         writeln!(
             out,
             "{}: {} times by {}{memory}; {} samples, {} each",
-            label(program, args.full_names),
+            label::program(program, args.full_names),
             program.processes,
-            label(parent, args.full_names),
+            label::program(parent, args.full_names),
             program.forking.samples,
             mean(shown, program.forking.weight, program.processes)
         )?;
@@ -183,60 +177,7 @@ fn starts(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()
 }
 
 fn stack(shown: &Shown<'_>, node: Option<plumb_analyze::NodeId>, full: bool) -> String {
-    let Some(node) = node else { return "no user stack".into() };
-    let names: Vec<String> = shown
-        .view
-        .stack(node)
-        .map(|frame| printable(plumb_analyze::without_parameters(&frame.name)).into_owned())
-        .collect();
-    match names.len() > FRAMES && !full {
-        true => format!("{} < … < {}", names[..FRAMES - 2].join(" < "), names[names.len() - 1]),
-        false => names.join(" < "),
-    }
-}
-
-fn advise(shown: &Shown<'_>, advice: &Advice, out: &mut Output<'_>) -> io::Result<()> {
-    let program = &shown.procs.programs[advice.program];
-    let parent = program.parent.map(|parent| &shown.procs.programs[parent]);
-    let by = parent.map_or(String::new(), |parent| format!(", started by {}", label(parent, false)));
-    let title = format!("{}: {}{by}", advice.rule.name, label(program, false));
-    let bound = amount(shown, advice.bound.weight as f64);
-    let gain = format!("{:.1}% of {} ({bound})", advice.bound_percent, printable(what(shown)));
-    rule::write(&title, advice.rule, &advice.measured, &gain, out)
-}
-
-/// What a program is called: its file, the script that it runs, and whether it is only forked.
-pub(in crate::cmd) fn label(program: &Program<'_>, full: bool) -> String {
-    let mut text = match (full, program.exe) {
-        (true, exe) if !exe.is_empty() => exe.to_owned(),
-        _ => program.name().to_owned(),
-    };
-    // The kernel cuts names after 15 bytes.
-    let is_cut = program.comm.len() >= 15 && program.name().starts_with(program.comm);
-    if program.comm != program.name() && !program.comm.is_empty() && !is_cut {
-        text.push_str(&format!(" ({})", program.comm));
-    }
-    if text.is_empty() {
-        text.push_str("[unnamed process]");
-    }
-    if program.forked {
-        text.push_str(" [forked]");
-    }
-    printable(&text).into_owned()
-}
-
-/// What the samples stand for: time on the processor, another time (that of an event such as `off-cpu`), or a number of
-/// events.
-fn what<'p>(shown: &Shown<'p>) -> &'p str {
-    match &shown.procs {
-        procs if procs.is_time => "processor time",
-        procs if procs.event.is_empty() => "events",
-        procs => procs.event,
-    }
-}
-
-fn amount(shown: &Shown<'_>, weight: f64) -> String {
-    if shown.procs.unit == "ns" { time(weight) } else { format!("{weight:.0}") }
+    node.map_or_else(|| "no user stack".into(), |node| label::stack(&shown.view, node, full))
 }
 
 /// An amount for each of `count`: few events for many processes are less than one for each.
@@ -246,14 +187,5 @@ fn mean(shown: &Shown<'_>, weight: u64, count: u64) -> String {
         "ns" => time(each),
         _ if each < 10.0 => format!("{each:.2}"),
         _ => format!("{each:.0}"),
-    }
-}
-
-/// Nanoseconds in the unit that suits them.
-pub(in crate::cmd) fn time(ns: f64) -> String {
-    match ns {
-        ns if ns >= 1e9 => format!("{:.3} s", ns / 1e9),
-        ns if ns >= 1e6 => format!("{:.2} ms", ns / 1e6),
-        ns => format!("{:.0} µs", ns / 1e3),
     }
 }

@@ -8,7 +8,7 @@ use plumb_formats::csv::field;
 use serde::Serialize;
 
 use super::{Args, Body, Shown, TreeKind, header};
-use crate::cmd::kernel;
+use crate::kernel_time;
 use crate::terminal::Output;
 
 /// Writes one JSON object with a report for each event.
@@ -200,7 +200,7 @@ impl ReportJson {
 
 /// What processor time went into.
 fn went_into(shown: &Shown<'_>) -> Vec<WentIntoJson> {
-    let rows = kernel::section(&shown.view, &shown.filter).map_or(Vec::new(), |time| time.rows);
+    let rows = kernel_time::section(&shown.view, &shown.filter).map_or(Vec::new(), |time| time.rows);
     let json =
         |row: KernelRow| WentIntoJson { name: row.name, samples: row.cost.samples, weight: row.cost.weight };
     rows.into_iter().map(json).collect()

@@ -8,7 +8,7 @@ use plumb_analyze::{Call, Cost, Tree, TreeNode, View, collapse_templates, shorte
 
 use super::table::{self, heat};
 use super::{Args, TreeKind};
-use crate::columns;
+use crate::render::columns;
 use crate::terminal::{Output, printable};
 
 /// Writes the trees.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use plumb_capture_api::ThreadTime;
 use plumb_stat_runner::RunStats;
 
-use super::metric::{METRICS, Metric};
 use crate::exit::Exit;
+use crate::run_metrics::{METRICS, Metric};
 
 /// What all runs said.
 #[derive(Default)]

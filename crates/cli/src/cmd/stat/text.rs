@@ -7,7 +7,7 @@ use plumb_analyze::Median;
 
 use super::Args;
 use super::gather::{Gathered, Share};
-use super::metric::{Metric, Unit};
+use crate::run_metrics::{Metric, Unit};
 use crate::terminal::{Output, printable};
 
 /// How sure intervals are.

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::cmd::browse::draw;
-use crate::cmd::browse::state::{State, Tab};
-use crate::cmd::browse::table::Table;
-use crate::cmd::report::table::{self as text, Column, Layout};
+use crate::browse::draw;
+use crate::browse::state::{State, Tab};
+use crate::browse::table::Table;
+use crate::render::table::{self as text, Column, Layout};
 use crate::terminal::Output;
 
 use super::sampling::{self, Answer, NoAnswer, Sampling};

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use plumb_profile::Profile;
 
 use super::Left;
-use crate::cmd::browse::state::Window;
+use crate::browse::state::Window;
 use crate::recording::{LiveSession, Step, WindowSum};
 
 /// How long is slept at most: a question waits so long, and files that the target deletes are opened before.

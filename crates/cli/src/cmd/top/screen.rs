@@ -8,11 +8,11 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use super::sampling::{self, Answer, NoAnswer, Sampling};
 use super::save::Saving;
 use super::{Args, Left, batch};
-use crate::cmd::browse::draw::{self, Picture};
-use crate::cmd::browse::keys::Action;
-use crate::cmd::browse::screen::{Screen, has_colours, is_gone};
-use crate::cmd::browse::state::State;
-use crate::cmd::browse::table::Table;
+use crate::browse::draw::{self, Picture};
+use crate::browse::keys::Action;
+use crate::browse::screen::{Screen, has_colours, is_gone};
+use crate::browse::state::State;
+use crate::browse::table::Table;
 use crate::recording::{LiveSession, RecordRequest, WindowSum};
 use crate::terminal::say;
 

@@ -9,10 +9,10 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::made::Made;
 
-use crate::cmd::browse::draw::{self, Picture};
-use crate::cmd::browse::keys::Action;
-use crate::cmd::browse::state::{State, Tab, Window};
-use crate::cmd::browse::table::Table;
+use crate::browse::draw::{self, Picture};
+use crate::browse::keys::Action;
+use crate::browse::state::{State, Tab, Window};
+use crate::browse::table::Table;
 use crate::recording::WindowSum;
 
 /// A program of two threads' worth of stacks and another one.

@@ -1,12 +1,13 @@
 //! Which calls are wanted, from `-e` to numbers, and what is known of each.
 
-use std::fs;
 use std::io;
 
 use anyhow::{Result, bail};
 use plumb_capture_bpf::Want;
 use plumb_capture_perf::Tracefs;
 use plumb_syscalls::{Abi, Signature, in_group, name, number, tracked};
+
+use crate::call_formats;
 
 /// Numbers that calls may have; the last stands for all above.
 const NUMBERS: u32 = 512;
@@ -26,13 +27,6 @@ pub(super) struct Selection {
     pub unknown: Option<String>,
 }
 
-/// What the running kernel says of a call. `bytes`: how much of buffers is to be copied.
-pub(in crate::cmd) fn described(tracefs: &Tracefs, name: &str, bytes: u16) -> Option<Signature> {
-    let folder = format!("events/syscalls/sys_enter_{}/format", Signature::described_as(name));
-    let format = fs::read_to_string(tracefs.path().join(folder)).ok()?;
-    Some(Signature::new(name, &format, bytes))
-}
-
 impl Selection {
     /// From the words of `-e`. `bytes`: how much of buffers is shown. `plainly`: arguments are not shown at all.
     pub fn parse(words: &[String], bytes: u16, plainly: bool) -> Result<Self> {
@@ -40,7 +34,8 @@ impl Selection {
             Ok(tracefs) => (Some(tracefs), None),
             Err(error) => (None, Some(format!("arguments are shown as numbers: {error}"))),
         };
-        let describe = |number: u32| described(tracefs.as_ref()?, name(Abi::X86_64, number)?, bytes);
+        let describe =
+            |number: u32| call_formats::described(tracefs.as_ref()?, name(Abi::X86_64, number)?, bytes);
         let is_excluding = words.first().is_some_and(|word| word.starts_with('!'));
         let words: Vec<&str> = words.iter().map(|word| word.trim_start_matches('!')).collect();
         for word in &words {

@@ -10,7 +10,8 @@ use plumb_syscalls::{Call, Descriptors};
 use super::select::Selection;
 use super::stacks::Held;
 use super::tables::{Tables, Wanted};
-use super::{Args, ask, line, stacks};
+use super::{Args, line, stacks};
+use crate::descriptor_links as ask;
 use crate::terminal::Output;
 
 /// How wide pictures are where that can't be known.

@@ -25,7 +25,7 @@ fn shown<'p>(made: &'p Made, events: &'p mut Vec<Filter>) -> Shown<'p> {
     *events = filters.filter_per_event(&made.profile).unwrap();
     let file = PathBuf::from("profile.plumb");
     let args = Args { file, view: Tab::Symbols, base: None, filters };
-    Shown::new(&made.profile, events, Box::leak(Box::new(args)))
+    Shown::new(&made.profile, events, Box::leak(Box::new(args)), crate::cmd::LISTINGS)
 }
 
 fn press(shown: &mut Shown<'_>, code: KeyCode) -> bool {

@@ -4,9 +4,9 @@ use plumb_analyze::{Bottleneck, BoundBy, Explanation, Extent, Share};
 
 use super::time::tells_kernel;
 use super::{file_name, gain, name, percent, whole, with_interval};
-use crate::cmd::explain::document::{Block, Section, Text};
-use crate::cmd::kernel::text::label;
-use crate::cmd::procs::text::{label as program_label, time};
+use crate::render::document::{Block, Section, Text};
+use crate::render::duration::time;
+use crate::render::label;
 
 /// Reasons for cut stacks, and files without names, that are told.
 const TOLD: usize = 3;
@@ -197,7 +197,7 @@ fn text_of(report: &Explanation<'_>, what: Bottleneck) -> Text {
         }
         Bottleneck::Kernel(index) => {
             let row = &report.time.rows[index];
-            Text::from(format!("{} (the kernel)", label(row.cause, &row.name)))
+            Text::from(format!("{} (the kernel)", label::cause(row.cause, &row.name)))
         }
         Bottleneck::Code(index) => {
             let cause = &report.causes[index];
@@ -211,7 +211,7 @@ fn text_of(report: &Explanation<'_>, what: Bottleneck) -> Text {
         }
         Bottleneck::Processes(index) => {
             let advice = &report.processes[index];
-            let program = program_label(&report.procs.programs[advice.program], false);
+            let program = label::program(&report.procs.programs[advice.program], false);
             Text::from(format!("{}: ", advice.rule.name)).name(program)
         }
     }

@@ -6,9 +6,9 @@ use plumb_analyze::{
 
 use super::{cell, file_name, interval, name, path, percent, short_name, whole, with_interval};
 use crate::cmd::explain::code::HotFunctions;
-use crate::cmd::explain::document::{Block, Section, Text};
-use crate::cmd::report::table::{Layout, Line};
 use crate::code::Annotated;
+use crate::render::document::{Block, Section, Text};
+use crate::render::table::{Layout, Line};
 
 /// Call paths shown of each function.
 const PATHS: usize = 3;

@@ -5,10 +5,10 @@ use plumb_profile::{FrameKind, QueuedThread};
 
 use super::{amount, file_name, interval, percent, whole};
 use crate::cmd::explain::Args;
-use crate::cmd::explain::document::{Block, Section, Text};
-use crate::cmd::kernel::text::label;
-use crate::cmd::procs::text::time;
-use crate::cmd::report::table::Layout;
+use crate::render::document::{Block, Section, Text};
+use crate::render::duration::time;
+use crate::render::label;
+use crate::render::table::Layout;
 
 /// Rows below this share are put together, in percent.
 const LEAST_PERCENT: f64 = 0.5;
@@ -168,7 +168,7 @@ pub(super) fn split(report: &Explanation<'_>, args: &Args) -> Section {
             continue;
         }
         let is_told = row.cause != Cause::User || report.untold.is_none() || tells_kernel(report);
-        let name = if is_told { label(row.cause, &row.name) } else { "user code or the kernel" };
+        let name = if is_told { label::cause(row.cause, &row.name) } else { "user code or the kernel" };
         lines.push(line(row.cost, name.to_owned()));
         if row.cause == Cause::User {
             let modules =

@@ -3,10 +3,10 @@
 use plumb_analyze::{Advice, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
 
 use super::{gain, name, path, percent, short, whole, with_interval};
-use crate::cmd::advice::rule;
-use crate::cmd::explain::document::{Block, Section, Text};
-use crate::cmd::kernel::text::label;
-use crate::cmd::procs::text::{label as program_label, time};
+use crate::render::document::{Block, Section, Text};
+use crate::render::duration::time;
+use crate::render::label;
+use crate::render::rule;
 
 /// Reasons to wait that are shown, and stacks of each.
 const REASONS: usize = 5;
@@ -41,7 +41,7 @@ fn event(waits: &Waits<'_>, section: &mut Section) {
     ));
     let mut facts: Vec<(String, Text)> = Vec::new();
     for row in waits.time.rows.iter().take(REASONS) {
-        let reason = format!("{}, {}", label(row.cause, &row.name), time(row.cost.weight as f64));
+        let reason = format!("{}, {}", label::cause(row.cause, &row.name), time(row.cost.weight as f64));
         facts.push((percent(row.cost.percent_of(whole)), reason.into()));
         for &(node, cost) in row.stacks.iter().take(STACKS) {
             let names = waits.view.stack(node).map(short).collect();
@@ -100,7 +100,7 @@ fn code(report: &Explanation<'_>, advice: &CodeAdvice, section: &mut Section) {
 
 fn processes(report: &Explanation<'_>, advice: &Advice, section: &mut Section) {
     let program = &report.procs.programs[advice.program];
-    let title = Text::from(format!("{}: ", advice.rule.name)).name(program_label(program, false));
+    let title = Text::from(format!("{}: ", advice.rule.name)).name(label::program(program, false));
     let numbers: Vec<String> = advice.measured.iter().map(rule::number).collect();
     let most = gain(report, report.pace.gain(report.sampling.share(advice.bound)));
     rule_block(advice.rule, title, vec![("measured", numbers.join(", ").into())], most, section);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use plumb_analyze::{collapse_templates, cut_middle, shorten};
 
-use crate::columns::{self as text, left};
+use crate::render::columns::{self as text, left};
 use crate::terminal::{Heat, Output};
 
 /// How a column's text is laid out, and made shorter where a line is too long.

@@ -7,7 +7,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use crate::columns::{self, left};
+use crate::render::columns::{self, left};
 use crate::terminal::Heat;
 
 use super::flame;

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::document::{Block, Document, Section, Text};
-use crate::cmd::report::table;
-use crate::columns::{self, left};
+use super::{Block, Document, Section, Text};
+use crate::render::columns::{self, left};
+use crate::render::table;
 use crate::terminal::{Output, printable};
 
 /// Where nobody says how wide the page is.
@@ -16,7 +16,7 @@ const WIDEST_TEXT: usize = 100;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-pub(super) fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
+pub fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
     // Tables are cut to fit also where no terminal says so: JSON and Markdown have names in full.
     out.width = Some(out.width.unwrap_or(WIDTH));
     let title = format!("Hotspots of {}", printable(&document.title));

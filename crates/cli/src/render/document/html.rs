@@ -4,14 +4,14 @@
 
 use std::io::{self, Write};
 
-use super::document::{Block, Document, Span, Text};
-use crate::cmd::report::table::{Column, Layout, Line};
+use super::{Block, Document, Span, Text};
+use crate::render::table::{Column, Layout, Line};
 use crate::terminal::{Heat, Output};
 
 const STYLE: &str = include_str!("page.css");
 
 /// The page.
-pub(super) fn page(document: &Document) -> io::Result<Vec<u8>> {
+pub fn page(document: &Document) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut out = Output::plain(&mut bytes);
     write(document, &mut out)?;

@@ -6,7 +6,7 @@ use inferno::flamegraph::{Direction, Options, TextTruncateDirection, from_lines}
 use plumb_analyze::{BoxKind, Flame, Label};
 use plumb_formats::escape::{is_unsafe, printable};
 
-use super::facts::Facts;
+use super::Facts;
 
 /// The SVG file.
 pub fn picture(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
@@ -32,7 +32,7 @@ pub fn picture(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
 }
 
 /// What inferno is to draw.
-pub(in crate::cmd) struct Drawing {
+pub struct Drawing {
     /// Folded stacks.
     pub lines: Vec<String>,
     /// By frame name.
@@ -80,7 +80,7 @@ const MOST_BOXES: usize = 10_000;
 const WIDTHS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 
 /// The smallest width that leaves no more boxes than an SVG can bear, of boxes of these widths in percent.
-pub(in crate::cmd) fn narrowest(widths: impl Iterator<Item = f64>) -> f64 {
+pub fn narrowest(widths: impl Iterator<Item = f64>) -> f64 {
     let widths: Vec<f64> = widths.collect();
     let wide = |least: f64| widths.iter().filter(|&&width| width >= least).count();
     WIDTHS.into_iter().find(|&least| wide(least) <= MOST_BOXES).unwrap_or(WIDTHS[WIDTHS.len() - 1])
@@ -115,7 +115,7 @@ fn frame_name(label: &Label<'_>) -> String {
 }
 
 /// A name without what would end its frame or line.
-pub(in crate::cmd) fn clean(name: &str) -> String {
+pub fn clean(name: &str) -> String {
     let clean: String = name
         .chars()
         .map(|c| {

@@ -7,7 +7,7 @@
 mod costs;
 mod events;
 mod paths;
-pub(super) mod rule;
+pub mod processes;
 mod show;
 
 use std::collections::HashMap;
@@ -24,10 +24,10 @@ use plumb_profile::Profile;
 use plumb_syscalls::Abi;
 use plumb_target::{Subject, Target};
 
-pub(super) use costs::call_ns;
+pub use costs::call_ns;
 use events::{Event, Events};
 use paths::{Known, Paths};
-pub(super) use show::{json, text};
+pub use show::{json, text};
 
 /// Room for calls that have not been looked at yet.
 const RING_BYTES: u32 = 64 << 20;
@@ -35,7 +35,7 @@ const RING_BYTES: u32 = 64 << 20;
 const LOOK: Duration = Duration::from_millis(5);
 
 /// What is being watched.
-pub(super) struct Watching {
+pub struct Watching {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Gathered>,
     costs: Costs,
@@ -53,7 +53,7 @@ struct Gathered {
 }
 
 /// The verdict.
-pub(super) struct Verdict {
+pub struct Verdict {
     pub advice: Vec<CallAdvice>,
     /// Calls and faults that were seen, and those that found no room.
     pub seen: u64,

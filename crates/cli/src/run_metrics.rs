@@ -4,7 +4,7 @@ use plumb_stat_runner::RunStats;
 
 /// How a figure is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cmd) enum Unit {
+pub enum Unit {
     /// Nanoseconds.
     Time,
     /// Bytes of memory.
@@ -18,7 +18,7 @@ pub(in crate::cmd) enum Unit {
 }
 
 /// A figure.
-pub(in crate::cmd) struct Metric {
+pub struct Metric {
     /// In JSON.
     pub name: &'static str,
     /// For people.
@@ -28,7 +28,7 @@ pub(in crate::cmd) struct Metric {
 }
 
 /// All figures, in the order in which they are shown.
-pub(in crate::cmd) const METRICS: &[Metric] = &[
+pub const METRICS: &[Metric] = &[
     Metric {
         name: "wall_ns",
         title: "wall",

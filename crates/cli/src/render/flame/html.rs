@@ -13,7 +13,7 @@ use flate2::write::DeflateEncoder;
 use plumb_analyze::Flame;
 use plumb_formats::escape::printable;
 
-use super::facts::Facts;
+use super::Facts;
 use super::payload;
 
 /// Built by `npm run build` in web/, and committed: a machine that builds plumb may have no node.
@@ -25,7 +25,7 @@ pub fn page(flame: &Flame<'_>, facts: &Facts) -> Result<String> {
 }
 
 /// The page with these data in it.
-pub(in crate::cmd) fn with_data(data: &[u8], title: &str) -> Result<String> {
+pub fn with_data(data: &[u8], title: &str) -> Result<String> {
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::best());
     deflate.write_all(data)?;
     let data = STANDARD.encode(deflate.finish()?);

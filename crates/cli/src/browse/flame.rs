@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 
 use super::draw::percent;
 use super::table::Table;
-use crate::columns::left;
+use crate::render::columns::left;
 
 /// Where the user is in it, by [`Line::id`](super::table::Line::id)s: the numbers of lines change when samples come in.
 #[derive(Clone, Debug, Default)]

@@ -36,7 +36,7 @@ pub(super) fn measured() -> Costs {
 }
 
 /// What a system call that does nothing takes now, in nanoseconds.
-pub(in crate::cmd) fn call_ns() -> f64 {
+pub fn call_ns() -> f64 {
     // getppid(2), which the C library never answers by itself.
     fastest(CALLS, || {
         black_box(std::os::unix::process::parent_id());

@@ -10,10 +10,10 @@ use anyhow::Result;
 use plumb_analyze::{BoxKind, Flame, FlameBox, Label};
 use serde::Serialize;
 
-use super::facts::Facts;
+use super::Facts;
 
 /// Number of this format. The page refuses others.
-pub(in crate::cmd) const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
 struct Header<'a> {
@@ -50,7 +50,7 @@ pub fn encode(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
 }
 
 /// The labels of boxes: all texts, and the columns that say which of them, and which kind, each label has.
-pub(in crate::cmd) struct Frames<'a> {
+pub struct Frames<'a> {
     pub texts: Vec<&'a str>,
     pub columns: [Vec<u64>; 4],
 }
@@ -78,7 +78,7 @@ fn write_boxes(out: &mut Vec<u8>, boxes: &[FlameBox], with_weights: bool) {
 }
 
 /// The column of depths.
-pub(in crate::cmd) fn write_depths(out: &mut Vec<u8>, depths: impl Iterator<Item = u32>) {
+pub fn write_depths(out: &mut Vec<u8>, depths: impl Iterator<Item = u32>) {
     // The box before the first one is above the root, so to say.
     let closed = depths.scan(None, |before, depth| {
         let closed = before.map_or(0, |before: u32| u64::from((before + 1).saturating_sub(depth)));
@@ -106,7 +106,7 @@ fn number_of(kind: BoxKind) -> u64 {
 }
 
 /// LEB128: seven bits a byte, the lowest first.
-pub(in crate::cmd) fn write_column(out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
+pub fn write_column(out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
     for mut value in values {
         while value >= 0x80 {
             out.push(value as u8 | 0x80);

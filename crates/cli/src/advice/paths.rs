@@ -7,8 +7,8 @@ use plumb_capture_bpf::Want;
 use plumb_capture_perf::Tracefs;
 use plumb_syscalls::{Abi, Call, Descriptors, Signature, What, number, tracked};
 
-use crate::cmd::trace::ask::Proc;
-use crate::cmd::trace::select::described;
+use crate::call_formats::described;
+use crate::descriptor_links::Proc;
 
 /// Calls for whose rules it matters what their descriptor is.
 const BY_DESCRIPTOR: [&str; 7] = ["read", "write", "pread64", "pwrite64", "getdents64", "getdents", "close"];

@@ -4,12 +4,12 @@
 
 use std::io::{self, Write};
 
-use super::document::{Block, Document, Span, Text};
-use crate::cmd::report::table::{Column, Layout, Line};
-use crate::markdown::{cell_code, code, escape};
+use super::{Block, Document, Span, Text};
+use crate::render::markdown::{cell_code, code, escape};
+use crate::render::table::{Column, Layout, Line};
 use crate::terminal::{Output, printable};
 
-pub(super) fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
+pub fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
     writeln!(out, "# {}", text(&Text::default().and("Hotspots of ").name(&document.title)))?;
     writeln!(out, "\n{}", text(&document.summary))?;
     for (number, section) in document.sections.iter().enumerate() {

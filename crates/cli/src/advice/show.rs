@@ -5,15 +5,16 @@ use std::io::{self, Write};
 use plumb_analyze::CallAdvice;
 use serde_json::{Value, json};
 
-use super::{Verdict, rule};
-use crate::cmd::procs::text::time;
+use super::Verdict;
+use crate::render::duration::time;
+use crate::render::rule;
 use crate::terminal::{Output, printable};
 
 /// Seeing calls and faults that takes more of the processor time than this, in percent, is said.
 const DEAR: f64 = 5.0;
 
 /// Writes it for people. `has_other`: other rules hold.
-pub(in crate::cmd) fn text(verdict: &Verdict, has_other: bool, out: &mut Output<'_>) -> io::Result<()> {
+pub fn text(verdict: &Verdict, has_other: bool, out: &mut Output<'_>) -> io::Result<()> {
     verdict.advice.iter().try_for_each(|advice| one(advice, out))?;
     if verdict.advice.is_empty() && !has_other {
         writeln!(out, "\nno rule of advice holds: {} calls and page faults were watched", verdict.seen)?;
@@ -53,7 +54,7 @@ fn one(advice: &CallAdvice, out: &mut Output<'_>) -> io::Result<()> {
 }
 
 /// For programs.
-pub(in crate::cmd) fn json(verdict: &Verdict) -> Value {
+pub fn json(verdict: &Verdict) -> Value {
     let advice: Vec<Value> = verdict
         .advice
         .iter()

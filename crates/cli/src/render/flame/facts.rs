@@ -3,9 +3,6 @@
 use plumb_analyze::{Filter, Summary, View, is_clock};
 use serde::Serialize;
 
-use super::Args;
-use crate::args::FilterArgs;
-
 /// Facts about the recording, with the names that the page reads them by. What is not known is left out.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,8 +55,8 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// What is known of a view's recording.
-    pub fn new(view: &View<'_>, filter: &Filter, args: &Args) -> Self {
+    /// What is known of a view's recording. The title is the command, if it is known.
+    pub fn new(view: &View<'_>, filter: &Filter) -> Self {
         let profile = view.profile();
         let meta = &profile.meta;
         let summary = Summary::new(view);
@@ -70,9 +67,8 @@ impl Facts {
             (profile.strings.get(event.name), profile.strings.get(event.unit))
         });
         let weighs = if unit == "ns" && (event.is_empty() || is_clock(event)) { "CPU time" } else { event };
-        let title = args.title.clone().or_else(|| command.clone());
         Facts {
-            title: title.unwrap_or_else(|| args.file.display().to_string()),
+            title: command.clone().unwrap_or_default(),
             command,
             samples: summary.samples,
             recorded: profile.samples.len() as u64,
@@ -86,8 +82,8 @@ impl Facts {
             start_ms: (meta.start_unix_ns > 0).then_some(meta.start_unix_ns / 1_000_000),
             host: some(&meta.host),
             recorder: some(&meta.recorder),
-            filters: some(&typed(args)),
-            icicle: args.icicle,
+            filters: None,
+            icicle: false,
             warnings: meta.warnings.clone(),
         }
     }
@@ -103,37 +99,4 @@ impl Facts {
         parts.extend(self.filters.as_ref().map(|filters| format!("filtered: {filters}")));
         parts.join(", ")
     }
-}
-
-/// The filter options as they were typed.
-fn typed(args: &Args) -> String {
-    let FilterArgs { samples, time } = &args.filters;
-    let mut parts = Vec::new();
-    let mut texts = |name: &str, values: &[String]| {
-        parts.extend(values.iter().map(|value| format!("--{name} {value}")));
-    };
-    texts("comm", &samples.comm);
-    texts("exe", &samples.exe);
-    texts("dso", &samples.dso);
-    texts("symbol", &samples.symbol);
-    texts("tid", &samples.tid);
-    texts("pid", &samples.pid.iter().map(u32::to_string).collect::<Vec<_>>());
-    texts("cpu", samples.cpu.as_slice());
-    texts("event", samples.event.as_slice());
-    texts("time", time.as_slice());
-    texts("focus", &samples.focus);
-    texts("ignore", &samples.ignore);
-    texts("hide", &samples.hide);
-    for (name, set) in [
-        ("--kernel", samples.kernel),
-        ("--user", samples.user),
-        ("--no-idle", samples.no_idle),
-        ("--no-inline", samples.no_inline),
-        ("--native", samples.native),
-    ] {
-        if set {
-            parts.push(name.to_owned());
-        }
-    }
-    parts.join(" ")
 }

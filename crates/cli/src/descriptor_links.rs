@@ -17,7 +17,7 @@ const MOST: usize = 1 << 16;
 
 /// Asks /proc.
 #[derive(Default)]
-pub(in crate::cmd) struct Proc {
+pub struct Proc {
     /// Sockets by their inodes, of all networks.
     sockets: HashMap<u64, String>,
     /// When those of a network were read.
@@ -60,7 +60,7 @@ impl Proc {
 }
 
 /// Learns what a process has open, and where it is.
-pub(super) fn learn(descriptors: &mut Descriptors, asked: &mut Proc, pid: u32) {
+pub fn learn(descriptors: &mut Descriptors, asked: &mut Proc, pid: u32) {
     if let Some(folder) = asked.folder(pid) {
         descriptors.learn_folder(pid, folder);
     }

@@ -2,13 +2,13 @@
 
 use plumb_analyze::{Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, Subject, Visibility};
 
-use crate::cmd::stat::metric::Unit;
+use crate::run_metrics::Unit;
 
 /// What changes by less than this, and is known to, is said to be unchanged.
 const UNCHANGED: f64 = 0.1;
 
 /// The word for what happened to a row; empty where there is nothing to say that is no noise.
-pub(in crate::cmd) fn note(row: &DiffRow, diff: &Diff<'_, '_>) -> String {
+pub fn note(row: &DiffRow, diff: &Diff<'_, '_>) -> String {
     let alpha = diff.options.alpha;
     let change = &row.change;
     let mut parts: Vec<String> = Vec::new();
@@ -40,7 +40,7 @@ pub(in crate::cmd) fn note(row: &DiffRow, diff: &Diff<'_, '_>) -> String {
 }
 
 /// What a row is about, in one line.
-pub(in crate::cmd) fn title(subject: &Subject, diff: &Diff<'_, '_>) -> String {
+pub fn title(subject: &Subject, diff: &Diff<'_, '_>) -> String {
     let function = |number: u32| {
         let function = &diff.functions()[number as usize];
         let mode = match function.kind {
@@ -58,17 +58,17 @@ pub(in crate::cmd) fn title(subject: &Subject, diff: &Diff<'_, '_>) -> String {
             let names = path.iter().rev().map(|&number| diff.functions()[number as usize].name.as_str());
             names.collect::<Vec<_>>().join(" < ")
         }
-        Subject::Cause(cause, name) => crate::cmd::kernel::text::label(*cause, name).to_owned(),
+        Subject::Cause(cause, name) => crate::render::label::cause(*cause, name).to_owned(),
     }
 }
 
 /// A share: `12.34%`.
-pub(super) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
 }
 
 /// A value in the event's unit.
-pub(in crate::cmd) fn value(value: f64, unit: &str) -> String {
+pub fn value(value: f64, unit: &str) -> String {
     if value == 0.0 {
         return "0".into();
     }
@@ -81,13 +81,13 @@ pub(in crate::cmd) fn value(value: f64, unit: &str) -> String {
 }
 
 /// A difference, with its sign.
-pub(in crate::cmd) fn signed(difference: f64, unit: &str) -> String {
+pub fn signed(difference: f64, unit: &str) -> String {
     let text = value(difference, unit);
     if difference > 0.0 { format!("+{text}") } else { text }
 }
 
 /// The difference as a share of the base.
-pub(in crate::cmd) fn relative(change: &Change) -> String {
+pub fn relative(change: &Change) -> String {
     match change.relative() {
         Some(share) => format!("{:+.1}%", share * 100.0),
         None => "new".into(),
@@ -95,7 +95,7 @@ pub(in crate::cmd) fn relative(change: &Change) -> String {
 }
 
 /// How everything changed, and whether that says anything.
-pub(super) fn whole(diff: &Diff<'_, '_>, unit: &str) -> String {
+pub fn whole(diff: &Diff<'_, '_>, unit: &str) -> String {
     let whole = &diff.whole;
     if diff.options.per == Per::Second {
         return "values are of a second of processor time".into();
@@ -111,7 +111,7 @@ pub(super) fn whole(diff: &Diff<'_, '_>, unit: &str) -> String {
 }
 
 /// What a value is of.
-pub(super) fn per(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
+pub fn per(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
     let what = if unit == "ns" { "time" } else { "times" };
     let of = match diff.options.per {
         Per::Total => "a recording".to_owned(),
@@ -122,7 +122,7 @@ pub(super) fn per(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
 }
 
 /// What has to be the case for a row to be marked.
-pub(super) fn rule(diff: &Diff<'_, '_>) -> &'static str {
+pub fn rule(diff: &Diff<'_, '_>) -> &'static str {
     match (diff.evidence, diff.options.per) {
         (Evidence::Turns, _) => {
             "marked is what differs by more than recordings of a side do (they took turns)"
@@ -136,7 +136,7 @@ pub(super) fn rule(diff: &Diff<'_, '_>) -> &'static str {
 }
 
 /// What recordings tell of the speed of their runs.
-pub(super) fn speed(diff: &Diff<'_, '_>) -> Option<String> {
+pub fn speed(diff: &Diff<'_, '_>) -> Option<String> {
     if diff.options.per == Per::Second {
         return None;
     }
@@ -155,7 +155,7 @@ pub(super) fn speed(diff: &Diff<'_, '_>) -> Option<String> {
 }
 
 /// What would have been seen: of the largest rows that are not marked.
-pub(in crate::cmd) fn detectable(diff: &Diff<'_, '_>) -> Option<String> {
+pub fn detectable(diff: &Diff<'_, '_>) -> Option<String> {
     let alpha = diff.options.alpha;
     let quiet = diff.rows.iter().filter(|row| row.change.mark(alpha) == Mark::Noise);
     let parts: Vec<String> = quiet

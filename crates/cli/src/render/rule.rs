@@ -7,11 +7,11 @@ use std::io::{self, Write};
 use plumb_analyze::{Measure, Rule};
 use serde_json::{Map, Value, json};
 
-use crate::cmd::procs::text::time;
+use crate::render::duration::time;
 use crate::terminal::Output;
 
 /// Writes a rule that holds under this title. `gain` is what is bounded.
-pub(in crate::cmd) fn write(
+pub fn write(
     title: &str,
     rule: &Rule,
     measured: &[Measure],
@@ -29,7 +29,7 @@ pub(in crate::cmd) fn write(
 }
 
 /// The same for programs; the caller adds what is bounded.
-pub(in crate::cmd) fn fields(about: &str, rule: &Rule, measured: &[Measure]) -> Map<String, Value> {
+pub fn fields(about: &str, rule: &Rule, measured: &[Measure]) -> Map<String, Value> {
     let measured: Vec<Value> =
         measured.iter().map(|one| json!({"what": one.what, "value": one.value, "unit": one.unit})).collect();
     Map::from_iter([
@@ -44,7 +44,7 @@ pub(in crate::cmd) fn fields(about: &str, rule: &Rule, measured: &[Measure]) -> 
     ])
 }
 
-pub(in crate::cmd) fn number(measure: &Measure) -> String {
+pub fn number(measure: &Measure) -> String {
     let Measure { what, value, unit } = measure;
     match *unit {
         "" => format!("{what}: {value:.0}"),

@@ -1,9 +1,15 @@
-//! The report as a document: what is said, however it is written.
+//! A report as a document: what is said, however it is written: as text, Markdown or a page.
+//!
+//! Not here: what a report says.
 
-use crate::cmd::report::table::{Column, Layout, Line};
+pub mod html;
+pub mod markdown;
+pub mod text;
+
+use crate::render::table::{Column, Layout, Line};
 
 /// A report.
-pub(super) struct Document {
+pub struct Document {
     pub title: String,
     /// What it comes to, in a sentence or two.
     pub summary: Text,
@@ -11,13 +17,13 @@ pub(super) struct Document {
 }
 
 /// A numbered part of it.
-pub(super) struct Section {
+pub struct Section {
     pub title: &'static str,
     pub blocks: Vec<Block>,
 }
 
 /// A piece of a section.
-pub(super) enum Block {
+pub enum Block {
     /// Running text.
     Text(Text),
     /// What stands out: the verdict.
@@ -36,11 +42,11 @@ pub(super) enum Block {
 
 /// Running text, in which names stand as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Text(pub Vec<Span>);
+pub struct Text(pub Vec<Span>);
 
 /// A piece of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Span {
+pub enum Span {
     Plain(String),
     /// A function, a file, a command: something that is no word of the language.
     Name(String),

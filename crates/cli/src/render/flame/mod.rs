@@ -1,0 +1,40 @@
+//! Flame graphs as files: the page, the picture, and what both say of the recording.
+//!
+//! Not here: the layout (analyze), the page's program (web/).
+
+mod facts;
+pub mod html;
+pub mod payload;
+pub mod svg;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::newfile;
+use crate::terminal::say;
+
+pub use facts::Facts;
+
+/// What kind of file is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    Html,
+    Svg,
+}
+
+/// Writes a picture, and says so.
+pub fn write(output: &Path, bytes: &[u8]) -> Result<()> {
+    newfile::write(output, bytes)?;
+    say!("wrote {}", output.display());
+    Ok(())
+}
+
+/// What kind of picture a file is to be, by its name.
+pub fn format_of(output: &Path) -> Result<Format> {
+    match output.extension().and_then(|extension| extension.to_str()) {
+        Some(end) if end.eq_ignore_ascii_case("html") || end.eq_ignore_ascii_case("htm") => Ok(Format::Html),
+        Some(end) if end.eq_ignore_ascii_case("svg") => Ok(Format::Svg),
+        _ => bail!("{}: the name has to end in .html or .svg", output.display()),
+    }
+}
