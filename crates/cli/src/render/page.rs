@@ -1,14 +1,44 @@
-//! Where a command's `--html` goes: the same in every command.
+//! Pages: the frame that all of them have, the one escaper, and where a command's `--html` goes: the same in every command.
 //!
-//! Not here: what is on a page, pictures (`plumb flame`).
+//! Invariant: a page loads nothing and runs no script: its policy allows its own style alone. Not here: what is on a page, the flame
+//! graph's page (`flame`), which is built in web/.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use maud::{Markup, PreEscaped, Render, html};
 
 use crate::newfile;
 use crate::terminal::{Output, say};
+
+/// What a page may do: show itself, in its own style.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// A whole page.
+pub fn page(title: &str, style: &str, body: &Markup) -> Markup {
+    html! {
+        (PreEscaped("<!doctype html>\n"))
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                (PreEscaped(format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">")))
+                meta name="referrer" content="no-referrer";
+                title { (title) }
+                style { (PreEscaped(style)) }
+            }
+            (PreEscaped("\n"))
+            body { (body) }
+        }
+        (PreEscaped("\n"))
+    }
+}
+
+/// Text as it may stand in an element or an attribute.
+pub fn escape(text: &str) -> String {
+    text.render().into_string()
+}
 
 /// Writes a page to the file that was named; otherwise to standard output, or, where that is a terminal, to `COMMAND.html`.
 pub fn deliver(page: &[u8], named: Option<&Path>, command: &str, out: &mut Output<'_>) -> Result<()> {
@@ -26,6 +56,15 @@ pub fn deliver(page: &[u8], named: Option<&Path>, command: &str, out: &mut Outpu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_cannot_become_markup() {
+        assert_eq!(escape("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
+        let page = page("</title><script>", "p {}", &html! { p { "<b>" } }).into_string();
+        assert!(page.contains("<title>&lt;/title&gt;&lt;script&gt;</title>"), "{page}");
+        assert!(page.contains("<style>p {}</style>") && page.contains("<p>&lt;b&gt;</p>"), "{page}");
+        assert!(page.starts_with("<!doctype html>\n<html") && page.contains("default-src 'none'"), "{page}");
+    }
 
     #[test]
     fn a_page_goes_to_the_file_that_is_named_or_to_whoever_reads() {

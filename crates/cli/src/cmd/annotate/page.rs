@@ -1,13 +1,15 @@
 //! The listing as one page that needs nothing else: no script, light or dark as the reader's system is.
 //!
-//! Invariant: what comes from a profile or a file is escaped, and the page's policy forbids everything but its own style.
+//! Invariant: what comes from a profile or a file is escaped, and the frame's policy forbids everything but its own style.
 
+use maud::PreEscaped;
 use plumb_analyze::shorten;
 
 use super::jumps::Gutter;
 use super::lines::files;
 use super::rows::{Columns, Figures, Item, items, note, short};
 use super::{Args, Shown, Style, gaps, header};
+use crate::render::page::{self as frame, escape};
 
 const STYLE: &str = include_str!("page.css");
 /// Rows of the list of the hottest.
@@ -21,13 +23,7 @@ const NAME: usize = 60;
 pub fn page(shown: &mut Shown<'_, '_>, args: &Args) -> String {
     let style = args.style(shown.annotated);
     let title = escape(&shorten(&shown.function.name, TITLE));
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         base-uri 'none'; form-action 'none'\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{title} · plumb annotate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
-    );
+    let mut page = format!("<h1>{title}</h1>\n");
     for fact in header::facts(shown) {
         page.push_str(&format!("<p class=\"fact\">{}</p>\n", escape(&fact)));
     }
@@ -51,13 +47,8 @@ pub fn page(shown: &mut Shown<'_, '_>, args: &Args) -> String {
         notes.iter().for_each(|note| page.push_str(&format!("<li>{}</li>\n", escape(note))));
         page.push_str("</ul>\n");
     }
-    page.push_str("</body>\n</html>\n");
-    page
-}
-
-/// Text as it may stand in an element or an attribute.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let name = shorten(&shown.function.name, TITLE);
+    frame::page(&format!("{name} · plumb annotate"), STYLE, &PreEscaped(page)).into_string()
 }
 
 /// What is the first to go on a phone: figures as samples landed, where there are adjusted ones.

@@ -15,6 +15,7 @@ use plumb_formats::escape::printable;
 
 use super::Facts;
 use super::payload;
+use crate::render::page::escape;
 
 /// Built by `npm run build` in web/, and committed: a machine that builds plumb may have no node.
 const PAGE: &str = include_str!("../../../../../web/dist/flame.html");
@@ -32,9 +33,4 @@ pub fn with_data(data: &[u8], title: &str) -> Result<String> {
     let (head, rest) = PAGE.split_once("{{title}}").context("the built page has no place for a title")?;
     let (middle, tail) = rest.split_once("{{data}}").context("the built page has no place for data")?;
     Ok([head, &escape(&printable(title)), middle, &data, tail].concat())
-}
-
-/// Text as it may stand in an element.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
