@@ -1,7 +1,7 @@
 //! Records made by hand, in an order and of a kind that real recordings have only now and then.
 
 use linux_perf_event_reader::{Endianness, RecordIdParseInfo, RecordParseInfo, SampleFormat};
-use plumb_profile::{FrameKind, Truncation};
+use plumb_profile::{FrameKind, Id, Truncation};
 
 use super::*;
 
@@ -255,12 +255,12 @@ fn frames_kept_from_the_last_sample_are_those_of_todays_mappings() {
     let of = || sample(&Kernel { pid: 7, abi: 2, ip: IP, stack: Some(&[1]) });
     let mut ingest = Ingest::new(Source::File, Filter::All);
     feed(&mut ingest, &[comm(7, "program", EXEC), before, of(), of()]);
-    assert_eq!((ingest.kept, ingest.leaf_first.len()), (1, 1), "made once");
+    assert_eq!(ingest.stacks.last, (1, 1), "made once");
     // The library was unloaded and another one put in its place; registers and stack are the same.
     feed(&mut ingest, &[after, of()]);
-    assert_eq!((ingest.kept, ingest.leaf_first.len()), (0, 2));
+    assert_eq!(ingest.stacks.last, (0, 2));
     feed(&mut ingest, &[of()]);
-    assert_eq!(ingest.kept, 1);
+    assert_eq!(ingest.stacks.last.0, 1);
     let (profile, statistics) = ingest.finish();
     assert_eq!((statistics.complete, statistics.samples), (4, 4));
     let path = |index: usize| {
@@ -305,8 +305,8 @@ fn many_short_lives_leave_little_behind() {
         ];
         feed(&mut ingest, &life);
     }
-    assert!(ingest.tasks.processes.len() < 100 && ingest.tasks.threads.len() < 100);
-    assert!(ingest.spaces.len() < 100);
+    assert!(ingest.processes.tasks.processes.len() < 100 && ingest.processes.tasks.threads.len() < 100);
+    assert!(ingest.processes.spaces.len() < 100);
 }
 
 #[test]
@@ -337,8 +337,8 @@ fn processes_that_have_ended_leave_a_row_and_nothing_else_with_each_part() {
             let now = [
                 profile.lives.rows().len(),
                 profile.mappings.len(),
-                ingest.noted.len(),
-                ingest.spaces.len(),
+                ingest.processes.spaces.noted(),
+                ingest.processes.spaces.len(),
                 profile.frames.len() + profile.strings.len() + profile.dsos.len(),
             ];
             (0..now.len()).for_each(|index| most[index] = most[index].max(now[index]));
@@ -400,7 +400,7 @@ fn a_stack_walked_in_the_kernel_keeps_nothing_of_a_copied_one() {
     let of = || sample(&Kernel { pid: 7, abi: 2, ip: IP, stack: Some(&[1]) });
     let mut ingest = Ingest::new(Source::File, Filter::All);
     feed(&mut ingest, &[comm(7, "program", EXEC), mapped, of(), of()]);
-    assert_eq!(ingest.kept, 1, "the second is the first again");
+    assert_eq!(ingest.stacks.last.0, 1, "the second is the first again");
     let walked = plumb_capture_api::WalkedSample {
         is_stack_only: false,
         time_ns: 1,

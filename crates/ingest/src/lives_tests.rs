@@ -1,6 +1,6 @@
 //! Lives from records made by hand: what real programs do only now and then.
 
-use plumb_profile::{Begin, End, Life};
+use plumb_profile::{Begin, End, Id, Life};
 
 use super::tests::{EXEC, Fields, Kernel, Made, at, comm, exit, fork, ingested, mmap, sample};
 use super::*;

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 /// What was told, by thread, in the order of time.
 #[derive(Debug)]
-pub(super) struct SidebandQueue<T>(FxHashMap<u32, VecDeque<(u64, T)>>);
+pub(crate) struct SidebandQueue<T>(FxHashMap<u32, VecDeque<(u64, T)>>);
 
 impl<T> Default for SidebandQueue<T> {
     fn default() -> Self {

@@ -29,7 +29,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// Counts a sample as complete that was counted as cut.
-    pub(super) fn uncut(&mut self, cut: (Truncation, Option<DsoId>)) {
+    pub(crate) fn uncut(&mut self, cut: (Truncation, Option<DsoId>)) {
         self.complete += 1;
         if let Some(count) = self.cut.get_mut(&cut) {
             *count = count.saturating_sub(1);

@@ -4,25 +4,27 @@
 //! used: it drops the register ABI, which tells 32-bit processes, takes group reads for single ones, and panics on
 //! some damaged records. All lengths are checked here, and what does not fit is `None`.
 
+use std::ops::Range;
+
 use linux_perf_event_reader::{Endianness, RecordParseInfo, constants as perf};
 
-use super::options::Weight;
+use crate::weights::Weight;
 
 /// A damaged record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Damaged;
+pub(crate) struct Damaged;
 
 type Result<T> = std::result::Result<T, Damaged>;
 
 /// Reads from the front of a slice.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     rest: &'a [u8],
     big: bool,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8], info: &RecordParseInfo) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], info: &RecordParseInfo) -> Self {
         Self { rest: bytes, big: info.endian == Endianness::BigEndian }
     }
 
@@ -59,13 +61,13 @@ impl<'a> Reader<'a> {
 
 /// A list of words in the byte order of the record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Words<'a> {
+pub(crate) struct Words<'a> {
     bytes: &'a [u8],
     big: bool,
 }
 
 impl Words<'_> {
-    pub(super) fn iter(self) -> impl Iterator<Item = u64> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = u64> {
         let word = move |bytes: &[u8; 8]| {
             if self.big { u64::from_be_bytes(*bytes) } else { u64::from_le_bytes(*bytes) }
         };
@@ -75,18 +77,18 @@ impl Words<'_> {
 
 /// User registers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Registers<'a> {
+pub(crate) struct Registers<'a> {
     /// `PERF_SAMPLE_REGS_ABI_*`: 1 for a 32-bit, 2 for a 64-bit process.
-    pub(super) abi: u64,
+    pub(crate) abi: u64,
     /// Which registers, by perf's numbers.
-    pub(super) mask: u64,
+    pub(crate) mask: u64,
     /// Their values in the order of those numbers.
-    pub(super) values: Words<'a>,
+    pub(crate) values: Words<'a>,
 }
 
 /// User stack memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stack<'a> {
+pub(crate) enum Stack<'a> {
     /// It was not asked for.
     NotAsked,
     /// The kernel did not even try, since the task has no memory any more, or none of user space.
@@ -101,25 +103,25 @@ pub(super) enum Stack<'a> {
 
 /// A sample.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample<'a> {
-    pub(super) ip: Option<u64>,
-    pub(super) pid: u32,
-    pub(super) tid: u32,
-    pub(super) time: u64,
-    pub(super) cpu: u32,
-    pub(super) period: u64,
-    pub(super) callchain: Option<Words<'a>>,
+pub(crate) struct Sample<'a> {
+    pub(crate) ip: Option<u64>,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) time: u64,
+    pub(crate) cpu: u32,
+    pub(crate) period: u64,
+    pub(crate) callchain: Option<Words<'a>>,
     /// Whether user registers were asked for.
-    pub(super) asked_registers: bool,
-    pub(super) registers: Option<Registers<'a>>,
-    pub(super) stack: Stack<'a>,
+    pub(crate) asked_registers: bool,
+    pub(crate) registers: Option<Registers<'a>>,
+    pub(crate) stack: Stack<'a>,
     /// Sampled in kernel mode.
-    pub(super) in_kernel: bool,
+    pub(crate) in_kernel: bool,
 }
 
 impl<'a> Sample<'a> {
     /// `weight`: how it says what it counts, unless it has a period.
-    pub(super) fn decode(bytes: &'a [u8], misc: u16, weight: Weight, info: &RecordParseInfo) -> Result<Self> {
+    pub(crate) fn decode(bytes: &'a [u8], misc: u16, weight: Weight, info: &RecordParseInfo) -> Result<Self> {
         let mut r = Reader::new(bytes, info);
         let has = |bit: u64| info.sample_format.bits() & bit != 0;
         let optional = |bit: u64, r: &mut Reader<'a>| if has(bit) { r.u64().map(Some) } else { Ok(None) };
@@ -161,6 +163,13 @@ impl<'a> Sample<'a> {
         // Of a program that has no kernel stack to tell, it is where that was called from.
         let ip = ip.filter(|_| weight != Weight::Said);
         Ok(Self { ip, pid, tid, time, cpu, period, callchain, asked_registers, registers, stack, in_kernel })
+    }
+}
+
+impl Sample<'_> {
+    /// Whether an exec, if one comes next, explains why the user stack can't be read.
+    pub(crate) fn may_be_in_exec(&self) -> bool {
+        self.in_kernel && matches!(self.stack, Stack::Copied { bytes: [], .. })
     }
 }
 
@@ -212,36 +221,36 @@ fn read_stack<'a>(r: &mut Reader<'a>) -> Result<Stack<'a>> {
 
 /// A COMM record: a thread has a new name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Comm<'a> {
-    pub(super) pid: u32,
-    pub(super) tid: u32,
-    pub(super) name: &'a [u8],
+pub(crate) struct Comm<'a> {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) name: &'a [u8],
 }
 
 impl<'a> Comm<'a> {
-    pub(super) fn decode(mut r: Reader<'a>) -> Result<Self> {
+    pub(crate) fn decode(mut r: Reader<'a>) -> Result<Self> {
         Ok(Self { pid: r.u32()?, tid: r.u32()?, name: r.text() })
     }
 }
 
 /// A FORK or EXIT record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Task {
-    pub(super) pid: u32,
-    pub(super) ppid: u32,
-    pub(super) tid: u32,
-    pub(super) ptid: u32,
+pub(crate) struct Task {
+    pub(crate) pid: u32,
+    pub(crate) ppid: u32,
+    pub(crate) tid: u32,
+    pub(crate) ptid: u32,
 }
 
 impl Task {
-    pub(super) fn decode(mut r: Reader<'_>) -> Result<Self> {
+    pub(crate) fn decode(mut r: Reader<'_>) -> Result<Self> {
         Ok(Self { pid: r.u32()?, ppid: r.u32()?, tid: r.u32()?, ptid: r.u32()? })
     }
 }
 
 /// What tells files apart in an MMAP2 record.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum FileMark<'a> {
+pub(crate) enum FileMark<'a> {
     /// Nothing does (an MMAP record).
     Absent,
     Inode {
@@ -255,20 +264,31 @@ pub(super) enum FileMark<'a> {
 
 /// An MMAP or MMAP2 record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mmap<'a> {
+pub(crate) struct Mmap<'a> {
     /// `u32::MAX` for the kernel's own.
-    pub(super) pid: u32,
-    pub(super) start: u64,
-    pub(super) length: u64,
-    pub(super) offset: u64,
-    pub(super) executable: bool,
-    pub(super) mark: FileMark<'a>,
-    pub(super) path: &'a [u8],
+    pub(crate) pid: u32,
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    pub(crate) offset: u64,
+    pub(crate) executable: bool,
+    pub(crate) mark: FileMark<'a>,
+    pub(crate) path: &'a [u8],
 }
 
 impl<'a> Mmap<'a> {
+    /// The addresses.
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.length)
+    }
+
+    /// Whether it is of the kernel's memory.
+    pub(crate) fn is_of_kernel(&self, misc: u16) -> bool {
+        let mode = misc & perf::PERF_RECORD_MISC_CPUMODE_MASK;
+        self.pid == u32::MAX || mode == perf::PERF_RECORD_MISC_KERNEL
+    }
+
     /// An MMAP record.
-    pub(super) fn decode(mut r: Reader<'a>, misc: u16) -> Result<Self> {
+    pub(crate) fn decode(mut r: Reader<'a>, misc: u16) -> Result<Self> {
         let executable = misc & perf::PERF_RECORD_MISC_MMAP_DATA == 0;
         let mut mmap = Self::begin(&mut r)?;
         mmap.executable = executable;
@@ -277,7 +297,7 @@ impl<'a> Mmap<'a> {
     }
 
     /// An MMAP2 record.
-    pub(super) fn decode2(mut r: Reader<'a>, misc: u16) -> Result<Self> {
+    pub(crate) fn decode2(mut r: Reader<'a>, misc: u16) -> Result<Self> {
         const PROT_EXEC: u32 = 4;
         let mut mmap = Self::begin(&mut r)?;
         if misc & perf::PERF_RECORD_MISC_MMAP_BUILD_ID != 0 {
@@ -302,12 +322,12 @@ impl<'a> Mmap<'a> {
 }
 
 /// Of a LOST record: how many records are missing.
-pub(super) fn lost(mut r: Reader<'_>) -> Result<u64> {
+pub(crate) fn lost(mut r: Reader<'_>) -> Result<u64> {
     r.u64()?;
     r.u64()
 }
 
 /// Of a LOST_SAMPLES record: how many samples are missing.
-pub(super) fn lost_samples(mut r: Reader<'_>) -> Result<u64> {
+pub(crate) fn lost_samples(mut r: Reader<'_>) -> Result<u64> {
     r.u64()
 }

@@ -22,7 +22,7 @@ use plumb_profile::{DsoId, EventId, Profile};
 use plumb_unwind::End;
 
 use copy::{CopiedProcess, CopiedThread, StackCopy, Wanted};
-use plumb_ingest::{Filter, Ingest, Source};
+use plumb_ingest::{Filter, Ingest, Source, StoppedStack};
 
 /// In how many places besides the one that the stack pointer points to a stack may be.
 const MAX_PLACES: usize = 4;
@@ -99,8 +99,8 @@ fn take_process(
     let mut stopped = Vec::with_capacity(threads.len());
     for CopiedThread { tid, name, state, kernel, stack, script } in threads {
         let sample = stack.map(|stack| {
-            let end = walk(ingest, pid, tid, stack, &mut held);
-            ingest.keep_stopped(event, pid, tid, end);
+            let walked = walk(ingest, pid, tid, stack, &mut held);
+            ingest.keep_stopped(event, pid, tid, &walked);
             *taken += 1;
             *taken - 1
         });
@@ -113,20 +113,21 @@ fn take_process(
 
 /// Walks a copied stack. If it leads to memory that was not copied (a signal handler's own stack, a coroutine's, a very
 /// deep one), the thread is copied once more with that memory.
-fn walk(ingest: &mut Ingest, pid: u32, tid: u32, mut stack: StackCopy, held: &mut Duration) -> End {
+fn walk(ingest: &mut Ingest, pid: u32, tid: u32, mut stack: StackCopy, held: &mut Duration) -> StoppedStack {
     let mut places = Vec::new();
     loop {
         let (registers, in_system_call) = (stack.registers, stack.in_system_call);
-        let end = ingest.walk_stopped(pid, &registers, in_system_call, &mut stack);
+        let walked = ingest.walk_stopped(pid, &registers, in_system_call, &mut stack);
+        let end = walked.end();
         let Some(missed) =
             stack.missed().filter(|_| end == End::StackUnreadable && places.len() < MAX_PLACES)
         else {
-            return end;
+            return walked;
         };
         places.push(missed);
         let again = copy::copy(pid, Wanted { thread: Some(tid), places: places.clone(), script: false });
-        let Ok(CopiedProcess { mut threads, held: took, .. }) = again else { return end };
-        let Some(Ok(again)) = threads.pop().map(|thread| thread.stack) else { return end };
+        let Ok(CopiedProcess { mut threads, held: took, .. }) = again else { return walked };
+        let Some(Ok(again)) = threads.pop().map(|thread| thread.stack) else { return walked };
         *held += took;
         stack = again;
     }

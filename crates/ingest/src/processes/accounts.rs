@@ -4,14 +4,14 @@
 //! recording the account is not taken: nobody knows how much of it was before. A thread's time counts for the life in
 //! which it ends; where a program with several threads execs, that of the others counts for the next life.
 
-use plumb_profile::{Begin, End, LifeId};
+use plumb_profile::{Begin, End, LifeId, Profile};
 use rustc_hash::FxHashMap;
 
-use super::Ingest;
+use super::tasks::Tasks;
 
 /// What is known of accounts.
 #[derive(Debug, Default)]
-pub(super) struct Accounts {
+pub(crate) struct Accounts {
     /// Of processes that exec'd: what their main thread had used by then.
     before_exec: FxHashMap<u32, u64>,
     /// Lives that an exec has ended, whose account follows.
@@ -22,44 +22,47 @@ pub(super) struct Accounts {
 
 impl Accounts {
     /// A process has exec'd: this was its life so far.
-    pub(super) fn exec(&mut self, pid: u32, life: LifeId) {
+    pub(crate) fn exec(&mut self, pid: u32, life: LifeId) {
         self.execs.insert(pid, life);
     }
 
     /// The last thread of a process has exited.
-    pub(super) fn exit(&mut self, pid: u32, life: LifeId) {
+    pub(crate) fn exit(&mut self, pid: u32, life: LifeId) {
         self.ended.insert(pid, life);
     }
 
     /// Only lives that are still there matter.
-    pub(super) fn retain(&mut self, is_there: impl Fn(LifeId) -> bool) {
+    pub(crate) fn retain(&mut self, is_there: impl Fn(LifeId) -> bool) {
         self.execs.retain(|_, life| is_there(*life));
         self.ended.retain(|_, life| is_there(*life));
     }
 
     /// There are no lives any more.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.execs.clear();
         self.ended.clear();
     }
-}
 
-impl Ingest {
     /// A task has used so much since it was forked, and has just exec'd, or ended.
-    pub fn spent(&mut self, (pid, tid): (u32, u32), runtime_ns: u64, at_exec: bool) {
-        let accounts = &mut self.tasks.accounts;
-        let before = if tid == pid { accounts.before_exec.remove(&pid) } else { None };
+    pub(crate) fn spent(
+        &mut self,
+        tasks: &Tasks,
+        profile: &mut Profile,
+        (pid, tid): (u32, u32),
+        (runtime_ns, at_exec): (u64, bool),
+    ) {
+        let before = if tid == pid { self.before_exec.remove(&pid) } else { None };
         let life = if at_exec {
-            accounts.before_exec.insert(pid, runtime_ns);
-            accounts.execs.remove(&pid)
+            self.before_exec.insert(pid, runtime_ns);
+            self.execs.remove(&pid)
         } else {
             let ended = match tid == pid {
-                true => accounts.ended.remove(&pid),
-                false => accounts.ended.get(&pid).copied(),
+                true => self.ended.remove(&pid),
+                false => self.ended.get(&pid).copied(),
             };
-            ended.or_else(|| self.tasks.processes.get(&pid)?.life)
+            ended.or_else(|| tasks.processes.get(&pid)?.life)
         };
-        if let Some(life) = life.and_then(|life| self.profile.lives.find_mut(life))
+        if let Some(life) = life.and_then(|life| profile.lives.find_mut(life))
             && life.begin != Begin::Running
         {
             let used = runtime_ns.saturating_sub(before.unwrap_or(0));
@@ -68,17 +71,17 @@ impl Ingest {
     }
 
     /// Of how many lives that have ended the account is still to come.
-    pub fn open_accounts(&self) -> usize {
-        self.tasks.accounts.ended.len()
+    pub(crate) fn open(&self) -> usize {
+        self.ended.len()
     }
 
     /// Takes away accounts that are of some threads only.
-    pub(super) fn drop_parts_of_accounts(&mut self) {
+    pub(crate) fn drop_parts(&self, profile: &mut Profile) {
         let open = |life: &plumb_profile::Life| life.end == End::Running;
         let ids: Vec<LifeId> =
-            self.profile.lives.iter().filter(|(_, life)| open(life)).map(|(id, _)| id).collect();
-        for id in ids.into_iter().chain(self.tasks.accounts.ended.values().copied()) {
-            self.profile.lives.get_mut(id).cpu_ns = None;
+            profile.lives.iter().filter(|(_, life)| open(life)).map(|(id, _)| id).collect();
+        for id in ids.into_iter().chain(self.ended.values().copied()) {
+            profile.lives.get_mut(id).cpu_ns = None;
         }
     }
 }

@@ -9,14 +9,14 @@ use plumb_profile::{
 };
 use rustc_hash::FxHashMap;
 
-use super::wire::Words;
+use crate::wire::Words;
 
 /// Name of the kernel proper, as perf has it.
-pub(super) const KERNEL: &str = "[kernel.kallsyms]";
+pub(crate) const KERNEL: &str = "[kernel.kallsyms]";
 
 /// What is known of the kernel's own memory.
 #[derive(Debug, Default)]
-pub(super) struct Kernel {
+pub(crate) struct Kernel {
     /// Modules in the order of their addresses.
     modules: Vec<(Range<u64>, String)>,
     build_id: Option<BuildId>,
@@ -26,7 +26,7 @@ pub(super) struct Kernel {
 
 impl Kernel {
     /// What this machine says of its kernel, as far as we may know.
-    pub(super) fn of_this_machine() -> Self {
+    pub(crate) fn of_this_machine() -> Self {
         let mut kernel = Kernel::default();
         let modules = std::fs::read_to_string("/proc/modules").unwrap_or_default();
         for line in modules.lines() {
@@ -45,7 +45,7 @@ impl Kernel {
     }
 
     /// A mapping of the kernel's, as perf.data files tell it: the kernel itself, or a module by path or name.
-    pub(super) fn map(&mut self, range: Range<u64>, path: &str) {
+    pub(crate) fn map(&mut self, range: Range<u64>, path: &str) {
         let file = path.rsplit('/').next().unwrap_or(path);
         // The kernel's own mapping needs no range: what is in no module is in the kernel.
         if file.starts_with("[kernel") || file.starts_with("[guest") || file.starts_with("vmlinux") {
@@ -62,7 +62,7 @@ impl Kernel {
     }
 
     /// Tells the kernel's build id.
-    pub(super) fn set_build_id(&mut self, id: &[u8]) {
+    pub(crate) fn set_build_id(&mut self, id: &[u8]) {
         self.build_id = BuildId::new(id);
     }
 
@@ -83,7 +83,7 @@ impl Kernel {
     }
 
     /// The frame of a kernel address.
-    pub(super) fn frame(&mut self, profile: &mut Profile, address: u64, is_return: bool) -> FrameId {
+    pub(crate) fn frame(&mut self, profile: &mut Profile, address: u64, is_return: bool) -> FrameId {
         // Kernel addresses have their highest bits set, so shifting one out loses nothing.
         let key = address << 1 | u64::from(is_return);
         if let Some(&id) = self.frames.get(&key) {
@@ -100,15 +100,15 @@ impl Kernel {
 
 /// One address of a callchain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Link {
-    pub(super) in_kernel: bool,
-    pub(super) address: u64,
-    pub(super) is_return: bool,
+pub(crate) struct Link {
+    pub(crate) in_kernel: bool,
+    pub(crate) address: u64,
+    pub(crate) is_return: bool,
 }
 
 /// The addresses of a callchain, innermost first. The first of the kernel's and the first of the user's are program
 /// counters, the others return addresses. Other contexts (guests, hypervisors) are left out.
-pub(super) fn links(callchain: Words<'_>) -> impl Iterator<Item = Link> {
+pub(crate) fn links(callchain: Words<'_>) -> impl Iterator<Item = Link> {
     let mut context = None;
     let mut is_return = false;
     callchain.iter().filter_map(move |address| {

@@ -10,10 +10,10 @@ use std::os::unix::fs::FileExt;
 
 use plumb_unwind::{Avma, End, Memory, ReadError, Registers, Walked};
 
-use super::spaces::SpaceId;
+use super::builder::StackBuilder;
+use super::copied::StackCopy;
 use super::stitch::{Border, WINDOW};
-use super::user::{Copy, InSpace};
-use super::{Ingest, Source};
+use crate::spaces::SpaceId;
 
 /// Time between tries for one thread. Once the stack beyond a border is known, none is needed.
 const PAUSE_NS: u64 = 20_000_000;
@@ -22,7 +22,7 @@ const BLOCK: usize = 1024;
 
 /// The copy of a stack, and what lies above it now.
 struct Extended<'a> {
-    copy: Copy<'a>,
+    copy: StackCopy<'a>,
     now: Now,
 }
 
@@ -63,39 +63,33 @@ impl Memory for Extended<'_> {
     }
 }
 
-impl Ingest {
+impl StackBuilder<'_> {
     /// Has the stitcher learn a stack that was cut at its copy's end from the process itself. Returns whether it did.
-    pub(super) fn learn_live(
+    pub(crate) fn learn_live(
         &mut self,
-        (pid, tid): (u32, u32),
+        now_ns: u64,
         space: SpaceId,
         registers: &Registers,
-        copy: &Copy<'_>,
+        copy: &StackCopy<'_>,
     ) -> bool {
-        let now_ns = self.now_ns;
-        let Some(thread) = self.tasks.threads.get_mut(&tid) else { return false };
-        if self.source != Source::Live || thread.exited || now_ns.saturating_sub(thread.tried_ns) < PAUSE_NS {
+        let is_live = self.processes.scope.is_live();
+        let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) else { return false };
+        let tried_ns = &mut thread.stacks.tried_ns;
+        if !is_live || thread.exited || now_ns.saturating_sub(*tried_ns) < PAUSE_NS {
             return false;
         }
-        thread.tried_ns = now_ns;
-        let Ok(file) = File::open(format!("/proc/{pid}/mem")) else { return false };
+        *tried_ns = now_ns;
+        let Ok(file) = File::open(format!("/proc/{}/mem", self.pid)) else { return false };
         let mut now = Now { file, start: 0, block: Vec::new() };
         if !is_still_there(&self.walked, &mut now) {
             return false;
         }
-        let end = self.walk(space, registers, &mut Extended { copy: *copy, now });
-        let Some(mut stitcher) = self.tasks.threads.get_mut(&tid).and_then(|thread| thread.stitcher.take())
-        else {
-            return false;
-        };
-        let walked = std::mem::take(&mut self.walked);
+        let mut memory = Extended { copy: *copy, now };
+        let end = self.processes.spaces.walk(space, registers, &mut memory, &mut self.walked);
         if end == End::Root {
-            let index = self.profile.samples.len();
-            stitcher.sample(&mut InSpace { ingest: self, space }, index, &walked, Border::Root);
-        }
-        self.walked = walked;
-        if let Some(thread) = self.tasks.threads.get_mut(&tid) {
-            thread.stitcher = Some(stitcher);
+            let walked = std::mem::take(&mut self.walked);
+            self.stitch(space, &walked, Border::Root);
+            self.walked = walked;
         }
         end == End::Root
     }

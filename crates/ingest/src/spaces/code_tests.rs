@@ -69,7 +69,7 @@ fn files_that_nobody_has_mapped_are_closed_until_they_are_mapped_again() {
     code.close_all_but(&somebody);
     assert!(is_open(&code), "it is mapped");
     code.close_all_but(&nobody);
-    assert!(!is_open(&code) && code.modules[id.index()].get().is_none(), "nothing is kept of it");
+    assert!(!is_open(&code) && code.known[id.index()].module.get().is_none(), "nothing is kept of it");
     assert!(has_rules(&code), "its path leads to it");
     assert_eq!(own(&mut code).1, id);
     assert!(is_open(&code) && has_rules(&code));
@@ -79,7 +79,7 @@ fn files_that_nobody_has_mapped_are_closed_until_they_are_mapped_again() {
 fn unwind_information_that_is_not_asked_for_makes_room_and_is_read_again() {
     let mut code = Code::default();
     let (mapping, id) = own(&mut code);
-    let is_loaded = |code: &Code| code.modules[id.index()].get().is_some();
+    let is_loaded = |code: &Code| code.known[id.index()].module.get().is_some();
     let found = |code: &Code| match code.located(&mapping, Avma(mapping.start)) {
         Located::Module { module, .. } => {
             module.sections().eh_frame.as_ref().map(|section| section.bytes.clone())

@@ -10,7 +10,6 @@ use plumb_profile::{Queued, QueuedThread};
 use rustc_hash::FxHashMap;
 
 use super::tasks::{Tasks, Thread};
-use super::{Ingest, Source};
 
 /// Time between two looks. One thread's takes some 5 µs.
 const PAUSE_NS: u64 = 50_000_000;
@@ -21,7 +20,7 @@ const KEPT_NS: u64 = 2_000_000_000;
 
 /// The threads that are looked at, and the sums of those that have ended.
 #[derive(Debug, Default)]
-pub(super) struct Queues {
+pub(crate) struct Queues {
     threads: FxHashMap<u32, Watched>,
     ended: Queued,
     heard: Heard,
@@ -115,77 +114,59 @@ fn name(threads: &FxHashMap<u32, Thread>, tid: u32) -> String {
     threads.get(&tid).map_or(String::new(), |thread| thread.name.text().into_owned())
 }
 
-impl Ingest {
-    /// Begins to look at how long threads wait for a processor: at those that are kept now, and what they start.
-    pub fn watch_queues(&mut self) {
-        if self.source == Source::Live {
-            let heard = Heard { ends: Ends::listen().ok(), ..Heard::default() };
-            self.tasks.queues = Some(Queues { heard, ..Queues::default() });
-            let threads = self.tasks.threads.iter().filter(|(_, thread)| !thread.exited);
-            let threads: Vec<(u32, u32)> = threads.map(|(&tid, thread)| (thread.pid, tid)).collect();
-            threads.into_iter().for_each(|(pid, tid)| self.watch_running(pid, tid));
-        }
+impl Queues {
+    /// Hears of threads that end from now on, where the kernel tells.
+    pub(crate) fn listen() -> Self {
+        let heard = Heard { ends: Ends::listen().ok(), ..Heard::default() };
+        Queues { heard, ..Queues::default() }
     }
 
-    /// Likewise for the threads of a process that is kept from now on.
-    pub fn watch_queues_of(&mut self, pid: u32) {
-        let threads = self.tasks.threads.iter().filter(|(_, thread)| thread.pid == pid && !thread.exited);
-        let threads: Vec<u32> = threads.map(|(&tid, _)| tid).collect();
-        threads.into_iter().for_each(|tid| self.watch_running(pid, tid));
-    }
-
-    fn watch_running(&mut self, pid: u32, tid: u32) {
-        if pid == 0 || !self.wants(pid) {
-            return;
-        }
-        if let (Some(queues), Some(before)) = (&mut self.tasks.queues, procfs::run_times(pid, tid)) {
-            queues.is_told = true;
-            queues.threads.insert(tid, Watched::new(pid, monotonic_ns(), before));
+    /// Looks at a thread that runs already.
+    pub(crate) fn watch(&mut self, pid: u32, tid: u32) {
+        if let Some(before) = procfs::run_times(pid, tid) {
+            self.is_told = true;
+            self.threads.insert(tid, Watched::new(pid, monotonic_ns(), before));
         }
     }
 
     /// A thread has begun.
-    pub(super) fn begin_queueing(&mut self, pid: u32, tid: u32, time_ns: Option<u64>) {
-        let Some(time_ns) = time_ns.filter(|_| self.wants(pid)) else { return };
-        let Some(queues) = &mut self.tasks.queues else { return };
-        match queues.threads.get(&tid) {
+    pub(crate) fn begin(&mut self, pid: u32, tid: u32, time_ns: u64) {
+        match self.threads.get(&tid) {
             // The record is of before the first look, which has met the thread.
             Some(known) if known.since_ns >= time_ns => {}
             // A number is used again, and the record of its end was lost.
             known => {
                 let old = known.map(|known| known.so_far(tid, time_ns));
-                queues.threads.insert(tid, Watched::new(pid, time_ns, RunTimes::default()));
-                old.into_iter().for_each(|old| add(&mut queues.ended, old, String::new));
+                self.threads.insert(tid, Watched::new(pid, time_ns, RunTimes::default()));
+                old.into_iter().for_each(|old| add(&mut self.ended, old, String::new));
             }
         }
     }
 
     /// A thread has ended.
-    pub(super) fn end_queueing(&mut self, tid: u32, time_ns: Option<u64>) {
-        let Tasks { queues: Some(queues), threads, .. } = &mut self.tasks else { return };
-        let Some(mut watched) = queues.threads.remove(&tid) else { return };
+    pub(crate) fn end(&mut self, tasks: &Tasks, tid: u32, time_ns: Option<u64>) {
+        let Some(mut watched) = self.threads.remove(&tid) else { return };
         let end_ns = time_ns.unwrap_or(watched.seen_ns);
-        if let Some(times) = queues.heard.of(tid).filter(|times| times.ran_ns >= watched.last.ran_ns) {
-            queues.is_told = true;
+        if let Some(times) = self.heard.of(tid).filter(|times| times.ran_ns >= watched.last.ran_ns) {
+            self.is_told = true;
             (watched.last, watched.seen_ns) = (times, end_ns);
         }
-        add(&mut queues.ended, watched.so_far(tid, end_ns), || name(threads, tid));
+        add(&mut self.ended, watched.so_far(tid, end_ns), || name(&tasks.threads, tid));
     }
 
     /// Looks at all threads again, if that is due or `now`.
-    pub fn look_at_queues(&mut self, now: bool) {
-        let Some(queues) = &mut self.tasks.queues else { return };
-        queues.heard.listen();
+    pub(crate) fn look(&mut self, now: bool) {
+        self.heard.listen();
         let begin_ns = monotonic_ns();
-        if !now && begin_ns < queues.next_ns {
+        if !now && begin_ns < self.next_ns {
             return;
         }
-        for (&tid, watched) in &mut queues.threads {
+        for (&tid, watched) in &mut self.threads {
             // One that has gone, or belongs to another process by now, stays as it was seen last.
             if let Some(times) = procfs::run_times(watched.pid, tid)
                 && times.ran_ns >= watched.last.ran_ns
             {
-                queues.is_told = true;
+                self.is_told = true;
                 watched.seen_ns = monotonic_ns();
                 if times != watched.last {
                     (watched.last, watched.moved_ns) = (times, watched.seen_ns);
@@ -197,15 +178,17 @@ impl Ingest {
         }
         let end_ns = monotonic_ns();
         let took_ns = end_ns.saturating_sub(begin_ns);
-        queues.next_ns = end_ns + PAUSE_NS.max(took_ns.saturating_mul(PAUSE_TIMES));
+        self.next_ns = end_ns + PAUSE_NS.max(took_ns.saturating_mul(PAUSE_TIMES));
     }
 
-    /// All that was seen, up to a time. `None`: it was not looked, or the kernel doesn't tell.
-    pub fn queued(&self, end_ns: u64) -> Option<Queued> {
-        let queues = self.tasks.queues.as_ref().filter(|queues| queues.is_told)?;
-        let mut sums = queues.ended.clone();
-        for (&tid, watched) in &queues.threads {
-            add(&mut sums, watched.so_far(tid, end_ns), || name(&self.tasks.threads, tid));
+    /// All that was seen, up to a time. `None`: the kernel doesn't tell.
+    pub(crate) fn sums(&self, tasks: &Tasks, end_ns: u64) -> Option<Queued> {
+        if !self.is_told {
+            return None;
+        }
+        let mut sums = self.ended.clone();
+        for (&tid, watched) in &self.threads {
+            add(&mut sums, watched.so_far(tid, end_ns), || name(&tasks.threads, tid));
         }
         Some(sums)
     }

@@ -2,55 +2,63 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::File;
-use std::io::Cursor;
 use std::time::{Duration, Instant};
 
-use plumb_capture_api::UnwindInfoRef;
+use plumb_capture_api::{CodeSegment, UnwindInfoRef};
 use plumb_interpreters::{Detected, Interpreter};
-use plumb_process::{
-    AddressSpace as Mappings, Backing, Elf, FileId, FileKey, FileOffset, Files, Mapping, Place, vdso,
-};
+use plumb_process::{Backing, Elf, FileId, FileKey, FileOffset, Files, Mapping, Place};
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
 use plumb_table_cache::{TableLoader, module_of};
-use plumb_unwind::{Avma, CodeMap, Isa, Located, Module};
+use plumb_unwind::{Avma, Isa, Located, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::text::TextBlocks;
-use super::walked::segments_of;
+use super::vdso::{Vdso, VdsoImage};
 
 type Unwind = Module<Vec<u8>>;
 
 /// All files, each with its unwind information once that was asked for.
 #[derive(Debug, Default)]
-pub(super) struct Code {
+pub(crate) struct Code {
     files: RefCell<Files>,
     text: RefCell<TextBlocks>,
-    modules: Vec<OnceCell<Option<Unwind>>>,
-    /// For each file the round of [`Code::bound`] in which its unwind information was asked for last.
-    asked: Vec<Cell<u32>>,
+    /// By the files' numbers.
+    known: Vec<Known>,
+    /// Counts calls of [`Code::bound`].
     round: u32,
     /// When it was bounded last.
     bounded: Option<Instant>,
     /// Which files were mapped since those that nobody uses were closed last.
     mapped_lately: FxHashSet<FileId>,
     closed: Option<Instant>,
-    /// For each file how many addresses in it were looked up, until its table was asked for.
-    lookups: Vec<Cell<Lookups>>,
     /// Where tables come from, if they are used.
     shelf: Option<RefCell<TableLoader>>,
-    dsos: Vec<Option<DsoId>>,
     /// The interpreters in files that were looked at.
     interpreters: FxHashMap<FileId, Option<Detected>>,
-    vdso: OnceCell<Option<Vdso>>,
-    vdso_dso: Option<DsoId>,
-    /// Build id of the vdso of the recorded machine, if it may differ from ours.
-    vdso_build_id: Option<Box<[u8]>>,
+    vdso: Vdso,
 }
 
-#[derive(Debug)]
-struct Vdso {
-    elf: Elf,
-    module: Unwind,
+/// What is known of one file.
+#[derive(Debug, Default)]
+struct Known {
+    module: OnceCell<Option<Unwind>>,
+    /// The round of [`Code::bound`] in which its unwind information was asked for last.
+    asked: Cell<u32>,
+    /// How many addresses in it were looked up, until its table was asked for.
+    lookups: Cell<Lookups>,
+    dso: Option<DsoId>,
+}
+
+impl Known {
+    /// Forgets the unwind information. A table that it had is asked for again once that is worth it.
+    fn forget(&mut self) {
+        self.module = OnceCell::new();
+        self.lookups.set(Lookups::default());
+    }
+
+    fn bytes(&self) -> usize {
+        self.module.get().and_then(Option::as_ref).map_or(0, Unwind::bytes)
+    }
 }
 
 /// What of unwind information was asked for within such a time stays: reading it again takes as long as copying it.
@@ -83,17 +91,14 @@ impl Lookups {
 
 impl Code {
     /// The file of a mapping.
-    pub(super) fn add(&mut self, key: FileKey, place: &Place) -> FileId {
+    pub(crate) fn add(&mut self, key: FileKey, place: &Place) -> FileId {
         let id = self.files.get_mut().add(key, place);
         self.mapped_lately.insert(id);
-        if self.modules.len() <= id.index() {
-            self.modules.resize_with(id.index() + 1, OnceCell::new);
-            self.asked.resize(id.index() + 1, Cell::default());
-            self.lookups.resize(id.index() + 1, Cell::default());
-            self.dsos.resize(id.index() + 1, None);
+        if self.known.len() <= id.index() {
+            self.known.resize_with(id.index() + 1, Known::default);
         }
         // A file that was closed is open again by now.
-        let cell = &mut self.modules[id.index()];
+        let cell = &mut self.known[id.index()].module;
         if cell.get().is_some_and(Option::is_none) {
             *cell = OnceCell::new();
         }
@@ -101,23 +106,24 @@ impl Code {
     }
 
     /// Tells which vdso the recorded machine had.
-    pub(super) fn set_vdso_build_id(&mut self, id: &[u8]) {
-        self.vdso_build_id = Some(id.into());
+    pub(crate) fn set_vdso_build_id(&mut self, id: &[u8]) {
+        self.vdso.build_id = Some(id.into());
     }
 
-    pub(super) fn module(&self, id: FileId) -> Option<&Unwind> {
+    pub(crate) fn module(&self, id: FileId) -> Option<&Unwind> {
         let load = || {
             self.files
                 .borrow_mut()
                 .take_unwind_sections(id)
                 .map(|sections| module_of(sections, Isa::default()))
         };
-        self.asked.get(id.index())?.set(self.round);
-        self.modules.get(id.index())?.get_or_init(load).as_ref()
+        let known = self.known.get(id.index())?;
+        known.asked.set(self.round);
+        known.module.get_or_init(load).as_ref()
     }
 
     /// [`Code::bound`], unless that was done just now.
-    pub(super) fn bound_sometimes(&mut self, most: usize) {
+    pub(crate) fn bound_sometimes(&mut self, most: usize) {
         if self.bounded.is_none_or(|last| last.elapsed() >= IN_USE) {
             self.bounded = Some(Instant::now());
             self.bound(most);
@@ -126,27 +132,24 @@ impl Code {
 
     /// Forgets unwind information beyond so many bytes, of the files that were not asked about for the longest time. It is read again
     /// from those where it is needed once more. What was asked for since the last call stays.
-    pub(super) fn bound(&mut self, most: usize) {
-        let size =
-            |cell: &OnceCell<Option<Unwind>>| cell.get().and_then(Option::as_ref).map_or(0, Unwind::bytes);
-        let mut total: usize = self.modules.iter().map(size).sum();
+    pub(crate) fn bound(&mut self, most: usize) {
+        let mut total: usize = self.known.iter().map(Known::bytes).sum();
         let round = self.round;
         self.round = round.wrapping_add(1);
         if total <= most {
             return;
         }
         let files = self.files.get_mut();
-        let mut old: Vec<FileId> = files.ids().filter(|id| self.asked[id.index()].get() != round).collect();
-        old.sort_by_key(|id| std::cmp::Reverse(round.wrapping_sub(self.asked[id.index()].get())));
+        let mut old: Vec<FileId> =
+            files.ids().filter(|id| self.known[id.index()].asked.get() != round).collect();
+        old.sort_by_key(|id| std::cmp::Reverse(round.wrapping_sub(self.known[id.index()].asked.get())));
         for id in old {
-            let cell = &mut self.modules[id.index()];
-            let bytes = size(cell);
+            let known = &mut self.known[id.index()];
+            let bytes = known.bytes();
             if bytes == 0 || !files.get(id).can_be_read_again() {
                 continue;
             }
-            *cell = OnceCell::new();
-            // A table that it had is asked for again once that is worth it.
-            self.lookups[id.index()].set(Lookups::default());
+            known.forget();
             total = total.saturating_sub(bytes);
             if total <= most {
                 break;
@@ -155,31 +158,30 @@ impl Code {
     }
 
     /// Whether it is time to look for files that nobody has mapped.
-    pub(super) fn is_closing_due(&self) -> bool {
+    pub(crate) fn is_closing_due(&self) -> bool {
         self.closed.is_none_or(|last| last.elapsed() >= CLOSING) && self.files.borrow().are_many()
     }
 
     /// Closes files and forgets their unwind information but for those that are `mapped`, or were since the last time: records of
     /// processes that have ended may still come.
-    pub(super) fn close_all_but(&mut self, mapped: &FxHashSet<FileId>) {
+    pub(crate) fn close_all_but(&mut self, mapped: &FxHashSet<FileId>) {
         self.closed = Some(Instant::now());
         let lately = std::mem::take(&mut self.mapped_lately);
         let files = self.files.get_mut();
         let unused = |id: &FileId| !mapped.contains(id) && !lately.contains(id);
         // Those that have no frames first: of the others symbols are still to be read.
         let (wanted, other): (Vec<FileId>, Vec<FileId>) =
-            files.ids().filter(unused).partition(|id| self.dsos[id.index()].is_some());
+            files.ids().filter(unused).partition(|id| self.known[id.index()].dso.is_some());
         for (id, is_wanted) in
             other.into_iter().map(|id| (id, false)).chain(wanted.into_iter().map(|id| (id, true)))
         {
             files.close(id, is_wanted);
-            self.modules[id.index()] = OnceCell::new();
-            self.lookups[id.index()].set(Lookups::default());
+            self.known[id.index()].forget();
         }
     }
 
     /// Looks for an interpreter in a file that a process with this executable has mapped, unless that was done.
-    pub(super) fn look_for_interpreter(&mut self, id: FileId, executable: &[u8]) {
+    pub(crate) fn look_for_interpreter(&mut self, id: FileId, executable: &[u8]) {
         let file = self.files.get_mut().get(id);
         let path = &*file.key().path;
         let is_likely = plumb_interpreters::is_likely(path);
@@ -190,7 +192,7 @@ impl Code {
     }
 
     /// The name of the interpreter in a file, if one of a version that is not known was found.
-    pub(super) fn unknown_interpreter(&self, id: FileId) -> Option<&str> {
+    pub(crate) fn unknown_interpreter(&self, id: FileId) -> Option<&str> {
         match self.interpreters.get(&id)?.as_ref()? {
             Detected::Unknown(name) => Some(name),
             Detected::Known(_) => None,
@@ -198,14 +200,14 @@ impl Code {
     }
 
     /// Whether an address of a mapping is in the loop of the interpreter in its file.
-    pub(super) fn is_in_loop(&self, mapping: &Mapping, at: u64) -> bool {
+    pub(crate) fn is_in_loop(&self, mapping: &Mapping, at: u64) -> bool {
         let Backing::File(id) = mapping.backing else { return false };
         let stated = || self.files.borrow().get(id).stated(mapping.file_offset(at));
         self.interpreter(id).is_some_and(|interpreter| stated().is_some_and(|at| interpreter.is_in_loop(at)))
     }
 
     /// The interpreter in a file, if one was found.
-    pub(super) fn interpreter(&self, id: FileId) -> Option<&dyn Interpreter> {
+    pub(crate) fn interpreter(&self, id: FileId) -> Option<&dyn Interpreter> {
         match self.interpreters.get(&id)?.as_ref()? {
             Detected::Known(interpreter) => Some(&**interpreter),
             Detected::Unknown(_) => None,
@@ -213,39 +215,39 @@ impl Code {
     }
 
     /// Copies code of a file; false unless it can be read and has all of that.
-    fn read_text(&self, id: FileId, offset: FileOffset, to: &mut [u8]) -> bool {
+    pub(crate) fn read_text(&self, id: FileId, offset: FileOffset, to: &mut [u8]) -> bool {
         let files = self.files.borrow();
         let fetch = |at: u64, to: &mut [u8]| files.get(id).read_up_to(FileOffset(at), to).unwrap_or_default();
         self.text.borrow_mut().read(id, offset.0, to, fetch)
     }
 
     /// Uses tables from now on, and has them made.
-    pub(super) fn use_tables(&mut self, shelf: TableLoader) {
+    pub(crate) fn use_tables(&mut self, shelf: TableLoader) {
         self.shelf = Some(RefCell::new(shelf));
     }
 
-    pub(super) fn shelf(&self) -> Option<&RefCell<TableLoader>> {
+    pub(crate) fn shelf(&self) -> Option<&RefCell<TableLoader>> {
         self.shelf.as_ref()
     }
 
     fn note_lookup(&self, id: FileId) {
-        if let Some(lookups) = self.lookups.get(id.index()) {
-            lookups.set(lookups.get().one_more());
+        if let Some(known) = self.known.get(id.index()) {
+            known.lookups.set(known.lookups.get().one_more());
         }
     }
 
     /// Takes the tables that are there by now, and asks for those of files that are worth one.
-    pub(super) fn look_at_tables(&mut self) {
+    pub(crate) fn look_at_tables(&mut self) {
         let Some(shelf) = &mut self.shelf else { return };
         let shelf = shelf.get_mut();
         for (id, table) in shelf.take() {
-            let Some(cell) = self.modules.get_mut(id.index()) else { continue };
+            let Some(cell) = self.known.get_mut(id.index()).map(|known| &mut known.module) else { continue };
             let module = cell.take().flatten().map(|module| module.with_table(table));
             *cell = module.map_or_else(OnceCell::new, |module| OnceCell::from(Some(module)));
         }
         let files = self.files.get_mut();
-        for ((id, cell), lookups) in files.ids().zip(&self.modules).zip(&self.lookups) {
-            let Some(Some(module)) = cell.get() else { continue };
+        for (id, Known { module, lookups, .. }) in files.ids().zip(&self.known) {
+            let Some(Some(module)) = module.get() else { continue };
             if !lookups.get().are_worth_a_table(module) {
                 continue;
             }
@@ -257,50 +259,58 @@ impl Code {
         }
     }
 
-    fn vdso(&self) -> Option<&Vdso> {
-        let load = || {
-            let image = vdso()?;
-            let elf = Elf::read(Cursor::new(&image)).ok()?;
-            if self.vdso_build_id.is_some() && self.vdso_build_id != elf.build_id {
-                return None;
-            }
-            let module = module_of(elf.unwind_sections_in(&image), Isa::default());
-            Some(Vdso { elf, module })
-        };
-        self.vdso.get_or_init(load).as_ref()
-    }
-
     /// The vdso's unwind information, and where its code is.
-    pub(super) fn vdso_parts(&self) -> Option<UnwindInfoRef<'_>> {
-        let Vdso { elf, module } = self.vdso()?;
+    pub(crate) fn vdso_parts(&self) -> Option<UnwindInfoRef<'_>> {
+        let VdsoImage { elf, module } = self.vdso.image()?;
         let (build_id, segments) = (elf.build_id.clone(), segments_of(elf));
         Some(UnwindInfoRef { module, build_id, segments, interpreter: None, shelf: self.shelf() })
     }
 
+    /// The unwind information of a file, and where its code is.
+    pub(crate) fn lend(&self, backing: Backing) -> Option<UnwindInfoRef<'_>> {
+        match backing {
+            Backing::Anonymous => None,
+            Backing::Vdso => self.vdso_parts(),
+            Backing::File(id) => {
+                let (build_id, segments) =
+                    self.with_elf(id, |elf| (elf.build_id.clone(), segments_of(elf)))?;
+                let interpreter = self.interpreter(id).map(|interpreter| interpreter.root());
+                Some(UnwindInfoRef {
+                    module: self.module(id)?,
+                    build_id,
+                    segments,
+                    interpreter,
+                    shelf: self.shelf(),
+                })
+            }
+        }
+    }
+
     /// Asks a file's headers.
-    pub(super) fn with_elf<T>(&self, id: FileId, ask: impl FnOnce(&Elf) -> T) -> Option<T> {
+    pub(crate) fn with_elf<T>(&self, id: FileId, ask: impl FnOnce(&Elf) -> T) -> Option<T> {
         self.files.borrow().get(id).elf().map(ask)
     }
 
     /// The files behind DSOs that can't be reached by their paths any more.
-    pub(super) fn vanished(&self) -> Vec<(DsoId, File)> {
+    pub(crate) fn vanished(&self) -> Vec<(DsoId, File)> {
         let files = self.files.borrow();
         let of_profile = |(id, file): (FileId, &File)| {
-            let dso = self.dsos.get(id.index()).copied().flatten()?;
+            let dso = self.known.get(id.index()).and_then(|known| known.dso)?;
             Some((dso, file.try_clone().ok()?))
         };
         files.vanished().filter_map(of_profile).collect()
     }
 
     /// Whether a file can't be opened.
-    pub(super) fn is_unreadable(&self, id: FileId) -> bool {
+    pub(crate) fn is_unreadable(&self, id: FileId) -> bool {
         self.files.borrow().get(id).unreadable().is_some()
     }
 
-    fn located(&self, mapping: &Mapping, pc: Avma) -> Located<'_, Vec<u8>> {
+    /// Where the rules of an address of a mapping are.
+    pub(crate) fn located(&self, mapping: &Mapping, pc: Avma) -> Located<'_, Vec<u8>> {
         let (module, stated) = match mapping.backing {
             Backing::Anonymous => return Located::NoInfo,
-            Backing::Vdso => match self.vdso() {
+            Backing::Vdso => match self.vdso.image() {
                 Some(vdso) => (Some(&vdso.module), vdso.elf.stated(mapping.file_offset(pc.0))),
                 None => return Located::Unreadable,
             },
@@ -319,7 +329,7 @@ impl Code {
 
     /// The DSO of a mapping and the address in it of run-time address `at`. `owner` is the process that anonymous
     /// memory belongs to.
-    pub(super) fn resolve(
+    pub(crate) fn resolve(
         &mut self,
         profile: &mut Profile,
         mapping: &Mapping,
@@ -330,8 +340,8 @@ impl Code {
         match mapping.backing {
             Backing::Anonymous => (anonymous(profile, owner), Address(at)),
             Backing::Vdso => {
-                let stated = self.vdso().and_then(|vdso| vdso.elf.stated(offset)).unwrap_or(offset.0);
-                (self.vdso_dso(profile), Address(stated))
+                let stated = self.vdso.image().and_then(|vdso| vdso.elf.stated(offset)).unwrap_or(offset.0);
+                (self.vdso.dso(profile), Address(stated))
             }
             Backing::File(id) => {
                 let stated = self.files.get_mut().get(id).stated(offset);
@@ -340,19 +350,8 @@ impl Code {
         }
     }
 
-    fn vdso_dso(&mut self, profile: &mut Profile) -> DsoId {
-        if let Some(id) = self.vdso_dso {
-            return id;
-        }
-        let ours = self.vdso().and_then(|vdso| vdso.elf.build_id.clone());
-        let build_id = ours.or(self.vdso_build_id.clone()).and_then(|id| BuildId::new(&id));
-        let path = profile.strings.add("[vdso]");
-        let dso = Dso { path, build_id, kind: DsoKind::Vdso, addresses: AddressSpace::Svma };
-        *self.vdso_dso.insert(profile.dsos.add(dso))
-    }
-
     fn file_dso(&mut self, profile: &mut Profile, id: FileId) -> DsoId {
-        if let Some(dso) = self.dsos.get(id.index()).copied().flatten() {
+        if let Some(dso) = self.known.get(id.index()).and_then(|known| known.dso) {
             return dso;
         }
         let file = self.files.get_mut().get(id);
@@ -360,8 +359,8 @@ impl Code {
         let build_id = file.build_id().and_then(BuildId::new);
         let addresses = if file.elf().is_some() { AddressSpace::Svma } else { AddressSpace::FileOffset };
         let dso = profile.dsos.add(Dso { path, build_id, kind: DsoKind::File, addresses });
-        if let Some(slot) = self.dsos.get_mut(id.index()) {
-            *slot = Some(dso);
+        if let Some(known) = self.known.get_mut(id.index()) {
+            known.dso = Some(dso);
         }
         dso
     }
@@ -374,31 +373,9 @@ fn anonymous(profile: &mut Profile, pid: u32) -> DsoId {
     profile.dsos.add(Dso { path, build_id: None, kind, addresses: AddressSpace::Avma })
 }
 
-/// One address space as the unwinder asks about it.
-pub(super) struct View<'a> {
-    pub(super) code: &'a Code,
-    pub(super) mappings: &'a Mappings,
-}
-
-impl View<'_> {
-    /// Copies code from the file that is mapped at `at`. False unless all of it is in one mapping and can be read.
-    pub(super) fn read(&self, at: Avma, to: &mut [u8]) -> bool {
-        let Some(mapping) = self.mappings.find(at.0) else { return false };
-        let Backing::File(id) = mapping.backing else { return false };
-        to.len() as u64 <= mapping.end.saturating_sub(at.0)
-            && self.code.read_text(id, mapping.file_offset(at.0), to)
-    }
-}
-
-impl CodeMap for View<'_> {
-    type Bytes = Vec<u8>;
-
-    fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
-        match self.mappings.find(pc.0) {
-            Some(mapping) => self.code.located(mapping, pc),
-            None => Located::Unmapped,
-        }
-    }
+/// What of a file is code.
+fn segments_of(elf: &Elf) -> Vec<CodeSegment> {
+    elf.code().map(|(address, offset, size)| CodeSegment { address, offset: offset.0, size }).collect()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use plumb_unwind::Walked;
 use rustc_hash::FxHashMap;
 
 /// Frames that have to agree.
-pub(super) const WINDOW: usize = 8;
+pub(crate) const WINDOW: usize = 8;
 /// How often in succession a changed caller has to be seen until it is believed.
 const RESTORED: u16 = 16;
 /// Runs remembered for a thread. When there are more, all are forgotten.
@@ -39,7 +39,7 @@ const BORDER_BITS: u32 = 14;
 
 /// Why the walk of a stack ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Border {
+pub(crate) enum Border {
     /// At its root.
     Root,
     /// At the end of the copy.
@@ -48,15 +48,15 @@ pub(super) enum Border {
 
 /// What is known of a stack, from the root inwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Beyond {
+pub(crate) struct Beyond {
     /// The stack of the frames that are known. `None` if there are none.
-    pub(super) stack: Option<StackId>,
+    pub(crate) stack: Option<StackId>,
     /// How many of the outermost frames of the copy are part of `stack`.
-    pub(super) included: usize,
+    pub(crate) included: usize,
 }
 
 /// Where frames are made.
-pub(super) trait Frames {
+pub(crate) trait Frames {
     /// The frame of the profile for a frame that was walked.
     fn frame(&mut self, walked: &Walked) -> FrameId;
     /// The profile.
@@ -100,7 +100,7 @@ const NEVER: u32 = u32::MAX;
 
 /// What is remembered of a thread's stack.
 #[derive(Debug, Default)]
-pub(super) struct Stitcher {
+pub(crate) struct Stitcher {
     runs: Vec<Run>,
     by_hash: FxHashMap<u64, u32>,
     /// Runs of the stack at hand, the outermost first.
@@ -118,7 +118,7 @@ pub(super) struct Stitcher {
 impl Stitcher {
     /// Learns from the stack of sample number `index`, given from the innermost frame outwards. Unless it was cut and
     /// what is missing is not remembered, says what its callers are; only those that are new have to be made.
-    pub(super) fn sample(
+    pub(crate) fn sample(
         &mut self,
         to: &mut impl Frames,
         index: usize,
@@ -151,7 +151,7 @@ impl Stitcher {
     }
 
     /// Whether what is outside of a cut stack has been seen, at least in part.
-    pub(super) fn knows_beyond(&mut self, walked: &[Walked]) -> bool {
+    pub(crate) fn knows_beyond(&mut self, walked: &[Walked]) -> bool {
         let outermost = walked.len().checked_sub(WINDOW).filter(|&first| first > 0);
         let Some(first) = outermost else { return true };
         self.hash_runs(&walked[first..]);
@@ -161,7 +161,7 @@ impl Stitcher {
 
     /// The samples whose stacks stayed cut but can be completed now, by what was seen after them: their numbers, and
     /// what is outside of the frames that they have.
-    pub(super) fn settle(&mut self, profile: &mut Profile) -> Vec<(usize, Option<StackId>)> {
+    pub(crate) fn settle(&mut self, profile: &mut Profile) -> Vec<(usize, Option<StackId>)> {
         let waiting = std::mem::take(&mut self.waiting);
         let now = |(index, run)| Some((index, self.outside(profile, run)?));
         waiting.into_iter().filter_map(now).collect()

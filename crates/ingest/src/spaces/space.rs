@@ -8,59 +8,59 @@ use plumb_profile::FrameId;
 use plumb_unwind::{Avma, Cache};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::script::SharedScripts;
+use super::scripts::SharedScripts;
 
 /// So many frames have room in a space that waits for its next process.
 const KEPT_FRAMES: usize = 256;
 
 /// An address space that processes share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SpaceId(u32);
+pub(crate) struct SpaceId(u32);
 
 /// One address space.
 #[derive(Debug, Default)]
-pub(super) struct Space {
+pub(crate) struct Space {
     /// What is mapped.
-    pub(super) mappings: AddressSpace,
+    pub(crate) mappings: AddressSpace,
     /// The unwinder's memory of it.
-    pub(super) cache: Cache,
+    pub(crate) cache: Cache,
     /// Whether `cache` may know anything: most processes are never sampled.
-    pub(super) walked: bool,
+    pub(crate) walked: bool,
     /// Frames by program counter and the way they were found, see [`frame_key`].
-    pub(super) frames: FxHashMap<u64, FrameId>,
+    pub(crate) frames: FxHashMap<u64, FrameId>,
     /// Mappings that frames fell into.
-    pub(super) used: Vec<Used>,
+    pub(crate) used: Vec<Used>,
     /// The process that the memory belongs to.
-    pub(super) owner: u32,
+    pub(crate) owner: u32,
     users: u32,
     /// The file with the interpreter that is mapped.
-    pub(super) interpreter: Option<FileId>,
+    pub(crate) interpreter: Option<FileId>,
     /// Code of interpreted programs. Memory that was forked is the same until it is written to, and other code is told from what
     /// was there before.
-    pub(super) scripts: SharedScripts,
+    pub(crate) scripts: SharedScripts,
     /// Counts changes of the mappings: what was made of addresses before holds no more.
-    pub(super) changes: u32,
+    pub(crate) changes: u32,
 }
 
 /// A mapping that a frame fell into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Used {
-    pub(super) dso: plumb_profile::DsoId,
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) bias: u64,
+pub(crate) struct Used {
+    pub(crate) dso: plumb_profile::DsoId,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) bias: u64,
 }
 
 /// All address spaces.
 #[derive(Debug, Default)]
-pub(super) struct Spaces {
+pub(crate) struct Spaces {
     spaces: Vec<Space>,
     free: Vec<u32>,
 }
 
 impl Spaces {
     /// A new, empty one, with one user.
-    pub(super) fn create(&mut self, owner: u32) -> SpaceId {
+    pub(crate) fn create(&mut self, owner: u32) -> SpaceId {
         self.insert(Space { owner, ..Space::default() })
     }
 
@@ -81,7 +81,7 @@ impl Spaces {
     }
 
     /// The files that any process has mapped.
-    pub(super) fn files(&self) -> FxHashSet<FileId> {
+    pub(crate) fn files(&self) -> FxHashSet<FileId> {
         let in_use = self.spaces.iter().filter(|space| space.users > 0);
         let file = |mapping: &Mapping| match mapping.backing {
             Backing::File(id) => Some(id),
@@ -91,13 +91,13 @@ impl Spaces {
     }
 
     /// One more process uses `id`.
-    pub(super) fn share(&mut self, id: SpaceId) -> SpaceId {
+    pub(crate) fn share(&mut self, id: SpaceId) -> SpaceId {
         self.get_mut(id).users += 1;
         id
     }
 
     /// One process less uses `id`.
-    pub(super) fn release(&mut self, id: SpaceId) {
+    pub(crate) fn release(&mut self, id: SpaceId) {
         let space = self.get_mut(id);
         space.users = space.users.saturating_sub(1);
         if space.users == 0 {
@@ -118,22 +118,22 @@ impl Spaces {
 
     /// How many there are at the most at one time.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.spaces.len()
     }
 
     /// The space.
-    pub(super) fn get(&self, id: SpaceId) -> &Space {
+    pub(crate) fn get(&self, id: SpaceId) -> &Space {
         &self.spaces[id.0 as usize]
     }
 
     /// The space, to be changed for all that share it.
-    pub(super) fn get_mut(&mut self, id: SpaceId) -> &mut Space {
+    pub(crate) fn get_mut(&mut self, id: SpaceId) -> &mut Space {
         &mut self.spaces[id.0 as usize]
     }
 
     /// Maps something in `id` for process `pid` alone. Returns the space that the process has from now on.
-    pub(super) fn map(&mut self, id: SpaceId, pid: u32, mapping: Mapping) -> SpaceId {
+    pub(crate) fn map(&mut self, id: SpaceId, pid: u32, mapping: Mapping) -> SpaceId {
         let shared = self.get(id).users > 1;
         let id = if shared { self.copy(id, pid) } else { id };
         let space = self.get_mut(id);
@@ -162,7 +162,7 @@ impl Spaces {
 }
 
 /// The key of a frame in [`Space::frames`]: `pc` is below 2^57, so that its bits and four more fit.
-pub(super) fn frame_key(pc: u64, is_return: bool, found: u8) -> u64 {
+pub(crate) fn frame_key(pc: u64, is_return: bool, found: u8) -> u64 {
     pc << 4 | u64::from(found & 7) << 1 | u64::from(is_return)
 }
 

@@ -11,7 +11,7 @@ const BLOCKS: usize = 128;
 
 /// Blocks of files' code.
 #[derive(Debug, Default)]
-pub(super) struct TextBlocks {
+pub(crate) struct TextBlocks {
     blocks: Vec<Block>,
 }
 
@@ -25,7 +25,7 @@ struct Block {
 
 impl TextBlocks {
     /// Copies the code of a file from `offset` on; false unless all of `to` is there. `fetch` reads as much of the file as it can.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         file: FileId,
         offset: u64,

@@ -1,0 +1,210 @@
+//! What a recorder of this machine tells and asks beside records and samples.
+
+use std::ops::Range;
+
+use plumb_capture_api::{CodeId, Counted, TimeOff, UnwindInfoRef};
+use plumb_process::{Backing, Program};
+use plumb_profile::{EventId, Past, Queued, Sample};
+use plumb_table_cache::TableCache;
+
+use crate::{Ingest, weights};
+
+/// Whom it records.
+impl Ingest {
+    /// Follows `pid` and whatever it forks from now on. Has no effect on what is kept under [`Filter::All`](crate::Filter::All).
+    pub fn follow(&mut self, pid: u32) {
+        self.processes.scope.follow(pid);
+    }
+
+    /// The followed processes, also those that have ended.
+    pub fn followed(&self) -> impl Iterator<Item = u32> {
+        self.processes.scope.followed()
+    }
+
+    /// Follows processes that exec this program from now on. Without effect under [`Filter::All`](crate::Filter::All).
+    pub fn await_program(&mut self, program: Program) {
+        self.processes.scope.await_program(program);
+    }
+
+    /// Processes that began to run it since the last call.
+    pub fn take_arrived(&mut self) -> Vec<u32> {
+        self.processes.scope.take_arrived()
+    }
+
+    /// Learns names, parents and mappings of a running process and its threads from /proc
+    /// ([`Source::Live`](crate::Source::Live) only): for processes that started before the recording.
+    pub fn read_process(&mut self, pid: u32) {
+        self.processes.read_process(&mut self.out.profile, pid);
+    }
+
+    /// [`Ingest::read_process`] for all that run.
+    pub fn read_all_processes(&mut self) {
+        if self.processes.scope.is_live() {
+            plumb_process::pids().into_iter().for_each(|pid| self.read_process(pid));
+        }
+    }
+}
+
+/// What samples count.
+impl Ingest {
+    /// Has an event's samples of a time weigh `counted` together, as the kernel counted, each in proportion: what it says that a
+    /// sample of a software event stands for is too much where a process shares its processor, as then the event begins anew at
+    /// each switch with the period of now (perf_swevent_add in kernel/events/core.c), and lost samples are in no other.
+    pub fn scale(&mut self, event: EventId, time_ns: Range<u64>, counted: u64) {
+        weights::scale(&mut self.out.profile, event, time_ns, counted);
+    }
+
+    /// Likewise for two times, one after the other. Where all samples of one were lost, those of the other stand for it as well.
+    pub fn scale_parts(&mut self, event: EventId, parts: [(Range<u64>, u64); 2]) {
+        weights::scale_parts(&mut self.out.profile, event, parts);
+    }
+
+    /// Adds samples that are like one before.
+    pub fn counted(&mut self, first: Sample, counted: &Counted) {
+        self.weights.add_counted(&mut self.out, first, counted);
+    }
+
+    /// Has samples of the event `blocked` weigh what is told by [`Ingest::time_off`], and those of `waited` what of it was spent
+    /// without a processor only.
+    pub fn weigh_by_time_off(&mut self, blocked: EventId, waited: EventId) {
+        self.weights.weigh_by_time_off(blocked, waited);
+    }
+
+    /// Tells how long a thread was off. `like`: a sample with the stack at which that began; `None`: if it has any, a record tells of it.
+    pub fn time_off(&mut self, like: Option<Sample>, time: TimeOff) {
+        self.weights.add_time_off(&mut self.out, like, time);
+    }
+
+    /// Tells of times of a thread, added up, that have no stack.
+    pub fn times_without_stack(&mut self, sum: &TimeOff) {
+        self.weights.add_times_without_stack(sum);
+    }
+
+    /// Counts samples that the kernel dropped, where the caller learns of them by other means than records.
+    pub fn lost(&mut self, samples: u64) {
+        self.out.statistics.lost_samples += samples;
+    }
+}
+
+/// Accounts of tasks.
+impl Ingest {
+    /// A task has used so much since it was forked, and has just exec'd, or ended.
+    pub fn spent(&mut self, task: (u32, u32), runtime_ns: u64, at_exec: bool) {
+        let accounts = &mut self.processes.lives.accounts;
+        accounts.spent(&self.processes.tasks, &mut self.out.profile, task, (runtime_ns, at_exec));
+    }
+
+    /// Of how many lives that have ended the account is still to come.
+    pub fn open_accounts(&self) -> usize {
+        self.processes.lives.accounts.open()
+    }
+
+    /// Begins to look at how long threads wait for a processor: at those that are kept now, and what they start.
+    pub fn watch_queues(&mut self) {
+        self.processes.watch_queues();
+    }
+
+    /// Likewise for the threads of a process that is kept from now on.
+    pub fn watch_queues_of(&mut self, pid: u32) {
+        self.processes.watch_queues_of(pid);
+    }
+
+    /// Looks at all threads again, if that is due or `now`.
+    pub fn look_at_queues(&mut self, now: bool) {
+        self.processes.look_at_queues(now);
+    }
+
+    /// All that was seen, up to a time. `None`: it was not looked, or the kernel doesn't tell.
+    pub fn queued(&self, end_ns: u64) -> Option<Queued> {
+        self.processes.queued(end_ns)
+    }
+}
+
+/// Code that is mapped.
+impl Ingest {
+    /// Has rules found by tables that were kept, where many are looked up, and has such tables made.
+    pub fn use_tables(&mut self, kept: TableCache) {
+        self.processes.spaces.use_tables(kept);
+    }
+
+    /// Looks after tables and unwind information, from time to time: no more than so many bytes of it are kept that are not in use.
+    pub fn look_at_tables(&mut self, most_bytes: usize) {
+        self.processes.spaces.look_at_tables(most_bytes);
+    }
+
+    /// Whether stacks that end for want of unwind information are scanned for return addresses wherever that is
+    /// ([`plumb_unwind::scan`]): frames found that way, marked as [`plumb_profile::Found::Scan`], are guesses. Unless asked for,
+    /// stacks that end in code of files are, and what is found there has to be confirmed by more ([`plumb_unwind::scan::resume`],
+    /// checked).
+    pub fn scan_stacks(&mut self, wanted: bool) {
+        self.processes.spaces.scan_stacks(wanted);
+    }
+
+    /// What a process has mapped at an address.
+    pub fn mapped_at(&mut self, pid: u32, address: u64) -> Option<Backing> {
+        self.processes.mapped_at(&mut self.out.profile, pid, address)
+    }
+
+    /// Its code.
+    pub fn lend(&self, backing: Backing) -> Option<UnwindInfoRef<'_>> {
+        self.processes.spaces.lend(backing)
+    }
+
+    /// Processes of which something was mapped over another mapping since the last call.
+    pub fn take_remapped(&mut self) -> Vec<u32> {
+        self.processes.spaces.take_remapped()
+    }
+
+    /// Processes that have mapped a known interpreter since the last call, and an address in it.
+    pub fn take_interpreted(&mut self) -> Vec<(u32, u64)> {
+        self.processes.spaces.take_interpreted()
+    }
+
+    /// The interpreters that were sampled and are not known.
+    pub fn unknown_interpreters(&self) -> impl Iterator<Item = &str> {
+        self.processes.spaces.unknown_interpreters()
+    }
+
+    /// Keeps memory that says what code of an interpreted program is called until there is a frame of it.
+    pub fn learn_code(&mut self, pid: u32, code: CodeId, memory: Vec<(u64, Vec<u8>)>) {
+        self.processes.meet_process(&mut self.out.profile, pid);
+        if let Some(space) = self.processes.tasks.space(pid) {
+            self.processes.spaces.get(space).scripts.borrow_mut().learn(code, memory);
+        }
+    }
+}
+
+/// What is taken out of the profile before the end.
+impl Ingest {
+    /// Folds all samples but the last `kept` ([`Profile::fold`](plumb_profile::Profile::fold)). Processes go on in their rows, if they
+    /// have any left.
+    pub fn fold(&mut self, kept: usize, times: &[u64], nodes: usize) {
+        self.settle_all();
+        let tasks = &mut self.processes.tasks;
+        let running = &tasks.processes.values().filter_map(|process| process.row).collect();
+        let new = self.out.profile.fold(&Past { kept, times, running, nodes });
+        for thread in tasks.threads.values_mut() {
+            thread.row = thread.row.and_then(|row| new.threads.get(&row).copied());
+            thread.stacks.forget_frames();
+            thread.stacks.forget_samples();
+        }
+        for process in tasks.processes.values_mut() {
+            process.row = process.row.and_then(|row| new.processes.get(&row).copied());
+            process.life = None;
+        }
+        self.processes.lives.accounts.forget();
+        self.processes.spaces.forget_noted();
+    }
+
+    /// Forgets all stacks and samples, which may be taken out of the profile next.
+    pub fn end_part(&mut self) {
+        self.settle_all();
+        self.processes.tasks.threads.values_mut().for_each(|thread| thread.stacks.forget_samples());
+    }
+
+    /// Takes out of the profile what is known of processes that have ended, and is kept elsewhere by now: their lives and mappings. What
+    /// the kernel may still tell of a life comes milliseconds after its end.
+    pub fn forget_ended(&mut self) {
+        self.processes.forget_ended(&mut self.out.profile, self.now_ns);
+    }
+}

@@ -1,0 +1,132 @@
+//! Samples, from each kind of source: records, stacks walked in the kernel, threads that are looked at once.
+
+use plumb_capture_api::{OffThread, Parts, Script, WalkedSample};
+use plumb_profile::{EventId, Sample};
+use plumb_unwind::{Memory, Registers};
+
+use crate::header::SampleHeader;
+use crate::sideband::SidebandQueue;
+use crate::stacks::{Ending, StackBuilder, StoppedStack};
+use crate::{Ingest, wire};
+
+/// What is told of samples before their records come.
+#[derive(Debug, Default)]
+pub(crate) struct Sideband {
+    /// The system calls that they interrupted.
+    calls: SidebandQueue<Option<u32>>,
+    /// Their frames of an interpreted program.
+    scripts: SidebandQueue<Script>,
+}
+
+impl Ingest {
+    /// A sample of this thread at about this time, of which there will be a record, interrupted this system call if it was taken in
+    /// the kernel.
+    pub fn is_in_call(&mut self, tid: u32, time_ns: u64, syscall: Option<u32>) {
+        self.sideband.calls.keep(tid, time_ns, syscall);
+    }
+
+    /// Likewise is of one with these frames of an interpreted program.
+    pub fn is_in_script(&mut self, tid: u32, script: Script) {
+        self.sideband.scripts.keep(tid, script.time_ns, script);
+    }
+
+    /// Takes a sample in a record.
+    pub(crate) fn sample(&mut self, event: EventId, sample: &wire::Sample<'_>) {
+        let syscall = self.sideband.calls.of(sample.tid, sample.time).flatten();
+        let header = SampleHeader::of_record(event, sample, syscall.filter(|_| sample.in_kernel));
+        let Some(task) = self.admit(&header) else { return };
+        let mut stack = StackBuilder::new(&mut self.stacks, &mut self.processes, &mut self.out, task);
+        stack.kernel_of_record(sample, |kernel| self.weights.before(event, kernel));
+        let ending = match stack.pid {
+            0 => Ending::Absent,
+            _ => stack.user_of_record(sample, &mut self.sideband.scripts),
+        };
+        let sample = stack.finish(&header, ending, sample.may_be_in_exec());
+        self.out.profile.samples.push(sample);
+    }
+
+    /// Takes a sample that was walked already. Returns what it became, unless it is filtered out.
+    pub fn walked(&mut self, event: EventId, walked: &WalkedSample, parts: Parts<'_>) -> Option<Sample> {
+        let header = SampleHeader::of_walked(event, walked);
+        let task = self.admit(&header)?;
+        let mut stack = StackBuilder::new(&mut self.stacks, &mut self.processes, &mut self.out, task);
+        stack.kernel_of_walked(parts.kernel, |kernel| self.weights.before(event, kernel));
+        let ending = match walked.has_user && stack.pid != 0 {
+            true => stack.user_of_walked(parts, walked.script_is_cut),
+            false => Ending::Absent,
+        };
+        let sample = stack.finish(&header, ending, false);
+        if !walked.is_stack_only {
+            self.out.profile.samples.push(sample);
+        }
+        Some(sample)
+    }
+
+    /// The stack of a thread that is off the processor, as a sample that is in no profile yet: its weight is how long that lasts. `None`:
+    /// it is not recorded.
+    pub fn stack_off(&mut self, event: EventId, thread: &OffThread) -> Option<Sample> {
+        let task = self.task_of(&SampleHeader::of_off(event, thread))?;
+        let mut stack = StackBuilder::new(&mut self.stacks, &mut self.processes, &mut self.out, task);
+        stack.push_off(thread);
+        let stack = stack.finish_uncounted();
+        let row = self.processes.note_sample(&mut self.out.profile, task.0, task.1);
+        Some(Sample { time_ns: thread.time_ns, thread: row, cpu: 0, event, stack, syscall: None, weight: 0 })
+    }
+
+    /// Learns of a process and its threads. `maps` is the text of its maps file.
+    pub fn meet_stopped(&mut self, pid: u32, maps: &[u8]) {
+        self.processes.meet(pid);
+        self.processes.map_text(&mut self.out.profile, pid, maps);
+    }
+
+    /// Walks the stack of a thread of a process that was met. [`Ingest::keep_stopped`] makes a sample of it.
+    pub fn walk_stopped(
+        &mut self,
+        pid: u32,
+        registers: &Registers,
+        in_system_call: bool,
+        memory: &mut impl Memory,
+    ) -> StoppedStack {
+        StoppedStack::walk(&mut self.processes, pid, registers, in_system_call, memory)
+    }
+
+    /// Keeps a stack as a sample of its own. Samples come out in the order of these calls.
+    pub fn keep_stopped(&mut self, event: EventId, pid: u32, tid: u32, stack: &StoppedStack) {
+        let mut builder = StackBuilder::new(&mut self.stacks, &mut self.processes, &mut self.out, (pid, tid));
+        builder.push_stopped(stack);
+        let stack = builder.finish_uncounted();
+        let profile = &mut self.out.profile;
+        let thread = self.processes.note_stopped(profile, pid, tid);
+        let time_ns = profile.samples.len() as u64;
+        profile.samples.push(Sample { time_ns, thread, cpu: 0, event, stack, syscall: None, weight: 1 });
+    }
+
+    /// Counts a sample. Process and thread of it; `None` if it is not kept.
+    fn admit(&mut self, header: &SampleHeader) -> Option<(u32, u32)> {
+        self.weights.came(header.event, 1);
+        let task = self.task_of(header);
+        match task {
+            Some(_) => self.now_ns = header.time_ns,
+            None => self.out.statistics.filtered += 1,
+        }
+        task
+    }
+
+    fn task_of(&mut self, header: &SampleHeader) -> Option<(u32, u32)> {
+        let &SampleHeader { pid, tid, cpu, .. } = header;
+        if self.is_idle(header) {
+            return None;
+        }
+        self.processes.task_of(&mut self.out.profile, (pid, tid), cpu)
+    }
+
+    /// Whether a sample of this machine is of the idle task, which runs when nobody does. A hardware counter may charge the target with it
+    /// as the processor switches to or from it; the clock leaves it out itself. A task of another pid namespace has pid 0 too, but runs
+    /// user code.
+    fn is_idle(&self, header: &SampleHeader) -> bool {
+        header.pid == 0
+            && header.in_kernel
+            && self.processes.scope.is_live()
+            && !self.weights.keeps_idle(header.event)
+    }
+}

@@ -1,0 +1,327 @@
+//! What processes have mapped: address spaces, the files behind them, and the frames that addresses become.
+//!
+//! Not here: which process has which space.
+
+mod code;
+mod scripts;
+mod space;
+mod text;
+mod vdso;
+mod walk;
+
+pub(crate) use scripts::KnownFunction;
+pub(crate) use space::{SpaceId, Spaces, frame_key};
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::ops::Range;
+
+use plumb_capture_api::UnwindInfoRef;
+use plumb_interpreters::Interpreter;
+use plumb_process::{Backing, FileId, FileKey, Mapping, Place};
+use plumb_profile::{Address, DsoId, Found, Frame, FrameId, FrameKind, ProcessId, Profile};
+use plumb_table_cache::{TableCache, TableLoader};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::Source;
+use code::Code;
+use space::{Space, Used};
+
+/// All address spaces, and the code that is mapped in them.
+#[derive(Debug)]
+pub(crate) struct AddressSpaces {
+    source: Source,
+    spaces: Spaces,
+    code: Code,
+    /// Build ids by path, as a recording lists them.
+    build_ids: HashMap<Box<[u8]>, Box<[u8]>>,
+    /// Stacks are scanned for guesses too.
+    wants_guesses: bool,
+    /// How many of the used mappings of its space a process row has in the profile already.
+    noted: FxHashMap<ProcessId, usize>,
+    /// Processes of which something was mapped over another mapping.
+    remapped: Vec<u32>,
+    interpreters: SeenInterpreters,
+}
+
+/// Interpreters that processes have mapped.
+#[derive(Debug, Default)]
+struct SeenInterpreters {
+    /// Processes that have mapped a known one, and an address in it, since that was asked for last.
+    mapped: Vec<(u32, u64)>,
+    /// Those that were sampled and are not known.
+    unknown: BTreeSet<String>,
+}
+
+impl AddressSpaces {
+    pub(crate) fn new(source: Source) -> Self {
+        Self {
+            source,
+            spaces: Spaces::default(),
+            code: Code::default(),
+            build_ids: HashMap::new(),
+            wants_guesses: false,
+            noted: FxHashMap::default(),
+            remapped: Vec::new(),
+            interpreters: SeenInterpreters::default(),
+        }
+    }
+
+    /// Tells the build id of a file by its path, or of the vdso.
+    pub(crate) fn set_build_id(&mut self, path: &[u8], id: &[u8]) {
+        match path {
+            b"[vdso]" => self.code.set_vdso_build_id(id),
+            _ => _ = self.build_ids.insert(path.into(), id.into()),
+        }
+    }
+
+    /// A new, empty space of a process.
+    pub(crate) fn create(&mut self, owner: u32) -> SpaceId {
+        self.spaces.create(owner)
+    }
+
+    /// One more process uses a space.
+    pub(crate) fn share(&mut self, id: SpaceId) -> SpaceId {
+        self.spaces.share(id)
+    }
+
+    /// One process less uses a space.
+    pub(crate) fn release(&mut self, id: SpaceId) {
+        self.spaces.release(id);
+    }
+
+    /// A space.
+    pub(crate) fn get(&self, id: SpaceId) -> &Space {
+        self.spaces.get(id)
+    }
+
+    /// What is mapped at an address.
+    pub(crate) fn find(&self, id: SpaceId, at: u64) -> Option<&Mapping> {
+        self.spaces.get(id).mappings.find(at)
+    }
+
+    /// How many spaces there are at the most at one time.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.spaces.len()
+    }
+
+    /// Of how many process rows it is known which mappings the profile has.
+    #[cfg(test)]
+    pub(crate) fn noted(&self) -> usize {
+        self.noted.len()
+    }
+
+    /// What a mapping of a process and its `parent` is of, and its path if it is a file's.
+    pub(crate) fn backing(
+        &mut self,
+        (pid, parent): (u32, u32),
+        range: &Range<u64>,
+        mut key: FileKey,
+    ) -> (Backing, Option<Box<[u8]>>) {
+        match &*key.path {
+            b"[vdso]" => return (Backing::Vdso, None),
+            // Memory files hold what programs write themselves, as anonymous memory does.
+            path if !path.starts_with(b"/") || is_memory(path) => return (Backing::Anonymous, None),
+            _ => {}
+        }
+        let place = match self.source {
+            Source::Live => Place::Process { pid, range: range.clone(), parent },
+            Source::File => {
+                // Inodes of another machine, or of another day, say nothing about the files of today.
+                (key.device, key.inode, key.generation) = (None, 0, 0);
+                key.build_id = key.build_id.or_else(|| self.build_ids.get(&key.path).cloned());
+                Place::Recorded
+            }
+        };
+        let path = key.path.clone();
+        (Backing::File(self.code.add(key, &place)), Some(path))
+    }
+
+    /// Maps something in a space for a process alone. Returns the space that the process has from now on.
+    pub(crate) fn map(&mut self, id: SpaceId, pid: u32, mapping: Mapping) -> SpaceId {
+        let mappings = &self.spaces.get(id).mappings;
+        let is_same = mappings.find(mapping.start) == Some(&mapping);
+        if self.source == Source::Live && !is_same && mappings.overlaps(mapping.start..mapping.end) {
+            self.remapped.push(pid);
+        }
+        self.spaces.map(id, pid, mapping)
+    }
+
+    /// Processes of which something was mapped over another mapping since the last call.
+    pub(crate) fn take_remapped(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.remapped)
+    }
+
+    /// The code behind a mapping.
+    pub(crate) fn lend(&self, backing: Backing) -> Option<UnwindInfoRef<'_>> {
+        self.code.lend(backing)
+    }
+
+    /// Has rules found by tables that were kept, and has such tables made.
+    pub(crate) fn use_tables(&mut self, kept: TableCache) {
+        self.code.use_tables(TableLoader::new(kept));
+    }
+
+    /// Looks after tables, unwind information and open files, from time to time.
+    pub(crate) fn look_at_tables(&mut self, most_bytes: usize) {
+        self.code.look_at_tables();
+        self.code.bound_sometimes(most_bytes);
+        if self.source == Source::Live && self.code.is_closing_due() {
+            self.code.close_all_but(&self.spaces.files());
+        }
+    }
+
+    /// Files of frames that can't be reached by their paths any more.
+    pub(crate) fn vanished(&self) -> Vec<(DsoId, File)> {
+        self.code.vanished()
+    }
+
+    /// The frame of a user address. Cached by address: this is on the path of every frame of every sample.
+    #[inline]
+    pub(crate) fn user_frame(
+        &mut self,
+        profile: &mut Profile,
+        space: SpaceId,
+        (pc, is_return, found): (u64, bool, Found),
+    ) -> FrameId {
+        let key = frame_key(pc, is_return, found as u8);
+        if let Some(&id) = self.spaces.get(space).frames.get(&key) {
+            return id;
+        }
+        self.new_user_frame(profile, space, (pc, is_return, found))
+    }
+
+    /// Makes the frame of a user address that was not seen before in this space.
+    #[cold]
+    pub(crate) fn new_user_frame(
+        &mut self,
+        profile: &mut Profile,
+        id: SpaceId,
+        (pc, is_return, found): (u64, bool, Found),
+    ) -> FrameId {
+        let space = self.spaces.get_mut(id);
+        let frame = |dso, address| Frame { kind: FrameKind::User, dso, address, is_return, found };
+        // A return address may be the first one of the next mapping; its call is not.
+        let lookup = pc.wrapping_sub(is_return.into());
+        let Some(&mapping) = space.mappings.find(lookup) else {
+            // Not cached: a mapping may come.
+            return profile.frames.add(frame(None, Address(pc)));
+        };
+        let (dso, Address(at)) = self.code.resolve(profile, &mapping, lookup, space.owner);
+        let address = at.wrapping_add(is_return.into());
+        let used = Used { dso, start: mapping.start, end: mapping.end, bias: pc.wrapping_sub(address) };
+        if !space.used.contains(&used) {
+            space.used.push(used);
+        }
+        let id = profile.frames.add(frame(Some(dso), Address(address)));
+        space.frames.insert(frame_key(pc, is_return, found as u8), id);
+        id
+    }
+
+    /// Puts the mappings of a space that frames fell into into the profile, as those of a process row; and notes its interpreter, if that
+    /// is not known.
+    pub(crate) fn note_used(&mut self, profile: &mut Profile, space: SpaceId, process: ProcessId) {
+        self.note_interpreter(space);
+        let used = &self.spaces.get(space).used;
+        let noted = self.noted.entry(process).or_default();
+        if *noted == used.len() {
+            return;
+        }
+        profile.mappings.extend(used.iter().skip(*noted).map(|used| plumb_profile::Mapping {
+            process,
+            dso: used.dso,
+            start: used.start,
+            end: used.end,
+            bias: used.bias,
+        }));
+        *noted = used.len();
+    }
+
+    /// Only these process rows may have further mappings.
+    pub(crate) fn retain_noted(&mut self, running: &FxHashSet<ProcessId>) {
+        self.noted.retain(|process, _| running.contains(process));
+        self.noted.shrink_to_fit();
+    }
+
+    /// The rows of processes are new.
+    pub(crate) fn forget_noted(&mut self) {
+        self.noted.clear();
+    }
+}
+
+/// Interpreters in what is mapped.
+impl AddressSpaces {
+    /// Looks for an interpreter in what a process with this executable has mapped, at an address of `id`.
+    pub(crate) fn look_for_interpreter(&mut self, id: FileId, executable: &[u8]) {
+        self.code.look_for_interpreter(id, executable);
+    }
+
+    /// Notes that a process has mapped an interpreter, if it has.
+    pub(crate) fn note_mapped_interpreter(
+        &mut self,
+        (pid, space): (u32, Option<SpaceId>),
+        executable: &[u8],
+        mapping: &Mapping,
+    ) {
+        let (Backing::File(id), Source::Live) = (mapping.backing, self.source) else { return };
+        self.code.look_for_interpreter(id, executable);
+        let is_known = self.code.interpreter(id).is_some();
+        if is_known {
+            self.interpreters.mapped.push((pid, mapping.start));
+        }
+        if (is_known || self.code.unknown_interpreter(id).is_some())
+            && let Some(space) = space
+        {
+            self.spaces.get_mut(space).interpreter = Some(id);
+        }
+    }
+
+    /// Processes that have mapped a known interpreter since the last call, and an address in it.
+    pub(crate) fn take_interpreted(&mut self) -> Vec<(u32, u64)> {
+        std::mem::take(&mut self.interpreters.mapped)
+    }
+
+    /// Notes the interpreter of a space that is sampled, if it is not known.
+    fn note_interpreter(&mut self, space: SpaceId) {
+        let unknown = self.spaces.get(space).interpreter.and_then(|id| self.code.unknown_interpreter(id));
+        if let Some(name) = unknown
+            && !self.interpreters.unknown.contains(name)
+        {
+            self.interpreters.unknown.insert(name.to_owned());
+        }
+    }
+
+    /// The interpreters that were sampled and are not known.
+    pub(crate) fn unknown_interpreters(&self) -> impl Iterator<Item = &str> {
+        self.interpreters.unknown.iter().map(String::as_str)
+    }
+
+    /// The interpreter in a file, if one was found that is known.
+    pub(crate) fn interpreter(&self, file: FileId) -> Option<&dyn Interpreter> {
+        self.code.interpreter(file)
+    }
+
+    /// Whether an address is in the loop of an interpreter.
+    pub(crate) fn is_in_loop(&self, space: SpaceId, at: u64) -> bool {
+        self.find(space, at).is_some_and(|mapping| self.code.is_in_loop(mapping, at))
+    }
+
+    /// Whether an address is in a file with a known interpreter.
+    pub(crate) fn has_interpreter(&self, space: SpaceId, at: u64) -> bool {
+        match self.find(space, at).map(|mapping| mapping.backing) {
+            Some(Backing::File(id)) => self.code.interpreter(id).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether there is code without a file at an address.
+    pub(crate) fn is_anonymous(&self, space: SpaceId, at: u64) -> bool {
+        self.find(space, at).is_some_and(|mapping| mapping.backing == Backing::Anonymous)
+    }
+}
+
+fn is_memory(path: &[u8]) -> bool {
+    let names: [&[u8]; 5] = [b"//anon", b"/memfd:", b"/dev/zero", b"/SYSV", b"/anon_hugepage"];
+    names.iter().any(|name| path.starts_with(name))
+}

@@ -1,0 +1,130 @@
+//! Walks of stacks in one address space: by rules, and, where these are missing, by scanning.
+//!
+//! Not here: what memory the stack is read from.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use plumb_process::{AddressSpace as Mappings, Backing};
+use plumb_unwind::scan::{self, ReadCode};
+use plumb_unwind::{Avma, CodeMap, End, Located, Memory, ReadError, Registers, Walked, Window, walk};
+
+use super::AddressSpaces;
+use super::code::Code;
+use super::space::SpaceId;
+use crate::Source;
+
+/// More frames than any sensible stack of 64 KiB has; a stack that is longer is cut, and says so.
+const MAX_FRAMES: usize = 4096;
+
+/// One address space as the unwinder asks about it.
+struct View<'a> {
+    code: &'a Code,
+    mappings: &'a Mappings,
+}
+
+impl View<'_> {
+    /// Copies code from the file that is mapped at `at`. False unless all of it is in one mapping and can be read.
+    fn read(&self, at: Avma, to: &mut [u8]) -> bool {
+        let Some(mapping) = self.mappings.find(at.0) else { return false };
+        let Backing::File(id) = mapping.backing else { return false };
+        to.len() as u64 <= mapping.end.saturating_sub(at.0)
+            && self.code.read_text(id, mapping.file_offset(at.0), to)
+    }
+}
+
+impl CodeMap for View<'_> {
+    type Bytes = Vec<u8>;
+
+    fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
+        match self.mappings.find(pc.0) {
+            Some(mapping) => self.code.located(mapping, pc),
+            None => Located::Unmapped,
+        }
+    }
+}
+
+/// Memory, with code from the files that are mapped: a look at it takes no system call, and needs no process that is still there. Only code
+/// that is in no file, or whose file is gone, is read from the process. (Code of a file that was changed in memory is taken for what
+/// the file has: rules are the file's too.)
+struct WithFiles<'a, M> {
+    memory: &'a mut M,
+    view: &'a View<'a>,
+}
+
+impl<M: Memory> Memory for WithFiles<'_, M> {
+    #[inline]
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        self.memory.read_u64(at)
+    }
+
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        self.view.read(at, to) || self.memory.read_code(at, to)
+    }
+
+    #[inline]
+    fn window(&self) -> Option<Window<'_>> {
+        self.memory.window()
+    }
+}
+
+/// The code of a process: from its files, and from its memory while it runs.
+struct Text<'a> {
+    view: &'a View<'a>,
+    memory: Option<File>,
+}
+
+impl ReadCode for Text<'_> {
+    fn read(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        self.view.read(at, to)
+            || self.memory.as_ref().is_some_and(|memory| memory.read_exact_at(to, at.0).is_ok())
+    }
+}
+
+impl AddressSpaces {
+    /// Whether stacks that end for want of unwind information are scanned for return addresses wherever that is, and guesses count.
+    pub(crate) fn scan_stacks(&mut self, wanted: bool) {
+        self.wants_guesses = wanted;
+    }
+
+    /// Walks a stack by rules. The frames are in `walked`, the innermost first.
+    pub(crate) fn walk(
+        &mut self,
+        space: SpaceId,
+        registers: &Registers,
+        memory: &mut impl Memory,
+        walked: &mut Vec<Walked>,
+    ) -> End {
+        let space = self.spaces.get_mut(space);
+        space.walked = true;
+        let view = View { code: &self.code, mappings: &space.mappings };
+        let mut memory = WithFiles { memory, view: &view };
+        walk(&view, &mut memory, &mut space.cache, registers, MAX_FRAMES, walked)
+    }
+
+    /// Goes on where a walk of a stack of process `pid` ended like this, by scanning, if that may help: in files where more than a guess
+    /// is found, elsewhere for those who ask for it.
+    pub(crate) fn scan(
+        &mut self,
+        (pid, space): (u32, SpaceId),
+        registers: &Registers,
+        memory: &mut impl Memory,
+        walked: &mut Vec<Walked>,
+        end: End,
+    ) -> End {
+        let helps =
+            matches!(end, End::NoUnwindInfo | End::BadUnwindInfo | End::RegisterUnknown | End::NotMapped);
+        if !helps {
+            return end;
+        }
+        let wants_guesses = self.wants_guesses;
+        let live = (wants_guesses && self.source == Source::Live)
+            .then(|| File::open(format!("/proc/{pid}/mem")).ok());
+        let space = self.spaces.get_mut(space);
+        let view = View { code: &self.code, mappings: &space.mappings };
+        let mut text = Text { view: &view, memory: live.flatten() };
+        let mut memory = WithFiles { memory, view: &view };
+        let with: (_, &mut dyn ReadCode, _, _) = (&view, &mut text, &mut memory, &mut space.cache);
+        scan::resume(!wants_guesses, with, registers, end, MAX_FRAMES, walked)
+    }
+}

@@ -1,0 +1,407 @@
+//! The user part of a sample: from registers and copied stack to frames and the reason where they end.
+
+use linux_perf_event_reader::constants as perf;
+use plumb_capture_api::{EvalLoopFrame, Script};
+use plumb_process::read_memory;
+use plumb_profile::{Found, FrameId, Truncation};
+use plumb_unwind::{Avma, End, Memory, ReadError, Registers, Walked, Window};
+
+use super::builder::StackBuilder;
+use super::draft::{Ending, cut_of};
+use super::kernel;
+use super::script::{Rest, skip_beginning};
+use super::stitch::{Beyond, Border};
+use crate::sideband::SidebandQueue;
+use crate::spaces::SpaceId;
+use crate::wire::{self, Stack};
+
+/// What a copy of a stack can tell.
+#[derive(Clone, Copy)]
+pub(crate) struct StackCopy<'a> {
+    /// Address of the first byte: the stack pointer.
+    base: u64,
+    bytes: &'a [u8],
+    /// All that was asked for was copied.
+    full: bool,
+    /// The process, if its code may be read from its memory.
+    running: Option<u32>,
+    /// The last address that could not be read.
+    missed: Option<u64>,
+}
+
+/// No frame is larger, so that what is further away is another stack: the usual limit of a whole one.
+const MAX_FRAME: u64 = 8 << 20;
+
+impl StackCopy<'_> {
+    /// Whether an address is beyond the upper end.
+    pub(crate) fn is_above(&self, at: u64) -> bool {
+        at >= self.base && at - self.base > (self.bytes.len() as u64).saturating_sub(8)
+    }
+
+    /// Whether an address is too far from what was copied to be of the same stack.
+    fn is_elsewhere(&self, at: u64) -> bool {
+        let end = self.base.saturating_add(self.bytes.len() as u64);
+        at.saturating_add(MAX_FRAME) < self.base || at.saturating_sub(end) > MAX_FRAME
+    }
+}
+
+impl Memory for StackCopy<'_> {
+    #[inline]
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        let offset = at.0.wrapping_sub(self.base);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        match self.bytes.get(start..).and_then(<[u8]>::first_chunk) {
+            Some(word) => Ok(u64::from_le_bytes(*word)),
+            // Only if all was copied that was asked for can there be more above.
+            None if at.0 >= self.base && self.full && !self.is_elsewhere(at.0) => Err(ReadError::BeyondCopy),
+            None => {
+                self.missed = Some(at.0);
+                Err(ReadError::Unreadable)
+            }
+        }
+    }
+
+    /// As it is now: code that was sampled is rarely changed soon after.
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        self.running.is_some_and(|pid| read_memory(pid, at.0, to) == to.len())
+    }
+
+    /// Records are aligned in the ring, and copies in them; where one was put together elsewhere it may not be.
+    #[inline]
+    fn window(&self) -> Option<Window<'_>> {
+        let whole = self.bytes.get(..self.bytes.len() & !7)?;
+        let words = bytemuck::try_cast_slice(whole).ok().filter(|_| cfg!(target_endian = "little"))?;
+        Some(Window { base: Avma(self.base), words })
+    }
+}
+
+/// The registers of a sample by DWARF number; `None` if the program counter or the stack pointer is missing.
+fn registers(sampled: &wire::Registers<'_>) -> Option<Registers> {
+    /// DWARF numbers in the order of perf's (asm/perf_regs.h): ax bx cx dx si di bp sp, and r8..r15 from 16.
+    const LOW: [u16; 8] = [0, 3, 2, 1, 4, 5, 6, 7];
+    let mut values = [(0, 0); 17];
+    let mut count = 0;
+    let (mut ip, mut sp) = (None, None);
+    let mut mask = sampled.mask;
+    for value in sampled.values.iter() {
+        let number = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        let dwarf = match number {
+            8 => {
+                ip = Some(value);
+                continue;
+            }
+            0..8 => LOW[number as usize],
+            16..24 => number as u16 - 8,
+            _ => continue,
+        };
+        if dwarf == 7 {
+            sp = Some(value);
+        }
+        if let Some(slot) = values.get_mut(count) {
+            *slot = (dwarf, value);
+            count += 1;
+        }
+    }
+    let mut registers = Registers::new(ip?, sp?);
+    values[..count].iter().for_each(|&(number, value)| registers.set(number, value));
+    Some(registers)
+}
+
+/// The same registers at another program counter.
+pub(crate) fn at_ip(registers: &Registers, ip: u64) -> Registers {
+    let mut moved = Registers::new(ip, registers.sp());
+    (0..16).for_each(|number| {
+        if let Some(value) = registers.get(number) {
+            moved.set(number, value);
+        }
+    });
+    moved
+}
+
+/// What is missing of a round.
+fn rest_of(round: &EvalLoopFrame, script: &Script) -> Option<Rest> {
+    let is_whole = round.frames.last().is_some_and(|last| last.is_entry);
+    let rest = if script.is_cut { Rest::TooMany } else { Rest::Unreadable };
+    Some(rest).filter(|_| !is_whole)
+}
+
+impl StackBuilder<'_> {
+    /// Appends the frames of the kernel that a record has. `before`: how many of these, innermost first, are no part of what happened.
+    pub(crate) fn kernel_of_record(
+        &mut self,
+        sample: &wire::Sample<'_>,
+        before: impl FnOnce(&mut dyn Iterator<Item = u64>) -> usize,
+    ) {
+        if let Some(callchain) = sample.callchain {
+            let links = || kernel::links(callchain).filter(|link| link.in_kernel);
+            let before = before(&mut links().map(|link| link.address));
+            self.push_kernel(links().skip(before).map(|link| (link.address, link.is_return)));
+        }
+        if let (true, true, Some(ip)) = (self.draft.leaf_first.is_empty(), sample.in_kernel, sample.ip) {
+            self.push_kernel(std::iter::once((ip, false)));
+        }
+    }
+
+    /// Appends the user frames of a record's sample, innermost first, and says how they end. `scripts`: what was told of the frames of
+    /// interpreted programs.
+    pub(crate) fn user_of_record(
+        &mut self,
+        sample: &wire::Sample<'_>,
+        scripts: &mut SidebandQueue<Script>,
+    ) -> Ending {
+        let space = self.space();
+        if !sample.asked_registers {
+            return self.user_callchain(sample, space);
+        }
+        let Some(sampled) = sample.registers else { return Ending::Absent };
+        let (bytes, full) = match sample.stack {
+            Stack::Copied { bytes, full } => (bytes, full),
+            // The kernel copies nothing for a task without memory: it is exiting.
+            Stack::None if sample.in_kernel => return Ending::Absent,
+            Stack::None => (&[][..], false),
+            Stack::NotAsked => return self.user_callchain(sample, space),
+        };
+        let Some(space) = space else { return Ending::Truncation(Truncation::NotMapped, None) };
+        if !self.can_unwind() {
+            return self.other_architecture(sample, space);
+        }
+        if sampled.abi == perf::PERF_SAMPLE_REGS_ABI_32 {
+            return self.only_pc(&sampled, space);
+        }
+        let Some(registers) = registers(&sampled) else {
+            return Ending::Truncation(Truncation::NoUserStack, None);
+        };
+        let running = self.processes.scope.is_live().then_some(self.pid);
+        let mut memory = StackCopy { base: registers.sp(), bytes, full, running, missed: None };
+        let (space, end) = self.walk_copy(sample, space, registers, &mut memory);
+        let is_elsewhere =
+            end == End::StackUnreadable && memory.missed.is_some_and(|at| memory.is_elsewhere(at));
+        let script = scripts.of(self.tid, sample.time);
+        let script = script.as_ref().map(|script| (memory.base, script));
+        self.translate(space, (end, is_elsewhere), script)
+    }
+
+    /// Whether the records' machine is one whose stacks can be unwound.
+    fn can_unwind(&self) -> bool {
+        matches!(self.out.profile.meta.arch.as_str(), "" | "x86_64")
+    }
+
+    /// Walks a copied stack by all means that there are. Also returns the space that the process has by then.
+    fn walk_copy(
+        &mut self,
+        sample: &wire::Sample<'_>,
+        mut space: SpaceId,
+        mut registers: Registers,
+        memory: &mut StackCopy<'_>,
+    ) -> (SpaceId, End) {
+        let mut end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
+        if end == End::NotMapped && self.processes.refresh(&mut self.out.profile, self.pid) {
+            space = self.space().unwrap_or(space);
+            end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
+        }
+        if sample.in_kernel && self.walked.len() == 1 && matches!(end, End::NoUnwindInfo | End::NotMapped) {
+            // In a system call the program counter is past the `syscall`, which may end its function, as it does in
+            // glibc's `__restore_rt`. Nothing is known of that place, so nothing is lost by looking before it.
+            registers = at_ip(&registers, registers.ip().wrapping_sub(1));
+            end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
+        }
+        if end == End::BeyondCopy
+            && self.is_cut_for_good()
+            && self.learn_live(sample.time, space, &registers, memory)
+        {
+            end = self.processes.spaces.walk(space, &registers, memory, &mut self.walked);
+        }
+        let of = (self.pid, space);
+        (space, self.processes.spaces.scan(of, &registers, memory, &mut self.walked, end))
+    }
+
+    /// Whether nothing is remembered beyond the stack that was walked.
+    fn is_cut_for_good(&mut self) -> bool {
+        let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) else { return false };
+        !thread.stacks.stitcher.get_or_insert_default().knows_beyond(&self.walked)
+    }
+
+    /// Turns walked frames into frames of the profile, with what is remembered beyond them if they were cut. With `script` come
+    /// those of an interpreted program, and the stack pointer.
+    fn translate(
+        &mut self,
+        space: SpaceId,
+        (end, is_elsewhere): (End, bool),
+        script: Option<(u64, &Script)>,
+    ) -> Ending {
+        let walked = std::mem::take(&mut self.walked);
+        let beyond = self.stitch_copy(space, &walked, end);
+        let (own, ending) = match (beyond, cut_of(end)) {
+            (Some(beyond), _) => {
+                self.draft.base = beyond.stack;
+                (walked.len().saturating_sub(beyond.included), Ending::Root)
+            }
+            // Those of the last sample are native only.
+            (None, None) if script.is_some() => (walked.len(), Ending::Root),
+            (None, None) => {
+                self.draft.kept = self.kept_of_last(space, &walked);
+                (walked.len() - self.draft.kept, Ending::Root)
+            }
+            (None, Some(_)) if is_elsewhere => {
+                (walked.len(), Ending::Truncation(Truncation::OtherStack, None))
+            }
+            (None, Some(cut)) => (walked.len(), self.blame(space, cut, walked.last())),
+        };
+        match script {
+            None => {
+                for frame in walked.iter().take(own) {
+                    let id = self.walked_frame(space, frame);
+                    self.draft.leaf_first.push(id);
+                }
+            }
+            Some(script) => self.push_with_script(space, (&walked, own), script),
+        }
+        self.walked = walked;
+        ending
+    }
+
+    /// Appends the first `own` of the walked frames, with those of an interpreted program where these run.
+    fn push_with_script(
+        &mut self,
+        space: SpaceId,
+        (walked, own): (&[Walked], usize),
+        (sp, script): (u64, &Script),
+    ) {
+        let loops = self.loops_of(space, script, walked);
+        let mut sp = Some(sp);
+        let mut rounds = script.rounds.iter().peekable();
+        let mut was_round = false;
+        for (index, frame) in walked.iter().enumerate().take(own) {
+            let begin = sp.take().unwrap_or(frame.slot.0.saturating_add(8));
+            let end = walked.get(index + 1).map_or(u64::MAX, |caller| caller.slot.0.saturating_add(8));
+            let spaces = &self.processes.spaces;
+            let runs = |round: &&EvalLoopFrame| match round.at {
+                // Where the last frame ends is not known, and it may be none of the interpreter's.
+                Some(at) => (begin..end).contains(&at) && spaces.has_interpreter(space, frame.pc.0),
+                None => loops.get(index) == Some(&true),
+            };
+            let round = rounds.next_if(runs);
+            // A stub that runs the function: its name is that of the frame that is there.
+            if std::mem::replace(&mut was_round, round.is_some()) && spaces.is_anonymous(space, frame.pc.0) {
+                continue;
+            }
+            let id = self.walked_frame(space, frame);
+            match round {
+                Some(round) => {
+                    let rest = rest_of(round, script);
+                    self.push_round(space, (id, frame.pc.0), &round.frames, rest);
+                }
+                None => self.draft.leaf_first.push(id),
+            }
+        }
+        // What is known of callers from earlier samples has them.
+        if self.draft.base.is_none() {
+            let frames: Vec<_> = rounds.flat_map(|round| round.frames.iter().copied()).collect();
+            self.push_unplaced(space, &frames, script.is_cut.then_some(Rest::TooMany));
+        }
+    }
+
+    /// Which frames are in an interpreter's loop, where script frames don't say in which native frame they run.
+    fn loops_of(&self, space: SpaceId, script: &Script, walked: &[Walked]) -> Vec<bool> {
+        if script.rounds.iter().any(|round| round.at.is_some()) {
+            return Vec::new();
+        }
+        let at = |frame: &Walked| frame.pc.0.wrapping_sub(frame.is_return.into());
+        let is_in_loop = |frame| self.processes.spaces.is_in_loop(space, at(frame));
+        let mut loops: Vec<bool> = walked.iter().map(is_in_loop).collect();
+        skip_beginning(&mut loops, script.rounds.len());
+        loops
+    }
+
+    /// How many of the outermost frames of a whole stack were made for the thread's last sample.
+    fn kept_of_last(&mut self, space: SpaceId, walked: &[Walked]) -> usize {
+        let changes = self.processes.spaces.get(space).changes;
+        let thread = self.processes.tasks.threads.get_mut(&self.tid);
+        thread.map_or(0, |thread| thread.stacks.last.kept(walked, space, changes))
+    }
+
+    /// Learns from the stack of a thread that was too deep for a copy once, and says what is known of its callers.
+    fn stitch_copy(&mut self, space: SpaceId, walked: &[Walked], end: End) -> Option<Beyond> {
+        let border = match end {
+            End::Root => Border::Root,
+            // A page of the stack that was never touched, or is being copied after a fork, ends the kernel's copy too.
+            End::BeyondCopy | End::StackUnreadable => Border::Copy,
+            _ => return None,
+        };
+        if border == Border::Copy {
+            self.out.statistics.beyond_copy += u64::from(end == End::BeyondCopy);
+            self.processes.tasks.threads.get_mut(&self.tid)?.stacks.stitcher.get_or_insert_default();
+        }
+        let beyond = self.stitch(space, walked, border);
+        self.out.statistics.stitched += u64::from(border == Border::Copy && beyond.is_some());
+        beyond
+    }
+
+    /// A sample of another architecture: what its kernel found is all that is known.
+    fn other_architecture(&mut self, sample: &wire::Sample<'_>, space: SpaceId) -> Ending {
+        match self.user_callchain(sample, Some(space)) {
+            Ending::Truncation(Truncation::NoUserStack, dso) => {
+                Ending::Truncation(Truncation::OtherArchitecture, dso)
+            }
+            ending => ending,
+        }
+    }
+
+    /// A sample of a 32-bit process: its program counter is all that is known.
+    fn only_pc(&mut self, sampled: &wire::Registers<'_>, space: SpaceId) -> Ending {
+        const IP: u32 = 8;
+        let before = (sampled.mask & ((1 << IP) - 1)).count_ones() as usize;
+        let ip = sampled.values.iter().nth(before).filter(|_| sampled.mask & (1 << IP) != 0);
+        let Some(ip) = ip else { return Ending::Truncation(Truncation::OtherArchitecture, None) };
+        let id = self.user_frame(space, (ip, false, Found::Sampled));
+        self.draft.leaf_first.push(id);
+        Ending::Truncation(Truncation::OtherArchitecture, self.out.profile.frames[id].dso)
+    }
+
+    /// The user part of the kernel's own callchain (frame pointers), for recordings without registers.
+    fn user_callchain(&mut self, sample: &wire::Sample<'_>, space: Option<SpaceId>) -> Ending {
+        let Some(space) = space else {
+            return if sample.in_kernel {
+                Ending::Absent
+            } else {
+                Ending::Truncation(Truncation::NotMapped, None)
+            };
+        };
+        let mut outermost = None;
+        for link in sample.callchain.into_iter().flat_map(kernel::links).filter(|link| !link.in_kernel) {
+            let id = self.user_frame(space, (link.address, link.is_return, Found::Sampled));
+            self.draft.leaf_first.push(id);
+            outermost = Some((link.address.saturating_sub(link.is_return.into()), id));
+        }
+        match (outermost, sample.in_kernel, sample.ip) {
+            (Some((call, id)), ..) => self.callchain_end(space, call, id),
+            (None, false, Some(ip)) => {
+                let id = self.user_frame(space, (ip, false, Found::Sampled));
+                self.draft.leaf_first.push(id);
+                Ending::Truncation(Truncation::NoUserStack, self.out.profile.frames[id].dso)
+            }
+            _ => Ending::Truncation(Truncation::NoUserStack, None),
+        }
+    }
+
+    /// Whether a callchain whose outermost call is at `call` reaches the root: only if that function's rules say that it
+    /// has no caller. Code without frame pointers cuts such a chain short without a word.
+    fn callchain_end(&mut self, space: SpaceId, call: u64, outermost: FrameId) -> Ending {
+        let registers = Registers::new(call, 0);
+        match self.processes.spaces.walk(space, &registers, &mut NoMemory, &mut self.walked) {
+            End::Root => Ending::Root,
+            End::NotMapped => Ending::Truncation(Truncation::NotMapped, None),
+            _ => Ending::Truncation(Truncation::NoUserStack, self.out.profile.frames[outermost].dso),
+        }
+    }
+}
+
+/// No memory at all: a walk then tells what is known by rules alone.
+struct NoMemory;
+
+impl Memory for NoMemory {
+    fn read_u64(&mut self, _at: Avma) -> Result<u64, ReadError> {
+        Err(ReadError::Unreadable)
+    }
+}

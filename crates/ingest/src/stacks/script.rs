@@ -1,0 +1,155 @@
+//! Frames of interpreted programs: from where a thread was seen in the interpreter's code to functions and lines.
+//!
+//! What code is called is read from the process' memory when the code is seen first: by the kernel, and what it could not read,
+//! from here. Where that comes too late the frame says so; it never gets the name of other code that has taken the place.
+
+use std::rc::Rc;
+
+use plumb_capture_api::ScriptPlace;
+use plumb_interpreters::{CodeId, Function, Interpreter, Memory};
+use plumb_process::{Backing, FileId};
+use plumb_profile::{FrameId, Profile};
+
+use super::builder::StackBuilder;
+use super::names::line_frame;
+use crate::memory::ProcessMemory;
+use crate::spaces::{KnownFunction, SpaceId};
+
+/// What stands for frames that are not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// There were more than are sent.
+    TooMany,
+    /// The interpreter's memory did not say.
+    Unreadable,
+}
+
+/// Text in the place of a name.
+const GONE: &str = "[gone before its name was read]";
+const TOO_MANY: &str = "[more frames than are read]";
+const UNREADABLE: &str = "[frames that can't be read]";
+/// Between native frames and frames that none of those was found to run.
+const UNPLACED: &str = "[native frames between these are missing]";
+
+impl StackBuilder<'_> {
+    /// Appends the frames of a round of an interpreter's loop, and the loop's own frame, which is at `pc`. `rest`: there are further
+    /// ones that are not known.
+    pub(crate) fn push_round(
+        &mut self,
+        space: SpaceId,
+        (native, pc): (FrameId, u64),
+        round: &[ScriptPlace],
+        rest: Option<Rest>,
+    ) {
+        let mapping = self.processes.spaces.find(space, pc);
+        if let Some(Backing::File(id)) = mapping.map(|mapping| mapping.backing) {
+            self.push_script(space, id, round, rest);
+        }
+        self.draft.leaf_first.push(native);
+    }
+
+    /// Appends frames for which no native frame of the interpreter's loop was found, behind a mark that says so.
+    pub(crate) fn push_unplaced(&mut self, space: SpaceId, frames: &[ScriptPlace], rest: Option<Rest>) {
+        let spaces = &self.processes.spaces;
+        let Some(file) = spaces.get(space).interpreter else { return };
+        if frames.is_empty() || spaces.interpreter(file).is_none() {
+            return;
+        }
+        self.push_mark(file, UNPLACED);
+        self.push_script(space, file, frames, rest);
+    }
+
+    /// Appends frames of the interpreter in a file.
+    fn push_script(&mut self, space: SpaceId, file: FileId, round: &[ScriptPlace], rest: Option<Rest>) {
+        let spaces = &self.processes.spaces;
+        let Some(interpreter) = spaces.interpreter(file) else { return };
+        let parent = self.processes.tasks.processes.get(&self.pid).map_or(0, |process| process.parent);
+        let pids = [self.pid, spaces.get(space).owner, parent];
+        let scripts = Rc::clone(&spaces.get(space).scripts);
+        let mut scripts = scripts.borrow_mut();
+        let (names, profile) = (&mut self.stacks.scripts, &mut self.out.profile);
+        let dso = names.dso(profile, interpreter.language());
+        for place in round {
+            let key = (place.code, place.offset, place.is_generator);
+            let id = match scripts.frames.get(&key) {
+                Some(&known) => known,
+                None => {
+                    let function = scripts.function(place.code, |copied| {
+                        let function = read(interpreter, place.code, copied, pids)?;
+                        let at = (function.file.as_str(), function.first_line);
+                        let id = names.function(profile, dso, &function.name, at);
+                        Some(KnownFunction { id, function })
+                    });
+                    let id = match function {
+                        Some(known) => at(profile, known, place),
+                        None => {
+                            let gone = names.function(profile, dso, GONE, ("", 0));
+                            Some(line_frame(profile, gone, 0))
+                        }
+                    };
+                    scripts.frames.insert(key, id);
+                    id
+                }
+            };
+            self.draft.leaf_first.extend(id);
+        }
+        match rest {
+            Some(Rest::TooMany) => self.push_mark(file, TOO_MANY),
+            Some(Rest::Unreadable) => self.push_mark(file, UNREADABLE),
+            None => {}
+        }
+    }
+
+    /// Appends what stands for frames that are not there.
+    fn push_mark(&mut self, file: FileId, text: &str) {
+        let Some(interpreter) = self.processes.spaces.interpreter(file) else { return };
+        let (names, profile) = (&mut self.stacks.scripts, &mut self.out.profile);
+        let dso = names.dso(profile, interpreter.language());
+        let function = names.function(profile, dso, text, ("", 0));
+        self.draft.leaf_first.push(line_frame(profile, function, 0));
+    }
+}
+
+/// Leaves out the innermost round if there is one more than there are frames: it has no frame yet, or no more.
+pub(crate) fn skip_beginning(loops: &mut [bool], frames: usize) {
+    if loops.iter().filter(|&&is_loop| is_loop).count() == frames + 1
+        && let Some(innermost) = loops.iter_mut().find(|is_loop| **is_loop)
+    {
+        *innermost = false;
+    }
+}
+
+/// The frame of a function that is known; `None`: it had not begun.
+fn at(profile: &mut Profile, known: &KnownFunction, place: &ScriptPlace) -> Option<FrameId> {
+    let offset = place.offset;
+    let has_begun = place.is_generator || known.function.has_begun(offset);
+    has_begun.then(|| line_frame(profile, known.id, known.function.line(offset)))
+}
+
+/// Reads a function from what was copied of it, or, if that is not all, from the first process that still has its code.
+fn read(
+    interpreter: &dyn Interpreter,
+    code: CodeId,
+    copied: &[(u64, Vec<u8>)],
+    pids: [u32; 3],
+) -> Option<Function> {
+    let from = |memory: &dyn Memory| interpreter.function(memory, code).ok();
+    let known = from(&Copied(copied));
+    if known.as_ref().is_some_and(Function::has_all_lines) {
+        return known;
+    }
+    pids.into_iter().find_map(|pid| from(&ProcessMemory(pid))).or(known)
+}
+
+/// Memory as it was.
+struct Copied<'a>(&'a [(u64, Vec<u8>)]);
+
+impl Memory for Copied<'_> {
+    fn read(&self, at: u64, bytes: &mut [u8]) -> bool {
+        let part = self.0.iter().find_map(|(start, copied)| {
+            let from = usize::try_from(at.checked_sub(*start)?).ok()?;
+            copied.get(from..)?.get(..bytes.len())
+        });
+        part.map(|part| bytes.copy_from_slice(part)).is_some()
+    }
+}

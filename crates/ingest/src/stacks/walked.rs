@@ -1,0 +1,147 @@
+//! Stacks that were walked in the kernel.
+
+use linux_perf_event_reader::constants::PERF_CONTEXT_MAX;
+use plumb_capture_api::Parts;
+use plumb_profile::{Found, Truncation};
+
+use super::builder::StackBuilder;
+use super::draft::Ending;
+use super::script::{Rest, skip_beginning};
+use crate::spaces::{SpaceId, frame_key};
+
+/// A user frame that is no return address has this bit.
+const NO_RETURN: u64 = 1 << 63;
+/// One that is a round of an interpreter's loop of which script frames tell has this one.
+const LOOP: u64 = 1 << 62;
+/// One that was found by scanning the stack has this one.
+const SCANNED: u64 = 1 << 61;
+
+impl StackBuilder<'_> {
+    /// Appends the frames of the kernel. `before`: how many of these, innermost first, are no part of what happened.
+    pub(crate) fn kernel_of_walked(
+        &mut self,
+        kernel: &[u64],
+        before: impl FnOnce(&mut dyn Iterator<Item = u64>) -> usize,
+    ) {
+        // The kernel marks in a call chain whose addresses follow, in the place of an address.
+        let addresses = || kernel.iter().copied().filter(|&address| address < PERF_CONTEXT_MAX);
+        let before = before(&mut addresses());
+        let frames = addresses().enumerate().skip(before);
+        self.push_kernel(frames.map(|(index, address)| (address, index > 0)));
+    }
+
+    /// The user frames of a complete stack, but for those that were made for the thread's last one.
+    pub(crate) fn user_of_walked(&mut self, parts: Parts<'_>, script_is_cut: bool) -> Ending {
+        let is_plain = parts.script.is_empty();
+        if is_plain && self.space().is_some_and(|space| self.push_new_words(space, parts.user)) {
+            return Ending::Root;
+        }
+        let mut space = self.space();
+        if space.is_none_or(|space| !self.knows_all(space, parts.user))
+            && self.processes.refresh(&mut self.out.profile, self.pid)
+        {
+            space = self.space();
+        }
+        let Some(space) = space else { return Ending::Truncation(Truncation::NotMapped, None) };
+        self.push_words(space, parts, script_is_cut);
+        Ending::Root
+    }
+
+    /// Appends all frames, with those of an interpreted program where these run.
+    fn push_words(&mut self, space: SpaceId, parts: Parts<'_>, script_is_cut: bool) {
+        let mut script = parts.script;
+        let loops = self.loops_of_words(space, parts);
+        let mut was_round = false;
+        for (index, &word) in parts.user.iter().enumerate() {
+            let id = self.user_frame(space, (address(word), is_return(word), found_at(index, word)));
+            let is_round = loops.get(index) == Some(&true) && !script.is_empty();
+            // A stub that runs the function: its name is that of the frame that is there.
+            if was_round && self.processes.spaces.is_anonymous(space, address(word)) {
+                was_round = false;
+                continue;
+            }
+            was_round = is_round;
+            if !is_round {
+                self.draft.leaf_first.push(id);
+                continue;
+            }
+            let last = script.iter().position(|place| place.is_entry);
+            let (round, rest) = script.split_at(last.map_or(script.len(), |last| last + 1));
+            script = rest;
+            let rest = last.is_none().then_some(if script_is_cut { Rest::TooMany } else { Rest::Unreadable });
+            self.push_round(space, (id, address(word)), round, rest);
+        }
+        self.push_unplaced(space, script, script_is_cut.then_some(Rest::TooMany));
+    }
+
+    /// Which user frames are rounds of an interpreter's loop that script frames are of: those that are marked; where each frame is a
+    /// round by itself none is, and there are as many in the loop, or one more that has no frame yet.
+    fn loops_of_words(&self, space: SpaceId, parts: Parts<'_>) -> Vec<bool> {
+        let mut loops: Vec<bool> = parts.user.iter().map(|word| word & LOOP != 0).collect();
+        if loops.contains(&true) || parts.script.iter().any(|place| !place.is_entry) {
+            return loops;
+        }
+        for (is_loop, &word) in loops.iter_mut().zip(parts.user) {
+            *is_loop = self.processes.spaces.is_in_loop(space, call(word));
+        }
+        skip_beginning(&mut loops, parts.script.len());
+        loops
+    }
+
+    /// The frames that were not made for the thread's last stack. `false`, and nothing is done, if it is not known what one
+    /// of them is in.
+    fn push_new_words(&mut self, space: SpaceId, user: &[u64]) -> bool {
+        let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) else { return false };
+        let (profile, spaces) = (&mut self.out.profile, &mut self.processes.spaces);
+        let kept = thread.stacks.last.kept_words(user, space, spaces.get(space).changes);
+        for (index, &word) in user.iter().enumerate().take(user.len() - kept) {
+            let frame @ (pc, is_return, found) = (address(word), is_return(word), found_at(index, word));
+            let at = spaces.get(space);
+            let id = match at.frames.get(&frame_key(pc, is_return, found as u8)) {
+                Some(&id) => id,
+                None if at.mappings.find(call(word)).is_some() => {
+                    spaces.new_user_frame(profile, space, frame)
+                }
+                None => {
+                    self.draft.leaf_first.truncate(self.draft.kernel_frames);
+                    thread.stacks.last.forget();
+                    return false;
+                }
+            };
+            self.draft.leaf_first.push(id);
+        }
+        self.draft.kept = kept;
+        true
+    }
+
+    /// Whether it is known what all these frames are in. Frames that were made before are in something.
+    fn knows_all(&self, space: SpaceId, user: &[u64]) -> bool {
+        let space = self.processes.spaces.get(space);
+        user.iter().enumerate().all(|(index, &word)| {
+            let key = frame_key(address(word), is_return(word), found_at(index, word) as u8);
+            space.frames.contains_key(&key) || space.mappings.find(call(word)).is_some()
+        })
+    }
+}
+
+fn address(word: u64) -> u64 {
+    word & !(NO_RETURN | LOOP | SCANNED)
+}
+
+fn is_return(word: u64) -> bool {
+    word & NO_RETURN == 0
+}
+
+/// The address of the call that a return address follows, else the address itself.
+fn call(word: u64) -> u64 {
+    address(word).wrapping_sub(is_return(word).into())
+}
+
+/// How the frame of a stack walked in the kernel was found.
+fn found_at(index: usize, word: u64) -> Found {
+    match index {
+        0 => Found::Sampled,
+        _ if word & SCANNED != 0 => Found::Scan,
+        _ => Found::Cfi,
+    }
+}
