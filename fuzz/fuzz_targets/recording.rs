@@ -7,12 +7,24 @@
 #![no_main]
 
 use std::io::Cursor;
+use std::sync::Once;
 
 use libfuzzer_sys::fuzz_target;
 use plumb_formats::native;
 use plumb_profile::Profile;
 
+static HOOK: Once = Once::new();
+
 fuzz_target!(|data: &[u8]| {
+    // The fuzzer's own hook ends the process, also where a panic becomes an error.
+    HOOK.call_once(|| {
+        let abort = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !native::panics_become_errors() {
+                abort(info);
+            }
+        }));
+    });
     if let Ok(profile) = native::read(Cursor::new(repaired(data.to_vec()))) {
         follow(&profile);
         let mut again = Cursor::new(Vec::new());

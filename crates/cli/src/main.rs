@@ -19,6 +19,7 @@ mod limits;
 mod load;
 mod newfile;
 mod pager;
+mod panics;
 mod recording;
 mod render;
 mod run_metrics;
@@ -99,6 +100,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    panics::report_all_but_handled();
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     let outcome = match cli.command {
         Command::Record(args) => cmd::record::run(args),

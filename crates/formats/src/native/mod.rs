@@ -55,7 +55,7 @@ mod table;
 mod write;
 
 pub use journal::Journal;
-pub use read::{ReadError, Unfinished, read, read_unfinished};
+pub use read::{ReadError, Unfinished, panics_become_errors, read, read_unfinished};
 pub use write::{WriteError, write};
 
 /// What the journal of a recording that was not finished begins with.

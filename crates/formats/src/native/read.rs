@@ -15,6 +15,7 @@ use std::io::{Read, Seek};
 use plumb_profile::Profile;
 
 pub use error::ReadError;
+pub use guard::panics_become_errors;
 pub use journal::{Unfinished, read_unfinished};
 pub(super) use journal::{part_lives, part_mappings, part_samples, part_stacks};
 
