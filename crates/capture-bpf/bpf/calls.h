@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Made of src/calls/wire.rs, which says what all this means: cargo run -p xtask -- codegen */
-#ifndef PLUMB_CALLS_WIRE_H
-#define PLUMB_CALLS_WIRE_H
+/* Made of src/calls/wire.rs, where it is said what all this means: cargo run -p xtask -- codegen */
+#ifndef PLUMB_CALLS_H
+#define PLUMB_CALLS_H
 
 #define NUMBERS 512u
 #define SPECS 1024u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Made of src/callsums/wire.rs, which says what all this means: cargo run -p xtask -- codegen */
-#ifndef PLUMB_CALLSUMS_WIRE_H
-#define PLUMB_CALLSUMS_WIRE_H
+/* Made of src/callsums/wire.rs, where it is said what all this means: cargo run -p xtask -- codegen */
+#ifndef PLUMB_CALLSUMS_H
+#define PLUMB_CALLSUMS_H
 
 #define SUM_NUMBERS 512u
 #define SUM_OTHERS 511u

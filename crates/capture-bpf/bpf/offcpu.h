@@ -257,7 +257,7 @@ INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
             return;
     }
     struct TimeOff time = {
-        .head = { .kind = MESSAGE_OFF, .time_ns = now, .pid = pid, .tid = tid },
+        .head = { .kind = MESSAGE_TIME_OFF, .time_ns = now, .pid = pid, .tid = tid },
         .key = key,
         .out_ns = out,
         .blocked_ns = blocked,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* Made of src/wire.rs, which says what all this means: cargo run -p xtask -- codegen */
+/* Made of src/wire/, where it is said what all this means: cargo run -p xtask -- codegen */
 #ifndef PLUMB_WIRE_H
 #define PLUMB_WIRE_H
 
@@ -14,21 +14,14 @@
 #define MAX_PIECES 256u
 #define TABLE_PIECES 8u
 #define SEGMENTS 4u
-#define MAX_COUNTS 16384u
 #define MAX_SCRIPT_FRAMES 1024u
 #define TOLD 16384u
-#define CODE_BYTES 240u
 #define PYTHON_FRAME_BYTES 112u
 #define PYTHON_IDENTITY_WORDS 16u
 #define MAX_LAYOUTS 64u
-#define NAME_BYTES 256u
-#define FILE_BYTES 384u
-#define LINES_BYTES 2048u
-#define COMM_BYTES 16u
 #define CACHED_RULES 8192u
 #define WINDOW_BYTES 1024u
 #define WINDOW_ROOM 1032u
-#define DRAFTS 2u
 #define NO_WINDOW 0x8000000000000000ull
 #define FILE_BITS 13u
 #define FILE_NONE 0u
@@ -44,47 +37,12 @@
 #define STATE_ASKED 1u
 #define STATE_READY 2u
 #define STATE_NONE 3u
-#define MESSAGE_SAMPLE 1u
-#define MESSAGE_WANT 2u
-#define MESSAGE_SPENT 3u
-#define MESSAGE_CODE 4u
-#define MESSAGE_OFF 5u
-#define MESSAGE_CALL 6u
-#define UNTIL_EXEC 0u
-#define UNTIL_END 1u
-#define SAMPLE_IN_KERNEL 1u
-#define SAMPLE_NO_USER 2u
-#define SAMPLE_SCRIPT_CUT 4u
-#define SAMPLE_STACK_ONLY 8u
-#define SAMPLE_SCRIPT_ONLY 16u
-#define NO_CALL 0xffffffffu
-#define FRAME_NO_RETURN 0x8000000000000000ull
-#define FRAME_LOOP 0x4000000000000000ull
-#define FRAME_SCANNED 0x2000000000000000ull
 #define SCANNED_WORDS 512u
 #define SCANNED_FRAMES 4u
 #define PYTHON_SINGLE 0u
 #define PYTHON_CFRAMES 1u
 #define PYTHON_ENTRY_FRAMES 2u
 #define PYTHON_NONE 0xffffffffu
-#define SCRIPT_ENTRY 1ull
-#define SCRIPT_GENERATOR 2ull
-#define SCRIPT_ROUND 4ull
-#define COUNTER_OTHERS 0u
-#define COUNTER_WHY 0u
-#define COUNTERS 20u
-#define WHY_UNMAPPED 1u
-#define WHY_ANONYMOUS 2u
-#define WHY_NO_TABLE 3u
-#define WHY_ODD 4u
-#define WHY_UNREADABLE 5u
-#define WHY_NOT_ADVANCING 6u
-#define WHY_TOO_DEEP 7u
-#define WHY_EXEC 8u
-#define WHY_NO_REGISTER 9u
-#define WHY_ROOT 10u
-#define WHY_RING_FULL 11u
-#define WHY_NESTED 12u
 
 struct Mapping {
     u64 start;
@@ -121,38 +79,6 @@ struct Window {
     u8 bytes[WINDOW_ROOM];
 };
 _Static_assert(sizeof(struct Window) == 1040, "Window");
-
-struct Control {
-    u32 follows_some;
-    u32 began;
-    u32 off_cpu;
-};
-_Static_assert(sizeof(struct Control) == 12, "Control");
-#define MAX_PLACES 64u
-#define PLACE_BURST 1000ull
-#define PLACE_SCOPED 1u
-#define PLACE_IN_KERNEL 2u
-#define PLACE_LIMITED 4u
-#define PLACE_OVER 8u
-
-struct Place {
-    u64 period;
-    u64 interval_ns;
-    u64 samples;
-    u64 first_ns;
-    u32 call;
-    u32 flags;
-};
-_Static_assert(sizeof(struct Place) == 40, "Place");
-
-struct Tally {
-    u64 passed;
-    u64 since;
-    u64 gap;
-    u64 last_ns;
-    u64 lost;
-};
-_Static_assert(sizeof(struct Tally) == 40, "Tally");
 
 struct FileKey {
     u64 inode;
@@ -211,6 +137,30 @@ struct PythonLayout {
     u32 code_lines;
 };
 _Static_assert(sizeof(struct PythonLayout) == 208, "PythonLayout");
+#define CODE_BYTES 240u
+#define NAME_BYTES 256u
+#define FILE_BYTES 384u
+#define LINES_BYTES 2048u
+#define MESSAGE_SAMPLE 1u
+#define MESSAGE_WANT 2u
+#define MESSAGE_SPENT 3u
+#define MESSAGE_CODE 4u
+#define MESSAGE_TIME_OFF 5u
+#define MESSAGE_HANDED_OVER 6u
+#define UNTIL_EXEC 0u
+#define UNTIL_END 1u
+#define SAMPLE_IN_KERNEL 1u
+#define SAMPLE_NO_USER 2u
+#define SAMPLE_SCRIPT_CUT 4u
+#define SAMPLE_STACK_ONLY 8u
+#define SAMPLE_SCRIPT_ONLY 16u
+#define NO_CALL 0xffffffffu
+#define FRAME_NO_RETURN 0x8000000000000000ull
+#define FRAME_LOOP 0x4000000000000000ull
+#define FRAME_SCANNED 0x2000000000000000ull
+#define SCRIPT_ENTRY 1ull
+#define SCRIPT_GENERATOR 2ull
+#define SCRIPT_ROUND 4ull
 
 struct Head {
     u32 kind;
@@ -276,6 +226,64 @@ struct HandedOver {
 };
 _Static_assert(sizeof(struct HandedOver) == 32, "HandedOver");
 
+struct TimeOff {
+    struct Head head;
+    u64 key;
+    u64 out_ns;
+    u64 blocked_ns;
+    u64 waited_ns;
+};
+_Static_assert(sizeof(struct TimeOff) == 56, "TimeOff");
+#define MAX_COUNTS 16384u
+#define DRAFTS 2u
+#define COUNTER_OTHERS 0u
+#define COUNTER_WHY 0u
+#define COUNTERS 20u
+#define WHY_UNMAPPED 1u
+#define WHY_ANONYMOUS 2u
+#define WHY_NO_TABLE 3u
+#define WHY_ODD 4u
+#define WHY_UNREADABLE 5u
+#define WHY_NOT_ADVANCING 6u
+#define WHY_TOO_DEEP 7u
+#define WHY_EXEC 8u
+#define WHY_NO_REGISTER 9u
+#define WHY_ROOT 10u
+#define WHY_RING_FULL 11u
+#define WHY_NESTED 12u
+
+struct Control {
+    u32 follows_some;
+    u32 began;
+    u32 off_cpu;
+};
+_Static_assert(sizeof(struct Control) == 12, "Control");
+#define MAX_PLACES 64u
+#define PLACE_BURST 1000ull
+#define PLACE_SCOPED 1u
+#define PLACE_IN_KERNEL 2u
+#define PLACE_LIMITED 4u
+#define PLACE_OVER 8u
+
+struct Place {
+    u64 period;
+    u64 interval_ns;
+    u64 samples;
+    u64 first_ns;
+    u32 call;
+    u32 flags;
+};
+_Static_assert(sizeof(struct Place) == 40, "Place");
+
+struct Tally {
+    u64 passed;
+    u64 since;
+    u64 gap;
+    u64 last_ns;
+    u64 lost;
+};
+_Static_assert(sizeof(struct Tally) == 40, "Tally");
+
 struct CountKey {
     u64 key;
     u32 pid;
@@ -315,15 +323,6 @@ struct Off {
 };
 _Static_assert(sizeof(struct Off) == 40, "Off");
 
-struct TimeOff {
-    struct Head head;
-    u64 key;
-    u64 out_ns;
-    u64 blocked_ns;
-    u64 waited_ns;
-};
-_Static_assert(sizeof(struct TimeOff) == 56, "TimeOff");
-
 struct OffThread {
     u32 pid;
     u32 tid;
@@ -347,6 +346,7 @@ struct Pace {
     u32 zero;
 };
 _Static_assert(sizeof(struct Pace) == 72, "Pace");
+#define COMM_BYTES 16u
 #define MAX_THREADS 16384u
 #define STAT_CALLS 0u
 #define STAT_USER 1u

@@ -5,128 +5,81 @@ use plumb_capture_api::{
 };
 
 use crate::wire::{
-    self, CODE_BYTES, FILE_BYTES, LINES_BYTES, MESSAGE_CALL, MESSAGE_CODE, MESSAGE_OFF, MESSAGE_SAMPLE,
-    MESSAGE_SPENT, MESSAGE_WANT, NAME_BYTES, NO_CALL, SAMPLE_IN_KERNEL, SAMPLE_NO_USER, SAMPLE_SCRIPT_CUT,
-    SAMPLE_SCRIPT_ONLY, SAMPLE_STACK_ONLY, SCRIPT_ENTRY, SCRIPT_GENERATOR, SCRIPT_ROUND, UNTIL_EXEC,
+    self, Head, NO_CALL, Received, SAMPLE_IN_KERNEL, SAMPLE_NO_USER, SAMPLE_SCRIPT_CUT, SAMPLE_SCRIPT_ONLY,
+    SAMPLE_STACK_ONLY, SCRIPT_ENTRY, SCRIPT_GENERATOR, SCRIPT_ROUND, UNTIL_EXEC,
 };
 
-/// Reads numbers off the front of a message.
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn u32(&mut self) -> Option<u32> {
-        let (bytes, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u32::from_ne_bytes(*bytes))
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        let (bytes, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_ne_bytes(*bytes))
-    }
-
-    /// The first `count` bytes of a part of `size` bytes, which are from an address.
-    fn part(&mut self, at: u64, count: u32, size: u32) -> Option<(u64, Vec<u8>)> {
-        let (bytes, rest) = self.0.split_at_checked(usize::try_from(size).ok()?)?;
-        self.0 = rest;
-        Some((at, bytes.get(..usize::try_from(count).ok()?)?.to_vec()))
-    }
-
-    fn head(&mut self) -> Option<wire::Head> {
-        Some(wire::Head {
-            kind: self.u32()?,
-            cpu: self.u32()?,
-            time_ns: self.u64()?,
-            pid: self.u32()?,
-            tid: self.u32()?,
-        })
-    }
+/// Adds a message to the others. `None`: it makes no sense.
+pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
+    let message = match Received::take(&mut bytes)? {
+        Received::Sample(sample) => return read_sample(&sample, bytes, messages),
+        Received::TimeOff(wire::TimeOff { head, key, out_ns, blocked_ns, waited_ns }) => {
+            let time = TimeOff { out_ns, blocked_ns, waited_ns, pid: head.pid, tid: head.tid, key };
+            Message::Off { time_ns: head.time_ns, time }
+        }
+        Received::Want(wire::Want { head: Head { time_ns, pid, .. }, address, file, .. }) => {
+            Message::Want { time_ns, pid, address, file }
+        }
+        Received::HandedOver(wire::HandedOver { head: Head { time_ns, tid, .. }, call, .. }) => {
+            Message::InCall { time_ns, tid, syscall: Some(call).filter(|&call| call != NO_CALL) }
+        }
+        Received::Spent(wire::Spent { head: Head { time_ns, pid, tid, .. }, runtime_ns, until, .. }) => {
+            Message::Spent { time_ns, pid, tid, runtime_ns, at_exec: until == UNTIL_EXEC }
+        }
+        Received::Code(code) => {
+            let memory = vec![
+                part(code.at, code.code_bytes, &code.code)?,
+                part(code.name_at, code.name_bytes, &code.name)?,
+                part(code.file_at, code.file_bytes, &code.file)?,
+                part(code.lines_at, code.lines_bytes, &code.lines)?,
+            ];
+            let wire::Code { head: Head { time_ns, pid, .. }, at, identity, .. } = code;
+            Message::Code { time_ns, pid, code: CodeId { at, identity }, memory }
+        }
+    };
+    messages.list.push(message);
+    Some(())
 }
 
-/// Adds a message to the others. `None`: it makes no sense.
-pub(crate) fn read(bytes: &[u8], messages: &mut Messages) -> Option<()> {
-    let mut reader = Reader(bytes);
-    let head = reader.head()?;
-    match head.kind {
-        MESSAGE_SAMPLE => {
-            let (period, key) = (reader.u64()?, reader.u64()?);
-            let (user, kernel) = (reader.u32()?, reader.u32()?);
-            let (flags, script) = (reader.u32()?, reader.u32()?);
-            let (event, call) = (usize::try_from(reader.u32()?).ok()?, reader.u32()?);
-            let words = usize::try_from(u64::from(user) + u64::from(kernel)).ok()?;
-            let script_words = 2 * usize::try_from(script).ok()?;
-            let all = reader.0.get(..8 * (words + script_words))?.as_chunks::<8>().0;
-            let (frames, script) = all.split_at_checked(words)?;
-            if flags & SAMPLE_SCRIPT_ONLY != 0 {
-                let is_cut = flags & SAMPLE_SCRIPT_CUT != 0;
-                let script = Script { time_ns: head.time_ns, rounds: rounds(script), is_cut };
-                messages.list.push(Message::Script { tid: head.tid, script });
-                return Some(());
-            }
-            let begin = messages.frames.len();
-            messages.frames.extend(frames.iter().map(|word| u64::from_ne_bytes(*word)));
-            let script_begin = messages.script.len();
-            messages.script.extend(script.as_chunks::<2>().0.iter().map(|pair| place(*pair)));
-            messages.list.push(Message::Sample(WalkedSample {
-                time_ns: head.time_ns,
-                cpu: head.cpu,
-                pid: head.pid,
-                tid: head.tid,
-                event,
-                syscall: (call != NO_CALL).then_some(call),
-                period,
-                key,
-                is_stack_only: flags & SAMPLE_STACK_ONLY != 0,
-                in_kernel: flags & SAMPLE_IN_KERNEL != 0,
-                has_user: flags & SAMPLE_NO_USER == 0,
-                user: begin..begin + user as usize,
-                kernel: begin + user as usize..begin + words,
-                script: script_begin..messages.script.len(),
-                script_is_cut: flags & SAMPLE_SCRIPT_CUT != 0,
-            }));
-        }
-        MESSAGE_OFF => {
-            let (key, out_ns) = (reader.u64()?, reader.u64()?);
-            let (blocked_ns, waited_ns) = (reader.u64()?, reader.u64()?);
-            let time = TimeOff { out_ns, blocked_ns, waited_ns, pid: head.pid, tid: head.tid, key };
-            messages.list.push(Message::Off { time_ns: head.time_ns, time });
-        }
-        MESSAGE_WANT => {
-            let (address, file) = (reader.u64()?, reader.u32()?);
-            messages.list.push(Message::Want { time_ns: head.time_ns, pid: head.pid, address, file });
-        }
-        MESSAGE_CALL => {
-            let syscall = Some(reader.u32()?).filter(|&call| call != NO_CALL);
-            messages.list.push(Message::InCall { time_ns: head.time_ns, tid: head.tid, syscall });
-        }
-        MESSAGE_SPENT => {
-            let (runtime_ns, until) = (reader.u64()?, reader.u32()?);
-            messages.list.push(Message::Spent {
-                time_ns: head.time_ns,
-                pid: head.pid,
-                tid: head.tid,
-                runtime_ns,
-                at_exec: until == UNTIL_EXEC,
-            });
-        }
-        MESSAGE_CODE => {
-            let (at, name_at) = (reader.u64()?, reader.u64()?);
-            let (file_at, lines_at) = (reader.u64()?, reader.u64()?);
-            let (identity, code_bytes) = (reader.u32()?, reader.u32()?);
-            let (name_bytes, file_bytes) = (reader.u32()?, reader.u32()?);
-            let (lines_bytes, _zero) = (reader.u32()?, reader.u32()?);
-            let memory = vec![
-                reader.part(at, code_bytes, CODE_BYTES)?,
-                reader.part(name_at, name_bytes, NAME_BYTES)?,
-                reader.part(file_at, file_bytes, FILE_BYTES)?,
-                reader.part(lines_at, lines_bytes, LINES_BYTES)?,
-            ];
-            let code = CodeId { at, identity };
-            messages.list.push(Message::Code { time_ns: head.time_ns, pid: head.pid, code, memory });
-        }
-        _ => return None,
+/// What could be read of a part of code, with its address.
+fn part(at: u64, count: u32, bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
+    Some((at, bytes.get(..usize::try_from(count).ok()?)?.to_vec()))
+}
+
+/// Adds a sample, whose frames follow it in `rest`.
+fn read_sample(sample: &wire::Sample, rest: &[u8], messages: &mut Messages) -> Option<()> {
+    let &wire::Sample { head, flags, user, kernel, script, call, .. } = sample;
+    let words = usize::try_from(u64::from(user) + u64::from(kernel)).ok()?;
+    let script_words = 2 * usize::try_from(script).ok()?;
+    let all = rest.get(..8 * (words + script_words))?.as_chunks::<8>().0;
+    let (frames, script) = all.split_at_checked(words)?;
+    if flags & SAMPLE_SCRIPT_ONLY != 0 {
+        let is_cut = flags & SAMPLE_SCRIPT_CUT != 0;
+        let script = Script { time_ns: head.time_ns, rounds: rounds(script), is_cut };
+        messages.list.push(Message::Script { tid: head.tid, script });
+        return Some(());
     }
+    let begin = messages.frames.len();
+    messages.frames.extend(frames.iter().map(|word| u64::from_ne_bytes(*word)));
+    let script_begin = messages.script.len();
+    messages.script.extend(script.as_chunks::<2>().0.iter().map(|pair| place(*pair)));
+    messages.list.push(Message::Sample(WalkedSample {
+        time_ns: head.time_ns,
+        cpu: head.cpu,
+        pid: head.pid,
+        tid: head.tid,
+        event: usize::try_from(sample.event).ok()?,
+        syscall: (call != NO_CALL).then_some(call),
+        period: sample.period,
+        key: sample.key,
+        is_stack_only: flags & SAMPLE_STACK_ONLY != 0,
+        in_kernel: flags & SAMPLE_IN_KERNEL != 0,
+        has_user: flags & SAMPLE_NO_USER == 0,
+        user: begin..begin + user as usize,
+        kernel: begin + user as usize..begin + words,
+        script: script_begin..messages.script.len(),
+        script_is_cut: flags & SAMPLE_SCRIPT_CUT != 0,
+    }));
     Some(())
 }
 
@@ -191,7 +144,7 @@ mod tests {
     #[test]
     fn damaged_messages_are_refused() {
         let mut bytes = Vec::new();
-        bytes.extend(MESSAGE_SAMPLE.to_ne_bytes());
+        bytes.extend(wire::MESSAGE_SAMPLE.to_ne_bytes());
         bytes.extend([0; 36]);
         bytes.extend([2_u32, 1, SAMPLE_IN_KERNEL, 1].iter().flat_map(|word| word.to_ne_bytes()));
         bytes.extend(

@@ -1,6 +1,6 @@
 //! What the program that sees system calls and its loader share: which calls are wanted, and what is sent of one.
 //!
-//! `cargo run -p xtask -- codegen` turns this file into `bpf/calls.h`, as it does `src/wire.rs`; the same rules hold.
+//! `cargo run -p xtask -- codegen` turns this file into `bpf/calls.h`, as it does `src/wire/`; the same rules hold.
 
 /// Numbers of system calls that are told apart; what is above counts as the last of them.
 pub const NUMBERS: u32 = 512;

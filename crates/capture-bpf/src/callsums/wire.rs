@@ -1,6 +1,6 @@
 //! What the programs that sum up system calls and their loader share.
 //!
-//! `cargo run -p xtask -- codegen` turns this file into `bpf/callsums.h`, as it does `src/wire.rs`; the same rules hold.
+//! `cargo run -p xtask -- codegen` turns this file into `bpf/callsums.h`, as it does `src/wire/`; the same rules hold.
 
 /// Numbers of system calls that are told apart.
 pub const SUM_NUMBERS: u32 = 512;

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* Lives of processes: their mappings, from exec, fork, each change and exit, and the processor time that they used.
+ *
+ * Mappings come from looking at exec (the program, its loader, the vdso), from one look for each sample that meets an
+ * address it doesn't know, and from the parent at fork. `on_map` takes them away while the kernel changes them: it holds
+ * the process' mmap lock then, which a look takes too, so that nobody can enter what is about to go. */
+#ifndef PLUMB_LIVES_H
+#define PLUMB_LIVES_H
+
+struct comm {
+    char text[COMM_BYTES];
+};
+
+/* Who execs and then has this name is followed; empty: nobody. */
+struct {
+    UINT(type, BPF_MAP_TYPE_ARRAY);
+    UINT(max_entries, 1);
+    TYPE(key, u32);
+    TYPE(value, struct comm);
+} awaited SEC(".maps");
+
+/* By process: an address in a file with an interpreter, as the recorder learnt. */
+struct {
+    UINT(type, BPF_MAP_TYPE_LRU_HASH);
+    UINT(max_entries, MAX_SPACES);
+    TYPE(key, u32);
+    TYPE(value, u64);
+} interpreted SEC(".maps");
+
+/* Says how much processor time a task has used. */
+INLINE void say_spent(struct task_struct *task, u32 until)
+{
+    struct Control *control = the_control();
+    if (!control || !control->began)
+        return;
+    struct Spent spent = {
+        .head = { .kind = MESSAGE_SPENT, .time_ns = bpf_ktime_get_ns(), .pid = task->tgid, .tid = task->pid },
+        .runtime_ns = task->se.sum_exec_runtime,
+        .until = until,
+    };
+    bpf_ringbuf_output(&ring, &spent, sizeof(spent), BPF_RB_NO_WAKEUP);
+}
+
+/* Asks for the table of a file that is mapped at an address, once. */
+INLINE void want(u32 number, u64 address, u32 pid, u32 tid)
+{
+    struct File *file = env_file(number);
+    if (!file || number == FILE_NONE || file->state != STATE_UNKNOWN)
+        return;
+    struct Want want = {
+        .head = { .kind = MESSAGE_WANT, .time_ns = bpf_ktime_get_ns(), .pid = pid, .tid = tid },
+        .address = address,
+        .file = number,
+    };
+    if (!bpf_ringbuf_output(&ring, &want, sizeof(want), BPF_RB_FORCE_WAKEUP))
+        file->state = STATE_ASKED;
+}
+
+/* Asks for the table of what is mapped at an address, before anything runs there: a short process is gone, and a deleted file with
+ * it, by the time that a sample would ask. */
+INLINE void want_at(struct task_struct *task, struct Space *space, u64 address)
+{
+    int index = mapping_at(space, address);
+    if (index >= 0)
+        want(space->mappings[index & (MAX_MAPPINGS - 1)].file, address, task->tgid, task->pid);
+}
+
+/* Follows a process that has exec'd what is waited for. */
+INLINE void meet(struct task_struct *task)
+{
+    u32 zero = 0;
+    struct comm *wanted = bpf_map_lookup_elem(&awaited, &zero);
+    struct comm own = {};
+    if (!wanted || !wanted->text[0] || bpf_get_current_comm(own.text, COMM_BYTES))
+        return;
+    for (int i = 0; i < (int)COMM_BYTES; i++)
+        if (own.text[i] != wanted->text[i])
+            return;
+    follow(task->group_leader);
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_exec(u64 *ctx)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct mm_struct *mm = task->mm;
+    if (!mm)
+        return 0;
+    u32 tgid = task->tgid;
+    bpf_map_delete_elem(&interpreted, &tgid);
+    meet(task);
+    say_spent(task, UNTIL_EXEC);
+    struct Control *control = the_control();
+    if (!control || !is_followed(control, task))
+        return 0;
+    struct Space *space = new_space(task->tgid, (u64)mm);
+    if (!space)
+        return 0;
+    struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+    /* Where the program begins: in its loader, if it has one. */
+    look(task, space, regs->ip);
+    if (mapping_at(space, mm->start_code) < 0)
+        look(task, space, mm->start_code);
+    look(task, space, (u64)mm->context.vdso);
+    want_at(task, space, mm->start_code);
+    want_at(task, space, regs->ip);
+    return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+    struct task_struct *parent = (struct task_struct *)ctx[0];
+    struct task_struct *child = (struct task_struct *)ctx[1];
+    u32 from = parent->tgid, to = child->tgid;
+    if (from == to)
+        return 0;
+    inherit(parent, child);
+    u64 *address = bpf_map_lookup_elem(&interpreted, &from);
+    if (address)
+        bpf_map_update_elem(&interpreted, &to, address, BPF_ANY);
+    struct Space *space = bpf_map_lookup_elem(&spaces, &from);
+    if (!space || space->mm != (u64)parent->mm)
+        return 0;
+    bpf_map_update_elem(&spaces, &to, space, BPF_ANY);
+    space = bpf_map_lookup_elem(&spaces, &to);
+    if (space) {
+        space->mm = (u64)child->mm;
+        space->birth = __sync_fetch_and_add(&last_birth, 1) + 1;
+    }
+    return 0;
+}
+
+/* Something is written to a maple tree, of which the mappings of a process are one: they are mapped, unmapped, moved. */
+SEC("tp_btf/ma_write")
+int on_map(u64 *ctx)
+{
+    struct ma_state *state = (struct ma_state *)ctx[1];
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct mm_struct *mm = task->mm;
+    if (!mm || state->tree != &mm->mm_mt)
+        return 0;
+    u32 tgid = task->tgid;
+    struct Space *space = bpf_map_lookup_elem(&spaces, &tgid);
+    if (!space || space->mm != (u64)mm)
+        return 0;
+    /* The same addresses are other code from now on, so other stacks. */
+    if (forget(space, state->index, state->last))
+        space->birth = __sync_fetch_and_add(&last_birth, 1) + 1;
+    return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(u64 *ctx)
+{
+    struct task_struct *task = (struct task_struct *)ctx[0];
+    u32 tgid = task->tgid;
+    if (task->signal->live.counter <= 0) {
+        bpf_map_delete_elem(&spaces, &tgid);
+        bpf_map_delete_elem(&interpreted, &tgid);
+    }
+    return 0;
+}
+
+/* A task has gone for good, and will run no more: at its exit the work of exiting was still to come. */
+SEC("tp_btf/sched_process_free")
+int on_free(u64 *ctx)
+{
+    say_spent((struct task_struct *)ctx[0], UNTIL_END);
+    return 0;
+}
+
+#endif

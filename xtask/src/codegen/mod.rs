@@ -1,0 +1,85 @@
+//! What is made of the Rust source of what programs in the kernel share with the recorder: C headers, and the reader of messages.
+//!
+//! `codegen` writes it, `codegen --check` says whether it is what the source gives.
+
+mod header;
+mod model;
+mod reader;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use model::Model;
+
+/// Where sources and what is made of them are.
+const CRATE: &str = "crates/capture-bpf";
+
+/// What is made of some sources.
+struct Made {
+    /// The sources, in the order in which they use each other.
+    sources: &'static [&'static str],
+    header: &'static str,
+    /// The reader of their messages, if they have any.
+    reader: Option<&'static str>,
+}
+
+const ALL: [Made; 3] = [
+    Made {
+        sources: &["src/wire/tables.rs", "src/wire/messages.rs", "src/wire/events.rs", "src/wire/sums.rs"],
+        header: "bpf/wire.h",
+        reader: Some("src/wire/received.rs"),
+    },
+    Made { sources: &["src/calls/wire.rs"], header: "bpf/calls.h", reader: None },
+    Made { sources: &["src/callsums/wire.rs"], header: "bpf/callsums.h", reader: None },
+];
+
+/// Writes all, or compares.
+pub fn run(root: &Path, check: bool) -> Result<()> {
+    let folder = root.join(CRATE);
+    for Made { sources, header, reader } in ALL {
+        let (mut model, mut items) = (Model::default(), Vec::new());
+        for source in sources {
+            let text = std::fs::read_to_string(folder.join(source)).context(*source)?;
+            items.extend(model.read(&text).context(*source)?);
+        }
+        let from = match sources {
+            [one] => (*one).to_owned(),
+            _ => "src/wire/".into(),
+        };
+        let guard = header.trim_start_matches("bpf/").trim_end_matches(".h").to_uppercase();
+        put(&folder, header, &header::write(&guard, &from, &items), check)?;
+        if let Some(reader) = reader {
+            put(&folder, reader, &formatted(root, &reader::write(&from, &items)?)?, check)?;
+        }
+    }
+    Ok(())
+}
+
+fn put(folder: &Path, name: &str, text: &str, check: bool) -> Result<()> {
+    let path = folder.join(name);
+    if !check {
+        return std::fs::write(path, text).context(name.to_owned());
+    }
+    if std::fs::read_to_string(path).context(name.to_owned())? != text {
+        bail!("{CRATE}/{name} is not what its source gives: cargo run -p xtask -- codegen");
+    }
+    Ok(())
+}
+
+/// Rust source as `cargo fmt` has it.
+fn formatted(root: &Path, source: &str) -> Result<String> {
+    let mut rustfmt = Command::new("rustfmt")
+        .args(["--edition", "2024", "--config-path"])
+        .arg(root.join("rustfmt.toml"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("rustfmt: is it installed?")?;
+    rustfmt.stdin.take().context("rustfmt")?.write_all(source.as_bytes()).context("rustfmt")?;
+    let output = rustfmt.wait_with_output().context("rustfmt")?;
+    ensure!(output.status.success(), "rustfmt refuses what was made:\n{source}");
+    Ok(String::from_utf8(output.stdout)?)
+}
