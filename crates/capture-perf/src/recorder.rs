@@ -8,8 +8,7 @@ mod live;
 mod sampled;
 mod start;
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::process::ExitStatus;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -18,10 +17,10 @@ use plumb_ingest::{Ingest, Statistics};
 use plumb_process::usage::{CpuTime, Priority, monotonic_ns, nanoseconds};
 use plumb_process::{Host, procfs};
 use plumb_profile::Profile;
-use plumb_target::signals::{self, Signals};
-use plumb_target::{Child, End, SignalPolicy};
+use plumb_target::End;
+use plumb_target::signals;
 
-use self::ends::Whom;
+use self::ends::Observed;
 pub use self::finish::Recorded;
 use self::guard::Guard;
 use self::sampled::{Belonging, Sampled};
@@ -39,16 +38,7 @@ use crate::stack_copy::StackCopySizer;
 pub struct Recorder {
     host: Host,
     setup: Setup,
-    signals: Signals,
-    steering: SignalPolicy,
-    child: Option<Child>,
-    /// What the command is called, if it is one.
-    command: Option<String>,
-    exited: Option<(ExitStatus, CpuTime)>,
-    /// Become readable when the processes to be recorded end.
-    ends: Vec<OwnedFd>,
-    pids: Vec<u32>,
-    whom: Whom,
+    observed: Observed,
     ground: Arc<EventContext>,
     /// At least one; one of them tells of mappings and processes.
     sampled: Vec<Sampled>,
@@ -56,7 +46,7 @@ pub struct Recorder {
     rings: Merge<OverflowBuffer<Ring>>,
     /// Of a recording with hardware counters.
     guard: Option<Guard>,
-    growth: StackCopySizer,
+    copies: Copies,
     ingest: Ingest,
     /// Bytes of files' unwind information that are kept.
     unwind_memory: usize,
@@ -65,7 +55,12 @@ pub struct Recorder {
     began: Began,
     /// Earlier samples are summed up.
     has_folded: bool,
-    /// What was wanted when it was looked at the growth of copies.
+}
+
+/// How much of stacks is copied.
+struct Copies {
+    sizer: StackCopySizer,
+    /// How many tables were wanted at the last two looks at that.
     wants: [u64; 2],
 }
 
@@ -93,7 +88,7 @@ impl Recorder {
 
     /// The processes that the recording goes by.
     pub fn pids(&self) -> &[u32] {
-        &self.pids
+        &self.observed.pids
     }
 
     /// What became of the samples so far.
@@ -115,8 +110,8 @@ impl Recorder {
     /// `Some` once the recording is to be finished.
     pub fn step(&mut self, timeout: Duration) -> Result<Option<End>, Error> {
         let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-        let mut files = vec![self.signals.as_fd()];
-        files.extend(self.ends.iter().map(AsFd::as_fd));
+        let mut files = vec![self.observed.signals.as_fd()];
+        files.extend(self.observed.ends.iter().map(AsFd::as_fd));
         files.extend(self.ground.rings.descriptors());
         files.extend(self.assisted.iter().map(|assisted| assisted.assistant().wakes()));
         let _priority = Priority::raise();
@@ -124,7 +119,7 @@ impl Recorder {
         let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
         let late = asked.elapsed().saturating_sub(timeout);
         self.guard.iter_mut().for_each(|guard| guard.was_late(late));
-        let gone: Vec<bool> = ready.iter().skip(1).take(self.ends.len()).copied().collect();
+        let gone: Vec<bool> = ready.iter().skip(1).take(self.observed.ends.len()).copied().collect();
         if let Some(end) = self.heed_signals().or_else(|| self.heed_ends(&gone)) {
             // No sample after the end: what others do in the meantime is not the target's.
             self.stop();
@@ -205,23 +200,25 @@ impl Recorder {
         let statistics = self.ingest.statistics();
         // What is copied only until its table is there is no reason to copy more of everything from then on.
         let wants = self.assisted.as_ref().map_or(0, UnwinderSession::wants);
-        if self.wants != [wants; 2] {
-            self.wants = [self.wants[1], wants];
-            self.growth.grown(self.growth.bytes(), statistics.samples, statistics.beyond_copy);
+        if self.copies.wants != [wants; 2] {
+            self.copies.wants = [self.copies.wants[1], wants];
+            self.copies.sizer.grown(self.copies.sizer.bytes(), statistics.samples, statistics.beyond_copy);
             return;
         }
-        let Some(bytes) = self.growth.wanted(statistics.samples, statistics.beyond_copy) else { return };
+        let Some(bytes) = self.copies.sizer.wanted(statistics.samples, statistics.beyond_copy) else {
+            return;
+        };
         let grown = self.sampled.iter_mut().try_for_each(|one| one.events.grow(bytes));
         self.belonging.learn(&self.sampled);
         if grown.is_err() {
             // Out of descriptors, say: what is there goes on, and isn't asked to grow again.
-            self.growth = StackCopySizer::new(self.growth.bytes(), self.growth.bytes());
+            self.copies.sizer = StackCopySizer::new(self.copies.sizer.bytes(), self.copies.sizer.bytes());
             return;
         }
         // What is in the rings still has the smaller copies.
         self.read(monotonic_ns());
         let statistics = self.ingest.statistics();
-        self.growth.grown(bytes, statistics.samples, statistics.beyond_copy);
+        self.copies.sizer.grown(bytes, statistics.samples, statistics.beyond_copy);
     }
 
     /// Goes on by frequency, once single occurrences are too many: before what waits in the rings is unwound, as more comes
@@ -270,7 +267,7 @@ impl Recorder {
     /// Processor time that the target used so far, if it is known.
     pub fn target_cpu(&mut self) -> Option<CpuTime> {
         self.account.look();
-        match (&self.ground.attachment, self.exited) {
+        match (&self.ground.attachment, self.observed.exited) {
             (Attachment::Cgroup(cgroup), exited) => cgroup.cpu_time().or(exited.map(|(_, time)| time)),
             (_, Some((_, time))) => Some(time),
             (_, None) => self.account.used(),

@@ -81,7 +81,7 @@ impl Recorder {
                 (None, None) => {}
             }
         }
-        let running = if self.exited.is_none() { self.child.map(Running) } else { None };
+        let running = if self.observed.exited.is_none() { self.observed.child.map(Running) } else { None };
         let lost = self.lost();
         let vanished = self.ingest.vanished();
         let handed_over = self.assisted.as_ref().map(|assisted| assisted.assistant().handed_over());
@@ -105,7 +105,7 @@ impl Recorder {
 
     /// Who still runs of what a command started, now that it has ended itself.
     fn descendants(&self) -> Descendants {
-        let Some(name) = self.command.clone().filter(|_| self.exited.is_some()) else {
+        let Some(name) = self.observed.command.clone().filter(|_| self.observed.exited.is_some()) else {
             return Descendants::default();
         };
         let pids = match &self.ground.attachment {

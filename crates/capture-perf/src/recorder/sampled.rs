@@ -53,6 +53,13 @@ pub(super) struct Belonging {
 }
 
 impl Belonging {
+    /// What samples of these events say.
+    pub fn of_events(all: &[Sampled]) -> Self {
+        let mut belonging = Self::default();
+        belonging.learn(all);
+        belonging
+    }
+
     /// Learns by what samples of the events say that they are theirs. What was learnt before stays.
     pub fn learn(&mut self, all: &[Sampled]) {
         if all.len() > 1 {

@@ -1,23 +1,23 @@
 //! The beginning of a recording: events are opened, the target is held or found, and let go once they count.
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plumb_capture_api::{KernelUnwinder, SamplingRate, TargetObserver};
 use plumb_ingest::{Filter, Ingest, Source};
 use plumb_process::usage::{monotonic_ns, own_cpu_time, raise_file_limit};
-use plumb_process::{Host, pidfd, procfs};
+use plumb_process::{Host, procfs};
 use plumb_profile::Scope;
 use plumb_table_cache::TableCache;
-use plumb_target::begin::{check, follow_all, hold, pids_of, release};
-use plumb_target::signals::{self, Signals};
-use plumb_target::{SignalPolicy, Target};
+use plumb_target::begin::{check, follow_all, release};
+use plumb_target::{Held, Target, signals};
 
 use super::assign::assign;
-use super::ends::Whom;
+use super::ends::Observed;
 use super::guard::Guard;
 use super::sampled::{Belonging, Sampled};
-use super::{Began, Recorder};
+use super::{Began, Copies, Recorder};
 use crate::account::Account;
 use crate::attr::{Counter, Sampling};
 use crate::error::Error;
@@ -61,99 +61,77 @@ impl Recorder {
         mut assistant: Option<Box<dyn KernelUnwinder>>,
         mut beside: Option<&mut dyn TargetObserver>,
     ) -> Result<Self, Error> {
-        let mut options = options.clone();
-        if assistant.as_mut().is_some_and(|assistant| assistant.off_cpu().is_some()) {
-            options.counter = Some(Counter::Trigger(Arc::new(Trigger::told())));
-            options.period = Some(1);
-        }
+        let options = options_with(options, &mut assistant);
         let own = own_cpu_time();
         let host = Host::read();
         raise_file_limit();
         check(target)?;
-        let mut abilities = Abilities::find(&host, false);
-        let machine = std::mem::replace(&mut abilities.machine, Ok(()));
-        let setup::Choice { events: mut wanted, frequency_hz, cycles_per_ns, mut limits } =
-            setup::choose(&host, abilities, &options)?;
+        let (choice, machine) = choose(&host, &options)?;
+        let setup::Choice { events: wanted, frequency_hz, cycles_per_ns, mut limits } = choice;
         let (rings, mapped) = Rings::map(&host.cpus)?;
-        let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
-        let held = match target {
-            Target::Command(launch) => Some(hold(launch, &options.prints, &signals)?),
-            _ => None,
-        };
-        let pids = pids_of(target, held.as_ref());
-        let attachment = setup::attach(&host, machine, target, &pids, (&wanted[0], &mut limits))?;
+        let (mut observed, held) = Observed::hold(target, &options)?;
+        let pids = &observed.pids;
+        let attachment = setup::attach(&host, machine, target, pids, (&wanted[0], &mut limits))?;
         let scope = setup::scope(&attachment, target);
-        let account = Account::open(&attachment, target, &pids);
-        let growth = StackCopySizer::new(wanted[0].stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
+        let account = Account::open(&attachment, target, pids);
+        let sizer = StackCopySizer::new(wanted[0].stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
         let began = Began::now(own);
-        if let Some(assistant) = &mut assistant {
-            follow_with(&mut **assistant, target, &attachment, &pids)?;
-        }
-        if let Some(beside) = &mut beside {
-            follow_beside(&mut **beside, target, &attachment, &pids)?;
-        }
+        follow_target(target, &attachment, pids, (&mut assistant, &mut beside))?;
         let ground = Arc::new(EventContext { rings, attachment });
         let by_frequency = options.period.is_none().then_some(frequency_hz);
-        let programs = match &mut assistant {
-            Some(assistant) => assign(&mut wanted, &mut **assistant, &ground, by_frequency, &mut limits)?,
-            None => wanted.iter().map(|_| Program::Absent).collect(),
-        };
-        let is_used = programs.iter().any(|program| !matches!(program, Program::Absent));
-        let assistant = assistant.filter(|_| is_used);
-        let open = |(sampling, program)| {
-            let sampling = Sampling { stack_copy: growth.bytes(), ..sampling };
-            open_events(&ground, sampling, program, by_frequency)
-        };
-        let all = wanted.into_iter().zip(programs).map(open).collect::<Result<Vec<_>, _>>()?;
-        // What no program sees would count before it is said that samples do.
-        let is_early = |events: &Events| assistant.is_none() || events.is_assisted();
-        all.iter().filter(|(events, _)| is_early(events)).try_for_each(|(events, _)| events.start())?;
-        let mut ingest = ingest_for(target, &ground.attachment, &pids, &options);
-        let sampled: Vec<Sampled> =
-            all.into_iter().map(|(events, limit)| declare(&mut ingest, events, limit, scope)).collect();
-        let mut belonging = Belonging::default();
-        belonging.learn(&sampled);
-        let info = sampled[0].events.sampling().parse_info();
-        let events = sampled.iter().map(Sampled::setup).collect();
+        let wanted = wanted.into_iter().map(|one| Sampling { stack_copy: sizer.bytes(), ..one }).collect();
+        let (opened, assistant) = open_all(&ground, wanted, assistant, by_frequency, &mut limits)?;
+        let mut ingest = ingest_for(target, &ground.attachment, pids, &options);
+        let declare = |(events, limit)| declare(&mut ingest, events, limit, scope);
+        let sampled: Vec<Sampled> = opened.into_iter().map(declare).collect();
         // All that are declared: of time off the processor there are two.
         let ids = ingest.profile().events.iter().map(|(id, _)| id).collect();
-        let guard = Guard::new(&sampled, &host, cycles_per_ns);
+        observed.watch_ends();
+        let info = sampled[0].events.sampling().parse_info();
         let mut recorder = Self {
-            setup: Setup { events, frequency_hz, scope, limits },
-            ends: pids.iter().filter_map(|&pid| pidfd(pid).ok()).collect(),
+            setup: Setup {
+                events: sampled.iter().map(Sampled::setup).collect(),
+                frequency_hz,
+                scope,
+                limits,
+            },
             rings: Merge::new(mapped.into_iter().map(OverflowBuffer::new).collect(), info),
-            steering: SignalPolicy::default(),
-            child: None,
-            command: target.command_name(),
-            exited: None,
-            host,
-            signals,
-            pids,
-            whom: Whom::of(target),
+            observed,
             ground,
+            guard: Guard::new(&sampled, &host, cycles_per_ns),
+            host,
+            belonging: Belonging::of_events(&sampled),
             sampled,
-            belonging,
-            guard,
-            growth,
+            copies: Copies { sizer, wants: [0; 2] },
             ingest,
             unwind_memory: options.unwind_memory,
             assisted: assistant.map(|assistant| UnwinderSession::new(assistant, ids)),
             account,
             began,
             has_folded: false,
-            wants: [0; 2],
         };
         recorder.begin(target)?;
+        recorder.let_go(target, held, beside)?;
+        Ok(recorder)
+    }
+
+    /// Has the target run, once all is in place.
+    fn let_go(
+        &mut self,
+        target: &Target,
+        held: Option<Held>,
+        beside: Option<&mut dyn TargetObserver>,
+    ) -> Result<(), Error> {
         if !matches!(target, Target::Machine) {
-            recorder.ingest.watch_queues();
+            self.ingest.watch_queues();
         }
         let begun = beside.map_or(Ok(()), TargetObserver::begin);
         begun.map_err(Error::system("starting what watches beside"))?;
-        recorder.ingest.profile_mut().meta.start_ns = recorder.began.monotonic_ns;
+        self.ingest.profile_mut().meta.start_ns = self.began.monotonic_ns;
         if let (Some(held), Target::Command(launch)) = (held, target) {
-            recorder.child = Some(release(held, launch)?);
+            self.observed.child = Some(release(held, launch)?);
         }
-        Ok(recorder)
+        Ok(())
     }
 
     /// Has samples count from now on.
@@ -163,7 +141,7 @@ impl Recorder {
         }
         if !matches!(target, Target::Command(_)) {
             self.warm_up()?;
-            self.account = Account::open(&self.ground.attachment, target, &self.pids);
+            self.account = Account::open(&self.ground.attachment, target, &self.observed.pids);
             self.began = Began::now(self.began.own);
         }
         let late = self.sampled.iter().map(|one| &one.events).filter(|events| !events.is_assisted());
@@ -200,6 +178,47 @@ impl Recorder {
     }
 }
 
+/// What is sampled of what may be, and whether the whole machine may be.
+fn choose(host: &Host, options: &Options) -> Result<(setup::Choice, io::Result<()>), Error> {
+    let mut abilities = Abilities::find(host, false);
+    let machine = std::mem::replace(&mut abilities.machine, Ok(()));
+    Ok((setup::choose(host, abilities, options)?, machine))
+}
+
+/// The options, with the counter that goes with what walks stacks: if that measures time off the processor, it tells of that.
+fn options_with(options: &Options, assistant: &mut Option<Box<dyn KernelUnwinder>>) -> Options {
+    let mut options = options.clone();
+    if assistant.as_mut().is_some_and(|assistant| assistant.off_cpu().is_some()) {
+        options.counter = Some(Counter::Trigger(Arc::new(Trigger::told())));
+        options.period = Some(1);
+    }
+    options
+}
+
+/// Opens all events, and starts those that may start before it is said that samples count. What walks stacks comes back if any event
+/// uses it.
+#[allow(clippy::type_complexity, reason = "events with their limits, and what came in")]
+fn open_all(
+    ground: &Arc<EventContext>,
+    mut wanted: Vec<Sampling>,
+    mut assistant: Option<Box<dyn KernelUnwinder>>,
+    by_frequency: Option<u32>,
+    limits: &mut Vec<String>,
+) -> Result<(Vec<(Events, Option<Limit>)>, Option<Box<dyn KernelUnwinder>>), Error> {
+    let programs = match &mut assistant {
+        Some(assistant) => assign(&mut wanted, &mut **assistant, ground, by_frequency, limits)?,
+        None => wanted.iter().map(|_| Program::Absent).collect(),
+    };
+    let is_used = programs.iter().any(|program| !matches!(program, Program::Absent));
+    let assistant = assistant.filter(|_| is_used);
+    let open = |(sampling, program)| open_events(ground, sampling, program, by_frequency);
+    let all = wanted.into_iter().zip(programs).map(open).collect::<Result<Vec<_>, _>>()?;
+    // What no program sees would count before it is said that samples do.
+    let is_early = |events: &Events| assistant.is_none() || events.is_assisted();
+    all.iter().filter(|(events, _)| is_early(events)).try_for_each(|(events, _)| events.start())?;
+    Ok((all, assistant))
+}
+
 fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &Options) -> Ingest {
     let tree = procfs::tree(pids);
     let filter = match (attachment, target) {
@@ -227,6 +246,22 @@ fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &
         ingest.await_program(program.clone());
     }
     ingest
+}
+
+/// Has all that is there beside the events follow the target.
+fn follow_target(
+    target: &Target,
+    attachment: &Attachment,
+    pids: &[u32],
+    (assistant, beside): (&mut Option<Box<dyn KernelUnwinder>>, &mut Option<&mut dyn TargetObserver>),
+) -> Result<(), Error> {
+    if let Some(assistant) = assistant {
+        follow_with(&mut **assistant, target, attachment, pids)?;
+    }
+    match beside {
+        Some(beside) => follow_beside(&mut **beside, target, attachment, pids),
+        None => Ok(()),
+    }
 }
 
 /// Has an assistant follow the target, where the events are everybody's, or what it measures does not come from them. Of a command in a
