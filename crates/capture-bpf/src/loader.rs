@@ -108,12 +108,17 @@ pub struct Programs {
     awaited: Array<MapData, [u8; COMM_BYTES as usize]>,
     switches: Option<Switches>,
     places: Option<Places>,
+    loaded: Loaded,
+    damaged: u64,
+}
+
+/// How the programs were loaded.
+struct Loaded {
     counting: bool,
-    /// The kernel's programs see mappings change themselves.
+    /// They see mappings change themselves.
     watches_maps: bool,
     /// Why there are no frames of Python programs.
     without_python: Option<LoadError>,
-    damaged: u64,
 }
 
 impl Programs {
@@ -125,7 +130,10 @@ impl Programs {
         match Self::load_object(&machine, options, OBJECT) {
             Err(error @ LoadError::Refused(_)) => {
                 let plain = Self::load_object(&machine, options, PLAIN);
-                plain.map(|programs| Self { without_python: Some(error), ..programs })
+                plain.map(|mut programs| {
+                    programs.loaded.without_python = Some(error);
+                    programs
+                })
             }
             result => result,
         }
@@ -171,9 +179,7 @@ impl Programs {
             followed: Followed::take(&mut bpf)?,
             awaited: take(&mut bpf, "awaited")?,
             places: at_places.map(|programs| Places::take(&mut bpf, programs, cpus)).transpose()?,
-            counting: options.counting,
-            watches_maps,
-            without_python: None,
+            loaded: Loaded { counting: options.counting, watches_maps, without_python: None },
             damaged: 0,
             _bpf: bpf,
         })
@@ -181,7 +187,7 @@ impl Programs {
 
     /// Why the kernel refused the programs that see frames of Python programs, if it did: the others are loaded then.
     pub fn take_without_python(&mut self) -> Option<LoadError> {
-        self.without_python.take()
+        self.loaded.without_python.take()
     }
 
     /// Why threads that are off the processor when a recording begins can't be seen before they run, if they can't.
@@ -191,7 +197,7 @@ impl Programs {
 
     /// Whether changes of mappings are seen as they are made.
     pub(crate) fn watches_maps(&self) -> bool {
-        self.watches_maps
+        self.loaded.watches_maps
     }
 
     /// Whether stacks are taken as threads come back.
@@ -266,7 +272,7 @@ impl KernelUnwinder for Programs {
     }
 
     fn take_counts(&mut self, each: &mut dyn FnMut(Counted)) {
-        if !self.counting {
+        if !self.loaded.counting {
             return;
         }
         let mut keys = vec![CountKey::default(); BATCH];
@@ -300,7 +306,7 @@ impl KernelUnwinder for Programs {
 
     fn forget(&mut self, pid: u32) {
         // Otherwise it is forgotten already, and what is known now was looked up since.
-        if !self.watches_maps {
+        if !self.loaded.watches_maps {
             // There may be none.
             let _ = self.spaces.remove(&pid);
         }
