@@ -16,6 +16,7 @@
 
 mod function;
 mod image;
+mod memory;
 mod merge;
 pub mod python;
 
@@ -23,32 +24,9 @@ use std::fmt;
 use std::fs::File;
 
 pub use function::{CodeId, Function};
+pub use memory::{Mapped, Memory, Unreadable};
 pub use merge::{Merged, merge};
 use python::PythonLayout;
-
-/// Memory of a process.
-pub trait Memory {
-    /// Reads all of `bytes` from an address on. False if some of them can't be read.
-    fn read(&self, at: u64, bytes: &mut [u8]) -> bool;
-
-    /// The word at an address.
-    fn word(&self, at: u64) -> Result<u64, Unreadable> {
-        let mut bytes = [0; 8];
-        if self.read(at, &mut bytes) { Ok(u64::from_le_bytes(bytes)) } else { Err(Unreadable(at)) }
-    }
-}
-
-/// Memory at this address could not be read, or does not hold what should be there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unreadable(pub u64);
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the interpreter's memory at {:#x} can't be understood", self.0)
-    }
-}
-
-impl std::error::Error for Unreadable {}
 
 /// A frame of an interpreted program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,15 +82,6 @@ pub enum Root {
         /// Its structures.
         layout: PythonLayout,
     },
-}
-
-/// A part of a file in the memory of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapped {
-    /// Its first address.
-    pub start: u64,
-    /// Where in the file that is.
-    pub offset: u64,
 }
 
 /// Whether a file of this name may hold an interpreter, so that it pays to look. A program's own file should be looked

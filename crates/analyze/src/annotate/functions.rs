@@ -88,13 +88,8 @@ pub fn sampled_files(view: &View<'_>, module: Option<&Pattern>) -> Vec<DsoId> {
     files
 }
 
-/// The functions on sampled stacks that `function` names, or into which functions were inlined that it names, and that are in a file
-/// that `module` names: most expensive first. Without `function`: all that have samples in their own code.
-pub fn sampled(
-    view: &View<'_>,
-    function: Option<&Pattern>,
-    module: Option<&Pattern>,
-) -> Vec<SampledFunction> {
+/// What frames of machine code cost themselves; `with_callers`: also those that cost nothing.
+fn own_costs(view: &View<'_>, with_callers: bool) -> HashMap<FrameId, Cost> {
     let profile = view.profile();
     let mut costs: HashMap<FrameId, Cost> = HashMap::new();
     for (stack, cost) in stacks(view) {
@@ -105,13 +100,24 @@ pub fn sampled(
         if let Some(frame) = frames.next() {
             *costs.entry(frame).or_default() += cost;
         }
-        if function.is_some() {
+        if with_callers {
             frames.for_each(|frame| _ = costs.entry(frame).or_default());
         }
     }
+    costs
+}
+
+/// The functions on sampled stacks that `function` names, or into which functions were inlined that it names, and that are in a file
+/// that `module` names: most expensive first. Without `function`: all that have samples in their own code.
+pub fn sampled(
+    view: &View<'_>,
+    function: Option<&Pattern>,
+    module: Option<&Pattern>,
+) -> Vec<SampledFunction> {
+    let profile = view.profile();
     let mut found: HashMap<Key, SampledFunction> = HashMap::new();
     let mut inlined: HashMap<Key, Vec<String>> = HashMap::new();
-    for (frame, cost) in costs {
+    for (frame, cost) in own_costs(view, function.is_some()) {
         let Some(key) = key(profile, frame) else { continue };
         let path = profile.strings.get(profile.dsos[key.0].path);
         if module.is_some_and(|module| !module.matches_path(path)) {

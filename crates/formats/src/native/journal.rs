@@ -17,13 +17,14 @@ use plumb_profile::{Id, Life, LifeId, Meta, Profile};
 use twox_hash::XxHash3_64;
 use zip::ZipWriter;
 
+use super::lives;
 use super::read::{part_lives, part_mappings, part_samples, part_stacks};
 use super::table::{TableFile, TableWriter};
+use super::version::{IN_PARTS, VERSION};
 use super::write::{
     self, LIVES, MAPPINGS, Rows, SAMPLES, STACKS, SampleRow, TABLES, WriteError, mapping_table, sample_rows,
     sample_table, stack_rows, stack_table,
 };
-use super::{IN_PARTS, VERSION, lives};
 
 /// What a journal begins with: the name of the format and its version.
 pub(super) const MAGIC: [u8; 16] = *b"plumb journal 1\n";

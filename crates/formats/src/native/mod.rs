@@ -52,6 +52,7 @@ mod meta;
 mod names;
 mod read;
 mod table;
+mod version;
 mod write;
 
 pub use journal::Journal;
@@ -60,10 +61,3 @@ pub use write::{WriteError, write};
 
 /// What the journal of a recording that was not finished begins with.
 pub const UNFINISHED: &[u8] = &journal::MAGIC;
-
-/// Version of the format that is written: major, minor.
-const VERSION: (u32, u32) = (1, 5);
-/// Version of a recording that was too large to be in memory at once: stacks may be there several times.
-const IN_PARTS: (u32, u32) = (2, 0);
-/// The newest version that is understood.
-const NEWEST: (u32, u32) = IN_PARTS;

@@ -30,7 +30,7 @@ pub fn read<R: Read + Seek>(input: R) -> Result<Profile, ReadError> {
     let (meta, (major, _)) = archive.meta()?;
     let mut profile = Profile { meta, ..Profile::default() };
     named(&mut archive, 0, &mut profile)?;
-    let is_in_parts = major >= super::IN_PARTS.0;
+    let is_in_parts = major >= super::version::IN_PARTS.0;
     let mut stacks = StackIds::new(is_in_parts);
     tables::stacks(&archive.table("stacks")?, &mut stacks, &mut profile)?;
     tables::samples(&archive.table("samples")?, &stacks, &mut profile)?;

@@ -56,7 +56,7 @@ impl std::error::Error for WriteError {
 /// Writes `profile` as a recording. What is in `out` is a recording once this has returned, not before.
 pub fn write<W: Write + Seek>(profile: &Profile, out: W) -> Result<(), WriteError> {
     let mut archive = ZipWriter::new(out);
-    add_meta(&mut archive, &profile.meta, super::VERSION)?;
+    add_meta(&mut archive, &profile.meta, super::version::VERSION)?;
     for (entry, build) in TABLES {
         add_table(&mut archive, entry, build(profile, &Rows::default()))?;
     }

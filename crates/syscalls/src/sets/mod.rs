@@ -7,20 +7,10 @@ mod files;
 mod memory;
 mod network;
 mod processes;
+mod set;
 
-use std::fmt::Write as _;
-
-/// Values that have names.
-#[derive(Debug)]
-pub struct Set {
-    /// What the set is called in `kinds.txt`.
-    pub(crate) name: &'static str,
-    /// The bits that hold one of `values`; the others hold `flags`.
-    mask: u64,
-    values: &'static [(&'static str, u64)],
-    /// Those of several bits before those that they hold.
-    flags: &'static [(&'static str, u64)],
-}
+pub use set::Set;
+use set::{named, set, sets};
 
 impl Set {
     /// Finds a set by its name.
@@ -28,92 +18,7 @@ impl Set {
         let all = [files::SETS, memory::SETS, network::SETS, processes::SETS];
         all.into_iter().flatten().find(|set| set.name == name)
     }
-
-    /// The value of a name.
-    pub(crate) fn value(&self, name: &str) -> Option<u64> {
-        self.values.iter().chain(self.flags).find(|(known, _)| *known == name).map(|&(_, value)| value)
-    }
-
-    /// Says a value of `bits` bits by names; what has none stays a number.
-    pub fn write(&self, value: u64, bits: u32, out: &mut String) {
-        let width = if bits < 64 { (1 << bits) - 1 } else { u64::MAX };
-        let held = value & self.mask & width;
-        let name = self.values.iter().find(|(_, known)| known & width == held).map(|(name, _)| *name);
-        let mut rest = value & !self.mask & width;
-        let begin = out.len();
-        // A word of flags alone that holds none is zero.
-        if let Some(name) = name.filter(|_| held != 0 || rest == 0 || self.says_zero()) {
-            out.push_str(name);
-        } else if held != 0 {
-            rest |= held;
-        }
-        for (name, flag) in self.flags {
-            let flag = flag & width;
-            if flag != 0 && rest & flag == flag {
-                separate(begin, out);
-                out.push_str(name);
-                rest &= !flag;
-            }
-        }
-        if rest != 0 || out.len() == begin {
-            separate(begin, out);
-            let _ = if rest < 10 || self.flags.is_empty() && rest >> 32 == 0 {
-                // Numbers of an enumeration, which may be negative.
-                if bits == 32 { write!(out, "{}", rest as u32 as i32) } else { write!(out, "{rest}") }
-            } else {
-                write!(out, "{rest:#x}")
-            };
-        }
-    }
-
-    /// Whether the value that is zero is said beside flags (`O_RDONLY|O_CLOEXEC`).
-    fn says_zero(&self) -> bool {
-        self.values.len() > 1 && self.values.iter().any(|(_, value)| *value == 0)
-    }
 }
-
-fn separate(begin: usize, out: &mut String) {
-    if out.len() > begin {
-        out.push('|');
-    }
-}
-
-/// Sets as a list: `enum NAME { values }`, `flags NAME { flags }` or `mixed NAME MASK { values } { flags }`; where names are those
-/// of constants in the modules that come first.
-macro_rules! sets {
-    ($($kind:ident $name:ident $($mask:ident)? { $($first:ident)* } $({ $($second:ident)* })?)*) => {
-        pub(super) const SETS: &[$crate::sets::Set] = &[$(
-            $crate::sets::set!($kind $name $($mask)? { $($first)* } $({ $($second)* })?)
-        ),*];
-    };
-}
-
-macro_rules! named {
-    ($($name:ident)*) => { &[$((stringify!($name), $name as i64 as u64)),*] };
-}
-
-macro_rules! set {
-    (enum $name:ident { $($value:ident)* }) => {
-        $crate::sets::Set {
-            name: stringify!($name), mask: u64::MAX, values: $crate::sets::named!($($value)*), flags: &[],
-        }
-    };
-    (flags $name:ident { $($flag:ident)* }) => {
-        $crate::sets::Set {
-            name: stringify!($name), mask: 0, values: &[], flags: $crate::sets::named!($($flag)*),
-        }
-    };
-    (mixed $name:ident $mask:ident { $($value:ident)* } { $($flag:ident)* }) => {
-        $crate::sets::Set {
-            name: stringify!($name),
-            mask: $mask as i64 as u64,
-            values: $crate::sets::named!($($value)*),
-            flags: $crate::sets::named!($($flag)*),
-        }
-    };
-}
-
-use {named, set, sets};
 
 #[cfg(test)]
 mod tests {

@@ -28,6 +28,7 @@ mod poll_many;
 mod proc_scan;
 mod purge;
 mod reopen;
+mod rule;
 mod sched_yield;
 mod seek_read;
 mod short_sleep;
@@ -40,81 +41,15 @@ mod small_messages;
 mod tests;
 
 pub use basis::{Basis, Costs};
+pub use rule::{CallEvent, FaultEvent};
 
 use rustc_hash::FxHashMap;
 
 use super::{LEAST_PERCENT, Measure, Rule};
+use rule::{CallRule, EAGAIN, ENOENT, Found, MOST, Watch, count, percent, rate};
 
 /// Advice that could gain less than this is not given, in nanoseconds.
 const LEAST_NS: f64 = 1e7;
-/// How much of one kind a rule remembers: files, ranges, threads. What comes after that is not looked at.
-const MOST: usize = 4096;
-/// `EAGAIN` as a result.
-const EAGAIN: i64 = -11;
-/// `ENOENT` as a result.
-const ENOENT: i64 = -2;
-
-/// A system call that has returned.
-#[derive(Clone, Copy, Debug)]
-pub struct CallEvent<'e> {
-    /// Its name.
-    pub name: &'e str,
-    /// The process.
-    pub pid: u32,
-    /// The thread.
-    pub tid: u32,
-    /// Its arguments.
-    pub arguments: [u64; 6],
-    /// What it returned: an error is its negative number.
-    pub result: i64,
-    /// When it began, in nanoseconds of any clock.
-    pub begin_ns: u64,
-    /// How long it took, in nanoseconds.
-    pub wall_ns: u64,
-    /// The path that it was given, or that of the file which its first argument is the descriptor of.
-    pub path: Option<&'e str>,
-}
-
-/// A page fault in user code or on its behalf.
-#[derive(Clone, Copy, Debug)]
-pub struct FaultEvent {
-    /// The process.
-    pub pid: u32,
-    /// The address that was not there.
-    pub address: u64,
-    /// When, by the clock of calls.
-    pub time_ns: u64,
-}
-
-/// A rule that goes by single calls.
-struct CallRule {
-    rule: Rule,
-    /// The calls that it is about.
-    calls: &'static [&'static str],
-    /// Whether it is about page faults too.
-    faults: bool,
-    watch: fn() -> Box<dyn Watch>,
-}
-
-/// What a rule has seen.
-trait Watch: Send {
-    fn call(&mut self, call: &CallEvent<'_>);
-    fn fault(&mut self, _fault: &FaultEvent) {}
-    fn judge(&self, basis: &Basis) -> Option<Found>;
-}
-
-/// What a rule measured.
-#[derive(Default)]
-struct Found {
-    /// What it is of: a file, a command; empty where it is of all.
-    about: String,
-    measured: Vec<Measure>,
-    /// The most that could be gained of processor time, in nanoseconds.
-    cpu_ns: f64,
-    /// The most that could be gained of the time that threads wait, in nanoseconds.
-    wall_ns: f64,
-}
-
 /// A rule that holds.
 #[derive(Clone, Debug)]
 pub struct CallAdvice {
@@ -237,19 +172,4 @@ fn advice(rule: &'static Rule, found: Found, basis: &Basis) -> Option<CallAdvice
         wall_ns,
         wall_percent,
     })
-}
-
-/// A number of something.
-fn count(what: &'static str, value: u64) -> Measure {
-    Measure { what, value: value as f64, unit: "" }
-}
-
-/// A number of something in each second.
-fn rate(what: &'static str, value: f64) -> Measure {
-    Measure { what, value, unit: "/s" }
-}
-
-/// A share.
-fn percent(what: &'static str, part: f64, whole: f64) -> Measure {
-    Measure { what, value: if whole > 0.0 { part / whole * 100.0 } else { 0.0 }, unit: "%" }
 }

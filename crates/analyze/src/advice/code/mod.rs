@@ -22,6 +22,7 @@ mod names;
 mod random;
 mod reference_counts;
 mod regex_compile;
+mod rule;
 mod sorting;
 mod spent;
 mod stack_traffic;
@@ -35,27 +36,9 @@ use crate::frame::{FrameIndex, SymbolId};
 use crate::share::{Sampling, Share};
 use crate::view::View;
 use names::Names;
+use rule::CodeRule;
+pub use rule::Extent;
 use spent::{Code, Spent};
-
-/// What a rule is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// Functions, with all that they call.
-    Calls,
-    /// Instructions of functions: a part of what these take themselves.
-    Instructions,
-    /// All code of files.
-    Files,
-}
-
-/// A rule on user code.
-struct CodeRule {
-    rule: Rule,
-    extent: Extent,
-    /// From this share of processor time, in percent.
-    least_percent: f64,
-    find: fn(&Code<'_, '_>) -> Spent,
-}
 
 /// A rule that holds.
 #[derive(Clone, Debug)]

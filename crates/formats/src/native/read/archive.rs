@@ -10,8 +10,8 @@ use zip::result::ZipError;
 
 use super::error::ReadError;
 use super::values::{Budget, TableReader};
-use crate::native::NEWEST;
 use crate::native::meta::{Envelope, FORMAT, MetaFile};
+use crate::native::version::NEWEST;
 
 /// Bytes that any recording may unpack to, however small it is.
 const FLOOR: u64 = 64 << 20;
