@@ -3,37 +3,23 @@
 //!
 //! Each submodule looks at one matter and returns findings; none changes a file.
 
+mod circles;
 mod dependencies;
 mod documents;
+mod exceptions;
+mod finding;
+mod kernel;
+mod limits;
 mod siblings;
 mod source;
 mod words;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// One thing to mend.
-#[derive(Debug, PartialEq)]
-pub struct Finding {
-    /// File, relative to the repository.
-    pub file: PathBuf,
-    /// Line, counted from 1; 0 if it is the file as a whole.
-    pub line: usize,
-    /// What is wrong and what would be right.
-    pub what: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}: {}", self.file.display(), self.what),
-            line => write!(f, "{}:{line}: {}", self.file.display(), self.what),
-        }
-    }
-}
+pub use finding::Finding;
 
 /// All findings in the repository at `root`.
 pub fn run(root: &Path) -> Result<Vec<Finding>> {
@@ -41,15 +27,30 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = dependencies::check(root)?;
     findings.extend(documents::check(root)?);
     let commands = siblings::commands(&files);
-    for file in &files {
+    let (mut parsed, mut breaches) = (Vec::new(), Vec::new());
+    for file in files {
         // A deleted file that is still in the index, a link to nowhere, or a binary.
-        let Ok(text) = std::fs::read_to_string(root.join(file)) else { continue };
-        findings.extend(words::check(file, &text));
+        let Ok(text) = std::fs::read_to_string(root.join(&file)) else { continue };
+        findings.extend(words::check(&file, &text));
         if file.extension().is_some_and(|e| e == "rs") {
-            findings.extend(source::check(file, &text));
-            findings.extend(siblings::check(file, &text, &commands));
+            match syn::parse_file(&text) {
+                Ok(syntax) => {
+                    findings.extend(source::check(&file, &text, &syntax));
+                    findings.extend(siblings::check(&file, &text, &commands));
+                    breaches.extend(source::measure(&file, &text, &syntax));
+                    parsed.push((file, syntax));
+                }
+                Err(error) => {
+                    let (line, what) = (error.span().start().line, format!("does not parse: {error}"));
+                    findings.push(Finding { file, line, what });
+                }
+            }
+        } else if file.components().any(|part| part.as_os_str() == "bpf") {
+            breaches.extend(kernel::measure(&file, &text));
         }
     }
+    breaches.extend(circles::check(&parsed));
+    findings.extend(limits::check(breaches));
     Ok(findings)
 }
 

@@ -7,10 +7,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 use super::Finding;
-
-const FILE_LINES: usize = 800;
-const FUNCTION_LINES: usize = 100;
-const STRUCT_FIELDS: usize = 25;
+use super::limits::{Breach, Measure};
 
 /// Where `unsafe` may stand: system calls and the memory that the kernel shares with us, a signal handler, and tests that
 /// trace processes or count allocations. Everything else is forbidden by the compiler (`unsafe_code = "deny"`), unless a
@@ -27,74 +24,77 @@ const UNSAFE_ALLOWED: &[&str] = &[
 ];
 
 /// Findings about one Rust file.
-pub fn check(file: &Path, text: &str) -> Vec<Finding> {
-    let finding = |line, what: String| Finding { file: file.to_owned(), line, what };
-    let is_fuzz = file.starts_with("fuzz");
+pub fn check(file: &Path, text: &str, parsed: &syn::File) -> Vec<Finding> {
+    let finding = |line, what: &str| Finding { file: file.to_owned(), line, what: what.into() };
     let mut findings = Vec::new();
     if !text.trim_start().trim_start_matches("#![no_main]").trim_start().starts_with("//!") {
-        findings.push(finding(
-            1,
-            "a file opens with `//!`: what it holds, its invariant, what is not here".into(),
-        ));
+        findings.push(finding(1, "a file opens with `//!`: what it holds, its invariant, what is not here"));
     }
-    let parsed = match syn::parse_file(text) {
-        Ok(parsed) => parsed,
-        Err(error) => {
-            findings.push(finding(error.span().start().line, format!("does not parse: {error}")));
-            return findings;
-        }
-    };
-    let tests_from =
-        parsed.items.iter().find(|item| is_test_module(item)).map(|item| item.span().start().line);
-    let lines = tests_from.unwrap_or_else(|| text.lines().count());
-    if lines > FILE_LINES && !is_test(file) {
-        findings.push(finding(
-            0,
-            format!("{lines} lines without its tests: it is two things (at most {FILE_LINES})"),
-        ));
-    }
-    let mut shape = Shape { findings: Vec::new(), in_test: is_test(file) || is_fuzz };
-    shape.visit_file(&parsed);
-    findings.extend(shape.findings.into_iter().map(|(line, what)| finding(line, what)));
     if !UNSAFE_ALLOWED.iter().any(|allowed| file.to_string_lossy().starts_with(allowed)) {
         let mut uses = UnsafeUse(Vec::new());
-        uses.visit_file(&parsed);
-        findings.extend(uses.0.into_iter().map(|line| finding(line, "`unsafe` has no place here".into())));
+        uses.visit_file(parsed);
+        findings.extend(uses.0.into_iter().map(|line| finding(line, "`unsafe` has no place here")));
     }
     findings
 }
 
-fn is_test(file: &Path) -> bool {
-    file.components().any(|part| part.as_os_str() == "tests") || file.ends_with("tests.rs")
+/// What in a Rust file is larger than it may be. Tests are as long as they are.
+pub fn measure(file: &Path, text: &str, parsed: &syn::File) -> Vec<Breach> {
+    let tests_from =
+        parsed.items.iter().find(|item| is_test_module(item)).map(|item| item.span().start().line);
+    let lines = tests_from.map_or_else(|| text.lines().count(), |line| line - 1);
+    let in_test = is_test(file) || file.starts_with("fuzz");
+    let mut shape = Shape { file, breaches: Vec::new(), in_test };
+    if !in_test {
+        shape.add(0, Measure::File, String::new(), lines);
+    }
+    shape.visit_file(parsed);
+    shape.breaches
+}
+
+/// Whether a file holds nothing but tests.
+pub fn is_test(file: &Path) -> bool {
+    let is_named_so = file.file_stem().is_some_and(|stem| {
+        let stem = stem.to_string_lossy();
+        stem == "tests" || stem.ends_with("_tests")
+    });
+    is_named_so || file.components().any(|part| part.as_os_str() == "tests")
 }
 
 fn is_test_module(item: &syn::Item) -> bool {
     matches!(item, syn::Item::Mod(module) if has_cfg_test(&module.attrs))
 }
 
-fn has_cfg_test(attributes: &[syn::Attribute]) -> bool {
+/// Whether something is there for tests only.
+pub fn has_cfg_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
             && attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string() == "test")
     })
 }
 
-struct Shape {
-    findings: Vec<(usize, String)>,
+struct Shape<'a> {
+    file: &'a Path,
+    breaches: Vec<Breach>,
     in_test: bool,
 }
 
-impl Shape {
+impl Shape<'_> {
     fn function(&mut self, name: &syn::Ident, block: &syn::Block) {
         let (start, end) = (name.span().start().line, block.span().end().line);
-        if end - start >= FUNCTION_LINES && !self.in_test {
-            let lines = end - start + 1;
-            self.findings.push((start, format!("`{name}` has {lines} lines (at most {FUNCTION_LINES})")));
+        if !self.in_test {
+            self.add(start, Measure::Function, name.to_string(), end - start + 1);
+        }
+    }
+
+    fn add(&mut self, line: usize, measure: Measure, name: String, size: usize) {
+        if size > measure.most() {
+            self.breaches.push(Breach { file: self.file.to_owned(), line, measure, name, size });
         }
     }
 }
 
-impl<'ast> Visit<'ast> for Shape {
+impl<'ast> Visit<'ast> for Shape<'_> {
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
         let outer = self.in_test;
         self.in_test |= has_cfg_test(&module.attrs);
@@ -107,19 +107,21 @@ impl<'ast> Visit<'ast> for Shape {
         visit::visit_item_fn(self, function);
     }
 
+    fn visit_trait_item_fn(&mut self, function: &'ast syn::TraitItemFn) {
+        if let Some(block) = &function.default {
+            self.function(&function.sig.ident, block);
+        }
+        visit::visit_trait_item_fn(self, function);
+    }
+
     fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
         self.function(&function.sig.ident, &function.block);
         visit::visit_impl_item_fn(self, function);
     }
 
     fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
-        let fields = item.fields.len();
-        if fields >= STRUCT_FIELDS {
-            let name = &item.ident;
-            let what =
-                format!("struct `{name}` has {fields} fields: it is two things (fewer than {STRUCT_FIELDS})");
-            self.findings.push((name.span().start().line, what));
-        }
+        let line = item.ident.span().start().line;
+        self.add(line, Measure::Struct, item.ident.to_string(), item.fields.len());
         visit::visit_item_struct(self, item);
     }
 }
@@ -153,7 +155,13 @@ mod tests {
     use super::*;
 
     fn what(file: &str, text: &str) -> Vec<String> {
-        check(Path::new(file), text).into_iter().map(|finding| finding.what).collect()
+        let found = check(Path::new(file), text, &syn::parse_file(text).unwrap());
+        found.into_iter().map(|finding| finding.what).collect()
+    }
+
+    fn sizes(file: &str, text: &str) -> Vec<(String, usize)> {
+        let breaches = measure(Path::new(file), text, &syn::parse_file(text).unwrap());
+        breaches.into_iter().map(|breach| (breach.name, breach.size)).collect()
     }
 
     #[test]
@@ -175,17 +183,27 @@ mod tests {
 
     #[test]
     fn a_long_function_is_found_but_not_in_tests() {
-        let body = "    g();\n".repeat(FUNCTION_LINES);
+        let body = "    g();\n".repeat(Measure::Function.most());
         let text = format!("//! What.\nfn f() {{\n{body}}}\n");
-        assert!(what("crates/unwind/src/x.rs", &text)[0].contains("`f` has 102 lines"));
-        assert!(what("crates/unwind/tests/x.rs", &text).is_empty());
+        assert_eq!(sizes("crates/unwind/src/x.rs", &text), [("f".into(), Measure::Function.most() + 2)]);
+        assert_eq!(sizes("crates/unwind/tests/x.rs", &text), []);
+        assert_eq!(sizes("crates/unwind/src/x_tests.rs", &text), []);
     }
 
     #[test]
     fn a_wide_struct_is_found() {
-        let fields = "u8,".repeat(STRUCT_FIELDS);
-        assert!(
-            what("crates/unwind/src/x.rs", &format!("//! W.\nstruct S({fields});"))[0].contains("25 fields")
-        );
+        let most = Measure::Struct.most();
+        let text = |fields| format!("//! W.\nstruct S({});", "u8,".repeat(fields));
+        assert_eq!(sizes("crates/unwind/src/x.rs", &text(most + 1)), [("S".into(), most + 1)]);
+        assert_eq!(sizes("crates/unwind/src/x.rs", &text(most)), []);
+    }
+
+    #[test]
+    fn a_long_file_is_found_without_its_tests() {
+        let most = Measure::File.most();
+        let text =
+            |lines| format!("//! L.\n{}#[cfg(test)]\nmod tests {{}}\n", "const A: u8 = 1;\n".repeat(lines));
+        assert_eq!(sizes("crates/unwind/src/x.rs", &text(most)), [(String::new(), most + 1)]);
+        assert_eq!(sizes("crates/unwind/src/x.rs", &text(most - 1)), []);
     }
 }
