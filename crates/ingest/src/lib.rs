@@ -11,6 +11,7 @@ mod options;
 mod output;
 mod processes;
 mod recorder;
+mod registers;
 mod samples;
 mod sideband;
 mod spaces;

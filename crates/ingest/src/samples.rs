@@ -6,7 +6,8 @@ use plumb_unwind::{Memory, Registers};
 
 use crate::header::SampleHeader;
 use crate::sideband::SidebandQueue;
-use crate::stacks::{Ending, StackBuilder, StoppedStack};
+use crate::registers::register_values;
+use crate::stacks::{Ending, StackBuilder, StoppedStack, registers};
 use crate::{Ingest, wire};
 
 /// What is told of samples before their records come.
@@ -41,8 +42,11 @@ impl Ingest {
             0 => Ending::Absent,
             _ => stack.user_of_record(sample, &mut self.sideband.scripts),
         };
-        let sample = stack.finish(&header, ending, sample.may_be_in_exec());
-        self.out.profile.samples.push(sample);
+        let made = stack.finish(&header, ending, sample.may_be_in_exec());
+        self.out.profile.samples.push(made);
+        if let Some(registers) = sample.registers.as_ref().filter(|_| !sample.in_kernel).and_then(registers) {
+            self.registers(event, task, (sample.time, registers.ip()), register_values(&registers));
+        }
     }
 
     /// Takes a sample that was walked already. Returns what it became, unless it is filtered out.

@@ -6,6 +6,7 @@ use crate::frame::{Frame, Truncation};
 use crate::life::Lives;
 use crate::process::{Process, ProcessId, Thread, ThreadId};
 use crate::profile::Profile;
+use crate::registers::RegisterSamples;
 use crate::sample::{Samples, Sums};
 use crate::stack::{StackId, Stacks};
 use crate::strings::StringId;
@@ -25,7 +26,7 @@ pub struct Past<'a> {
 }
 
 impl Profile {
-    /// Folds all samples but the last. Stacks, threads, processes and mappings that no sample has any more go as well, and all lives.
+    /// Folds all samples but the last. Stacks, threads, processes and mappings that no sample has any more go as well, and all lives and registers.
     /// Strings, files, frames and their names keep their ids; the other rows get new ones.
     pub fn fold(&mut self, past: &Past<'_>) -> Renumbered {
         let first = self.samples.len().saturating_sub(past.kept);
@@ -64,6 +65,7 @@ impl Profile {
             samples.push(sample);
         }
         self.samples = samples;
+        self.registers = RegisterSamples::default();
         self.stacks = renumber.new_stacks;
         self.threads = renumber.new_threads;
         self.processes = renumber.new_processes;

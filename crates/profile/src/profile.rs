@@ -7,6 +7,7 @@ use crate::life::Lives;
 use crate::mapping::Mapping;
 use crate::meta::Meta;
 use crate::process::{Process, ProcessId, Thread, ThreadId};
+use crate::registers::RegisterSamples;
 use crate::sample::Samples;
 use crate::stack::{StackId, Stacks};
 use crate::strings::Strings;
@@ -40,6 +41,8 @@ pub struct Profile {
     pub stacks: Stacks,
     /// The samples in the order of their time.
     pub samples: Samples,
+    /// User registers of some of them. Empty if they were not recorded.
+    pub registers: RegisterSamples,
 }
 
 impl Profile {

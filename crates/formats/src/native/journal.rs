@@ -21,6 +21,7 @@ use super::lives;
 use super::read::{part_lives, part_mappings, part_samples, part_stacks};
 use super::table::{TableFile, TableWriter};
 use super::version::{IN_PARTS, VERSION};
+use super::registers;
 use super::write::{
     self, LIVES, MAPPINGS, Rows, SAMPLES, STACKS, SampleRow, TABLES, WriteError, mapping_table, sample_rows,
     sample_table, stack_rows, stack_table,
@@ -92,7 +93,7 @@ impl Segment {
 /// A recording that is being made, in a file.
 ///
 /// It is always given the same profile, which only grows but for stacks and samples, of which all go after [`Journal::part`], and lives
-/// and mappings, of which any may go before [`Journal::forget`].
+/// and mappings, of which any may go before [`Journal::forget`]. Registers are written at the end only.
 #[derive(Debug)]
 pub struct Journal<F> {
     file: F,
@@ -235,6 +236,7 @@ impl<F: Read + Write + Seek> Journal<F> {
                 },
             }
         }
+        registers::add(profile, &mut archive)?;
         write::finish(archive).map(drop)
     }
 

@@ -19,6 +19,7 @@
 //! | lines     | frame, function, file¹, line, inlined: a frame's lines are consecutive, innermost inlined call first |
 //! | stacks    | caller (row of stacks, always a smaller one), frame |
 //! | samples   | time_ns, thread, cpu, event, stack, weight, syscall⁴ |
+//! | registers⁵ | time_ns, thread, event, frame (the innermost), ip, rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 |
 //!
 //! ¹ a row of strings. ² since version 1.1; times are in whole microseconds on the clock of the samples, rounded down.
 //!
@@ -28,6 +29,8 @@
 //!
 //! ⁴ since version 1.4: number of the system call that the sample interrupted in the kernel, null where there was none, or it is not
 //! known.
+//!
+//! ⁵ since version 1.6, of some of the samples that interrupted user code on x86-64; the entry is missing if there are none.
 //!
 //! Since version 1.2 a function's `name` may be the row of its `linkage_name` though that is mangled: demangling is
 //! the reader's, who may have all day, and not the recorder's. Older readers show such a name mangled.
@@ -51,6 +54,7 @@ mod lives;
 mod meta;
 mod names;
 mod read;
+mod registers;
 mod table;
 mod version;
 mod write;

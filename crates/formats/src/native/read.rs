@@ -6,6 +6,7 @@ mod guard;
 mod journal;
 mod lives;
 mod pages;
+mod registers;
 mod tables;
 mod thrift;
 mod values;
@@ -34,6 +35,9 @@ pub fn read<R: Read + Seek>(input: R) -> Result<Profile, ReadError> {
     let mut stacks = StackIds::new(is_in_parts);
     tables::stacks(&archive.table("stacks")?, &mut stacks, &mut profile)?;
     tables::samples(&archive.table("samples")?, &stacks, &mut profile)?;
+    if let Some(table) = archive.table_if_there("registers")? {
+        registers::read(&table, &mut profile)?;
+    }
     if is_in_parts {
         profile.samples.sort_by_time();
     }

@@ -13,6 +13,7 @@ use super::column::Packing::{Delta, Dictionary, Plain};
 use super::lives;
 use super::meta::MetaFile;
 use super::names;
+use super::registers;
 use super::table::TableWriter;
 
 /// Why a recording could not be written.
@@ -60,6 +61,7 @@ pub fn write<W: Write + Seek>(profile: &Profile, out: W) -> Result<(), WriteErro
     for (entry, build) in TABLES {
         add_table(&mut archive, entry, build(profile, &Rows::default()))?;
     }
+    registers::add(profile, &mut archive)?;
     finish(archive).map(drop)
 }
 

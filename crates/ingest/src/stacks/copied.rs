@@ -76,7 +76,7 @@ impl Memory for StackCopy<'_> {
 }
 
 /// The registers of a sample by DWARF number; `None` if the program counter or the stack pointer is missing.
-fn registers(sampled: &wire::Registers<'_>) -> Option<Registers> {
+pub(crate) fn registers(sampled: &wire::Registers<'_>) -> Option<Registers> {
     /// DWARF numbers in the order of perf's (asm/perf_regs.h): ax bx cx dx si di bp sp, and r8..r15 from 16.
     const LOW: [u16; 8] = [0, 3, 2, 1, 4, 5, 6, 7];
     let mut values = [(0, 0); 17];

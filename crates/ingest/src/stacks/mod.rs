@@ -17,6 +17,7 @@ mod thread;
 mod walked;
 
 pub(crate) use builder::{StackBuilder, Stacks};
+pub(crate) use copied::registers;
 pub(crate) use draft::Ending;
 pub use stopped::StoppedStack;
 pub(crate) use thread::ThreadStacks;
