@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod allocator;
+mod caches;
 mod descriptor;
 pub mod elf;
 mod files;
@@ -33,6 +34,7 @@ pub mod usage;
 mod vdso;
 
 pub use allocator::Allocator;
+pub use caches::cache_sizes;
 pub use descriptor::{pidfd, read_memory};
 pub use elf::{Elf, ElfError, FileOffset, Section, UnwindSections};
 pub use files::{FileId, Files, MappedFile};
