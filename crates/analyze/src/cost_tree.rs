@@ -136,7 +136,7 @@ impl CostTree {
     }
 
     /// All nodes, callers before callees.
-    pub fn nodes(&self) -> impl Iterator<Item = u32> + use<> {
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = u32> + use<> {
         0..self.nodes.len() as u32
     }
 

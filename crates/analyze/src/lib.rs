@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod advice;
 mod annotate;
 mod compare;
@@ -21,8 +22,10 @@ mod flame;
 mod frame;
 mod keep;
 mod kernel;
+mod loops;
 mod median;
 mod names;
+mod own_code;
 mod pattern;
 mod percent;
 mod procs;
@@ -36,7 +39,7 @@ mod view;
 
 pub use advice::{
     Advice, Basis, CallAdvice, CallEvent, CodeAdvice, Costs, Extent, FaultEvent, LEAST_PERCENT, Measure,
-    Rule, Watched, advise,
+    Prediction, Rule, Watched, advise,
 };
 pub use annotate::{
     AnnotatedRow, Annotation, Class, Doubt, HotBlock, HotLine, Instruction, InstructionKind, Listing,
@@ -51,15 +54,17 @@ pub use diff::{
 };
 pub use explain::{
     Bottleneck, BoundBy, CallPath, ExplainOptions, Explanation, Gain, HotCode, HotFunction, HotInstruction,
-    Module, ModuleKind, Outlook, Quality, ReadCode, RunSummary, SampledLine, Waits, explained_event,
-    worth_reading,
+    Module, ModuleKind, Outlook, PredictedGain, Quality, ReadCode, RunSummary, SampledLine, Waits,
+    explained_event, worth_reading,
 };
 pub use filter::{Filter, Mode, ThreadPattern, TimeRange};
 pub use flame::{BoxKind, Flame, FlameBox, Grouping, Label};
 pub use frame::{FrameIndex, Kind, SymbolId, ViewFrame};
 pub use kernel::{Cause, KernelRow, KernelTime};
+pub use loops::{AccessPattern, CacheSizes, LoopCause, LoopFinding};
 pub use median::Median;
 pub use names::{collapse_templates, cut_middle, shorten, without_parameters};
+pub use own_code::KernelCallers;
 pub use pattern::{BadPattern, Pattern};
 pub use percent::hundredths;
 pub use procs::{Part, Procs, Program, Start};

@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use plumb_analyze::{
-    ExplainOptions, Explanation, Filter, Flame, Key, Report, ReportOptions, Tree, TreeOptions, View,
+    CacheSizes, ExplainOptions, Explanation, Filter, Flame, Key, Report, ReportOptions, Tree, TreeOptions,
+    View,
 };
 use plumb_profile::*;
 
@@ -52,7 +53,13 @@ fn deep(depth: usize, functions: usize, step: usize) -> Profile {
 }
 
 fn explained(profile: &Profile) -> Explanation<'_> {
-    let options = ExplainOptions { threshold: 10.0, call_name: &|_| None, waits: None };
+    let options = ExplainOptions {
+        threshold: 10.0,
+        call_name: &|_| None,
+        calls: Vec::new(),
+        caches: CacheSizes::default(),
+        waits: None,
+    };
     let filter = Filter::default();
     Explanation::new(Explanation::view(profile, &filter), &filter, &[], &options)
 }

@@ -6,8 +6,8 @@ mod made;
 
 use made::Made;
 use plumb_analyze::{
-    Bottleneck, BoundBy, Cause, ExplainOptions, Explanation, Filter, ModuleKind, Pattern, TimeRange,
-    explained_event,
+    Bottleneck, BoundBy, CacheSizes, Cause, ExplainOptions, Explanation, Filter, ModuleKind, Pattern,
+    TimeRange, explained_event,
 };
 use plumb_profile::{EventId, Id, Profile, Queued, QueuedThread};
 
@@ -28,7 +28,13 @@ fn sampled(stacks: &[(&str, u64)]) -> Profile {
 }
 
 fn options(threshold: f64) -> ExplainOptions<'static, 'static> {
-    ExplainOptions { threshold, call_name: &|_| None, waits: None }
+    ExplainOptions {
+        threshold,
+        call_name: &|_| None,
+        calls: Vec::new(),
+        caches: CacheSizes::default(),
+        waits: None,
+    }
 }
 
 fn explain<'p>(profile: &'p Profile, ignore: &[&str]) -> Explanation<'p> {
@@ -45,6 +51,7 @@ fn name<'a>(report: &'a Explanation<'_>, what: Bottleneck) -> &'a str {
         Bottleneck::Function(frame) => &report.view.frame(frame).name,
         Bottleneck::Kernel(row) => &report.time.rows[row].name,
         Bottleneck::Code(cause) => report.causes[cause].rule.name,
+        Bottleneck::Calls(index) => report.calls[index].rule.name,
         Bottleneck::Processes(index) => report.processes[index].rule.name,
     }
 }

@@ -9,6 +9,7 @@ const LEAST_PERCENT: f64 = 2.0;
 pub(super) const RULE: ProgramRule = ProgramRule {
     rule: Rule {
         name: "exit-teardown",
+        claim: "spends its end on giving memory back",
         pattern: "page tables and pages are freed when processes end",
         threshold: "at least 2% of all processor time",
         remedy: "touch less memory, map fewer files, use huge pages (fewer page tables), or end fewer processes",

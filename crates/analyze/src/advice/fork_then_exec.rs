@@ -12,6 +12,7 @@ const PLAIN_EXEC_MS: f64 = 0.11;
 pub(super) const RULE: ProgramRule = ProgramRule {
     rule: Rule {
         name: "fork-then-exec",
+        claim: "starts programs by fork from a large process",
         pattern: "fork copies the parent's page tables, and the child's exec drops the copy",
         threshold: "at least 1 ms of processor time for each fork, most of it copying",
         remedy: "start programs by posix_spawn or vfork (CLONE_VM), or from a small helper process",

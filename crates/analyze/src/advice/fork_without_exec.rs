@@ -9,6 +9,7 @@ const LEAST_MS: f64 = 1.0;
 pub(super) const RULE: ProgramRule = ProgramRule {
     rule: Rule {
         name: "fork-without-exec",
+        claim: "forks processes that copy memory",
         pattern: "fork copies a large parent's page tables for a child that never execs, and both copy pages on writing",
         threshold: "at least 1 ms of processor time for each fork, most of it copying",
         remedy: "fork early, while the parent is small; use huge pages; hold less memory in the process that forks",

@@ -16,6 +16,8 @@ pub(super) const LEAST_SAMPLES: u64 = 10;
 pub struct Rule {
     /// Stable name.
     pub name: &'static str,
+    /// What the user's function does, as a verb with its object: a headline's second half.
+    pub claim: &'static str,
     /// What is looked for.
     pub pattern: &'static str,
     /// From where on it counts.

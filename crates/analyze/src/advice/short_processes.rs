@@ -9,6 +9,7 @@ const LEAST_PER_SECOND: f64 = 50.0;
 pub(super) const RULE: ProgramRule = ProgramRule {
     rule: Rule {
         name: "short-processes",
+        claim: "runs as many short-lived processes",
         pattern: "many processes that each live for less than 10 ms",
         threshold: "at least 50 a second",
         remedy: "do the work in the caller (a shell's builtin, a library call), give one process many inputs, or keep one running",

@@ -9,6 +9,7 @@ const LEAST_PERCENT: f64 = 5.0;
 pub(super) const RULE: ProgramRule = ProgramRule {
     rule: Rule {
         name: "waiting-on-cpu",
+        claim: "spins while it waits for its children",
         pattern: "processor time inside wait4 and waitid, which should sleep",
         threshold: "at least 5% of the time on the clock",
         remedy: "wait without WNOHANG in a loop; if that is not it, distrust the recording: time asleep is no processor time",

@@ -75,7 +75,7 @@ impl Listing {
     }
 
     /// The instructions as iced has them.
-    pub(super) fn decoded(&self) -> &[iced_x86::Instruction] {
+    pub(crate) fn decoded(&self) -> &[iced_x86::Instruction] {
         &self.decoded
     }
 

@@ -6,6 +6,7 @@
 //! Not here: how any of it is said.
 
 mod code;
+mod gain;
 mod hot;
 mod modules;
 mod pace;
@@ -15,16 +16,19 @@ mod verdict;
 
 use plumb_profile::{EventId, Id, Profile};
 
-use crate::advice::{Advice, CodeAdvice, advise, advise_code};
+use crate::advice::{Advice, CallAdvice, CodeAdvice, Prediction, advise, advise_code};
 use crate::cost::Cost;
 use crate::coverage::{is_clock, is_untold};
 use crate::filter::Filter;
 use crate::kernel::KernelTime;
+use crate::loops::CacheSizes;
+use crate::own_code::KernelCallers;
 use crate::procs::Procs;
 use crate::share::Sampling;
 use crate::view::View;
 
 pub use code::{HotCode, HotInstruction, ReadCode, worth_reading};
+pub use gain::PredictedGain;
 pub use hot::{HotFunction, SampledLine};
 pub use modules::{Module, ModuleKind};
 pub use pace::{BoundBy, Gain, RunSummary};
@@ -65,6 +69,8 @@ pub struct Explanation<'p> {
     pub pace: RunSummary,
     /// Where processor time went.
     pub time: KernelTime,
+    /// Of its rows, in their order, the user's own code that they were for.
+    pub kernel_callers: Vec<KernelCallers>,
     /// What user code is made of.
     pub modules: Vec<Module<'p>>,
     /// Functions with the most time in themselves.
@@ -81,6 +87,8 @@ pub struct Explanation<'p> {
     pub causes: Vec<CodeAdvice>,
     /// The programs that ran.
     pub procs: Procs<'p>,
+    /// Causes in system calls and page faults, if these were watched; those that could gain more first.
+    pub calls: Vec<CallAdvice>,
     /// Causes in how programs are started and end.
     pub processes: Vec<Advice>,
     /// How far all this is to be trusted.
@@ -95,6 +103,10 @@ pub struct ExplainOptions<'a, 'p> {
     pub threshold: f64,
     /// The names of system calls by number.
     pub call_name: &'a dyn Fn(u32) -> Option<&'static str>,
+    /// What rules on system calls and page faults found, if these were watched.
+    pub calls: Vec<CallAdvice>,
+    /// The caches of the machine.
+    pub caches: CacheSizes,
     /// Where time off the processor was recorded, if not beside the time on it.
     pub waits: Option<&'p Profile>,
 }
@@ -122,18 +134,21 @@ impl<'p> Explanation<'p> {
         let paths = paths::paths(&view, &functions[..functions.len().min(MOST_CALLED)]);
         let procs = Procs::new(&view, filter);
         let processes = advise(&procs);
-        let causes = advise_code(&view, code, &sampling);
+        let causes = advise_code(&view, code, &sampling, options.caches);
         let quality = Quality::new(&view, filter, &sampling);
+        let kernel_callers = time.rows.iter().map(|row| KernelCallers::of(&view, &row.stacks)).collect();
         let outlook = verdict::outlook(
             &view,
             (options.threshold, quality.nameless_share),
             &sampling,
             (&functions, &time),
-            (&causes, &processes),
+            (&causes, &processes, &options.calls),
         );
         Explanation {
             untold: untold(profile, filter),
             left_out: left_out(&view),
+            kernel_callers,
+            calls: options.calls.clone(),
             modules: modules::modules(&view),
             lines: hot::lines(&view, code, &sampling, (MOST, LEAST_PERCENT)),
             code: code.iter().map(|code| code::hot_code(code, &sampling)).collect(),
@@ -150,6 +165,21 @@ impl<'p> Explanation<'p> {
             outlook,
             view,
         }
+    }
+
+    /// The user's own code that the calls of a rule are made for, and what functions from there to the kernel take themselves.
+    pub fn callers_of(&self, advice: &CallAdvice) -> KernelCallers {
+        let rows = self.time.rows.iter().zip(&self.kernel_callers);
+        let mut of_rule = rows.filter(|(row, _)| verdict::is_about(advice, row));
+        of_rule.next().map_or_else(KernelCallers::default, |(_, callers)| callers.clone())
+    }
+
+    /// What is predicted to be gained by following a rule on system calls and page faults, of processor time: without the calls and
+    /// with some or all of what calls them.
+    pub fn prediction_of(&self, advice: &CallAdvice) -> Prediction {
+        let around = self.callers_of(advice).around.percent_of(self.sampling.whole());
+        let low = advice.cpu_percent * 0.9 + around * 0.3;
+        Prediction { low: low.min(100.0), high: (advice.cpu_percent + around).min(100.0), is_cpu_only: false }
     }
 
     /// What less processor time could save of the elapsed time at most, in percent, where that is below the threshold because the target

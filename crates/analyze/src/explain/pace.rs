@@ -180,17 +180,22 @@ impl RunSummary {
     /// What could be gained at most by not doing what took a share of the processor time.
     pub fn gain(&self, share: Share) -> Gain {
         let left = 1.0 - share.high / 100.0;
+        Gain {
+            cpu_percent: share.high,
+            times: if left > 0.0 { 1.0 / left } else { f64::INFINITY },
+            clock_percent: self.elapsed_percent(share.high),
+        }
+    }
+
+    /// What of the elapsed time goes at most with this much of the processor time, both in percent. `None`: it is not known.
+    pub fn elapsed_percent(&self, cpu_percent: f64) -> Option<f64> {
         // With the processor time goes the waiting for it; where that is not known, it may be all of the time.
-        let spent = || match self.wanted() {
+        let spent = match self.wanted() {
             Some((_, most)) => Some(most),
             None if self.is_machine => self.cores(),
             None => self.cores().map(|cores| cores.max(1.0)),
         };
-        Gain {
-            cpu_percent: share.high,
-            times: if left > 0.0 { 1.0 / left } else { f64::INFINITY },
-            clock_percent: spent().map(|spent| (share.high * self.reported * spent).min(100.0)),
-        }
+        spent.map(|spent| (cpu_percent * self.reported * spent).min(100.0))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! What is told apart from the threshold is so by its interval: a share whose interval holds the threshold is neither above nor below.
 
-use crate::advice::{Advice, CodeAdvice, Extent};
+use crate::advice::{Advice, CallAdvice, CodeAdvice, Extent};
+use crate::cost::Cost;
 use crate::frame::{FrameIndex, Kind};
 use crate::kernel::{Cause, KernelRow, KernelTime};
 use crate::share::{Sampling, Share};
@@ -19,6 +20,8 @@ pub enum Bottleneck {
     Kernel(usize),
     /// A cause in user code: index in [`Explanation::causes`](super::Explanation::causes).
     Code(usize),
+    /// System calls or page faults that a rule is about: index in [`Explanation::calls`](super::Explanation::calls).
+    Calls(usize),
     /// A program whose processes cost much: index in [`Explanation::processes`](super::Explanation::processes).
     Processes(usize),
 }
@@ -38,7 +41,22 @@ pub struct Outlook {
     pub hidden: Option<Share>,
 }
 
+/// A cause that is known goes before what is only large, if it has at least this part of that.
+const KNOWN_BEFORE_LARGE: f64 = 0.3;
+
 impl Outlook {
+    /// What is to be told first: the largest of which the cause is known, unless something else is much larger.
+    pub fn first(&self) -> Option<(Bottleneck, Share)> {
+        let &(largest, most) = self.above.first()?;
+        let is_known = |what: Bottleneck| {
+            matches!(what, Bottleneck::Code(_) | Bottleneck::Calls(_) | Bottleneck::Processes(_))
+        };
+        let known = self.above.iter().find(|(what, _)| is_known(*what)).copied();
+        known
+            .filter(|(_, share)| share.percent >= KNOWN_BEFORE_LARGE * most.percent)
+            .or(Some((largest, most)))
+    }
+
     /// Nothing is above the threshold, for all that the samples can tell.
     pub fn is_done(&self) -> bool {
         self.above.is_empty() && self.unsure.is_empty() && self.hidden.is_none()
@@ -51,10 +69,12 @@ pub(super) fn outlook(
     (threshold, nameless): (f64, Share),
     sampling: &Sampling,
     (functions, time): (&[HotFunction], &KernelTime),
-    (causes, processes): (&[CodeAdvice], &[Advice]),
+    (causes, processes, calls): (&[CodeAdvice], &[Advice], &[CallAdvice]),
 ) -> Outlook {
-    // What instructions take is a part of a function, which is told as one.
-    let is_own = |cause: &CodeAdvice| cause.within.is_none() && cause.extent != Extent::Instructions;
+    // Of a loop it is known why it takes so long; other instructions are a part of a function, which is told as one.
+    let is_own = |cause: &CodeAdvice| {
+        cause.within.is_none() && (cause.extent != Extent::Instructions || !cause.loops.is_empty())
+    };
     let outer = causes.iter().enumerate().filter(|(_, cause)| is_own(cause));
     let code = outer.map(|(index, cause)| (Bottleneck::Code(index), cause.cost));
     let programs =
@@ -75,10 +95,16 @@ pub(super) fn outlook(
         matches!(row.cause, Cause::User | Cause::Idle)
             || row.cause == Cause::Fault && causes.iter().any(CodeAdvice::is_of_faults)
     };
-    let rows = time.rows.iter().enumerate().filter(|(_, row)| !is_told(row));
+    let is_of_calls = |row: &KernelRow| {
+        calls.iter().any(|advice| is_about(advice, row) && advice.cpu_ns * 2.0 >= row.cost.weight as f64)
+    };
+    let rows = time.rows.iter().enumerate().filter(|(_, row)| !is_told(row) && !is_of_calls(row));
+    let watched = calls.iter().enumerate().filter(|_| time.is_time);
+    let watched = watched.map(|(index, advice)| (Bottleneck::Calls(index), of_calls(advice, time)));
     let rows = rows.map(|(index, row)| (Bottleneck::Kernel(index), row.cost));
     let mut all: Vec<(Bottleneck, Share)> = code
         .chain(programs)
+        .chain(watched)
         .chain(own)
         .chain(rows)
         .map(|(what, cost)| (what, sampling.share(cost)))
@@ -96,4 +122,19 @@ pub(super) fn outlook(
         largest: all.first().copied(),
         hidden: (nameless.percent > 0.0 && nameless.high >= threshold).then_some(nameless),
     }
+}
+
+/// Whether a row of kernel time is of what a rule is about.
+pub(super) fn is_about(advice: &CallAdvice, row: &KernelRow) -> bool {
+    match row.cause {
+        Cause::Fault => advice.faults,
+        Cause::Call => advice.calls.contains(&&row.name[..]),
+        _ => false,
+    }
+}
+
+/// What calls took of processor time, as samples would tell it.
+fn of_calls(advice: &CallAdvice, time: &KernelTime) -> Cost {
+    let each = time.whole.weight as f64 / (time.whole.samples as f64).max(1.0);
+    Cost { weight: advice.cpu_ns as u64, samples: (advice.cpu_ns / each.max(1.0)) as u64 }
 }

@@ -16,6 +16,7 @@ const LEAST_SHRINKS: u64 = 10;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "brk-churn",
+        claim: "grows and trims the heap again and again",
         pattern: "the allocator gives the end of the heap back and takes it again: each time its pages are freed, and fault in anew",
         threshold: "the heap shrinks 100 times a second, or 10 times and brk with its faults takes 5% of processor time",
         remedy: "raise M_TRIM_THRESHOLD and M_TOP_PAD (mallopt, or MALLOC_TRIM_THRESHOLD_ and MALLOC_TOP_PAD_ in the environment), use another \

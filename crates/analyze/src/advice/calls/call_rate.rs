@@ -27,6 +27,7 @@ const LEAST_SHARE: f64 = 0.15;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "very-many-calls",
+        claim: "makes very many system calls",
         pattern: "so many calls are made that entering and leaving the kernel takes much of the time, whatever they do",
         threshold: "100,000 calls for input and output a second, of which entering and leaving takes 15% of processor time",
         remedy: "do more with each call (larger buffers, readv, recvmmsg), or hand them over in batches: io_uring",

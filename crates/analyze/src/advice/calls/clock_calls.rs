@@ -14,6 +14,7 @@ const LEFT: f64 = 1.0 / 7.5;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "clock-by-syscall",
+        claim: "asks for the time by system calls",
         pattern: "asking for the time enters the kernel: the vdso can't answer, for want of a clock source that user code may read",
         threshold: "1,000 calls a second, of clocks that the vdso knows",
         remedy: "look at /sys/devices/system/clocksource/clocksource0/current_clocksource: tsc or kvm-clock are fast; or keep the time for a while",

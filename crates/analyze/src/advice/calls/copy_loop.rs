@@ -12,6 +12,7 @@ const LEAST_PAIRS: u64 = 100;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "copy-loop",
+        claim: "copies a file through its own memory",
         pattern: "what is read from one descriptor is written to another: a copy through user space",
         threshold: "nine of ten reads are followed by a write of as many bytes elsewhere, 100 times",
         remedy: "copy_file_range between files, sendfile to a socket, splice with a pipe",

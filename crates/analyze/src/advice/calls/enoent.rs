@@ -26,6 +26,7 @@ const LEAST_SHARE: f64 = 0.3;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "search-path-storm",
+        claim: "looks for files that are not there",
         pattern: "most files that are asked for are not there: a search path is gone through again and again",
         threshold: "200 that fail with ENOENT, and 30% of all opens, stats and accesses",
         remedy: "put the directory that has them first, or name it: PATH, PYTHONPATH, RPATH and ldconfig's cache, include paths; or remember \

@@ -11,6 +11,7 @@ const FEW: f64 = 1.2;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "one-event-a-wait",
+        claim: "takes one event for each wait",
         pattern: "each epoll_wait brings a single event, many times a second",
         threshold: "50,000 calls a second that bring 1.2 events on average or fewer",
         remedy: "ask for 64 events or more at once, use EPOLLET, read until EAGAIN before the next wait, or io_uring",

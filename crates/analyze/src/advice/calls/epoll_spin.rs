@@ -11,6 +11,7 @@ const LEAST_EMPTY: f64 = 0.5;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "busy-polling",
+        claim: "polls without waiting",
         pattern: "events are asked for with a timeout of 0, again and again, and mostly there are none",
         threshold: "1,000 calls a second with a timeout of 0, half of which return 0",
         remedy: "wait with a timeout, or own up to spinning on a processor of its own",

@@ -12,6 +12,7 @@ const START_NS: f64 = 1e9;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "page-faults",
+        claim: "has page faults",
         pattern: "pages are touched for the first time, again and again: memory is taken and given back, or taken without end",
         threshold: "5% of processor time, or 1,000 faults a second after the first second",
         remedy: "reuse memory, make fewer and larger allocations, touch it before it matters",

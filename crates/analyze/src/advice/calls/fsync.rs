@@ -13,6 +13,7 @@ const LEAST_CALLS: u64 = 20;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "fsync-wait",
+        claim: "waits for the disk at each record (fsync)",
         pattern: "threads wait until the disk has what they wrote",
         threshold: "10% of the time on the clock, or one in a hundred takes more than 10 ms",
         remedy: "commit several records with one fsync, use fdatasync or O_DSYNC where the file's size does not change, write in a thread of \

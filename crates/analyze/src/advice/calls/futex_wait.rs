@@ -15,6 +15,7 @@ const LEAST_LATE: (f64, u64) = (0.2, 1000);
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "lock-contention",
+        claim: "waits for locks",
         pattern: "threads that also compute wait for locks: a lock that is not fought for takes no system call",
         threshold: "waits of 10% of the time on the clock in threads that run for as much, or 20% of 1,000 waits that come too late (EAGAIN)",
         remedy: "hold the lock for less, split it, use fewer threads, or give each thread its own data; threads that idle in a pool wait too: \

@@ -13,6 +13,7 @@ const BUFFER: f64 = 32768.0;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "small-listing-buffer",
+        claim: "lists directories through a small buffer",
         pattern: "directories are listed by many calls, each with a small buffer",
         threshold: "less than 4 KiB of buffer on average, and 3 calls for each directory",
         remedy: "give getdents64 32 KiB or more, or use readdir of the C library, which does",

@@ -20,6 +20,7 @@ const SAVED: f64 = 0.9;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "huge-pages",
+        claim: "touches more memory than page tables are cached for: huge pages would do",
         pattern: "a large region faults in page by page: transparent huge pages are not used for it",
         threshold: "512 faults in an anonymous region of 4 MiB or more, and 8 for each huge page that it has room for",
         remedy: "align it to 2 MiB and madvise(MADV_HUGEPAGE), or set transparent_hugepage/enabled to always; MADV_POPULATE_WRITE saves \

@@ -10,6 +10,7 @@ const LEAST_PER_SECOND: f64 = 10_000.0;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "repeated-identity",
+        claim: "asks who it is again and again",
         pattern: "a process asks for its own numbers again and again",
         threshold: "10,000 calls a second",
         remedy: "ask once and keep the answer, anew after fork",

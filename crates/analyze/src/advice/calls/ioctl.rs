@@ -13,6 +13,7 @@ const TCGETS: u64 = 0x5401;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "ioctl-cost",
+        claim: "makes expensive ioctl calls",
         pattern: "commands to devices take processor time; the one most used is named (TCGETS is isatty, and its ENOTTY harmless)",
         threshold: "2% of processor time",
         remedy: "ask once and keep the answer; look at who calls: plumb record -e syscalls:sys_enter_ioctl",

@@ -20,6 +20,7 @@ const ALIKE: f64 = 1.1;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "mmap-churn",
+        claim: "maps and unmaps memory again and again",
         pattern: "buffers of much the same size are mapped, used and unmapped: each time they are zeroed and fault in anew",
         threshold: "100 pairs of mmap and munmap a second, of lengths within 10%, with 8 faults each",
         remedy: "keep the buffer, raise M_MMAP_THRESHOLD (mallopt, or MALLOC_MMAP_THRESHOLD_ in the environment), or use a pool",

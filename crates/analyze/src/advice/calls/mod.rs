@@ -55,6 +55,10 @@ const LEAST_NS: f64 = 1e7;
 pub struct CallAdvice {
     /// The rule.
     pub rule: &'static Rule,
+    /// The calls that it is about.
+    pub calls: &'static [&'static str],
+    /// Whether it is about page faults too.
+    pub faults: bool,
     /// What it is of: a file, a command; empty where it is of all.
     pub about: String,
     /// What was measured.
@@ -141,11 +145,8 @@ impl Watched {
 
     /// The rules that hold, those that could gain more first.
     pub fn advise(&self, basis: &Basis) -> Vec<CallAdvice> {
-        let mut found: Vec<CallAdvice> = self
-            .rules
-            .iter()
-            .filter_map(|(rule, watch)| advice(&rule.rule, watch.judge(basis)?, basis))
-            .collect();
+        let mut found: Vec<CallAdvice> =
+            self.rules.iter().filter_map(|(rule, watch)| advice(rule, watch.judge(basis)?, basis)).collect();
         let gain = |advice: &CallAdvice| advice.cpu_ns.max(advice.wall_ns);
         found
             .sort_by(|one, other| gain(other).total_cmp(&gain(one)).then(one.rule.name.cmp(other.rule.name)));
@@ -154,7 +155,7 @@ impl Watched {
 }
 
 /// What a rule found, if it is worth saying.
-fn advice(rule: &'static Rule, found: Found, basis: &Basis) -> Option<CallAdvice> {
+fn advice(rule: &'static CallRule, found: Found, basis: &Basis) -> Option<CallAdvice> {
     let Found { about, measured, cpu_ns, wall_ns } = found;
     let percent = |part: f64, of: f64| if of > 0.0 { part / of * 100.0 } else { 0.0 };
     // What all calls together took is a bound as well.
@@ -164,7 +165,9 @@ fn advice(rule: &'static Rule, found: Found, basis: &Basis) -> Option<CallAdvice
     let by_cpu = cpu_ns >= LEAST_NS && cpu_percent >= LEAST_PERCENT;
     let by_wall = wall_ns >= LEAST_NS && wall_percent >= LEAST_PERCENT;
     (by_cpu || by_wall).then_some(CallAdvice {
-        rule,
+        rule: &rule.rule,
+        calls: rule.calls,
+        faults: rule.faults,
         about,
         measured,
         cpu_ns,

@@ -13,6 +13,7 @@ const LEAST_SHARE: f64 = 0.02;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "mprotect-storm",
+        claim: "changes the protection of memory again and again",
         pattern: "protections of memory are changed again and again (JIT code made writable and back, guard pages, collectors): all \
                   processors that run the process have to take notice",
         threshold: "1,000 calls a second in two threads or more, or 2% of processor time",

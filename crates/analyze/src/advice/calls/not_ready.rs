@@ -11,6 +11,7 @@ const LEAST_CALLS: u64 = 1000;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "read-without-readiness",
+        claim: "reads where nothing is ready",
         pattern: "reads and receives mostly find nothing (EAGAIN)",
         threshold: "half of the calls, 1,000 of them",
         remedy: "read when epoll says that there is something; with EPOLLET until the first EAGAIN and not again before the next event",

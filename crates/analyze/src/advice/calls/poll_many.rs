@@ -11,6 +11,7 @@ const MOST_READY: f64 = 0.1;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "poll-of-many",
+        claim: "polls very many descriptors at once",
         pattern: "poll or select go through many descriptors at each call, of which few are ready",
         threshold: "64 descriptors or more, at most 10% of them ready",
         remedy: "epoll, which takes as long as there are events",

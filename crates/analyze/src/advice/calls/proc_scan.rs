@@ -9,6 +9,7 @@ const LEAST_PER_SECOND: f64 = 10.0;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "process-scan",
+        claim: "reads /proc for each process",
         pattern: "/proc is listed again and again to find processes",
         threshold: "10 times a second",
         remedy: "look less often, keep the files open, or be told: pidfd, the proc connector (netlink), cgroup.events; a larger buffer does \

@@ -14,6 +14,7 @@ const SOON_NS: u64 = 1_000_000_000;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "purged-too-soon",
+        claim: "has the allocator give memory back too soon",
         pattern: "the allocator gives pages back by madvise, and they fault in again",
         threshold: "half of the pages given back are touched again within a second",
         remedy: "let the allocator wait longer before it gives memory back: dirty_decay_ms (jemalloc), MIMALLOC_PURGE_DELAY, GOGC and \

@@ -13,6 +13,7 @@ const LEAST_PER_SECOND: f64 = 100.0;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "reopened-file",
+        claim: "opens and closes one file again and again",
         pattern: "the same file is opened and closed again and again",
         threshold: "10 times, and 100 times a second",
         remedy: "keep it open: pread(fd, ..., 0) reads a file of /proc or /sys anew; inotify tells when a configuration changes",

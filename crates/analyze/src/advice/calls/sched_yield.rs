@@ -10,6 +10,7 @@ const LEAST_PER_SECOND: f64 = 100.0;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "yield-loop",
+        claim: "yields the processor in a loop",
         pattern: "threads give way in a loop until something has changed: a spin lock made of sched_yield",
         threshold: "100 calls a second",
         remedy: "wait on a futex or condition variable; where waits are very short, spin with pause and back off",

@@ -12,6 +12,7 @@ const LEAST_SEEKS: u64 = 1000;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "seek-then-read",
+        claim: "seeks before each read",
         pattern: "places in a file are read or written by two calls, lseek and read",
         threshold: "a seek for every two reads or writes of a descriptor, 1,000 in all",
         remedy: "pread and pwrite take the place along; or keep track of it and seek only where it changes",

@@ -12,6 +12,7 @@ const SHORT_NS: u64 = 5_500_000;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "polling-sleep",
+        claim: "sleeps for short times until something has happened",
         pattern: "threads sleep for a moment, look, and sleep again",
         threshold: "100 sleeps a second of less than 5 ms",
         remedy: "wait for what is looked for: a condition variable, eventfd, inotify, timerfd; PR_SET_TIMERSLACK where short sleeps are needed",

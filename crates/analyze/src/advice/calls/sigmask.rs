@@ -10,6 +10,7 @@ const LEAST_PER_SECOND: f64 = 10_000.0;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "sigmask-storm",
+        claim: "changes the signal mask again and again",
         pattern: "the signal mask is set again and again: setjmp and swapcontext do, for each jump or switch",
         threshold: "10,000 calls a second",
         remedy: "_setjmp and _longjmp, or a switch of contexts that leaves the mask alone (boost.context, assembly)",

@@ -19,6 +19,7 @@ const SPECIAL: [&str; 3] = ["/dev/", "/proc/", "/sys/"];
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "small-file-io",
+        claim: "reads or writes files in small pieces",
         pattern: "a regular file is read or written a few bytes at a time, without a buffer",
         threshold: "10,000 calls a second on one file with a median below 4 KiB",
         remedy: "read and write through a buffer of 64 to 128 KiB (BufReader, BufWriter, setvbuf), or map the file",

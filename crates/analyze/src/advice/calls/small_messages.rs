@@ -16,6 +16,7 @@ const SPARED: f64 = 0.5;
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
         name: "small-messages",
+        claim: "sends small messages, one system call each",
         pattern: "a socket sends or receives small messages, one a call",
         threshold: "20,000 calls a second on one socket with a median below 1 KiB",
         remedy: "sendmmsg and recvmmsg for datagrams, writev or TCP_CORK for streams, UDP_SEGMENT (GSO)",

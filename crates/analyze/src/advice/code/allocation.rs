@@ -1,7 +1,7 @@
 //! Much time goes into allocating and freeing memory.
 
 use super::super::Rule;
-use super::{CodeRule, Extent, Names};
+use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -60,6 +60,7 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "allocation",
+        claim: "allocates and frees memory",
         pattern: "memory is taken from the heap and given back all the time",
         threshold: "at least 10% of processor time",
         remedy: "reuse buffers (clear instead of free), reserve containers, put small objects on the stack, in an arena or a pool; then try another \
@@ -67,6 +68,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "the allocator's functions, with the page faults and system calls that they cause",
         source: "Kanev et al., Mallacc (ASPLOS 2017): allocation takes nearly 7% of cycles in Google's datacenters; more than that is unusual",
     },
+    gain: GainModel::Parts { least: 0.8, most: 1.0, callers: 0.5 },
     extent: Extent::Calls,
     least_percent: 10.0,
     find: |code| code.calls_of(&FUNCTIONS),

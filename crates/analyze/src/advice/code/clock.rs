@@ -1,7 +1,7 @@
 //! Much time goes into asking what time it is.
 
 use super::super::Rule;
-use super::{CodeRule, Extent, Names};
+use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -27,12 +27,14 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "clock-reads",
+        claim: "reads the clock",
         pattern: "the clock is read very often",
         threshold: "at least 2% of processor time",
         remedy: "read it once for a batch, or use a coarse clock (CLOCK_MONOTONIC_COARSE); where the calls go into the kernel see which clock source is set",
         bound: "all reading of clocks",
         source: "measured: clock_gettime takes 22 ns through the vdso, 166 ns as a system call",
     },
+    gain: GainModel::Parts { least: 0.8, most: 1.0, callers: 0.2 },
     extent: Extent::Calls,
     least_percent: 2.0,
     find: |code| code.calls_of(&FUNCTIONS),

@@ -1,7 +1,7 @@
 //! Much time goes into copying or clearing memory.
 
 use super::super::Rule;
-use super::{CodeRule, Extent, Names};
+use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -24,12 +24,14 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "copying",
+        claim: "copies memory",
         pattern: "large or very many blocks of memory are copied or cleared",
         threshold: "at least 10% of processor time",
         remedy: "pass references, views or moves instead of copies; read in place; clear only what is used; see who copies",
         bound: "the functions that copy and clear, with the page faults that they meet",
         source: "Kanev et al., Profiling a warehouse-scale computer (ISCA 2015) counts memmove as part of the tax of up to 30% of cycles below applications",
     },
+    gain: GainModel::Parts { least: 0.7, most: 1.0, callers: 0.3 },
     extent: Extent::Calls,
     least_percent: 10.0,
     find: |code| code.calls_of(&FUNCTIONS),

@@ -1,7 +1,7 @@
 //! Starting takes long, because of libraries.
 
 use super::super::Rule;
-use super::{CodeRule, Extent, Names};
+use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -29,12 +29,14 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "dynamic-linking",
+        claim: "has the loader look up symbols",
         pattern: "the loader maps libraries, relocates them and looks symbols up",
         threshold: "at least 5% of processor time",
         remedy: "link fewer libraries, or statically; hide symbols (-fvisibility=hidden, -Bsymbolic); keep one process running instead of starting many",
         bound: "the loader",
         source: "ld.so(8), LD_DEBUG=statistics shows the same for one run",
     },
+    gain: GainModel::Parts { least: 0.5, most: 1.0, callers: 0.2 },
     extent: Extent::Calls,
     least_percent: 5.0,
     find: |code| code.calls_of(&FUNCTIONS),

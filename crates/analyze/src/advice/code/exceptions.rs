@@ -1,7 +1,7 @@
 //! Exceptions are thrown in numbers.
 
 use super::super::Rule;
-use super::{CodeRule, Extent, Names};
+use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -25,6 +25,7 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "exceptions",
+        claim: "throws and catches exceptions",
         pattern: "exceptions are thrown where the program works: each one has its stack unwound twice, by tables",
         threshold: "at least 2% of processor time",
         remedy: "return errors as values (std::expected, std::optional, error codes) where they are no exception; check before what would throw",
@@ -32,6 +33,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         source: "P2544R0: unwinding is slow and takes a lock that all threads share; P1886R0 measures it beside error codes; \
                  measured: 1 us for each frame that is unwound",
     },
+    gain: GainModel::Parts { least: 0.85, most: 1.0, callers: 0.3 },
     extent: Extent::Calls,
     least_percent: 2.0,
     find: |code| code.calls_of(&FUNCTIONS),

@@ -1,7 +1,7 @@
 //! Much processor time goes into locks.
 
 use super::super::Rule;
-use super::{CodeRule, Extent, Names};
+use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -52,6 +52,7 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "locks",
+        claim: "takes and releases locks",
         pattern: "locks are taken and given back so often that this alone costs time, or threads spin for them",
         threshold: "at least 5% of processor time",
         remedy: "hold a lock for several operations, give each thread its own part and merge, use atomics or read-mostly structures (RCU, arc-swap)",
@@ -59,6 +60,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         source: "futex(7): without contention a lock is taken in user code alone; measured: 5 ns \
                  for lock and unlock; the threshold is judgement",
     },
+    gain: GainModel::Parts { least: 0.8, most: 1.0, callers: 0.8 },
     extent: Extent::Calls,
     least_percent: 5.0,
     find: |code| code.calls_of(&FUNCTIONS),

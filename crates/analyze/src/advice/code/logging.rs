@@ -1,7 +1,7 @@
 //! Much time goes into logging.
 
 use super::super::Rule;
-use super::{CodeRule, Extent, Names};
+use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -37,12 +37,14 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "logging",
+        claim: "builds log messages",
         pattern: "log messages are made and written while the program works",
         threshold: "at least 5% of processor time",
         remedy: "log less in hot paths, check the level before arguments are made, write asynchronously",
         bound: "the logging functions with all that they call",
         source: "judgement: a log that takes 5% of the time costs more than most of its lines tell",
     },
+    gain: GainModel::Parts { least: 0.8, most: 1.0, callers: 0.3 },
     extent: Extent::Calls,
     least_percent: 5.0,
     find: |code| code.calls_of(&FUNCTIONS),

@@ -6,35 +6,51 @@
 
 mod allocation;
 mod atomics;
+mod busy_wait;
+mod cache_miss;
 mod clock;
+mod clones;
 mod copying;
 mod division;
 mod dynamic_linking;
 mod exceptions;
 mod first_touch;
+mod flush;
 mod formatting;
+mod gain;
+mod garbage_collection;
 mod getenv;
+mod growth;
 mod hashing;
+mod linear_search;
 mod locks;
 mod logging;
-mod memory_wait;
 mod names;
+mod pointer_chain;
+mod powers;
+mod python;
 mod random;
 mod reference_counts;
 mod regex_compile;
 mod rule;
+mod shared_lines;
 mod sorting;
 mod spent;
 mod stack_traffic;
+mod string_compare;
 mod string_scan;
+mod timezone;
 mod unoptimised;
 
 use super::{LEAST_SAMPLES, Rule};
 use crate::cost::Cost;
 use crate::explain::ReadCode;
 use crate::frame::{FrameIndex, SymbolId};
+use crate::loops::{CacheSizes, LoopFinding};
 use crate::share::{Sampling, Share};
 use crate::view::View;
+use gain::GainModel;
+pub use gain::Prediction;
 use names::Names;
 use rule::CodeRule;
 pub use rule::Extent;
@@ -51,10 +67,16 @@ pub struct CodeAdvice {
     pub functions: Vec<(FrameIndex, Cost)>,
     /// Who calls them, and what these calls took.
     pub callers: Vec<(FrameIndex, Cost)>,
+    /// Frames of the user's own code that it is done for, and what of it: those with more first.
+    pub places: Vec<(FrameIndex, Cost)>,
+    /// What the remedy is predicted to gain, if a model holds.
+    pub gain: Option<Prediction>,
     /// What all of it took.
     pub cost: Cost,
     /// The share of that.
     pub share: Share,
+    /// What the loops that it is about show, those that took more first; empty for rules that look at something else.
+    pub loops: Vec<LoopFinding>,
     /// The larger cause that most of this is a part of.
     pub within: Option<&'static str>,
     /// By innermost function, what of it was spent there.
@@ -75,7 +97,7 @@ impl CodeAdvice {
 }
 
 /// All rules.
-const RULES: [&CodeRule; 21] = [
+const RULES: [&CodeRule; 43] = [
     &unoptimised::RULE,
     &getenv::RULE,
     &allocation::RULE,
@@ -85,6 +107,7 @@ const RULES: [&CodeRule; 21] = [
     &sorting::RULE,
     &regex_compile::RULE,
     &formatting::RULE,
+    &flush::RULE,
     &logging::RULE,
     &exceptions::RULE,
     &locks::RULE,
@@ -95,13 +118,39 @@ const RULES: [&CodeRule; 21] = [
     &first_touch::RULE,
     &division::RULE,
     &atomics::RULE,
-    &memory_wait::RULE,
+    &busy_wait::RULE,
+    &shared_lines::FALSE_SHARING,
+    &shared_lines::TRUE_SHARING,
+    &cache_miss::RULE,
     &stack_traffic::RULE,
+    &timezone::RULE,
+    &linear_search::RULE,
+    &pointer_chain::RULE,
+    &growth::RULE,
+    &powers::RULE,
+    &string_compare::RULE,
+    &garbage_collection::RULE,
+    &clones::RULE,
+    &python::membership::RULE,
+    &python::concatenation::RULE,
+    &python::list_front::RULE,
+    &python::deepcopy::RULE,
+    &python::exceptions::RULE,
+    &python::logging::RULE,
+    &python::imports::RULE,
+    &python::collector::RULE,
+    &python::gil::RULE,
+    &python::elements::RULE,
 ];
 
 /// The rules that hold for what `view` keeps of processor time, those that could gain more first.
-pub(crate) fn advise_code(view: &View<'_>, code: &[ReadCode<'_>], sampling: &Sampling) -> Vec<CodeAdvice> {
-    let code = Code::new(view, code);
+pub(crate) fn advise_code(
+    view: &View<'_>,
+    code: &[ReadCode<'_>],
+    sampling: &Sampling,
+    caches: CacheSizes,
+) -> Vec<CodeAdvice> {
+    let code = Code::new(view, code, caches);
     let mut found: Vec<(&'static CodeRule, Spent, Share)> = Vec::new();
     for rule in RULES {
         let spent = (rule.find)(&code);
@@ -111,15 +160,38 @@ pub(crate) fn advise_code(view: &View<'_>, code: &[ReadCode<'_>], sampling: &Sam
         }
     }
     found.sort_by(|one, other| (other.1.cost, one.0.rule.name).cmp(&(one.1.cost, other.0.rule.name)));
+    // What calls the other is the reason for it; where neither does, the larger one has the smaller.
     let within = |at: usize| {
         let own = &found[at].1;
         let is_most = |outer: &Spent| code.common(own, outer).weight.saturating_mul(2) >= own.cost.weight;
-        found[..at].iter().find(|(_, outer, _)| is_most(outer)).map(|(rule, ..)| rule.rule.name)
+        let is_outer = |other: usize| {
+            let outer = &found[other].1;
+            match (code.is_for(own, outer), code.is_for(outer, own)) {
+                (true, false) => true,
+                (false, true) => false,
+                _ => other < at && is_most(outer),
+            }
+        };
+        let outer = (0..found.len()).filter(|&other| other != at).find(|&other| is_outer(other));
+        outer.map(|outer| found[outer].0.rule.name)
     };
     let within: Vec<Option<&str>> = (0..found.len()).map(within).collect();
     let advice = |((rule, spent, share), within): ((&'static CodeRule, Spent, Share), _)| {
-        let Spent { cost, functions, callers, own, .. } = spent;
-        CodeAdvice { rule: &rule.rule, extent: rule.extent, functions, callers, cost, share, within, own }
+        let gain = rule.gain.predict(&spent, share, sampling);
+        let Spent { cost, functions, callers, places, own, loops, .. } = spent;
+        CodeAdvice {
+            rule: &rule.rule,
+            extent: rule.extent,
+            functions,
+            callers,
+            places,
+            gain,
+            cost,
+            share,
+            loops,
+            within,
+            own,
+        }
     };
     found.into_iter().zip(within).map(advice).collect()
 }

@@ -1,7 +1,7 @@
 //! Much time goes into counting references.
 
 use super::super::Rule;
-use super::{CodeRule, Extent, Names};
+use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
     whole: &["Py_INCREF", "Py_DECREF", "g_object_ref", "g_object_unref"],
@@ -22,6 +22,7 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "reference-counts",
+        claim: "counts references",
         pattern: "shared pointers are copied and dropped: each time a counter is changed, atomically where threads are in use",
         threshold: "at least 5% of processor time",
         remedy: "pass references to what is shared (const T&, &T), move instead of copying, or use an owner that needs no count (unique_ptr, Box)",
@@ -29,6 +30,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         source: "C++ Core Guidelines F.7, R.34 to R.36: take smart pointers only where ownership is meant; measured: 9 ns to \
                  copy and drop one where there are threads",
     },
+    gain: GainModel::Parts { least: 0.7, most: 1.0, callers: 0.3 },
     extent: Extent::Calls,
     least_percent: 5.0,
     find: |code| code.calls_of(&FUNCTIONS),

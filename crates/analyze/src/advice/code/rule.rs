@@ -2,6 +2,7 @@
 //!
 //! Not here: the rules.
 
+use super::gain::GainModel;
 use super::spent::{Code, Spent};
 use crate::advice::Rule;
 
@@ -19,6 +20,8 @@ pub enum Extent {
 /// A rule on user code.
 pub(super) struct CodeRule {
     pub(super) rule: Rule,
+    /// What its remedy gains.
+    pub(super) gain: GainModel,
     pub(super) extent: Extent,
     /// From this share of processor time, in percent.
     pub(super) least_percent: f64,

@@ -1,7 +1,7 @@
 //! Much time goes into sorting.
 
 use super::super::Rule;
-use super::{CodeRule, Extent, Names};
+use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -42,6 +42,7 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "sorting",
+        claim: "sorts",
         pattern: "a large part of the time goes into sorting, comparisons included",
         threshold: "at least 10% of processor time",
         remedy: "sort once, not after each change; take only the first few (nth_element, partial_sort, a heap); keep things sorted (a tree, insertion by \
@@ -49,6 +50,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "the sorting functions with the comparisons that they call",
         source: "std::partial_sort, std::nth_element: fewer comparisons where not all of the order is needed",
     },
+    gain: GainModel::Unknown,
     extent: Extent::Calls,
     least_percent: 10.0,
     find: |code| code.calls_of(&FUNCTIONS),

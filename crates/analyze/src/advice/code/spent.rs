@@ -6,12 +6,15 @@ use std::collections::{HashMap, HashSet};
 use plumb_profile::DsoId;
 
 use super::names::{Names, plain};
+use crate::access::Accesses;
 use crate::annotate::Class;
 use crate::cost::Cost;
 use crate::cost_tree::{CostTree, TreeBuilder};
 use crate::explain::ReadCode;
 use crate::frame::{FrameIndex, Kind, SymbolId, ViewFrame};
 use crate::kernel::{Cause, Places};
+use crate::loops::{self, CacheSizes, LoopCause, LoopFinding};
+use crate::own_code::{MainProgram, is_own_code, main_program};
 use crate::view::View;
 
 /// Functions and callers that are named.
@@ -27,6 +30,10 @@ pub(super) struct Code<'a, 'p> {
     /// Files that were not optimised.
     unoptimised: HashSet<DsoId>,
     tree: CostTree,
+    /// The program that ran most of the time.
+    program: Option<MainProgram<'p>>,
+    /// Of the functions whose code was read, in their order, why their hot loops take so long.
+    loops: Vec<Option<LoopFinding>>,
     /// By function, as [`Names`] want it; empty for what is no user code.
     names: Vec<String>,
 }
@@ -41,12 +48,20 @@ pub(super) struct Spent {
     pub(super) callers: Vec<(FrameIndex, Cost)>,
     /// By innermost function.
     pub(super) own: Vec<(SymbolId, Cost)>,
+    /// Frames of the user's own code that called them, and what for each.
+    pub(super) places: Vec<(FrameIndex, Cost)>,
+    /// Own time of the functions between the user's and these, the user's among them.
+    pub(super) around: Cost,
+    /// What its loops show.
+    pub(super) loops: Vec<LoopFinding>,
+    /// The nodes at which it begins, and what went through each.
+    begins: Vec<(u32, Cost)>,
     /// Per node of the tree whether it is a part of it.
     inside: Vec<bool>,
 }
 
 impl<'a, 'p> Code<'a, 'p> {
-    pub(super) fn new(view: &'a View<'p>, read: &'a [ReadCode<'a>]) -> Self {
+    pub(super) fn new(view: &'a View<'p>, read: &'a [ReadCode<'a>], caches: CacheSizes) -> Self {
         let costs = view.costs_by(|_| 0);
         let tree = TreeBuilder::new(view).build(view, costs.iter().map(|&(_, node, cost)| (node, cost)));
         let mut names = vec![String::new(); view.symbol_count()];
@@ -57,17 +72,52 @@ impl<'a, 'p> Code<'a, 'p> {
                 *name = plain(&frame.name);
             }
         }
-        Self { view, read, unoptimised: unoptimised(read), tree, names }
+        let loops = read.iter().map(|code| loop_of(view, code, caches)).collect();
+        Self { view, read, unoptimised: unoptimised(read), tree, program: main_program(view), loops, names }
     }
 
     /// What went into calls of these functions: each sample once, where the outermost of them is on its stack.
     pub(super) fn calls_of(&self, functions: &Names) -> Spent {
-        let is_one: Vec<bool> =
-            self.names.iter().map(|name| !name.is_empty() && functions.has(name)).collect();
+        self.calls_named(|name| functions.has(name))
+    }
+
+    /// What went into calls of these functions, if such a part of it was in the kernel at least.
+    pub(super) fn calls_in_kernel(&self, functions: &Names, least: f64) -> Spent {
+        let spent = self.calls_of(functions);
+        let is_kernel = |node: &u32| self.view.frame(self.tree.frame(*node)).kind == Kind::Kernel;
+        let inside = self.tree.nodes().filter(|&node| spent.inside.get(node as usize) == Some(&true));
+        let kernel: Cost = inside.filter(is_kernel).map(|node| self.tree.own(node)).sum();
+        match kernel.weight as f64 >= least * spent.cost.weight as f64 {
+            true => spent,
+            false => Spent::default(),
+        }
+    }
+
+    /// What went into calls of functions whose plain names are such.
+    pub(super) fn calls_named(&self, is_one: impl Fn(&str) -> bool) -> Spent {
+        let is_one: Vec<bool> = self.names.iter().map(|name| !name.is_empty() && is_one(name)).collect();
         if !is_one.contains(&true) {
             return Spent::default();
         }
         self.below(|node| is_one[self.symbol(node).index()])
+    }
+
+    /// What went into functions of interpreted programs that are in files whose paths end so.
+    pub(super) fn scripts_in(&self, files: &[&str]) -> Spent {
+        self.below(|node| self.is_script_in(node, files))
+    }
+
+    /// What went into calls of these functions, and of those of interpreted programs that are in such files.
+    pub(super) fn calls_and_scripts(&self, functions: &Names, files: &[&str]) -> Spent {
+        let is_one: Vec<bool> =
+            self.names.iter().map(|name| !name.is_empty() && functions.has(name)).collect();
+        self.below(|node| is_one[self.symbol(node).index()] || self.is_script_in(node, files))
+    }
+
+    fn is_script_in(&self, node: u32, files: &[&str]) -> bool {
+        let frame = self.view.frame(self.tree.frame(node));
+        let is_script = frame.frame.is_some_and(|id| self.view.profile().is_script(id));
+        is_script && files.iter().any(|end| frame.file.ends_with(end))
     }
 
     /// What page faults took, by the functions that they happened in.
@@ -84,12 +134,7 @@ impl<'a, 'p> Code<'a, 'p> {
     /// part of a function that has some of all.
     pub(super) fn instructions(&self, is_one: impl Fn(&Class, f64) -> bool) -> Spent {
         let mut spent = Spent::default();
-        let is_large =
-            |code: &ReadCode<'_>| code.function.own.percent_of(self.view.whole()) >= LEAST_FUNCTION;
-        // What isn't optimised is full of instructions that needn't be there.
-        let is_meant =
-            |code: &&ReadCode<'_>| is_large(code) && !self.unoptimised.contains(&code.function.dso);
-        for code in self.read.iter().filter(is_meant) {
+        for code in self.read.iter().filter(|code| self.is_meant(code)) {
             let annotation = code.annotation;
             let rows = annotation.listing.instructions().iter().zip(&annotation.rows);
             let those = rows.filter(|(one, row)| is_one(&one.class, annotation.share(row.adjusted)));
@@ -100,11 +145,43 @@ impl<'a, 'p> Code<'a, 'p> {
             let samples = annotation.own.samples as f64 * annotation.share(weight) / 100.0;
             let cost = Cost { weight: weight as u64, samples: samples as u64 };
             spent.cost += cost;
-            spent.functions.extend(self.frame_of(code).map(|frame| (frame, cost)));
+            self.add_function(&mut spent, code, cost);
         }
         spent.functions.sort_by_key(|&(frame, cost)| (Reverse(cost), frame));
         spent.functions.truncate(NAMED);
         spent
+    }
+
+    /// What hot loops took for whose cause `is_one` holds.
+    pub(super) fn loops(&self, is_one: impl Fn(&LoopCause) -> bool) -> Spent {
+        let mut spent = Spent::default();
+        let findings = self.read.iter().zip(&self.loops);
+        for (code, finding) in findings.filter(|(code, _)| self.is_meant(code)) {
+            let Some(finding) = finding.filter(|finding| is_one(&finding.cause)) else { continue };
+            let samples = code.annotation.own.samples as f64 * code.annotation.share(finding.weight) / 100.0;
+            let cost = Cost { weight: finding.weight as u64, samples: samples as u64 };
+            spent.cost += cost;
+            spent.loops.push(finding);
+            self.add_function(&mut spent, code, cost);
+        }
+        spent.loops.sort_by(|one, other| other.weight.total_cmp(&one.weight));
+        spent.functions.sort_by_key(|&(frame, cost)| (Reverse(cost), frame));
+        spent.functions.truncate(NAMED);
+        spent
+    }
+
+    /// Notes what of a function it is.
+    fn add_function(&self, spent: &mut Spent, code: &ReadCode<'_>, cost: Cost) {
+        if let Some(frame) = self.frame_of(code) {
+            spent.functions.push((frame, cost));
+            spent.own.push((self.view.frame(frame).symbol, cost));
+        }
+    }
+
+    /// Whether a function is large enough for its instructions to count. What isn't optimised is full of instructions that needn't be there.
+    fn is_meant(&self, code: &ReadCode<'_>) -> bool {
+        let is_large = code.function.own.percent_of(self.view.whole()) >= LEAST_FUNCTION;
+        is_large && !self.unoptimised.contains(&code.function.dso)
     }
 
     /// What the code of files took that were not optimised.
@@ -132,41 +209,123 @@ impl<'a, 'p> Code<'a, 'p> {
         self.view.frames().find(|(_, frame)| is_it(frame)).map(|(index, _)| index)
     }
 
+    /// Whether most of one is done for the other: is called by it.
+    pub(super) fn is_for(&self, one: &Spent, other: &Spent) -> bool {
+        let is_inside = |node: u32| {
+            let caller = self.tree.caller(node);
+            caller.is_some_and(|caller| other.inside.get(caller as usize) == Some(&true))
+        };
+        let inside: Cost =
+            one.begins.iter().filter(|(node, _)| is_inside(*node)).map(|&(_, cost)| cost).sum();
+        !one.begins.is_empty() && inside.weight.saturating_mul(2) >= one.cost.weight
+    }
+
     /// What went into both.
     pub(super) fn common(&self, one: &Spent, other: &Spent) -> Cost {
         let both = one.inside.iter().zip(&other.inside).map(|(one, other)| *one && *other);
         self.tree.nodes().zip(both).filter(|(_, both)| *both).map(|(node, _)| self.tree.own(node)).sum()
     }
 
+    /// What went into calls of these functions but not on into calls of others, or the kernel.
+    pub(super) fn calls_without(&self, functions: &Names, others: &Names) -> Spent {
+        let has = |names: &Names| -> Vec<bool> {
+            self.names.iter().map(|name| !name.is_empty() && names.has(name)).collect()
+        };
+        let (is_one, is_other) = (has(functions), has(others));
+        let is_kernel = |node| self.view.frame(self.tree.frame(node)).kind == Kind::Kernel;
+        self.between(
+            |node| is_one[self.symbol(node).index()],
+            |node| is_kernel(node) || is_other[self.symbol(node).index()],
+        )
+    }
+
     /// What went through nodes for which `is_one` holds, the outermost of each stack.
     fn below(&self, is_one: impl Fn(u32) -> bool) -> Spent {
+        self.between(is_one, |_| false)
+    }
+
+    /// Likewise, but for what went on through nodes for which `is_out` holds.
+    fn between(&self, is_one: impl Fn(u32) -> bool, is_out: impl Fn(u32) -> bool) -> Spent {
         let tree = &self.tree;
         let mut inside: Vec<bool> = Vec::new();
-        let (mut functions, mut callers, mut own) = (Sums::default(), Sums::default(), HashMap::new());
-        let mut cost = Cost::default();
+        let mut begins: Vec<u32> = Vec::new();
         for node in tree.nodes() {
             // Callers come before what they call.
-            let is_below = tree.caller(node).is_some_and(|caller| inside[caller as usize]);
+            let is_below = tree.caller(node).is_some_and(|caller| inside[caller as usize]) && !is_out(node);
             let is_outermost = !is_below && is_one(node);
             inside.push(is_below || is_outermost);
             if is_outermost {
-                cost += tree.total(node);
-                functions.add(self.view, tree.frame(node), tree.total(node));
-                if let Some(caller) = tree.caller(node) {
-                    callers.add(self.view, tree.frame(caller), tree.total(node));
-                }
-            }
-            if is_below || is_outermost {
-                *own.entry(self.symbol(node)).or_default() += tree.own(node);
+                begins.push(node);
             }
         }
+        let mut totals: Vec<Cost> = tree
+            .nodes()
+            .map(|node| if inside[node as usize] { tree.own(node) } else { Cost::default() })
+            .collect();
+        for node in tree.nodes().rev() {
+            let total = totals[node as usize];
+            let caller = tree.caller(node).filter(|&caller| inside[node as usize] && inside[caller as usize]);
+            if let Some(caller) = caller {
+                totals[caller as usize] += total;
+            }
+        }
+        self.spent(inside, &begins, &totals)
+    }
+
+    /// What went through these nodes, which begin in `begins`.
+    fn spent(&self, inside: Vec<bool>, begins: &[u32], totals: &[Cost]) -> Spent {
+        let tree = &self.tree;
+        let (mut functions, mut callers, mut own) = (Sums::default(), Sums::default(), HashMap::new());
+        let mut places = LineSums::default();
+        let mut around: HashSet<SymbolId> = HashSet::new();
+        let mut cost = Cost::default();
+        for &node in begins {
+            let total = totals[node as usize];
+            cost += total;
+            functions.add(self.view, tree.frame(node), total);
+            if let Some(caller) = tree.caller(node) {
+                callers.add(self.view, tree.frame(caller), total);
+            }
+            if let Some(user) = self.own_code_above(node, &mut around) {
+                places.add(self.view, tree.frame(user), total);
+            }
+        }
+        for node in tree.nodes().filter(|&node| inside[node as usize]) {
+            *own.entry(self.symbol(node)).or_default() += tree.own(node);
+        }
         let own = own.into_iter().filter(|(_, cost): &(_, Cost)| cost.samples > 0).collect();
-        Spent { cost, functions: functions.first(), callers: callers.first(), own, inside }
+        let is_around = |&node: &u32| !inside[node as usize] && around.contains(&self.symbol(node));
+        let around = tree.nodes().filter(is_around).map(|node| tree.own(node)).sum();
+        let (functions, callers, places) = (functions.first(), callers.first(), places.first());
+        let begins = begins.iter().map(|&node| (node, totals[node as usize])).collect();
+        Spent { cost, functions, callers, places, around, own, begins, inside, loops: Vec::new() }
+    }
+
+    /// The innermost frame of the user's own code that called a node, if there is one; it and all between are noted.
+    fn own_code_above(&self, node: u32, around: &mut HashSet<SymbolId>) -> Option<u32> {
+        let mut between = Vec::new();
+        let mut at = self.tree.caller(node);
+        while let Some(caller) = at {
+            between.push(self.symbol(caller));
+            if is_own_code(self.view.frame(self.tree.frame(caller)), self.program) {
+                around.extend(between);
+                return Some(caller);
+            }
+            at = self.tree.caller(caller);
+        }
+        None
     }
 
     fn symbol(&self, node: u32) -> SymbolId {
         self.view.frame(self.tree.frame(node)).symbol
     }
+}
+
+/// Why a function's hot loop takes so long.
+fn loop_of(view: &View<'_>, code: &ReadCode<'_>, caches: CacheSizes) -> Option<LoopFinding> {
+    let event = view.samples().next().map(|first| first.sample.event);
+    let accesses = Accesses::of(view.profile(), code.function, &code.annotation.listing, event);
+    loops::cause(code.annotation, &accesses, caches)
 }
 
 /// Files of which most hot code that was read is not optimised, in two functions at least: one alone may be made so.
@@ -183,6 +342,27 @@ fn unoptimised(read: &[ReadCode<'_>]) -> HashSet<DsoId> {
     }
     files.retain(|_, (count, slow, all)| *count >= 2 && slow.saturating_mul(2) >= *all);
     files.into_keys().collect()
+}
+
+/// Costs by source line and function, of frames without a line by function.
+#[derive(Default)]
+struct LineSums<'a>(HashMap<(&'a str, &'a str, u32), (FrameIndex, Cost)>);
+
+impl<'a> LineSums<'a> {
+    fn add(&mut self, view: &'a View<'_>, index: FrameIndex, cost: Cost) {
+        let frame = view.frame(index);
+        let sum = self.0.entry((&frame.name, frame.file, frame.line)).or_insert((index, Cost::default()));
+        sum.1 += cost;
+        sum.0 = sum.0.min(index);
+    }
+
+    /// The few that cost most.
+    fn first(self) -> Vec<(FrameIndex, Cost)> {
+        let mut sums: Vec<(FrameIndex, Cost)> = self.0.into_values().collect();
+        sums.sort_by_key(|&(frame, cost)| (Reverse(cost), frame));
+        sums.truncate(NAMED);
+        sums
+    }
 }
 
 /// Costs by function: those of one name in one file are one, as they are shown without what tells them apart.

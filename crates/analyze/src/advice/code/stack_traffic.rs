@@ -1,12 +1,13 @@
 //! A function's time is in moving variables between registers and the frame.
 
 use super::super::Rule;
-use super::{CodeRule, Extent};
+use super::{CodeRule, Extent, GainModel};
 use crate::annotate::MemoryPlace;
 
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "stack-traffic",
+        claim: "moves values between registers and the stack",
         pattern: "a function's time is in accesses to its frame: it has more variables than registers, or large ones",
         threshold: "a fifth of a function that has 5% of processor time, and at least 2% of all",
         remedy: "split off what is rarely needed (a fast path that is inlined, a slow one that is called), keep fewer variables alive at a \
@@ -14,6 +15,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "these instructions",
         source: "Intel's optimization manual, store forwarding: a value that comes back from the frame takes 4 to 5 cycles",
     },
+    gain: GainModel::Unknown,
     extent: Extent::Instructions,
     least_percent: 2.0,
     find: |code| code.instructions(|class, _| class.place == Some(MemoryPlace::Stack)),

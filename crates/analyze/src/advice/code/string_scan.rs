@@ -1,7 +1,7 @@
 //! Strings are measured, compared and searched byte by byte.
 
 use super::super::Rule;
-use super::{CodeRule, Extent, Names};
+use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -49,12 +49,14 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "string-scan",
+        claim: "scans strings for their ends",
         pattern: "strings are searched for their end, compared or looked through",
         threshold: "at least 10% of processor time",
         remedy: "keep lengths (string_view, a length field), compare lengths or hashes first, intern strings or use numbers as keys",
         bound: "the functions that look through strings",
         source: "strlen(3), strcmp(3): each call reads its strings from the beginning",
     },
+    gain: GainModel::Parts { least: 0.85, most: 1.0, callers: 0.2 },
     extent: Extent::Calls,
     least_percent: 10.0,
     find: |code| code.calls_of(&FUNCTIONS),

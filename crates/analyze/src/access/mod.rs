@@ -1,0 +1,84 @@
+//! The data that a function's instructions worked on, from the user registers of samples and the code around them.
+//!
+//! A sample's registers are those at the instruction that was about to run, so that the address of its memory operand is exact,
+//! whatever the sample waited for. Where that instruction has none, the nearest one before or after it has, as long as nothing between them
+//! changes the registers of its address.
+//!
+//! Not here: what follows from it (`advice`).
+
+mod address;
+mod sharing;
+mod working_set;
+
+pub(crate) use sharing::{LineSharing, sharing};
+pub(crate) use working_set::{WorkingSet, working_set};
+
+use std::collections::HashMap;
+
+use plumb_profile::{EventId, FrameId, Profile, RegisterSample, ThreadId};
+
+use crate::annotate::{Listing, SampledFunction};
+
+/// Bytes of a line of the cache.
+pub(crate) const LINE: u64 = 64;
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 4096;
+
+/// An address that an instruction worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    /// When it was sampled, in nanoseconds.
+    pub time_ns: u64,
+    /// By which thread.
+    pub thread: ThreadId,
+    /// Where.
+    pub address: u64,
+}
+
+/// What the instructions of a function worked on, as far as samples tell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Accesses {
+    /// By number of the instruction, in the order of time.
+    pub sites: HashMap<usize, Vec<Access>>,
+    /// Samples in the function with registers, whether they told an address or not.
+    pub samples: usize,
+}
+
+impl Accesses {
+    /// Those of a function, by samples of one event.
+    pub fn of(
+        profile: &Profile,
+        function: &SampledFunction,
+        listing: &Listing,
+        event: Option<EventId>,
+    ) -> Self {
+        let mut accesses = Accesses::default();
+        let mut numbers: HashMap<FrameId, Option<usize>> = HashMap::new();
+        let finder = address::Finder::new(listing);
+        for row in profile.registers.rows().iter().filter(|row| event.is_none_or(|event| row.event == event))
+        {
+            let number = *numbers.entry(row.frame).or_insert_with(|| {
+                let address = profile.frames[row.frame].address;
+                if function.has(profile, row.frame) { listing.index_of(address) } else { None }
+            });
+            let Some(number) = number else { continue };
+            accesses.samples += 1;
+            for (site, address) in finder.find(number, row) {
+                accesses.sites.entry(site).or_default().push(access(row, address));
+            }
+        }
+        accesses
+    }
+
+    /// The sites with the most addresses, most first.
+    pub fn busiest(&self) -> Vec<(usize, &[Access])> {
+        let mut sites: Vec<(usize, &[Access])> =
+            self.sites.iter().map(|(&site, all)| (site, all.as_slice())).collect();
+        sites.sort_by_key(|(site, all)| (std::cmp::Reverse(all.len()), *site));
+        sites
+    }
+}
+
+fn access(row: &RegisterSample, address: u64) -> Access {
+    Access { time_ns: row.time_ns, thread: row.thread, address }
+}

@@ -1,0 +1,101 @@
+//! Lines of the cache that several threads work on: the same word, or different ones.
+
+use std::collections::{HashMap, HashSet};
+
+use plumb_profile::ThreadId;
+
+use super::{Access, LINE};
+
+/// A thread counts with this share of a site's samples.
+const LEAST_OF_SITE: f64 = 0.1;
+
+/// How threads share a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LineSharing {
+    /// They work on the same words; otherwise on different words of one line.
+    pub same_word: bool,
+    /// So many threads.
+    pub threads: usize,
+}
+
+/// Whether a site's samples are on lines that several threads work on at the same time. `None`: they aren't, or one thread has nearly all.
+pub(crate) fn sharing(accesses: &[Access]) -> Option<LineSharing> {
+    let mut by_thread: HashMap<ThreadId, Vec<&Access>> = HashMap::new();
+    accesses.iter().for_each(|access| by_thread.entry(access.thread).or_default().push(access));
+    let least = (accesses.len() as f64 * LEAST_OF_SITE).max(5.0);
+    by_thread.retain(|_, those| those.len() as f64 >= least);
+    let mut shared: HashSet<ThreadId> = HashSet::new();
+    let mut words_meet = false;
+    let threads: Vec<(&ThreadId, &Vec<&Access>)> = by_thread.iter().collect();
+    for (index, (one, those)) in threads.iter().enumerate() {
+        for (other, others) in &threads[index + 1..] {
+            if !overlap(those, others) {
+                continue;
+            }
+            let lines = |those: &[&Access]| {
+                those.iter().map(|access| access.address / LINE).collect::<HashSet<u64>>()
+            };
+            let (ours, theirs) = (lines(those), lines(others));
+            let common: HashSet<u64> = ours.intersection(&theirs).copied().collect();
+            let is_common = |access: &&&Access| common.contains(&(access.address / LINE));
+            let (mine, yours) =
+                (those.iter().filter(is_common).count(), others.iter().filter(is_common).count());
+            // Of threads that walk over the same memory some lines meet by chance: most have to.
+            if mine * 2 < those.len() || yours * 2 < others.len() {
+                continue;
+            }
+            let words: HashSet<u64> =
+                those.iter().filter(is_common).map(|access| access.address / 8).collect();
+            let meets =
+                others.iter().filter(is_common).filter(|access| words.contains(&(access.address / 8)));
+            words_meet |= meets.count() * 2 >= yours;
+            shared.extend([**one, **other]);
+        }
+    }
+    (shared.len() >= 2).then_some(LineSharing { same_word: words_meet, threads: shared.len() })
+}
+
+/// Whether two threads were there at the same time.
+fn overlap(one: &[&Access], other: &[&Access]) -> bool {
+    let extent = |those: &[&Access]| {
+        let times = those.iter().map(|access| access.time_ns);
+        (times.clone().min().unwrap_or(0), times.max().unwrap_or(0))
+    };
+    let ((one_begin, one_end), (other_begin, other_end)) = (extent(one), extent(other));
+    one_begin < other_end && other_begin < one_end
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_profile::Id;
+
+    use super::*;
+
+    fn accesses(of: &[(usize, u64)]) -> Vec<Access> {
+        let access = |(index, &(thread, address)): (usize, &(usize, u64))| Access {
+            time_ns: index as u64,
+            thread: ThreadId::from_index(thread),
+            address,
+        };
+        (0..40).flat_map(|_| of).enumerate().map(access).collect()
+    }
+
+    #[test]
+    fn words_and_lines_are_told_apart() {
+        let same = sharing(&accesses(&[(0, 0x1000), (1, 0x1000)]));
+        assert_eq!(same, Some(LineSharing { same_word: true, threads: 2 }));
+        let line = sharing(&accesses(&[(0, 0x1000), (1, 0x1008), (2, 0x1010)]));
+        assert_eq!(line, Some(LineSharing { same_word: false, threads: 3 }));
+        assert_eq!(sharing(&accesses(&[(0, 0x1000), (1, 0x1040)])), None, "padded");
+        assert_eq!(sharing(&accesses(&[(0, 0x1000)])), None, "one thread");
+    }
+
+    #[test]
+    fn one_after_the_other_is_no_sharing() {
+        let mut all = accesses(&[(0, 0x1000)]);
+        let later =
+            accesses(&[(1, 0x1000)]).into_iter().map(|one| Access { time_ns: one.time_ns + 1000, ..one });
+        all.extend(later);
+        assert_eq!(sharing(&all), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! How much memory addresses are spread over, from how often two halves of them meet: capture and recapture (Chapman 1951).
+
+use std::collections::HashSet;
+
+use super::{Access, LINE, PAGE};
+
+/// Fewer that both halves have tell no size, but that there are at least so many.
+const LEAST_COMMON: usize = 20;
+/// So many addresses after each other go to one half: what is worked on at one time is near by.
+const RUN: usize = 4;
+
+/// An estimate of how much memory was worked on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct WorkingSet {
+    /// Bytes: by lines of the cache where these repeat often enough to be counted, else by pages.
+    pub bytes: u64,
+    /// It is at least that much: too few repeat.
+    pub is_least: bool,
+    /// From the lowest to the highest address, without the outermost percent.
+    pub span: u64,
+    /// Addresses that this rests on.
+    pub samples: usize,
+}
+
+/// The estimate; `None` for fewer than 20 addresses.
+pub(crate) fn working_set(accesses: &[Access]) -> Option<WorkingSet> {
+    if accesses.len() < 20 {
+        return None;
+    }
+    let moved = moved(accesses);
+    let by_lines = estimate(&moved, LINE);
+    let by_pages = estimate(&moved, PAGE);
+    let span = span(accesses);
+    let (bytes, is_least) = match (by_lines, by_pages) {
+        (Estimate::Size(lines), _) => (lines * LINE, false),
+        (Estimate::Least(lines), Estimate::Size(pages)) => ((pages * PAGE).max(lines * LINE), false),
+        (Estimate::Least(lines), Estimate::Least(pages)) => ((pages * PAGE).max(lines * LINE), true),
+    };
+    // What is told by pages may be a few lines of each.
+    Some(WorkingSet { bytes: bytes.min(span.max(LINE)), is_least, span, samples: accesses.len() })
+}
+
+/// The addresses without those at which a thread stood still since the sample before: one that has no processor meets itself again.
+fn moved(accesses: &[Access]) -> Vec<Access> {
+    let mut moved: Vec<Access> = Vec::with_capacity(accesses.len());
+    for &access in accesses {
+        let before = moved.iter().rev().take(RUN).find(|before| before.thread == access.thread);
+        if before.is_none_or(|before| before.address != access.address) {
+            moved.push(access);
+        }
+    }
+    // All at one place.
+    if moved.len() * 4 < accesses.len() { accesses.to_vec() } else { moved }
+}
+
+/// How many blocks of memory there are.
+enum Estimate {
+    Size(u64),
+    Least(u64),
+}
+
+fn estimate(accesses: &[Access], block: u64) -> Estimate {
+    let mut halves = [HashSet::new(), HashSet::new()];
+    for (index, access) in accesses.iter().enumerate() {
+        halves[index / RUN % 2].insert(access.address / block);
+    }
+    let common = halves[0].intersection(&halves[1]).count();
+    let (one, other) = (halves[0].len(), halves[1].len());
+    match common >= LEAST_COMMON || common * 2 >= one.min(other) {
+        true => Estimate::Size(((one + 1) * (other + 1) / (common + 1)).saturating_sub(1).max(1) as u64),
+        // With so many common ones it would be n²/common.
+        false => Estimate::Least((one * other / LEAST_COMMON) as u64),
+    }
+}
+
+/// From the first to the last address but for one percent at each end: single ones that strayed would make it up.
+fn span(accesses: &[Access]) -> u64 {
+    let mut all: Vec<u64> = accesses.iter().map(|access| access.address).collect();
+    all.sort_unstable();
+    let edge = all.len() / 100;
+    let inner = &all[edge..all.len() - edge];
+    match inner {
+        [first, .., last] => last - first + LINE,
+        _ => LINE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_profile::{Id, ThreadId};
+
+    use super::*;
+
+    /// Addresses spread evenly over so many bytes, in no order (a linear congruential generator, Knuth's MMIX).
+    fn spread(bytes: u64, count: usize) -> Vec<Access> {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 20) % bytes
+        };
+        let access =
+            |at| Access { time_ns: 0, thread: ThreadId::from_index(0), address: 0x7f00_0000_0000 + at };
+        (0..count).map(|_| access(next())).collect()
+    }
+
+    #[test]
+    fn sizes_are_found_within_a_third() {
+        for (bytes, count) in [(16 << 10, 600), (64 << 10, 1000), (1 << 20, 2400), (64 << 20, 2400)] {
+            let found = working_set(&spread(bytes, count)).unwrap();
+            let ratio = found.bytes as f64 / bytes as f64;
+            assert!((0.66..1.5).contains(&ratio), "{bytes}: {found:?}");
+            assert!(!found.is_least);
+        }
+        let large = working_set(&spread(4 << 30, 1000)).unwrap();
+        assert!(large.is_least && large.bytes > 32 << 20, "{large:?}");
+        assert_eq!(working_set(&spread(64, 500)).unwrap().bytes, 64, "one line");
+        assert!(working_set(&spread(1 << 20, 10)).is_none());
+    }
+}

@@ -1,0 +1,24 @@
+//! Values are cloned.
+
+use super::super::Rule;
+use super::{CodeRule, Extent, GainModel};
+
+pub(super) const RULE: CodeRule = CodeRule {
+    rule: Rule {
+        name: "clone",
+        claim: "clones values",
+        pattern: "owned values are copied with all that they hold, where a reference might do",
+        threshold: "at least 10% of processor time",
+        remedy: "borrow (&str, &[T]), share (Rc, Arc), move, or take Cow; clone what is kept, not what is only looked at",
+        bound: "cloning with the allocation and copying below it",
+        source: "the Rust book, chapter 4: clone copies the data on the heap as well",
+    },
+    gain: GainModel::Parts { least: 0.8, most: 1.0, callers: 0.5 },
+    extent: Extent::Calls,
+    least_percent: 10.0,
+    find: |code| {
+        code.calls_named(|name| {
+            name.ends_with("Clone>::clone") || name.starts_with("<alloc::") && name.ends_with("::to_vec")
+        })
+    },
+};

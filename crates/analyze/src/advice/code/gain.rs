@@ -1,0 +1,56 @@
+//! What a remedy gains: an interval, from what went into the cause and what goes with it.
+//!
+//! Of the matched share a part stays, as what replaces it costs something; and what stands around it goes as well: wrappers between the
+//! user's function and the cause, and the part of the function that only served it. Which parts is a model of each rule, measured on
+//! programs with known causes (`bench/verdict`). Where no model holds nothing is predicted.
+
+use crate::share::{Sampling, Share};
+
+use super::spent::Spent;
+
+/// A rule's model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum GainModel {
+    /// What replaces the code can't be estimated.
+    Unknown,
+    /// Parts of what matched that go at least and at most, as shares of one; and the part of the own time of its callers up to the user's
+    /// function that goes with it at most.
+    Parts { least: f64, most: f64, callers: f64 },
+    /// Likewise, of what loops can avoid at most.
+    Loops { least: f64, most: f64 },
+    /// Likewise, of processor time alone: the elapsed time stays.
+    CpuOnly { least: f64, most: f64 },
+}
+
+/// What a remedy is predicted to gain, in percent of processor time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// At least.
+    pub low: f64,
+    /// At most.
+    pub high: f64,
+    /// The elapsed time doesn't change.
+    pub is_cpu_only: bool,
+}
+
+impl GainModel {
+    /// The prediction for what was spent.
+    pub(super) fn predict(self, spent: &Spent, share: Share, sampling: &Sampling) -> Option<Prediction> {
+        let is_cpu_only = matches!(self, GainModel::CpuOnly { .. });
+        let (low, high) = match self {
+            GainModel::Unknown => return None,
+            GainModel::Parts { least, most, callers } => {
+                let around = spent.around.percent_of(sampling.whole());
+                (share.low * least, share.high * most + around * callers)
+            }
+            GainModel::Loops { least, most } => {
+                let whole: f64 = spent.loops.iter().map(|one| one.weight).sum();
+                let avoidable: f64 = spent.loops.iter().map(|one| one.weight * one.avoidable).sum();
+                let part = if whole > 0.0 { avoidable / whole } else { 0.0 };
+                (share.low * part * least, share.high * part.max(most * part) * most)
+            }
+            GainModel::CpuOnly { least, most } => (share.low * least, share.high * most),
+        };
+        Some(Prediction { low, high: high.min(100.0), is_cpu_only })
+    }
+}

@@ -1,0 +1,47 @@
+//! Arrays and strings grow by being copied.
+
+use super::super::Rule;
+use super::{CodeRule, Extent, GainModel, Names};
+
+const FUNCTIONS: Names = Names {
+    whole: &[
+        "realloc",
+        "reallocarray",
+        "__libc_realloc",
+        "_int_realloc",
+        "mremap_chunk",
+        "runtime.growslice",
+        "runtime.concatstrings",
+        "runtime.concatstring2",
+        "std::string::_M_append",
+        "std::string::_M_mutate",
+        "std::__cxx11::basic_string<…>::_M_append",
+        "std::__cxx11::basic_string<…>::_M_mutate",
+        "std::__cxx11::basic_string<…>::reserve",
+    ],
+    begin: &[
+        "__GI___libc_realloc",
+        "alloc::raw_vec::finish_grow",
+        "alloc::raw_vec::RawVec<",
+        "alloc::raw_vec::RawVecInner<",
+        "std::vector<…>::_M_realloc_",
+        "std::vector<…>::_M_default_append",
+        "std::vector<…>::reserve",
+    ],
+};
+
+pub(super) const RULE: CodeRule = CodeRule {
+    rule: Rule {
+        name: "append-by-copy",
+        claim: "grows an array by copying it",
+        pattern: "arrays or strings are made longer again and again, and copied each time",
+        threshold: "at least 15% of processor time in growing, with all that it calls",
+        remedy: "double the room whenever it is used up (std::vector and Vec do, unless reserve is called for each element); reserve once what is known",
+        bound: "growing, with the copying and page faults below it",
+        source: "Cormen et al., Introduction to Algorithms, 17.4: doubling costs a constant for each element",
+    },
+    gain: GainModel::Parts { least: 0.85, most: 1.0, callers: 0.3 },
+    extent: Extent::Calls,
+    least_percent: 15.0,
+    find: |code| code.calls_of(&FUNCTIONS),
+};

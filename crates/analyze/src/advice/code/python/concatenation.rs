@@ -1,0 +1,33 @@
+//! A string or bytes object grows piece by piece, and is copied for each.
+
+use crate::advice::Rule;
+use crate::advice::code::{CodeRule, Extent, GainModel, Names};
+
+const FUNCTIONS: Names = Names {
+    whole: &[
+        "unicode_concatenate",
+        "PyUnicode_Append",
+        "PyUnicode_Concat",
+        "bytes_concat",
+        "PyBytes_Concat",
+        "tupleconcat",
+        "list_concat",
+    ],
+    begin: &[],
+};
+
+pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
+    rule: Rule {
+        name: "python-concatenation",
+        claim: "copies a growing string for each piece",
+        pattern: "a string grows by pieces, each of which copies all that came before, as something else still holds the old one",
+        threshold: "at least 10% of processor time",
+        remedy: "collect the pieces in a list and join them at the end, or write into io.StringIO or a bytearray",
+        bound: "the copying with all that it calls",
+        source: "measured on CPython 3.11: 3,247 ns a piece at 20,000 pieces, 17 ns with a list",
+    },
+    gain: GainModel::Parts { least: 0.9, most: 1.0, callers: 0.5 },
+    extent: Extent::Calls,
+    least_percent: 10.0,
+    find: |code| code.calls_of(&FUNCTIONS),
+};

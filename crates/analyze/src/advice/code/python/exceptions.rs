@@ -1,0 +1,42 @@
+//! Exceptions are raised and caught again and again.
+
+use crate::advice::Rule;
+use crate::advice::code::{CodeRule, Extent, GainModel, Names};
+
+const FUNCTIONS: Names = Names {
+    whole: &[
+        "PyErr_SetObject",
+        "_PyErr_SetObject",
+        "PyErr_SetString",
+        "PyErr_Format",
+        "_PyErr_FormatV",
+        "PyTraceBack_Here",
+        "_PyErr_SetKeyError",
+        "PyErr_NormalizeException",
+        "_PyErr_NormalizeException",
+        "BaseException_new",
+        "BaseException_init",
+        "raise_exception",
+        "do_raise",
+        "tb_dealloc",
+        "format_exc_check_arg",
+        "_PyErr_CreateException",
+    ],
+    begin: &[],
+};
+
+pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
+    rule: Rule {
+        name: "python-exceptions",
+        claim: "raises and catches exceptions",
+        pattern: "exceptions are made, with their messages and tracebacks, and caught again",
+        threshold: "at least 10% of processor time",
+        remedy: "ask before: dict.get, str.partition, isdigit; return a value instead of raising",
+        bound: "making and unwinding of exceptions",
+        source: "measured on CPython 3.11: 83 ns and the message, dict.get 16 ns",
+    },
+    gain: GainModel::Parts { least: 0.8, most: 1.0, callers: 0.6 },
+    extent: Extent::Calls,
+    least_percent: 10.0,
+    find: |code| code.calls_of(&FUNCTIONS),
+};

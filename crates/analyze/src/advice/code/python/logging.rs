@@ -1,0 +1,23 @@
+//! Log messages are built by the logging module.
+
+use crate::advice::Rule;
+use crate::advice::code::{CodeRule, Extent, GainModel};
+
+/// The sources of the module.
+const FILES: &[&str] = &["/logging/__init__.py", "/logging/handlers.py"];
+
+pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
+    rule: Rule {
+        name: "python-logging",
+        claim: "builds log messages",
+        pattern: "log messages are made by code in Python, whether anybody reads them or not",
+        threshold: "at least 10% of processor time",
+        remedy: "ask logger.isEnabledFor first, give arguments to the logger instead of formatting them, log less in loops",
+        bound: "the logging module with all that it calls",
+        source: "measured on CPython 3.11: 680 ns for a message that is dropped, 81 ns if its arguments are not formatted",
+    },
+    gain: GainModel::Parts { least: 0.8, most: 1.0, callers: 0.4 },
+    extent: Extent::Calls,
+    least_percent: 10.0,
+    find: |code| code.scripts_in(FILES),
+};

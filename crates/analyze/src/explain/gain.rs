@@ -1,0 +1,59 @@
+//! What is gained by removing what the time goes into: of processor time, and of the elapsed time.
+
+use super::{Bottleneck, Explanation};
+use crate::advice::Prediction;
+
+/// A gain, as an interval in percent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PredictedGain {
+    /// Of processor time, at least and at most.
+    pub cpu: (f64, f64),
+    /// Of the elapsed time, likewise. `None`: several threads ran at a time, or it is not known how long it took, so that nothing is promised.
+    pub elapsed: Option<(f64, f64)>,
+}
+
+/// A rule that saves this much waiting, in percent of the elapsed time, is about that.
+const LEAST_WAIT: f64 = 10.0;
+/// With more processors in use than this, on average, threads ran at the same time.
+const ALONE: f64 = 1.05;
+/// Parts of what a program's processes cost that go with them, at least and at most: those who start them have less to do as well.
+const PROCESSES: (f64, f64) = (0.9, 1.15);
+
+impl Explanation<'_> {
+    /// What is gained at least and at most. `None`: what replaces it can't be estimated.
+    pub fn gain_of(&self, what: Bottleneck) -> Option<PredictedGain> {
+        match what {
+            Bottleneck::Function(_) | Bottleneck::Kernel(_) => None,
+            Bottleneck::Code(index) => self.causes[index].gain.map(|prediction| self.gain(prediction)),
+            Bottleneck::Calls(index) => {
+                let advice = &self.calls[index];
+                let gain = self.gain(self.prediction_of(advice));
+                let wait = advice.wall_percent;
+                let is_wait = wait >= LEAST_WAIT && wait > advice.cpu_percent;
+                Some(if is_wait { PredictedGain { elapsed: Some((wait * 0.8, wait)), ..gain } } else { gain })
+            }
+            Bottleneck::Processes(index) => {
+                let share = self.sampling.share(self.processes[index].bound);
+                let (least, most) = PROCESSES;
+                let high = (share.high * most).min(100.0);
+                Some(self.gain(Prediction { low: share.low * least, high, is_cpu_only: false }))
+            }
+        }
+    }
+
+    /// The rule on calls that saves most waiting, by its number in [`calls`](Self::calls).
+    pub fn waiting_rule(&self) -> Option<usize> {
+        let waits = (0..self.calls.len()).filter(|&index| self.calls[index].wall_percent >= LEAST_WAIT);
+        waits.max_by(|&one, &other| self.calls[one].wall_percent.total_cmp(&self.calls[other].wall_percent))
+    }
+
+    fn gain(&self, prediction: Prediction) -> PredictedGain {
+        let Prediction { low, high, is_cpu_only } = prediction;
+        let is_alone = self.pace.cores().is_some_and(|cores| cores <= ALONE);
+        let elapsed = match is_cpu_only {
+            true => Some((0.0, 0.0)),
+            false => self.pace.elapsed_percent(low).zip(self.pace.elapsed_percent(high)).filter(|_| is_alone),
+        };
+        PredictedGain { cpu: (low, high), elapsed }
+    }
+}

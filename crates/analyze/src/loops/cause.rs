@@ -1,0 +1,352 @@
+//! Why a function's hot loop takes as long as it does, where its code and the data that it works on tell.
+//!
+//! A cause is only named where what would look alike was ruled out: a load that holds a function's time may miss the caches, wait for the
+//! result before it, or be where samples of something else land. Which it is depends on how much memory it works on and on where its
+//! address comes from. Where neither tells there is no cause.
+
+use iced_x86::InstructionInfoFactory;
+
+use super::{AddressOrigin, HotLoop, LoopBounds, Operands, bounds, is_step, origin};
+use crate::access::{Access, Accesses, LineSharing, WorkingSet, sharing, working_set};
+use crate::annotate::{Annotation, InstructionKind};
+
+/// Sizes of the caches that a processor has for itself, or shares, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheSizes {
+    /// Second level.
+    pub l2: u64,
+    /// Last level.
+    pub l3: u64,
+}
+
+impl Default for CacheSizes {
+    /// Those of a small server of today.
+    fn default() -> Self {
+        Self { l2: 1 << 20, l3: 32 << 20 }
+    }
+}
+
+/// How the address of a load that misses comes about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccessPattern {
+    /// The load before read it: one miss is waited for before the next begins.
+    PointerChase,
+    /// An array of indices has it: several misses go on at a time.
+    Gather,
+    /// It is computed: a hash, a search, a random number.
+    Scattered,
+}
+
+impl AccessPattern {
+    /// Stable name, for machine-readable output.
+    pub fn name(self) -> &'static str {
+        match self {
+            AccessPattern::PointerChase => "pointer-chase",
+            AccessPattern::Gather => "gather",
+            AccessPattern::Scattered => "scattered",
+        }
+    }
+}
+
+/// Why a loop takes its time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LoopCause {
+    /// It reads one place until that changes, and does nothing else.
+    BusyWait {
+        /// It tries to take a lock.
+        takes_lock: bool,
+    },
+    /// Threads write to one line of the cache at the same time.
+    SharedLine {
+        /// To the same word of it.
+        same_word: bool,
+        /// So many threads.
+        threads: usize,
+    },
+    /// It compares one element after the other until one fits, and does nothing else.
+    LinearSearch,
+    /// It follows pointers, each of which the load before reads, in memory that the nearer caches hold.
+    CachedChase {
+        /// Bytes that they are spread over.
+        working_set: u64,
+        /// Cycles that a round takes at least, each load from the nearest cache.
+        cycles: f64,
+    },
+    /// Its loads don't find their data in the nearer caches.
+    CacheMiss {
+        /// How their addresses come about.
+        pattern: AccessPattern,
+        /// Bytes that they are spread over.
+        working_set: u64,
+        /// It is at least that much.
+        is_least: bool,
+        /// More than the last level holds.
+        is_beyond_l3: bool,
+        /// Sampled addresses that this rests on.
+        addresses: usize,
+    },
+}
+
+/// A cause, and what of the function it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoopFinding {
+    /// The cause.
+    pub cause: LoopCause,
+    /// Number of the instruction that shows it.
+    pub instruction: usize,
+    /// Weight of the loop, of what the function itself cost.
+    pub weight: f64,
+    /// Share of that which goes if the cause does, as the code's own bounds tell.
+    pub avoidable: f64,
+}
+
+/// Fewer addresses tell nothing.
+const LEAST_ADDRESSES: usize = 30;
+/// A site counts with this share of all samples with registers.
+const LEAST_OF_SAMPLES: f64 = 0.1;
+/// A busy wait is no longer than that.
+const LONGEST_WAIT: usize = 16;
+/// A search has no more instructions for an element, unrolled as it may be.
+const LONGEST_SEARCH: usize = 48;
+
+/// Cycles for which a load of the last level of the cache and one of main memory are waited for: of one after the other, and of many at
+/// a time. Measured on machines of 2019 to 2025; a factor of two makes no difference to what is asked of them.
+const LATENCY: [f64; 2] = [50.0, 300.0];
+const THROUGHPUT: [f64; 2] = [7.0, 35.0];
+
+/// The cause, if it is one of those.
+pub(crate) fn cause(annotation: &Annotation, accesses: &Accesses, caches: CacheSizes) -> Option<LoopFinding> {
+    let hot = HotLoop::of(annotation)?;
+    let shape = Shape::of(annotation, &hot);
+    busy_wait(annotation, &hot, &shape)
+        .or_else(|| shared_line(annotation, &hot, accesses))
+        .or_else(|| cache_miss(&hot, &shape, accesses, caches))
+        .or_else(|| cached_chase(annotation, &hot, &shape, accesses))
+        .or_else(|| linear_search(annotation, &hot, &shape))
+}
+
+/// What is asked about a loop's instructions again and again.
+struct Shape {
+    operands: Vec<Operands>,
+    origins: Vec<Option<AddressOrigin>>,
+    bounds: LoopBounds,
+}
+
+impl Shape {
+    fn of(annotation: &Annotation, hot: &HotLoop) -> Self {
+        let decoded = annotation.listing.decoded();
+        let mut factory = InstructionInfoFactory::new();
+        let operands: Vec<Operands> =
+            hot.path.iter().map(|&index| Operands::of(&decoded[index], &mut factory)).collect();
+        let origin_of = |(at, operands): (usize, &Operands)| {
+            operands.loads.then(|| origin(decoded, &hot.path, at, hot.repeats))
+        };
+        let origins = operands.iter().enumerate().map(origin_of).collect();
+        Shape { operands, origins, bounds: bounds(&annotation.listing, &hot.path) }
+    }
+}
+
+/// All loads read fixed places, one of which decides whether to go on; nothing is written but, where a lock is tried, that place.
+fn busy_wait(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Option<LoopFinding> {
+    let instructions = annotation.listing.instructions();
+    let kind = |at: usize| instructions[hot.path[at]].class.kind;
+    let all = 0..hot.path.len();
+    if !hot.repeats || hot.path.len() > LONGEST_WAIT || annotation.share(hot.weight) < 60.0 {
+        return None;
+    }
+    let is_allowed = |at: usize| match kind(at) {
+        InstructionKind::Plain | InstructionKind::Branch | InstructionKind::Jump => {
+            !shape.operands[at].stores
+        }
+        InstructionKind::Fence | InstructionKind::Lock => true,
+        _ => false,
+    };
+    let reads_fixed = |at: &usize| match shape.origins[*at] {
+        Some(origin) => origin == AddressOrigin::Fixed,
+        None => true,
+    };
+    if !all.clone().all(|at| is_allowed(at)) || !all.clone().all(|at| reads_fixed(&at)) {
+        return None;
+    }
+    let load = all.clone().find(|&at| shape.operands[at].loads && decides(shape, at, &kind))?;
+    let takes_lock = all.clone().any(|at| kind(at) == InstructionKind::Lock);
+    // Counting what is there by an atomic instruction is work.
+    if takes_lock && !tries_lock(annotation, hot) {
+        return None;
+    }
+    let cause = LoopCause::BusyWait { takes_lock };
+    Some(LoopFinding { cause, instruction: hot.path[load], weight: hot.weight, avoidable: 1.0 })
+}
+
+/// Elements are loaded in order and compared, a branch leaves upon the result, and nothing is written or added up.
+fn linear_search(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Option<LoopFinding> {
+    let instructions = annotation.listing.instructions();
+    let decoded = annotation.listing.decoded();
+    let kind = |at: usize| instructions[hot.path[at]].class.kind;
+    let is_simple = |at: usize| {
+        let plain =
+            matches!(kind(at), InstructionKind::Plain | InstructionKind::Branch | InstructionKind::Jump);
+        plain && !shape.operands[at].stores && instructions[hot.path[at]].class.vector_bits == 0
+    };
+    let all = 0..hot.path.len();
+    if !hot.repeats || hot.path.len() > LONGEST_SEARCH || !all.clone().all(is_simple) {
+        return None;
+    }
+    // A sum, a product, the largest so far: work that takes all elements.
+    let adds_up = |at: usize| {
+        let operands = &shape.operands[at];
+        let is_own = |register: &iced_x86::Register| operands.reads.contains(register) && !is_flow(*register);
+        operands.writes.iter().any(|register| is_own(register) && !is_step(&decoded[hot.path[at]], *register))
+    };
+    if all.clone().any(adds_up) || annotation.share(hot.weight) < 60.0 {
+        return None;
+    }
+    let in_order =
+        |at: &usize| matches!(shape.origins[*at], Some(AddressOrigin::Strided | AddressOrigin::OwnLoad));
+    let load = all.clone().filter(in_order).find(|&at| decides(shape, at, &kind))?;
+    Some(LoopFinding {
+        cause: LoopCause::LinearSearch,
+        instruction: hot.path[load],
+        weight: hot.weight,
+        avoidable: 1.0,
+    })
+}
+
+/// The stack pointer and what is no general register.
+fn is_flow(register: iced_x86::Register) -> bool {
+    !register.is_gpr() || register == iced_x86::Register::RSP
+}
+
+/// A load whose address the same load read in the round before, as it is: not an index into a table.
+fn cached_chase(
+    annotation: &Annotation,
+    hot: &HotLoop,
+    shape: &Shape,
+    accesses: &Accesses,
+) -> Option<LoopFinding> {
+    let bounds = shape.bounds;
+    if !hot.repeats || bounds.chain < 1.5 * bounds.issue || !bounds.has_loads || bounds.has_division {
+        return None;
+    }
+    let is_direct = |at: usize| {
+        let instruction = &annotation.listing.decoded()[hot.path[at]];
+        let base = instruction.memory_base().full_register();
+        let has_index = instruction.memory_index() != iced_x86::Register::None;
+        shape.operands[at].writes.contains(&base) && !has_index
+    };
+    let at =
+        (0..hot.path.len()).find(|&at| shape.origins[at] == Some(AddressOrigin::OwnLoad) && is_direct(at))?;
+    let all = accesses.sites.get(&hot.path[at])?;
+    let set = working_set(all).filter(|_| all.len() >= LEAST_ADDRESSES)?;
+    // One element alone is no list.
+    let is_list = set.bytes >= 8 * crate::access::LINE;
+    is_list.then_some(LoopFinding {
+        cause: LoopCause::CachedChase { working_set: set.bytes, cycles: bounds.chain },
+        instruction: hot.path[at],
+        weight: hot.weight,
+        avoidable: 1.0 - bounds.issue / bounds.chain,
+    })
+}
+
+/// Whether a branch depends on what a load read: compares it, or what became of it.
+fn decides(shape: &Shape, load: usize, kind: &impl Fn(usize) -> InstructionKind) -> bool {
+    let mut holds = shape.operands[load].writes.clone();
+    let mut is_compared = holds.is_empty();
+    for at in load + 1..shape.operands.len() {
+        if kind(at) == InstructionKind::Branch {
+            return is_compared;
+        }
+        let operands = &shape.operands[at];
+        let uses = operands.reads.iter().any(|register| holds.contains(register));
+        if operands.writes.is_empty() {
+            is_compared |= uses;
+        } else if uses {
+            // Arithmetic sets the flags as well.
+            holds.extend(&operands.writes);
+            is_compared = true;
+        }
+    }
+    false
+}
+
+/// Whether a loop exchanges or compares and exchanges, and goes round again for the sake of the result.
+fn tries_lock(annotation: &Annotation, hot: &HotLoop) -> bool {
+    use iced_x86::Mnemonic::{Bts, Cmpxchg, Xchg};
+    let decoded = annotation.listing.decoded();
+    hot.path.iter().any(|&index| matches!(decoded[index].mnemonic(), Xchg | Cmpxchg | Bts))
+}
+
+/// Several threads write to a line at the same time.
+fn shared_line(annotation: &Annotation, hot: &HotLoop, accesses: &Accesses) -> Option<LoopFinding> {
+    let instructions = annotation.listing.instructions();
+    let mut busiest = accesses.busiest().into_iter();
+    let (site, LineSharing { same_word, threads }) = busiest.find_map(|(site, all)| {
+        let counts = is_enough(all, accesses);
+        let shared = counts.then(|| sharing(all)).flatten()?;
+        // Whoever only reads a line has a copy of it.
+        let is_written = hot.path.iter().chain([&site]).any(|&index| {
+            let class = instructions[index].class;
+            let same = accesses.sites.get(&index).is_some_and(|others| on_same_lines(others, all));
+            (class.stores || class.kind == InstructionKind::Lock) && same
+        });
+        is_written.then_some((site, shared))
+    })?;
+    let cause = LoopCause::SharedLine { same_word, threads };
+    Some(LoopFinding { cause, instruction: site, weight: hot.weight, avoidable: 0.9 })
+}
+
+fn on_same_lines(one: &[Access], other: &[Access]) -> bool {
+    let lines: std::collections::HashSet<u64> =
+        other.iter().map(|access| access.address / crate::access::LINE).collect();
+    let common = one.iter().filter(|access| lines.contains(&(access.address / crate::access::LINE)));
+    common.count() * 2 >= one.len()
+}
+
+fn is_enough(all: &[Access], accesses: &Accesses) -> bool {
+    all.len() >= LEAST_ADDRESSES && all.len() as f64 >= LEAST_OF_SAMPLES * accesses.samples as f64
+}
+
+/// Loads whose addresses are in no order and spread over more than the second level of the cache.
+fn cache_miss(hot: &HotLoop, shape: &Shape, accesses: &Accesses, caches: CacheSizes) -> Option<LoopFinding> {
+    let mut waited = 0.0;
+    let mut largest: Option<(f64, usize, AccessPattern, WorkingSet)> = None;
+    for (site, all) in accesses.busiest() {
+        let Some(at) = hot.path.iter().position(|&index| index == site) else { continue };
+        let Some(origin) = shape.origins[at].filter(|_| is_enough(all, accesses)) else { continue };
+        let pattern = match origin {
+            AddressOrigin::OwnLoad => AccessPattern::PointerChase,
+            AddressOrigin::OtherLoad => AccessPattern::Gather,
+            AddressOrigin::Computed => AccessPattern::Scattered,
+            AddressOrigin::Fixed | AddressOrigin::Strided => continue,
+        };
+        let Some(set) = working_set(all).filter(|set| set.bytes > caches.l2) else { continue };
+        let level = usize::from(set.bytes > caches.l3);
+        // Where nobody knows what the address was computed from it may have been another miss.
+        let cycles = match pattern {
+            AccessPattern::PointerChase => LATENCY[level],
+            AccessPattern::Gather => THROUGHPUT[level],
+            AccessPattern::Scattered if hot.repeats => THROUGHPUT[level],
+            AccessPattern::Scattered => (LATENCY[level] * THROUGHPUT[level]).sqrt(),
+        };
+        waited += cycles;
+        if largest.is_none_or(|(most, ..)| cycles > most) {
+            largest = Some((cycles, site, pattern, set));
+        }
+    }
+    let (_, site, pattern, set) = largest?;
+    let bounds = shape.bounds;
+    let least = if hot.repeats { bounds.chain.max(bounds.issue) } else { bounds.issue };
+    let avoidable = waited / (least + waited);
+    (avoidable >= 0.3).then_some(LoopFinding {
+        cause: LoopCause::CacheMiss {
+            pattern,
+            working_set: set.bytes,
+            is_least: set.is_least,
+            is_beyond_l3: set.bytes > caches.l3,
+            addresses: set.samples,
+        },
+        instruction: site,
+        weight: hot.weight,
+        avoidable,
+    })
+}

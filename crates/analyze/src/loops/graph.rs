@@ -1,0 +1,131 @@
+//! Natural loops of a function (Aho, Lam, Sethi, Ullman: Compilers, 9.6), by blocks.
+
+use std::collections::BTreeSet;
+
+use crate::annotate::{Annotation, InstructionKind, Listing};
+
+/// Blocks that run again and again, or those of a function without a loop.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks {
+    /// The block at which a round begins; `None`: there is no loop.
+    pub header: Option<usize>,
+    /// Its blocks, without those of loops within it.
+    pub own: BTreeSet<usize>,
+    /// What these cost.
+    pub weight: f64,
+}
+
+/// The flow of control between blocks.
+pub(super) struct Graph {
+    /// First and last instruction.
+    pub extents: Vec<(usize, usize)>,
+    pub successors: Vec<Vec<usize>>,
+    predecessors: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    pub fn new(listing: &Listing) -> Self {
+        let instructions = listing.instructions();
+        let count = instructions.last().map_or(0, |last| last.block + 1);
+        let mut extents = vec![(usize::MAX, 0); count];
+        for (index, instruction) in instructions.iter().enumerate() {
+            let (first, last) = &mut extents[instruction.block];
+            (*first, *last) = ((*first).min(index), index);
+        }
+        let mut graph =
+            Graph { extents, successors: vec![Vec::new(); count], predecessors: vec![Vec::new(); count] };
+        for block in 0..count {
+            let last = graph.extents[block].1;
+            let kind = instructions[last].class.kind;
+            let ends = matches!(
+                kind,
+                InstructionKind::Jump | InstructionKind::IndirectJump | InstructionKind::Return
+            );
+            if !ends && last + 1 < instructions.len() {
+                graph.connect(block, instructions[last + 1].block);
+            }
+            if let Some(to) = listing.jump(last) {
+                graph.connect(block, instructions[to].block);
+            }
+        }
+        graph
+    }
+
+    fn connect(&mut self, from: usize, to: usize) {
+        if !self.successors[from].contains(&to) {
+            self.successors[from].push(to);
+            self.predecessors[to].push(from);
+        }
+    }
+
+    /// The loops: of each header all blocks from which it is reached again without leaving. A jump backwards whose target can be gone
+    /// around begins none.
+    fn loops(&self) -> Vec<(usize, BTreeSet<usize>)> {
+        let mut found: Vec<(usize, BTreeSet<usize>)> = Vec::new();
+        for (from, to) in self.successors.iter().enumerate() {
+            for &header in to.iter().filter(|&&to| to <= from) {
+                let Some(body) = self.body(header, from) else { continue };
+                match found.iter_mut().find(|(known, _)| *known == header) {
+                    Some((_, blocks)) => blocks.extend(body),
+                    None => found.push((header, body)),
+                }
+            }
+        }
+        found
+    }
+
+    fn body(&self, header: usize, from: usize) -> Option<BTreeSet<usize>> {
+        let mut body = BTreeSet::from([header]);
+        let mut open = vec![from];
+        while let Some(block) = open.pop() {
+            if body.insert(block) {
+                // The function's entry is in no loop but one that it begins.
+                if block == 0 {
+                    return None;
+                }
+                open.extend(&self.predecessors[block]);
+            }
+        }
+        Some(body)
+    }
+}
+
+/// The loop with the most weight outside of loops within it; without any loop all blocks. `None` if nothing has weight.
+pub(crate) fn innermost(annotation: &Annotation) -> Option<Blocks> {
+    let graph = Graph::new(&annotation.listing);
+    let loops = graph.loops();
+    let weight_of = |block: usize| {
+        let (first, last) = graph.extents[block];
+        annotation.rows[first..=last].iter().map(|row| row.adjusted).sum::<f64>()
+    };
+    let all: BTreeSet<usize> = (0..graph.extents.len()).collect();
+    let is_within = |inner: &BTreeSet<usize>, outer: &BTreeSet<usize>| {
+        inner.len() < outer.len() && inner.is_subset(outer)
+    };
+    let own = |blocks: &BTreeSet<usize>| {
+        let mut own = blocks.clone();
+        loops.iter().filter(|(_, inner)| is_within(inner, blocks)).for_each(|(_, inner)| {
+            own.retain(|block| !inner.contains(block));
+        });
+        own
+    };
+    let mut candidates: Vec<Blocks> = Vec::new();
+    for (header, blocks) in &loops {
+        let own = own(blocks);
+        candidates.push(Blocks {
+            header: Some(*header),
+            weight: own.iter().map(|&b| weight_of(b)).sum(),
+            own,
+        });
+    }
+    let rest = own(&all);
+    candidates.push(Blocks {
+        header: None,
+        weight: rest.iter().map(|&block| weight_of(block)).sum(),
+        own: rest,
+    });
+    candidates
+        .into_iter()
+        .filter(|one| one.weight > 0.0)
+        .max_by(|one, other| one.weight.total_cmp(&other.weight))
+}

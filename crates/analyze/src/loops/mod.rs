@@ -1,0 +1,41 @@
+//! The hot loop of a function: which instructions run again and again, how long one round takes at least, and where its loads get their
+//! addresses from.
+//!
+//! All of it is told from the code and the samples' weights alone; what data the loop works on is in [`access`](crate::access).
+//!
+//! Invariant: a [`HotLoop`]'s path has each instruction at most once, in the order in which they run.
+
+mod cause;
+mod chain;
+mod graph;
+mod origin;
+mod path;
+
+pub(crate) use cause::cause;
+pub use cause::{AccessPattern, CacheSizes, LoopCause, LoopFinding};
+pub(crate) use chain::{LoopBounds, bounds};
+pub(crate) use graph::innermost;
+pub(crate) use origin::{AddressOrigin, Operands, is_step, origin};
+pub(crate) use path::hot_path;
+
+use crate::annotate::Annotation;
+
+/// The loop that has most of a function's time, without the loops within it.
+#[derive(Clone, Debug)]
+pub(crate) struct HotLoop {
+    /// The instructions of the path that most samples took, by number.
+    pub path: Vec<usize>,
+    /// What its instructions cost, of the path or not.
+    pub weight: f64,
+    /// Whether it is one: not so for code that runs from its beginning to its end.
+    pub repeats: bool,
+}
+
+impl HotLoop {
+    /// The hot loop of a function; where it has none, the blocks with the most time.
+    pub fn of(annotation: &Annotation) -> Option<HotLoop> {
+        let found = innermost(annotation)?;
+        let path = hot_path(annotation, &found);
+        (!path.is_empty()).then_some(HotLoop { path, weight: found.weight, repeats: found.header.is_some() })
+    }
+}

@@ -1,0 +1,206 @@
+//! Where the address of a load comes from, and which registers instructions read and write.
+
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+
+/// Registers that a call may change: rax, rcx, rdx, rsi, rdi, r8 to r11 (System V ABI).
+const CLOBBERED: [Register; 9] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RSI,
+    Register::RDI,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+];
+
+/// What an instruction reads and writes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Operands {
+    /// Registers that it computes with, those of addresses among them.
+    pub reads: Vec<Register>,
+    /// Registers that it changes.
+    pub writes: Vec<Register>,
+    /// Registers of the address of its memory operand.
+    pub address: Vec<Register>,
+    /// It reads memory.
+    pub loads: bool,
+    /// It changes memory.
+    pub stores: bool,
+}
+
+impl Operands {
+    /// Of an instruction. Parts of registers are the whole register; flags are no register.
+    pub fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Self {
+        let info = factory.info(instruction);
+        let mut operands = Operands::default();
+        for used in info.used_registers() {
+            let register = used.register().full_register();
+            let (reads, writes) = access(used.access());
+            if reads {
+                operands.reads.push(register);
+            }
+            if writes {
+                operands.writes.push(register);
+            }
+        }
+        for memory in info.used_memory() {
+            let (reads, writes) = access(memory.access());
+            operands.loads |= reads;
+            operands.stores |= writes;
+            let parts = [memory.base(), memory.index()].map(Register::full_register);
+            operands.address.extend(parts.into_iter().filter(|&part| part != Register::None && !is_ip(part)));
+        }
+        if is_zero(instruction) {
+            operands.reads.clear();
+        }
+        if instruction.is_call_near() || instruction.is_call_near_indirect() {
+            operands.writes.extend(CLOBBERED);
+        }
+        operands
+    }
+}
+
+/// Whether it reads, and whether it writes.
+pub(super) fn access(access: OpAccess) -> (bool, bool) {
+    use OpAccess::{CondRead, CondWrite, Read, ReadCondWrite, ReadWrite, Write};
+    (
+        matches!(access, Read | CondRead | ReadWrite | ReadCondWrite),
+        matches!(access, Write | CondWrite | ReadWrite | ReadCondWrite),
+    )
+}
+
+fn is_ip(register: Register) -> bool {
+    matches!(register, Register::RIP | Register::EIP)
+}
+
+/// `xor r, r` and its like: processors know that the result doesn't depend on the register.
+pub(super) fn is_zero(instruction: &Instruction) -> bool {
+    use Mnemonic::{Pxor, Sub, Vpxor, Vpxord, Vpxorq, Vxorpd, Vxorps, Xor, Xorpd, Xorps};
+    let clears = matches!(
+        instruction.mnemonic(),
+        Xor | Sub | Pxor | Xorps | Xorpd | Vpxor | Vpxord | Vpxorq | Vxorps | Vxorpd
+    );
+    let count = instruction.op_count();
+    clears
+        && count >= 2
+        && instruction.op_kind(count - 1) == OpKind::Register
+        && instruction.op_kind(count - 2) == OpKind::Register
+        && instruction.op_register(count - 1) == instruction.op_register(count - 2)
+}
+
+/// Where a load's address comes from, within a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum AddressOrigin {
+    /// It is the same in each round.
+    Fixed,
+    /// It grows by the same step in each round.
+    Strided,
+    /// The load itself read it, in an earlier round: one follows pointers.
+    OwnLoad,
+    /// Another load read it, whose own address depends on no earlier one: an array of indices.
+    OtherLoad,
+    /// It is computed from what none of this tells: a hash, a random number, an argument.
+    Computed,
+}
+
+/// The origin of the address of the load at `path[at]`. `decoded`: the function's instructions.
+pub(crate) fn origin(decoded: &[Instruction], path: &[usize], at: usize, repeats: bool) -> AddressOrigin {
+    let mut factory = InstructionInfoFactory::new();
+    let operands: Vec<Operands> =
+        path.iter().map(|&index| Operands::of(&decoded[index], &mut factory)).collect();
+    let one = |at: usize| &decoded[path[at]];
+    let mut slice = Slice { own: false, other: false, computed: false, strided: false };
+    let mut met: Vec<(Register, usize)> = Vec::new();
+    let mut open: Vec<(Register, usize)> =
+        operands[at].address.iter().map(|&register| (register, at)).collect();
+    while let Some((register, user)) = open.pop() {
+        let Some(writer) = writer(&operands, register, user, repeats) else {
+            // Nothing in a loop changes it; without a loop it came from outside.
+            slice.computed |= !repeats;
+            continue;
+        };
+        if met.contains(&(register, writer)) {
+            // It goes on from what it was, by a step that a register has.
+            slice.strided |= is_scaling(one(writer)) && operands[writer].reads.contains(&register);
+            continue;
+        }
+        met.push((register, writer));
+        if is_step(one(writer), register) {
+            slice.strided = true;
+            continue;
+        }
+        let writes = &operands[writer];
+        if writes.loads {
+            if writer == at {
+                slice.own = true;
+                continue;
+            }
+            slice.other = true;
+            open.extend(writes.address.iter().map(|&part| (part, writer)));
+            continue;
+        }
+        // A call, or something that takes nothing: nobody knows.
+        let is_known = !one(writer).is_call_near() && !one(writer).is_call_near_indirect();
+        slice.computed |= !is_known || !is_move(one(writer)) && !is_scaling(one(writer));
+        if is_known {
+            open.extend(writes.reads.iter().map(|&part| (part, writer)));
+        }
+    }
+    match slice {
+        Slice { own: true, .. } => AddressOrigin::OwnLoad,
+        Slice { other: true, .. } => AddressOrigin::OtherLoad,
+        Slice { computed: true, .. } => AddressOrigin::Computed,
+        Slice { strided: true, .. } => AddressOrigin::Strided,
+        Slice { .. } => AddressOrigin::Fixed,
+    }
+}
+
+/// What was met on the way back from an address.
+struct Slice {
+    own: bool,
+    other: bool,
+    computed: bool,
+    strided: bool,
+}
+
+/// The last instruction before `user` that changes a register; in a loop the search goes on at its end.
+fn writer(operands: &[Operands], register: Register, user: usize, repeats: bool) -> Option<usize> {
+    let writes = |&at: &usize| operands[at].writes.contains(&register);
+    let before = (0..user).rev().find(writes);
+    before.or_else(|| (user..operands.len()).rev().filter(|_| repeats).find(writes))
+}
+
+/// Whether it moves a register on by a number that stands in it: `add r, 8`, `inc r`, `lea r, [r+8]`.
+pub(crate) fn is_step(instruction: &Instruction, register: Register) -> bool {
+    let target = instruction.op_count() > 0
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register().full_register() == register;
+    let by_number = instruction.op_count() == 2 && instruction.op1_kind() != OpKind::Register;
+    match instruction.mnemonic() {
+        Mnemonic::Inc | Mnemonic::Dec => target,
+        Mnemonic::Add | Mnemonic::Sub => target && by_number && instruction.op1_kind() != OpKind::Memory,
+        Mnemonic::Lea => {
+            let base = instruction.memory_base().full_register();
+            target && base == register && instruction.memory_index() == Register::None
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value stays what it was: moves and extensions between registers.
+fn is_move(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Mov | Mnemonic::Movsx | Mnemonic::Movsxd | Mnemonic::Movzx | Mnemonic::Cdqe
+    )
+}
+
+/// Whether what was strided still is: additions, and multiplication by a number.
+fn is_scaling(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Add | Mnemonic::Lea | Mnemonic::Shl | Mnemonic::Sal | Mnemonic::Imul | Mnemonic::Sub
+    )
+}

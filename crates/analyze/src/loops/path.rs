@@ -1,0 +1,34 @@
+//! The way through a loop that most samples took.
+
+use std::collections::BTreeSet;
+
+use super::graph::{Blocks, Graph};
+use crate::annotate::Annotation;
+
+/// The instructions of one round, by number: from the header on always to the block with the most weight, until there is none left.
+pub(crate) fn hot_path(annotation: &Annotation, blocks: &Blocks) -> Vec<usize> {
+    let graph = Graph::new(&annotation.listing);
+    let weight_of = |block: usize| {
+        let (first, last) = graph.extents[block];
+        annotation.rows[first..=last].iter().map(|row| row.adjusted).sum::<f64>()
+    };
+    let heaviest = |blocks: &mut dyn Iterator<Item = usize>| {
+        blocks.max_by(|&one, &other| weight_of(one).total_cmp(&weight_of(other)).then(other.cmp(&one)))
+    };
+    let Some(begin) = blocks.header.or_else(|| heaviest(&mut blocks.own.iter().copied())) else {
+        return Vec::new();
+    };
+    let (mut path, mut met, mut at) = (Vec::new(), BTreeSet::new(), begin);
+    // A header all of whose blocks are in loops within it has nothing of its own.
+    while blocks.own.contains(&at) && met.insert(at) {
+        let (first, last) = graph.extents[at];
+        path.extend(first..=last);
+        let next = graph.successors[at].iter().copied();
+        let mut next = next.filter(|block| blocks.own.contains(block) && !met.contains(block));
+        match heaviest(&mut next) {
+            Some(block) => at = block,
+            None => break,
+        }
+    }
+    path
+}
