@@ -5,8 +5,8 @@ use plumb_profile::{EventId, Sample};
 use plumb_unwind::{Memory, Registers};
 
 use crate::header::SampleHeader;
-use crate::sideband::SidebandQueue;
 use crate::registers::register_values;
+use crate::sideband::SidebandQueue;
 use crate::stacks::{Ending, StackBuilder, StoppedStack, registers};
 use crate::{Ingest, wire};
 

@@ -4,7 +4,9 @@
 //! recording (`plumb record`, which this runs for a command).
 
 mod again;
+mod brief;
 mod code;
+mod loops;
 mod machine;
 mod sections;
 
@@ -16,11 +18,12 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use plumb_analyze::{ExplainOptions, Explanation, Filter, explained_event, is_clock, is_untold};
+use plumb_analyze::{ExplainOptions, Explanation, Filter, View, explained_event, is_clock, is_untold};
 use plumb_profile::Profile;
 
 use self::code::HotFunctions;
 
+use crate::advice::Watching;
 use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
 use crate::examples;
 use crate::exit::Exit;
@@ -46,6 +49,9 @@ pub struct Args {
     /// Off-CPU recording of the same command (plumb record --off-cpu), to explain its waits
     #[arg(long, value_name = "FILE")]
     waits: Option<PathBuf>,
+    /// Print all sections, not one screen (as --md and --html do)
+    #[arg(long, conflicts_with = "json")]
+    full: bool,
     /// Print Markdown
     #[arg(long, conflicts_with_all = ["html", "json"])]
     md: bool,
@@ -87,16 +93,41 @@ pub fn run(args: Args) -> Result<Exit> {
     }
     let request = RecordRequest::new(&args.target, &args.recording, &args.command)?
         .printing(prints_beside(args.json || args.md || args.html));
+    // Without the privilege there are samples alone, as of a file.
+    let watching = Watching::begin(&request.target).ok();
     let (profile, exit) = record_profile(&request, args.output.as_deref(), None)?;
-    finish(write(&profile, &args, &mut Output::stdout()))?;
+    finish(write_watched(&profile, watching, &args, &mut Output::stdout()))?;
     Ok(exit)
 }
 
 pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
+    write_watched(profile, None, args, out)
+}
+
+/// The report with what system calls and page faults told that were watched meanwhile.
+fn write_watched(
+    profile: &Profile,
+    watching: Option<Watching>,
+    args: &Args,
+    out: &mut Output<'_>,
+) -> Result<()> {
     let filter = filter(profile, args)?;
     let call_name = kernel_time::call_names(profile);
     let waits = args.waits.as_deref().map(crate::load::load).transpose()?;
-    let options = ExplainOptions { threshold: args.threshold, call_name: &call_name, waits: waits.as_ref() };
+    let calls = match watching {
+        Some(watching) => {
+            let time = kernel_time::of_view(&View::new(profile, &filter), &filter);
+            watching.judge(profile, &time)?.advice
+        }
+        None => Vec::new(),
+    };
+    let options = ExplainOptions {
+        calls,
+        threshold: args.threshold,
+        call_name: &call_name,
+        caches: loops::caches(),
+        waits: waits.as_ref(),
+    };
     let view = Explanation::view(profile, &filter);
     let code = HotFunctions::read(&view);
     let report = Explanation::new(view, &filter, &code.for_analysis(), &options);
@@ -114,7 +145,11 @@ pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Res
     if args.json {
         machine::json(&report, &code, args, out)?;
     } else {
-        let document = sections::document(&report, &code, args);
+        let is_brief = !(args.full || args.md || args.html);
+        let document = match is_brief {
+            true => brief::document(&report, &code, args),
+            false => sections::document(&report, &code, args),
+        };
         match (args.md, args.html) {
             (true, _) => markdown::write(&document, out)?,
             (_, true) => crate::render::page::deliver(&html::page(&document)?, None, "explain", out)?,

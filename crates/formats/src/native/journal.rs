@@ -19,9 +19,9 @@ use zip::ZipWriter;
 
 use super::lives;
 use super::read::{part_lives, part_mappings, part_samples, part_stacks};
+use super::registers;
 use super::table::{TableFile, TableWriter};
 use super::version::{IN_PARTS, VERSION};
-use super::registers;
 use super::write::{
     self, LIVES, MAPPINGS, Rows, SAMPLES, STACKS, SampleRow, TABLES, WriteError, mapping_table, sample_rows,
     sample_table, stack_rows, stack_table,

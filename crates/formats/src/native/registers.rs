@@ -15,7 +15,8 @@ const ENTRY: &str = "registers.parquet";
 
 /// The columns of registers, by DWARF number.
 pub(super) const NAMES: [&str; REGISTERS] = [
-    "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+    "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
+    "r15",
 ];
 
 /// Adds the table, if there is anything in it.

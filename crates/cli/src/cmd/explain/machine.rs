@@ -5,13 +5,13 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_analyze::{
     Advice, Bottleneck, BoundBy, CallPath, CodeAdvice, Cost, Doubt, Explanation, FrameIndex, Gain,
-    HotFunction, HotInstruction, KernelRow, RunSummary, SampledLine, Share, View, Waits,
+    HotFunction, HotInstruction, KernelRow, PredictedGain, RunSummary, SampledLine, Share, View, Waits,
 };
 use plumb_profile::{Queued, QueuedThread};
 use serde_json::{Value, json};
 
 use super::code::HotFunctions;
-use super::{Args, again};
+use super::{Args, again, loops};
 use crate::code::Annotated;
 use crate::render::rule;
 use crate::terminal::Output;
@@ -202,8 +202,9 @@ fn cause(report: &Explanation<'_>, advice: &CodeAdvice) -> Value {
     fields.insert("cost".into(), cost(advice.cost));
     fields.insert("functions".into(), list(&advice.functions).into());
     fields.insert("callers".into(), list(&advice.callers).into());
+    fields.insert("loops".into(), advice.loops.iter().map(loops::json).collect::<Vec<_>>().into());
     fields.insert("within".into(), advice.within.into());
-    fields.insert("gain_at_most".into(), gain(report.pace.gain(advice.share)));
+    fields.insert("gain".into(), advice.gain.map(|gain| json!({"low": gain.low, "high": gain.high})).into());
     fields.into()
 }
 
@@ -251,9 +252,11 @@ fn verdict(report: &Explanation<'_>) -> Value {
             Bottleneck::Function(frame) => ("function", report.view.frame(frame).name.to_string()),
             Bottleneck::Kernel(row) => ("kernel", report.time.rows[row].name.clone()),
             Bottleneck::Code(cause) => ("code", report.causes[cause].rule.name.to_owned()),
+            Bottleneck::Calls(index) => ("calls", report.calls[index].rule.name.to_owned()),
             Bottleneck::Processes(index) => ("processes", report.processes[index].rule.name.to_owned()),
         };
-        json!({"kind": kind, "name": name, "share": share(part), "gain_at_most": gain(report.pace.gain(part))})
+        let gain = report.gain_of(what).map(predicted);
+        json!({"kind": kind, "name": name, "share": share(part), "gain": gain})
     };
     let unsure = outlook.unsure.iter().map(|&(what, part, needed)| {
         let mut value = one(what, part);
@@ -269,11 +272,24 @@ fn verdict(report: &Explanation<'_>) -> Value {
     json!({
         "threshold_percent": outlook.threshold,
         "verdict": word,
+        "cause": waiting(report).or(outlook.first()).map(|(what, part)| one(what, part)),
         "above": outlook.above.iter().map(|&(what, part)| one(what, part)).collect::<Vec<_>>(),
         "unsure": unsure.collect::<Vec<_>>(),
         "nameless": outlook.hidden.map(share),
         "largest": outlook.largest.map(|(what, part)| one(what, part)),
     })
+}
+
+/// What is waited for, where that is what takes the time.
+fn waiting(report: &Explanation<'_>) -> Option<(Bottleneck, Share)> {
+    let index = report.waiting_rule().filter(|_| report.saved_at_most().is_some())?;
+    let percent = report.calls[index].cpu_percent;
+    Some((Bottleneck::Calls(index), Share { percent, low: percent, high: percent }))
+}
+
+fn predicted(gain: PredictedGain) -> Value {
+    let interval = |(low, high): (f64, f64)| json!({"low": low, "high": high});
+    json!({"cpu_percent": interval(gain.cpu), "elapsed_percent": gain.elapsed.map(interval)})
 }
 
 fn place(view: &View<'_>, frame: FrameIndex) -> Value {

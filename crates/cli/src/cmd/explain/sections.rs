@@ -5,6 +5,9 @@ mod hot;
 mod time;
 mod why;
 
+pub(super) use end::text_of;
+pub(super) use time::tells_kernel;
+
 use plumb_analyze::{
     Cost, Explanation, FrameIndex, Gain, Kind, Share, View, ViewFrame, shorten, without_parameters,
 };
@@ -42,7 +45,7 @@ pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Arg
 }
 
 /// A function's name in running text.
-fn name(view: &View<'_>, frame: FrameIndex) -> String {
+pub(super) fn name(view: &View<'_>, frame: FrameIndex) -> String {
     short(view.frame(frame))
 }
 
@@ -55,7 +58,7 @@ fn short_name(name: &str) -> String {
 }
 
 /// A function's name in a table: whole, and marked as others do.
-fn cell(view: &View<'_>, frame: FrameIndex, inlined: bool) -> String {
+pub(super) fn cell(view: &View<'_>, frame: FrameIndex, inlined: bool) -> String {
     let shown = view.frame(frame);
     let kernel = if shown.kind == Kind::Kernel { "[k] " } else { "" };
     let inlined = if inlined { crate::render::table::INLINED } else { "" };
@@ -63,7 +66,7 @@ fn cell(view: &View<'_>, frame: FrameIndex, inlined: bool) -> String {
 }
 
 /// What shares are of.
-fn whole(report: &Explanation<'_>) -> &'static str {
+pub(super) fn whole(report: &Explanation<'_>) -> &'static str {
     match report.untold {
         Some(_) => "what the file counts",
         None if report.pace.user_only => "user code's processor time",
@@ -72,12 +75,17 @@ fn whole(report: &Explanation<'_>) -> &'static str {
 }
 
 /// What samples stand for: time, or what else their event counts.
-fn amount(report: &Explanation<'_>, cost: Cost) -> String {
+pub(super) fn amount(report: &Explanation<'_>, cost: Cost) -> String {
     if report.time.is_time { text_of_time(cost.weight as f64) } else { cost.weight.to_string() }
 }
 
 fn percent(value: f64) -> String {
     format!("{value:.2}%")
+}
+
+/// A share with as many digits as samples carry.
+pub(super) fn short_percent(value: f64) -> String {
+    if value < 9.95 && value > 0.0 { format!("{value:.1}%") } else { format!("{value:.0}%") }
 }
 
 /// The ends of a share's interval.
@@ -91,7 +99,7 @@ fn with_interval(share: Share) -> String {
 }
 
 /// The last part of a path.
-fn file_name(path: &str) -> &str {
+pub(super) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 

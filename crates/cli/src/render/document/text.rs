@@ -26,8 +26,11 @@ pub fn write(document: &Document, out: &mut Output<'_>) -> io::Result<()> {
 }
 
 fn section(number: usize, section: &Section, out: &mut Output<'_>) -> io::Result<()> {
-    let title = out.styled(BOLD.underline(), &format!("{number}. {}", section.title));
-    writeln!(out, "\n{title}")?;
+    writeln!(out)?;
+    if !section.title.is_empty() {
+        let title = out.styled(BOLD.underline(), &format!("{number}. {}", section.title));
+        writeln!(out, "{title}")?;
+    }
     section.blocks.iter().try_for_each(|one| block(one, out))
 }
 

@@ -183,7 +183,7 @@ fn verdict_text(report: &Explanation<'_>) -> Text {
 }
 
 /// What time goes into, in words.
-fn text_of(report: &Explanation<'_>, what: Bottleneck) -> Text {
+pub(in crate::cmd::explain) fn text_of(report: &Explanation<'_>, what: Bottleneck) -> Text {
     match what {
         Bottleneck::Function(frame) => {
             let shown = report.view.frame(frame);
@@ -208,6 +208,11 @@ fn text_of(report: &Explanation<'_>, what: Bottleneck) -> Text {
                 Extent::Instructions => text.name(name(&report.view, frame)),
                 Extent::Files => text.and("all of ").name(file_name(report.view.frame(frame).dso_path)),
             }
+        }
+        Bottleneck::Calls(index) => {
+            let advice = &report.calls[index];
+            let text = Text::from(format!("{}: ", advice.rule.name));
+            if advice.about.is_empty() { text.and(advice.rule.claim) } else { text.name(&*advice.about) }
         }
         Bottleneck::Processes(index) => {
             let advice = &report.processes[index];

@@ -140,7 +140,7 @@ fn unknown(pace: &RunSummary) -> String {
 }
 
 /// Whether there are samples, of which what is the kernel's is marked as such.
-pub(super) fn tells_kernel(report: &Explanation<'_>) -> bool {
+pub(in crate::cmd::explain) fn tells_kernel(report: &Explanation<'_>) -> bool {
     let frames = &report.view.profile().frames;
     report.view.part().samples > 0
         && (report.untold.is_none() && !report.pace.user_only

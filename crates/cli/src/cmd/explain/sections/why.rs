@@ -3,6 +3,7 @@
 use plumb_analyze::{Advice, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
 
 use super::{gain, name, path, percent, short, whole, with_interval};
+use crate::cmd::explain::loops;
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
@@ -85,6 +86,7 @@ fn code(report: &Explanation<'_>, advice: &CodeAdvice, section: &mut Section) {
     };
     let measured = vec![
         ("measured", Text::from(format!("{} of {}", with_interval(advice.share), whole(report)))),
+        ("evidence", evidence(advice)),
         ("in", list(&advice.functions)),
         ("called by", list(&advice.callers)),
         (
@@ -96,6 +98,11 @@ fn code(report: &Explanation<'_>, advice: &CodeAdvice, section: &mut Section) {
     ];
     let most = gain(report, report.pace.gain(advice.share));
     rule_block(advice.rule, Text::from(advice.rule.name), measured, most, section);
+}
+
+/// What the loop with the most time showed.
+fn evidence(advice: &CodeAdvice) -> Text {
+    advice.loops.first().map_or(Text::default(), |finding| loops::sentence(finding).into())
 }
 
 fn processes(report: &Explanation<'_>, advice: &Advice, section: &mut Section) {
