@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import programs
 
 RIGHT, HALF, NONE, FALSE = "right", "half", "not named", "FALSE"
-# A prediction is held to be right within this many points: what the medians of five pairs can't tell apart.
+# A prediction is held to be right within this many points, or within half of the range of the pairs where that is more: about two
+# standard errors of a median of five.
 TOLERANCE = 1.0
 # Kinds of leading rows that are places and not causes.
 PLACES = {"function", "kernel", "file", "library", "row", "line", "nameless"}
@@ -31,6 +32,7 @@ class Verdict:
     outcome: str = NONE
     headline: str = ""
     leading: str = ""
+    is_cause: bool = False
     place: str = ""
     cpu: tuple = None
     wall: tuple = None
@@ -128,11 +130,14 @@ def place_of(program, report, headline):
 def outcome_of(program, causes, headline, kind, leading, listed):
     """Whether the cause is named, and whether a false one is."""
     accepted = {program.cause, *program.also}
+    whole = headline
 
     def named(names):
         return any(re.search(causes[name]["words"], headline, re.IGNORECASE) for name in names if name in causes) or any(name in headline for name in names)
 
     is_rule = bool(leading) and kind not in PLACES
+    if not is_rule and leading:
+        headline = headline.replace(leading, "")  # A function's name may have the words, but says no cause.
     if program.is_clean:
         return FALSE if is_rule else RIGHT
     if program.wrong and re.search(program.wrong, headline, re.IGNORECASE):
@@ -143,24 +148,26 @@ def outcome_of(program, causes, headline, kind, leading, listed):
         return RIGHT
     if any(one["rule"] in accepted for one in listed):
         return HALF
-    if program.half and re.search(program.half, headline, re.IGNORECASE):
+    if program.half and re.search(program.half, whole, re.IGNORECASE):
         return HALF
     return NONE
 
 
-def judge(program, causes, plumb, python):
-    """Has plumb explain the variant before the fix, as text and as JSON, and judges both."""
+def judge(program, causes, plumb, python, *, live):
+    """Has plumb explain the variant before the fix, as text and as JSON, and judges both; live: each from a run of its own."""
     command = programs.command(program, "before", python)
     verdict = Verdict()
     try:
-        text = explain(program, ["--", *command], plumb, python)
-        report = json.loads(explain(program, ["--json", "-o", "taken.plumb", "--", *command], plumb, python))
+        text = explain(program, ["-o", "taken.plumb", "--", *command], plumb, python)
+        source = ["-o", "taken.plumb", "--", *command] if live else ["taken.plumb"]
+        report = json.loads(explain(program, ["--json", *source], plumb, python, fresh=live))
         verdict.milliseconds = timed(program, plumb, python)
     except (RuntimeError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
         verdict.failed = str(error)[:300]
         return verdict
     listed = causes_in(report)
     kind, verdict.leading, row = leading_of(report)
+    verdict.is_cause = bool(verdict.leading) and kind not in PLACES
     verdict.headline = headline_of(text, command)
     verdict.outcome = outcome_of(program, causes, verdict.headline, kind, verdict.leading, listed)
     verdict.place = "" if program.is_clean else place_of(program, text, verdict.headline)
@@ -183,8 +190,9 @@ def timed(program, plumb, python):
 
 
 def within(bounds, gain):
-    """Whether the measured median is in the predicted interval."""
-    return bounds[0] - TOLERANCE <= gain["median"] <= bounds[1] + TOLERANCE
+    """Whether the measured median is in the predicted interval, as far as it is known."""
+    tolerance = max(TOLERANCE, (gain["max"] - gain["min"]) / 2)
+    return bounds[0] - tolerance <= gain["median"] <= bounds[1] + tolerance
 
 
 if __name__ == "__main__":

@@ -147,8 +147,8 @@ def raised():
     """Called in the child: lets root's measurements run ahead of what else keeps the machine busy."""
     os.setsid()
     if os.geteuid() == 0:
-        os.setpriority(os.PRIO_PROCESS, 0, -10)
+        os.setpriority(os.PRIO_PROCESS, 0, -20)
         try:
-            Path("/proc/self/autogroup").write_text("-10")
+            Path("/proc/self/autogroup").write_text("-20")
         except OSError:
             pass  # Without automatic groups the priority is enough.

@@ -24,7 +24,7 @@ func prepare(number int) *request {
 
 func main() {
 	sum := 0
-	for number := 0; number < 1000000; number++ {
+	for number := 0; number < 1700000; number++ {
 		r := prepare(number)
 		r.body[number%1024] = byte(number)
 		r.tags[number%16] = number

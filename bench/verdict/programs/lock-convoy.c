@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { ITEMS = 80000000, BATCH = 1000 };
+enum { ITEMS = 40000000, BATCH = 1000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long ledger[64];

@@ -1,4 +1,4 @@
-// A program that is started 60 times and looks up 16,000 symbols of a library at each start; the fix links them in.
+// A program that is started 400 times and looks up 16,000 symbols of a library at each start; the fix links them in.
 // Built as a library with -DLIBRARY; the plugin table of the program refers to each function.
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +31,7 @@ int main(int count, char **arguments)
 {
 	if (count > 1)
 		return plugins[std::atoi(arguments[1])](0) < 0;
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < 400; i++) {
 		char number[16], *command[] = {arguments[0], number, nullptr};
 		std::snprintf(number, sizeof number, "%d", i);
 		pid_t child;

@@ -28,7 +28,7 @@ func main() {
 			counts[strconv.Itoa(user)+":"+strconv.Itoa(item)] = 0
 		}
 	}
-	for i := 0; i < 8000000; i++ {
+	for i := 0; i < 12000000; i++ {
 		countKey(counts, i%100, i/100%10)
 	}
 	fmt.Fprintln(os.Stderr, len(counts), counts["7:7"])

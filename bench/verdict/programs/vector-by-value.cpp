@@ -26,5 +26,5 @@ int main()
 	std::vector<int> weights(3000);
 	for (size_t i = 0; i < weights.size(); i++)
 		weights[i] = i * 7 % 1001;
-	std::cerr << rank_all(weights, 5000000) << '\n';
+	std::cerr << rank_all(weights, 8000000) << '\n';
 }
