@@ -137,7 +137,8 @@ def outcome_of(program, causes, headline, kind, leading, listed):
 
     is_rule = bool(leading) and kind not in PLACES
     if not is_rule and leading:
-        headline = headline.replace(leading, "")  # A function's name may have the words, but says no cause.
+        # Names of a function and its file may have the words, but say no cause.
+        headline = re.sub(r"\([^()\s]+:\d+\)", "", headline.replace(leading, ""))
     if program.is_clean:
         return FALSE if is_rule else RIGHT
     if program.wrong and re.search(program.wrong, headline, re.IGNORECASE):

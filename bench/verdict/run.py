@@ -163,4 +163,5 @@ def main():
         args.json.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

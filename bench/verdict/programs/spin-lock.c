@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { ROUNDS = 250, STEPS = 1000000 };
+enum { ROUNDS = 16000, STEPS = 20000 };
 
 static atomic_int held;
 static unsigned long total;
