@@ -109,6 +109,21 @@ pub enum Message {
         /// Number of the system call that it interrupted.
         syscall: Option<u32>,
     },
+    /// The user registers of a sample.
+    Registers {
+        /// When.
+        time_ns: u64,
+        /// The process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+        /// Number of the event, as in [`WalkedSample::event`].
+        event: usize,
+        /// The instruction that was about to run.
+        ip: u64,
+        /// By DWARF number.
+        values: Box<[u64; 16]>,
+    },
     /// How much processor time a task has used since it was forked.
     Spent {
         /// When.
@@ -142,6 +157,7 @@ impl Message {
             Message::Want { time_ns, .. }
             | Message::Off { time_ns, .. }
             | Message::InCall { time_ns, .. }
+            | Message::Registers { time_ns, .. }
             | Message::Spent { time_ns, .. } => *time_ns,
         }
     }

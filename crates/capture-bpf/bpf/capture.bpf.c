@@ -364,6 +364,43 @@ INLINE void say_call(struct task_struct *task)
     bpf_ringbuf_output(&ring, &in, sizeof(in), BPF_RB_NO_WAKEUP);
 }
 
+/* Sends the registers of a sample that interrupted user code, now and then. */
+INLINE void tell_registers(struct bpf_perf_event_data *ctx, struct task_struct *task, struct draft *draft, u32 event)
+{
+    u64 now = bpf_ktime_get_ns();
+    if ((ctx->regs.cs & 0xffff) != 0x33 || now < draft->registers_ns)
+        return;
+    draft->registers_ns = now + REGISTERS_INTERVAL_NS;
+    struct Registers *told = bpf_ringbuf_reserve(&ring, sizeof(struct Registers), 0);
+    if (!told)
+        return;
+    told->head.kind = MESSAGE_REGISTERS;
+    told->head.cpu = bpf_get_smp_processor_id();
+    told->head.time_ns = now;
+    told->head.pid = task->tgid;
+    told->head.tid = task->pid;
+    told->ip = ctx->regs.ip;
+    told->values[0] = ctx->regs.ax;
+    told->values[1] = ctx->regs.dx;
+    told->values[2] = ctx->regs.cx;
+    told->values[3] = ctx->regs.bx;
+    told->values[4] = ctx->regs.si;
+    told->values[5] = ctx->regs.di;
+    told->values[6] = ctx->regs.bp;
+    told->values[7] = ctx->regs.sp;
+    told->values[8] = ctx->regs.r8;
+    told->values[9] = ctx->regs.r9;
+    told->values[10] = ctx->regs.r10;
+    told->values[11] = ctx->regs.r11;
+    told->values[12] = ctx->regs.r12;
+    told->values[13] = ctx->regs.r13;
+    told->values[14] = ctx->regs.r14;
+    told->values[15] = ctx->regs.r15;
+    told->event = event;
+    told->zero = 0;
+    bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
+}
+
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
@@ -383,6 +420,8 @@ int sample(struct bpf_perf_event_data *ctx)
         walking.begun = begin_where_sampled(&walking.walk, &ctx->regs, task);
         u32 flags = ctx->regs.cs & 3 ? 0 : SAMPLE_IN_KERNEL;
         why = take(ctx, task, &walking, flags, ctx->sample_period, bpf_get_attach_cookie(ctx));
+        if (why == WHY_ROOT && control->began)
+            tell_registers(ctx, task, walking.draft, bpf_get_attach_cookie(ctx));
         give_back(walking.draft);
     }
     if (!control->began)

@@ -85,6 +85,8 @@ struct py_state {
 struct draft {
     /* Somebody makes a sample here. */
     u32 taken;
+    /* When the next sample comes with its registers. */
+    u64 registers_ns;
     struct Window window;
     /* The Python frame at hand: on the stack of a program there is no room for it. */
     struct py_frame py_frame;

@@ -147,6 +147,8 @@ _Static_assert(sizeof(struct PythonLayout) == 208, "PythonLayout");
 #define MESSAGE_CODE 4u
 #define MESSAGE_TIME_OFF 5u
 #define MESSAGE_HANDED_OVER 6u
+#define MESSAGE_REGISTERS 7u
+#define REGISTERS_INTERVAL_NS 4000000ull
 #define UNTIL_EXEC 0u
 #define UNTIL_END 1u
 #define SAMPLE_IN_KERNEL 1u
@@ -225,6 +227,15 @@ struct HandedOver {
     u32 zero;
 };
 _Static_assert(sizeof(struct HandedOver) == 32, "HandedOver");
+
+struct Registers {
+    struct Head head;
+    u64 ip;
+    u64 values[16];
+    u32 event;
+    u32 zero;
+};
+_Static_assert(sizeof(struct Registers) == 168, "Registers");
 
 struct TimeOff {
     struct Head head;

@@ -23,6 +23,13 @@ pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
         Received::HandedOver(wire::HandedOver { head: Head { time_ns, tid, .. }, call, .. }) => {
             Message::InCall { time_ns, tid, syscall: Some(call).filter(|&call| call != NO_CALL) }
         }
+        Received::Registers(wire::Registers {
+            head: Head { time_ns, pid, tid, .. },
+            ip,
+            values,
+            event,
+            ..
+        }) => Message::Registers { time_ns, pid, tid, event: event as usize, ip, values: Box::new(values) },
         Received::Spent(wire::Spent { head: Head { time_ns, pid, tid, .. }, runtime_ns, until, .. }) => {
             Message::Spent { time_ns, pid, tid, runtime_ns, at_exec: until == UNTIL_EXEC }
         }

@@ -244,6 +244,11 @@ impl Between<'_> {
                 }
                 // Told before the records.
                 Message::InCall { .. } | Message::Script { .. } => {}
+                Message::Registers { time_ns, pid, tid, event, ip, values } => {
+                    if let Some(&event) = events.get(*event) {
+                        ingest.registers(event, (*pid, *tid), (*time_ns, *ip), **values);
+                    }
+                }
                 &mut Message::Spent { pid, tid, runtime_ns, at_exec, .. } => {
                     ingest.spent((pid, tid), runtime_ns, at_exec);
                 }

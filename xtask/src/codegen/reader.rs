@@ -54,6 +54,10 @@ pub fn write(sources: &str, items: &[Item]) -> Result<String> {
         "\n/// Takes as many bytes as an array has.\nfn array<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {\n\
          let (array, rest) = bytes.split_first_chunk()?;\n*bytes = rest;\nSome(*array)\n}\n",
     );
+    out.push_str(
+        "\n/// Takes as many numbers as an array has.\nfn words<const N: usize>(bytes: &mut &[u8]) -> Option<[u64; N]> {\n\
+         let mut words = [0; N];\nfor word in &mut words {\n*word = u64::from_ne_bytes(array(bytes)?);\n}\nSome(words)\n}\n",
+    );
     Ok(out)
 }
 
@@ -79,6 +83,7 @@ fn write_take(out: &mut String, Structure { name, fields, .. }: &Structure) -> R
     for Field { name: field, element, count } in fields {
         let value = match (element.as_str(), count) {
             ("u8", Some(_)) => "array(bytes)?".into(),
+            ("u64", Some(_)) => "words(bytes)?".into(),
             (_, Some(_)) => anyhow::bail!("{name}.{field}: arrays of {element} are not read"),
             ("u8" | "u16" | "u32" | "u64" | "i32" | "i64", None) => {
                 format!("{element}::from_ne_bytes(array(bytes)?)")

@@ -22,6 +22,10 @@ pub const MESSAGE_CODE: u32 = 4;
 pub const MESSAGE_TIME_OFF: u32 = 5;
 /// Kind of a message: which system call a sample was in that is handed over.
 pub const MESSAGE_HANDED_OVER: u32 = 6;
+/// Kind of a message: the user registers of a sample.
+pub const MESSAGE_REGISTERS: u32 = 7;
+/// A processor's samples of user code come with their registers no more often than that, in nanoseconds.
+pub const REGISTERS_INTERVAL_NS: u64 = 4000000;
 /// It was used until the task exec'd.
 pub const UNTIL_EXEC: u32 = 0;
 /// It was used until the task's end.
@@ -169,6 +173,22 @@ pub struct HandedOver {
     pub head: Head,
     /// Number of the system call, or [`NO_CALL`].
     pub call: u32,
+    /// Zero.
+    pub zero: u32,
+}
+
+/// The user registers of a sample that interrupted 64-bit user code, and was not handed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Registers {
+    /// The head.
+    pub head: Head,
+    /// The instruction that was about to run.
+    pub ip: u64,
+    /// By DWARF number (System V ABI for x86-64, figure 3.36).
+    pub values: [u64; 16],
+    /// Number of the event that took the sample.
+    pub event: u32,
     /// Zero.
     pub zero: u32,
 }

@@ -3,8 +3,8 @@
 //! Not here: what they mean.
 
 use super::{
-    Code, HandedOver, Head, MESSAGE_CODE, MESSAGE_HANDED_OVER, MESSAGE_SAMPLE, MESSAGE_SPENT,
-    MESSAGE_TIME_OFF, MESSAGE_WANT, Sample, Spent, TimeOff, Want,
+    Code, HandedOver, Head, MESSAGE_CODE, MESSAGE_HANDED_OVER, MESSAGE_REGISTERS, MESSAGE_SAMPLE,
+    MESSAGE_SPENT, MESSAGE_TIME_OFF, MESSAGE_WANT, Registers, Sample, Spent, TimeOff, Want,
 };
 
 /// A message.
@@ -23,6 +23,8 @@ pub enum Received {
     TimeOff(TimeOff),
     /// [`HandedOver`].
     HandedOver(HandedOver),
+    /// [`Registers`].
+    Registers(Registers),
 }
 
 impl Received {
@@ -36,6 +38,7 @@ impl Received {
             MESSAGE_CODE => Self::Code(Code::take(bytes)?),
             MESSAGE_TIME_OFF => Self::TimeOff(TimeOff::take(bytes)?),
             MESSAGE_HANDED_OVER => Self::HandedOver(HandedOver::take(bytes)?),
+            MESSAGE_REGISTERS => Self::Registers(Registers::take(bytes)?),
             _ => return None,
         })
     }
@@ -129,6 +132,19 @@ impl HandedOver {
     }
 }
 
+impl Registers {
+    /// Takes one off the front of `bytes`.
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        Some(Self {
+            head: Head::take(bytes)?,
+            ip: u64::from_ne_bytes(array(bytes)?),
+            values: words(bytes)?,
+            event: u32::from_ne_bytes(array(bytes)?),
+            zero: u32::from_ne_bytes(array(bytes)?),
+        })
+    }
+}
+
 impl TimeOff {
     /// Takes one off the front of `bytes`.
     fn take(bytes: &mut &[u8]) -> Option<Self> {
@@ -147,4 +163,13 @@ fn array<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (array, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
     Some(*array)
+}
+
+/// Takes as many numbers as an array has.
+fn words<const N: usize>(bytes: &mut &[u8]) -> Option<[u64; N]> {
+    let mut words = [0; N];
+    for word in &mut words {
+        *word = u64::from_ne_bytes(array(bytes)?);
+    }
+    Some(words)
 }
