@@ -1,22 +1,18 @@
 //! Goes through the functions of a file in order and collects the rows that are kept.
 //!
-//! Nearly all functions are alike and are done by the short way (`alike`, `quick`, `memo`), others by `heads` and `machine`.
 //! The order is that of `.eh_frame_hdr`; nothing is sorted where that is there. Where functions overlap, and where
 //! something is damaged, the table says that the call-frame information is to be asked, so that a table never says
 //! anything else than a lookup there does. (But between functions it does not mind that one before is damaged.)
 
 use core::ops::Range;
 
-use super::alike::Alike;
 use super::functions::Functions;
 use super::heads::{Head, Heads};
 use super::keep::Keep;
 use super::layout::bits;
 use super::machine::{Function, LAST_ADDRESS, Machine};
-use super::memo::Memo;
-use super::open::{Around, Open, Rows};
+use super::open::{Around, Rows};
 use super::others;
-use super::quick::{WINDOW, instructions};
 use super::rows::Collected;
 use super::{Content, Table, TableError};
 use crate::architecture::Isa;
@@ -30,23 +26,6 @@ pub(super) fn build<B: AsRef<[u8]>, K: Keep>(
     content: Content,
     keep: K,
 ) -> Result<Table, TableError> {
-    build_by::<B, K, true>(module, content, keep)
-}
-
-/// The same by the machine alone, one instruction after the other.
-pub(super) fn build_plainly<B: AsRef<[u8]>, K: Keep>(
-    module: &Module<B>,
-    content: Content,
-    keep: K,
-) -> Result<Table, TableError> {
-    build_by::<B, K, false>(module, content, keep)
-}
-
-fn build_by<B: AsRef<[u8]>, K: Keep, const QUICKLY: bool>(
-    module: &Module<B>,
-    content: Content,
-    keep: K,
-) -> Result<Table, TableError> {
     if let Some(table) = others::of_exidx(module, content) {
         return table;
     }
@@ -55,17 +34,15 @@ fn build_by<B: AsRef<[u8]>, K: Keep, const QUICKLY: bool>(
         true => Kind::MissingHere,
         false => Kind::Odd,
     };
-    let memo = Memo::new(if QUICKLY && K::IS_EASY { functions.len() } else { 0 });
     let entry = module.entry().map_or(0..0, |entry| entry.start.0..entry.end.0);
     let (isa, gap) = (module.isa(), bits(Rule::only(gap)));
-    let output = Output { isa, collected: Collected::default(), keep, gap, entry, memo };
-    let mut builder = Builder::<K, QUICKLY> {
+    let output = Output { isa, collected: Collected::default(), keep, gap, entry };
+    let mut builder = Builder {
         functions,
         output,
         machine: Machine::new(),
         heads: Heads::default(),
         scratch: Scratch::default(),
-        alike: None,
     };
     let end = builder.run()?;
     let collected = builder.output.collected;
@@ -73,15 +50,13 @@ fn build_by<B: AsRef<[u8]>, K: Keep, const QUICKLY: bool>(
     Ok(others::table(module.isa(), content, end, collected))
 }
 
-struct Builder<'a, K, const QUICKLY: bool> {
+struct Builder<'a, K> {
     functions: Functions<'a>,
     output: Output<K>,
     machine: Machine,
     heads: Heads,
     /// Memory for rows of other architectures.
     scratch: Scratch,
-    /// What the last function has that was usual.
-    alike: Option<Alike>,
 }
 
 struct Output<K> {
@@ -92,43 +67,23 @@ struct Output<K> {
     gap: u64,
     /// Where a process begins, if that has no rules.
     entry: Range<u64>,
-    /// What is remembered of functions.
-    memo: Memo,
 }
 
 impl<K: Keep> Rows for Output<K> {
     const SHORTEST: u64 = K::SHORTEST;
-    const BETWEEN_PUSHES: bool = K::BETWEEN_PUSHES;
 
     #[inline(always)]
     fn row(&mut self, range: Range<u64>, states: Around) {
         let start = range.start;
         if K::IS_EASY {
             if self.keep.row(range, states) {
-                let rule = self.collected.push_state(start, states.here);
-                self.memo.note(start, rule);
+                self.collected.push(start, states.here.rule());
             }
             return;
         }
         let rule = states.here.rule();
         // What the row before says as well needs no other row.
         if !self.collected.says(rule) && self.keep.row(range, states) {
-            self.collected.push(start, rule);
-        }
-    }
-
-    #[inline(always)]
-    fn last(&mut self, range: Range<u64>, reached: u64, states: Around) {
-        let start = range.start;
-        if !K::IS_EASY {
-            if range.end - start >= Self::SHORTEST {
-                self.row(range, states);
-            }
-            return;
-        }
-        let rule = states.here.rule();
-        self.memo.note_last(start, reached, rule);
-        if range.end - start >= Self::SHORTEST {
             self.collected.push(start, rule);
         }
     }
@@ -181,17 +136,13 @@ impl<K: Keep> Output<K> {
     }
 }
 
-impl<K: Keep, const QUICKLY: bool> Builder<'_, K, QUICKLY> {
+impl<K: Keep> Builder<'_, K> {
     /// What is returned is where the last function ends.
     fn run(&mut self) -> Result<u64, TableError> {
         // Where the functions so far end, at the most.
         let mut reach = 0;
         let mut index = 0;
-        loop {
-            if QUICKLY {
-                (index, reach) = self.usual_functions(index, reach);
-            }
-            let Some((start, offset)) = self.functions.get(index) else { break };
+        while let Some((start, offset)) = self.functions.get(index) {
             index += 1;
             let next = self.functions.get(index);
             let until = next.map_or(u64::MAX, |(start, _)| start);
@@ -247,14 +198,10 @@ impl<K: Keep, const QUICKLY: bool> Builder<'_, K, QUICKLY> {
             self.output.odd(range.start, range.end);
             return Some(end);
         }
-        let function = Function { frames: &self.functions.frames, range: range.clone(), code: code.clone() };
+        let function = Function { frames: &self.functions.frames, range: range.clone(), code };
         if !range.is_empty() {
             let done = self.machine.run(&function, &self.heads.cie().common, &mut self.output);
             self.output.odd(done, range.end);
-        }
-        self.output.memo.clear();
-        if QUICKLY {
-            self.alike = Alike::to(&self.functions.frames, offset, self.heads.cie(), (begin, end, code));
         }
         Some(end)
     }
@@ -283,53 +230,5 @@ impl<K: Keep, const QUICKLY: bool> Builder<'_, K, QUICKLY> {
         }
         self.output.odd(done, last);
         Some(end)
-    }
-
-    /// As many functions from the one at `index` on as are like those before and don't reach into others. What is
-    /// returned is the next one, and how far they all reach.
-    fn usual_functions(&mut self, mut index: usize, mut reach: u64) -> (usize, u64) {
-        let (Some(alike), Some((list, base))) = (&self.alike, self.functions.usual()) else {
-            return (index, reach);
-        };
-        let frames = self.functions.frames;
-        let address =
-            |[a, b, c, d]: [u8; 4]| base.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into());
-        let rest = list.get(index..).unwrap_or_default();
-        for (&[a, b, c, d, e, f, g, h], &[i, j, k, l, ..]) in rest.iter().zip(rest.iter().skip(1)) {
-            let (start, until) = (address([a, b, c, d]), address([i, j, k, l]));
-            let entry = address([e, f, g, h]).wrapping_sub(frames.bases.section);
-            let Some(head) = alike.head(&frames, entry).filter(|head| head.begin == start) else { break };
-            if head.end < reach || head.end > LAST_ADDRESS || until < start {
-                break;
-            }
-            let range = start..head.end.min(until);
-            let Some(code) = instructions(frames.bytes, &head.code) else { break };
-            if code.len() == WINDOW && !range.is_empty() {
-                // Nothing changes in it.
-                Open::new(start, alike.common.initial).complete(start, range.end, &mut self.output);
-            } else if !range.is_empty() {
-                let place = if K::IS_EASY { self.output.memo.place(code) } else { None };
-                let size = range.end - start;
-                let known = place.and_then(|place| self.output.memo.get(place, frames.bytes, code, size));
-                if let Some((rows, last)) = known {
-                    self.output.collected.push_all(start, rows);
-                    let start = range.start + u64::from(last.start);
-                    if range.end - start >= K::SHORTEST {
-                        self.output.collected.push(start, last.rule);
-                    }
-                } else {
-                    let at = head.code.start;
-                    let function = Function { frames: &frames, range: range.clone(), code: head.code };
-                    self.output.memo.begin(start);
-                    let done = self.machine.run_usual(&function, &alike.common, code, &mut self.output);
-                    self.output.odd(done, range.end);
-                    self.output.memo.end(place, at..at + code.len());
-                }
-            }
-            self.output.gap(head.end, until);
-            reach = head.end;
-            index += 1;
-        }
-        (index, reach)
     }
 }

@@ -50,7 +50,6 @@ pub(super) struct ByCalls<'t, T: ?Sized> {
 impl<T: Text + ?Sized> Keep for ByCalls<'_, T> {
     const IS_EASY: bool = false;
     const SHORTEST: u64 = SHORTEST_CALL;
-    const BETWEEN_PUSHES: bool = true;
 
     fn row(&mut self, range: Range<u64>, _: Around) -> bool {
         self.has_call(range)

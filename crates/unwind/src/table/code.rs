@@ -18,11 +18,6 @@ impl<'a> Code<'a> {
         self.0.len()
     }
 
-    /// The bytes that are left.
-    pub(super) fn rest(&self) -> &'a [u8] {
-        self.0.as_slice()
-    }
-
     #[inline(always)]
     pub(super) fn byte(&mut self) -> Option<u8> {
         self.0.next().copied()

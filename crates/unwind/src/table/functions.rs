@@ -37,14 +37,6 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// Pairs of offsets from an address, where the list is such: of the functions, and of their entries.
-    pub(super) fn usual(&self) -> Option<(&'a [[u8; 8]], u64)> {
-        match self.list {
-            List::Usual(entries, base) => Some((entries, base)),
-            _ => None,
-        }
-    }
-
     /// The function at `index`: where it begins and the offset of its entry, if there is one.
     #[inline(always)]
     pub(super) fn get(&self, index: usize) -> Option<(u64, Option<usize>)> {

@@ -11,9 +11,6 @@ pub(super) trait Keep {
     const IS_EASY: bool;
     /// Shorter rows are not kept.
     const SHORTEST: u64;
-    /// Whether a row may be kept that is as long as a push or a pop, and at whose beginning and end the stack grows, or
-    /// shrinks, by a word.
-    const BETWEEN_PUSHES: bool;
 
     /// A row within a function.
     fn row(&mut self, range: Range<u64>, states: Around) -> bool;
@@ -31,7 +28,6 @@ pub(super) struct All;
 impl Keep for All {
     const IS_EASY: bool = true;
     const SHORTEST: u64 = 1;
-    const BETWEEN_PUSHES: bool = true;
 
     #[inline(always)]
     fn row(&mut self, _: Range<u64>, _: Around) -> bool {
@@ -64,7 +60,6 @@ const ALIGNMENT: u64 = 16;
 impl Keep for ByLength {
     const IS_EASY: bool = true;
     const SHORTEST: u64 = SHORTEST_CALL;
-    const BETWEEN_PUSHES: bool = false;
 
     #[inline(always)]
     fn row(&mut self, range: Range<u64>, states: Around) -> bool {

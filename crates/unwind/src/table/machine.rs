@@ -49,7 +49,7 @@ pub(super) struct Machine {
 }
 
 /// What a rare instruction does.
-pub(super) enum Effect {
+enum Effect {
     State(State),
     /// It goes on from there.
     Location(u64),
@@ -96,30 +96,11 @@ impl Machine {
     /// instructions are damaged (DWARF 5 §6.4.2 and §7.24, and GNU's own). What is frequent is here, the rest in
     /// `rare`; all is in local variables, which the compiler keeps in registers.
     pub(super) fn run<R: Rows>(&mut self, function: &Function<'_>, common: &Common, rows: &mut R) -> u64 {
-        let (start, state) = (function.range.start, common.initial);
-        self.forget();
-        self.resume(function, common, Open::new(start, state), (state, start), function.code.start, rows)
-    }
-
-    /// No state is remembered.
-    #[inline(always)]
-    pub(super) fn forget(&mut self) {
         self.depth = 0;
-    }
-
-    /// The same from an instruction on: the one at the offset `at`, where the state is this and the location that.
-    #[inline(never)]
-    pub(super) fn resume<R: Rows>(
-        &mut self,
-        function: &Function<'_>,
-        common: &Common,
-        mut open: Open,
-        (mut state, mut location): (State, u64),
-        at: usize,
-        rows: &mut R,
-    ) -> u64 {
+        let (mut location, mut state) = (function.range.start, common.initial);
+        let mut open = Open::new(location, state);
         let end = function.range.end;
-        let mut code = function.code_from(at);
+        let mut code = function.code();
         while let Some(op) = code.byte() {
             let low = op & 0x3f;
             let delta = if op < 0x40 {
@@ -170,7 +151,7 @@ impl Machine {
 
     /// What is not frequent; `None` if it is damaged.
     #[inline(never)]
-    pub(super) fn slow(
+    fn slow(
         &mut self,
         op: u8,
         state: State,
@@ -295,12 +276,7 @@ impl Common {
 
 impl<'a> Function<'a> {
     fn code(&self) -> Code<'a> {
-        self.code_from(self.code.start)
-    }
-
-    /// The instructions from the offset `at` on.
-    fn code_from(&self, at: usize) -> Code<'a> {
-        Code::new(self.frames.bytes.get(at..self.code.end).unwrap_or_default())
+        Code::new(self.frames.bytes.get(self.code.clone()).unwrap_or_default())
     }
 
     /// The code address that comes next.

@@ -35,7 +35,6 @@
 
 use alloc::boxed::Box;
 
-mod alike;
 mod build;
 mod calls;
 mod code;
@@ -44,10 +43,8 @@ mod heads;
 mod keep;
 mod layout;
 mod machine;
-mod memo;
 mod open;
 mod others;
-mod quick;
 mod rows;
 mod single;
 mod state;
@@ -151,20 +148,6 @@ impl Table {
         T: Text + ?Sized,
     {
         build::build(module, Content::Calls, calls::ByCalls::new(text))
-    }
-
-    /// The table of that content, made one instruction after the other: what tests hold the others against.
-    #[doc(hidden)]
-    pub fn plainly<B, T>(module: &Module<B>, content: Content, text: &mut T) -> Result<Table, TableError>
-    where
-        B: AsRef<[u8]>,
-        T: Text + ?Sized,
-    {
-        match content {
-            Content::All => build::build_plainly(module, content, keep::All),
-            Content::ByLength => build::build_plainly(module, content, keep::ByLength),
-            Content::Calls => build::build_plainly(module, content, calls::ByCalls::new(text)),
-        }
     }
 
     /// What holds for the call that ends with the byte at `call`: for the byte before a return address.

@@ -1,6 +1,6 @@
 //! Rows one after the other: the one that is open, whose end is not reached yet, and who takes those that are not.
 //!
-//! Equal states in a row are one row. Not here: what instructions say (`machine`, `quick`).
+//! Equal states in a row are one row. Not here: what instructions say (`machine`).
 
 use core::ops::Range;
 
@@ -11,15 +11,8 @@ pub(super) trait Rows {
     /// Shorter rows are not asked for.
     const SHORTEST: u64;
 
-    /// Whether rows are asked for that are as long as a push or a pop, between others of those.
-    const BETWEEN_PUSHES: bool;
-
     /// A row, and what there is before and after it.
     fn row(&mut self, range: Range<u64>, states: Around);
-
-    /// The last row of a function all of whose instructions were run, even a short one. What was the farthest address
-    /// that they led to is said too; it is within the function.
-    fn last(&mut self, range: Range<u64>, reached: u64, states: Around);
 }
 
 /// A row's state and how it differs from its neighbours.
@@ -49,12 +42,6 @@ impl Open {
         Open { start, grown: state.change_from(state.popped()), state }
     }
 
-    /// A row with that beginning.
-    #[inline(always)]
-    pub(super) fn begun(start: u64, grown: i32, state: State) -> Self {
-        Open { start, grown, state }
-    }
-
     /// Ends the row at `location`, because `next` is something else.
     #[inline(always)]
     pub(super) fn close<R: Rows>(&mut self, next: State, location: u64, rows: &mut R) {
@@ -77,14 +64,6 @@ impl Open {
             self.close(state, location, rows);
         }
         self.fail(end, rows)
-    }
-
-    /// Gives the last row, up to `end`, of a function all of whose instructions were run, and led as far as `reached`.
-    #[inline(always)]
-    pub(super) fn complete<R: Rows>(self, reached: u64, end: u64, rows: &mut R) -> u64 {
-        let states = Around { grown: self.grown, here: self.state, grows: 0, after: None };
-        rows.last(self.start..end, reached, states);
-        end
     }
 
     /// Gives the last row, up to where it is known to hold. What is returned is that.

@@ -3,7 +3,6 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::state::State;
 use super::{PAGE_BITS, TableError};
 
 /// Pages of the widest table: files of 4 GiB. A table has an entry for each page, also for those without code.
@@ -44,27 +43,11 @@ impl Collected {
         self.last == rule
     }
 
-    /// Says that a state holds from `start` on.
-    #[inline(never)]
-    pub(super) fn push_state(&mut self, start: u64, state: State) -> u64 {
-        let rule = state.rule();
-        self.push(start, rule);
-        rule
-    }
-
     /// Says what holds from `start` on.
     #[inline(always)]
     pub(super) fn push(&mut self, start: u64, rule: u64) {
         if !self.says(rule) {
             self.push_other(start, rule);
-        }
-    }
-
-    /// The same of some rules, each where it begins from `from` on.
-    #[inline(always)]
-    pub(super) fn push_all(&mut self, from: u64, rows: &[(u32, u64)]) {
-        for &(start, rule) in rows {
-            self.push(from + u64::from(start), rule);
         }
     }
 

@@ -91,18 +91,6 @@ impl State {
         self.0 & BASE != NO_BASE
     }
 
-    /// Whether the CFA is based on a register, at an offset that can be said, and no jump led here.
-    #[inline(always)]
-    pub(super) fn is_plain(self) -> bool {
-        self.has_base() && self.0 & (ODD_OFFSET | JUMPED) == 0
-    }
-
-    /// The same, which is plain, with another offset of the CFA from its base.
-    #[inline(always)]
-    pub(super) fn at_offset(self, offset: u32) -> State {
-        State(self.0 & 0xffff_ffff | u64::from(offset) << 32)
-    }
-
     /// The CFA is an expression.
     pub(super) fn set_no_base(&mut self) {
         self.0 |= NO_BASE;
@@ -134,12 +122,6 @@ impl State {
         let rest = self.0 & 0xffff_ffff & !ODD_OFFSET;
         let odd = if i32::try_from(offset).is_ok() { 0 } else { ODD_OFFSET };
         self.has_base().then_some(State(rest | odd | (offset as u64) << 32))
-    }
-
-    /// Another offset of the CFA from its base, which it has.
-    #[inline(always)]
-    pub(super) fn set_offset(&mut self, offset: u32) {
-        self.0 = u64::from(self.0 as u32 & !(ODD_OFFSET as u32)) | u64::from(offset) << 32;
     }
 
     pub(super) fn set_base(&mut self, register: u16) {
