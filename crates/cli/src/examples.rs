@@ -144,11 +144,6 @@ Examples:
   plumb generate completions bash > ~/.local/share/bash-completion/completions/plumb
   plumb generate completions fish > ~/.config/fish/completions/plumb.fish";
 
-pub const UNWIND_STATS: &str = "\
-Examples:
-  plumb unwind-stats /usr/bin/python3
-  plumb unwind-stats --keep ./server libfoo.so";
-
 #[cfg(test)]
 mod tests {
     use clap::{Command, CommandFactory};

@@ -46,6 +46,8 @@ use terminal::say;
 static ALLOCATOR: plumb_process::Allocator = plumb_process::Allocator;
 
 /// A Linux profiler that gets to the bottom of every stack.
+///
+/// Records on x86_64. For aarch64 and 32-bit ARM plumb has unwinding as a library (plumb-unwind), no recording yet.
 #[derive(Parser)]
 #[command(name = "plumb", version, arg_required_else_help = true, after_help = examples::PLUMB, after_long_help = examples::below(exit::HELP, examples::PLUMB))]
 struct Cli {
@@ -95,8 +97,6 @@ enum Command {
     Doctor(cmd::doctor::Args),
     /// Generate manual pages or shell completions
     Generate(cmd::generate::Args),
-    /// Show the size of the unwind tables of programs and libraries
-    UnwindStats(cmd::unwind_stats::Args),
 }
 
 fn main() -> ExitCode {
@@ -123,7 +123,6 @@ fn main() -> ExitCode {
         Command::Bench(args) => cmd::bench::run(args),
         Command::Doctor(args) => cmd::doctor::run(args),
         Command::Generate(args) => cmd::generate::run(args, Cli::command()),
-        Command::UnwindStats(args) => cmd::unwind_stats::run(args),
     };
     let exit = outcome.unwrap_or_else(|error| {
         say!("{}", exit::message(&error));

@@ -213,7 +213,6 @@ fn no_command_shows_what_steers_or_hides() {
         &["doctor"],
         &["doctor", "--json"],
         &["view"],
-        &["unwind-stats"],
         &["export", "-o", "-", "--format", "speedscope"],
         &["export", "-o", "-", "--format", "firefox"],
         &["export", "-o", "-", "--format", "trace"],

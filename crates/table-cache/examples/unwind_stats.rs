@@ -1,52 +1,45 @@
-//! `plumb unwind-stats`: what the unwind information of ELF files comes to, and the tables made of it.
+//! The size of the unwind tables of ELF files: `unwind_stats [--keep] [--json] FILE...`.
 //!
-//! Not here: making tables (unwind), keeping them (capture-perf).
+//! `--keep` saves the tables in the user's cache by build ID, as recordings do. `bench/unwind/tables.py` counts what making them
+//! takes.
+//!
+//! Not here: making tables (`plumb_unwind`), keeping them (`plumb_table_cache`).
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
 use plumb_table_cache::{Description, NoTable, Size, Source, TableCache};
 use serde::Serialize;
 
-use crate::examples;
-use crate::exit::Exit;
-use crate::terminal::{Output, finish, printable, say};
-
-/// Arguments of `plumb unwind-stats`.
-#[derive(clap::Args)]
-#[command(after_help = examples::UNWIND_STATS)]
-pub struct Args {
-    /// Programs and libraries
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// Save the tables in the user's cache by build ID, as recordings do
-    #[arg(long)]
-    keep: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Runs `plumb unwind-stats`.
-pub fn run(args: Args) -> Result<Exit> {
-    let kept = args.keep.then(TableCache::open);
+fn main() -> io::Result<ExitCode> {
+    let (options, files): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+    let has = |name: &str| options.iter().any(|option| option == name);
+    if files.is_empty() || options.iter().any(|option| !matches!(option.as_str(), "--keep" | "--json")) {
+        writeln!(io::stderr(), "usage: unwind_stats [--keep] [--json] FILE...")?;
+        return Ok(ExitCode::FAILURE);
+    }
+    let kept = has("--keep").then(TableCache::open);
     let mut described = Vec::new();
-    let mut code = Exit::Success;
-    for file in &args.files {
-        match describe(file, kept.as_ref()) {
+    let mut code = ExitCode::SUCCESS;
+    for file in files.iter().map(PathBuf::from) {
+        match describe(&file, kept.as_ref()) {
             Ok(one) => described.push(one),
             Err(error) => {
-                say!("{}: {error}", printable(&file.display().to_string()));
-                code = Exit::Failure;
+                writeln!(io::stderr(), "{}: {error}", file.display())?;
+                code = ExitCode::FAILURE;
             }
         }
     }
-    let mut out = Output::stdout();
-    let written = if args.json { json(&described, &mut out) } else { text(&described, &mut out) };
-    finish(written).map(|_| code)
+    let mut out = io::stdout().lock();
+    match has("--json") {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(&described)?)?,
+        false => text(&described, &mut out)?,
+    }
+    Ok(code)
 }
 
 /// A file and its tables.
@@ -120,15 +113,9 @@ fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e5).round() / 100.0
 }
 
-fn json(described: &[Described], out: &mut Output<'_>) -> Result<()> {
-    plumb_formats::json::write_pretty(&mut *out, described)?;
-    writeln!(out)?;
-    Ok(out.flush()?)
-}
-
-fn text(described: &[Described], out: &mut Output<'_>) -> Result<()> {
+fn text(described: &[Described], out: &mut dyn Write) -> io::Result<()> {
     for of in described {
-        writeln!(out, "{}", printable(&of.file))?;
+        writeln!(out, "{}", of.file)?;
         writeln!(
             out,
             "  call-frame information  {} bytes, {} functions, {} rows, {} rules",
@@ -154,7 +141,7 @@ fn text(described: &[Described], out: &mut Output<'_>) -> Result<()> {
             writeln!(out, "  kept")?;
         }
     }
-    Ok(out.flush()?)
+    out.flush()
 }
 
 #[cfg(test)]
@@ -175,7 +162,7 @@ mod tests {
         };
         let mut bytes = Vec::new();
         let described = [Described::new("libx.so".into(), of, true)];
-        text(&described, &mut Output::plain(&mut bytes)).expect("memory takes everything");
+        text(&described, &mut bytes).expect("memory takes everything");
         assert_eq!(
             String::from_utf8(bytes).expect("it is text"),
             "libx.so\n  call-frame information  5000 bytes, 50 functions, 1000 rows, 7 rules\n  \

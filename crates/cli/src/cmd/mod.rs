@@ -19,7 +19,6 @@ pub mod stack;
 pub mod stat;
 pub mod top;
 pub mod trace;
-pub mod unwind_stats;
 pub mod view;
 
 /// What `plumb view` shows of other commands.
