@@ -1,9 +1,8 @@
-//! Walks Thrift's compact protocol, in which Parquet writes footers and page headers, without keeping anything.
+//! Walks Thrift's compact protocol, in which Parquet writes page headers, without keeping anything.
 //!
-//! The parquet crate takes memory for as many list elements, values and bytes as these structures claim. So they
-//! are walked first, and what claims more than the file can hold is refused.
+//! Not here: lists, sets and maps, which no page header has; they are refused.
 
-/// Structures nest less deep than this in any Parquet file.
+/// Structures nest less deep than this in any page header.
 const DEPTH: u8 = 16;
 
 /// Types of the compact protocol.
@@ -14,9 +13,6 @@ const I16: u8 = 4;
 const I64: u8 = 6;
 const DOUBLE: u8 = 7;
 const BINARY: u8 = 8;
-const LIST: u8 = 9;
-const SET: u8 = 10;
-const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 
 /// Bytes that are walked over from their front.
@@ -72,45 +68,16 @@ impl Walker<'_> {
             };
             match head & 15 {
                 BOOL_TRUE | BOOL_FALSE => {}
+                I8 => self.skip(1)?,
                 I16..=I64 => seen(outer, field, self.integer()?),
-                STRUCT => self.fields(field, depth.checked_sub(1)?, seen)?,
-                kind => self.value(kind, depth)?,
-            }
-        }
-    }
-
-    fn value(&mut self, kind: u8, depth: u8) -> Option<()> {
-        let depth = depth.checked_sub(1)?;
-        match kind {
-            BOOL_TRUE | BOOL_FALSE | I8 => self.skip(1),
-            I16..=I64 => self.varint().map(|_| ()),
-            DOUBLE => self.skip(8),
-            BINARY => {
-                let length = self.varint()?;
-                self.skip(length)
-            }
-            LIST | SET => {
-                let head = self.byte()?;
-                let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
-                (0..self.elements(count)?).try_for_each(|_| self.value(head & 15, depth))
-            }
-            MAP => match self.varint()? {
-                0 => Some(()),
-                count => {
-                    let kinds = self.byte()?;
-                    (0..self.elements(count)?).try_for_each(|_| {
-                        self.value(kinds >> 4, depth)?;
-                        self.value(kinds & 15, depth)
-                    })
+                DOUBLE => self.skip(8)?,
+                BINARY => {
+                    let length = self.varint()?;
+                    self.skip(length)?;
                 }
-            },
-            STRUCT => self.fields(0, depth, &mut |_, _, _| {}),
-            _ => None,
+                STRUCT => self.fields(field, depth.checked_sub(1)?, seen)?,
+                _ => return None,
+            }
         }
-    }
-
-    /// Accepts a number of elements if the bytes that are left can hold them: each takes at least one.
-    fn elements(&self, count: u64) -> Option<u64> {
-        (count <= self.rest.len() as u64).then_some(count)
     }
 }

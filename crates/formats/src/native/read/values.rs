@@ -11,7 +11,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::error::ReadError;
 use super::guard::guarded;
-use super::pages::{footer_fits, unpacked_bytes};
+use super::pages::unpacked_bytes;
 
 /// Values are decoded in steps of this many, so that memory is charged for before it is taken.
 const STEP: usize = 1 << 16;
@@ -62,9 +62,6 @@ impl<'a> TableReader<'a> {
         budget: &'a Budget,
     ) -> Result<Self, ReadError> {
         let damaged = |message: String| entry_error(name, offset, message);
-        if !footer_fits(&bytes) {
-            return Err(damaged("invalid Parquet footer".into()));
-        }
         // Reading the footer keeps what it holds, at most some hundred bytes for each of its own.
         budget.charge(name, bytes.len() as u64, 1)?;
         let file = guarded(|| SerializedFileReader::new(bytes.clone()))
