@@ -68,7 +68,7 @@ for line in sys.stdin:
 
 # A library in whose presence the machine has other counters, compiled with these options.
 preload() {
-    cc -O2 -shared -fPIC "$@" -o "$out/$name.so" crates/capture-perf/tests/pmu/pmu.c || { why="no C compiler"; return 1; }
+    cc -O2 -shared -fPIC "$@" -o "$out/$name.so" crates/fixtures/programs/pmu.c || { why="no C compiler"; return 1; }
 }
 
 # Makes what a condition needs for all binaries. Fails with the reason in $why.

@@ -4,7 +4,7 @@ alone, in turns. Prints a table in Markdown.
 
   run.py [--repeats 10] [--preload LIBRARY.so] [--label TEXT] [--only PROGRAM]
 
---preload: a library that plumb is run with, such as one that hides the machine's counters (crates/capture-perf/tests/pmu). Needs root for -a,
+--preload: a library that plumb is run with, such as one that hides the machine's counters (crates/fixtures/programs/pmu.c). Needs root for -a,
 bench/cpu/build.sh first, and plumb built with `cargo build --release`. The goals: the slowest run takes no more than 1.3 times as long as
 the median of the program alone, coverage 98 to 102%, no sample of the idle task, kernel.perf_event_max_sample_rate as before.
 """

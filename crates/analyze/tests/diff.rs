@@ -4,12 +4,10 @@
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
-mod made;
-
-use made::Made;
 use plumb_analyze::{
     By, Diff, DiffFlame, DiffOptions, DiffRow, Evidence, Filter, Mark, Moved, Per, Subject, View, Visibility,
 };
+use plumb_fixtures::Made;
 use plumb_profile::Profile;
 
 const OPTIONS: DiffOptions = DiffOptions { by: By::Function, children: false, per: Per::Total, alpha: 0.05 };

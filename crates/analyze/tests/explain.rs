@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod made;
-
-use made::Made;
 use plumb_analyze::{
     Bottleneck, BoundBy, CacheSizes, Cause, ExplainOptions, Explanation, Filter, ModuleKind, Pattern,
     TimeRange, explained_event,
 };
+use plumb_fixtures::Made;
 use plumb_profile::{EventId, Id, Profile, Queued, QueuedThread};
 
 /// So many samples of 1 ms each in each of these stacks.

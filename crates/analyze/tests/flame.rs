@@ -1,9 +1,7 @@
 //! Flame graphs of hand-made profiles.
 
-mod made;
-
-use made::Made;
 use plumb_analyze::{BoxKind, Cost, Filter, Flame, Grouping, View};
+use plumb_fixtures::Made;
 use plumb_profile::Profile;
 
 /// The boxes as an indented list: name, samples of its own, line if there is one.

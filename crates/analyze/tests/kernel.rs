@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed unwrap is a failed test")]
 
-mod made;
-
-use made::Made;
 use plumb_analyze::{Cause, Filter, KernelTime, View};
+use plumb_fixtures::Made;
 use plumb_profile::{Profile, Scope};
 
 const MS: u64 = 1_000_000;

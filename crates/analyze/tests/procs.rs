@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed unwrap is a failed test")]
 
-mod made;
-
-use made::Made;
 use plumb_analyze::{Filter, Part, Pattern, Procs, TimeRange, View, advise};
+use plumb_fixtures::Made;
 use plumb_profile::{Begin, End, Life, LifeId, Profile};
 
 const MS: u64 = 1_000_000;

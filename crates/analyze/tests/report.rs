@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod made;
-
-use made::Made;
 use plumb_analyze::{
     Cost, Filter, Key, Mode, Pattern, Report, ReportOptions, ThreadPattern, TimeRange, View,
 };
+use plumb_fixtures::Made;
 use plumb_profile::{EventId, Id, Profile};
 
 /// Rows as text: names joined by a space, total, own.

@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod made;
-
-use made::Made;
 use plumb_analyze::{Call, Cost, Filter, Pattern, Tree, TreeOptions, View};
+use plumb_fixtures::Made;
 use plumb_profile::Profile;
 
 /// The tree as text: a line a node, indented, with its total and its own weight.

@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn types_of_this_kernel_keep_their_numbers() {
         let Ok(types) = Types::read() else {
-            eprintln!("skipped: {PATH} is not there");
+            plumb_fixtures::skip(plumb_fixtures::Requirement::Kernel, format_args!("{PATH} is not there"));
             return;
         };
         use aya_obj::btf::BtfKind;

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use plumb_capture_bpf::{OffCpu, Options};
 use plumb_capture_perf::Recorded;
+use plumb_fixtures::{Requirement, skip};
 use setup::{Folder, alone, command, load, record, stolen, user_frames};
 
 /// How often the program sleeps in each of two functions.
@@ -169,8 +170,9 @@ fn the_sum_closes_also_without_stacks() {
     // for a processor, and it may be no more of them than each processor takes stacks.
     let apart_ns = 1_000_000_000 / u64::from(FEW.stacks_per_second);
     if (short + long) / (2 * TIMES) > apart_ns / 4 {
-        eprintln!(
-            "skipped: which stack stands for which time, as this machine has too few processors for who runs"
+        skip(
+            Requirement::Machine,
+            "which stack stands for which time, as this machine has too few processors for who runs",
         );
         return;
     }

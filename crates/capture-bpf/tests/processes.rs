@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use plumb_capture_bpf::Options;
 use plumb_capture_perf::Recorded;
+use plumb_fixtures::{Requirement, skip};
 use plumb_profile::{Begin, End, Profile, Sample};
 use plumb_target::Target;
 use setup::{Folder, alone, command, is_complete, load, record, user_frames};
@@ -130,7 +131,7 @@ fn short_processes_of_a_file_that_only_they_see_are_read_through_their_parent() 
     let can =
         Command::new(unshare[0]).args(&unshare[1..]).args(["mount", "-t", "tmpfs", "none", &hidden]).status();
     if !can.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no file systems can be mounted here");
+        skip(Requirement::Mount, "no file systems can be mounted here");
         return;
     }
     let script = format!(

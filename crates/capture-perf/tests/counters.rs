@@ -2,23 +2,19 @@
 //!
 //! Needs perf_event_open and a C compiler: where one is missing a test says so and does nothing.
 
-mod pmu;
-
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use plumb_capture_perf::Abilities;
-use plumb_process::Host;
-use pmu::Pmu;
+use plumb_fixtures::Pmu;
+use plumb_fixtures::{Requirement, needs};
 
 /// The program that opens cycles, and the library to run it with.
 fn programs(pmu: Pmu, name: &str) -> Option<(PathBuf, PathBuf)> {
-    if let Err(error) = Abilities::find(&Host::read(), false).own {
-        eprintln!("skipped: perf_event_open: {error}");
+    if !needs(Requirement::Perf) {
         return None;
     }
-    let library = pmu.preload()?;
+    let library = pmu.preload(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("opens-{name}"));
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/opens.c");
     let built = Command::new("cc").args(["-O2", "-o"]).arg(&program).arg(source).status();

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use plumb_capture_perf::{Abilities, Options, Recorder};
-use plumb_process::Host;
+use plumb_capture_perf::{Options, Recorder};
+use plumb_fixtures::{Requirement, compiles, needs};
 use plumb_profile::{Begin, End, Life, LifeId, Profile};
 use plumb_target::{Launch, Target};
 
@@ -35,15 +35,14 @@ fn those(profile: &Profile, wanted: impl Fn(&Life) -> bool) -> Vec<LifeId> {
 
 #[test]
 fn every_life_is_there_under_its_parent() {
-    if let Err(error) = Abilities::find(&Host::read(), false).own {
-        eprintln!("skipped: perf_event_open: {error}");
+    if !needs(Requirement::Perf) {
         return;
     }
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("family");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/family.c");
-    let compiled = Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no C compiler");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-pthread", "-o"]).arg(&program).arg(source);
+    if !compiles(&mut compiler) {
         return;
     }
     let profile = recorded(&program);

@@ -7,8 +7,8 @@ use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plumb_capture_perf::{Abilities, Options, Recorder};
-use plumb_process::Host;
+use plumb_capture_perf::{Options, Recorder};
+use plumb_fixtures::{Requirement, compiles, needs, skip};
 use plumb_profile::{Meta, Queued};
 use plumb_target::{Launch, Target};
 
@@ -24,19 +24,18 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// The test program in a folder of its own, unless this machine can't run these tests.
 fn program(name: &str) -> Option<PathBuf> {
-    if let Err(error) = Abilities::find(&Host::read(), false).own {
-        eprintln!("skipped: perf_event_open: {error}");
+    if !needs(Requirement::Perf) {
         return None;
     }
     if times(Path::new("/proc/self/schedstat")).is_none() {
-        eprintln!("skipped: the kernel doesn't account for waiting");
+        skip(Requirement::Kernel, "the kernel doesn't account for waiting");
         return None;
     }
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("queued-{name}"));
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/queued.c");
-    let compiled = Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no C compiler");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-pthread", "-o"]).arg(&program).arg(source);
+    if !compiles(&mut compiler) {
         return None;
     }
     Some(program)

@@ -2,46 +2,33 @@
 //!
 //! Needs perf_event_open and a C compiler: where one is missing a test says so and does nothing.
 
-mod host;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use plumb_capture_perf::{Abilities, Code, Counter, Error, Options, Recorded, Recorder};
-use plumb_process::Host;
+use plumb_capture_perf::{Code, Counter, Error, Options, Recorded, Recorder};
+use plumb_fixtures::{Requirement, compiles, needs, skip};
 use plumb_profile::{Process, Scope};
 use plumb_target::{End, Launch, Target};
 
-use host::stolen;
+use plumb_fixtures::host::stolen;
 
 /// A program of `programs/`, unless there is no compiler.
 fn compile(name: &str, optimised: &str) -> Option<PathBuf> {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let source = format!("{}/tests/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
-    match Command::new("cc").args([optimised, "-o"]).arg(&program).arg(source).status() {
-        Ok(status) if status.success() => Some(program),
-        other => {
-            eprintln!("skipped: no C compiler: {other:?}");
-            None
-        }
-    }
+    compiles(Command::new("cc").args([optimised, "-o"]).arg(&program).arg(source)).then_some(program)
 }
 
 /// The test program, unless this machine can't run these tests.
 fn burn() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    PROGRAM
-        .get_or_init(|| {
-            if let Err(error) = Abilities::find(&Host::read(), false).own {
-                eprintln!("skipped: perf_event_open: {error}");
-                return None;
-            }
-            compile("burn", "-O2")
-        })
-        .as_deref()
+    if !needs(Requirement::Perf) || !needs(Requirement::Cc) {
+        return None;
+    }
+    PROGRAM.get_or_init(|| compile("burn", "-O2")).as_deref()
 }
 
 fn command(program: impl Into<OsString>, arguments: &[&str]) -> Target {
@@ -89,14 +76,15 @@ fn samples_account_for_the_processor_time() {
 
 #[test]
 fn short_lived_processes_are_covered_as_well() {
+    // Events that are inherited, which is what other users have, miss short-lived processes.
+    if !needs(Requirement::WholeMachine) {
+        return;
+    }
     let Some(burn) = burn() else { return };
     let before = stolen();
     let (_, recorded) = record(&command(burn, &["500", "400"]));
     let stolen = stolen() - before;
-    if recorded.setup.scope == Scope::Inherited {
-        eprintln!("skipped: this user's events are inherited, which misses short-lived processes");
-        return;
-    }
+    assert_ne!(recorded.setup.scope, Scope::Inherited, "who may sample the machine misses no process");
     let coverage = coverage(&recorded);
     let time = recorded.target_cpu.expect("the kernel accounts it").total().as_secs_f64();
     // Other tests run beside this one: some hundred samples of many processes are so many more or less.
@@ -114,8 +102,9 @@ fn what_found_no_room_is_counted() {
     let options = Options { frequency_hz: 20_000, ..Options::default() };
     let before = stolen();
     let mut recorder = Recorder::start(&command(burn, &["1000"]), &options).expect("it can be recorded");
-    if recorder.setup().frequency_hz < options.frequency_hz {
-        eprintln!("skipped: the kernel allows too few samples a second to fill a ring");
+    let most = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").expect("it is there");
+    if most.trim().parse().is_ok_and(|most: u32| most < options.frequency_hz) {
+        skip(Requirement::Kernel, "the kernel allows too few samples a second to fill a ring");
         return;
     }
     // Nobody reads the rings, which hold some thousand samples, while ten thousand come, however busy the machine is.

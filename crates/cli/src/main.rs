@@ -28,10 +28,6 @@ mod terminal;
 mod words;
 
 #[cfg(test)]
-#[path = "../../analyze/tests/made/mod.rs"]
-mod made;
-
-#[cfg(test)]
 mod mutations;
 
 use std::process::ExitCode;

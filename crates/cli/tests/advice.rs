@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use plumb_fixtures::{Requirement, compiles, needs, skip};
 use serde_json::Value;
 
 /// From how much on a rule speaks: calls a second, or of lock-contention the share of the time that a thread both runs and waits. What
@@ -36,10 +37,9 @@ fn folder(name: &str) -> Option<PathBuf> {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/habits.c");
-    let compiled =
-        Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(folder.join("habits")).arg(source).status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no C compiler");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-pthread", "-o"]).arg(folder.join("habits")).arg(source);
+    if !compiles(&mut compiler) {
         return None;
     }
     Some(folder)
@@ -47,6 +47,9 @@ fn folder(name: &str) -> Option<PathBuf> {
 
 /// What is advised about a command, and what that says of itself; `None`: nothing can be watched here.
 fn advice(folder: &Path, command: &[&str]) -> Option<(Value, Option<f64>)> {
+    if !needs(Requirement::Bpf) {
+        return None;
+    }
     let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["kernel", "--advice", "--json", "--"])
         .args(command)
@@ -55,11 +58,6 @@ fn advice(folder: &Path, command: &[&str]) -> Option<(Value, Option<f64>)> {
         .output()
         .expect("plumb runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("cannot observe system calls") {
-        assert!(said.contains("without:"), "it is said what works: {said}");
-        eprintln!("skipped: {said}");
-        return None;
-    }
     assert!(output.status.success(), "{said}");
     let result: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let had = said.lines().find_map(|line| line.strip_prefix("habit: "));
@@ -96,7 +94,10 @@ fn hold(name: &str, tried: &[&str]) {
             return;
         }
         if !is_seen && is_kept_from(rule, &had) {
-            eprintln!("skipped: {rule}, of which this machine gave the program too little: {had:?}");
+            skip(
+                Requirement::Machine,
+                format_args!("{rule}, of which this machine gave the program too little: {had:?}"),
+            );
             continue;
         }
         assert!(is_seen, "{rule} is not seen, of which the program had {had:?}: {said:?}");
@@ -112,7 +113,7 @@ fn memory() {
     let huge = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     let without = huge.is_empty() || huge.contains("[never]");
     if without {
-        eprintln!("skipped: huge-pages, as this kernel gives none");
+        skip(Requirement::Kernel, "huge-pages, as this kernel gives none");
     }
     let tried: Vec<&str> = rules.into_iter().filter(|rule| !without || *rule != "huge-pages").collect();
     hold("memory", &tried);
@@ -131,7 +132,7 @@ fn disks() {
     let kind = Command::new("stat").args(["-f", "-c", "%T", "."]).current_dir(&here).output();
     let kind = kind.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     if kind.trim() == "tmpfs" {
-        eprintln!("skipped: files are in memory here");
+        skip(Requirement::Machine, "files are in memory here");
         return;
     }
     hold("disks", &["fsync-wait"]);

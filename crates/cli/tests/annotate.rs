@@ -8,28 +8,23 @@ mod spun;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use plumb_fixtures::{Requirement, compiles, needs, needs_command};
 use serde_json::Value;
 use spun::{may_record, plumb, text};
 
 fn has(tool: &str) -> bool {
-    let found =
-        Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    if !found {
-        eprintln!("skipped: {tool} is not installed");
-    }
-    found
+    if tool == "perf" { needs(Requirement::PerfCommand) } else { needs_command(Requirement::Binutils, tool) }
 }
 
 /// A folder with the program `slow`, unless it can't be made or recorded here.
 fn folder(name: &str) -> Option<PathBuf> {
-    if cfg!(not(target_arch = "x86_64")) {
-        eprintln!("skipped: only code of x86 can be decoded");
+    if !needs(Requirement::Machine) {
         return None;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(folder.join("src")).expect("the folder for tests can be written");
-    if !may_record(&folder) {
+    if !may_record() {
         return None;
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/slow_spot.c");
@@ -42,13 +37,7 @@ fn build(folder: &Path, level: &str) -> bool {
     let file = folder.join("src/slow_spot.c");
     let mut gcc = Command::new("gcc");
     gcc.args([level, "-g", "-Wl,--build-id", "-o", "slow"]).arg(file).current_dir(folder);
-    match gcc.status() {
-        Ok(status) => status.success(),
-        Err(error) => {
-            eprintln!("skipped: gcc: {error}");
-            false
-        }
-    }
+    compiles(&mut gcc)
 }
 
 fn recorded(folder: &Path) {
@@ -189,10 +178,7 @@ fn the_raw_column_is_that_of_perf_annotate() {
             .expect("perf runs")
     };
     let record = perf(&["record", "-q", "-e", "cpu-clock:u", "-F", "999", "-o", "perf.data", "./slow", "1"]);
-    if !record.status.success() {
-        eprintln!("skipped: perf can't record here: {}", text(&record.stderr));
-        return;
-    }
+    assert!(record.status.success(), "{}", text(&record.stderr));
     let theirs = perf(&["annotate", "--stdio", "-i", "perf.data", "-s", "spot", "--stdio-color", "never"]);
     // `   12.34 :   1139:   lock xadd ...`
     let theirs: Vec<(u64, f64)> = text(&theirs.stdout)

@@ -8,6 +8,7 @@ mod spun;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use plumb_fixtures::{Requirement, compiles, needs};
 use spun::{folder, may_record, plumb, succeeds, text};
 
 /// Works in a frame of its own, which is full of addresses of code that is not running; `rbp` is one of its working registers.
@@ -61,24 +62,18 @@ fn build(folder: &Path, room: u32) -> Option<PathBuf> {
         .arg(&program)
         .arg(folder.join("kernel.S"))
         .arg(folder.join("callers.c"));
-    match gcc.status() {
-        Ok(status) => assert!(status.success()),
-        Err(_) => {
-            println!("skipped: no gcc here");
-            return None;
-        }
-    }
-    Some(program)
+    compiles(&mut gcc).then_some(program)
 }
 
 fn check(capture: &str, room: u32) {
+    if capture == "bpf" && !needs(Requirement::Bpf) {
+        return;
+    }
     let folder = folder(&format!("assembly-{capture}"));
-    let Some(program) = build(&folder, room).filter(|_| may_record(&folder)) else { return };
+    let Some(program) = build(&folder, room).filter(|_| may_record()) else { return };
     let program = program.to_str().expect("its path is text");
     let output = plumb(&folder, &["record", "--user-only", "--capture", capture, "--", program]);
-    if capture == "bpf" && !output.status.success() {
-        return println!("skipped: {}", text(&output.stderr));
-    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stderr);
     assert!(said.contains("with a caller by stack scan"), "{said}");
     let (mut all, mut by_way) = (0, [0, 0]);

@@ -7,6 +7,7 @@ mod spun;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use plumb_fixtures::{Requirement, compiles, needs, needs_command};
 use serde_json::Value;
 use spun::{plumb, text};
 
@@ -14,9 +15,9 @@ use spun::{plumb, text};
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = spun::folder(&format!("compare-{name}"));
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/compare/spin.c");
-    let compiled = Command::new("cc").args(["-O2", "-o"]).arg(folder.join("spin")).arg(source).status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no C compiler");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-o"]).arg(folder.join("spin")).arg(source);
+    if !compiles(&mut compiler) {
         return None;
     }
     Some(folder)
@@ -90,15 +91,14 @@ fn variables_are_set_on_their_side() {
 
 /// Runs an example of the repository with few and short runs.
 fn example(name: &str, sizes: (&str, &str), arguments: &[&str]) -> Option<Value> {
+    if !needs(Requirement::Cc) || !needs(Requirement::Perf) || !needs_command(Requirement::Tools, "bash") {
+        return None;
+    }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
     let mut command = Command::new(script);
     command.env("PLUMB", env!("CARGO_BIN_EXE_plumb")).env(sizes.0, sizes.1).stdin(Stdio::null());
     let output = command.args(["-n", "5", "--json"]).args(arguments).output().expect("there is a shell");
-    if !output.status.success() {
-        // No C compiler, no bash, or nothing may be recorded.
-        eprintln!("skipped: {}", text(&output.stderr));
-        return None;
-    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
     Some(serde_json::from_slice(&output.stdout).expect("it is JSON"))
 }
 
@@ -109,7 +109,7 @@ fn a_shell_that_does_it_itself_is_faster_than_a_thousand_programs() {
     let faults = &figure(&result, "minor_faults")["comparison"];
     assert!(faults["ratio"].as_f64() < Some(0.2) && faults["better"] == true, "{faults}");
     assert!(result["profile"]["all"]["mark"] == "less", "{result}");
-    if !spun::sees_kernel(Path::new(env!("CARGO_TARGET_TMPDIR"))) {
+    if !spun::sees_kernel() {
         return;
     }
     // What the kernel did to start and end them is what went.

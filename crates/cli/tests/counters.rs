@@ -1,18 +1,14 @@
 //! Hardware counters: with and without them `plumb record` takes the same samples of processor time, `-e` takes samples by them
 //! without ever having the kernel choose the period, and `plumb stat` counts.
 //!
-//! The counters are doubles (`capture-perf/tests/pmu`), so that a test means the same on every machine. Needs perf_event_open and a C
+//! The counters are doubles (`fixtures`: `pmu`), so that a test means the same on every machine. Needs perf_event_open and a C
 //! compiler: where one is missing a test says so and does nothing.
-
-#[path = "../../capture-perf/tests/pmu/mod.rs"]
-mod pmu;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use plumb_capture_perf::Abilities;
-use plumb_process::Host;
-use pmu::Pmu;
+use plumb_fixtures::Pmu;
+use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
 
 /// So much processor time is used by the program that is recorded.
@@ -20,13 +16,12 @@ const WORK: [&str; 3] = ["sh", "-c", "i=0; while [ $i -lt 700000 ]; do i=$((i+1)
 
 /// A folder of the test's own and the library to preload.
 fn prepare(pmu: Pmu, name: &str) -> Option<(PathBuf, PathBuf)> {
-    if let Err(error) = Abilities::find(&Host::read(), false).own {
-        eprintln!("skipped: perf_event_open: {error}");
+    if !needs(Requirement::Perf) {
         return None;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("counters-{name}"));
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
-    Some((folder, pmu.preload()?))
+    Some((folder, pmu.preload(Path::new(env!("CARGO_TARGET_TMPDIR")))?))
 }
 
 /// Runs plumb on a machine with the counters of the library.

@@ -7,6 +7,7 @@ mod spun;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 use spun::{plumb_among_variables as plumb, text};
 
@@ -15,15 +16,9 @@ fn folder(name: &str) -> Option<PathBuf> {
     let folder = spun::folder(&format!("diff-{name}"));
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/diff/pool.c");
     for (program, options) in [("slow", &[][..]), ("fixed", &["-DFIXED"])] {
-        let compiled = Command::new("cc")
-            .args(["-O2", "-g1"])
-            .args(options)
-            .arg("-o")
-            .arg(folder.join(program))
-            .arg(source)
-            .status();
-        if !compiled.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: no C compiler");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-g1"]).args(options).arg("-o").arg(folder.join(program)).arg(source);
+        if !compiles(&mut compiler) {
             return None;
         }
     }
@@ -32,12 +27,12 @@ fn folder(name: &str) -> Option<PathBuf> {
 
 /// Records a program into a file. Does nothing where nothing may be recorded.
 fn record(folder: &Path, program: &str, file: &str) -> Option<()> {
-    let output =
-        plumb(folder, &["record", "-q", "-F", "4999", "-o", file, "--", &format!("./{program}"), "3000000"]);
-    if !output.status.success() {
-        eprintln!("skipped: {}", text(&output.stderr));
+    if !needs(Requirement::Perf) {
         return None;
     }
+    let output =
+        plumb(folder, &["record", "-q", "-F", "4999", "-o", file, "--", &format!("./{program}"), "3000000"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
     Some(())
 }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use plumb_fixtures::{Requirement, needs, skip};
 use spun::{folder, may_record, plumb, succeeds, text};
 use typed::Terminal;
 
@@ -23,7 +24,7 @@ fn in_foreground(folder: &Path, arguments: &[&str]) -> Option<Command> {
     let knows =
         Command::new("env").args(["--default-signal=INT,QUIT", "true"]).stderr(Stdio::null()).status();
     if !knows.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: env knows no --default-signal");
+        skip(Requirement::Tools, "env knows no --default-signal");
         return None;
     }
     let mut command = Command::new("env");
@@ -84,12 +85,17 @@ const COMMANDS: [(&str, &[&str]); 5] = [
 ];
 
 fn can_run(folder: &Path, arguments: &[&str]) -> bool {
-    let output = plumb(folder, &[arguments, &["--", "true"]].concat());
-    if !output.status.success() {
-        eprintln!("skipped: {arguments:?}: {}", text(&output.stderr));
+    if !needs(match arguments[0] {
+        "trace" => Requirement::Bpf,
+        "kernel" => Requirement::KernelSamples,
+        _ => Requirement::Perf,
+    }) {
+        return false;
     }
+    let output = plumb(folder, &[arguments, &["--", "true"]].concat());
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
     let _ = std::fs::remove_file(folder.join("there.plumb"));
-    output.status.success()
+    true
 }
 
 #[test]
@@ -132,7 +138,7 @@ fn the_third_ctrl_c_kills() {
 #[test]
 fn ctrl_c_on_a_terminal_reaches_the_command_once() {
     let folder = folder("ends-typed");
-    if !may_record(&folder) || in_foreground(&folder, &[]).is_none() {
+    if !may_record() || in_foreground(&folder, &[]).is_none() {
         return;
     }
     let plumb = env!("CARGO_BIN_EXE_plumb");
@@ -202,7 +208,7 @@ fn the_exit_status_is_the_commands_where_nobody_wanted_to_know() {
     let script = "until [ -e late.plumb ]; do sleep 0.02; done; exit 6";
     let plumb = env!("CARGO_BIN_EXE_plumb");
     let late = [plumb, "record", "-q", "--duration", "0.1", "-o", "late.plumb", "--", "sh", "-c", script];
-    if may_record(&folder) {
+    if may_record() {
         let status = with_ignored(&folder, "CHLD INT QUIT", &late).output().expect("it runs").status;
         assert_eq!(status.code(), Some(6), "waited for after the recording");
     }
@@ -212,7 +218,7 @@ fn the_exit_status_is_the_commands_where_nobody_wanted_to_know() {
 #[test]
 fn an_interrupt_that_somebody_sends_ends_what_runs_in_the_background() {
     let folder = folder("ends-background");
-    if !may_record(&folder) {
+    if !may_record() {
         return;
     }
     let script = ": > ready; while :; do sleep 0.02; done";
@@ -239,13 +245,14 @@ fn kill(pids: &[String]) {
 #[test]
 fn who_goes_on_after_the_command_is_named() {
     let folder = folder("ends-daemon");
-    if !may_record(&folder) {
+    if !may_record() {
         return;
     }
     // Its parent is gone by the time that the command ends, as a daemon's is.
     let daemon = "sh -c 'sleep 1000 > /dev/null 2>&1 & echo $! >> pids'";
     for (name, arguments) in COMMANDS {
-        if !can_run(&folder, arguments) {
+        // Without a group of its own the command's descendants are followed by nobody.
+        if !can_run(&folder, arguments) || name == "stat" && !needs(Requirement::Cgroup) {
             continue;
         }
         for count in [1, 2] {
@@ -254,10 +261,6 @@ fn who_goes_on_after_the_command_is_named() {
             let output = plumb(&folder, &[arguments, &["--", "sh", "-c", &script]].concat());
             let (left, said) = (pids(&folder), text(&output.stderr));
             kill(&left);
-            if name == "stat" && !said.contains("still ran") {
-                eprintln!("skipped: no cgroup, and stat follows nobody");
-                continue;
-            }
             assert_eq!(output.status.code(), Some(3), "{name}: {said}");
             assert!(said.contains("of sh still ran when that ended"), "{name}: {said}");
             let named =

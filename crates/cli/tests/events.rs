@@ -2,13 +2,11 @@
 //!
 //! Needs perf_event_open and a C compiler, tracepoints and uprobes root: where one is missing a test says so and does nothing.
 
-#[path = "../../capture-perf/tests/host/mod.rs"]
-mod host;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 
 /// Tests run side by side, but for one that must not lose samples: events share rings, and where others take the processors from
@@ -45,21 +43,13 @@ impl Place {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/events.c");
-        let compiled =
-            Command::new("cc").args(["-O2", "-g", "-o"]).arg(folder.join("events")).arg(source).status();
-        if !compiled.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: no C compiler");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-g", "-o"]).arg(folder.join("events")).arg(source);
+        if !compiles(&mut compiler) {
             return None;
         }
         let place = Self { folder, _turn: turn };
-        let doctor: Value = serde_json::from_slice(&place.plumb(&["doctor", "--json"]).stdout).expect("JSON");
-        let findings = doctor["findings"].as_array().expect("there are findings");
-        if findings.iter().any(|finding| finding["what"] == "own processes" && finding["state"] == "missing")
-        {
-            eprintln!("skipped: nothing can be recorded here");
-            return None;
-        }
-        Some(place)
+        needs(Requirement::Perf).then_some(place)
     }
 
     fn plumb(&self, arguments: &[&str]) -> Output {
@@ -89,14 +79,12 @@ impl Place {
 
     /// Records the program with an event; the numbers that it printed and the report. `None`: this user may not.
     fn record(&self, event: &[&str], counts: [&str; 4]) -> Option<(Vec<u64>, Value)> {
+        if !needs(requirement_of(event)) {
+            return None;
+        }
         let arguments = [&["record", "-e"], event, &["--", "./events"], &counts].concat();
         let output = self.plumb(&arguments);
         let said = text(&output.stderr);
-        let refusals = ["CAP_PERFMON", "cannot look up tracepoint", "happens in the kernel only"];
-        if refusals.iter().any(|refusal| said.contains(refusal)) {
-            eprintln!("skipped: {said}");
-            return None;
-        }
         assert!(output.status.success(), "{said}");
         let numbers = text(&output.stdout).lines().map(|line| line.parse().expect("a number")).collect();
         let report = self.plumb(&["report", "--json", "--no-children", "--sort", "sym"]);
@@ -112,6 +100,20 @@ impl Place {
             }
         }
         panic!("each of five recordings lost samples");
+    }
+}
+
+/// What the kernel wants for these options of `record -e`.
+fn requirement_of(options: &[&str]) -> Requirement {
+    let any = |wanted: &dyn Fn(&str) -> bool| options.iter().any(|option| wanted(option));
+    if any(&|option| option == "bpf") {
+        Requirement::Bpf
+    } else if any(&|option| option.contains(':')) {
+        Requirement::Root
+    } else if any(&|option| option.split(',').any(|event| event == "cs" || event == "context-switches")) {
+        Requirement::KernelSamples
+    } else {
+        Requirement::Perf
     }
 }
 
@@ -193,17 +195,16 @@ fn faults_of_a_growing_stack_have_their_callers() {
 /// Deeper than any copy reaches: in the kernel a stack is walked where it is.
 #[test]
 fn faults_deep_in_a_stack_are_walked_in_the_kernel() {
+    if !needs(Requirement::Bpf) {
+        return;
+    }
     let Some(place) = Place::new("deep") else { return };
     // What comes first asks for tables, and while it sleeps they come.
     let command = ["--", "./events", "2000", "0", "0", "300", "400"];
     let how = ["record", "-e", "page-faults", "-c", "1", "--capture", "bpf"];
     let output = place.plumb(&[&how[..], &command].concat());
     let said = text(&output.stderr);
-    if said.contains("copied, not walked in the kernel") {
-        eprintln!("skipped: {said}");
-        return;
-    }
-    assert!(output.status.success(), "{said}");
+    assert!(output.status.success() && !said.contains("copied, not walked in the kernel"), "{said}");
     let script = text(&place.plumb(&["script", "-F", "sym"]).stdout);
     let stacks = script.split("\n\n").filter(|stack| stack.trim_start().starts_with("grow"));
     let depths: Vec<usize> = stacks
@@ -321,15 +322,15 @@ fn several_events_are_recorded_at_once() {
 /// The program in the kernel that walks stacks knows of which event each sample is, counted or not.
 #[test]
 fn stacks_of_several_events_are_walked_in_the_kernel() {
+    if !needs(Requirement::Bpf) {
+        return;
+    }
     let Some(place) = Place::new("walked") else { return };
     let options = ["page-faults", "-e", "context-switches", "--capture", "bpf"];
     for more in [&[][..], &["--timeline"]] {
         let said =
             place.plumb(&[&["record", "-q", "-e"], &options[..], more, &["--", "true"]].concat()).stderr;
-        if text(&said).contains("not walked in the kernel") {
-            eprintln!("skipped: {}", text(&said));
-            return;
-        }
+        assert!(!text(&said).contains("not walked in the kernel"), "{}", text(&said));
         let counts = ["60000", "0", "0", "300"];
         let Some((numbers, report)) = place.record(&[&options[..], more].concat(), counts) else {
             return;
@@ -367,7 +368,7 @@ fn several_events_are_sampled_each_so_many_times() {
     assert!(is_about(weight, numbers[0], 5), "{weight} of {} faults", numbers[0]);
     assert_eq!(faults["samples"].as_u64().map(|samples| samples * 10), Some(weight));
     let calls = report_of(&report, "syscalls:sys_enter_getppid")["weight"].as_u64().expect("it is a number");
-    let cpus = host::cpus() as u64;
+    let cpus = plumb_fixtures::host::cpus() as u64;
     assert!(calls <= 3000 && calls + 10 * cpus >= 3000, "{calls} of 3000 calls");
     assert_eq!(report_of(&report, "syscalls:sys_enter_getppid")["occurrences"], 3000);
 }
@@ -382,7 +383,7 @@ fn every_tenth_call_counts_ten() {
     let shown = &report["reports"][0];
     let (samples, weight) = (shown["samples"].as_u64(), shown["weight"].as_u64().expect("it is a number"));
     // Each processor counts to ten by itself.
-    let cpus = host::cpus() as u64;
+    let cpus = plumb_fixtures::host::cpus() as u64;
     assert!(weight <= 5000 && weight + 10 * cpus >= 5000, "{weight}");
     assert_eq!(samples, Some(weight / 10));
     let folded = text(&place.plumb(&["fold"]).stdout);
@@ -415,16 +416,14 @@ fn what_cannot_be_sampled_is_explained() {
 /// As root tracepoints are found where nobody has mounted their file system, and it stays as it was.
 #[test]
 fn a_tracepoint_needs_no_mount() {
+    if !needs(Requirement::Root) {
+        return;
+    }
     let Some(place) = Place::new("mount") else { return };
     let mounts = || std::fs::read_to_string("/proc/self/mounts").expect("the kernel has it");
     let before = mounts();
     let output = place.plumb(&["record", "-e", "sched:sched_process_exi", "--", "true"]);
     let said = text(&output.stderr);
-    if said.contains("cannot look up tracepoint") {
-        assert!(said.contains("sudo mount -t tracefs"), "{said}");
-        eprintln!("skipped: {said}");
-        return;
-    }
     assert!(said.contains("similar names:") && said.contains("sched:sched_process_exit"), "{said}");
     assert_eq!(mounts(), before);
 }

@@ -8,6 +8,7 @@ mod spun;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
+use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 use spun::{compiled, may_record, plumb, plumb_among_variables, succeeds};
 
@@ -21,15 +22,13 @@ fn folder(name: &str) -> Option<PathBuf> {
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/hot_habits.cpp");
     for (level, program) in [("-O2", "hot_habits"), ("-O0", "slow_habits")] {
-        let compiler = ["-std=c++17", level, "-g", "-pthread", "-o"];
-        let compiled =
-            Command::new("c++").args(compiler).arg(folder.join(program)).arg(source).arg("-ldl").status();
-        if !compiled.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: no C++ compiler");
+        let options = ["-std=c++17", level, "-g", "-pthread", "-o"];
+        let mut compiler = Command::new("c++");
+        if !compiles(compiler.args(options).arg(folder.join(program)).arg(source).arg("-ldl")) {
             return None;
         }
     }
-    if !may_record(&folder) {
+    if !may_record() {
         return None;
     }
     Some(folder)
@@ -66,7 +65,7 @@ fn hold(name: &str, tried: &[&str]) {
 fn memory_and_text() {
     hold("memory", &["getenv-hot", "allocation", "copying", "string-scan", "hashing"]);
     // Of this one most is the kernel's part.
-    if spun::sees_kernel(Path::new(env!("CARGO_TARGET_TMPDIR"))) {
+    if spun::sees_kernel() {
         hold("first-touch", &["first-touch"]);
     }
 }
@@ -83,8 +82,7 @@ fn sharing_and_others() {
 
 #[test]
 fn instructions() {
-    if cfg!(not(target_arch = "x86_64")) {
-        eprintln!("skipped: only code of x86 is read");
+    if !needs(Requirement::Machine) {
         return;
     }
     hold("instructions", &["division", "atomics", "memory-wait", "stack-traffic"]);
@@ -93,8 +91,7 @@ fn instructions() {
 /// A program that was made without optimising is told from the same one made with it.
 #[test]
 fn an_unoptimised_build_is_told() {
-    if cfg!(not(target_arch = "x86_64")) {
-        eprintln!("skipped: only code of x86 is read");
+    if !needs(Requirement::Machine) {
         return;
     }
     let Some(folder) = folder("unoptimised") else { return };
@@ -191,11 +188,10 @@ impl Drop for Spinners {
 #[test]
 fn being_kept_from_the_processor_is_told_from_sleeping() {
     let folder = spun::folder("explain-queued");
-    if !may_record(&folder) || !compiled(&folder, "../capture-perf/tests/programs/queued.c", "queued") {
+    if !may_record() || !compiled(&folder, "../capture-perf/tests/programs/queued.c", "queued") {
         return;
     }
-    if !std::fs::read_to_string("/proc/self/schedstat").is_ok_and(|text| !text.starts_with("0 0 0")) {
-        eprintln!("skipped: the kernel doesn't account for waiting");
+    if !needs(Requirement::Kernel) {
         return;
     }
     let time = |report: &Value, field: &str| report["time"][field].as_f64().expect("a number");
@@ -238,7 +234,7 @@ fn being_kept_from_the_processor_is_told_from_sleeping() {
 #[test]
 fn the_kernels_part_is_not_told_where_only_user_code_was_sampled() {
     let folder = spun::folder("explain-user-only");
-    if !may_record(&folder) {
+    if !may_record() {
         return;
     }
     let class = |command: &[&str]| {
@@ -272,13 +268,13 @@ fn an_older_recording_is_read_and_not_called_waiting() {
 /// What is recorded off the processor is told beside what is recorded on it.
 #[test]
 fn waits_are_told_from_a_recording_of_their_own() {
+    if !needs(Requirement::Bpf) {
+        return;
+    }
     let Some(folder) = folder("waits") else { return };
     let command = ["--", "sh", "-c", "sleep 0.3; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"];
     let off = plumb(&folder, &[&["record", "-q", "--off-cpu", "-o", "off.plumb"][..], &command].concat());
-    if !off.status.success() {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&off.stderr));
-        return;
-    }
+    assert!(off.status.success(), "{}", String::from_utf8_lossy(&off.stderr));
     let alone = plumb(&folder, &["explain", "off.plumb"]);
     assert!(String::from_utf8_lossy(&alone.stderr).contains("--waits"), "it is said what to do with it");
     let recorded = plumb(&folder, &[&["record", "-q"][..], &command].concat());

@@ -9,17 +9,27 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use plumb_fixtures::{Requirement, skip};
 use serde_json::Value;
 use spun::{FUNCTIONS, folder, plumb, recorded, reported, succeeds, text};
 
-/// Runs a tool in a folder; `None`, and why, if it isn't there or fails.
+/// Runs a tool in a folder, which has to succeed; `None`, having skipped, if it isn't there.
 fn tool(folder: &Path, words: &[&str]) -> Option<String> {
+    let requirement = match words[0] {
+        "go" => Requirement::Go,
+        "node" => Requirement::Node,
+        "python3" => Requirement::Python,
+        _ => Requirement::Tools,
+    };
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(folder).env("PPROF_TMPDIR", folder).stdin(Stdio::null());
     match command.output() {
-        Ok(output) if output.status.success() => Some(text(&output.stdout)),
-        other => {
-            eprintln!("skipped: {words:?} doesn't run here: {other:?}");
+        Ok(output) => {
+            assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+            Some(text(&output.stdout))
+        }
+        Err(error) => {
+            skip(requirement, format_args!("{}: {error}", words[0]));
             None
         }
     }
@@ -161,7 +171,7 @@ fn the_firefox_profiler_reads_what_report_says() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../web/node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js");
     if !script.exists() {
-        eprintln!("skipped: profiler-cli is not installed (run `npm ci` in web/)");
+        skip(Requirement::Node, "profiler-cli is not installed (run `npm ci` in web/)");
         return;
     }
     let cli = |arguments: &[&str]| {
@@ -179,7 +189,7 @@ fn the_firefox_profiler_reads_what_report_says() {
     let wait = || std::thread::sleep(Duration::from_millis(500));
     let list = (0..60).find_map(|_| cli(&["thread", "list", "--json"]).or_else(|| (wait(), None).1));
     let Some(list) = list else {
-        eprintln!("skipped: profiler-cli doesn't run here: {loaded:?}");
+        skip(Requirement::Node, format_args!("profiler-cli doesn't run here: {loaded:?}"));
         return;
     };
     let list: Value = serde_json::from_str(&list).expect("it is JSON");

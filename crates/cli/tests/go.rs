@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use plumb_fixtures::{Requirement, needs, probe::go};
+
 /// What goroutines and the runtime's stacks begin with.
 const ROOTS: [&str; 5] =
     ["runtime.goexit", "runtime.mcall", "runtime.morestack", "runtime.mstart", "runtime.rt0_go"];
@@ -27,8 +29,7 @@ fn program() -> Option<PathBuf> {
 
 /// A program that calls C and is called back, put together by the C linker, unless there is no Go or no C compiler.
 fn crossing(name: &str, flags: &str) -> Option<PathBuf> {
-    if Command::new("gcc").arg("--version").output().is_err() {
-        println!("skipped: no C compiler here");
+    if !needs(Requirement::Cc) {
         return None;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
@@ -43,17 +44,15 @@ fn crossing(name: &str, flags: &str) -> Option<PathBuf> {
 
 /// Builds with Go. Whether there is one.
 fn build(folder: &Path, configure: impl Fn(&mut Command)) -> bool {
-    let built = ["go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go"].iter().find_map(|go| {
-        let mut command = Command::new(go);
-        command.env("GOCACHE", folder.join("cache")).env("GOPATH", folder.join("path")).env("HOME", folder);
-        configure(&mut command);
-        command.env("GOTOOLCHAIN", "local").status().ok()
-    });
-    match built {
-        Some(status) => assert!(status.success(), "it builds"),
-        None => println!("skipped: no Go here to build a program with"),
+    if !needs(Requirement::Go) {
+        return false;
     }
-    built.is_some()
+    let mut command = Command::new(go().expect("it was found"));
+    command.env("GOCACHE", folder.join("cache")).env("GOPATH", folder.join("path")).env("HOME", folder);
+    configure(&mut command);
+    let status = command.env("GOTOOLCHAIN", "local").status();
+    assert!(status.is_ok_and(|status| status.success()), "it builds");
+    true
 }
 
 /// The stacks of the program's samples, leaf first, without the kernel's part, of the first run in which there are enough: the last, if
@@ -75,6 +74,9 @@ fn record(
 }
 
 fn record_for(program: &Path, capture: &str, lasts: &str) -> Option<Vec<Vec<String>>> {
+    if !needs(if capture == "bpf" { Requirement::Bpf } else { Requirement::Perf }) {
+        return None;
+    }
     let file = program.with_extension(capture);
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command
@@ -86,10 +88,7 @@ fn record_for(program: &Path, capture: &str, lasts: &str) -> Option<Vec<Vec<Stri
     let output = command.stdin(Stdio::null()).output().expect("plumb runs");
     let said = String::from_utf8_lossy(&output.stderr);
     // Copies have the runtime's stack, and not the one that it was left for.
-    if !output.status.success() || said.contains("copied, not walked in the kernel") {
-        println!("skipped: can't record here: {said}");
-        return None;
-    }
+    assert!(output.status.success() && !said.contains("copied, not walked in the kernel"), "{said}");
     let script =
         Command::new(env!("CARGO_BIN_EXE_plumb")).args(["script", "-F", "comm,sym"]).arg(&file).output();
     let script = script.expect("plumb runs").stdout;

@@ -6,6 +6,7 @@ mod spun;
 
 use std::process::Command;
 
+use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
 use spun::{FUNCTIONS, compiled, folder, plumb, recorded, reported, succeeds, text};
 
@@ -139,22 +140,20 @@ func main() {
 }
 "#;
     std::fs::write(folder.join("main.go"), program).expect("the folder is there");
-    let go = |arguments: &[&str]| {
-        let mut go = Command::new("go");
-        go.args(arguments).current_dir(&folder).env("PPROF_TMPDIR", &folder);
-        go.env("GO111MODULE", "off");
-        match go.output() {
-            Ok(output) if output.status.success() => Some(text(&output.stdout)),
-            other => {
-                eprintln!("skipped: go {arguments:?} doesn't run here: {other:?}");
-                None
-            }
-        }
-    };
-    if go(&["run", "main.go"]).is_none() {
+    if !needs(Requirement::Go) {
         return;
     }
-    let Some(top) = go(&["tool", "pprof", "-top", "-unit=ns", "-nodefraction=0", "go.pb.gz"]) else { return };
+    let command = plumb_fixtures::probe::go().expect("it was found");
+    let go = |arguments: &[&str]| {
+        let mut go = Command::new(command);
+        go.args(arguments).current_dir(&folder).env("PPROF_TMPDIR", &folder);
+        go.env("GO111MODULE", "off");
+        let output = go.output().expect("it was found");
+        assert!(output.status.success(), "go {arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    go(&["run", "main.go"]);
+    let top = go(&["tool", "pprof", "-top", "-unit=ns", "-nodefraction=0", "go.pb.gz"]);
     let found = reported(&folder, "go.pb.gz");
     let line = top.lines().find(|line| line.ends_with(" main.work") || line.ends_with(" main.work (inline)"));
     let line = line.unwrap_or_else(|| panic!("{top}"));
@@ -216,26 +215,23 @@ fn addresses_get_names_from_the_file_with_their_build_id() {
 /// What perf prints of a perf.data, held against the perf.data itself.
 #[test]
 fn what_perf_script_prints_is_read_as_its_recording() {
+    if !needs(Requirement::PerfCommand) {
+        return;
+    }
     let folder = folder("import-perf-script");
     if !compiled(&folder, "tests/programs/stacks.c", "stacks") {
         return;
     }
     let perf = |arguments: &[&str]| {
         let output = Command::new("perf").args(arguments).current_dir(&folder).output();
-        match output {
-            Ok(output) if output.status.success() => Some(output.stdout),
-            other => {
-                eprintln!("skipped: perf {arguments:?} doesn't run here: {other:?}");
-                None
-            }
-        }
+        let output = output.expect("it was started before");
+        assert!(output.status.success(), "perf {arguments:?}: {}", text(&output.stderr));
+        output.stdout
     };
     let arguments =
         ["record", "-q", "-e", "cpu-clock", "-F", "999", "-g", "-o", "perf.data", "--", "./stacks"];
-    if perf(&arguments).is_none() {
-        return;
-    }
-    let Some(script) = perf(&["script", "-i", "perf.data", "--no-inline"]) else { return };
+    perf(&arguments);
+    let script = perf(&["script", "-i", "perf.data", "--no-inline"]);
     std::fs::write(folder.join("script.txt"), script).expect("the folder is there");
     let (data, script) = (reported(&folder, "perf.data"), reported(&folder, "script.txt"));
     let sum = |spent: &spun::Spent| spent.values().map(|spent| spent.0).sum::<u64>();

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plumb_capture_bpf::support;
-use plumb_process::Host;
+use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
 
 /// One at a time: they compare times, and two processors have no room for more.
@@ -25,8 +24,7 @@ fn program(name: &str) -> Option<(PathBuf, MutexGuard<'static, ()>)> {
 
 /// Likewise with a program of another folder.
 fn built(name: &str, from: &str) -> Option<(PathBuf, MutexGuard<'static, ()>)> {
-    if let Err(why) = support(&Host::read()) {
-        eprintln!("skipped: {why}");
+    if !needs(Requirement::Bpf) || !needs(Requirement::Cc) {
         return None;
     }
     let alone = alone();

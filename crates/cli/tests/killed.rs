@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use plumb_fixtures::{Requirement, needs};
+
 fn plumb(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
@@ -19,15 +21,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("the folder for tests can be written");
-    let doctor = plumb(&folder, &["doctor", "--json"]).output().expect("plumb runs");
-    let doctor: serde_json::Value = serde_json::from_slice(&doctor.stdout).expect("it is JSON");
-    let findings = doctor["findings"].as_array().expect("there are findings");
-    let own = findings.iter().find(|finding| finding["what"] == "own processes").expect("this is looked at");
-    if own["state"] == "missing" {
-        eprintln!("skipped: nothing can be recorded here: {}", own["says"]);
-        return None;
-    }
-    Some(folder)
+    needs(Requirement::Perf).then_some(folder)
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {

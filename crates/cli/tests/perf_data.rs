@@ -4,11 +4,16 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use plumb_fixtures::{Requirement, needs};
+
 /// A perf.data with copies of stacks, in a folder for a test of this name.
 fn perf_data(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    if !needs(Requirement::PerfCommand) {
+        return None;
+    }
     let data = folder.join("perf.data");
     let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
     let recorded = Command::new("perf")
@@ -17,17 +22,9 @@ fn perf_data(name: &str) -> Option<PathBuf> {
         .args(["--", "sh", "-c", burn])
         .stdin(Stdio::null())
         .output();
-    match recorded {
-        Ok(output) if output.status.success() => Some(data),
-        Ok(output) => {
-            eprintln!("skipped: perf can't record here: {}", String::from_utf8_lossy(&output.stderr));
-            None
-        }
-        Err(error) => {
-            eprintln!("skipped: perf can't be started: {error}");
-            None
-        }
-    }
+    let output = recorded.expect("it was started before");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(data)
 }
 
 fn report(data: &Path) -> serde_json::Value {

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use plumb_fixtures::{Requirement, compiles, needs, probe::kernel, skip};
 use serde_json::Value;
 
 const TRACEPOINT: &str = "syscalls:sys_enter_brk";
@@ -15,34 +16,40 @@ const PROBED: u64 = 100;
 /// Who passes: the program, its child, what that execs, a thread.
 const PASSES: u64 = 4;
 
+/// The first Linux that tells programs at tracepoints which one they are at.
+const COOKIES: (u32, u32) = (6, 10);
+
 /// Where a test works, with its program.
 struct Folder(PathBuf);
 
 impl Folder {
     /// `None`, having said why, where nothing can be recorded.
     fn new(name: &str) -> Option<Self> {
+        if !needs(Requirement::Bpf) {
+            return None;
+        }
+        if kernel() < COOKIES {
+            skip(Requirement::Kernel, "programs at tracepoints are not told which one before Linux 6.10");
+            return None;
+        }
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("places-{name}"));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/places.c");
         // Nobody has seen this build before.
         let id = format!("-Wl,--build-id=0x{:016x}{:08x}", nanoseconds(), std::process::id());
-        let compiled = Command::new("cc")
+        let mut compiler = Command::new("cc");
+        compiler
             .args(["-O2", "-fomit-frame-pointer", "-pthread", &id, "-o"])
             .arg(folder.join("places"))
-            .arg(source)
-            .status();
-        if !compiled.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: no C compiler");
+            .arg(source);
+        if !compiles(&mut compiler) {
             return None;
         }
         let folder = Self(folder);
         let tried = folder.plumb(&["record", "-e", TRACEPOINT, "--capture", "bpf", "--", "true"]);
         let said = text(&tried.stderr);
-        if !tried.status.success() || said.contains("not walked in the kernel") {
-            eprintln!("skipped: {said}");
-            return None;
-        }
+        assert!(tried.status.success() && !said.contains("not walked in the kernel"), "{said}");
         Some(folder)
     }
 
@@ -243,7 +250,7 @@ fn others_at_the_same_tracepoint_are_not_disturbed() {
         text(&output.stderr).split(',').next()?.trim().parse::<u64>().ok()
     };
     let Some(alone) = count() else {
-        eprintln!("skipped: no perf");
+        skip(Requirement::PerfCommand, "no perf");
         return;
     };
     assert!(alone > 6000 * PASSES, "{alone}");

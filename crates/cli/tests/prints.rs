@@ -29,7 +29,7 @@ fn is_there(text: &str) -> bool {
 
 #[test]
 fn reports_for_programs_stand_alone_on_standard_output() {
-    if !may_record(&folder("prints-programs")) {
+    if !may_record() {
         return;
     }
     for command in ["explain", "procs", "kernel", "compare"] {
@@ -53,7 +53,7 @@ fn reports_for_programs_stand_alone_on_standard_output() {
 /// As without plumb, where a person reads both.
 #[test]
 fn beside_text_a_command_prints_where_it_would() {
-    if !may_record(&folder("prints-text")) {
+    if !may_record() {
         return;
     }
     for command in ["explain", "procs"] {

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use plumb_fixtures::{Requirement, skip};
 use python::{alone, counts, plumb, program, record, text, way};
 
 /// The versions whose functions are read: 3.9 and newer.
@@ -100,7 +101,7 @@ fn functions_of_each_version_have_the_shares_that_the_program_measured() {
     let _alone = alone();
     let pythons = pythons();
     if pythons.is_empty() {
-        eprintln!("skipped: there is no Python 3.9 or newer");
+        skip(Requirement::Python, "there is no Python 3.9 or newer");
     }
     for python in pythons.values() {
         if check(python, &[]).is_none() {
@@ -115,7 +116,7 @@ fn functions_with_stubs_of_their_own_are_there_once() {
     let _alone = alone();
     let with_stubs: Vec<_> = pythons().into_iter().filter(|(minor, _)| *minor >= 12).collect();
     if with_stubs.is_empty() {
-        eprintln!("skipped: there is no Python 3.12 or newer");
+        skip(Requirement::Python, "there is no Python 3.12 or newer");
     }
     for (_, python) in with_stubs {
         if check(&python, &["-X", "perf"]).is_none() {
@@ -130,7 +131,7 @@ fn functions_behind_code_that_can_not_be_walked_are_marked() {
     let _alone = alone();
     let pythons = pythons();
     if pythons.is_empty() {
-        eprintln!("skipped: there is no Python 3.9 or newer");
+        skip(Requirement::Python, "there is no Python 3.9 or newer");
     }
     for python in pythons.values() {
         let folder = folder("blind");

@@ -2,11 +2,10 @@
 //!
 //! Needs perf_event_open: where it is missing a test says so and does nothing.
 
-#[path = "../../capture-perf/tests/host/mod.rs"]
-mod host;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+use plumb_fixtures::{Requirement, needs};
 
 fn plumb(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
@@ -19,15 +18,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
-    let doctor = plumb(&folder, &["doctor", "--json"]).output().expect("plumb runs");
-    let doctor: serde_json::Value = serde_json::from_slice(&doctor.stdout).expect("it is JSON");
-    let findings = doctor["findings"].as_array().expect("there are findings");
-    let own = findings.iter().find(|finding| finding["what"] == "own processes").expect("this is looked at");
-    if own["state"] == "missing" {
-        eprintln!("skipped: nothing can be recorded here: {}", own["says"]);
-        return None;
-    }
-    Some(folder)
+    needs(Requirement::Perf).then_some(folder)
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
@@ -202,18 +193,18 @@ fn a_program_deleted_while_it_runs_keeps_its_names() {
 
 #[test]
 fn a_machine_says_how_long_it_was_idle() {
+    if !needs(Requirement::WholeMachine) {
+        return;
+    }
     let Some(folder) = folder("machine") else { return };
     let before = machine_busy_seconds();
     let output = run(&folder, &["record", "-a", "--duration", "1"]);
     let busy = machine_busy_seconds() - before;
-    if !output.status.success() {
-        eprintln!("skipped: the machine can't be recorded here: {}", text(&output.stderr));
-        return;
-    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
     let report = run(&folder, &["report", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("it is JSON");
     let idle = report["reports"][0]["idle_percent"].as_f64().expect("it is known of a machine");
-    let cpus = host::cpus() as f64;
+    let cpus = plumb_fixtures::host::cpus() as f64;
     // The recorder works on after the recording, which is in the machine's account and not in its own.
     assert!(idle >= 100.0 - busy / cpus * 100.0 - 10.0 && idle <= 100.0, "idle {idle}%, {busy} s busy");
 }

@@ -8,20 +8,19 @@ mod spun;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use plumb_fixtures::{Requirement, compiles, needs, needs_command};
 use spun::{folder, may_record, plumb, succeeds, text};
 
 /// The program, built into the folder; `None`: the compiler is missing.
 fn build(folder: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/starts.c");
     let program = folder.join("starts");
-    let status = Command::new(compiler).args(flags).arg("-o").arg(&program).arg(source).status();
-    match status {
-        Ok(status) => assert!(status.success(), "{compiler} {flags:?}"),
-        Err(_) => {
-            println!("skipped: no {compiler} here");
-            return None;
-        }
+    let requirement = if compiler == "musl-gcc" { Requirement::Musl } else { Requirement::Cc };
+    if !needs_command(requirement, compiler) {
+        return None;
     }
+    let status = Command::new(compiler).args(flags).arg("-o").arg(&program).arg(source).status();
+    assert!(status.is_ok_and(|status| status.success()), "{compiler} {flags:?}");
     Some(program)
 }
 
@@ -29,13 +28,13 @@ fn build(folder: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
 /// that says that something is missing further out.
 fn check(folder: &Path, program: &Path, way: &str, callers: &[&str]) {
     for capture in ["perf", "bpf"] {
+        if capture == "bpf" && !needs(Requirement::Bpf) {
+            continue;
+        }
         let file = format!("{way}-{capture}.plumb");
         let program = program.to_str().expect("its path is text");
         let output = plumb(folder, &["record", "--capture", capture, "-o", &file, "--", program, way]);
-        if capture == "bpf" && !output.status.success() {
-            println!("skipped: {}", text(&output.stderr));
-            continue;
-        }
+        assert!(output.status.success(), "{}", text(&output.stderr));
         let (mut whole, mut all) = (0, 0);
         for line in succeeds(folder, &["fold", &file]).lines() {
             let (stack, count) = line.rsplit_once(' ').expect("a line of folded stacks");
@@ -59,28 +58,28 @@ fn check(folder: &Path, program: &Path, way: &str, callers: &[&str]) {
 #[test]
 fn a_coroutine_of_ucontext_begins_in_its_start_routine() {
     let folder = folder("roots-context");
-    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record(&folder)) else { return };
+    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record()) else { return };
     check(&folder, &program, "context", &["in_context"]);
 }
 
 #[test]
 fn what_a_signal_interrupted_is_behind_the_frame_that_says_so() {
     let folder = folder("roots-signal");
-    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record(&folder)) else { return };
+    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record()) else { return };
     check(&folder, &program, "signal", &["on_signal", "<signal handler called>", "main"]);
 }
 
 #[test]
 fn a_coroutine_that_returns_to_nowhere_begins_there() {
     let folder = folder("roots-hand");
-    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record(&folder)) else { return };
+    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record()) else { return };
     check(&folder, &program, "hand", &["by_hand"]);
 }
 
 #[test]
 fn a_thread_begins_in_clone() {
     let folder = folder("roots-thread");
-    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record(&folder)) else { return };
+    let Some(program) = build(&folder, "gcc", &["-O1"]).filter(|_| may_record()) else { return };
     check(&folder, &program, "thread", &["in_thread"]);
 }
 
@@ -101,11 +100,10 @@ fn a_process_begins_where_its_header_says() {
     let program = folder.join("entry");
     let mut gcc = Command::new("gcc");
     gcc.args(["-O1", "-nostdlib", "-static", "-fcf-protection=none", "-o"]).arg(&program);
-    match gcc.arg(folder.join("start.S")).arg(folder.join("main.c")).status() {
-        Ok(status) => assert!(status.success()),
-        Err(_) => return println!("skipped: no gcc here"),
+    if !compiles(gcc.arg(folder.join("start.S")).arg(folder.join("main.c"))) {
+        return;
     }
-    if may_record(&folder) {
+    if may_record() {
         check(&folder, &program, "entry", &["_start", "main"]);
     }
 }
@@ -116,7 +114,7 @@ const MUSL: [&str; 3] = ["-O1", "-DWITHOUT_CONTEXT", "-static"];
 fn programs_of_musl_begin_where_theirs_do() {
     for (name, flags) in [("roots-musl-static", &MUSL[..]), ("roots-musl", &MUSL[..2])] {
         let folder = folder(name);
-        let Some(program) = build(&folder, "musl-gcc", flags).filter(|_| may_record(&folder)) else { return };
+        let Some(program) = build(&folder, "musl-gcc", flags).filter(|_| may_record()) else { return };
         check(&folder, &program, "main", &["main"]);
         check(&folder, &program, "thread", &["in_thread"]);
     }

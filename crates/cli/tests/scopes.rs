@@ -2,12 +2,10 @@
 //!
 //! Needs root; elsewhere a test says so and does nothing.
 
-#[path = "../../capture-perf/tests/host/mod.rs"]
-mod host;
-
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use plumb_fixtures::{Requirement, needs, skip};
 use serde_json::Value;
 
 /// Works until somebody removes the file.
@@ -46,10 +44,7 @@ impl Place {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
         let place = Self { folder };
-        let doctor: Value = serde_json::from_slice(&place.plumb(&["doctor", "--json"]).stdout).expect("JSON");
-        let findings = doctor["findings"].as_array().expect("there are findings");
-        if !findings.iter().any(|finding| finding["what"] == "whole machine" && finding["state"] == "ok") {
-            eprintln!("skipped: this user may not sample the machine");
+        if !needs(Requirement::WholeMachine) {
             return None;
         }
         std::fs::write(place.folder.join("go"), "").expect("the folder can be written");
@@ -104,7 +99,7 @@ impl Place {
 
 /// Waits until a recorder has its events: one a processor for its rings, and one that samples.
 fn is_recording(recorder: &mut Child) {
-    let cpus = host::cpus();
+    let cpus = plumb_fixtures::host::cpus();
     let folder = format!("/proc/{}/fd", recorder.id());
     let mut sleeps = 0;
     loop {
@@ -143,7 +138,7 @@ fn a_cgroup_is_recorded_and_nobody_else() {
     let name = format!("test-of-plumb-{}", std::process::id());
     let cgroup = Path::new(root.unwrap_or("/sys/fs/cgroup")).join(&name);
     if let Err(error) = std::fs::create_dir(&cgroup) {
-        eprintln!("skipped: no cgroup can be made: {error}");
+        skip(Requirement::Cgroup, format_args!("no cgroup can be made: {error}"));
         return;
     }
     let mut inside = place.shell("inside", WORK);
@@ -212,7 +207,7 @@ fn a_program_is_waited_for_and_followed_from_its_exec() {
     for capture in CAPTURES {
         for name in ["awaited", &*path.to_string_lossy()] {
             std::fs::write(place.folder.join("go"), "").expect("the folder can be written");
-            let stolen = host::stolen();
+            let stolen = plumb_fixtures::host::stolen();
             let mut other = place.shell("other", WORK);
             let mut recorder = place
                 .command(
@@ -231,7 +226,7 @@ fn a_program_is_waited_for_and_followed_from_its_exec() {
             let comms = place.comms();
             let [(comm, samples)] = &comms[..] else { panic!("only one is waited for: {comms:?}") };
             assert_eq!(comm, "awaited");
-            let stolen = host::stolen() - stolen;
+            let stolen = plumb_fixtures::host::stolen() - stolen;
             // From its first instruction to its last, by the shell's own account, which is in hundredths of a second, and does not count
             // what the host took.
             let used = std::fs::read_to_string(place.folder.join("times")).expect("it was written");

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use plumb_fixtures::{Requirement, needs, skip};
 use serde_json::Value;
 use target::Target;
 
@@ -92,11 +93,10 @@ fn text(bytes: &[u8]) -> String {
 
 /// The process as `--json` shows it; `None` with a notice where ptrace is forbidden.
 fn stack(target: &Target) -> Option<Value> {
-    let output = plumb(&["stack", "--json", "-p", &target.pid()]);
-    if text(&output.stderr).contains("not allowed") {
-        eprintln!("skipped: {}", text(&output.stderr));
+    if !needs(Requirement::Ptrace) {
         return None;
     }
+    let output = plumb(&["stack", "--json", "-p", &target.pid()]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let mut all: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     Some(all["processes"][0].take())
@@ -128,11 +128,11 @@ fn gdb(target: &Target) -> Option<BTreeMap<u64, Vec<u64>>> {
     gdb.args(["-nx", "-batch", "-ex", "set backtrace past-main on", "-ex", "set backtrace past-entry on"]);
     gdb.args(["-p", &target.pid(), "-x"]).arg(script);
     let Ok(output) = gdb.stdin(Stdio::null()).output() else {
-        eprintln!("skipped: gdb does not run");
+        skip(Requirement::Gdb, "gdb does not run");
         return None;
     };
     if text(&output.stderr).contains("not supported in this copy") {
-        eprintln!("skipped: gdb is without Python");
+        skip(Requirement::Gdb, "gdb is without Python");
         return None;
     }
     let mut found: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
@@ -334,7 +334,7 @@ fn a_process_under_a_debugger_is_told_by_the_debuggers_number() {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-p", &target.pid(), "-ex", "shell sleep 600"]).stdin(Stdio::null());
     let Ok(gdb) = gdb.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
-        eprintln!("skipped: gdb does not run");
+        skip(Requirement::Gdb, "gdb does not run");
         return;
     };
     let gdb = Target(gdb);

@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use plumb_fixtures::{Requirement, needs, skip};
 use serde_json::Value;
 use target::Target;
 
@@ -20,7 +21,7 @@ type Frames = Vec<(String, String, u64)>;
 /// The program, when all threads are in their places, and by thread what Python says of their stacks.
 fn target() -> Option<(Target, BTreeMap<u64, Frames>)> {
     if !Path::new(PYTHON).exists() {
-        eprintln!("skipped: there is no {PYTHON}");
+        skip(Requirement::Python, format_args!("there is no {PYTHON}"));
         return None;
     }
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/frames.py");
@@ -45,14 +46,13 @@ fn target() -> Option<(Target, BTreeMap<u64, Frames>)> {
 /// The threads of the process as `plumb stack --json` shows them, and the process. `None` with a notice where ptrace is
 /// forbidden.
 fn stack(target: &Target, more: &[&str]) -> Option<Value> {
+    if !needs(Requirement::Ptrace) {
+        return None;
+    }
     let mut plumb = Command::new(env!("CARGO_BIN_EXE_plumb"));
     let output = plumb.args(["stack", "--json", "-p", &target.pid()]).args(more).output();
     let output = output.expect("plumb runs");
     let errors = String::from_utf8_lossy(&output.stderr);
-    if errors.contains("not allowed") {
-        eprintln!("skipped: {errors}");
-        return None;
-    }
     assert!(output.status.success(), "{errors}");
     let mut all: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     Some(all["processes"][0].take())

@@ -2,14 +2,12 @@
 //!
 //! Takes a C compiler; what is counted in the kernel takes root and BPF. Elsewhere a test says so and does nothing.
 
-#[path = "../../capture-perf/tests/pmu/mod.rs"]
-mod pmu;
-
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use pmu::Pmu;
+use plumb_fixtures::Pmu;
+use plumb_fixtures::{Requirement, compiles, needs, skip};
 use serde_json::Value;
 
 fn plumb(folder: &Path, arguments: &[&str]) -> Output {
@@ -28,7 +26,7 @@ fn plumb_where(ignored: bool, signals: [&str; 2], folder: &Path, arguments: &[&s
     command.arg(env!("CARGO_BIN_EXE_plumb")).args(arguments).current_dir(folder).stdin(Stdio::null());
     // python3 may be a script of a shell that complains of locales.
     command.env("LC_ALL", "C");
-    command.output().map_err(|error| eprintln!("skipped: no python3: {error}")).ok()
+    command.output().map_err(|error| skip(Requirement::Python, format_args!("python3: {error}"))).ok()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -41,10 +39,9 @@ fn folder(name: &str) -> Option<PathBuf> {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/spends.c");
-    let compiled =
-        Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(folder.join("spends")).arg(source).status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no C compiler");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-pthread", "-o"]).arg(folder.join("spends")).arg(source);
+    if !compiles(&mut compiler) {
         return None;
     }
     Some(folder)
@@ -79,10 +76,10 @@ fn figures_are_those_that_a_program_measures_of_itself() {
     let cpu = median(&result, "cpu_ns");
     assert!(cpu >= (user + calls_ns) * 0.99, "{cpu} of {measured:?}");
     assert!(cpu <= (user + calls_ns) * 1.1 + 50e6, "{cpu} of {measured:?}");
-    if let Some(why) = result["missing"].as_str() {
-        eprintln!("skipped what is counted in the kernel: {why}");
+    if !needs(Requirement::Bpf) {
         return;
     }
+    assert!(result["missing"].is_null(), "{}", result["missing"]);
     let counted = median(&result, "calls");
     assert!((calls..calls + 300.0).contains(&counted), "{counted} of {calls}");
     // Beside the calls, the kernel's are the faults, the beginning and the end: the rest of the sum.
@@ -168,19 +165,18 @@ fn the_command_ignores_the_signals_that_were_ignored_before_plumb() {
 /// Of a double that counts 2.6 cycles a nanosecond and 1.5 instructions a cycle, and of none at all.
 #[test]
 fn counters_are_shown_where_there_are_any() {
+    if !needs(Requirement::Perf) {
+        return;
+    }
     let Some(folder) = folder("counters") else { return };
     let stat = |pmu: Pmu| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         command.args(["stat", "--json", "--silent", "--", "./spends", "300", "100"]);
-        let output = command.env("LD_PRELOAD", pmu.preload()?).current_dir(&folder).output();
+        let output = command.env("LD_PRELOAD", pmu.preload(&folder)?).current_dir(&folder).output();
         let output = output.expect("plumb runs");
         Some((json(&output), text(&output.stderr)))
     };
     let Some((with, said)) = stat(Pmu::Double) else { return };
-    if with["metrics"]["context-switches"].is_null() {
-        eprintln!("skipped: nothing is counted here");
-        return;
-    }
     let (cycles, cpu) = (median(&with, "cycles"), median(&with, "cpu_ns"));
     // The double goes on where a host takes the processor away, the account may not.
     assert!(cycles >= 2.6 * cpu * 0.95, "{cycles} cycles in {cpu} ns: {said}");
@@ -207,7 +203,7 @@ fn without_rights_the_split_is_not_guessed() {
     let output = command.uid(NOBODY).gid(NOBODY).output();
     let _ = std::fs::remove_dir_all(&reachable);
     let Ok(output) = output else {
-        eprintln!("skipped: not root, or no copy can be run");
+        skip(Requirement::Root, "not root, or no copy can be run");
         return;
     };
     let said = text(&output.stderr);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
+use plumb_fixtures::{Requirement, compiles, needs};
 use typed::Terminal;
 
 /// Spends 70% of its processor time in one function and 30% in another by its own clock, for ever or for so many seconds, and
@@ -48,19 +49,10 @@ fn folder(name: &str) -> Option<PathBuf> {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
     std::fs::write(folder.join("split.c"), SPLIT).expect("the folder is there");
-    let built = Command::new("gcc").args(["-O2", "split.c", "-o", "split"]).current_dir(&folder).status();
-    if !built.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: gcc is missing");
+    if !compiles(Command::new("gcc").args(["-O2", "split.c", "-o", "split"]).current_dir(&folder)) {
         return None;
     }
-    let probe = Command::new(plumb()).args(["record", "-q", "true"]).current_dir(&folder).output();
-    let probe = probe.expect("plumb runs");
-    if !probe.status.success() {
-        eprintln!("skipped: nothing can be recorded here: {}", text(&probe.stderr));
-        return None;
-    }
-    std::fs::remove_file(folder.join("profile.plumb")).expect("it was written");
-    Some(folder)
+    needs(Requirement::Perf).then_some(folder)
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {

@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use plumb_fixtures::{Requirement, compiles, needs, skip};
+
 fn plumb(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     // Where cargo has the loader look for libraries is of no interest.
@@ -28,9 +30,9 @@ fn folder(name: &str) -> Option<PathBuf> {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/calls.c");
-    let compiled = Command::new("cc").args(["-O1", "-o"]).arg(folder.join("calls")).arg(source).status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no C compiler");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-o"]).arg(folder.join("calls")).arg(source);
+    if !compiles(&mut compiler) {
         return None;
     }
     Some(folder)
@@ -38,13 +40,11 @@ fn folder(name: &str) -> Option<PathBuf> {
 
 /// Traces; what was shown and what was said. `None`: it can't be done here.
 fn trace(folder: &Path, arguments: &[&str]) -> Option<(Vec<String>, String)> {
-    let Output { stdout, stderr, status } = plumb(folder, arguments).output().expect("plumb runs");
-    let said = text(&stderr);
-    if said.contains("can't be traced") {
-        assert!(said.contains("sudo"), "it is said what to do: {said}");
-        eprintln!("skipped: {said}");
+    if !needs(Requirement::Bpf) {
         return None;
     }
+    let Output { stdout, stderr, status } = plumb(folder, arguments).output().expect("plumb runs");
+    let said = text(&stderr);
     assert!(status.success(), "{said}");
     Some((text(&stdout).lines().map(str::to_owned).collect(), said))
 }
@@ -54,7 +54,7 @@ fn strace(folder: &Path) -> Option<String> {
     let mut command = Command::new("strace");
     command.env_remove("LD_LIBRARY_PATH").args(["-o", "strace.txt", "./calls"]).current_dir(folder);
     if !command.status().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no strace");
+        skip(Requirement::Strace, "no strace");
         return None;
     }
     Some(std::fs::read_to_string(folder.join("strace.txt")).expect("strace wrote it"))
@@ -386,7 +386,7 @@ fn who_may_not_trace_is_told_what_to_do() {
     // As nobody; without root this test is somebody else already.
     command.uid(65534).gid(65534);
     let Ok(output) = command.output() else {
-        eprintln!("skipped: not root, or others may not run what is built here");
+        skip(Requirement::Root, "not root, or others may not run what is built here");
         return;
     };
     let said = text(&output.stderr);
@@ -410,10 +410,6 @@ fn a_tree_is_seen_until_its_last_has_ended() {
     let _ = shell.wait();
     let output = traced.wait_with_output().expect("it ends by itself");
     let (lines, said) = (text(&output.stdout), text(&output.stderr));
-    if said.contains("can't be traced") {
-        eprintln!("skipped: {said}");
-        return;
-    }
     let sleeps = lines.lines().filter(|line| line.contains("nanosleep(")).count();
     assert_eq!(sleeps, 2, "both sleep: {lines}{said}");
 }

@@ -2,14 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-#[path = "../../analyze/tests/made/mod.rs"]
-mod made;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 
 use flate2::write::GzEncoder;
-use made::Made;
+use plumb_fixtures::Made;
 use plumb_formats::foreign::{self, ReadError};
 use plumb_formats::{firefox, folded, pprof, speedscope};
 use plumb_profile::*;

@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-#[path = "../../analyze/tests/made/mod.rs"]
-mod made;
 mod support;
 
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use made::Made;
+use plumb_fixtures::Made;
 use plumb_formats::foreign::{self, ReadError};
 use plumb_formats::{firefox, folded, pprof, speedscope};
 use plumb_profile::Profile;

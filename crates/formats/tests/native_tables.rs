@@ -6,6 +6,7 @@ mod support;
 
 use std::process::{Command, Stdio};
 
+use plumb_fixtures::{Requirement, skip};
 use plumb_profile::{Id, Profile};
 use serde_json::{Value, json};
 
@@ -36,13 +37,16 @@ fn tables(profile: &Profile) -> Option<Value> {
     let output = match output {
         Ok(output) => output,
         Err(error) => {
-            eprintln!("skipped: {} can't be run ({error}); set PLUMB_TEST_PYTHON", python.display());
+            skip(
+                Requirement::Python,
+                format_args!("{} can't be run ({error}); set PLUMB_TEST_PYTHON", python.display()),
+            );
             return None;
         }
     };
     let message = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(77) {
-        eprintln!("skipped: {message}; set PLUMB_TEST_PYTHON to a python with pyarrow");
+        skip(Requirement::Python, format_args!("{message}; set PLUMB_TEST_PYTHON to a python with pyarrow"));
         return None;
     }
     assert!(output.status.success(), "{message}");

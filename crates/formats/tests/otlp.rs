@@ -2,17 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-#[path = "../../analyze/tests/made/mod.rs"]
-mod made;
-
 use std::collections::BTreeMap;
 
-use made::Made;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::profiles::v1development::{
     Location, ProfilesData, ProfilesDictionary, Sample,
 };
+use plumb_fixtures::Made;
 use plumb_formats::{foreign, otlp};
 use prost::Message;
 

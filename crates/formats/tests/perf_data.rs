@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use linux_perf_event_reader::{EventRecord, RecordType};
+use plumb_fixtures::{Requirement, skip};
 use plumb_formats::perf_data::PerfData;
 
 /// Some 50 ms of work, a few processes, and page faults.
@@ -27,11 +28,14 @@ fn record(name: &str, options: &[&str]) -> Option<PathBuf> {
     match status {
         Ok(status) if status.success() => Some(path),
         Ok(status) => {
-            eprintln!("skipped {name}: perf record {} fails here: {status}", options.join(" "));
+            skip(
+                Requirement::PerfCommand,
+                format_args!("{name}: perf record {} fails here: {status}", options.join(" ")),
+            );
             None
         }
         Err(error) => {
-            eprintln!("skipped {name}: perf can't be run here: {error}");
+            skip(Requirement::PerfCommand, format_args!("{name}: perf can't be run here: {error}"));
             None
         }
     }

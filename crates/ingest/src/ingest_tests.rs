@@ -1,6 +1,7 @@
 //! Records made by hand, in an order and of a kind that real recordings have only now and then.
 
 use linux_perf_event_reader::{Endianness, RecordIdParseInfo, RecordParseInfo, SampleFormat};
+use plumb_fixtures::{Requirement, skip};
 use plumb_profile::{FrameKind, Id, Truncation};
 
 use super::*;
@@ -249,7 +250,7 @@ fn frames_kept_from_the_last_sample_are_those_of_todays_mappings() {
         Some(fields.record(RecordType::MMAP2, IN_USER, 0))
     };
     let (Some(before), Some(after)) = (mapped(first), mapped(second)) else {
-        eprintln!("skipped: {first} or {second} is no program here");
+        skip(Requirement::Files, format_args!("{first} or {second} is no program here"));
         return;
     };
     let of = || sample(&Kernel { pid: 7, abi: 2, ip: IP, stack: Some(&[1]) });
@@ -391,7 +392,7 @@ fn a_stack_walked_in_the_kernel_keeps_nothing_of_a_copied_one() {
     const IP: u64 = 0x7000_0100;
     let program = "/bin/ls";
     let Some(entry) = entry_offset(program) else {
-        eprintln!("skipped: {program} is no program here");
+        skip(Requirement::Files, format_args!("{program} is no program here"));
         return;
     };
     let fields = Fields::new().u32s(&[7, 7]).u64s(&[IP - 0x100, 0x1000, entry - 0x100]);

@@ -11,6 +11,7 @@ use std::process::Command;
 
 use linux_perf_data::{PerfFileReader, PerfFileRecord};
 use linux_perf_event_reader::EventRecord;
+use plumb_fixtures::{Requirement, compiles, skip};
 use plumb_ingest::{Filter, Ingest, Source, Statistics};
 use plumb_profile::{Found, FrameKind, Profile, StackId};
 
@@ -45,8 +46,7 @@ fn record(folder: &Folder, source: &str, graph: &str, arguments: &[&str]) -> Opt
     let (code, program, data) = (folder.0.join("p.c"), folder.0.join("p"), folder.0.join("perf.data"));
     std::fs::write(&code, source).unwrap();
     let flags = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-inline", "-o"];
-    if !Command::new("cc").args(flags).args([&program, &code]).status().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no C compiler");
+    if !compiles(Command::new("cc").args(flags).args([&program, &code])) {
         return None;
     }
     let events = ["-q", "-F", "999", "-e", "cpu-clock", "--call-graph", graph, "-o"];
@@ -61,11 +61,14 @@ fn record(folder: &Folder, source: &str, graph: &str, arguments: &[&str]) -> Opt
     match perf {
         Ok(output) if output.status.success() => {}
         Ok(output) => {
-            eprintln!("skipped: perf can't record: {}", String::from_utf8_lossy(&output.stderr));
+            skip(
+                Requirement::PerfCommand,
+                format_args!("perf can't record: {}", String::from_utf8_lossy(&output.stderr)),
+            );
             return None;
         }
         Err(error) => {
-            eprintln!("skipped: perf does not run: {error}");
+            skip(Requirement::PerfCommand, format_args!("perf does not run: {error}"));
             return None;
         }
     }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fs::File;
 
+use plumb_fixtures::{Requirement, skip};
 use plumb_interpreters::{CodeId, Detected, Memory, find};
 
 /// What a process may look like. `seed` 0: every word points at itself, so that all lists are endless.
@@ -30,7 +31,7 @@ impl Memory for Odd {
 #[test]
 fn any_memory_is_read_to_an_end() {
     let Ok(file) = File::open("/usr/bin/python3.11") else {
-        eprintln!("skipped: there is no /usr/bin/python3.11");
+        skip(Requirement::Python, "there is no /usr/bin/python3.11");
         return;
     };
     let Some(Detected::Known(python)) = find(&file, true) else { panic!("it is found") };

@@ -3,6 +3,8 @@
 use std::io::Cursor;
 use std::process::Command;
 
+use plumb_fixtures::{Requirement, skip};
+
 use super::*;
 
 fn ourselves() -> (std::path::PathBuf, Elf) {
@@ -16,7 +18,7 @@ fn readelf(flag: &str, exe: &std::path::Path) -> Option<String> {
     match Command::new("readelf").arg("-W").arg(flag).arg(exe).output() {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
         Err(error) => {
-            eprintln!("skipped: readelf does not run: {error}");
+            skip(Requirement::Binutils, format_args!("readelf does not run: {error}"));
             None
         }
     }
@@ -72,7 +74,7 @@ fn code_maps_to_its_stated_address() {
     let stated = elf.stated(FileOffset(line.offset + here - line.start)).unwrap();
     let name = "code_maps_to_its_stated_address";
     let Ok(nm) = Command::new("nm").arg(&exe).output() else {
-        eprintln!("skipped: nm does not run");
+        skip(Requirement::Binutils, "nm does not run");
         return;
     };
     let symbols = String::from_utf8_lossy(&nm.stdout).into_owned();
@@ -85,7 +87,7 @@ fn code_maps_to_its_stated_address() {
 #[test]
 fn vdso_is_readable() {
     let Some(image) = crate::vdso() else {
-        eprintln!("skipped: this kernel maps no vdso");
+        skip(Requirement::Files, "this kernel maps no vdso");
         return;
     };
     let elf = Elf::read(Cursor::new(&image)).unwrap();

@@ -178,13 +178,14 @@ mod tests {
     /// Held against what a thread says of itself as it ends.
     #[test]
     fn the_end_of_a_thread_is_told_with_its_times() {
-        let ends = match Ends::listen() {
-            Ok(ends) => ends,
-            Err(error) => {
-                eprintln!("skipped: the kernel doesn't tell: {error}");
-                return;
-            }
-        };
+        use plumb_fixtures::{Requirement, needs, skip};
+        if !needs(Requirement::Root) {
+            return;
+        }
+        if !std::path::Path::new("/proc/sys/kernel/task_delayacct").exists() {
+            return skip(Requirement::Kernel, "the kernel accounts for no delays of tasks");
+        }
+        let ends = Ends::listen().expect("root is told");
         let work = || {
             let mut sum = 0_u64;
             while crate::procfs::run_times(std::process::id(), tid())

@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plumb_fixtures::{Requirement, skip};
 use plumb_profile::{AddressSpace, BuildId, Dso, DsoKind, Profile};
 use plumb_symbolize::{Missing, Options, Progress, symbolize};
 use truth::{Folder, build_id, have, options, resolve, run};
@@ -296,7 +297,7 @@ fn a_map_of_somebody_else_is_not_believed() {
     fs::write(&map, "70000000 40 made_up\n").unwrap();
     let own = fs::metadata(&map).unwrap().uid();
     if own != 0 {
-        eprintln!("skipped: only root can give a file to somebody else");
+        skip(Requirement::Root, "only root can give a file to somebody else");
         return;
     }
     std::os::unix::fs::chown(&map, Some(4041), None).unwrap();

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use object::{Object, ObjectSection};
+use plumb_fixtures::{Requirement, needs, probe::go};
 use plumb_symbolize::Options;
 use truth::Folder;
 
@@ -29,18 +30,15 @@ fn build(folder: &Folder, cgo: &str, flags: &[&str]) -> Option<PathBuf> {
     }
     let (source, program) = (folder.join("main.go"), folder.join("program"));
     std::fs::write(&source, SOURCE).unwrap();
-    let built = ["go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go"].iter().find_map(|go| {
-        let mut command = Command::new(go);
-        command.args(["build", "-o"]).arg(&program).args(flags).arg(&source);
-        let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
-        command.env("GOCACHE", shared.join("cache")).env("GOPATH", shared.join("path"));
-        command.env("CGO_ENABLED", cgo).env("GOTOOLCHAIN", "local").status().ok()
-    });
-    let Some(status) = built else {
-        println!("skipped: no Go here to build a program with");
+    if !needs(Requirement::Go) {
         return None;
-    };
-    assert!(status.success(), "it builds");
+    }
+    let mut command = Command::new(go().expect("it was found"));
+    command.args(["build", "-o"]).arg(&program).args(flags).arg(&source);
+    let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
+    command.env("GOCACHE", shared.join("cache")).env("GOPATH", shared.join("path"));
+    let status = command.env("CGO_ENABLED", cgo).env("GOTOOLCHAIN", "local").status();
+    assert!(status.is_ok_and(|status| status.success()), "it builds");
     Some(program)
 }
 

@@ -1,5 +1,7 @@
 //! Tests of [`super`]: on the program that runs them.
 
+use plumb_fixtures::{Requirement, needs_command};
+
 use super::*;
 
 fn own() -> Source {
@@ -61,13 +63,11 @@ fn cross(gcc: &str) -> Option<std::path::PathBuf> {
         .args(["-O2", "-shared", "-fPIC", "-funwind-tables", "-nostdlib", "-o"])
         .arg(&library)
         .arg(&source);
-    match command.status() {
-        Ok(status) => assert!(status.success()),
-        Err(_) => {
-            eprintln!("skipped: {gcc} is not installed");
-            return None;
-        }
+    let requirement = if gcc == "gcc" || gcc == "cc" { Requirement::Cc } else { Requirement::Cross };
+    if !needs_command(requirement, gcc) {
+        return None;
     }
+    assert!(command.status().is_ok_and(|status| status.success()));
     Some(library)
 }
 

@@ -187,7 +187,10 @@ mod tests {
         if std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
             .is_ok_and(|text| text.contains("[always]"))
         {
-            eprintln!("skipped: the memory is in huge pages, which cost a fork little");
+            plumb_fixtures::skip(
+                plumb_fixtures::Requirement::Kernel,
+                "the memory is in huge pages, which cost a fork little",
+            );
             return;
         }
         assert!(fork > vfork * 2 && fork > spawn * 2, "{fork:?}, {vfork:?}, {spawn:?} of processor time");

@@ -4,13 +4,14 @@ mod cross;
 mod elf;
 
 use cross::{Counts, Tools};
+use plumb_fixtures::{Requirement, skip};
 use plumb_unwind::aarch64::Aarch64;
 
 const TOOLS: Tools = Tools { compiler: "aarch64-linux-gnu-gcc", emulator: "qemu-aarch64" };
 
 fn compare(flags: &[&str]) -> Option<Counts> {
     if let Some(why) = cross::lacks(&TOOLS) {
-        println!("{why}");
+        skip(Requirement::Cross, why);
         return None;
     }
     let counts = cross::compare::<Aarch64>(&TOOLS, flags, &[]);
@@ -44,7 +45,7 @@ fn with_frame_pointers() {
 #[test]
 fn functions_without_rules() {
     if let Some(why) = cross::lacks(&TOOLS) {
-        println!("{why}");
+        skip(Requirement::Cross, why);
         return;
     }
     let hidden = ["probe", "deeper", "plain", "compare", "sorting", "saving", "larger", "variable"];

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use gimli::LittleEndian;
+use plumb_fixtures::{Requirement, skip};
 use plumb_unwind::aarch64::{Aarch64, COUNT, PC, X30};
 use plumb_unwind::table::{Lookup, Table};
 use plumb_unwind::{CfaRule, Module, RegisterRule, Rule, Svma};
@@ -70,7 +71,7 @@ fn rows_equal_gimli() {
     for name in FILES {
         let path = Path::new(LIBRARIES).join(name);
         let Ok(data) = std::fs::read(&path) else {
-            println!("{} is not on this machine, skipped", path.display());
+            skip(Requirement::Cross, format_args!("{} is not on this machine", path.display()));
             continue;
         };
         let count = check(&data);
@@ -94,7 +95,7 @@ fn rows_of_signing_code_equal_gimli() {
     let data = std::fs::read(&output);
     std::fs::remove_dir_all(&directory).unwrap();
     if status.is_err() {
-        println!("aarch64-linux-gnu-gcc is not on this machine, skipped");
+        skip(Requirement::Cross, "aarch64-linux-gnu-gcc is not on this machine");
         return;
     }
     let data = data.unwrap();

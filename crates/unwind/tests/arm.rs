@@ -4,13 +4,14 @@ mod cross;
 mod elf;
 
 use cross::{Counts, Tools};
+use plumb_fixtures::{Requirement, skip};
 use plumb_unwind::arm::Arm;
 
 const TOOLS: Tools = Tools { compiler: "arm-linux-gnueabihf-gcc", emulator: "qemu-arm" };
 
 fn compare(flags: &[&str]) -> Option<Counts> {
     if let Some(why) = cross::lacks(&TOOLS) {
-        println!("{why}");
+        skip(Requirement::Cross, why);
         return None;
     }
     let counts = cross::compare::<Arm>(&TOOLS, &[&["-funwind-tables"], flags].concat(), &[]);

@@ -4,6 +4,7 @@
 mod elf;
 mod readelf;
 
+use plumb_fixtures::{Requirement, skip};
 use plumb_unwind::arm::{LR, PC, SP};
 use plumb_unwind::{
     CfaRule, CfiError, CfiErrorKind, Isa, Module, RegisterRule, Row, Section, Sections, Svma,
@@ -257,7 +258,10 @@ fn rows_equal_readelf() {
     for name in ["libc.so.6", "libgcc_s.so.1", "libstdc++.so.6", "ld-linux-armhf.so.3"] {
         let path = libraries.join(name);
         let Some(functions) = readelf::functions(&path) else {
-            println!("{} or arm-linux-gnueabihf-readelf is not on this machine, skipped", path.display());
+            skip(
+                Requirement::Cross,
+                format_args!("{} or arm-linux-gnueabihf-readelf is not on this machine", path.display()),
+            );
             continue;
         };
         let data = std::fs::read(&path).unwrap();

@@ -2,17 +2,17 @@
 //! registers and stack must neither panic nor take long.
 
 mod elf;
-mod random;
 
 use std::time::{Duration, Instant};
 
+use plumb_fixtures::random::Random;
+use plumb_fixtures::{Requirement, skip};
 use plumb_unwind::aarch64::Aarch64;
 use plumb_unwind::arm::Arm;
 use plumb_unwind::{
     Architecture, Avma, Cache, CodeMap, Located, Memory, Module, ReadError, RegisterSet, Section, Sections,
     Svma, walk,
 };
-use random::Random;
 
 const LIMIT: usize = 200;
 const CODE: u64 = 0x1_0800;
@@ -90,7 +90,7 @@ fn frames(seed: &Section<Vec<u8>>, random: &mut Random) -> Option<Section<Vec<u8
 
 fn fuzz<A: Architecture>(number: u64) {
     let Some(seed) = seed() else {
-        println!("the C compiler's library for aarch64 is not on this machine, skipped");
+        skip(Requirement::Cross, "the C compiler's library for aarch64 is not on this machine");
         return;
     };
     let mut random = Random(number);

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use gimli::{LittleEndian, UnwindSection};
 use gimli_rows::Slice;
+use plumb_fixtures::{Requirement, skip};
 use plumb_unwind::{Module, Sections, Svma};
 
 /// Files that Linux machines for development have; each must be a pattern of its own (C, C++, hand-written, PLT).
@@ -108,7 +109,7 @@ fn rows_equal_gimli() {
         let step = if full { 1 } else { step };
         for with_table in [true, false] {
             let Some(counts) = check(&PathBuf::from(name), step, with_table) else {
-                println!("{name}: not on this machine, skipped");
+                skip(Requirement::Files, format_args!("{name}: not on this machine"));
                 break;
             };
             files += 1;
@@ -143,7 +144,7 @@ fn debug_frame_alone() {
     ];
     let status = std::process::Command::new("gcc").args(flags).arg("-o").arg(&output).arg(&source).status();
     if status.is_err() {
-        println!("gcc is not on this machine, skipped");
+        skip(Requirement::Cc, "gcc is not on this machine");
         return;
     }
     let data = std::fs::read(&output).unwrap();

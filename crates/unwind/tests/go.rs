@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use object::{Object, ObjectSection};
+use plumb_fixtures::{Requirement, needs, probe::go};
 use plumb_unwind::{CfaRule, Module, RegisterRule, Section, Sections, Svma, go, x86_64};
 
 /// The bytes of a Go program, which is built once.
@@ -21,21 +22,14 @@ fn build_now() -> Option<Vec<u8>> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/goroutines.go");
-    let known = ["go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go"];
-    let built = known.iter().find_map(|go| {
-        let mut command = Command::new(go);
-        command.env("GOCACHE", folder.join("cache")).env("GOPATH", folder.join("path")).env("HOME", &folder);
-        command
-            .args(["build", "-ldflags=-compressdwarf=false", "-o"])
-            .arg(folder.join("program"))
-            .arg(&source);
-        command.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").status().ok()
-    });
-    let Some(status) = built else {
-        println!("skipped: no Go here to build a program with");
+    if !needs(Requirement::Go) {
         return None;
-    };
-    assert!(status.success(), "it builds");
+    }
+    let mut command = Command::new(go().expect("it was found"));
+    command.env("GOCACHE", folder.join("cache")).env("GOPATH", folder.join("path")).env("HOME", &folder);
+    command.args(["build", "-ldflags=-compressdwarf=false", "-o"]).arg(folder.join("program")).arg(&source);
+    let status = command.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").status();
+    assert!(status.is_ok_and(|status| status.success()), "it builds");
     Some(std::fs::read(folder.join("program")).expect("it was built"))
 }
 

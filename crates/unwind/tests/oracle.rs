@@ -39,6 +39,7 @@ use std::process::{Command, Stdio};
 use oracle::blame::Fault;
 use oracle::programs;
 use oracle::run::{Report, run};
+use plumb_fixtures::{Requirement, skip};
 
 /// Steps a program and checks the outcome. Returns `None` where that can't be done here.
 fn check(name: &str, command: &mut Command, cap: u64) -> Option<Report> {
@@ -54,7 +55,7 @@ fn check_from(name: &str, command: &mut Command, from: Option<&str>, cap: u64) -
     let report = match run(command, from, cap) {
         Ok(report) => report,
         Err(error) => {
-            say!("{name}: skipped, can't be traced here: {error}");
+            skip(Requirement::Ptrace, format_args!("{name}: can't be traced here: {error}"));
             return None;
         }
     };
@@ -147,7 +148,7 @@ fn check_installed(name: &str, words: &[&str], from: Option<&str>) {
     let is_there = std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(words[0]).is_file()));
     if !is_there {
-        return say!("{name}: skipped, {} is not installed", words[0]);
+        return skip(Requirement::Tools, format_args!("{name}: {} is not installed", words[0]));
     }
     check_from(name, Command::new(words[0]).args(&words[1..]), from, 500_000);
 }
@@ -268,7 +269,9 @@ fn scanned_stacks() {
     let mut command = Command::new(&program.path);
     let report = match oracle::run::run_scanning(command.stdin(Stdio::null()).stdout(Stdio::null())) {
         Ok(report) => report,
-        Err(error) => return say!("scanned stacks: skipped, can't be traced here: {error}"),
+        Err(error) => {
+            return skip(Requirement::Ptrace, format_args!("scanned stacks: can't be traced here: {error}"));
+        }
     };
     let Report { instructions, exact, scanned, whole, misled, misled_example, .. } = report;
     say!(
@@ -313,7 +316,10 @@ fn samples() {
         let report = match oracle::sample::sample(&mut command, 300) {
             Ok(report) => report,
             Err(error) => {
-                say!("samples of {name}: skipped, can't be run and traced here: {error}");
+                skip(
+                    Requirement::Ptrace,
+                    format_args!("samples of {name}: can't be run and traced here: {error}"),
+                );
                 continue;
             }
         };

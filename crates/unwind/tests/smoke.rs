@@ -7,12 +7,12 @@
 mod elf;
 mod fuzzed;
 mod gimli_rows;
-mod random;
 mod reference;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use random::Random;
+use plumb_fixtures::random::Random;
+use plumb_fixtures::{Requirement, skip};
 
 /// Names the random number that a failing round began with.
 struct Round(&'static str, u64);
@@ -70,7 +70,7 @@ fn any_bytes() {
     let paths = ["/bin/ls", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"];
     let seeds: Vec<_> = paths.iter().filter_map(|path| seed_section(path)).collect();
     if seeds.is_empty() {
-        println!("changed sections: skipped, none of {paths:?} is on this machine");
+        skip(Requirement::Files, format_args!("none of {paths:?} is on this machine"));
     } else {
         rounds("changed sections", SHARES, |random| {
             // Where a walk begins, its stack, and which sections: see `fuzzed::cfi`.

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use bytes::{FUNCTION, Frames, USUAL, absolute};
 use gimli::LittleEndian;
+use plumb_fixtures::{Requirement, skip};
 use plumb_unwind::rule::{Kind, Rule};
 use plumb_unwind::table::{LoadError, Lookup, Table};
 use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Sections, Svma};
@@ -114,7 +115,7 @@ fn each_file(mut check: impl FnMut(&str, &File)) {
                 check(name, &file);
                 files += 1;
             }
-            None => println!("{name}: not on this machine, skipped"),
+            None => skip(Requirement::Files, format_args!("{name}: not on this machine")),
         }
     }
     assert!(files > 0, "none of the files is on this machine");
@@ -235,7 +236,7 @@ fn tables_of_all_files_say_what_single_rows_say() {
 #[test]
 fn rows_are_where_lookups_find_them() {
     let Some(file) = File::open("/usr/bin/python3.11") else {
-        println!("no python on this machine, skipped");
+        skip(Requirement::Files, "no python on this machine");
         return;
     };
     let table = Table::of_all(&Module::new(file.sections)).unwrap().with_build_id(b"of this file");
@@ -276,7 +277,7 @@ fn a_function_that_goes_on_for_ever_holds_what_is_between_others() {
 #[test]
 fn damaged_tables_are_refused_or_answer() {
     let Some(file) = File::open("/lib64/ld-linux-x86-64.so.2") else {
-        println!("no loader on this machine, skipped");
+        skip(Requirement::Files, "no loader on this machine");
         return;
     };
     let whole = Table::by_length(&Module::new(file.sections)).unwrap().to_bytes();

@@ -44,6 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-target",
         ],
     ),
+    ("plumb-fixtures", &["plumb-profile"]),
     ("plumb-formats", &["plumb-profile"]),
     (
         "plumb-ingest",

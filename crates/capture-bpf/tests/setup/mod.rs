@@ -2,40 +2,34 @@
 
 #![allow(dead_code)]
 
-#[path = "../../../capture-perf/tests/host/mod.rs"]
-mod host;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use plumb_capture_bpf::{LoadError, Options, Programs};
+use plumb_capture_bpf::{Options, Programs};
 use plumb_capture_perf::{Recorded, Recorder};
+use plumb_fixtures::{Requirement, needs};
 use plumb_process::usage::own_cpu_time;
 use plumb_profile::{FrameKind, Profile, Sample};
 use plumb_target::{Launch, Target};
 
 /// The programs; `None`, having said why, where they can't be had.
 pub fn load(options: Options) -> Option<Programs> {
-    match Programs::load(options) {
-        Ok(programs) => Some(programs),
-        Err(LoadError::Unsupported(why)) => {
-            eprintln!("skipped: {why}");
-            None
-        }
-        Err(error) => panic!("{error}"),
+    if !needs(Requirement::Bpf) || !needs(Requirement::Cc) {
+        return None;
     }
+    Some(Programs::load(options).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// What [`host::stolen`] said when this test began to be alone.
+/// What [`plumb_fixtures::host::stolen`] said when this test began to be alone.
 static STOLEN_BEFORE: AtomicU64 = AtomicU64::new(0);
 
 /// What the host took since then, in seconds.
 #[allow(dead_code, reason = "not all tests compare samples with an account")]
 pub fn stolen() -> f64 {
-    host::stolen() - f64::from_bits(STOLEN_BEFORE.load(Ordering::Relaxed))
+    plumb_fixtures::host::stolen() - f64::from_bits(STOLEN_BEFORE.load(Ordering::Relaxed))
 }
 
 /// Samples in a second of processor time: what was asked for, unless the kernel allows less.
@@ -55,7 +49,7 @@ pub fn chance(recorded: &Recorded) -> f64 {
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    STOLEN_BEFORE.store(host::stolen().to_bits(), Ordering::Relaxed);
+    STOLEN_BEFORE.store(plumb_fixtures::host::stolen().to_bits(), Ordering::Relaxed);
     alone
 }
 

@@ -16,8 +16,8 @@ use super::perf_data;
 use crate::args::FilterArgs;
 use crate::cmd::script;
 use crate::load;
-use crate::made::Made;
 use crate::terminal::Output;
+use plumb_fixtures::Made;
 
 /// A format with its seeds.
 pub struct Format {
@@ -93,7 +93,10 @@ pub fn all() -> Vec<Format> {
     ];
     let programs = programs();
     if programs.is_empty() {
-        println!("ELF and DWARF: skipped, there is neither a C compiler nor /bin/true");
+        plumb_fixtures::skip(
+            plumb_fixtures::Requirement::Cc,
+            "there is neither a C compiler nor /bin/true to change",
+        );
     } else {
         formats.push(Format { read: elf, ..format("ELF and DWARF", programs) });
     }

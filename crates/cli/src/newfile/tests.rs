@@ -3,6 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
+use plumb_fixtures::{Requirement, skip};
+
 use super::*;
 
 /// An empty folder.
@@ -122,7 +124,7 @@ fn devices_pipes_and_descriptors_are_written_as_they_are() {
 
     let pipe = folder.join("pipe");
     if !Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no mkfifo");
+        skip(Requirement::Tools, "no mkfifo");
         return;
     }
     let reader = std::thread::spawn({
@@ -152,7 +154,7 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
     fs::write(&path, "old").expect("it is written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("it is ours");
     if OpenOptions::new().write(true).open(&path).is_ok() {
-        eprintln!("skipped: root may write everything");
+        skip(Requirement::Unprivileged, "root may write everything");
     } else {
         assert!(write(&path, b"new").is_err());
         assert_eq!(text(&path), "old");

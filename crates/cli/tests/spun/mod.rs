@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 
 /// Runs plumb in a folder.
@@ -40,47 +41,27 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Whether this user may record own programs; says so where not.
-pub fn may_record(folder: &Path) -> bool {
-    is_found(folder, "own processes", &["ok", "limited"])
+/// Whether this user may record own programs; skips where not.
+pub fn may_record() -> bool {
+    needs(Requirement::Perf)
 }
 
-/// Whether samples have what the kernel does for own programs; says so where not.
-pub fn sees_kernel(folder: &Path) -> bool {
-    is_found(folder, "kernel stacks", &["ok"])
+/// Whether samples have what the kernel does for own programs; skips where not.
+pub fn sees_kernel() -> bool {
+    needs(Requirement::KernelSamples)
 }
 
-/// Whether `plumb doctor` finds something to be in one of these states.
-fn is_found(folder: &Path, what: &str, states: &[&str]) -> bool {
-    let doctor: Value = serde_json::from_str(&succeeds(folder, &["doctor", "--json"])).expect("it is JSON");
-    let findings = doctor["findings"].as_array().expect("there are findings");
-    let found = findings.iter().find(|finding| finding["what"] == what).expect("this is looked at");
-    let is_so = found["state"].as_str().is_some_and(|state| states.contains(&state));
-    if !is_so {
-        eprintln!("skipped: {what}: {}", found["says"]);
-    }
-    is_so
-}
-
-/// Compiles a program of `tests/programs` or `bench` in a folder; `None` without a compiler.
+/// Compiles a program of `tests/programs` or `bench` in a folder; false, having skipped, without a compiler.
 pub fn compiled(folder: &Path, source: &str, program: &str) -> bool {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
-    let compiled = Command::new("cc")
-        .args(["-O2", "-g", "-pthread", "-o"])
-        .arg(folder.join(program))
-        .arg(source)
-        .status();
-    let done = compiled.is_ok_and(|status| status.success());
-    if !done {
-        eprintln!("skipped: no C compiler");
-    }
-    done
+    let mut compiler = Command::new("cc");
+    compiles(compiler.args(["-O2", "-g", "-pthread", "-o"]).arg(folder.join(program)).arg(source))
 }
 
 /// A folder with the recording of a program that works for a while.
 pub fn recorded(name: &str) -> Option<PathBuf> {
     let folder = folder(name);
-    if !compiled(&folder, "tests/programs/stacks.c", "stacks") {
+    if !may_record() || !compiled(&folder, "tests/programs/stacks.c", "stacks") {
         return None;
     }
     succeeds(&folder, &["record", "--quiet", "--", "./stacks"]);

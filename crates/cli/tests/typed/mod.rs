@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use plumb_fixtures::{Requirement, skip};
+
 /// A terminal, what is on it, and who types.
 pub struct Terminal {
     script: Child,
@@ -27,7 +29,7 @@ impl Terminal {
             .stdout(Stdio::piped())
             .spawn();
         let Ok(mut script) = spawned else {
-            eprintln!("skipped: script (util-linux) is missing");
+            skip(Requirement::Script, "script (util-linux) is missing");
             return None;
         };
         let keys = script.stdin.take().expect("it is piped");

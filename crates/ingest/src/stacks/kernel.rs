@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn kernel_build_id_is_the_one_file_says() {
         let Ok(notes) = std::fs::read("/sys/kernel/notes") else {
-            eprintln!("skipped: /sys/kernel/notes is not readable");
+            plumb_fixtures::skip(plumb_fixtures::Requirement::Kernel, "/sys/kernel/notes is not readable");
             return;
         };
         let id = build_id_in(&notes).unwrap().to_string();

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use plumb_fixtures::{Requirement, skip};
+
 use super::*;
 use crate::image::Image;
 
@@ -27,7 +29,7 @@ fn headers(minor: u8) -> Option<PathBuf> {
 /// What a compiler says of a version; `None`, having said so, if there are no headers.
 fn compiled(minor: u8) -> Option<(PathBuf, Vec<u64>)> {
     let Some(headers) = headers(minor) else {
-        eprintln!("skipped: no headers of Python 3.{minor}");
+        skip(Requirement::Python, format_args!("no headers of Python 3.{minor}"));
         return None;
     };
     let folder = std::env::temp_dir().join(format!("plumb-layout-{}-{minor}", std::process::id()));
@@ -89,7 +91,7 @@ fn stated_offsets_are_those_of_the_headers() {
         let folders = [headers.join("../../lib"), PathBuf::from("/usr/lib/x86_64-linux-gnu")];
         let Some(file) = folders.iter().find_map(|folder| std::fs::File::open(folder.join(&name)).ok())
         else {
-            eprintln!("skipped: no {name}");
+            skip(Requirement::Python, format_args!("no {name}"));
             continue;
         };
         let image = Image::read(&file, crate::python::SYMBOLS, true).expect("it has symbols");

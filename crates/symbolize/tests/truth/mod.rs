@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use plumb_fixtures::{Requirement, needs_command};
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Found, Frame, FrameKind, Profile};
 use plumb_symbolize::{Binary, Options, Summary, symbolize};
 
@@ -40,12 +41,14 @@ impl Drop for Folder {
 /// Whether the tools are there; says which is missing, so that a skipped test is seen to be one.
 pub fn have(tools: &[&str]) -> bool {
     tools.iter().all(|tool| {
-        let found =
-            Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-        if !found {
-            eprintln!("skipped: {tool} is not installed");
-        }
-        found
+        let requirement = match *tool {
+            "cc" | "c++" | "gcc" | "g++" => Requirement::Cc,
+            "addr2line" | "nm" | "objcopy" | "objdump" | "readelf" | "strip" | "as" | "ld" => {
+                Requirement::Binutils
+            }
+            _ => Requirement::Tools,
+        };
+        needs_command(requirement, tool)
     })
 }
 

@@ -4,15 +4,12 @@ use std::vec::Vec;
 
 use gimli::{EvaluationResult, LittleEndian, Value};
 
-use random::Random;
+use plumb_fixtures::random::Random;
 
 use super::{Context, Fault, evaluate};
 use crate::address::Avma;
 use crate::memory::{Memory, ReadError};
 use crate::x86_64::Registers;
-
-#[path = "../../tests/random/mod.rs"]
-mod random;
 
 /// Memory where each byte follows from its address, but for a part that can't be read.
 struct Pattern;

@@ -113,12 +113,12 @@ pub fn lacks(tools: &Tools) -> Option<String> {
     };
     // A compiler that does not find the library repeats its name.
     match runs(tools.compiler, "-print-file-name=libc.a") {
-        None => Some(format!("{} is not on this machine, skipped", tools.compiler)),
+        None => Some(format!("{} is not on this machine", tools.compiler)),
         Some(library) if !Path::new(&library).is_absolute() => {
-            Some(format!("{} has no C library to link with on this machine, skipped", tools.compiler))
+            Some(format!("{} has no C library to link with on this machine", tools.compiler))
         }
         Some(_) => match runs(tools.emulator, "--version") {
-            None => Some(format!("{} is not on this machine, skipped", tools.emulator)),
+            None => Some(format!("{} is not on this machine", tools.emulator)),
             Some(_) => None,
         },
     }

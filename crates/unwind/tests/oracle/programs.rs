@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use plumb_fixtures::{Requirement, skip};
+
 /// A built program; its folder is removed when dropped.
 pub struct Program {
     directory: PathBuf,
@@ -54,7 +56,7 @@ fn run(command: &mut Command) -> Option<bool> {
     match command.status() {
         Ok(status) => Some(status.success()),
         Err(error) => {
-            say!("skipped, {command:?} can't be run: {error}");
+            skip(Requirement::Cc, format_args!("{command:?} can't be run: {error}"));
             None
         }
     }

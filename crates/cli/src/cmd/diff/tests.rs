@@ -3,8 +3,8 @@
 use plumb_analyze::{Diff, DiffOptions, Filter};
 
 use super::*;
-use crate::made::Made;
 use crate::words::parsed;
+use plumb_fixtures::Made;
 
 fn args(words: &[&str]) -> Args {
     parsed("diff", words).expect("they are taken")

@@ -257,7 +257,7 @@ fn of_a_machine_programs_are_kept_apart_unless_it_is_asked_for_otherwise() {
 
 #[test]
 fn the_svg_colours_the_kernel_by_what_it_ran_for() {
-    let mut made = crate::made::Made::new();
+    let mut made = plumb_fixtures::Made::new();
     made.sample("x/1", "main@x;do_syscall_64@k;ksys_read@k;clear_page@k", 10);
     made.sample("x/1", "main@x;asm_exc_page_fault@k;clear_page@k", 30);
     let bytes = with_flame(&made.profile, |flame| svg::picture(flame, &facts())).unwrap();

@@ -6,8 +6,8 @@ use plumb_profile::Profile;
 use serde_json::Value;
 
 use super::*;
-use crate::made::Made;
 use crate::words::parsed;
+use plumb_fixtures::Made;
 
 fn shown(profile: &Profile, arguments: &[&str]) -> String {
     let args = parsed::<Args>("kernel", arguments).expect("they are taken");

@@ -5,8 +5,8 @@
 use plumb_profile::{Begin, End, Life, Profile};
 
 use super::*;
-use crate::made::Made;
 use crate::words::parsed;
+use plumb_fixtures::Made;
 
 fn shown(profile: &Profile, arguments: &[&str]) -> String {
     let args = parsed::<Args>("procs", arguments).expect("they are taken");

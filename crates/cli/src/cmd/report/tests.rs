@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::*;
-use crate::made::Made;
 use crate::words::parsed;
+use plumb_fixtures::Made;
 
 fn try_report(profile: &Profile, args: &[&str], width: Option<usize>) -> Result<String> {
     let args = parsed::<Args>("report", args)?;

@@ -6,9 +6,9 @@ use plumb_formats::folded;
 use plumb_profile::{Dso, Mapping};
 
 use super::*;
-use crate::made::Made;
 use crate::words::parsed;
 use plumb_profile::Thread;
+use plumb_fixtures::Made;
 
 fn script(profile: &Profile, args: &[&str]) -> String {
     let args = parsed::<Args>("script", args).expect("they are taken");

@@ -7,7 +7,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::made::Made;
+use plumb_fixtures::Made;
 
 use crate::browse::draw::{self, Picture};
 use crate::browse::keys::Action;

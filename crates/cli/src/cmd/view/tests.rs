@@ -5,7 +5,7 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
-use crate::made::Made;
+use plumb_fixtures::Made;
 
 /// Two events, and a sample that the filter of tests leaves out.
 fn made() -> Made {
