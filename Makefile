@@ -27,7 +27,7 @@ $(DEMO)/slow: bench/demo/slow.cpp | deps-demo
 	g++ -std=c++17 -O2 -g1 -fomit-frame-pointer $< -o $@
 
 test: deps-test
-	cargo test --workspace
+	cargo run -q -p xtask -- test
 
 # Every feature on the running kernel and on others under QEMU: three minutes. KERNELS="5.10 6.1" chooses, UPDATE=1 writes docs/kernels.md.
 test-kernels: deps-kernels

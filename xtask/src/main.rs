@@ -1,8 +1,9 @@
-//! Chores of the repository: `cargo run -p xtask -- tidy`, `-- codegen [--check]`.
+//! Chores of the repository: `cargo run -p xtask -- tidy`, `-- codegen [--check]`, `-- test`.
 //!
 //! Not here: anything that the shipped command needs.
 
 mod codegen;
+mod test;
 mod tidy;
 
 use std::path::Path;
@@ -19,8 +20,15 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Some("test") => match test::run(root, &std::env::args().skip(2).collect::<Vec<_>>()) {
+            Ok(code) => code,
+            Err(error) => {
+                eprintln!("test: {error:#}");
+                ExitCode::FAILURE
+            }
+        },
         other => {
-            eprintln!("xtask: unknown chore {other:?}; there are: tidy, codegen");
+            eprintln!("xtask: unknown chore {other:?}; there are: tidy, codegen, test");
             ExitCode::FAILURE
         }
     }
