@@ -44,7 +44,7 @@ fn recorder(folder: &Path) -> Child {
     let begin = Instant::now();
     // The first segment is of what there is after two seconds.
     while fs::metadata(&part).map_or(0, |meta| meta.len()) < 1000 {
-        assert!(begin.elapsed() < Duration::from_secs(120), "nothing is kept");
+        assert!(begin.elapsed() < Duration::from_secs(300), "nothing is kept");
         assert!(recorder.try_wait().expect("it can be asked").is_none(), "the recorder ended");
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -74,7 +74,8 @@ fn threads(target: &Target) -> impl Iterator<Item = u64> {
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        // No machine is so slow; who waits for ever never says what for.
+        assert!(start.elapsed() < Duration::from_secs(300), "{what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -258,7 +258,7 @@ fn it_ends_when_its_terminal_is_taken_away() {
     let begin = std::time::Instant::now();
     while running(&word) > 0 {
         // It would look for keys for ever.
-        assert!(begin.elapsed().as_secs() < 30, "it still runs");
+        assert!(begin.elapsed().as_secs() < 300, "it still runs");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }

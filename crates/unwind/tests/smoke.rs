@@ -61,7 +61,8 @@ fn rounds(name: &'static str, shares: u64, mut round: impl FnMut(&mut Random)) {
         count += 1;
     }
     println!("{name}: {count} rounds, the slowest took {slowest:?}");
-    assert!(slowest < Duration::from_secs(10), "{name}: {slowest:?}");
+    // How much work a round may do is checked in it; this finds what hangs, also on a machine that is busy.
+    assert!(slowest < Duration::from_secs(300), "{name}: {slowest:?}");
 }
 
 #[test]
