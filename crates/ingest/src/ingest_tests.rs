@@ -387,6 +387,21 @@ fn cut_records_are_counted_and_split_ones_are_joined() {
     assert!(counted > 0 && counted <= 2 * damaged);
 }
 
+/// Records and samples that the kernel says are missing, and what the caller learns by other means.
+#[test]
+fn losses_are_counted() {
+    let mut ingest = Ingest::new(Source::File, Filter::All);
+    let event = ingest.add_event("cpu-clock", "ns");
+    // The number of an event, and how many.
+    for lost in [3, 4] {
+        Fields::new().u64s(&[77, lost]).record(RecordType::LOST, 0, 0).feed_to(&mut ingest, event);
+    }
+    Fields::new().u64s(&[11]).record(RecordType::LOST_SAMPLES, 0, 0).feed_to(&mut ingest, event);
+    ingest.lost(5);
+    let statistics = ingest.finish().1;
+    assert_eq!((statistics.lost_records, statistics.lost_samples, statistics.damaged_records), (7, 16, 0));
+}
+
 #[test]
 fn a_stack_walked_in_the_kernel_keeps_nothing_of_a_copied_one() {
     const IP: u64 = 0x7000_0100;

@@ -31,8 +31,8 @@ mod tests {
     #[test]
     fn only_what_can_be_a_weight_is_one() {
         assert_eq!(
-            [0.0, 2.0, 2.4, -0.2].map(|value| whole(value).unwrap()),
-            [(0, false), (2, false), (2, true), (0, true)]
+            [0.0, 2.0, 2.4, 2.6, -0.2].map(|value| whole(value).unwrap()),
+            [(0, false), (2, false), (2, true), (3, true), (0, true)]
         );
         for bad in [-1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, 18_446_744_073_709_551_616.0] {
             assert!(whole(bad).is_err(), "{bad}");
