@@ -3,10 +3,14 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# What a test may not skip for want of: what this machine has, and xtask/deps.sh installs. Another list, or none, can be given.
+export PLUMB_REQUIRE="${PLUMB_REQUIRE-bpf,binutils,cc,cross,files,gdb,kernel-samples,perf,perf-command,ptrace,root,script,strace,tools,whole-machine}"
+
 step() { printf '\n== %s\n' "$*"; "$@"; }
 
 step cargo fmt --all --check
 step cargo run -q -p xtask -- tidy
+step xtask/links.sh
 step cargo run -q -p xtask -- codegen --check
 step xtask/bpf.sh --check
 step cargo clippy --workspace --all-targets -- -D warnings
@@ -15,4 +19,6 @@ step xtask/web.sh
 step cargo check --manifest-path crates/unwind/no_std/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/no_std"
 step env PLUMB_FUZZ_SECONDS=60 cargo test -p plumb-unwind --test smoke -- --nocapture
 step make test-kernels
+step cargo build --workspace --bins
+step xtask/docs.py
 step make test

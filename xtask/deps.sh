@@ -20,6 +20,9 @@ case "$1" in test | ci)
     need objcopy binutils
     need python3 python3
     need xz xz-utils
+    need gdb gdb
+    need strace strace
+    need script bsdutils
     need aarch64-linux-gnu-gcc "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
     need arm-linux-gnueabihf-gcc "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross"
     need qemu-arm qemu-user
