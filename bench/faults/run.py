@@ -67,10 +67,10 @@ FAULTS = [
         suite("plumb-unwind", "walk"), "a_signal_frame_yields_where_it_struck",
     ),
     Fault(
-        "lost-samples", "samples that the kernel dropped are not counted",
+        "lost-samples", "samples are not counted that the source says were dropped",
         "crates/ingest/src/lib.rs",
         "        self.statistics.lost_samples += samples;", "        let _ = samples;",
-        suite("plumb-capture-perf", "record"), "what_found_no_room_is_counted",
+        unit("plumb-ingest"), "losses_are_counted",
     ),
     Fault(
         "lost-records", "records of a perf.data that say how much was lost are not counted",
