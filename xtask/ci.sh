@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # What a test may not skip for want of: what this machine has, and xtask/deps.sh installs. Another list, or none, can be given.
-export PLUMB_REQUIRE="${PLUMB_REQUIRE-bpf,binutils,cc,cross,files,gdb,kernel-samples,perf,perf-command,ptrace,root,script,strace,tools,whole-machine}"
+export PLUMB_REQUIRE="${PLUMB_REQUIRE-bpf,binutils,cc,cross,gdb,kernel-samples,perf,perf-command,ptrace,root,script,strace,tools,whole-machine}"
 
 step() { printf '\n== %s\n' "$*"; "$@"; }
 

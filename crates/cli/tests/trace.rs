@@ -357,6 +357,22 @@ fn what_blocks_at_the_end_is_shown() {
     );
 }
 
+/// Waits until plumb's programs are attached, by the links to them that it holds, and it waits for calls.
+fn until_it_traces(pid: u32) {
+    let begin = std::time::Instant::now();
+    let mut sleeps = 0;
+    while sleeps < 4 {
+        // No machine is so slow.
+        assert!(begin.elapsed().as_secs() < 300, "nothing is traced");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let links = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+        let is_attached = links.filter(|link| link.as_os_str() == "anon_inode:bpf_link").count() > 0;
+        let waits = plumb_process::state(pid, pid) == Some('S');
+        sleeps = if is_attached && waits { sleeps + 1 } else { 0 };
+    }
+}
+
 #[test]
 fn of_the_whole_machine_all_but_its_own_are_seen() {
     let Some(folder) = folder("machine") else { return };
@@ -367,8 +383,7 @@ fn of_the_whole_machine_all_but_its_own_are_seen() {
     let mut command = plumb(&folder, &["-a", "-e", "rename,rmdir,write", "--duration", "6"]);
     let traced = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("plumb runs");
     let own = format!("/{} ", traced.id());
-    // Long enough for the programs to be loaded, and over before the end.
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    until_it_traces(traced.id());
     let mut calls = Command::new("./calls").current_dir(&folder).spawn().expect("it was compiled");
     let theirs = format!("/{} ", calls.id());
     assert!(calls.wait().is_ok_and(|status| status.success()));
@@ -404,8 +419,7 @@ fn a_tree_is_seen_until_its_last_has_ended() {
     let mut command =
         plumb(&folder, &["-e", "nanosleep,clock_nanosleep,execve", "--tree", &shell.id().to_string()]);
     let traced = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("plumb runs");
-    // Long enough for the programs to be loaded.
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    until_it_traces(traced.id());
     drop(shell.stdin.take());
     let _ = shell.wait();
     let output = traced.wait_with_output().expect("it ends by itself");

@@ -29,7 +29,7 @@ fn record(name: &str, options: &[&str]) -> Option<PathBuf> {
         Ok(status) if status.success() => Some(path),
         Ok(status) => {
             skip(
-                Requirement::PerfCommand,
+                Requirement::Machine,
                 format_args!("{name}: perf record {} fails here: {status}", options.join(" ")),
             );
             None
