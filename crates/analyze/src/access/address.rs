@@ -3,12 +3,13 @@
 use iced_x86::{Code, Instruction, InstructionInfoFactory, OpKind, Register};
 use plumb_profile::RegisterSample;
 
+use super::emulate::Values;
 use crate::annotate::{InstructionKind, Listing, MemoryPlace};
 use crate::loops::Operands;
 
 /// How far is looked back, and ahead.
 const BEFORE: usize = 5;
-const AFTER: usize = 8;
+const AFTER: usize = 32;
 
 /// Finds addresses.
 pub(super) struct Finder<'l> {
@@ -48,15 +49,15 @@ impl<'l> Finder<'l> {
         None
     }
 
-    /// On along the way that loops take: back where a branch leads back.
+    /// On along the way that loops take, back where a branch leads back, with what the registers will hold.
     fn after(&self, number: usize, row: &RegisterSample) -> Option<(usize, u64)> {
-        let mut changed: Vec<Register> = Vec::new();
+        let mut values = Values::new(&row.values);
         let mut at = number;
         for _ in 0..AFTER {
-            changed.extend(&self.operands[at].writes);
+            values.step(&self.listing.decoded()[at], &self.operands[at]);
             at = self.next(at)?;
-            if let Some(address) = self.address(at, row) {
-                return self.is_kept(at, &changed).then_some((at, address));
+            if self.is_data(at) {
+                return data_address(&self.listing.decoded()[at], &values).map(|address| (at, address));
             }
         }
         None
@@ -84,57 +85,24 @@ impl<'l> Finder<'l> {
 
     /// The address of an instruction's memory operand with these registers, if it has one that is worth knowing.
     fn address(&self, at: usize, row: &RegisterSample) -> Option<u64> {
+        let values = Values::new(&row.values);
+        self.is_data(at).then(|| data_address(&self.listing.decoded()[at], &values)).flatten()
+    }
+
+    /// Whether an instruction works on memory that is no place in the frame.
+    fn is_data(&self, at: usize) -> bool {
         let class = self.listing.instructions()[at].class;
-        let is_data =
+        let place =
             matches!(class.place, Some(MemoryPlace::Pointer | MemoryPlace::Indexed | MemoryPlace::Global));
         let instruction = &self.listing.decoded()[at];
         let has_operand = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
-        if !is_data || !has_operand || !(class.loads || class.stores) || instruction.code() == Code::INVALID {
-            return None;
-        }
-        effective(instruction, row)
+        place && has_operand && (class.loads || class.stores) && instruction.code() != Code::INVALID
     }
 }
 
-/// The address that a memory operand names: base + index × scale + displacement.
-fn effective(instruction: &Instruction, row: &RegisterSample) -> Option<u64> {
-    if instruction.is_vsib() {
-        return None;
-    }
-    if instruction.is_ip_rel_memory_operand() {
-        // By the file's addresses: the same for all samples of a file.
-        return Some(instruction.ip_rel_memory_address());
-    }
-    let value = |register: Register| match register {
-        Register::None => Some(0),
-        _ => row.values.get(dwarf_number(register.full_register())?).copied(),
-    };
-    let base = value(instruction.memory_base())?;
-    let index = value(instruction.memory_index())?;
-    let scaled = index.wrapping_mul(instruction.memory_index_scale().into());
-    let address = base.wrapping_add(scaled).wrapping_add(instruction.memory_displacement64());
+/// The address that a memory operand names.
+fn data_address(instruction: &Instruction, values: &Values) -> Option<u64> {
+    let address = values.address(instruction).filter(|_| !instruction.is_vsib())?;
     // Addresses of user code have the upper half clear (x86-64 ABI, 3.3.2); anything else is a register of another meaning.
     (0x1000..1 << 56).contains(&address).then_some(address)
-}
-
-fn dwarf_number(register: Register) -> Option<usize> {
-    Some(match register {
-        Register::RAX => 0,
-        Register::RDX => 1,
-        Register::RCX => 2,
-        Register::RBX => 3,
-        Register::RSI => 4,
-        Register::RDI => 5,
-        Register::RBP => 6,
-        Register::RSP => 7,
-        Register::R8 => 8,
-        Register::R9 => 9,
-        Register::R10 => 10,
-        Register::R11 => 11,
-        Register::R12 => 12,
-        Register::R13 => 13,
-        Register::R14 => 14,
-        Register::R15 => 15,
-        _ => return None,
-    })
 }

@@ -7,6 +7,7 @@
 //! Not here: what follows from it (`advice`).
 
 mod address;
+mod emulate;
 mod sharing;
 mod working_set;
 

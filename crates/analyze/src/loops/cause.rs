@@ -182,33 +182,54 @@ fn busy_wait(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Option<Lo
 fn linear_search(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Option<LoopFinding> {
     let instructions = annotation.listing.instructions();
     let decoded = annotation.listing.decoded();
-    let kind = |at: usize| instructions[hot.path[at]].class.kind;
-    let is_simple = |at: usize| {
+    let mut factory = InstructionInfoFactory::new();
+    let is_search = |index: &usize| {
+        let class = instructions[*index].class;
+        let operands = Operands::of(&decoded[*index], &mut factory);
         let plain =
-            matches!(kind(at), InstructionKind::Plain | InstructionKind::Branch | InstructionKind::Jump);
-        plain && !shape.operands[at].stores && instructions[hot.path[at]].class.vector_bits == 0
+            matches!(class.kind, InstructionKind::Plain | InstructionKind::Branch | InstructionKind::Jump);
+        // A sum, a product, the largest so far: work that takes all elements.
+        let adds_up = operands.writes.iter().any(|register| {
+            operands.reads.contains(register) && !is_flow(*register) && !is_step(&decoded[*index], *register)
+        });
+        plain && !operands.stores && class.vector_bits == 0 && !adds_up
     };
-    let all = 0..hot.path.len();
-    if !hot.repeats || hot.path.len() > LONGEST_SEARCH || !all.clone().all(is_simple) {
+    if !hot.repeats
+        || hot.body.len() > LONGEST_SEARCH
+        || !hot.body.iter().all(is_search)
+        || annotation.share(hot.weight) < 60.0
+    {
         return None;
     }
-    // A sum, a product, the largest so far: work that takes all elements.
-    let adds_up = |at: usize| {
-        let operands = &shape.operands[at];
-        let is_own = |register: &iced_x86::Register| operands.reads.contains(register) && !is_flow(*register);
-        operands.writes.iter().any(|register| is_own(register) && !is_step(&decoded[hot.path[at]], *register))
-    };
-    if all.clone().any(adds_up) || annotation.share(hot.weight) < 60.0 {
-        return None;
-    }
+    let kind = |at: usize| instructions[hot.path[at]].class.kind;
     let in_order =
         |at: &usize| matches!(shape.origins[*at], Some(AddressOrigin::Strided | AddressOrigin::OwnLoad));
-    let load = all.clone().filter(in_order).find(|&at| decides(shape, at, &kind))?;
+    let mut loads = (0..hot.path.len()).filter(in_order);
+    let load = loads.find(|&at| leaves(annotation, hot, shape, at, &kind))?;
     Some(LoopFinding {
         cause: LoopCause::LinearSearch,
         instruction: hot.path[load],
         weight: hot.weight,
         avoidable: 1.0,
+    })
+}
+
+/// Whether a branch that depends on what a load read leads out of the loop.
+fn leaves(
+    annotation: &Annotation,
+    hot: &HotLoop,
+    shape: &Shape,
+    load: usize,
+    kind: &impl Fn(usize) -> InstructionKind,
+) -> bool {
+    if !decides(shape, load, kind) {
+        return false;
+    }
+    let branch = (load + 1..hot.path.len()).find(|&at| kind(at) == InstructionKind::Branch);
+    branch.is_some_and(|at| {
+        let index = hot.path[at];
+        let to = annotation.listing.jump(index);
+        [to, Some(index + 1)].into_iter().any(|next| next.is_none_or(|next| !hot.body.contains(&next)))
     })
 }
 

@@ -58,20 +58,50 @@ impl Graph {
         }
     }
 
-    /// The loops: of each header all blocks from which it is reached again without leaving. A jump backwards whose target can be gone
-    /// around begins none.
+    /// The loops: for each jump back to a block on the way to it, that block as the header and all blocks from which the jump is reached
+    /// without passing it. Two jumps back to one header are two loops, one of which may be within the other.
     fn loops(&self) -> Vec<(usize, BTreeSet<usize>)> {
         let mut found: Vec<(usize, BTreeSet<usize>)> = Vec::new();
-        for (from, to) in self.successors.iter().enumerate() {
-            for &header in to.iter().filter(|&&to| to <= from) {
-                let Some(body) = self.body(header, from) else { continue };
-                match found.iter_mut().find(|(known, _)| *known == header) {
-                    Some((_, blocks)) => blocks.extend(body),
-                    None => found.push((header, body)),
-                }
+        for (from, header) in self.back_edges() {
+            if let Some(body) = self.body(header, from) {
+                found.push((header, body));
             }
         }
         found
+    }
+
+    /// Edges to a block that is on the way from an entry, found depth first.
+    fn back_edges(&self) -> Vec<(usize, usize)> {
+        const NEW: u8 = 0;
+        const OPEN: u8 = 1;
+        const DONE: u8 = 2;
+        let mut state = vec![NEW; self.successors.len()];
+        let mut edges = Vec::new();
+        // Blocks that only indirect jumps reach are entries too.
+        for entry in 0..self.successors.len() {
+            let mut way = vec![(entry, 0)];
+            if state[entry] != NEW {
+                continue;
+            }
+            state[entry] = OPEN;
+            while let Some((block, next)) = way.last_mut() {
+                let Some(&to) = self.successors[*block].get(*next) else {
+                    state[*block] = DONE;
+                    way.pop();
+                    continue;
+                };
+                *next += 1;
+                match state[to] {
+                    OPEN => edges.push((*block, to)),
+                    NEW => {
+                        state[to] = OPEN;
+                        way.push((to, 0));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        edges
     }
 
     fn body(&self, header: usize, from: usize) -> Option<BTreeSet<usize>> {
@@ -80,7 +110,7 @@ impl Graph {
         while let Some(block) = open.pop() {
             if body.insert(block) {
                 // The function's entry is in no loop but one that it begins.
-                if block == 0 {
+                if self.predecessors[block].is_empty() {
                     return None;
                 }
                 open.extend(&self.predecessors[block]);

@@ -25,6 +25,8 @@ use crate::annotate::Annotation;
 pub(crate) struct HotLoop {
     /// The instructions of the path that most samples took, by number.
     pub path: Vec<usize>,
+    /// All instructions of its blocks, by number.
+    pub body: Vec<usize>,
     /// What its instructions cost, of the path or not.
     pub weight: f64,
     /// Whether it is one: not so for code that runs from its beginning to its end.
@@ -36,6 +38,10 @@ impl HotLoop {
     pub fn of(annotation: &Annotation) -> Option<HotLoop> {
         let found = innermost(annotation)?;
         let path = hot_path(annotation, &found);
-        (!path.is_empty()).then_some(HotLoop { path, weight: found.weight, repeats: found.header.is_some() })
+        let instructions = annotation.listing.instructions().iter().enumerate();
+        let body =
+            instructions.filter(|(_, one)| found.own.contains(&one.block)).map(|(index, _)| index).collect();
+        let repeats = found.header.is_some();
+        (!path.is_empty()).then_some(HotLoop { path, body, weight: found.weight, repeats })
     }
 }

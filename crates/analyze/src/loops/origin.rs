@@ -123,7 +123,9 @@ pub(crate) fn origin(decoded: &[Instruction], path: &[usize], at: usize, repeats
         };
         if met.contains(&(register, writer)) {
             // It goes on from what it was, by a step that a register has.
-            slice.strided |= is_scaling(one(writer)) && operands[writer].reads.contains(&register);
+            let adds = matches!(one(writer).mnemonic(), Mnemonic::Add | Mnemonic::Sub | Mnemonic::Lea);
+            slice.strided |= adds && operands[writer].reads.contains(&register);
+            slice.computed |= !adds && !is_move(one(writer)) && operands[writer].reads.contains(&register);
             continue;
         }
         met.push((register, writer));

@@ -1,0 +1,209 @@
+//! What registers hold some instructions later: moves and integer arithmetic between them are carried out, whatever else changes a register
+//! makes it unknown.
+//!
+//! Invariant: a register that is known has the value that the processor would have put there. Memory is not read, flags are not kept.
+
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+
+use crate::loops::Operands;
+
+/// The registers by DWARF number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Values([Option<u64>; 16]);
+
+impl Values {
+    pub fn new(values: &[u64; 16]) -> Self {
+        Self(values.map(Some))
+    }
+
+    /// The value of a register or a part of it. No register at all is 0, as in addresses.
+    pub fn get(&self, register: Register) -> Option<u64> {
+        if register == Register::None {
+            return Some(0);
+        }
+        let whole = self.0[dwarf_number(register.full_register())?]?;
+        let is_high = matches!(register, Register::AH | Register::BH | Register::CH | Register::DH);
+        let shifted = if is_high { whole >> 8 } else { whole };
+        Some(truncated(shifted, register.size()))
+    }
+
+    /// Puts a value into a register: 32 bits clear the rest, fewer leave it.
+    fn set(&mut self, register: Register, value: Option<u64>) {
+        let Some(number) = dwarf_number(register.full_register()) else { return };
+        let is_whole = register.size() >= 4;
+        self.0[number] = value.filter(|_| is_whole).map(|value| truncated(value, register.size()));
+    }
+
+    /// Carries out an instruction.
+    pub fn step(&mut self, instruction: &Instruction, operands: &Operands) {
+        let result = self.result(instruction);
+        // What is exchanged, multiplied wide or counted down changes more than one.
+        for &register in &operands.writes {
+            self.set(register, None);
+        }
+        if instruction.op_count() > 0
+            && instruction.op0_kind() == OpKind::Register
+            && operands.writes.len() == 1
+        {
+            self.set(instruction.op0_register(), result);
+        }
+    }
+
+    /// What ends up in the first operand, if that is known.
+    fn result(&self, instruction: &Instruction) -> Option<u64> {
+        if instruction.op_count() == 0 || instruction.op0_kind() != OpKind::Register {
+            return None;
+        }
+        let target = instruction.op0_register();
+        let bits = 8 * target.size() as u32;
+        let own = || self.get(target);
+        let other = || self.operand(instruction, 1);
+        let count = || Some(other()? as u32 & if bits == 64 { 63 } else { 31 });
+        Some(match instruction.mnemonic() {
+            Mnemonic::Mov | Mnemonic::Movzx => other()?,
+            Mnemonic::Movsx | Mnemonic::Movsxd => extended(other()?, instruction.op1_register().size()),
+            Mnemonic::Cdqe => extended(self.get(Register::EAX)?, 4),
+            Mnemonic::Lea => self.address(instruction)?,
+            Mnemonic::Add => own()?.wrapping_add(other()?),
+            Mnemonic::Sub if same(instruction) => 0,
+            Mnemonic::Sub => own()?.wrapping_sub(other()?),
+            Mnemonic::Xor if same(instruction) => 0,
+            Mnemonic::Xor => own()? ^ other()?,
+            Mnemonic::And => own()? & other()?,
+            Mnemonic::Or => own()? | other()?,
+            Mnemonic::Inc => own()?.wrapping_add(1),
+            Mnemonic::Dec => own()?.wrapping_sub(1),
+            Mnemonic::Neg => own()?.wrapping_neg(),
+            Mnemonic::Not => !own()?,
+            Mnemonic::Shl | Mnemonic::Sal => own()? << count()?,
+            Mnemonic::Shr => own()? >> count()?,
+            Mnemonic::Sar => (extended(own()?, target.size()).cast_signed() >> count()?).cast_unsigned(),
+            Mnemonic::Rol if bits == 64 => own()?.rotate_left(count()?),
+            Mnemonic::Ror if bits == 64 => own()?.rotate_right(count()?),
+            Mnemonic::Imul => match instruction.op_count() {
+                2 => own()?.wrapping_mul(other()?),
+                3 => other()?.wrapping_mul(self.operand(instruction, 2)?),
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+
+    /// The value of an operand that is a register or a number.
+    fn operand(&self, instruction: &Instruction, number: u32) -> Option<u64> {
+        if number >= instruction.op_count() {
+            return None;
+        }
+        match instruction.op_kind(number) {
+            OpKind::Register => self.get(instruction.op_register(number)),
+            OpKind::Memory
+            | OpKind::NearBranch16
+            | OpKind::NearBranch32
+            | OpKind::NearBranch64
+            | OpKind::FarBranch16
+            | OpKind::FarBranch32 => None,
+            _ => instruction.try_immediate(number).ok(),
+        }
+    }
+
+    /// The address that a memory operand names: base + index × scale + displacement.
+    pub fn address(&self, instruction: &Instruction) -> Option<u64> {
+        if instruction.is_ip_rel_memory_operand() {
+            // By the file's addresses: the same for all samples of a file.
+            return Some(instruction.ip_rel_memory_address());
+        }
+        let base = self.get(instruction.memory_base())?;
+        let index = self.get(instruction.memory_index())?;
+        let scaled = index.wrapping_mul(instruction.memory_index_scale().into());
+        Some(base.wrapping_add(scaled).wrapping_add(instruction.memory_displacement64()))
+    }
+}
+
+fn same(instruction: &Instruction) -> bool {
+    instruction.op1_kind() == OpKind::Register && instruction.op0_register() == instruction.op1_register()
+}
+
+fn truncated(value: u64, bytes: usize) -> u64 {
+    match bytes {
+        1 => value & 0xff,
+        2 => value & 0xffff,
+        4 => value & 0xffff_ffff,
+        _ => value,
+    }
+}
+
+/// With the sign of its lowest bytes.
+fn extended(value: u64, bytes: usize) -> u64 {
+    match bytes {
+        1 => i64::from(value as u8 as i8).cast_unsigned(),
+        2 => i64::from(value as u16 as i16).cast_unsigned(),
+        4 => i64::from(value as u32 as i32).cast_unsigned(),
+        _ => value,
+    }
+}
+
+fn dwarf_number(register: Register) -> Option<usize> {
+    Some(match register {
+        Register::RAX => 0,
+        Register::RDX => 1,
+        Register::RCX => 2,
+        Register::RBX => 3,
+        Register::RSI => 4,
+        Register::RDI => 5,
+        Register::RBP => 6,
+        Register::RSP => 7,
+        Register::R8 => 8,
+        Register::R9 => 9,
+        Register::R10 => 10,
+        Register::R11 => 11,
+        Register::R12 => 12,
+        Register::R13 => 13,
+        Register::R14 => 14,
+        Register::R15 => 15,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+
+    use super::*;
+
+    /// rax, rdx, rcx, rbx after the code.
+    fn run(code: &[u8], values: [u64; 16]) -> [Option<u64>; 4] {
+        let mut values = Values::new(&values);
+        let mut factory = InstructionInfoFactory::new();
+        for instruction in &mut Decoder::new(64, code, DecoderOptions::NONE) {
+            values.step(&instruction, &Operands::of(&instruction, &mut factory));
+        }
+        [values.0[0], values.0[1], values.0[2], values.0[3]]
+    }
+
+    #[test]
+    fn arithmetic_is_the_processors() {
+        let mut values = [0; 16];
+        (values[0], values[1], values[2]) = (0xffff_ffff_ffff_fffe, 7, 3);
+        // imul $0x19660d,%edx,%edx; add $0x3c6ef35f,%edx; mov %edx,%eax; shr $0xa,%eax; shl $6,%rax
+        let code = [
+            0x69, 0xd2, 0x0d, 0x66, 0x19, 0x00, 0x81, 0xc2, 0x5f, 0xf3, 0x6e, 0x3c, 0x89, 0xd0, 0xc1, 0xe8,
+            0x0a, 0x48, 0xc1, 0xe0, 0x06,
+        ];
+        let seed = 7_u32.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
+        let [rax, rdx, rcx, _] = run(&code, values);
+        assert_eq!((rax, rdx, rcx), (Some(u64::from(seed >> 10) << 6), Some(seed.into()), Some(3)));
+        // sar %rax; movslq %ecx,%rbx; neg %ebx
+        let [rax, _, _, rbx] = run(&[0x48, 0xd1, 0xf8, 0x48, 0x63, 0xd9, 0xf7, 0xdb], values);
+        assert_eq!((rax, rbx), (Some(u64::MAX), Some(0xffff_fffd)));
+    }
+
+    #[test]
+    fn what_is_loaded_is_unknown() {
+        let values = [1; 16];
+        // mov (%rcx),%rax; mov $5,%dl; xor %ebx,%ebx
+        let [rax, rdx, rcx, rbx] = run(&[0x48, 0x8b, 0x01, 0xb2, 0x05, 0x31, 0xdb], values);
+        assert_eq!((rax, rdx, rcx, rbx), (None, None, Some(1), Some(0)));
+        // xchg %rax,%rcx; mul %rbx
+        assert_eq!(run(&[0x48, 0x91, 0x48, 0xf7, 0xe3], values)[..3], [None, None, None]);
+    }
+}
