@@ -16,6 +16,8 @@ pub struct Filter {
     pub event: Option<EventId>,
     /// Only samples taken in this time.
     pub time: Option<TimeRange>,
+    /// No samples taken in these times, in nanoseconds on their clock, in order: something else disturbed the target then.
+    pub except: Vec<std::ops::Range<u64>>,
     /// Only samples taken on these processors; empty: all.
     pub cpus: Vec<u32>,
     /// Leaves out the idle task.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The name without its parameter list and what follows it: `walk(Node const*)` is `walk`,
-/// `f<g(int)>::h() const [clone .cold]` is `f<g(int)>::h`. Names without a parameter list stay as they are.
+/// `f<g(int)>::h() const [clone .cold]` is `f<g(int)>::h`. The receiver of a method of Go, `(*Mutex)`, is no parameter list. Names without a parameter list stay as they are.
 pub fn without_parameters(name: &str) -> &str {
     let mut depth = 0_usize;
     let mut open = 0;
@@ -23,7 +23,9 @@ pub fn without_parameters(name: &str) -> &str {
             b')' | b'>' | b']' | b'}' if depth > 0 => {
                 depth -= 1;
                 // A parameter list is the last outermost parenthesis that is not a part of the name itself.
-                if depth == 0 && byte == b')' && !name[open..=at].starts_with("(anonymous namespace)") {
+                let is_part =
+                    |part: &str| part.starts_with("(anonymous namespace)") || part.starts_with("(*");
+                if depth == 0 && byte == b')' && !is_part(&name[open..=at]) {
                     best = Some(open);
                 }
             }

@@ -136,6 +136,8 @@ pub struct KernelCallers {
     pub places: Vec<(FrameIndex, Cost)>,
     /// Own time in user code of the functions from there to the kernel.
     pub around: Cost,
+    /// All that was done for these lines, in user code and in the kernel.
+    pub lines: Cost,
 }
 
 impl KernelCallers {
@@ -161,14 +163,37 @@ impl KernelCallers {
                 at = view.node(id).caller;
             }
         }
+        let all = view.costs_by(|_| 0);
+        let is_for_lines = |node: NodeId| {
+            let line = own_line(view, node, program);
+            line.is_some_and(|line| sums.contains_key(&line))
+        };
+        let lines = all.iter().filter(|&&(_, node, _)| is_for_lines(node)).map(|&(_, _, cost)| cost).sum();
         let mut places: Vec<(FrameIndex, Cost)> = sums.into_values().collect();
         places.sort_by_key(|&(frame, cost)| (Reverse(cost), frame));
         places.truncate(MOST_PLACES);
-        let own = view.costs_by(|_| 0).into_iter();
+        let own = all.into_iter();
         let is_around = |node: NodeId| between.contains(&view.frame(view.node(node).frame).symbol);
         let around = own.filter(|&(_, node, _)| is_around(node)).map(|(_, _, cost)| cost).sum();
-        KernelCallers { places, around }
+        KernelCallers { places, around, lines }
     }
+}
+
+/// The innermost frame of the user's own code on a stack: its function, file and line.
+fn own_line<'v>(
+    view: &'v View<'_>,
+    node: NodeId,
+    program: Option<MainProgram<'_>>,
+) -> Option<(&'v str, &'v str, u32)> {
+    let mut at = Some(node);
+    while let Some(id) = at {
+        let frame = view.frame(view.node(id).frame);
+        if is_own_code(frame, program) {
+            return Some((&frame.name, frame.file, frame.line));
+        }
+        at = view.node(id).caller;
+    }
+    None
 }
 
 /// Without what stands before a name: what a template returns, and brackets of a trait's implementation.

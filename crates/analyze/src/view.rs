@@ -94,7 +94,8 @@ impl<'p> View<'p> {
         for (index, sample) in profile.samples.iter().enumerate() {
             let (counts, keep) = threads[sample.thread.index()];
             let in_time =
-                filter.time.is_none_or(|range| range.contains(sample.time_ns.saturating_sub(start)));
+                filter.time.is_none_or(|range| range.contains(sample.time_ns.saturating_sub(start)))
+                    && !is_within(&filter.except, sample.time_ns);
             let in_event = filter.event.is_none_or(|event| event == sample.event);
             let on_cpu = filter.cpus.is_empty() || filter.cpus.contains(&sample.cpu);
             if !(counts && in_time && in_event && on_cpu) {
@@ -319,4 +320,10 @@ impl<'p> StackTree<'p> {
             stack.is_some_and(|id| profile.frames[profile.stacks.node(id).frame].kind == FrameKind::Kernel);
         kernel == (mode == Mode::Kernel)
     }
+}
+
+/// Whether a time is in one of these, which are in order.
+fn is_within(times: &[std::ops::Range<u64>], time_ns: u64) -> bool {
+    let after = times.partition_point(|range| range.start <= time_ns);
+    after.checked_sub(1).is_some_and(|at| times[at].contains(&time_ns))
 }

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use aya::maps::{MapData, PerCpuArray, RingBuf};
 use aya::{Ebpf, EbpfLoader};
 
-use crate::follow::Followed;
+use crate::follow::{Followed, Switch};
 use crate::object::{Machine, Watch, sum, take};
 use crate::refusal::{LoadError, refused};
 use crate::wire::{FAULTS_DROPPED, Fault};
@@ -58,6 +58,11 @@ impl Faults {
     /// From now on faults are seen: of those who are followed, or, if nobody was told, of everybody but this process.
     pub fn begin(&mut self) -> io::Result<()> {
         self.followed.begin()
+    }
+
+    /// What turns them off and on while they are read.
+    pub fn switch(&self) -> Switch {
+        self.followed.switch()
     }
 
     /// Takes the faults that are there, in their order.

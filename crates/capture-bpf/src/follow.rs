@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aya::Ebpf;
 use aya::maps::{Array, MapData};
@@ -21,8 +22,33 @@ mod pod {
 /// Whom the programs of an object follow. At first everybody, and nothing has begun.
 pub(crate) struct Followed {
     processes: OwnedFd,
+    state: Arc<Mutex<State>>,
+}
+
+/// What the programs are told, and where.
+struct State {
     controls: Array<MapData, Control>,
     control: Control,
+}
+
+impl State {
+    fn tell(&mut self, control: Control) -> io::Result<()> {
+        self.control = control;
+        self.controls.set(0, control, 0).map_err(io::Error::other)
+    }
+}
+
+/// Turns programs off and on while another thread reads what they send.
+#[derive(Clone)]
+pub struct Switch(Arc<Mutex<State>>);
+
+impl Switch {
+    /// What the programs see counts from now on, or no more.
+    pub fn turn(&self, on: bool) -> io::Result<()> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let control = Control { began: on.into(), ..state.control };
+        state.tell(control)
+    }
 }
 
 impl Followed {
@@ -30,24 +56,31 @@ impl Followed {
     pub fn take(bpf: &mut Ebpf) -> Result<Self, LoadError> {
         Ok(Self {
             processes: take_descriptor(bpf, "followed")?,
-            controls: take(bpf, "controls")?,
-            control: Control::default(),
+            state: Arc::new(Mutex::new(State {
+                controls: take(bpf, "controls")?,
+                control: Control::default(),
+            })),
         })
+    }
+
+    /// What turns the programs off and on.
+    pub fn switch(&self) -> Switch {
+        Switch(self.state.clone())
     }
 
     /// From now on what the programs see counts.
     pub fn begin(&mut self) -> io::Result<()> {
-        self.tell(Control { began: 1, ..self.control })
+        self.tell(|control| Control { began: 1, ..control })
     }
 
     /// Looks at who is off the processor, or no more.
     pub fn look_at_switches(&mut self, does: bool) -> io::Result<()> {
-        self.tell(Control { off_cpu: does.into(), ..self.control })
+        self.tell(|control| Control { off_cpu: does.into(), ..control })
     }
 
     /// Keeps to processes that are followed.
     pub fn only_some(&mut self) -> io::Result<()> {
-        self.tell(Control { follows_some: 1, ..self.control })
+        self.tell(|control| Control { follows_some: 1, ..control })
     }
 
     /// Keeps to this process, by its pidfd, with what it forks from now on, and to others that are told.
@@ -73,17 +106,18 @@ impl Followed {
 
     /// Nothing counts from now on, and everybody is followed again once it does.
     pub fn reset(&mut self) -> io::Result<()> {
-        self.tell(Control::default())
+        self.tell(|_| Control::default())
     }
 
     /// Nothing counts from now on.
     pub fn end(&mut self) -> io::Result<()> {
-        self.tell(Control { began: 0, ..self.control })
+        self.tell(|control| Control { began: 0, ..control })
     }
 
-    fn tell(&mut self, control: Control) -> io::Result<()> {
-        self.control = control;
-        self.controls.set(0, control, 0).map_err(io::Error::other)
+    fn tell(&mut self, change: impl FnOnce(Control) -> Control) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let control = change(state.control);
+        state.tell(control)
     }
 }
 

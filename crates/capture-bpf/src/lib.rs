@@ -51,6 +51,7 @@ pub mod wire;
 pub use calls::{CallCounts, CallFilter, Calls, Want};
 pub use callsums::{CallFacts, CallSums, Events, Overhead, Per, SummedBy};
 pub use faults::Faults;
+pub use follow::Switch;
 pub use loader::{Options, Programs};
 pub use off_cpu::OffCpu;
 pub use refusal::{LoadError, Refusal};

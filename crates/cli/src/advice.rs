@@ -9,30 +9,36 @@ mod events;
 mod paths;
 pub mod processes;
 mod show;
+mod turns;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use plumb_analyze::{Basis, CallAdvice, Cause, Costs, KernelTime, Watched};
+use plumb_analyze::{Basis, CallAdvice, Cause, Costs, Filter, KernelRow, View, Watched};
 use plumb_capture_bpf::{CallFilter, Calls, Faults, LoadError};
 use plumb_process::usage::monotonic_ns;
 use plumb_profile::Profile;
 use plumb_syscalls::Abi;
 use plumb_target::{Subject, Target};
 
+use crate::kernel_time;
 pub use costs::call_ns;
 use events::{Event, Events};
 use paths::{Known, Paths};
 pub use show::{json, text};
+use turns::Turns;
 
 /// Room for calls that have not been looked at yet.
 const RING_BYTES: u32 = 64 << 20;
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(5);
+/// Fewer samples while nobody watched tell nothing.
+const LEAST_UNDISTURBED: usize = 50;
 
 /// What is being watched.
 pub struct Watching {
@@ -50,6 +56,8 @@ struct Gathered {
     calls: HashMap<&'static str, u64>,
     faults: u64,
     dropped: u64,
+    /// When it was watched, on the clock of samples, in order; empty: all the time.
+    turns: Vec<Range<u64>>,
 }
 
 /// The verdict.
@@ -60,11 +68,22 @@ pub struct Verdict {
     pub dropped: u64,
     /// What seeing them took, in percent of the processor time.
     pub cost_percent: f64,
+    /// When they were watched, on the clock of samples, in order; empty: all the time, or samples of other times are too few.
+    pub turns: Vec<Range<u64>>,
 }
 
 impl Watching {
     /// Begins to watch: processes that run already, everything, or what this process will start.
     pub fn begin(target: &Target) -> Result<Self> {
+        Self::begin_as(target, false)
+    }
+
+    /// Likewise in turns, most of the time not: what the target does meanwhile is undisturbed.
+    pub fn begin_in_turns(target: &Target) -> Result<Self> {
+        Self::begin_as(target, true)
+    }
+
+    fn begin_as(target: &Target, in_turns: bool) -> Result<Self> {
         let costs = costs::measured();
         let bare = call_ns();
         let filter = CallFilter { min_ns: 0, failed_only: false, ring_bytes: RING_BYTES };
@@ -79,45 +98,87 @@ impl Watching {
         faults.begin()?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
+        let turns = in_turns.then(|| Turns::new([calls.switch(), faults.switch()]));
         let thread = std::thread::Builder::new()
             .name("calls".into())
-            .spawn(move || watch(Events::new(calls, faults, Paths::new(known)), &stopped))?;
+            .spawn(move || watch(Events::new(calls, faults, Paths::new(known)), turns.as_ref(), &stopped))?;
         drop(subject);
         Ok(Self { stop, thread, costs, each_ns })
     }
 
     /// Ends, and judges with what was sampled meanwhile.
-    pub fn judge(self, profile: &Profile, time: &KernelTime) -> Result<Verdict> {
-        self.stop.store(true, Ordering::Release);
-        let gathered = self.thread.join().map_err(|_| anyhow!("the thread that watched calls has failed"))?;
-        let Gathered { watched, calls, faults, dropped } = gathered;
-        let seen = calls.values().sum::<u64>() + faults;
-        // Of a fault one program is told, of a call two.
-        let cost_ns = (seen - faults) as f64 * self.each_ns + faults as f64 * self.each_ns / 2.0;
-        let whole = time.whole.weight as f64;
-        let mut cpu_of = HashMap::new();
-        for row in &time.rows {
-            let (name, seen_ns) = match row.cause {
-                Cause::Fault => ("page-fault", faults as f64 * self.each_ns / 2.0),
-                _ => (&row.name[..], calls.get(&row.name[..]).map_or(0.0, |&n| n as f64 * self.each_ns)),
-            };
-            cpu_of.insert(name.to_owned(), (row.cost.weight as f64 - seen_ns).max(0.0));
-        }
-        let mut cpu_of_thread: HashMap<u32, f64> = HashMap::new();
-        for sample in profile.samples.iter() {
-            let tid = profile.threads[sample.thread].tid;
-            *cpu_of_thread.entry(tid).or_default() += sample.weight as f64;
-        }
-        let basis = Basis {
-            span_ns: profile.meta.duration_ns as f64,
-            cpu_ns: (whole - cost_ns).max(0.0),
-            cpu_of,
-            cpu_of_thread,
-            costs: self.costs,
+    pub fn judge(self, profile: &Profile, filter: &Filter) -> Result<Verdict> {
+        let Self { stop, thread, costs, each_ns } = self;
+        stop.store(true, Ordering::Release);
+        let gathered = thread.join().map_err(|_| anyhow!("the thread that watched calls has failed"))?;
+        let (seen, dropped) = (gathered.calls.values().sum::<u64>() + gathered.faults, gathered.dropped);
+        let undisturbed = |time_ns: u64| !gathered.turns.iter().any(|turn| turn.contains(&time_ns));
+        let samples = profile.samples.iter().filter(|sample| undisturbed(sample.time_ns)).count();
+        let (basis, cost_percent) = match gathered.turns.is_empty() || samples < LEAST_UNDISTURBED {
+            true => basis_less_cost(&gathered, profile, filter, (costs, each_ns)),
+            false => (undisturbed_basis(&gathered.turns, profile, filter, costs), 0.0),
         };
-        let cost_percent = if whole > 0.0 { cost_ns / whole * 100.0 } else { 0.0 };
-        Ok(Verdict { advice: watched.advise(&basis), seen, dropped, cost_percent })
+        let turns = if samples < LEAST_UNDISTURBED { Vec::new() } else { gathered.turns };
+        Ok(Verdict { advice: gathered.watched.advise(&basis), seen, dropped, cost_percent, turns })
     }
+}
+
+/// What was sampled while all was watched, less what watching took; and that in percent.
+fn basis_less_cost(
+    gathered: &Gathered,
+    profile: &Profile,
+    filter: &Filter,
+    (costs, each_ns): (Costs, f64),
+) -> (Basis, f64) {
+    let time = kernel_time::of_view(&View::new(profile, filter), filter);
+    let Gathered { calls, faults, .. } = gathered;
+    let (seen, faults) = (calls.values().sum::<u64>() as f64, *faults as f64);
+    // Of a fault one program is told, of a call two.
+    let cost_ns = seen * each_ns + faults * each_ns / 2.0;
+    let whole = time.whole.weight as f64;
+    let mut cpu_of = HashMap::new();
+    for row in &time.rows {
+        let (name, seen_ns) = match row.cause {
+            Cause::Fault => ("page-fault", faults * each_ns / 2.0),
+            _ => (&row.name[..], calls.get(&row.name[..]).map_or(0.0, |&n| n as f64 * each_ns)),
+        };
+        cpu_of.insert(name.to_owned(), (row.cost.weight as f64 - seen_ns).max(0.0));
+    }
+    let basis = Basis {
+        span_ns: profile.meta.duration_ns as f64,
+        cpu_ns: (whole - cost_ns).max(0.0),
+        cpu_of,
+        cpu_of_thread: by_thread(profile, filter, 1.0),
+        costs,
+    };
+    (basis, if whole > 0.0 { cost_ns / whole * 100.0 } else { 0.0 })
+}
+
+/// What was sampled while nobody watched, as if it had been as long as was watched.
+fn undisturbed_basis(turns: &[Range<u64>], profile: &Profile, filter: &Filter, costs: Costs) -> Basis {
+    let filter = Filter { except: turns.to_vec(), ..filter.clone() };
+    let time = kernel_time::of_view(&View::new(profile, &filter), &filter);
+    let watched: u64 = turns.iter().map(|turn| turn.end.saturating_sub(turn.start)).sum();
+    let span_ns = watched as f64;
+    let scale = span_ns / (profile.meta.duration_ns as f64 - span_ns).max(1.0);
+    let name =
+        |row: &KernelRow| if row.cause == Cause::Fault { "page-fault".to_owned() } else { row.name.clone() };
+    Basis {
+        span_ns,
+        cpu_ns: time.whole.weight as f64 * scale,
+        cpu_of: time.rows.iter().map(|row| (name(row), row.cost.weight as f64 * scale)).collect(),
+        cpu_of_thread: by_thread(profile, &filter, scale),
+        costs,
+    }
+}
+
+fn by_thread(profile: &Profile, filter: &Filter, scale: f64) -> HashMap<u32, f64> {
+    let mut times: HashMap<u32, f64> = HashMap::new();
+    for kept in View::new(profile, filter).samples() {
+        let tid = profile.threads[kept.sample.thread].tid;
+        *times.entry(tid).or_default() += kept.sample.weight as f64 * scale;
+    }
+    times
 }
 
 fn refusal(error: LoadError) -> anyhow::Error {
@@ -137,22 +198,44 @@ fn follow(target: &Target, calls: &mut Calls, faults: &mut Faults) -> Result<Sub
     Ok(subject)
 }
 
-fn watch(mut events: Events, stop: &AtomicBool) -> Gathered {
-    let mut gathered = Gathered { watched: Watched::default(), calls: HashMap::new(), faults: 0, dropped: 0 };
+fn watch(mut events: Events, turns: Option<&Turns>, stop: &AtomicBool) -> Gathered {
+    let mut gathered = Gathered {
+        watched: Watched::default(),
+        calls: HashMap::new(),
+        faults: 0,
+        dropped: 0,
+        turns: Vec::new(),
+    };
+    let mut known = 0;
     loop {
         let last = stop.load(Ordering::Acquire);
-        events.take(monotonic_ns(), last, |event| match event {
-            Event::Call(call) => {
-                *gathered.calls.entry(call.name).or_default() += 1;
-                gathered.watched.call(&call.event());
+        if let Some(turns) = turns {
+            let count = turns.count();
+            if count != known {
+                events.forget_descriptors();
+                known = count;
             }
-            Event::Fault(fault) => {
-                gathered.faults += 1;
-                gathered.watched.fault(fault);
+        }
+        let mut has_some = false;
+        events.take(monotonic_ns(), last, |event| {
+            has_some = true;
+            match event {
+                Event::Call(call) => {
+                    *gathered.calls.entry(call.name).or_default() += 1;
+                    gathered.watched.call(&call.event());
+                }
+                Event::Fault(fault) => {
+                    gathered.faults += 1;
+                    gathered.watched.fault(fault);
+                }
             }
         });
+        if let (Some(turns), true) = (turns, has_some) {
+            turns.start();
+        }
         if last {
             gathered.dropped = events.dropped();
+            gathered.turns = turns.map_or_else(Vec::new, Turns::end);
             return gathered;
         }
         std::thread::sleep(LOOK);

@@ -1,6 +1,6 @@
 //! How much memory addresses are spread over, from how often two halves of them meet: capture and recapture (Chapman 1951).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{Access, LINE, PAGE};
 
@@ -8,6 +8,8 @@ use super::{Access, LINE, PAGE};
 const LEAST_COMMON: usize = 20;
 /// So many addresses after each other go to one half: what is worked on at one time is near by.
 const RUN: usize = 4;
+/// Pages of which no more lines are used are sparse.
+const FEW_LINES: f64 = 4.0;
 
 /// An estimate of how much memory was worked on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +22,8 @@ pub(crate) struct WorkingSet {
     pub span: u64,
     /// Addresses that this rests on.
     pub samples: usize,
+    /// Bytes of the pages that it is on, if few lines of each are used.
+    pub sparse_pages: Option<u64>,
 }
 
 /// The estimate; `None` for fewer than 20 addresses.
@@ -37,7 +41,30 @@ pub(crate) fn working_set(accesses: &[Access]) -> Option<WorkingSet> {
         (Estimate::Least(lines), Estimate::Least(pages)) => ((pages * PAGE).max(lines * LINE), true),
     };
     // What is told by pages may be a few lines of each.
-    Some(WorkingSet { bytes: bytes.min(span.max(LINE)), is_least, span, samples: accesses.len() })
+    let bytes = bytes.min(span.max(LINE));
+    let (mut set, pages) =
+        (WorkingSet { bytes, is_least, span, samples: accesses.len(), sparse_pages: None }, bytes);
+    let is_spread = pages >= 64 * PAGE;
+    if let Some(lines) = lines_of_a_page(&moved).filter(|&lines| is_spread && lines <= FEW_LINES) {
+        set.sparse_pages = Some(pages);
+        set.bytes = (pages as f64 / PAGE as f64 * lines) as u64 * LINE;
+    }
+    Some(set)
+}
+
+/// How many lines of a page are used, on average, from how often two addresses on one page are on one line. `None`: too few pages are met
+/// twice.
+fn lines_of_a_page(accesses: &[Access]) -> Option<f64> {
+    let mut lines: HashMap<u64, Vec<u64>> = HashMap::new();
+    accesses
+        .iter()
+        .for_each(|access| lines.entry(access.address / PAGE).or_default().push(access.address / LINE));
+    let (mut pairs, mut same) = (0_u64, 0_u64);
+    for lines in lines.values().filter(|lines| lines.len() >= 2) {
+        pairs += lines.len() as u64 - 1;
+        same += lines.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+    }
+    (pairs >= LEAST_COMMON as u64 && same > 0).then(|| pairs as f64 / same as f64)
 }
 
 /// The addresses without those at which a thread stood still since the sample before: one that has no processor meets itself again.

@@ -9,7 +9,7 @@ const LEAST_PER_SECOND: f64 = 50.0;
 pub(super) const RULE: ProgramRule = ProgramRule {
     rule: Rule {
         name: "short-processes",
-        claim: "runs as many short-lived processes",
+        claim: "starts short-lived processes, one after the other",
         pattern: "many processes that each live for less than 10 ms",
         threshold: "at least 50 a second",
         remedy: "do the work in the caller (a shell's builtin, a library call), give one process many inputs, or keep one running",
@@ -19,22 +19,45 @@ pub(super) const RULE: ProgramRule = ProgramRule {
     find,
 };
 
-fn find(procs: &Procs<'_>, _: usize, program: &Program<'_>) -> Option<Found> {
-    let rate = program.short as f64 * 1e9 / procs.span_ns.max(1) as f64;
+/// Of all programs that a program starts, and of itself where it is forked again and again.
+fn find(procs: &Procs<'_>, index: usize, program: &Program<'_>) -> Option<Found> {
+    let is_below = |at: usize| {
+        let mut above = procs.programs[at].parent;
+        std::iter::from_fn(|| {
+            let now = above?;
+            above = procs.programs[now].parent;
+            Some(now)
+        })
+        .take(procs.programs.len())
+        .any(|one| one == index)
+    };
+    let mut short = 0;
+    let (mut bound, mut processes) = (crate::cost::Cost::default(), 0);
+    for (at, one) in procs.programs.iter().enumerate().filter(|&(at, _)| is_below(at)) {
+        let _ = at;
+        short += one.short;
+        // Those that live long do work of their own.
+        if one.short * 2 >= one.processes {
+            bound += one.own();
+            bound += one.forking;
+            processes += one.processes;
+        }
+    }
+    bound += program.forking;
+    bound += program.waiting;
+    let rate = short as f64 * 1e9 / procs.span_ns.max(1) as f64;
     if rate < LEAST_PER_SECOND {
         return None;
     }
-    let mut bound = program.own();
-    bound += program.forking;
     let mut measured = vec![
-        Measure { what: "short processes", value: program.short as f64, unit: "" },
+        Measure { what: "short processes", value: short as f64, unit: "" },
         Measure { what: "short processes", value: rate, unit: "/s" },
     ];
     if let Some(ns) = program.mean_life_ns {
         measured.push(Measure { what: "average life", value: ns / 1e6, unit: "ms" });
     }
     if procs.is_time {
-        let each = ms_each(bound.weight, program.processes);
+        let each = ms_each(bound.weight, processes);
         measured.push(Measure { what: "CPU of each with its fork", value: each, unit: "ms" });
     }
     Some(Found { measured, bound })

@@ -41,10 +41,15 @@ impl Explanation<'_> {
         }
     }
 
-    /// The rule on calls that saves most waiting, by its number in [`calls`](Self::calls).
+    /// The rule on calls that saves most waiting, by its number in [`calls`](Self::calls), if that is more than any processor time that
+    /// could be saved.
     pub fn waiting_rule(&self) -> Option<usize> {
         let waits = (0..self.calls.len()).filter(|&index| self.calls[index].wall_percent >= LEAST_WAIT);
-        waits.max_by(|&one, &other| self.calls[one].wall_percent.total_cmp(&self.calls[other].wall_percent))
+        let index = waits
+            .max_by(|&one, &other| self.calls[one].wall_percent.total_cmp(&self.calls[other].wall_percent))?;
+        let largest =
+            self.outlook.above.first().and_then(|(_, share)| self.pace.elapsed_percent(share.percent));
+        (self.calls[index].wall_percent > largest.unwrap_or(0.0)).then_some(index)
     }
 
     fn gain(&self, prediction: Prediction) -> PredictedGain {

@@ -167,19 +167,29 @@ impl<'p> Explanation<'p> {
         }
     }
 
-    /// The user's own code that the calls of a rule are made for, and what functions from there to the kernel take themselves.
+    /// The user's own code that the calls of a rule are made for, and what is done for that.
     pub fn callers_of(&self, advice: &CallAdvice) -> KernelCallers {
         let rows = self.time.rows.iter().zip(&self.kernel_callers);
         let mut of_rule = rows.filter(|(row, _)| verdict::is_about(advice, row));
         of_rule.next().map_or_else(KernelCallers::default, |(_, callers)| callers.clone())
     }
 
-    /// What is predicted to be gained by following a rule on system calls and page faults, of processor time: without the calls and
-    /// with some or all of what calls them.
+    /// What is predicted to be gained by following a rule on system calls and page faults, of processor time: what is done for the
+    /// lines that make the calls, and some or all of what the functions around them do.
     pub fn prediction_of(&self, advice: &CallAdvice) -> Prediction {
-        let around = self.callers_of(advice).around.percent_of(self.sampling.whole());
-        let low = advice.cpu_percent * 0.9 + around * 0.3;
-        Prediction { low: low.min(100.0), high: (advice.cpu_percent + around).min(100.0), is_cpu_only: false }
+        let rows = self.time.rows.iter().zip(&self.kernel_callers);
+        let of_rule: Vec<_> = rows.filter(|(row, _)| verdict::is_about(advice, row)).collect();
+        let percent = |cost: Cost| cost.percent_of(self.time.whole);
+        let of_rows: f64 = of_rule.iter().map(|(row, _)| percent(row.cost)).sum();
+        // Rules may be about some of the calls only.
+        let part = if of_rows > 0.0 { (advice.cpu_percent / of_rows).clamp(0.0, 1.0) } else { 1.0 };
+        let lines = of_rule
+            .iter()
+            .map(|(_, callers)| percent(callers.lines))
+            .fold(advice.cpu_percent, |sum, one| sum + one * part);
+        let lines = (lines - advice.cpu_percent).max(advice.cpu_percent).min(100.0);
+        let around = of_rule.iter().map(|(_, callers)| percent(callers.around)).fold(0.0, f64::max);
+        Prediction { low: lines * 0.9, high: (lines + around * part).min(100.0), is_cpu_only: false }
     }
 
     /// What less processor time could save of the elapsed time at most, in percent, where that is below the threshold because the target

@@ -96,7 +96,9 @@ pub(super) fn outlook(
             || row.cause == Cause::Fault && causes.iter().any(CodeAdvice::is_of_faults)
     };
     let is_of_calls = |row: &KernelRow| {
-        calls.iter().any(|advice| is_about(advice, row) && advice.cpu_ns * 2.0 >= row.cost.weight as f64)
+        calls.iter().any(|advice| {
+            is_about(advice, row) && advice.cpu_percent * 2.0 >= row.cost.percent_of(time.whole)
+        })
     };
     let rows = time.rows.iter().enumerate().filter(|(_, row)| !is_told(row) && !is_of_calls(row));
     let watched = calls.iter().enumerate().filter(|_| time.is_time);
@@ -135,6 +137,9 @@ pub(super) fn is_about(advice: &CallAdvice, row: &KernelRow) -> bool {
 
 /// What calls took of processor time, as samples would tell it.
 fn of_calls(advice: &CallAdvice, time: &KernelTime) -> Cost {
-    let each = time.whole.weight as f64 / (time.whole.samples as f64).max(1.0);
-    Cost { weight: advice.cpu_ns as u64, samples: (advice.cpu_ns / each.max(1.0)) as u64 }
+    let part = advice.cpu_percent / 100.0;
+    Cost {
+        weight: (time.whole.weight as f64 * part) as u64,
+        samples: (time.whole.samples as f64 * part) as u64,
+    }
 }

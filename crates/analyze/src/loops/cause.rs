@@ -72,6 +72,11 @@ pub enum LoopCause {
         /// Cycles that a round takes at least, each load from the nearest cache.
         cycles: f64,
     },
+    /// Its loads are on more pages than the processor remembers the places of, a few lines on each.
+    TlbMiss {
+        /// Bytes of these pages.
+        pages: u64,
+    },
     /// Its loads don't find their data in the nearer caches.
     CacheMiss {
         /// How their addresses come about.
@@ -120,6 +125,7 @@ pub(crate) fn cause(annotation: &Annotation, accesses: &Accesses, caches: CacheS
     let shape = Shape::of(annotation, &hot);
     busy_wait(annotation, &hot, &shape)
         .or_else(|| shared_line(annotation, &hot, accesses))
+        .or_else(|| tlb_miss(&hot, &shape, accesses, caches))
         .or_else(|| cache_miss(&hot, &shape, accesses, caches))
         .or_else(|| cached_chase(annotation, &hot, &shape, accesses))
         .or_else(|| linear_search(annotation, &hot, &shape))
@@ -183,7 +189,7 @@ fn linear_search(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Optio
     let instructions = annotation.listing.instructions();
     let decoded = annotation.listing.decoded();
     let mut factory = InstructionInfoFactory::new();
-    let is_search = |index: &usize| {
+    let mut is_search = |index: &usize| {
         let class = instructions[*index].class;
         let operands = Operands::of(&decoded[*index], &mut factory);
         let plain =
@@ -196,7 +202,7 @@ fn linear_search(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Optio
     };
     if !hot.repeats
         || hot.body.len() > LONGEST_SEARCH
-        || !hot.body.iter().all(is_search)
+        || !hot.body.iter().all(&mut is_search)
         || annotation.share(hot.weight) < 60.0
     {
         return None;
@@ -325,6 +331,26 @@ fn on_same_lines(one: &[Access], other: &[Access]) -> bool {
 
 fn is_enough(all: &[Access], accesses: &Accesses) -> bool {
     all.len() >= LEAST_ADDRESSES && all.len() as f64 >= LEAST_OF_SAMPLES * accesses.samples as f64
+}
+
+/// Bytes that second-level TLBs of today have the places of, with pages of 4 KiB: 1,536 to 4,096 entries.
+const TLB_REACH: u64 = 16 << 20;
+
+/// Loads on very many pages, of which the caches hold the few lines that are used.
+fn tlb_miss(hot: &HotLoop, shape: &Shape, accesses: &Accesses, caches: CacheSizes) -> Option<LoopFinding> {
+    let (site, _, pages) = accesses.busiest().into_iter().find_map(|(site, all)| {
+        let at = hot.path.iter().position(|&index| index == site)?;
+        let is_load = shape.origins[at].is_some() && is_enough(all, accesses);
+        let set = working_set(all).filter(|set| is_load && set.bytes <= caches.l3)?;
+        let pages = set.sparse_pages.filter(|&pages| pages > TLB_REACH)?;
+        Some((site, set, pages))
+    })?;
+    let bounds = shape.bounds;
+    // A walk of the page tables takes as long as a load or two of the second level of the cache.
+    let waited = THROUGHPUT[1];
+    let avoidable = waited / (bounds.chain.max(bounds.issue) + waited);
+    let cause = LoopCause::TlbMiss { pages };
+    (avoidable >= 0.3).then_some(LoopFinding { cause, instruction: site, weight: hot.weight, avoidable })
 }
 
 /// Loads whose addresses are in no order and spread over more than the second level of the cache.

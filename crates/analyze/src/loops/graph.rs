@@ -60,10 +60,10 @@ impl Graph {
 
     /// The loops: for each jump back to a block on the way to it, that block as the header and all blocks from which the jump is reached
     /// without passing it. Two jumps back to one header are two loops, one of which may be within the other.
-    fn loops(&self) -> Vec<(usize, BTreeSet<usize>)> {
+    fn loops(&self, is_sampled: &impl Fn(usize) -> bool) -> Vec<(usize, BTreeSet<usize>)> {
         let mut found: Vec<(usize, BTreeSet<usize>)> = Vec::new();
         for (from, header) in self.back_edges() {
-            if let Some(body) = self.body(header, from) {
+            if let Some(body) = self.body(header, from, is_sampled) {
                 found.push((header, body));
             }
         }
@@ -104,17 +104,25 @@ impl Graph {
         edges
     }
 
-    fn body(&self, header: usize, from: usize) -> Option<BTreeSet<usize>> {
+    fn body(
+        &self,
+        header: usize,
+        from: usize,
+        is_sampled: &impl Fn(usize) -> bool,
+    ) -> Option<BTreeSet<usize>> {
         let mut body = BTreeSet::from([header]);
         let mut open = vec![from];
         while let Some(block) = open.pop() {
-            if body.insert(block) {
-                // The function's entry is in no loop but one that it begins.
-                if self.predecessors[block].is_empty() {
-                    return None;
-                }
-                open.extend(&self.predecessors[block]);
+            // What nothing leads to is padding, unless an indirect jump does.
+            let is_padding = self.predecessors[block].is_empty() && !is_sampled(block);
+            if is_padding || !body.insert(block) {
+                continue;
             }
+            // The function's entry is in no loop but one that it begins.
+            if block == 0 {
+                return None;
+            }
+            open.extend(&self.predecessors[block]);
         }
         Some(body)
     }
@@ -123,11 +131,11 @@ impl Graph {
 /// The loop with the most weight outside of loops within it; without any loop all blocks. `None` if nothing has weight.
 pub(crate) fn innermost(annotation: &Annotation) -> Option<Blocks> {
     let graph = Graph::new(&annotation.listing);
-    let loops = graph.loops();
     let weight_of = |block: usize| {
         let (first, last) = graph.extents[block];
         annotation.rows[first..=last].iter().map(|row| row.adjusted).sum::<f64>()
     };
+    let loops = graph.loops(&|block| weight_of(block) > 0.0);
     let all: BTreeSet<usize> = (0..graph.extents.len()).collect();
     let is_within = |inner: &BTreeSet<usize>, outer: &BTreeSet<usize>| {
         inner.len() < outer.len() && inner.is_subset(outer)

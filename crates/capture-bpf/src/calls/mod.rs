@@ -18,7 +18,7 @@ use aya::{Ebpf, EbpfLoader};
 use plumb_capture_api::TargetObserver;
 use plumb_syscalls::{Abi, At, Call, Count, Take, What, number};
 
-use crate::follow::Followed;
+use crate::follow::{Followed, Switch};
 use crate::object::{Machine, Watch, sum, take};
 use crate::refusal::{LoadError, refused};
 use wire::{
@@ -225,6 +225,11 @@ impl Calls {
     /// From now on calls are seen: of those who are followed, or, if nobody was told, of everybody but this process.
     pub fn begin(&mut self) -> io::Result<()> {
         self.followed.begin()
+    }
+
+    /// What turns them off and on while they are read.
+    pub fn switch(&self) -> Switch {
+        self.followed.switch()
     }
 
     /// No call that begins from now on is seen.

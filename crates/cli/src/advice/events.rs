@@ -58,6 +58,11 @@ impl Events {
         Self { calls, faults, paths, waiting: Default::default() }
     }
 
+    /// Forgets what descriptors are: calls went by that nobody saw.
+    pub fn forget_descriptors(&mut self) {
+        self.paths.forget();
+    }
+
     /// Gives on what happened before `now_ns`, by which both rings have it; at the `last` time all of it.
     pub fn take(&mut self, now_ns: u64, last: bool, mut each: impl FnMut(Event<'_>)) {
         let (calls, faults) = (&mut self.waiting.0, &mut self.waiting.1);

@@ -62,6 +62,11 @@ impl Paths {
         Self { known, descriptors: Descriptors::new(Box::<Proc>::default()) }
     }
 
+    /// Forgets what descriptors are: calls went by that were not seen.
+    pub fn forget(&mut self) {
+        self.descriptors = Descriptors::new(Box::<Proc>::default());
+    }
+
     /// The path of a call, of which is seen meanwhile what it does to descriptors.
     pub fn of(&mut self, name: &str, call: &Call<'_>) -> Option<Rc<str>> {
         let signature = self.known.signatures.get(&call.number).filter(|_| call.abi == Abi::X86_64)?;

@@ -75,6 +75,7 @@ impl SampleFilterArgs {
     /// The filter, for all events together unless one was asked for.
     pub fn filter(&self, profile: &Profile) -> Result<Filter> {
         Ok(Filter {
+            except: Vec::new(),
             event: self.event.as_deref().map(|name| event_called(profile, name)).transpose()?,
             cpus: self.cpu.as_deref().map_or(Ok(Vec::new()), cpu_list)?,
             no_idle: self.no_idle,

@@ -18,7 +18,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use plumb_analyze::{ExplainOptions, Explanation, Filter, View, explained_event, is_clock, is_untold};
+use plumb_analyze::{ExplainOptions, Explanation, Filter, explained_event, is_clock, is_untold};
 use plumb_profile::Profile;
 
 use self::code::HotFunctions;
@@ -94,7 +94,7 @@ pub fn run(args: Args) -> Result<Exit> {
     let request = RecordRequest::new(&args.target, &args.recording, &args.command)?
         .printing(prints_beside(args.json || args.md || args.html));
     // Without the privilege there are samples alone, as of a file.
-    let watching = Watching::begin(&request.target).ok();
+    let watching = Watching::begin_in_turns(&request.target).ok();
     let (profile, exit) = record_profile(&request, args.output.as_deref(), None)?;
     finish(write_watched(&profile, watching, &args, &mut Output::stdout()))?;
     Ok(exit)
@@ -114,13 +114,10 @@ fn write_watched(
     let filter = filter(profile, args)?;
     let call_name = kernel_time::call_names(profile);
     let waits = args.waits.as_deref().map(crate::load::load).transpose()?;
-    let calls = match watching {
-        Some(watching) => {
-            let time = kernel_time::of_view(&View::new(profile, &filter), &filter);
-            watching.judge(profile, &time)?.advice
-        }
-        None => Vec::new(),
-    };
+    let watched = watching.map(|watching| watching.judge(profile, &filter)).transpose()?;
+    let (calls, except) = watched.map_or_else(Default::default, |verdict| (verdict.advice, verdict.turns));
+    // What ran slower for being watched is no part of the answer.
+    let filter = Filter { except, ..filter };
     let options = ExplainOptions {
         calls,
         threshold: args.threshold,

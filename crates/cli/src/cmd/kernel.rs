@@ -154,7 +154,7 @@ impl Shown<'_> {
 fn write(profile: &Profile, seen: Seen, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let filter = filter(profile, args)?;
     let shown = Shown::new(profile, &filter, seen.counted);
-    let verdict = seen.watching.map(|watching| watching.judge(profile, &shown.time)).transpose()?;
+    let verdict = seen.watching.map(|watching| watching.judge(profile, &filter)).transpose()?;
     match (args.json, args.csv) {
         (true, _) => machine::json(&shown, verdict.as_ref(), &filter, args, out)?,
         (_, true) => machine::csv(&shown, out)?,

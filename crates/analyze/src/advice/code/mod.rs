@@ -22,6 +22,8 @@ mod garbage_collection;
 mod getenv;
 mod growth;
 mod hashing;
+mod huge_pages;
+mod json_copy;
 mod linear_search;
 mod locks;
 mod logging;
@@ -41,6 +43,7 @@ mod string_compare;
 mod string_scan;
 mod timezone;
 mod unoptimised;
+mod vector_front;
 
 use super::{LEAST_SAMPLES, Rule};
 use crate::cost::Cost;
@@ -97,7 +100,7 @@ impl CodeAdvice {
 }
 
 /// All rules.
-const RULES: [&CodeRule; 43] = [
+const RULES: [&CodeRule; 46] = [
     &unoptimised::RULE,
     &getenv::RULE,
     &allocation::RULE,
@@ -124,6 +127,9 @@ const RULES: [&CodeRule; 43] = [
     &cache_miss::RULE,
     &stack_traffic::RULE,
     &timezone::RULE,
+    &vector_front::RULE,
+    &json_copy::RULE,
+    &huge_pages::RULE,
     &linear_search::RULE,
     &pointer_chain::RULE,
     &growth::RULE,

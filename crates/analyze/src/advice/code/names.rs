@@ -26,8 +26,8 @@ pub(super) fn plain(name: &str) -> String {
     }
     let name = collapse_templates(name);
     if !name.contains("::") && !name.contains("operator") {
-        let end = name.find(['@', '.']).filter(|&at| at > 0).unwrap_or(name.len());
-        return name[..end].to_owned();
+        let end = name.find('@').filter(|&at| at > 0).unwrap_or(name.len());
+        return without_piece(&name[..end]).to_owned();
     }
     // Template arguments of an operator stand apart from it; what a function template returns stands before its name.
     let name = name.strip_suffix(" <…>").unwrap_or(&name);
@@ -37,6 +37,16 @@ pub(super) fn plain(name: &str) -> String {
         }
         _ => name.to_owned(),
     }
+}
+
+/// What compilers put behind the name of a function of which they make several, or pieces.
+const PIECES: [&str; 8] =
+    [".part.", ".cold", ".isra.", ".constprop.", ".lto_priv.", ".llvm.", ".localalias", ".clone."];
+
+/// The name without that. Dots of other languages stay.
+fn without_piece(name: &str) -> &str {
+    let end = PIECES.iter().filter_map(|piece| name.find(piece)).filter(|&at| at > 0).min();
+    &name[..end.unwrap_or(name.len())]
 }
 
 #[cfg(test)]
@@ -49,6 +59,8 @@ mod tests {
             ("malloc", "malloc"),
             ("_int_malloc.part.0", "_int_malloc"),
             ("free@plt", "free"),
+            ("fmt.Sprintf", "fmt.Sprintf"),
+            ("sync.(*Mutex).Lock", "sync.(*Mutex).Lock"),
             ("operator new(unsigned long)", "operator new"),
             ("operator delete[](void*)", "operator delete[]"),
             (

@@ -6,7 +6,7 @@ use crate::loops::LoopCause;
 
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
-        name: "pointer-chain",
+        name: "dependency-chain",
         claim: "follows a chain of pointers, each load waiting for the result before it",
         pattern: "a loop follows pointers: each load waits for the one before, although its data is in the caches",
         threshold: "a loop whose chain of loads takes 1.5 times as long as its instructions, in a function with 5% of processor time",

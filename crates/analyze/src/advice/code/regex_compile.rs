@@ -15,6 +15,12 @@ const FUNCTIONS: Names = Names {
         "pcre2_jit_compile_8",
         "sre_compile",
         "_sre_compile_impl",
+        "regexp.MustCompile",
+        "regexp.Compile",
+        "regexp.compile",
+        "regexp/syntax.Parse",
+        "regexp/syntax.Compile",
+        "regexp.compileOnePass",
     ],
     begin: &[
         "std::__detail::_Compiler",

@@ -5,6 +5,9 @@ use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
     whole: &[
+        "list_sort",
+        "list_sort_impl",
+        "builtin_sorted",
         "qsort",
         "qsort_r",
         "__qsort_r",

@@ -57,7 +57,7 @@ fn pace(report: &Explanation<'_>) -> Text {
 /// What is slow, and why.
 fn headline(report: &Explanation<'_>) -> Text {
     let outlook = &report.outlook;
-    if let (Some(_), Some(index)) = (report.saved_at_most(), report.waiting_rule()) {
+    if let Some(index) = report.waiting_rule() {
         let advice = &report.calls[index];
         let whose = match report.callers_of(advice).places.first() {
             Some(&(frame, _)) => at(report, frame),
@@ -172,7 +172,7 @@ fn hot_line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
 /// What stands behind the headline.
 fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
     let mut facts: Vec<(String, Text)> = Vec::new();
-    if let (Some(_), Some(index)) = (report.saved_at_most(), report.waiting_rule()) {
+    if let Some(index) = report.waiting_rule() {
         call_facts(report, index, &mut facts);
         return facts;
     }

@@ -33,6 +33,9 @@ pub(super) fn sentence(finding: &LoopFinding) -> String {
             "a round takes {cycles:.0} cycles at least, as each load waits for the one before; the data is about {}, which the caches hold",
             size(working_set)
         ),
+        LoopCause::TlbMiss { pages } => {
+            format!("sampled addresses are on {} of pages, few lines of each", size(pages))
+        }
         LoopCause::CacheMiss { pattern, working_set, is_least, is_beyond_l3, addresses } => {
             let least = if is_least { "at least" } else { "about" };
             let where_to = if is_beyond_l3 {
@@ -74,6 +77,7 @@ pub(super) fn json(finding: &LoopFinding) -> Value {
         LoopCause::CachedChase { working_set, cycles } => {
             json!({"kind": "pointer-chain", "working_set_bytes": working_set, "cycles": cycles})
         }
+        LoopCause::TlbMiss { pages } => json!({"kind": "tlb-miss", "page_bytes": pages}),
         LoopCause::CacheMiss { pattern, working_set, is_least, is_beyond_l3, addresses } => json!({
             "kind": "cache-miss",
             "pattern": pattern.name(),

@@ -282,7 +282,7 @@ fn verdict(report: &Explanation<'_>) -> Value {
 
 /// What is waited for, where that is what takes the time.
 fn waiting(report: &Explanation<'_>) -> Option<(Bottleneck, Share)> {
-    let index = report.waiting_rule().filter(|_| report.saved_at_most().is_some())?;
+    let index = report.waiting_rule()?;
     let percent = report.calls[index].cpu_percent;
     Some((Bottleneck::Calls(index), Share { percent, low: percent, high: percent }))
 }

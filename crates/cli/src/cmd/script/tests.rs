@@ -7,8 +7,8 @@ use plumb_profile::{Dso, Mapping};
 
 use super::*;
 use crate::words::parsed;
-use plumb_profile::Thread;
 use plumb_fixtures::Made;
+use plumb_profile::Thread;
 
 fn script(profile: &Profile, args: &[&str]) -> String {
     let args = parsed::<Args>("script", args).expect("they are taken");

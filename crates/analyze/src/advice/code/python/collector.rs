@@ -16,7 +16,7 @@ const FUNCTIONS: Names = Names {
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {
-        name: "python-gc",
+        name: "garbage-collection",
         claim: "has the garbage collector run",
         pattern: "the garbage collector goes over all objects again and again",
         threshold: "at least 5% of processor time",

@@ -18,7 +18,7 @@ const FUNCTIONS: Names = Names {
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {
-        name: "python-concatenation",
+        name: "append-by-copy",
         claim: "copies a growing string for each piece",
         pattern: "a string grows by pieces, each of which copies all that came before, as something else still holds the old one",
         threshold: "at least 10% of processor time",

@@ -8,7 +8,7 @@ const FILES: &[&str] = &["/copy.py"];
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {
-        name: "python-deepcopy",
+        name: "deepcopy",
         claim: "copies objects in depth (copy.deepcopy)",
         pattern: "structures are copied in depth, object by object, by code in Python",
         threshold: "at least 10% of processor time",

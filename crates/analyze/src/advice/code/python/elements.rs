@@ -21,7 +21,7 @@ const FUNCTIONS: Names = Names {
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {
-        name: "numpy-elements",
+        name: "array-elements",
         claim: "reads arrays element by element",
         pattern: "elements of arrays are read and written one by one, each as an object of its own",
         threshold: "at least 15% of processor time",

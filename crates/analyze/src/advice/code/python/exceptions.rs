@@ -27,7 +27,7 @@ const FUNCTIONS: Names = Names {
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {
-        name: "python-exceptions",
+        name: "exceptions",
         claim: "raises and catches exceptions",
         pattern: "exceptions are made, with their messages and tracebacks, and caught again",
         threshold: "at least 10% of processor time",

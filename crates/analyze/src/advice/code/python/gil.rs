@@ -8,7 +8,7 @@ const FUNCTIONS: Names =
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {
-        name: "python-gil",
+        name: "gil",
         claim: "hands the interpreter lock from thread to thread",
         pattern: "threads of Python want the interpreter lock at the same time: one runs, and all hand it on",
         threshold: "at least 5% of processor time in handing it on",

@@ -8,7 +8,7 @@ const FUNCTIONS: Names =
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {
-        name: "python-list-front",
+        name: "front-of-list",
         claim: "moves all elements of a list by one place",
         pattern: "all elements of a list are moved by one place, as its first one is taken or one is put before it",
         threshold: "at least 10% of processor time",

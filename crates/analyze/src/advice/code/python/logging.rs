@@ -8,7 +8,7 @@ const FILES: &[&str] = &["/logging/__init__.py", "/logging/handlers.py"];
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {
-        name: "python-logging",
+        name: "logging",
         claim: "builds log messages",
         pattern: "log messages are made by code in Python, whether anybody reads them or not",
         threshold: "at least 10% of processor time",

@@ -21,7 +21,7 @@ const FUNCTIONS: Names = Names {
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {
-        name: "python-membership",
+        name: "linear-search",
         claim: "searches a list from its beginning",
         pattern: "the interpreter compares one element of a list after the other to find one",
         threshold: "at least 10% of processor time",

@@ -1,0 +1,91 @@
+//! Watching in turns: most of the time nobody watches, and what the target does then is undisturbed.
+//!
+//! A thread of its own turns the programs off and on: who reads what they send may be late by seconds.
+
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plumb_capture_bpf::Switch;
+use plumb_process::usage::monotonic_ns;
+
+/// So long it is watched, and then not for so long.
+const ON: Duration = Duration::from_millis(30);
+const OFF: Duration = Duration::from_millis(170);
+
+/// The turns, and the thread that takes them.
+pub(super) struct Turns {
+    shared: Arc<(Mutex<State>, Condvar)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct State {
+    has_started: bool,
+    is_over: bool,
+    /// When it was watched, on the clock of samples.
+    turns: Vec<Range<u64>>,
+}
+
+impl Turns {
+    /// All is watched until [`start`](Self::start). Where no thread can be had, it stays so.
+    pub fn new(switches: [Switch; 2]) -> Self {
+        let shared = Arc::new((Mutex::new(State::default()), Condvar::new()));
+        let own = shared.clone();
+        let thread =
+            std::thread::Builder::new().name("turns".into()).spawn(move || take_turns(&own, &switches));
+        Self { shared, thread: thread.ok() }
+    }
+
+    /// The first call was seen: from now on it goes by turns.
+    pub fn start(&self) {
+        self.change(|state| state.has_started = true);
+    }
+
+    /// Turns that have ended.
+    pub fn count(&self) -> usize {
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).turns.len()
+    }
+
+    /// Ends it. When it was watched, in order.
+    pub fn end(&self) -> Vec<Range<u64>> {
+        self.change(|state| state.is_over = true);
+        std::mem::take(&mut self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).turns)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.shared.0.lock().unwrap_or_else(PoisonError::into_inner));
+        self.shared.1.notify_all();
+    }
+}
+
+impl Drop for Turns {
+    fn drop(&mut self) {
+        self.change(|state| state.is_over = true);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn take_turns((state, changed): &(Mutex<State>, Condvar), switches: &[Switch; 2]) {
+    let wait = |state, limit| changed.wait_timeout_while(state, limit, |state: &mut State| !state.is_over);
+    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    while !state.has_started && !state.is_over {
+        state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+    while !state.is_over {
+        let begin = monotonic_ns();
+        state = wait(state, ON).unwrap_or_else(PoisonError::into_inner).0;
+        // What can't be turned off is watched on.
+        if switches.iter().any(|switch| switch.turn(false).is_err()) {
+            return;
+        }
+        state.turns.push(begin..monotonic_ns());
+        state = wait(state, OFF).unwrap_or_else(PoisonError::into_inner).0;
+        if state.is_over || switches.iter().any(|switch| switch.turn(true).is_err()) {
+            return;
+        }
+    }
+}
