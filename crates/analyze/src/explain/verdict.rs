@@ -45,16 +45,22 @@ pub struct Outlook {
 const KNOWN_BEFORE_LARGE: f64 = 0.3;
 
 impl Outlook {
-    /// What is to be told first: the largest of which the cause is known, unless something else is much larger.
+    /// What is to be told first: the largest of which the cause is known, unless something else is much larger. What the code of a program
+    /// says goes before that there are many processes of it.
     pub fn first(&self) -> Option<(Bottleneck, Share)> {
         let &(largest, most) = self.above.first()?;
+        let is_large = |(_, share): &&(Bottleneck, Share)| share.percent >= KNOWN_BEFORE_LARGE * most.percent;
         let is_known = |what: Bottleneck| {
             matches!(what, Bottleneck::Code(_) | Bottleneck::Calls(_) | Bottleneck::Processes(_))
         };
-        let known = self.above.iter().find(|(what, _)| is_known(*what)).copied();
-        known
-            .filter(|(_, share)| share.percent >= KNOWN_BEFORE_LARGE * most.percent)
-            .or(Some((largest, most)))
+        let known = self.above.iter().find(|(what, _)| is_known(*what)).filter(is_large);
+        let Some(&(what, share)) = known else { return Some((largest, most)) };
+        let is_code = |(what, _): &&(Bottleneck, Share)| matches!(what, Bottleneck::Code(_));
+        let code = self.above.iter().find(is_code).filter(|(_, code)| code.percent >= share.percent / 2.0);
+        match what {
+            Bottleneck::Processes(_) => Some(code.copied().unwrap_or((what, share))),
+            _ => Some((what, share)),
+        }
     }
 
     /// Nothing is above the threshold, for all that the samples can tell.

@@ -68,7 +68,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "the allocator's functions, with the page faults and system calls that they cause",
         source: "Kanev et al., Mallacc (ASPLOS 2017): allocation takes nearly 7% of cycles in Google's datacenters; more than that is unusual",
     },
-    gain: GainModel::Parts { least: 0.8, most: 1.0, callers: 0.5 },
+    gain: GainModel::Lines { least: 0.75, most: 1.0, callers: 0.3 },
     extent: Extent::Calls,
     least_percent: 10.0,
     find: |code| code.calls_of(&FUNCTIONS),

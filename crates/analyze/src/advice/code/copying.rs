@@ -31,7 +31,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "the functions that copy and clear",
         source: "Kanev et al., Profiling a warehouse-scale computer (ISCA 2015) counts memmove as part of the tax of up to 30% of cycles below applications",
     },
-    gain: GainModel::Parts { least: 0.7, most: 1.0, callers: 0.3 },
+    gain: GainModel::Lines { least: 0.75, most: 1.0, callers: 0.2 },
     extent: Extent::Calls,
     least_percent: 10.0,
     // Page faults on the way are no copying.

@@ -16,11 +16,17 @@ pub(super) enum GainModel {
     /// Parts of what matched that go at least and at most, as shares of one; and the part of the own time of its callers up to the user's
     /// function that goes with it at most.
     Parts { least: f64, most: f64, callers: f64 },
+    /// Parts of all that is done for the lines of the user's code that call these functions, where that is most of it: the remedy takes the
+    /// place of the whole statement. Otherwise as [`Parts`](Self::Parts).
+    Lines { least: f64, most: f64, callers: f64 },
     /// Likewise, of what loops can avoid at most.
     Loops { least: f64, most: f64 },
     /// Likewise, of processor time alone: the elapsed time stays.
     CpuOnly { least: f64, most: f64 },
 }
+
+/// Functions are most of a line with this part of it.
+const MOST_OF_LINES: f64 = 0.4;
 
 /// What a remedy is predicted to gain, in percent of processor time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,11 +49,21 @@ impl GainModel {
                 let around = spent.around.percent_of(sampling.whole());
                 (share.low * least, share.high * most + around * callers)
             }
+            GainModel::Lines { least, most, callers } => {
+                let around = spent.around.percent_of(sampling.whole());
+                let lines = sampling.share(spent.lines);
+                let is_most = share.percent >= MOST_OF_LINES * lines.percent;
+                let (low, high) = match is_most {
+                    true => (share.low.max(lines.low), share.high.max(lines.high)),
+                    false => (share.low, share.high),
+                };
+                (low * least, high * most + around * callers)
+            }
             GainModel::Loops { least, most } => {
                 let whole: f64 = spent.loops.iter().map(|one| one.weight).sum();
                 let avoidable: f64 = spent.loops.iter().map(|one| one.weight * one.avoidable).sum();
                 let part = if whole > 0.0 { avoidable / whole } else { 0.0 };
-                (share.low * part * least, share.high * part.max(most * part) * most)
+                (share.low * part * least, share.high * (part * most).min(1.0))
             }
             GainModel::CpuOnly { least, most } => (share.low * least, share.high * most),
         };

@@ -40,7 +40,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "growing, with the copying and page faults below it",
         source: "Cormen et al., Introduction to Algorithms, 17.4: doubling costs a constant for each element",
     },
-    gain: GainModel::Parts { least: 0.85, most: 1.0, callers: 0.3 },
+    gain: GainModel::Lines { least: 0.85, most: 1.0, callers: 0.2 },
     extent: Extent::Calls,
     least_percent: 15.0,
     find: |code| code.calls_of(&FUNCTIONS),

@@ -39,7 +39,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         source: "std::collections::HashMap's documentation: SipHash 1-3 is slow for small keys; Kanev et al. (ISCA 2015) count hashing as a part of the \
                  tax of up to 30% of cycles",
     },
-    gain: GainModel::Parts { least: 0.4, most: 0.9, callers: 0.2 },
+    gain: GainModel::Lines { least: 0.5, most: 0.9, callers: 0.2 },
     extent: Extent::Calls,
     least_percent: 5.0,
     find: |code| code.calls_of(&FUNCTIONS),

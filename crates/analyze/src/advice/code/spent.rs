@@ -14,7 +14,7 @@ use crate::explain::ReadCode;
 use crate::frame::{FrameIndex, Kind, SymbolId, ViewFrame};
 use crate::kernel::{Cause, Places};
 use crate::loops::{self, CacheSizes, LoopCause, LoopFinding};
-use crate::own_code::{MainProgram, is_own_code, main_program};
+use crate::own_code::{is_own_code, main_program};
 use crate::view::View;
 
 /// Functions and callers that are named.
@@ -30,8 +30,8 @@ pub(super) struct Code<'a, 'p> {
     /// Files that were not optimised.
     unoptimised: HashSet<DsoId>,
     tree: CostTree,
-    /// The program that ran most of the time.
-    program: Option<MainProgram<'p>>,
+    /// Per node of the tree the innermost frame of the user's own code: itself or a caller.
+    own_frames: Vec<Option<u32>>,
     /// Of the functions whose code was read, in their order, why their hot loops take so long.
     loops: Vec<Option<LoopFinding>>,
     /// By function, as [`Names`] want it; empty for what is no user code.
@@ -52,6 +52,8 @@ pub(super) struct Spent {
     pub(super) places: Vec<(FrameIndex, Cost)>,
     /// Own time of the functions between the user's and these, the user's among them.
     pub(super) around: Cost,
+    /// All that was done for the lines of the user's own code that called them.
+    pub(super) lines: Cost,
     /// What its loops show.
     pub(super) loops: Vec<LoopFinding>,
     /// The nodes at which it begins, and what went through each.
@@ -72,8 +74,16 @@ impl<'a, 'p> Code<'a, 'p> {
                 *name = plain(&frame.name);
             }
         }
+        let program = main_program(view);
+        let mut own_frames: Vec<Option<u32>> = Vec::new();
+        for node in tree.nodes() {
+            // Callers come before what they call.
+            let above = || tree.caller(node).and_then(|caller| own_frames[caller as usize]);
+            let own = is_own_code(view.frame(tree.frame(node)), program).then_some(node);
+            own_frames.push(own.or_else(above));
+        }
         let loops = read.iter().map(|code| loop_of(view, code, caches)).collect();
-        Self { view, read, unoptimised: unoptimised(read), tree, program: main_program(view), loops, names }
+        Self { view, read, unoptimised: unoptimised(read), tree, own_frames, loops, names }
     }
 
     /// What went into calls of these functions: each sample once, where the outermost of them is on its stack.
@@ -278,6 +288,7 @@ impl<'a, 'p> Code<'a, 'p> {
         let (mut functions, mut callers, mut own) = (Sums::default(), Sums::default(), HashMap::new());
         let mut places = LineSums::default();
         let mut around: HashSet<SymbolId> = HashSet::new();
+        let mut lines: HashSet<(&str, &str, u32)> = HashSet::new();
         let mut cost = Cost::default();
         for &node in begins {
             let total = totals[node as usize];
@@ -288,6 +299,7 @@ impl<'a, 'p> Code<'a, 'p> {
             }
             if let Some(user) = self.own_code_above(node, &mut around) {
                 places.add(self.view, tree.frame(user), total);
+                lines.insert(self.line(user));
             }
         }
         for node in tree.nodes().filter(|&node| inside[node as usize]) {
@@ -297,23 +309,28 @@ impl<'a, 'p> Code<'a, 'p> {
         let is_around = |&node: &u32| !inside[node as usize] && around.contains(&self.symbol(node));
         let around = tree.nodes().filter(is_around).map(|node| tree.own(node)).sum();
         let (functions, callers, places) = (functions.first(), callers.first(), places.first());
+        let is_of_line =
+            |&node: &u32| self.own_frames[node as usize].is_some_and(|user| lines.contains(&self.line(user)));
+        let lines = tree.nodes().filter(is_of_line).map(|node| tree.own(node)).sum();
         let begins = begins.iter().map(|&node| (node, totals[node as usize])).collect();
-        Spent { cost, functions, callers, places, around, own, begins, inside, loops: Vec::new() }
+        Spent { cost, functions, callers, places, around, lines, own, begins, inside, loops: Vec::new() }
     }
 
     /// The innermost frame of the user's own code that called a node, if there is one; it and all between are noted.
     fn own_code_above(&self, node: u32, around: &mut HashSet<SymbolId>) -> Option<u32> {
-        let mut between = Vec::new();
+        let user = self.tree.caller(node).and_then(|caller| self.own_frames[caller as usize])?;
         let mut at = self.tree.caller(node);
         while let Some(caller) = at {
-            between.push(self.symbol(caller));
-            if is_own_code(self.view.frame(self.tree.frame(caller)), self.program) {
-                around.extend(between);
-                return Some(caller);
-            }
-            at = self.tree.caller(caller);
+            around.insert(self.symbol(caller));
+            at = self.tree.caller(caller).filter(|_| caller != user);
         }
-        None
+        Some(user)
+    }
+
+    /// The source line of a node, in its function.
+    fn line(&self, node: u32) -> (&str, &str, u32) {
+        let frame = self.view.frame(self.tree.frame(node));
+        (&frame.name, frame.file, frame.line)
     }
 
     fn symbol(&self, node: u32) -> SymbolId {
