@@ -14,6 +14,11 @@ pub struct PredictedGain {
 
 /// A rule that saves this much waiting, in percent of the elapsed time, is about that.
 const LEAST_WAIT: f64 = 10.0;
+/// Parts of the waiting that was seen which go: what began before it was looked, or had not ended then, was not seen.
+const LEAST_OF_WAIT: f64 = 0.85;
+const MOST_OF_WAIT: f64 = 1.2;
+/// Threads that have nothing to do wait by these calls too, so that waiting tells nothing of it.
+const ALSO_IDLE: &str = "lock-contention";
 /// With more processors in use than this, on average, threads ran at the same time.
 const ALONE: f64 = 1.05;
 /// Parts of what a program's processes cost that go with them, at least and at most: those who start them have less to do as well.
@@ -29,8 +34,16 @@ impl Explanation<'_> {
                 let advice = &self.calls[index];
                 let gain = self.gain(self.prediction_of(advice));
                 let wait = advice.wall_percent;
-                let is_wait = wait >= LEAST_WAIT && wait > advice.cpu_percent;
-                Some(if is_wait { PredictedGain { elapsed: Some((wait * 0.8, wait)), ..gain } } else { gain })
+                let is_wait =
+                    wait >= LEAST_WAIT && wait > advice.cpu_percent && advice.rule.name != ALSO_IDLE;
+                Some(if is_wait {
+                    PredictedGain {
+                        elapsed: Some(((wait * LEAST_OF_WAIT).min(100.0), (wait * MOST_OF_WAIT).min(100.0))),
+                        ..gain
+                    }
+                } else {
+                    gain
+                })
             }
             Bottleneck::Processes(index) => {
                 let share = self.sampling.share(self.processes[index].bound);
@@ -44,7 +57,11 @@ impl Explanation<'_> {
     /// The rule on calls that saves most waiting, by its number in [`calls`](Self::calls), if that is more than any processor time that
     /// could be saved.
     pub fn waiting_rule(&self) -> Option<usize> {
-        let waits = (0..self.calls.len()).filter(|&index| self.calls[index].wall_percent >= LEAST_WAIT);
+        let is_wait = |&index: &usize| {
+            let advice = &self.calls[index];
+            advice.wall_percent >= LEAST_WAIT && advice.rule.name != ALSO_IDLE
+        };
+        let waits = (0..self.calls.len()).filter(is_wait);
         let index = waits
             .max_by(|&one, &other| self.calls[one].wall_percent.total_cmp(&self.calls[other].wall_percent))?;
         let largest =

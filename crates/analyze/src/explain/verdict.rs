@@ -56,7 +56,11 @@ impl Outlook {
         let known = self.above.iter().find(|(what, _)| is_known(*what)).filter(is_large);
         let Some(&(what, share)) = known else { return Some((largest, most)) };
         let is_code = |(what, _): &&(Bottleneck, Share)| matches!(what, Bottleneck::Code(_));
-        let code = self.above.iter().find(is_code).filter(|(_, code)| code.percent >= share.percent / 2.0);
+        let code = self
+            .above
+            .iter()
+            .find(is_code)
+            .filter(|(_, code)| code.percent >= KNOWN_BEFORE_LARGE * share.percent);
         match what {
             Bottleneck::Processes(_) => Some(code.copied().unwrap_or((what, share))),
             _ => Some((what, share)),

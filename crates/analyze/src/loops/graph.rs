@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::annotate::{Annotation, InstructionKind, Listing};
+use crate::annotate::{AnnotatedRow, Annotation, InstructionKind, Listing};
 
 /// Blocks that run again and again, or those of a function without a loop.
 #[derive(Clone, Debug)]
@@ -128,12 +128,17 @@ impl Graph {
     }
 }
 
+/// What an instruction cost: where samples landed and what they were adjusted to, half and half, as behind a jump neither is certain.
+pub(super) fn weight(row: &AnnotatedRow) -> f64 {
+    (row.adjusted + row.own.weight as f64) / 2.0
+}
+
 /// The loop with the most weight outside of loops within it; without any loop all blocks. `None` if nothing has weight.
 pub(crate) fn innermost(annotation: &Annotation) -> Option<Blocks> {
     let graph = Graph::new(&annotation.listing);
     let weight_of = |block: usize| {
         let (first, last) = graph.extents[block];
-        annotation.rows[first..=last].iter().map(|row| row.adjusted).sum::<f64>()
+        annotation.rows[first..=last].iter().map(weight).sum::<f64>()
     };
     let loops = graph.loops(&|block| weight_of(block) > 0.0);
     let all: BTreeSet<usize> = (0..graph.extents.len()).collect();

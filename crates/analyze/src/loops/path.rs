@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::graph::{Blocks, Graph};
+use super::graph::{Blocks, Graph, weight};
 use crate::annotate::Annotation;
 
 /// The instructions of one round, by number: from the header on always to the block with the most weight, until there is none left.
@@ -10,7 +10,7 @@ pub(crate) fn hot_path(annotation: &Annotation, blocks: &Blocks) -> Vec<usize> {
     let graph = Graph::new(&annotation.listing);
     let weight_of = |block: usize| {
         let (first, last) = graph.extents[block];
-        annotation.rows[first..=last].iter().map(|row| row.adjusted).sum::<f64>()
+        annotation.rows[first..=last].iter().map(weight).sum::<f64>()
     };
     let heaviest = |blocks: &mut dyn Iterator<Item = usize>| {
         blocks.max_by(|&one, &other| weight_of(one).total_cmp(&weight_of(other)).then(other.cmp(&one)))

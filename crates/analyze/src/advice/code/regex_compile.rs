@@ -6,6 +6,7 @@ use super::{CodeRule, Extent, GainModel, Names};
 const FUNCTIONS: Names = Names {
     whole: &[
         "regcomp",
+        "regfree",
         "re_compile_internal",
         "re_compile_pattern",
         "re_compile_fastmap",
