@@ -41,6 +41,8 @@ pub struct Outlook {
     pub hidden: Option<Share>,
 }
 
+/// What code says goes before that there are many processes of it, if it has this part of what they cost.
+const MOST_OF_PROCESSES: f64 = 0.7;
 /// A cause that is known goes before what is only large, if it has at least this part of that.
 const KNOWN_BEFORE_LARGE: f64 = 0.3;
 
@@ -60,7 +62,7 @@ impl Outlook {
             .above
             .iter()
             .find(is_code)
-            .filter(|(_, code)| code.percent >= KNOWN_BEFORE_LARGE * share.percent);
+            .filter(|(_, code)| code.percent >= MOST_OF_PROCESSES * share.percent);
         match what {
             Bottleneck::Processes(_) => Some(code.copied().unwrap_or((what, share))),
             _ => Some((what, share)),

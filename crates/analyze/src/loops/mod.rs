@@ -10,6 +10,8 @@ mod chain;
 mod graph;
 mod origin;
 mod path;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use cause::cause;
 pub use cause::{AccessPattern, CacheSizes, LoopCause, LoopFinding};
