@@ -74,7 +74,11 @@ impl Explanation<'_> {
         let is_alone = self.pace.cores().is_some_and(|cores| cores <= ALONE);
         let elapsed = match is_cpu_only {
             true => Some((0.0, 0.0)),
-            false => self.pace.elapsed_percent(low).zip(self.pace.elapsed_percent(high)).filter(|_| is_alone),
+            // What others keep it from running goes as well, which is not sure.
+            false => {
+                let least = self.pace.cores().map(|cores| low * self.pace.reported * cores.min(1.0));
+                least.zip(self.pace.elapsed_percent(high)).filter(|_| is_alone)
+            }
         };
         PredictedGain { cpu: (low, high), elapsed }
     }

@@ -24,7 +24,7 @@ use crate::kernel::KernelTime;
 use crate::loops::CacheSizes;
 use crate::own_code::KernelCallers;
 use crate::procs::Procs;
-use crate::share::Sampling;
+use crate::share::{Sampling, Share};
 use crate::view::View;
 
 pub use code::{HotCode, HotInstruction, ReadCode, worth_reading};
@@ -42,6 +42,8 @@ const MOST: usize = 10;
 const LEAST_PERCENT: f64 = 0.5;
 /// Functions whose callers are looked for.
 const MOST_CALLED: usize = 5;
+/// With the calls of a line goes a little of what is done around it: at most this much of the line.
+const MOST_OF_LINES: f64 = 1.15;
 /// Events of time off the processor: waiting for something, and waiting for a processor.
 const WAITS: [&str; 2] = ["off-cpu", "run-queue"];
 
@@ -167,6 +169,11 @@ impl<'p> Explanation<'p> {
         }
     }
 
+    /// What is to be told first, of what is above the threshold.
+    pub fn first(&self) -> Option<(Bottleneck, Share)> {
+        self.outlook.first_of(&self.calls)
+    }
+
     /// The user's own code that the calls of a rule are made for, and what is done for that.
     pub fn callers_of(&self, advice: &CallAdvice) -> KernelCallers {
         let rows = self.time.rows.iter().zip(&self.kernel_callers);
@@ -189,7 +196,11 @@ impl<'p> Explanation<'p> {
             .fold(advice.cpu_percent, |sum, one| sum + one * part);
         let lines = (lines - advice.cpu_percent).max(advice.cpu_percent).min(100.0);
         let around = of_rule.iter().map(|(_, callers)| percent(callers.around)).fold(0.0, f64::max);
-        Prediction { low: lines * 0.9, high: (lines + around * part).min(100.0), is_cpu_only: false }
+        Prediction {
+            low: lines * 0.9,
+            high: (lines * MOST_OF_LINES + around * part).min(100.0),
+            is_cpu_only: false,
+        }
     }
 
     /// What less processor time could save of the elapsed time at most, in percent, where that is below the threshold because the target

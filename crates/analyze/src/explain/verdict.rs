@@ -42,14 +42,16 @@ pub struct Outlook {
 }
 
 /// What code says goes before that there are many processes of it, if it has this part of what they cost.
-const MOST_OF_PROCESSES: f64 = 0.7;
+const MOST_OF_PROCESSES: f64 = 0.85;
+/// Likewise before the page faults that it leads to.
+const MOST_OF_FAULTS: f64 = 0.5;
 /// A cause that is known goes before what is only large, if it has at least this part of that.
 const KNOWN_BEFORE_LARGE: f64 = 0.3;
 
 impl Outlook {
     /// What is to be told first: the largest of which the cause is known, unless something else is much larger. What the code of a program
     /// says goes before that there are many processes of it.
-    pub fn first(&self) -> Option<(Bottleneck, Share)> {
+    pub(super) fn first_of(&self, calls: &[CallAdvice]) -> Option<(Bottleneck, Share)> {
         let &(largest, most) = self.above.first()?;
         let is_large = |(_, share): &&(Bottleneck, Share)| share.percent >= KNOWN_BEFORE_LARGE * most.percent;
         let is_known = |what: Bottleneck| {
@@ -57,16 +59,14 @@ impl Outlook {
         };
         let known = self.above.iter().find(|(what, _)| is_known(*what)).filter(is_large);
         let Some(&(what, share)) = known else { return Some((largest, most)) };
+        let part = match what {
+            Bottleneck::Processes(_) => MOST_OF_PROCESSES,
+            Bottleneck::Calls(index) if calls[index].faults => MOST_OF_FAULTS,
+            _ => return Some((what, share)),
+        };
         let is_code = |(what, _): &&(Bottleneck, Share)| matches!(what, Bottleneck::Code(_));
-        let code = self
-            .above
-            .iter()
-            .find(is_code)
-            .filter(|(_, code)| code.percent >= MOST_OF_PROCESSES * share.percent);
-        match what {
-            Bottleneck::Processes(_) => Some(code.copied().unwrap_or((what, share))),
-            _ => Some((what, share)),
-        }
+        let code = self.above.iter().find(is_code).filter(|(_, code)| code.percent >= part * share.percent);
+        Some(code.copied().unwrap_or((what, share)))
     }
 
     /// Nothing is above the threshold, for all that the samples can tell.

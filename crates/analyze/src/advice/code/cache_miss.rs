@@ -17,7 +17,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "the loop, but for what its instructions take with all data at hand",
         source: "Drepper, What every programmer should know about memory (2007): 3 cycles to the first cache, 240 to main memory",
     },
-    gain: GainModel::Loops { least: 0.45, most: 1.05 },
+    gain: GainModel::Loops { least: 0.3, most: 1.2 },
     extent: Extent::Instructions,
     least_percent: 2.0,
     find: |code| code.loops(|cause| matches!(cause, LoopCause::CacheMiss { .. })),

@@ -13,7 +13,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "cloning with the allocation and copying below it",
         source: "the Rust book, chapter 4: clone copies the data on the heap as well",
     },
-    gain: GainModel::Lines { least: 0.8, most: 1.0, callers: 0.3 },
+    gain: GainModel::Lines { least: 0.8, most: 1.0, callers: 0.8 },
     extent: Extent::Calls,
     least_percent: 10.0,
     find: |code| {

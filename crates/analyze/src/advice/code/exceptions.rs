@@ -33,7 +33,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         source: "P2544R0: unwinding is slow and takes a lock that all threads share; P1886R0 measures it beside error codes; \
                  measured: 1 us for each frame that is unwound",
     },
-    gain: GainModel::Parts { least: 0.85, most: 1.0, callers: 0.3 },
+    gain: GainModel::Parts { least: 0.85, most: 1.0, callers: 0.6 },
     extent: Extent::Calls,
     least_percent: 2.0,
     find: |code| code.calls_of(&FUNCTIONS),

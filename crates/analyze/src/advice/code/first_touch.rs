@@ -14,7 +14,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "all page faults outside of system calls",
         source: "measured: 1.4 to 1.6 us for each fault on 4 KiB; 64 MiB take 28 ms with small pages and 2.8 ms with huge ones",
     },
-    gain: GainModel::Lines { least: 0.7, most: 1.0, callers: 0.8 },
+    gain: GainModel::Lines { least: 0.7, most: 1.1, callers: 1.0 },
     extent: Extent::Calls,
     least_percent: 5.0,
     find: |code| code.page_faults(),

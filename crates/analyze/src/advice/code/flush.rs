@@ -38,7 +38,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "flushing with the system calls below it; a large write remains for each buffer",
         source: "measured: write of 64 bytes to a file takes 183 ns, of 64 KiB 10 µs, which is 10 ns for each 64 bytes",
     },
-    gain: GainModel::Lines { least: 0.85, most: 1.0, callers: 0.3 },
+    gain: GainModel::Lines { least: 0.85, most: 1.0, callers: 0.8 },
     extent: Extent::Calls,
     least_percent: 10.0,
     find: |code| code.calls_of(&FUNCTIONS),

@@ -72,7 +72,7 @@ fn headline(report: &Explanation<'_>) -> Text {
             short_percent(most)
         ));
     }
-    if let Some((what, share)) = outlook.first() {
+    if let Some((what, share)) = report.first() {
         return subject(report, what)
             .and(format!(": {}", with_ends(share)))
             .and(format!(" of {}", whole(report)));
@@ -180,7 +180,7 @@ fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
         facts.push(("do".into(), Text::from("see what it waits for: ").name("plumb record --off-cpu")));
         return facts;
     }
-    let Some((what, _)) = report.outlook.first() else { return facts };
+    let Some((what, _)) = report.first() else { return facts };
     match what {
         Bottleneck::Code(index) => {
             let cause = &report.causes[index];
@@ -280,7 +280,7 @@ fn range(low: f64, high: f64) -> String {
 
 /// Other causes, in a line each.
 fn further(report: &Explanation<'_>, section: &mut Section) {
-    let first = match report.outlook.first() {
+    let first = match report.first() {
         Some((Bottleneck::Code(index), _)) => Some(index),
         _ => None,
     };

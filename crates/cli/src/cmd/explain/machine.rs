@@ -272,7 +272,7 @@ fn verdict(report: &Explanation<'_>) -> Value {
     json!({
         "threshold_percent": outlook.threshold,
         "verdict": word,
-        "cause": waiting(report).or(outlook.first()).map(|(what, part)| one(what, part)),
+        "cause": waiting(report).or(report.first()).map(|(what, part)| one(what, part)),
         "above": outlook.above.iter().map(|&(what, part)| one(what, part)).collect::<Vec<_>>(),
         "unsure": unsure.collect::<Vec<_>>(),
         "nameless": outlook.hidden.map(share),
