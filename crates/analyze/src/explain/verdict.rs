@@ -75,6 +75,12 @@ impl Outlook {
     }
 }
 
+/// Whether a cause is no part of another. Of a loop it is known why it takes so long; other instructions are a part of a function, which is
+/// told as one.
+fn is_own(cause: &CodeAdvice) -> bool {
+    cause.within.is_none() && (cause.extent != Extent::Instructions || !cause.loops.is_empty())
+}
+
 /// Weighs what time went into.
 pub(super) fn outlook(
     view: &View<'_>,
@@ -83,10 +89,6 @@ pub(super) fn outlook(
     (functions, time): (&[HotFunction], &KernelTime),
     (causes, processes, calls): (&[CodeAdvice], &[Advice], &[CallAdvice]),
 ) -> Outlook {
-    // Of a loop it is known why it takes so long; other instructions are a part of a function, which is told as one.
-    let is_own = |cause: &CodeAdvice| {
-        cause.within.is_none() && (cause.extent != Extent::Instructions || !cause.loops.is_empty())
-    };
     let outer = causes.iter().enumerate().filter(|(_, cause)| is_own(cause));
     let code = outer.map(|(index, cause)| (Bottleneck::Code(index), cause.cost));
     let programs =

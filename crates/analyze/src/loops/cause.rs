@@ -171,7 +171,7 @@ fn busy_wait(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Option<Lo
         Some(origin) => origin == AddressOrigin::Fixed,
         None => true,
     };
-    if !all.clone().all(|at| is_allowed(at)) || !all.clone().all(|at| reads_fixed(&at)) {
+    if !all.clone().all(is_allowed) || !all.clone().all(|at| reads_fixed(&at)) {
         return None;
     }
     let load = all.clone().find(|&at| shape.operands[at].loads && decides(shape, at, &kind))?;

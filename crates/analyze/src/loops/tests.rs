@@ -53,7 +53,7 @@ fn scattered(bytes: u64) -> impl Iterator<Item = u64> {
     let mut state = 1_u64;
     (0..1000).map(move |_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 20) % bytes & !15
+        ((state >> 20) % bytes) & !15
     })
 }
 

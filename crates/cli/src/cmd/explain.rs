@@ -144,7 +144,7 @@ fn write_watched(
     } else {
         let is_brief = !(args.full || args.md || args.html);
         let document = match is_brief {
-            true => brief::document(&report, &code, args),
+            true => brief::document(&report, &code, (!args.records()).then_some(&args.file)),
             false => sections::document(&report, &code, args),
         };
         match (args.md, args.html) {

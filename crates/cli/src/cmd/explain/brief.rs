@@ -2,11 +2,12 @@
 //!
 //! It says the same as the sections of the whole report, from the same analysis; `--full` shows those.
 
+use std::path::Path;
+
 use plumb_analyze::{
     Bottleneck, BoundBy, CodeAdvice, Explanation, Extent, FrameIndex, HotFunction, PredictedGain, Share,
 };
 
-use super::Args;
 use super::code::HotFunctions;
 use super::loops;
 use super::sections::{amount, cell, file_name, name, short_percent, tells_kernel, text_of, whole};
@@ -23,10 +24,11 @@ const NAMED: usize = 3;
 /// An interval that is wider than this, in points of percent, is given by its upper end.
 const WIDEST: f64 = 25.0;
 
-/// The document of the screen.
-pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
+/// The document of the screen. `file`: the recording that it is of, unless that was made for it.
+pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, file: Option<&Path>) -> Document {
     let command = report.view.profile().meta.command.join(" ");
-    let title = if command.is_empty() { args.file.display().to_string() } else { command };
+    let name = || file.map_or(String::new(), |file| file.display().to_string());
+    let title = if command.is_empty() { name() } else { command };
     let mut section = Section::new("");
     section.blocks.push(Block::Strong(headline(report)));
     let facts = facts(report);
@@ -37,7 +39,7 @@ pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Arg
     functions(report, &mut section);
     section
         .blocks
-        .push(Block::Facts(vec![("data".into(), data(report)), ("more".into(), more(report, code, args))]));
+        .push(Block::Facts(vec![("data".into(), data(report)), ("more".into(), more(report, code, file))]));
     Document { title, summary: pace(report), sections: vec![section] }
 }
 
@@ -353,15 +355,13 @@ fn data(report: &Explanation<'_>) -> Text {
 }
 
 /// What to type for more.
-fn more(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Text {
+fn more(report: &Explanation<'_>, code: &HotFunctions, file: Option<&Path>) -> Text {
     let mut text = Text::default();
-    let has_file = args.command.is_empty();
-    if has_file {
-        text = text.name(format!("plumb explain --full {}", args.file.display()));
-    } else {
-        text = text.name("--full");
-    }
-    if let (Some(function), true) = (report.functions.first(), has_file && !code.known.is_empty()) {
+    text = match file {
+        Some(file) => text.name(format!("plumb explain --full {}", file.display())),
+        None => text.name("--full"),
+    };
+    if let (Some(function), true) = (report.functions.first(), file.is_some() && !code.known.is_empty()) {
         text = text.and(", ").name(annotate(report, function.frame));
     }
     if report.pace.class() == Some(BoundBy::Waiting) {
