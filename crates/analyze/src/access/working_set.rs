@@ -8,6 +8,8 @@ use super::{Access, LINE, PAGE};
 const LEAST_COMMON: usize = 20;
 /// So many addresses after each other go to one half: what is worked on at one time is near by.
 const RUN: usize = 4;
+/// Pages that are met twice tell how many of their lines are used from so many on.
+const LEAST_PAIRS: u64 = 8;
 /// Pages of which no more lines are used are sparse.
 const FEW_LINES: f64 = 4.0;
 
@@ -64,7 +66,7 @@ fn lines_of_a_page(accesses: &[Access]) -> Option<f64> {
         pairs += lines.len() as u64 - 1;
         same += lines.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
     }
-    (pairs >= LEAST_COMMON as u64 && same > 0).then(|| pairs as f64 / same as f64)
+    (pairs >= LEAST_PAIRS && same > 0).then(|| pairs as f64 / same as f64)
 }
 
 /// The addresses without those at which a thread stood still since the sample before: one that has no processor meets itself again.
