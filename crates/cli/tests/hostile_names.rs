@@ -190,6 +190,7 @@ fn no_command_shows_what_steers_or_hides() {
         &["kernel", "--json"],
         &["kernel", "--csv"],
         &["explain"],
+        &["explain", "--full"],
         &["explain", "--native"],
         &["explain", "--json"],
         &["explain", "--md"],

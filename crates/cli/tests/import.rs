@@ -64,7 +64,9 @@ fn what_was_exported_is_explained_with_what_it_lacks() {
         }
         assert!(report["time"]["class"].is_null() || counted.is_none(), "{name}: {}", report["time"]);
         if counted.is_some() {
-            let text = succeeds(&folder, &["explain", name]);
+            let screen = succeeds(&folder, &["explain", name]);
+            assert!(!screen.contains("of processor time"), "{name}: nobody knows: {screen}");
+            let text = succeeds(&folder, &["explain", "--full", name]);
             let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let (_, quality) = words.split_once("Quality of the data").expect("it is a section");
             assert!(quality.contains("whether that is processor time isn't told"), "{name}: {quality}");
@@ -101,6 +103,7 @@ fn every_command_takes_them() {
         &["procs", "x"],
         &["kernel", "x"],
         &["explain", "x"],
+        &["explain", "--full", "x"],
         &["script", "x"],
         &["fold", "x"],
         &["flame", "-o", "x.html", "x"],

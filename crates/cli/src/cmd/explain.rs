@@ -144,7 +144,10 @@ fn write_watched(
     } else {
         let is_brief = !(args.full || args.md || args.html);
         let document = match is_brief {
-            true => brief::document(&report, &code, (!args.records()).then_some(&args.file)),
+            true => {
+                let file = (!args.records()).then_some(&*args.file);
+                brief::document(&report, &code, file, &args.filters.samples.ignore)
+            }
             false => sections::document(&report, &code, args),
         };
         match (args.md, args.html) {

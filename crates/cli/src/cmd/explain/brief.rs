@@ -10,7 +10,7 @@ use plumb_analyze::{
 
 use super::code::HotFunctions;
 use super::loops;
-use super::sections::{amount, cell, file_name, name, short_percent, tells_kernel, text_of, whole};
+use super::sections::{cell, file_name, name, short_percent, tells_kernel, text_of, whole};
 use crate::render::document::{Block, Document, Section, Text};
 use crate::render::duration::time;
 use crate::render::table::Layout;
@@ -25,7 +25,12 @@ const NAMED: usize = 3;
 const WIDEST: f64 = 25.0;
 
 /// The document of the screen. `file`: the recording that it is of, unless that was made for it.
-pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, file: Option<&Path>) -> Document {
+pub(super) fn document(
+    report: &Explanation<'_>,
+    code: &HotFunctions,
+    file: Option<&Path>,
+    ignored: &[String],
+) -> Document {
     let command = report.view.profile().meta.command.join(" ");
     let name = || file.map_or(String::new(), |file| file.display().to_string());
     let title = if command.is_empty() { name() } else { command };
@@ -37,9 +42,10 @@ pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, file: Opti
     }
     further(report, &mut section);
     functions(report, &mut section);
-    section
-        .blocks
-        .push(Block::Facts(vec![("data".into(), data(report)), ("more".into(), more(report, code, file))]));
+    let mut last = Vec::new();
+    last.extend(left_out(report, ignored).map(|text| ("left out".into(), text)));
+    last.extend([("data".into(), data(report)), ("more".into(), more(report, code, file))]);
+    section.blocks.push(Block::Facts(last));
     Document { title, summary: pace(report), sections: vec![section] }
 }
 
@@ -337,6 +343,19 @@ fn functions(report: &Explanation<'_>, section: &mut Section) {
     section.say("");
 }
 
+/// What filters took away, of which no share tells.
+fn left_out(report: &Explanation<'_>, patterns: &[String]) -> Option<Text> {
+    if report.left_out.samples == 0 {
+        return None;
+    }
+    let filters = match patterns.is_empty() {
+        true => Text::from("filters"),
+        false => Text::default().name(format!("--ignore {}", patterns.join(" --ignore "))),
+    };
+    let share = short_percent(report.left_out.percent_of(report.view.recorded()));
+    Some(filters.and(format!(": {share} of {}; shares are of the rest", whole(report))))
+}
+
 /// How far to trust it, in a line.
 fn data(report: &Explanation<'_>) -> Text {
     let (quality, meta) = (&report.quality, &report.view.profile().meta);
@@ -350,7 +369,6 @@ fn data(report: &Explanation<'_>) -> Text {
         parts.push(format!("{} without names", short_percent(quality.nameless_share.percent)));
     }
     parts.push(format!("a share of 10% is {:.0}–{:.0}%", quality.tenth.low, quality.tenth.high));
-    let _ = amount;
     parts.join(", ").into()
 }
 

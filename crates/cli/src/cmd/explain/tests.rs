@@ -54,10 +54,43 @@ const SECTIONS: [&str; 10] = [
     "Reproduce",
 ];
 
+/// The text with each run of white space as one space: lines break where the width has it.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Without options: what is slow, where, why, what to do, what that gains, other causes, the top functions, and what to type for more.
+#[test]
+fn the_answer_is_on_one_screen() {
+    let text = shown(&pool(), &[]);
+    assert!(text.lines().count() <= 30, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let said = words(&text);
+    for part in [
+        "10.000 s elapsed, 10.000 s of processor time, 10% of it in the kernel, CPU-bound",
+        "alloc (alloc.c:57) looks up environment variables: 44% (43–45) of processor time",
+        "evidence getenv 44%",
+        "do ask once",
+        "main draws random numbers",
+        "30% 44% getenv libc.so.6",
+        "19% 73% alloc alloc.c:61",
+        "10000 samples, 100% of stacks complete",
+        "plumb explain --full profile.plumb",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in {text}");
+    }
+    let gain = said.split("gain about ").nth(1).expect("the first is of the first cause");
+    let gain = gain.split('%').next().unwrap();
+    let (low, high) = gain.split_once('–').unwrap();
+    let (low, high): (f64, f64) = (low.parse().unwrap(), high.parse().unwrap());
+    assert!(low <= 44.0 && 44.0 <= high, "{gain}: all that getenv takes can go");
+    assert!(!said.contains("left out"), "nothing is");
+}
+
 #[test]
 fn all_sections_are_there_in_their_order_however_it_is_written() {
     let profile = pool();
-    for arguments in [&[][..], &["--md"], &["--html"]] {
+    for arguments in [&["--full"][..], &["--md"], &["--html"]] {
         let text = shown(&profile, arguments);
         let places: Vec<usize> = SECTIONS
             .iter()
@@ -77,18 +110,25 @@ fn all_sections_are_there_in_their_order_however_it_is_written() {
 
 #[test]
 fn text_fits_80_columns() {
-    for line in shown(&pool(), &[]).lines() {
-        assert!(line.chars().count() <= 80, "{line:?}");
+    for arguments in [&[][..], &["--full"], &["--ignore", "^rand$"]] {
+        for line in shown(&pool(), arguments).lines() {
+            assert!(line.chars().count() <= 80, "{line:?}");
+        }
     }
 }
 
 #[test]
 fn what_is_ignored_is_said_and_shares_are_of_the_rest() {
-    let text = shown(&pool(), &["--ignore", "^rand$"]);
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("--ignore ^rand$ left out 14.00% of processor time"), "{text}");
+    let screen = words(&shown(&pool(), &["--ignore", "^rand$"]));
+    assert!(
+        screen.contains("left out --ignore ^rand$: 14% of processor time; shares are of the rest"),
+        "{screen}"
+    );
     // 44% of 86%.
-    assert!(words.contains("getenv-hot: getenv and what it calls, 51.16%"), "{text}");
+    assert!(screen.contains("looks up environment variables: 51%"), "{screen}");
+    let full = words(&shown(&pool(), &["--full", "--ignore", "^rand$"]));
+    assert!(full.contains("--ignore ^rand$ left out 14.00% of processor time"), "{full}");
+    assert!(full.contains("getenv-hot: getenv and what it calls, 51.16%"), "{full}");
     let json: Value = serde_json::from_str(&shown(&pool(), &["--ignore", "^rand$", "--json"])).unwrap();
     assert_eq!(json["left_out"]["samples"], 1400);
     assert!((json["causes"]["code"][0]["share"]["percent"].as_f64().unwrap() - 4400.0 / 86.0).abs() < 1e-9);
@@ -106,6 +146,8 @@ fn the_verdict_goes_by_the_threshold() {
         ("go on".into(), "can't tell".into(), "stop".into())
     );
     let text = shown(&pool(), &["--threshold", "60"]);
+    assert!(text.contains("Nothing stands out: nothing named is above 60%"), "{text}");
+    let text = shown(&pool(), &["--full", "--threshold", "60"]);
     assert!(text.contains("stop: nothing above 60%"), "{text}");
 }
 
