@@ -16,15 +16,25 @@ fn folder(name: &str) -> Option<PathBuf> {
     spun::compiled(&folder, "tests/programs/waits.c", "waits").then_some(folder)
 }
 
-/// Records the program; what it measured, in nanoseconds, and what was said. `None`: it can't be done here.
-fn record(folder: &Path, options: &[&str]) -> Option<(Vec<u64>, String)> {
+/// How long one of the program's functions took, in nanoseconds, and how much of that it waited for a processor at most.
+struct Measured {
+    lasted: u64,
+    queued: Option<u64>,
+}
+
+/// Records the program; what it measured, and what was said. `None`: it can't be done here.
+fn record(folder: &Path, options: &[&str]) -> Option<(Vec<Measured>, String)> {
     if !needs(Requirement::Bpf) {
         return None;
     }
     let output = plumb(folder, &[&["record", "--off-cpu"], options, &["--", "./waits", "150"]].concat());
     let said = text(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let measured = text(&output.stdout).lines().map(|line| line.parse().expect("a number")).collect();
+    let measured = |line: &str| {
+        let mut numbers = line.split(' ').map(|number| number.parse().expect("a number"));
+        Measured { lasted: numbers.next().expect("there is one"), queued: numbers.next() }
+    };
+    let measured = text(&output.stdout).lines().map(measured).collect();
     Some((measured, said))
 }
 
@@ -39,17 +49,23 @@ fn weight_of(report: &Value, event: &str, function: &str) -> u64 {
     own.map(|row| row["children_weight"].as_u64().expect("it is a number")).sum()
 }
 
-fn check(folder: &Path, measured: &[u64]) {
+fn check(folder: &Path, measured: &[Measured]) {
     let report = plumb(folder, &["report", "--json", "--sort", "sym"]).stdout;
     let report: Value = serde_json::from_slice(&report).expect("it is JSON");
-    // By its own clock the program can't tell being blocked from then waiting for a processor.
-    for (function, &truth) in ["sleeps", "takes_lock", "reads_pipe"].iter().zip(measured) {
-        let off = weight_of(&report, "off-cpu", function) + weight_of(&report, "run-queue", function);
+    for (function, truth) in ["sleeps", "takes_lock", "reads_pipe"].iter().zip(measured) {
+        let (blocked, waited) =
+            (weight_of(&report, "off-cpu", function), weight_of(&report, "run-queue", function));
+        let (lasted, queued) = (truth.lasted, truth.queued.expect("it asks the kernel"));
         // What it used of the processor itself is in its figure: a few milliseconds at most.
-        assert!(off <= truth && off + truth / 20 + 5_000_000 >= truth, "{function}: {off} of {truth} ns");
-        assert!(weight_of(&report, "off-cpu", function) > 50_000_000, "it was blocked");
+        let slack = lasted / 20 + 5_000_000;
+        let off = blocked + waited;
+        assert!(off <= lasted && off + slack >= lasted, "{function}: {off} of {lasted} ns");
+        // What it did not wait for a processor it was blocked. On a busy machine that may be next to nothing.
+        let told =
+            format!("{function}: {blocked} blocked, {waited} waited of {lasted} ns, {queued} by the kernel");
+        assert!(blocked + queued + slack >= lasted && waited <= queued + slack, "{told}");
     }
-    let (waited, truth) = (weight_of(&report, "run-queue", "contends"), measured[3]);
+    let (waited, truth) = (weight_of(&report, "run-queue", "contends"), measured[3].lasted);
     assert!(
         waited.abs_diff(truth) * 20 <= truth,
         "two threads on one processor waited {waited} of {truth} ns"
@@ -60,6 +76,10 @@ fn check(folder: &Path, measured: &[u64]) {
     let script = text(&plumb(folder, &["script", "-F", "event,sym", "--event", "off-cpu"]).stdout);
     for (function, reason) in [("sleeps", "nanosleep"), ("takes_lock", "futex"), ("reads_pipe", "pipe_read")]
     {
+        // Nobody else but a very busy machine can have kept it from being blocked, which has been checked.
+        if weight_of(&report, "off-cpu", function) == 0 {
+            continue;
+        }
         let stack = script.split("\n\n").find(|stack| stack.lines().any(|line| line.trim() == function));
         let leaf = stack.and_then(|stack| stack.lines().nth(1)).unwrap_or_default();
         assert!(leaf.contains(reason), "{function}: {leaf:?}");
@@ -80,12 +100,21 @@ fn times_are_those_that_the_program_measures() {
 fn short_times_are_left_out_and_told() {
     let Some(folder) = folder("short") else { return };
     // The program sleeps 20 times for 5 ms, and longer elsewhere.
-    let Some((_, said)) = record(&folder, &["--min-block", "100ms"]) else { return };
+    let Some((measured, said)) = record(&folder, &["--min-block", "100ms"]) else { return };
     assert!(said.contains("below --min-block"), "{said}");
     let report = plumb(&folder, &["report", "--json", "--sort", "sym"]).stdout;
     let report: Value = serde_json::from_slice(&report).expect("it is JSON");
-    assert_eq!(weight_of(&report, "off-cpu", "sleeps"), 0);
-    assert!(weight_of(&report, "off-cpu", "reads_pipe") >= 100_000_000);
+    // A time is told as a whole: a sleep of 5 ms after which it waited 100 ms or more for a processor is there with its 5 ms.
+    let (slept, waited) =
+        (weight_of(&report, "off-cpu", "sleeps"), weight_of(&report, "run-queue", "sleeps"));
+    assert!(slept < 100_000_000 && slept <= waited, "{slept} ns, after which it waited {waited} ns");
+    let (blocked, truth) = (weight_of(&report, "off-cpu", "reads_pipe"), &measured[2]);
+    let queued = truth.queued.expect("it asks the kernel");
+    assert!(
+        blocked + queued + 100_000_000 >= truth.lasted,
+        "{blocked} of {} ns, {queued} queued",
+        truth.lasted
+    );
 }
 
 /// With fewer stacks than switches the sum stays what it is.
@@ -101,7 +130,7 @@ fn what_has_no_stack_is_in_the_sum() {
         .iter()
         .filter_map(|r| r["weight"].as_u64())
         .sum();
-    let known: u64 = measured.iter().sum();
+    let known: u64 = measured.iter().map(|one| one.lasted).sum();
     assert!(sum >= known - known / 10, "{sum} of at least {known} ns");
 }
 

@@ -1,8 +1,9 @@
-/* Waits in known ways, and prints how long by its own clock, in nanoseconds: sleeps, a lock, a pipe; and the processor time of two
- * threads that had to share one processor. */
+/* Waits in known ways: sleeps, a lock, a pipe. Prints for each how long by its own clock, and how long it had to wait for a processor at
+ * most, as the kernel tells; then how long two threads waited that had to share one processor. All in nanoseconds. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,8 +16,30 @@ static long long now(clockid_t clock)
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
+/* How long the thread has waited for a processor so far; -1 where the kernel doesn't tell. */
+static long long queued(void)
+{
+    long long waited = -1;
+    FILE *file = fopen("/proc/thread-self/schedstat", "r");
+    if (file && fscanf(file, "%*s %lld", &waited) != 1)
+        waited = -1;
+    if (file)
+        fclose(file);
+    return waited;
+}
+
+static void measure(void (*function)(void))
+{
+    long long before = queued(), begin = now(CLOCK_MONOTONIC);
+    function();
+    long long lasted = now(CLOCK_MONOTONIC) - begin, after = queued();
+    printf("%lld %lld\n", lasted, before < 0 || after < 0 ? lasted : after - before);
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int ends[2];
+/* How many of the functions that need another thread have begun: it lets them wait from then on. */
+static atomic_int begun = -1;
 
 static void pause_ms(long ms)
 {
@@ -32,6 +55,7 @@ __attribute__((noinline)) void sleeps(void)
 
 __attribute__((noinline)) void takes_lock(void)
 {
+    begun = 1;
     pthread_mutex_lock(&lock);
     pthread_mutex_unlock(&lock);
 }
@@ -39,24 +63,28 @@ __attribute__((noinline)) void takes_lock(void)
 __attribute__((noinline)) void reads_pipe(void)
 {
     char byte;
+    begun = 2;
     if (read(ends[0], &byte, 1) != 1)
         exit(1);
 }
 
-static void *writes(void *none)
+static void until(int number)
 {
+    while (begun < number)
+        pause_ms(1);
     pause_ms(150);
+}
+
+static void *lets_wait(void *none)
+{
+    pthread_mutex_lock(&lock);
+    begun = 0;
+    until(1);
     pthread_mutex_unlock(&lock);
-    pause_ms(150);
+    until(2);
     if (write(ends[1], "x", 1) != 1)
         exit(1);
     return none;
-}
-
-static void *holds(void *none)
-{
-    pthread_mutex_lock(&lock);
-    return writes(none);
 }
 
 __attribute__((noinline)) void *contends(void *ms)
@@ -74,17 +102,12 @@ int main(int argc, char **argv)
     pthread_t thread, other;
     if (pipe(ends) || argc < 2)
         return 1;
-    long long begin = now(CLOCK_MONOTONIC);
-    sleeps();
-    printf("%lld\n", now(CLOCK_MONOTONIC) - begin);
-    pthread_create(&thread, 0, holds, 0);
-    pause_ms(30);
-    begin = now(CLOCK_MONOTONIC);
-    takes_lock();
-    printf("%lld\n", now(CLOCK_MONOTONIC) - begin);
-    begin = now(CLOCK_MONOTONIC);
-    reads_pipe();
-    printf("%lld\n", now(CLOCK_MONOTONIC) - begin);
+    measure(sleeps);
+    pthread_create(&thread, 0, lets_wait, 0);
+    while (begun < 0)
+        pause_ms(1);
+    measure(takes_lock);
+    measure(reads_pipe);
     pthread_join(thread, 0);
     cpu_set_t one;
     CPU_ZERO(&one);
