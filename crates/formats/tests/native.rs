@@ -59,14 +59,14 @@ fn a_newer_format_is_refused_and_says_what_to_do() {
     let bytes = written(&profile(1, 3));
     let newer = edit_meta(&bytes, "\"major\": 1", "\"major\": 9");
     let error = read(&newer).unwrap_err();
-    assert!(matches!(error, ReadError::Newer { found: (9, 5), .. }));
+    assert!(matches!(error, ReadError::Newer { found: (9, _), .. }));
     assert!(error.to_string().contains("please update plumb"), "{error}");
 }
 
 #[test]
 fn a_newer_minor_version_and_unknown_facts_are_read() {
     let original = profile(1, 3);
-    let newer = edit_meta(&written(&original), "\"minor\": 5", "\"minor\": 7, \"patch\": 3");
+    let newer = edit_meta(&written(&original), "\"minor\": ", "\"patch\": 3, \"minor\": 9");
     assert_equal(&original, &read(&newer).unwrap());
 }
 
@@ -79,7 +79,11 @@ fn another_kind_of_zip_is_refused() {
 /// The archive with `from` replaced in its `meta.json`.
 fn edit_meta(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     rebuild(bytes, |name, content| match name {
-        "meta.json" => String::from_utf8(content).unwrap().replace(from, to).into_bytes(),
+        "meta.json" => {
+            let meta = String::from_utf8(content).unwrap();
+            assert!(meta.contains(from), "{from:?} is not in {meta}");
+            meta.replace(from, to).into_bytes()
+        }
         _ => content,
     })
 }
