@@ -23,6 +23,7 @@ case "$1" in test | ci)
     need gdb gdb
     need strace strace
     need script bsdutils
+    need dwz dwz
     need aarch64-linux-gnu-gcc "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
     need arm-linux-gnueabihf-gcc "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross"
     need qemu-arm qemu-user
