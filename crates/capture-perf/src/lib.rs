@@ -31,6 +31,7 @@ pub use attr::{Code, Counter, MAX_STACK_COPY};
 pub use counting::{Count, Counters};
 pub use error::{Asked, Error};
 pub use options::Options;
+pub use plumb_ingest::TakenProfile;
 pub use probe::{Abilities, attach_to_idle_event, count_events_of, try_counters, try_trigger};
 pub use recorder::{Recorded, Recorder};
 pub use setup::{SampledEvent, Setup};

@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use plumb_capture_perf::{Code, Counter, Error, Options, Recorded, Recorder};
+use plumb_capture_perf::{Code, Counter, Error, Options, Recorded, Recorder, TakenProfile};
 use plumb_fixtures::{Requirement, compiles, needs, skip};
-use plumb_profile::{Process, Scope};
+use plumb_profile::{Past, Process, Scope};
 use plumb_target::{End, Launch, Target};
 
 use plumb_fixtures::host::stolen;
@@ -234,7 +234,9 @@ fn a_recording_whose_past_is_folded_goes_on_whole() {
     while recorder.step(Duration::from_millis(20)).expect("recording goes on").is_none() {
         let samples = recorder.profile().samples.len();
         if samples - folded > 100 && folds < 3 {
-            recorder.fold(10, &[], 1000);
+            let TakenProfile { mut profile, running } = recorder.take();
+            profile.fold(&Past { kept: 10, times: &[], running: &running, nodes: 1000 });
+            recorder.put_back(profile.compacted());
             folded = recorder.profile().samples.len() - 10;
             assert!(folded < samples - 10, "there were equal ones: {folded} of {samples}");
             folds += 1;

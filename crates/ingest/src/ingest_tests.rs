@@ -2,7 +2,7 @@
 
 use linux_perf_event_reader::{Endianness, RecordIdParseInfo, RecordParseInfo, SampleFormat};
 use plumb_fixtures::{Requirement, skip};
-use plumb_profile::{FrameKind, Id, Truncation};
+use plumb_profile::{FrameKind, Id, Past, Truncation};
 
 use super::*;
 
@@ -349,6 +349,103 @@ fn processes_that_have_ended_leave_a_row_and_nothing_else_with_each_part() {
     // Lives of the last two seconds stay, as the kernel may still tell of them: that is 2000 processes.
     assert!(most[0] < 5000, "{most:?}");
     assert!(most[1..].iter().all(|&rows| rows < 500), "{most:?}");
+}
+
+/// What each sample says: its process, its program, and the frames with their files.
+fn said(profile: &Profile) -> Vec<(u32, String, Vec<(u64, Option<String>)>, u64)> {
+    let text = |id| profile.strings.get(id).to_owned();
+    let say = |sample: plumb_profile::Sample| {
+        let process = &profile.processes[profile.threads[sample.thread].process];
+        let frames = profile.frames_of(sample.stack).map(|frame| profile.frames[frame]);
+        let frames = frames.map(|frame| (frame.address.0, frame.dso.map(|dso| text(profile.dsos[dso].path))));
+        (process.pid, text(process.exe), frames.collect(), sample.weight)
+    };
+    profile.samples.iter().map(say).collect()
+}
+
+#[test]
+fn what_is_taken_out_is_all_there_was_and_the_rest_goes_on_without_it() {
+    let hit = |pid, ip| sample(&Kernel { pid, abi: 2, ip, stack: Some(&[1, 2]) });
+    let first = [comm(7, "sh", 0), mmap(7, 0x40_0000, "/no/such/shell"), hit(7, 0x40_0010)];
+    let other = [comm(8, "x", 0), mmap(8, 0x50_0000, "/no/such/x"), hit(8, 0x50_0010)];
+    let last = [hit(7, 0x40_0010), hit(7, 0x40_0020)];
+    let mut whole = Ingest::new(Source::File, Filter::All);
+    let mut parts = Ingest::new(Source::File, Filter::All);
+    let event = whole.add_event("cpu-clock", "ns");
+    parts.add_event("cpu-clock", "ns");
+    let mut taken = Vec::new();
+    for records in [&other[..], &first, &last] {
+        records.iter().for_each(|made| made.feed_to(&mut whole, event));
+        records.iter().for_each(|made| made.feed_to(&mut parts, event));
+        let part = parts.take();
+        assert!(parts.profile().samples.is_empty() && parts.profile().frames.is_empty());
+        assert_eq!(part.profile.events.len(), 1);
+        assert!(part.profile.processes.iter().all(|(id, _)| part.running.contains(&id)));
+        taken.extend(said(&part.profile));
+    }
+    assert_eq!(taken, said(whole.profile()));
+    assert_eq!(taken.len(), 4);
+    assert_eq!(parts.statistics().samples, whole.statistics().samples, "figures go on");
+}
+
+#[test]
+fn what_is_put_back_goes_on_in_its_rows() {
+    let hit = sample(&Kernel { pid: 7, abi: 2, ip: 0x40_0010, stack: Some(&[1, 2]) });
+    let mut ingest = Ingest::new(Source::File, Filter::All);
+    let event = ingest.add_event("cpu-clock", "ns");
+    let begin = [comm(7, "sh", 0), mmap(7, 0x40_0000, "/no/such/shell"), hit.clone()];
+    begin.iter().for_each(|made| made.feed_to(&mut ingest, event));
+    let rows = |profile: &Profile| {
+        [
+            profile.strings.len(),
+            profile.dsos.len(),
+            profile.processes.len(),
+            profile.threads.len(),
+            profile.frames.len(),
+            profile.stacks.len(),
+        ]
+    };
+    let past = ingest.take().profile.compacted();
+    let before = rows(&past);
+    ingest.put_back(past);
+    for _ in 0..10 {
+        hit.feed_to(&mut ingest, event);
+    }
+    assert_eq!(rows(ingest.profile()), before);
+    assert!(before[4] > 1, "frames of user code are there");
+    let all = said(ingest.profile());
+    assert!(all.len() == 11 && all.iter().all(|one| *one == all[0]), "{all:?}");
+}
+
+#[test]
+fn memory_stays_the_same_over_many_programs_if_their_past_is_folded() {
+    let mut ingest = Ingest::new(Source::File, Filter::All);
+    let event = ingest.add_event("cpu-clock", "ns");
+    let (mut most, mut samples) = (0, 0);
+    for pid in 2..20_000_u32 {
+        let start = 0x50_0000 + u64::from(pid % 100) * 0x1000;
+        let hit = sample(&Kernel { pid, abi: 2, ip: start + u64::from(pid % 0xfff), stack: Some(&[]) });
+        // Each is another program.
+        let life = [
+            fork(1, pid),
+            comm(pid, &format!("p{pid}"), EXEC),
+            mmap(pid, start, &format!("/no/such/{pid}")),
+            hit,
+            exit(pid, 0),
+        ];
+        life.iter().for_each(|made| made.feed_to(&mut ingest, event));
+        samples += 1;
+        if pid % 500 == 0 {
+            let TakenProfile { mut profile, running } = ingest.take();
+            profile.fold(&Past { kept: 50, times: &[], running: &running, nodes: 100 });
+            let past = profile.compacted();
+            let weight: u64 = past.samples.iter().map(|sample| sample.weight).sum();
+            assert_eq!(weight, samples, "all weights are there");
+            most = most.max(past.frames.len() + past.dsos.len() + past.stacks.len() + past.mappings.len());
+            ingest.put_back(past);
+        }
+    }
+    assert!(most < 1000, "{most}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod wire;
 
 pub use memory::ProcessMemory;
 pub use options::{Filter, Source};
+pub use recorder::TakenProfile;
 pub use stacks::StoppedStack;
 pub use statistics::Statistics;
 

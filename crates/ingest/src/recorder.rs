@@ -1,13 +1,23 @@
 //! What a recorder of this machine tells and asks beside records and samples.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use plumb_capture_api::{CodeId, Counted, TimeOff, UnwindInfoRef};
 use plumb_process::{Backing, Program};
-use plumb_profile::{EventId, Past, Queued, Sample};
+use plumb_profile::{Event, EventId, Meta, ProcessId, Profile, Queued, Sample};
 use plumb_table_cache::TableCache;
 
 use crate::{Ingest, weights};
+
+/// A profile that was taken out while the recording goes on.
+#[derive(Debug)]
+pub struct TakenProfile {
+    /// What was recorded since the last time.
+    pub profile: Profile,
+    /// Its processes that go on.
+    pub running: HashSet<ProcessId>,
+}
 
 /// Whom it records.
 impl Ingest {
@@ -176,24 +186,30 @@ impl Ingest {
 
 /// What is taken out of the profile before the end.
 impl Ingest {
-    /// Folds all samples but the last `kept` ([`Profile::fold`](plumb_profile::Profile::fold)). Processes go on in their rows, if they
-    /// have any left.
-    pub fn fold(&mut self, kept: usize, times: &[u64], nodes: usize) {
+    /// Takes out the profile so far and begins a new one, with the same events and nothing else: no id of the old one is remembered.
+    /// Its samples are in the order in which they came. Figures ([`Ingest::statistics`]) go on.
+    ///
+    /// Not where samples weigh times off the processor, which are known at the end only.
+    pub fn take(&mut self) -> TakenProfile {
         self.settle_all();
-        let tasks = &mut self.processes.tasks;
-        let running = &tasks.processes.values().filter_map(|process| process.row).collect();
-        let new = self.out.profile.fold(&Past { kept, times, running, nodes });
-        for thread in tasks.threads.values_mut() {
-            thread.row = thread.row.and_then(|row| new.threads.get(&row).copied());
-            thread.stacks.forget_frames();
-            thread.stacks.forget_samples();
+        let old = &self.out.profile;
+        let mut new = Profile { meta: old.meta.clone(), ..Profile::default() };
+        for event in old.events.rows() {
+            let [name, unit] = [event.name, event.unit].map(|text| new.strings.add(old.strings.get(text)));
+            new.events.push(Event { name, unit });
         }
-        for process in tasks.processes.values_mut() {
-            process.row = process.row.and_then(|row| new.processes.get(&row).copied());
-            process.life = None;
-        }
-        self.processes.lives.accounts.forget();
-        self.processes.spaces.forget_noted();
+        let running = self.processes.forget_rows();
+        self.stacks.forget_rows();
+        self.out.statistics.forget_files();
+        TakenProfile { profile: std::mem::replace(&mut self.out.profile, new), running }
+    }
+
+    /// Goes on with samples that were taken out before, in a profile with the same events. Processes go on in their rows, if these are
+    /// there. Only right after [`Ingest::take`]: what came since is forgotten.
+    pub fn put_back(&mut self, past: Profile) {
+        let meta: Meta = std::mem::take(&mut self.out.profile.meta);
+        self.out.profile = Profile { meta, ..past };
+        self.processes.tasks.find_rows(&self.out.profile);
     }
 
     /// Forgets all stacks and samples, which may be taken out of the profile next.

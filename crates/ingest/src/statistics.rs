@@ -17,7 +17,7 @@ pub struct Statistics {
     pub stitched: u64,
     /// Samples whose stack went on beyond the copied part, stitched or not: what a larger copy would mend.
     pub beyond_copy: u64,
-    /// Samples whose stack was cut, by reason and by the file that is to blame, if one is.
+    /// Samples whose stack was cut, by reason and by the file that is to blame, if one is and its profile was not taken out.
     pub cut: BTreeMap<(Truncation, Option<DsoId>), u64>,
     /// Samples that the kernel dropped for want of room in the ring.
     pub lost_samples: u64,
@@ -28,6 +28,13 @@ pub struct Statistics {
 }
 
 impl Statistics {
+    /// The profile whose ids the blamed files have is there no more: only reasons stay.
+    pub(crate) fn forget_files(&mut self) {
+        for ((cut, _), samples) in std::mem::take(&mut self.cut) {
+            *self.cut.entry((cut, None)).or_default() += samples;
+        }
+    }
+
     /// Counts a sample as complete that was counted as cut.
     pub(crate) fn uncut(&mut self, cut: (Truncation, Option<DsoId>)) {
         self.complete += 1;

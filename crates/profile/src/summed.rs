@@ -1,11 +1,15 @@
-//! What a profile says of a stretch of time, as a small profile of its own: to be looked at elsewhere while the large one grows.
+//! Copies of a profile with no row but those in use: the sums of a stretch of time, to be looked at elsewhere while the large one grows,
+//! and the whole, to replace one that has grown.
+//!
+//! Invariant: weights of samples are those of the original. Not here: what becomes of the past (`fold`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
 use crate::dso::{Dso, DsoId};
 use crate::event::Event;
 use crate::frame::{Frame, FrameId};
+use crate::mapping::Mapping;
 use crate::process::{Process, ProcessId, Thread, ThreadId};
 use crate::profile::Profile;
 use crate::sample::{Sample, Sums};
@@ -24,17 +28,23 @@ impl Profile {
         let mut sums = Sums::default();
         let in_time = |sample: &Sample| (from_ns..to_ns).contains(&sample.time_ns);
         self.samples.iter().filter(in_time).for_each(|sample| sums.add(sample));
-        let mut copy = Copying { from: self, to: Profile::default(), new: New::default() };
-        copy.to.meta = self.meta.clone();
-        // All events, so that they keep their ids.
-        for event in self.events.rows() {
-            let (name, unit) = (copy.string(event.name), copy.string(event.unit));
-            copy.to.events.push(Event { name, unit });
-        }
-        for sample in sums.samples().iter() {
-            let (thread, stack) =
-                (copy.thread(sample.thread), sample.stack.and_then(|stack| copy.stack(stack)));
-            copy.to.samples.push(Sample { thread, stack, ..sample });
+        let mut copy = Copying::new(self);
+        sums.samples().iter().for_each(|sample| copy.sample(&sample));
+        copy.to
+    }
+
+    /// The same samples, and the mappings of their files in their processes, in a profile without any other row: strings, files, frames, functions and
+    /// stacks that no sample has are left out. All but events get new ids. Lives and registers are not in it.
+    pub fn compacted(&self) -> Profile {
+        let mut copy = Copying::new(self);
+        self.samples.iter().for_each(|sample| copy.sample(&sample));
+        let mut known = HashSet::new();
+        for mapping in self.mappings.iter().filter(|mapping| known.insert(**mapping)) {
+            if let Some(&process) = copy.new.processes.get(&mapping.process)
+                && let Some(&dso) = copy.new.dsos.get(&mapping.dso)
+            {
+                copy.to.mappings.push(Mapping { process, dso, ..*mapping });
+            }
         }
         copy.to
     }
@@ -58,7 +68,24 @@ struct Copying<'p> {
     new: New,
 }
 
-impl Copying<'_> {
+impl<'p> Copying<'p> {
+    /// Nothing is copied yet but what is known of the whole, and all events, which keep their ids.
+    fn new(from: &'p Profile) -> Self {
+        let mut copy = Copying { from, to: Profile::default(), new: New::default() };
+        copy.to.meta = from.meta.clone();
+        for event in from.events.rows() {
+            let (name, unit) = (copy.string(event.name), copy.string(event.unit));
+            copy.to.events.push(Event { name, unit });
+        }
+        copy
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        let stack = sample.stack.and_then(|stack| self.stack(stack));
+        let thread = self.thread(sample.thread);
+        self.to.samples.push(Sample { thread, stack, ..*sample });
+    }
+
     fn string(&mut self, old: StringId) -> StringId {
         self.to.strings.add(self.from.strings.get(old))
     }
@@ -115,7 +142,9 @@ impl Copying<'_> {
         self.new.frames.insert(old, new);
         let from = self.from;
         let lines: Vec<Line> = from.symbols.of(old).iter().map(|line| self.line(line)).collect();
-        self.to.symbols.set(new, &lines);
+        if !lines.is_empty() {
+            self.to.symbols.set(new, &lines);
+        }
         new
     }
 

@@ -239,6 +239,45 @@ fn dso(profile: &mut Profile) -> DsoId {
 }
 
 #[test]
+fn a_compacted_profile_says_the_same_of_its_samples_and_has_nothing_else() {
+    let (mut profile, frames) = long();
+    let name = profile.strings.add("f");
+    let function = plumb_profile::Function {
+        name,
+        linkage_name: name,
+        dso: Some(dso(&mut profile)),
+        start: None,
+        source_file: name,
+    };
+    let function = profile.symbols.functions.add(function);
+    let file = profile.strings.add("f.c");
+    profile.symbols.set(frames[1], &[Line { function, file, line: 7, inlined: false }]);
+    let said = |profile: &Profile| -> Vec<(u64, u32, Vec<(u64, usize)>, u64)> {
+        let frame = |id| (profile.frames[id].address.0, profile.symbols.of(id).len());
+        let say = |sample: Sample| {
+            let process = profile.threads[sample.thread].process;
+            let frames = profile.frames_of(sample.stack).map(frame).collect();
+            (sample.time_ns, profile.processes[process].pid, frames, sample.weight)
+        };
+        profile.samples.iter().map(say).collect()
+    };
+    let rows = |profile: &Profile| {
+        (profile.strings.len(), profile.frames.len(), profile.stacks.len(), profile.mappings.len())
+    };
+    let (before, used) = (said(&profile), rows(&profile));
+    // What no sample has, and a mapping that is there twice.
+    for at in 100..200 {
+        let frame = code(&mut profile, at * 16, false);
+        profile.add_stack(&[frame]);
+        profile.strings.add(&format!("name {at}"));
+    }
+    profile.mappings.push(profile.mappings[0]);
+    let compact = profile.compacted();
+    assert_eq!(said(&compact), before);
+    assert_eq!(rows(&compact), used);
+}
+
+#[test]
 fn a_stretch_is_summed_up_in_a_profile_of_its_own() {
     let mut profile = Profile::default();
     let empty = profile.strings.empty();

@@ -31,15 +31,25 @@ pub(crate) struct Job {
     pub pids: Vec<u32>,
     /// Frames and the addresses to look up, in the order of the addresses.
     pub frames: Vec<(FrameId, u64)>,
+    /// Which profile the ids are of, see [`Session::renew`](crate::Session::renew).
+    pub generation: u32,
 }
 
+/// What tells a file from others, in whatever profile.
+pub(crate) type FileIdentity = (String, Option<BuildId>, DsoKind, AddressSpace);
+
 impl Job {
+    /// What tells its file from others.
+    pub fn identity(&self) -> FileIdentity {
+        (self.path.clone(), self.build_id.clone(), self.kind, self.addresses)
+    }
+
     /// A file of `profile` as one to be found, with no address to look up.
     pub fn without_frames(profile: &Profile, dso: DsoId) -> Job {
         let Dso { path, build_id, kind, addresses } = profile.dsos[dso].clone();
         let path = profile.strings.get(path).to_owned();
         let pids = pids(profile).remove(&dso).unwrap_or_default();
-        Job { dso, path, build_id, kind, addresses, pids, frames: Vec::new() }
+        Job { dso, path, build_id, kind, addresses, pids, frames: Vec::new(), generation: 0 }
     }
 
     /// For frames of the kernel the module as the kernel calls it, empty for its own.
@@ -78,7 +88,7 @@ pub(crate) fn jobs(profile: &Profile, since: usize) -> Vec<Job> {
         let Dso { path, build_id, kind, addresses } = dso.clone();
         let path = profile.strings.get(path).to_owned();
         let pids = pids.remove(&id).unwrap_or_default();
-        Some(Job { dso: id, path, build_id, kind, addresses, pids, frames })
+        Some(Job { dso: id, path, build_id, kind, addresses, pids, frames, generation: 0 })
     });
     jobs.collect()
 }
@@ -88,6 +98,8 @@ pub(crate) fn jobs(profile: &Profile, since: usize) -> Vec<Job> {
 pub(crate) struct Answer {
     /// What is told about it.
     pub summary: DsoSummary,
+    /// Which profile the ids are of.
+    pub generation: u32,
     dso: DsoId,
     functions: Vec<Arc<FoundFunction>>,
     function_ids: HashMap<Arc<FoundFunction>, u32>,
@@ -129,6 +141,7 @@ impl Answer {
         let summary = DsoSummary::new(job.dso, &job.path);
         Self {
             summary,
+            generation: job.generation,
             dso: job.dso,
             functions: Vec::new(),
             function_ids: HashMap::new(),
@@ -136,6 +149,15 @@ impl Answer {
             file_ids: HashMap::from([("".into(), 0)]),
             places: Vec::new(),
             frames: Vec::new(),
+        }
+    }
+
+    /// Goes on with the same file in the profile of `job`, where that is another one. What was noted of frames of the one before is forgotten.
+    pub fn follow(&mut self, job: &Job) {
+        if self.generation != job.generation {
+            (self.generation, self.dso, self.summary.dso) = (job.generation, job.dso, job.dso);
+            self.places.clear();
+            self.frames.clear();
         }
     }
 
@@ -202,6 +224,7 @@ impl Answer {
     pub fn take_noted(&mut self) -> Answer {
         let mut noted = Answer {
             summary: self.summary.clone(),
+            generation: self.generation,
             dso: self.dso,
             functions: Vec::new(),
             function_ids: HashMap::new(),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use plumb_profile::{DsoId, DsoKind, Id, Meta, Profile};
 
 use crate::debuginfod::Debuginfod;
-use crate::job::{self, Answer, Job};
+use crate::job::{self, Answer, FileIdentity, Job};
 use crate::kernel::Kernel;
 use crate::options::{Options, Progress};
 use crate::perf_map;
@@ -23,6 +23,9 @@ use crate::work::{Message, Queue};
 /// Most workers while the profile is being made: the recorded program needs the processors.
 const EARLY_WORKERS: usize = 2;
 
+/// Longest time between two looks whether workers have done what they were given.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// Frames whose names wait for those of files before, so that names are in the order of files. Of more there is no memory for it.
 const WAITING: usize = 1 << 15;
 
@@ -30,7 +33,7 @@ const WAITING: usize = 1 << 15;
 ///
 /// Mangled names are left to [`make_readable`](crate::make_readable).
 ///
-/// The frames of the profile must not change between the calls but by getting more.
+/// The frames of the profile must not change between the calls but by getting more, unless that is told ([`Session::renew`]).
 pub struct Session {
     options: Options,
     kernel: Arc<Kernel>,
@@ -38,14 +41,16 @@ pub struct Session {
     sender: Option<Sender<Message>>,
     receiver: Receiver<Message>,
     workers: usize,
-    /// To whom a file belongs.
-    owners: HashMap<DsoId, usize>,
+    /// To whom a file belongs, and in which generation it was asked about last.
+    owners: HashMap<FileIdentity, (usize, u32)>,
     /// Bytes of the files of each worker.
     loads: Vec<u64>,
     /// Frames that were looked at.
     seen: usize,
     /// Files that were looked at.
     seen_files: usize,
+    /// Counts profiles: see [`Session::renew`].
+    generation: u32,
     is_live: bool,
     /// Names that were found before the end and are not in the profile yet.
     noted: Vec<Answer>,
@@ -93,6 +98,7 @@ impl Session {
             loads: Vec::new(),
             seen: 0,
             seen_files: 0,
+            generation: 0,
             is_live,
             noted: Vec::new(),
             closed: None,
@@ -116,7 +122,8 @@ impl Session {
         }
         self.seen = profile.frames.len();
         let is_live = self.is_live;
-        for job in jobs.into_iter().filter(|job| is_live || !must_wait(job)) {
+        for mut job in jobs.into_iter().filter(|job| is_live || !must_wait(job)) {
+            job.generation = self.generation;
             let Some(worker) = self.owner(&job) else { continue };
             self.queue.give(worker, job);
         }
@@ -134,13 +141,34 @@ impl Session {
         self.seen_files = profile.dsos.len();
     }
 
+    /// Waits until what was asked for in the rounds so far is found, but not longer than `limit`. [`Session::take`] has the names.
+    pub fn settle(&mut self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while self.closed.is_none() && self.queue.is_busy() {
+            let left = deadline.saturating_duration_since(Instant::now()).min(LOOK);
+            if left.is_zero() {
+                return;
+            }
+            if let Ok(Message::Noted(answer)) = self.receiver.recv_timeout(left) {
+                self.note(answer);
+            }
+        }
+    }
+
+    /// Keeps what was found, unless that is for a profile that is there no more.
+    fn note(&mut self, answer: Box<Answer>) {
+        if answer.generation == self.generation {
+            self.noted.push(*answer);
+        }
+    }
+
     /// Writes the names into the profile that were found since the last call; whether there were any. Returns at once.
     pub fn take(&mut self, profile: &mut Profile) -> bool {
         while self.closed.is_none()
             && let Ok(message) = self.receiver.try_recv()
         {
             if let Message::Noted(answer) = message {
-                self.noted.push(*answer);
+                self.note(answer);
             }
         }
         let any = !self.noted.is_empty();
@@ -148,6 +176,19 @@ impl Session {
             answer.store(profile);
         }
         any
+    }
+
+    /// From now on names are wanted for another profile: all ids are new, and what was found for frames of the one before is forgotten
+    /// unless it was [taken](Session::take). Files stay open that were asked about lately.
+    pub fn renew(&mut self) {
+        let last = self.generation;
+        self.generation += 1;
+        (self.seen, self.seen_files) = (0, 0);
+        self.noted.clear();
+        self.queue.forget_waiting();
+        self.owners.retain(|_, (_, generation)| *generation == last);
+        // What was compiled at run time is looked up by processes' ids, which come again.
+        self.options.users.clear();
     }
 
     /// Processor time that was spent on the rounds so far.
@@ -163,8 +204,9 @@ impl Session {
         let mut own = Vec::new();
         let mut common = Vec::new();
         for mut job in job::jobs(profile, 0) {
-            match self.owners.get(&job.dso) {
-                Some(&worker) => {
+            job.generation = self.generation;
+            match self.owners.get(&job.identity()) {
+                Some(&(worker, _)) => {
                     job.frames.retain(|(frame, _)| frame.index() >= self.seen);
                     own.push((worker, job));
                 }
@@ -255,8 +297,9 @@ impl Session {
 
     /// The worker that a file belongs to from now on.
     fn owner(&mut self, job: &Job) -> Option<usize> {
-        if let Some(&worker) = self.owners.get(&job.dso) {
-            return Some(worker);
+        if let Some((worker, generation)) = self.owners.get_mut(&job.identity()) {
+            *generation = self.generation;
+            return Some(*worker);
         }
         if self.workers < self.threads().min(EARLY_WORKERS) {
             self.hire();
@@ -268,7 +311,7 @@ impl Session {
             .filter(|(_, load)| **load < u64::MAX)
             .min_by_key(|(_, load)| **load)?;
         *load = load.saturating_add(size(job));
-        self.owners.insert(job.dso, worker);
+        self.owners.insert(job.identity(), (worker, self.generation));
         Some(worker)
     }
 

@@ -14,10 +14,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plumb_profile::{DsoId, DsoKind};
+use plumb_profile::DsoKind;
 
 use crate::file::{Images, OpenFile};
-use crate::job::{Answer, Job};
+use crate::job::{Answer, FileIdentity, Job};
 use crate::options::{Options, Progress};
 use crate::room::{Room, Share, has_left};
 use crate::sources::Sources;
@@ -59,6 +59,8 @@ struct State {
     common: Vec<Job>,
     /// Whether nothing comes any more.
     is_closed: bool,
+    /// Workers that have a job.
+    busy: usize,
     /// Seconds of processor time spent so far.
     seconds: f64,
 }
@@ -68,7 +70,8 @@ impl Queue {
     pub fn new(sources: Sources, is_live: bool) -> Self {
         let room = Room::new(sources.options.max_memory.unwrap_or(ROOM));
         let sources = Arc::new(sources);
-        let state = State { sources, own: Vec::new(), common: Vec::new(), is_closed: false, seconds: 0.0 };
+        let state =
+            State { sources, own: Vec::new(), common: Vec::new(), is_closed: false, busy: 0, seconds: 0.0 };
         Self { state: Mutex::new(state), changed: Condvar::new(), room, is_live }
     }
 
@@ -116,6 +119,17 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Whether a worker has, or is going to have, a job. What waits for its file to be opened again is no such job.
+    pub fn is_busy(&self) -> bool {
+        let state = self.lock();
+        state.busy > 0 || state.own.iter().any(|jobs| !jobs.is_empty())
+    }
+
+    /// Forgets what nobody has begun yet.
+    pub fn forget_waiting(&self) {
+        self.lock().own.iter_mut().for_each(Vec::clear);
+    }
+
     /// Seconds of processor time that were spent on finished jobs.
     pub fn seconds(&self) -> f64 {
         self.lock().seconds
@@ -132,6 +146,7 @@ impl Queue {
         loop {
             let sources = Arc::clone(&state.sources);
             if let Some(job) = state.own[worker].pop() {
+                state.busy += 1;
                 return Next::Own(job, sources, state.is_closed);
             }
             if let Some(job) = state.common.pop() {
@@ -152,14 +167,23 @@ impl Queue {
     }
 
     fn work(&self, number: usize, sender: &Sender<Message>) {
-        let mut held: HashMap<DsoId, Held<'_>> = HashMap::new();
+        let mut held: HashMap<FileIdentity, Held<'_>> = HashMap::new();
+        let mut generation = 0;
         loop {
             let until = held.values().filter_map(Held::due).min();
             match self.next(number, until) {
                 Next::Own(job, sources, is_last) => {
-                    let held = held.entry(job.dso).or_insert_with(|| Held::new(&job, self.is_live));
-                    self.lock().seconds += held.take(job, (&sources, sender), &self.room, is_last);
+                    if job.generation != generation {
+                        // Nobody asked about these for as long as the last profile was made.
+                        held.retain(|_, held| held.answer.generation == generation);
+                        generation = job.generation;
+                    }
+                    let held = held.entry(job.identity()).or_insert_with(|| Held::new(&job, self.is_live));
+                    let seconds = held.take(job, (&sources, sender), &self.room, is_last);
                     self.tell(held, sender);
+                    let mut state = self.lock();
+                    state.seconds += seconds;
+                    state.busy = state.busy.saturating_sub(1);
                 }
                 Next::Waited(sources) => {
                     let now = Instant::now();
@@ -245,7 +269,8 @@ impl<'r> Held<'r> {
         room: &'r Room,
         is_last: bool,
     ) -> f64 {
-        if let Some(waiting) = self.waiting.take() {
+        self.answer.follow(&job);
+        if let Some(waiting) = self.waiting.take().filter(|old| old.generation == job.generation) {
             job.frames.extend(waiting.frames);
         }
         if !is_last && self.again.is_some_and(|again| again > Instant::now()) {

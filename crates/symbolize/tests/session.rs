@@ -121,6 +121,35 @@ fn who_looks_on_gets_the_same_names_before_the_end() {
 }
 
 #[test]
+fn another_profile_of_the_same_files_gets_its_own_names() {
+    if !have(&["g++", "readelf"]) {
+        return;
+    }
+    let folder = Folder::new("renewed");
+    let file = truth::build(&folder, "renewed", &["-O2", "-g"]);
+    let addresses = truth::text(&file);
+    let mut session = Session::begin_live(options(&folder));
+    // In each profile the same numbers of frames have other addresses.
+    for part in 0..4 {
+        let part: Vec<u64> = addresses.iter().copied().skip(part).step_by(4).collect();
+        let (mut whole, _) = truth::profile(&file, build_id(&file), &part);
+        symbolize(&mut whole, &options(&folder), &mut |_| {});
+        make_readable(&mut whole);
+        let (mut taken, _) = truth::profile(&file, build_id(&file), &part);
+        session.round(&taken);
+        session.settle(std::time::Duration::from_secs(60));
+        session.take(&mut taken);
+        make_readable(&mut taken);
+        assert_eq!(said(&taken), said(&whole));
+        // What is asked for and not taken is for nobody.
+        let (late, _) = truth::profile(&file, build_id(&file), &addresses);
+        session.renew();
+        session.round(&late);
+        session.renew();
+    }
+}
+
+#[test]
 fn a_file_that_is_gone_by_the_first_round_is_found_at_the_end() {
     if !have(&["g++", "readelf"]) {
         return;

@@ -1,5 +1,6 @@
 //! Looking at a recording while it goes on.
 
+use plumb_ingest::TakenProfile;
 use plumb_process::usage::monotonic_ns;
 use plumb_profile::{Meta, Profile};
 
@@ -21,15 +22,25 @@ impl Recorder {
         monotonic_ns()
     }
 
-    /// Folds all samples but the last `kept`, so that a recording may go on for days: see [`Past`](plumb_profile::Past) for `times` and
-    /// `nodes`. As rows are no longer samples, what was recorded can't be held against processor time from now on.
-    pub fn fold(&mut self, kept: usize, times: &[u64], nodes: usize) {
+    /// Takes out what was recorded since the last time, and goes on with a new profile that has the same events: nothing here remembers
+    /// an id of the old one. Counts of lost samples and processor time go on, and are in its `meta` as of the whole recording so far.
+    ///
+    /// Not while times off the processor are measured, which are known at the end only ([`Recorder::can_be_in_parts`]).
+    pub fn take(&mut self) -> TakenProfile {
         let Self { rings, ingest, assisted, .. } = self;
         if let Some(assisted) = assisted {
             assisted.add_counts_now(ingest);
         }
         let fetch = || assisted.iter_mut().for_each(UnwinderSession::fetch);
-        rings.moving(|| ingest.fold(kept, times, nodes), fetch);
+        let mut taken = rings.moving(|| ingest.take(), fetch);
+        taken.profile.meta = self.facts_so_far();
+        taken
+    }
+
+    /// Goes on with samples that were taken out by [`Recorder::take`] just before, and were folded ([`Profile::fold`]) since. As rows are
+    /// no longer samples, what was recorded can't be held against processor time from now on.
+    pub fn put_back(&mut self, past: Profile) {
+        self.ingest.put_back(past);
         self.has_folded = true;
     }
 

@@ -1,16 +1,18 @@
 //! A recording that is looked at while it goes on: what was sampled in a window of its past, summed up, with names as they are found,
 //! and how it goes.
 //!
-//! Invariant: memory is bounded: the past is folded, and sums of windows that begin and end at looks stay right. Not here: drawing.
+//! Invariant: memory is bounded however long it goes on: the past is taken out, folded and put back without anything that no sample has, and
+//! sums of windows that begin and end at looks stay right. Not here: drawing.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use plumb_analyze::{Pulse, Rates, Tick, is_clock};
-use plumb_capture_perf::trim_memory;
+use plumb_capture_perf::{TakenProfile, trim_memory};
 use plumb_process::usage::CpuTime;
 use plumb_process::usage::own_cpu_time;
-use plumb_profile::Profile;
+use plumb_profile::{Past, ProcessId, Profile};
 use plumb_symbolize::{Options, make_readable};
 use plumb_target::{Descendants, Prints, Running};
 
@@ -22,8 +24,11 @@ use super::session::{Session, Step};
 /// Shortest time between two looks for frames without names. Names of the first are wanted at once.
 const NAMES: Duration = Duration::from_millis(300);
 
-/// So many bytes a sample, a node of a stack and a life take about; of more than there is memory for the past is folded.
-const BYTES: [u64; 3] = [50, 50, 100];
+/// Bytes that a sample, a node of a stack, a life, and a frame with its function and name take about, with what finds equal ones.
+const BYTES: Rows = Rows { samples: 50, nodes: 50, lives: 100, frames: 250 };
+
+/// Longest wait for names before the profile that they belong to is taken out.
+const LAST_NAMES: Duration = Duration::from_millis(300);
 
 /// Longest time between two looks at how it goes, also where nobody asks.
 const TICK: Duration = Duration::from_secs(2);
@@ -54,6 +59,61 @@ impl WindowSum {
     }
 }
 
+/// Rows of a profile that grow, by kind.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    samples: usize,
+    nodes: usize,
+    lives: usize,
+    frames: usize,
+}
+
+impl Rows {
+    fn of(profile: &Profile) -> Self {
+        Self {
+            samples: profile.samples.len(),
+            nodes: profile.stacks.len(),
+            lives: profile.lives.rows().len(),
+            frames: profile.frames.len().max(profile.symbols.functions.len()),
+        }
+    }
+
+    fn map(self, each: impl Fn(usize) -> usize) -> Self {
+        let Self { samples, nodes, lives, frames } = self;
+        Self { samples: each(samples), nodes: each(nodes), lives: each(lives), frames: each(frames) }
+    }
+
+    fn max(self, other: Self) -> Self {
+        Self {
+            samples: self.samples.max(other.samples),
+            nodes: self.nodes.max(other.nodes),
+            lives: self.lives.max(other.lives),
+            frames: self.frames.max(other.frames),
+        }
+    }
+
+    /// Whether there are as many of any kind.
+    fn exceed(self, most: Self) -> bool {
+        self.samples >= most.samples
+            || self.nodes >= most.nodes
+            || self.lives >= most.lives
+            || self.frames >= most.frames
+    }
+}
+
+/// Folds all but the last quarter of the samples. Looks between which sums are kept become fewer where that is not enough.
+fn fold_past(profile: &mut Profile, mut running: HashSet<ProcessId>, pulse: &mut Pulse, limits: Rows) {
+    let kept = profile.samples.len() / 4;
+    loop {
+        let past = Past { kept, times: &pulse.times(), running: &running, nodes: limits.nodes / 4 };
+        let new = profile.fold(&past).processes;
+        running = running.iter().filter_map(|row| new.get(row).copied()).collect();
+        if profile.samples.len() <= limits.samples / 2 || !pulse.thin() {
+            return;
+        }
+    }
+}
+
 /// A recording that goes on, and can be asked what was sampled.
 pub struct LiveSession {
     session: Session,
@@ -61,10 +121,10 @@ pub struct LiveSession {
     named: Instant,
     ticked: Instant,
     pulse: Pulse,
-    /// With so many samples the past is folded next.
-    most: usize,
-    /// Most samples, nodes of stacks and lives that are kept.
-    limits: [usize; 3],
+    /// With so many rows of a kind the past is folded next.
+    most: Rows,
+    /// Rows of each kind that there is memory for.
+    limits: Rows,
     command: Vec<String>,
     /// Nothing is drawn on the terminal where messages go.
     may_say: bool,
@@ -85,14 +145,14 @@ impl LiveSession {
         let names = request.symbols();
         let names = Options { max_memory: names.max_memory.map(|most| most / 2), ..names };
         let share = memory::for_samples(request.max_memory) / 2;
-        let limits = BYTES.map(|bytes| usize::try_from(share / bytes).unwrap_or(usize::MAX));
+        let limits = BYTES.map(|bytes| usize::try_from(share).unwrap_or(usize::MAX) / bytes);
         let mut live = Self {
             session,
             symbols: plumb_symbolize::Session::begin_live(names),
             named: Instant::now(),
             ticked: Instant::now(),
             pulse: Pulse::default(),
-            most: limits[0],
+            most: limits,
             limits,
             command: request.command,
             may_say,
@@ -143,26 +203,43 @@ impl LiveSession {
         });
     }
 
-    /// Keeps memory in bounds: all but the last quarter of samples is summed up between looks. Windows begin and end at looks, so
-    /// that their sums stay right.
+    /// Takes out what was recorded since the last time, with the names that were found for it, and goes on with an empty profile: nothing
+    /// remembers ids of the old one, which may be kept, sent away or dropped. Figures of how it goes are not touched.
+    pub fn take(&mut self) -> TakenProfile {
+        let symbols = &mut self.symbols;
+        self.session.recorder.meanwhile(|profile| {
+            symbols.round(profile);
+            symbols.settle(LAST_NAMES);
+            if symbols.take(profile) {
+                make_readable(profile);
+            }
+        });
+        let taken = self.session.recorder.take();
+        self.symbols.renew();
+        taken
+    }
+
+    /// Keeps memory in bounds: all but the last quarter of samples is summed up between looks, and what no sample has goes. Windows begin
+    /// and end at looks, so that their sums stay right.
     fn fold(&mut self) {
-        let samples = |live: &Self| live.session.recorder.profile().samples.len();
-        let profile = self.session.recorder.profile();
-        let [_, nodes, lives] =
-            self.limits.map(|limit| if self.session.is_scarce() { limit / 2 } else { limit });
-        let is_large = profile.stacks.len() >= nodes || profile.lives.rows().len() >= lives;
-        if !is_large && samples(self) < self.most {
+        // Of what was folded last there is half of that at the most.
+        let most = if self.session.is_scarce() { self.most.map(|rows| rows / 3 * 2) } else { self.most };
+        if !Rows::of(self.session.recorder.profile()).exceed(most) {
             return;
         }
-        let kept = samples(self) / 4;
-        self.session.recorder.fold(kept, &self.pulse.times(), self.limits[1] / 4);
-        while samples(self) > self.limits[0] / 2 && self.pulse.thin() {
-            self.session.recorder.fold(kept, &self.pulse.times(), self.limits[1] / 4);
-        }
-        // What was folded was there twice.
-        self.session.recorder.meanwhile(|_| trim_memory());
+        let TakenProfile { mut profile, running } = self.take();
+        let (pulse, limits) = (&mut self.pulse, self.limits);
+        let past = self.session.recorder.meanwhile(|_| {
+            fold_past(&mut profile, running, pulse, limits);
+            let past = profile.compacted();
+            drop(profile);
+            // What was folded was there twice.
+            trim_memory();
+            past
+        });
         // Should there be so many different ones, it is done again when there are twice as many.
-        self.most = self.limits[0].max(2 * samples(self));
+        self.most = Rows::of(&past).map(|rows| rows * 2).max(self.limits);
+        self.session.recorder.put_back(past);
     }
 
     /// Everything begins now.

@@ -11,11 +11,11 @@ mod tasks;
 
 pub(crate) use tasks::Name;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
 use plumb_process::{Backing, FileKey, FileOffset, MapLine, Mapping, parse_maps};
-use plumb_profile::{Profile, Queued, ThreadId};
+use plumb_profile::{ProcessId, Profile, Queued, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::spaces::{AddressSpaces, SpaceId};
@@ -107,6 +107,14 @@ impl Processes {
     pub(crate) fn forget_ended(&mut self, profile: &mut Profile, now_ns: u64) {
         let running = self.lives.forget_ended(&self.tasks, profile, now_ns);
         self.spaces.retain_noted(&running);
+    }
+
+    /// Nothing that a profile knows so far has a row any more. Returns the rows that processes had which go on.
+    pub(crate) fn forget_rows(&mut self) -> HashSet<ProcessId> {
+        let running = self.tasks.forget_rows();
+        self.lives.accounts.forget();
+        self.spaces.forget_rows();
+        running
     }
 
     /// Learns of a process, unless a record told of it.

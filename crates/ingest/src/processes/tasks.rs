@@ -2,6 +2,7 @@
 //!
 //! A row is made by the first sample, so that the many tasks that are never sampled cost nothing.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use plumb_profile::{LifeId, Process as ProcessRow, ProcessId, Profile, Thread as ThreadRow, ThreadId};
@@ -110,6 +111,40 @@ impl Tasks {
             profile.threads.push(ThreadRow { process: process_row, tid, comm })
         });
         (thread_row, process_row)
+    }
+
+    /// No task has a row, or a frame, any more. Returns the rows that processes had.
+    pub(crate) fn forget_rows(&mut self) -> HashSet<ProcessId> {
+        for thread in self.threads.values_mut() {
+            thread.row = None;
+            thread.stacks.forget_frames();
+            thread.stacks.forget_samples();
+        }
+        let forget = |process: &mut Process| {
+            process.life = None;
+            process.row.take()
+        };
+        self.processes.values_mut().filter_map(forget).collect()
+    }
+
+    /// Looks for the rows of tasks in a profile that knows them from before: the last of the same ids and names.
+    pub(crate) fn find_rows(&mut self, profile: &Profile) {
+        for (id, row) in profile.processes.iter() {
+            if let Some(process) = self.processes.get_mut(&row.pid)
+                && process.parent == row.ppid
+                && profile.strings.get(row.exe) == String::from_utf8_lossy(&process.executable)
+            {
+                process.row = Some(id);
+            }
+        }
+        for (id, row) in profile.threads.iter() {
+            if let Some(thread) = self.threads.get_mut(&row.tid)
+                && self.processes.get(&thread.pid).is_some_and(|process| process.row == Some(row.process))
+                && profile.strings.get(row.comm) == thread.name.text()
+            {
+                thread.row = Some(id);
+            }
+        }
     }
 
     /// Gives a thread a name.

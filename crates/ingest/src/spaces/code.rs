@@ -286,6 +286,12 @@ impl Code {
         }
     }
 
+    /// No file has a row any more.
+    pub(crate) fn forget_rows(&mut self) {
+        self.known.iter_mut().for_each(|known| known.dso = None);
+        self.vdso.forget_row();
+    }
+
     /// Asks a file's headers.
     pub(crate) fn with_elf<T>(&self, id: FileId, ask: impl FnOnce(&Elf) -> T) -> Option<T> {
         self.files.borrow().get(id).elf().map(ask)

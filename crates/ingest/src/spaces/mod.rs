@@ -9,7 +9,6 @@ mod text;
 mod vdso;
 mod walk;
 
-pub(crate) use scripts::KnownFunction;
 pub(crate) use space::{SpaceId, Spaces, frame_key};
 
 use std::collections::{BTreeSet, HashMap};
@@ -244,9 +243,11 @@ impl AddressSpaces {
         self.noted.shrink_to_fit();
     }
 
-    /// The rows of processes are new.
-    pub(crate) fn forget_noted(&mut self) {
+    /// Processes, files and frames have no rows any more.
+    pub(crate) fn forget_rows(&mut self) {
         self.noted.clear();
+        self.spaces.forget_rows();
+        self.code.forget_rows();
     }
 }
 

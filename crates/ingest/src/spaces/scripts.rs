@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use plumb_interpreters::{CodeId, Function};
-use plumb_profile::{FrameId, FunctionId};
+use plumb_profile::FrameId;
 use rustc_hash::FxHashMap;
 
 /// What is known of code in one address space and those forked from it.
@@ -14,18 +14,11 @@ pub(crate) type SharedScripts = Rc<RefCell<Scripts>>;
 #[derive(Debug, Default)]
 pub(crate) struct Scripts {
     /// `None`: it was gone when it was to be read.
-    functions: FxHashMap<CodeId, Option<KnownFunction>>,
+    functions: FxHashMap<CodeId, Option<Function>>,
     /// Frames by code, instruction and whether it is a generator; `None`: it had not begun, and is in no traceback.
     pub(crate) frames: FxHashMap<(CodeId, u32, bool), Option<FrameId>>,
     /// Memory with code that no frame was of yet.
     memory: FxHashMap<CodeId, Vec<(u64, Vec<u8>)>>,
-}
-
-/// A function of the profile and what tells its lines.
-#[derive(Debug)]
-pub(crate) struct KnownFunction {
-    pub(crate) id: FunctionId,
-    pub(crate) function: Function,
 }
 
 impl Scripts {
@@ -41,8 +34,8 @@ impl Scripts {
     pub(crate) fn function(
         &mut self,
         code: CodeId,
-        read: impl FnOnce(&[(u64, Vec<u8>)]) -> Option<KnownFunction>,
-    ) -> Option<&KnownFunction> {
+        read: impl FnOnce(&[(u64, Vec<u8>)]) -> Option<Function>,
+    ) -> Option<&Function> {
         let known = self.functions.entry(code).or_insert_with(|| {
             let copied = self.memory.remove(&code).unwrap_or_default();
             read(&copied)

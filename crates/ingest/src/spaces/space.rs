@@ -116,6 +116,15 @@ impl Spaces {
         }
     }
 
+    /// Frames, files and functions have no rows any more.
+    pub(crate) fn forget_rows(&mut self) {
+        for space in &mut self.spaces {
+            space.frames = FxHashMap::default();
+            space.used = Vec::new();
+            space.scripts.borrow_mut().frames.clear();
+        }
+    }
+
     /// How many there are at the most at one time.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {

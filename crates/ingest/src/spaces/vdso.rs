@@ -39,6 +39,11 @@ impl Vdso {
         self.image.get_or_init(load).as_ref()
     }
 
+    /// It has no row any more.
+    pub(crate) fn forget_row(&mut self) {
+        self.dso = None;
+    }
+
     /// The DSO of its frames.
     pub(crate) fn dso(&mut self, profile: &mut Profile) -> DsoId {
         if let Some(id) = self.dso {

@@ -40,6 +40,12 @@ impl Stacks {
         }
     }
 
+    /// Nothing has a row any more.
+    pub(crate) fn forget_rows(&mut self) {
+        self.kernel.forget_rows();
+        self.scripts.forget_rows();
+    }
+
     /// Keeps memory for the next stack.
     pub(crate) fn keep_room(&mut self, leaf_first: Vec<FrameId>, walked: Vec<Walked>) {
         self.room = (leaf_first, walked);

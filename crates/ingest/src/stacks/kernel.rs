@@ -66,6 +66,12 @@ impl Kernel {
         self.build_id = BuildId::new(id);
     }
 
+    /// Nothing has a row any more.
+    pub(crate) fn forget_rows(&mut self) {
+        self.dso = None;
+        self.frames = FxHashMap::default();
+    }
+
     fn dso_of(&mut self, profile: &mut Profile, address: u64) -> DsoId {
         let after = self.modules.partition_point(|(range, _)| range.start <= address);
         if let Some((range, name)) = after.checked_sub(1).and_then(|index| self.modules.get(index))

@@ -1,5 +1,8 @@
 //! The functions of interpreted programs in the profile: which were named, and the frames of their lines.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
+
 use plumb_profile::{
     Address, AddressSpace, Dso, DsoId, DsoKind, Found, Frame, FrameId, FrameKind, Function as FunctionRow,
     FunctionId, Line, Profile, StringId,
@@ -12,9 +15,18 @@ pub(crate) struct ScriptNames {
     dsos: FxHashMap<&'static str, DsoId>,
     /// By name, file and first line.
     functions: FxHashMap<(DsoId, StringId, StringId, u32), FunctionId>,
+    /// The numbers that functions have in their addresses, by what tells them apart. They stay where a profile is taken out, so that equal
+    /// frames are equal in all that come of one recording.
+    numbers: HashMap<u64, u32>,
 }
 
 impl ScriptNames {
+    /// Nothing has a row any more.
+    pub(crate) fn forget_rows(&mut self) {
+        self.dsos.clear();
+        self.functions.clear();
+    }
+
     /// What stands in the place of a file for code of a language.
     pub(crate) fn dso(&mut self, profile: &mut Profile, language: &'static str) -> DsoId {
         *self.dsos.entry(language).or_insert_with(|| {
@@ -32,13 +44,18 @@ impl ScriptNames {
         name: &str,
         (file, line): (&str, u32),
     ) -> FunctionId {
-        let (name, source_file) = (profile.strings.add(name), profile.strings.add(file));
-        let next = self.functions.len() as u64;
-        *self.functions.entry((dso, name, source_file, line)).or_insert_with(|| {
-            let start = Some(Address(next << 32));
+        let numbers = &mut self.numbers;
+        let mut number = |language: &str| {
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            *numbers.entry(hash(&(language, name, file, line))).or_insert(next)
+        };
+        let (name_id, source_file) = (profile.strings.add(name), profile.strings.add(file));
+        *self.functions.entry((dso, name_id, source_file, line)).or_insert_with(|| {
+            let number = number(profile.strings.get(profile.dsos[dso].path));
+            let start = Some(Address(u64::from(number) << 32));
             let linkage_name = profile.strings.add("");
             profile.symbols.functions.add(FunctionRow {
-                name,
+                name: name_id,
                 linkage_name,
                 dso: Some(dso),
                 start,
@@ -46,6 +63,11 @@ impl ScriptNames {
             })
         })
     }
+}
+
+/// A hash that is the same for as long as the recorder runs.
+fn hash(row: &impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(row)
 }
 
 /// The frame of a line of a function.

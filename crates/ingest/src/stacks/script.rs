@@ -8,12 +8,12 @@ use std::rc::Rc;
 use plumb_capture_api::ScriptPlace;
 use plumb_interpreters::{CodeId, Function, Interpreter, Memory};
 use plumb_process::{Backing, FileId};
-use plumb_profile::{FrameId, Profile};
+use plumb_profile::{FrameId, FunctionId, Profile};
 
 use super::builder::StackBuilder;
 use super::names::line_frame;
 use crate::memory::ProcessMemory;
-use crate::spaces::{KnownFunction, SpaceId};
+use crate::spaces::SpaceId;
 
 /// What stands for frames that are not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,14 +74,14 @@ impl StackBuilder<'_> {
             let id = match scripts.frames.get(&key) {
                 Some(&known) => known,
                 None => {
-                    let function = scripts.function(place.code, |copied| {
-                        let function = read(interpreter, place.code, copied, pids)?;
-                        let at = (function.file.as_str(), function.first_line);
-                        let id = names.function(profile, dso, &function.name, at);
-                        Some(KnownFunction { id, function })
-                    });
+                    let function =
+                        scripts.function(place.code, |copied| read(interpreter, place.code, copied, pids));
                     let id = match function {
-                        Some(known) => at(profile, known, place),
+                        Some(known) => {
+                            let first = (known.file.as_str(), known.first_line);
+                            let id = names.function(profile, dso, &known.name, first);
+                            at(profile, (id, known), place)
+                        }
                         None => {
                             let gone = names.function(profile, dso, GONE, ("", 0));
                             Some(line_frame(profile, gone, 0))
@@ -120,10 +120,14 @@ pub(crate) fn skip_beginning(loops: &mut [bool], frames: usize) {
 }
 
 /// The frame of a function that is known; `None`: it had not begun.
-fn at(profile: &mut Profile, known: &KnownFunction, place: &ScriptPlace) -> Option<FrameId> {
+fn at(
+    profile: &mut Profile,
+    (id, function): (FunctionId, &Function),
+    place: &ScriptPlace,
+) -> Option<FrameId> {
     let offset = place.offset;
-    let has_begun = place.is_generator || known.function.has_begun(offset);
-    has_begun.then(|| line_frame(profile, known.id, known.function.line(offset)))
+    let has_begun = place.is_generator || function.has_begun(offset);
+    has_begun.then(|| line_frame(profile, id, function.line(offset)))
 }
 
 /// Reads a function from what was copied of it, or, if that is not all, from the first process that still has its code.
