@@ -23,13 +23,6 @@ pub struct Exception {
 pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         measure: Measure::File,
-        file: "crates/cli/src/cmd/record.rs",
-        name: "",
-        most: 491,
-        reason: "the command's arguments with their help, and how its parts are put together",
-    },
-    Exception {
-        measure: Measure::File,
         file: "crates/unwind/src/go.rs",
         name: "",
         most: 465,
@@ -79,16 +72,9 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         measure: Measure::Function,
-        file: "crates/cli/src/cmd/record.rs",
-        name: "run_beside",
-        most: 61,
-        reason: "what is recorded, in the order in which it begins and ends",
-    },
-    Exception {
-        measure: Measure::Function,
         file: "crates/cli/src/mutations/corpus.rs",
         name: "all",
-        most: 69,
+        most: 72,
         reason: "one entry for each format that is read, with its seed",
     },
     Exception {
@@ -103,20 +89,6 @@ pub const EXCEPTIONS: &[Exception] = &[
         file: "crates/unwind/src/fast/course.rs",
         name: "run",
         most: 61,
-        reason: "one loop over frames or instructions with a case for each kind; not split, as that was not measured",
-    },
-    Exception {
-        measure: Measure::Function,
-        file: "crates/unwind/src/table/quick.rs",
-        name: "run_usual",
-        most: 100,
-        reason: "one loop over frames or instructions with a case for each kind; not split, as that was not measured",
-    },
-    Exception {
-        measure: Measure::Function,
-        file: "crates/unwind/src/table/single.rs",
-        name: "run",
-        most: 75,
         reason: "one loop over frames or instructions with a case for each kind; not split, as that was not measured",
     },
     Exception {
@@ -156,24 +128,17 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         measure: Measure::Struct,
-        file: "crates/cli/src/cmd/browse/state.rs",
+        file: "crates/cli/src/browse/state.rs",
         name: "State",
         most: 18,
         reason: "what the keys of one screen change, from which it is drawn",
     },
     Exception {
         measure: Measure::Struct,
-        file: "crates/cli/src/cmd/flame/facts.rs",
+        file: "crates/cli/src/render/flame/facts.rs",
         name: "Facts",
         most: 17,
         reason: "the members of one JSON object that the page of the flame graph reads",
-    },
-    Exception {
-        measure: Measure::Struct,
-        file: "crates/cli/src/cmd/kernel.rs",
-        name: "Args",
-        most: 18,
-        reason: "one field for each option of the command, as clap wants it",
     },
     Exception {
         measure: Measure::Struct,
@@ -184,23 +149,9 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         measure: Measure::Struct,
-        file: "crates/cli/src/cmd/record.rs",
-        name: "Scope",
-        most: 19,
-        reason: "one field for each option of the command, as clap wants it",
-    },
-    Exception {
-        measure: Measure::Struct,
-        file: "crates/cli/src/cmd/trace.rs",
-        name: "Args",
+        file: "crates/cli/src/args/filter.rs",
+        name: "SampleFilterArgs",
         most: 16,
-        reason: "one field for each option of the command, as clap wants it",
-    },
-    Exception {
-        measure: Measure::Struct,
-        file: "crates/cli/src/filters.rs",
-        name: "FilterArgs",
-        most: 17,
         reason: "one field for each option of the command, as clap wants it",
     },
     Exception {
@@ -226,24 +177,10 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         measure: Measure::Circle,
-        file: "crates/cli/src/cmd/advice/rule.rs",
-        name: "",
-        most: 15,
-        reason: "pages of kernel, procs and report print each other's tables, until tables have a module of their own",
-    },
-    Exception {
-        measure: Measure::Circle,
         file: "crates/cli/src/cmd/annotate.rs",
         name: "",
         most: 7,
         reason: "the command's file has its arguments, by which each of its pages is printed",
-    },
-    Exception {
-        measure: Measure::Circle,
-        file: "crates/cli/src/cmd/browse/draw.rs",
-        name: "",
-        most: 5,
-        reason: "the screen: keys change the state, and each picture is drawn from all of it",
     },
     Exception {
         measure: Measure::Circle,
@@ -265,13 +202,6 @@ pub const EXCEPTIONS: &[Exception] = &[
         name: "",
         most: 6,
         reason: "the command's file has its arguments, by which each of its sections is written",
-    },
-    Exception {
-        measure: Measure::Circle,
-        file: "crates/cli/src/cmd/flame.rs",
-        name: "",
-        most: 5,
-        reason: "the command's file has its arguments, by which each of its pictures is drawn",
     },
     Exception {
         measure: Measure::Circle,

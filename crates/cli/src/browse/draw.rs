@@ -13,7 +13,7 @@ use crate::terminal::Heat;
 use super::flame;
 use super::keys::{FILE_HELP, HELP, LIVE_HELP};
 use super::state::{State, Tab, Window};
-use super::table::{self, Table};
+use super::table::{self, Table, percent};
 
 /// Narrowest column of names.
 const NARROWEST: usize = 16;
@@ -27,11 +27,6 @@ pub struct Picture<'a> {
     pub table: &'a Table,
     /// Whether colours are wanted.
     pub colours: bool,
-}
-
-/// A share in hundredths of a percent.
-pub fn percent(hundredths: u32) -> String {
-    format!("{:>4}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
 /// Draws it, and notes in the state what is on the screen.

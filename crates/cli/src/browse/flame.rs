@@ -8,8 +8,7 @@ use ratatui::crossterm::event::KeyCode;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::draw::percent;
-use super::table::Table;
+use super::table::{Table, percent};
 use crate::render::columns::left;
 
 /// Where the user is in it, by [`Line::id`](super::table::Line::id)s: the numbers of lines change when samples come in.

@@ -13,6 +13,11 @@ use super::state::{Narrow, State, Tab};
 /// Branches of trees below this share are left out, in percent: nobody scrolls that far.
 const BRANCHES: TreeOptions = TreeOptions { min_percent: 0.1 };
 
+/// A share in hundredths of a percent.
+pub fn percent(hundredths: u32) -> String {
+    format!("{:>4}.{:02}%", hundredths / 100, hundredths % 100)
+}
+
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {

@@ -108,7 +108,8 @@ pub fn run(args: Args) -> Result<Exit> {
         let profile = crate::load::load(&args.file)?;
         return finish(write(&profile, Seen::default(), &args, &mut Output::stdout()));
     }
-    let mut sums = if args.calls || args.latency { Some(counted::load(&args)?) } else { None };
+    let mut sums =
+        if args.calls || args.latency { Some(counted::load(args.latency, args.per)?) } else { None };
     // Which call a sample was in is known in no other way.
     let capture = args.recording.capture.or(support(&Host::read()).is_ok().then_some(Capture::Bpf));
     let recording = RecordArgs { capture, ..args.recording.clone() };

@@ -3,6 +3,7 @@
 mod flat;
 mod header;
 mod machine;
+mod shown;
 mod tree;
 
 #[cfg(test)]
@@ -14,6 +15,8 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use plumb_analyze::{Cause, Cost, Filter, Key, Pattern, Report, ReportOptions, Tree, TreeOptions, View};
 use plumb_profile::Profile;
+
+use shown::{Body, Shown, TreeKind};
 
 use crate::args::FilterArgs;
 use crate::args::value;
@@ -90,28 +93,6 @@ pub fn run(args: Args) -> Result<Exit> {
     let profile = crate::load::load(&args.file)?;
     let mut out = if args.json || args.csv { Output::stdout() } else { Output::paged() };
     finish(write(&profile, &args, &mut out))
-}
-
-/// What is shown of one event.
-struct Shown<'p> {
-    view: View<'p>,
-    filter: Filter,
-    body: Body,
-}
-
-/// A table, or named trees.
-enum Body {
-    Rows(Report),
-    Trees(Vec<(TreeKind, Tree)>),
-}
-
-/// Which way a tree grows.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum TreeKind {
-    TopDown,
-    BottomUp,
-    Callers(String),
-    Callees(String),
 }
 
 pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {

@@ -9,8 +9,6 @@ use plumb_capture_bpf::{CallFacts, CallSums, Events, LoadError, Overhead, Per, S
 use plumb_profile::Profile;
 use plumb_syscalls::{Abi, Account, named, path_argument, takes_file};
 
-use super::Args;
-
 /// What calls are shown apart by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Apart {
@@ -22,9 +20,9 @@ pub(super) enum Apart {
     File,
 }
 
-/// Loads what counts.
-pub(super) fn load(args: &Args) -> Result<CallSums> {
-    let per = match args.per {
+/// Loads what counts calls, apart if so, and times them if `latency`.
+pub(super) fn load(latency: bool, apart: Option<Apart>) -> Result<CallSums> {
+    let per = match apart {
         None => Per::Call,
         Some(Apart::Thread) => Per::Thread,
         Some(Apart::Process) => Per::Process,
@@ -34,7 +32,7 @@ pub(super) fn load(args: &Args) -> Result<CallSums> {
         let name = named(Abi::X86_64, number);
         CallFacts { text: path_argument(&name), takes_file: takes_file(&name) }
     };
-    CallSums::load(args.latency, per, facts).map_err(|error| refusal(&error))
+    CallSums::load(latency, per, facts).map_err(|error| refusal(&error))
 }
 
 fn refusal(error: &LoadError) -> anyhow::Error {

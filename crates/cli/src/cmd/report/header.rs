@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use plumb_analyze::{Summary, View, coverage, is_clock};
 use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
 
-use super::Shown;
+use super::shown::Shown;
 use crate::terminal::{Output, printable};
 
 /// Writes the header, each line behind a `#`.

@@ -7,7 +7,8 @@ use plumb_analyze::{Call, Cost, KernelRow, Key, Kind, RowKey, Summary, Tree, Tre
 use plumb_formats::csv::field;
 use serde::Serialize;
 
-use super::{Args, Body, Shown, TreeKind, header};
+use super::shown::{Body, Shown, TreeKind};
+use super::{Args, header};
 use crate::kernel_time;
 use crate::terminal::Output;
 

@@ -6,8 +6,9 @@ use std::io::{self, Write};
 
 use plumb_analyze::{Call, Cost, Tree, TreeNode, View, collapse_templates, shorten};
 
+use super::Args;
+use super::shown::TreeKind;
 use super::table::{self, heat};
-use super::{Args, TreeKind};
 use crate::render::columns;
 use crate::terminal::{Output, printable};
 
