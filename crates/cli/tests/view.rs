@@ -19,6 +19,7 @@ fn a_recording_is_looked_through_and_the_terminal_comes_back() {
     let is_of = |event: &str| screen.contains(&format!("samples of {event}"));
     assert!(is_of("cpu-clock") || is_of("cycles"), "{screen}");
     assert!(screen.contains("% of stacks complete"), "{screen}");
+    assert!(screen.contains("Self↓"), "it opens ordered by self: {screen}");
     terminal.press("/busy\r");
     terminal.until(|screen| screen.contains("[.] busy") && !screen.contains("[.] fib"));
     terminal.press("\r");

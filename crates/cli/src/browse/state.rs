@@ -156,7 +156,7 @@ impl State {
             is_live: true,
             base: Filter::default(),
             tab,
-            by_self: false,
+            by_self: true,
             window,
             narrowed: Vec::new(),
             wanted: String::new(),
