@@ -351,8 +351,10 @@ fn processes_that_have_ended_leave_a_row_and_nothing_else_with_each_part() {
     assert!(most[1..].iter().all(|&rows| rows < 500), "{most:?}");
 }
 
-/// What each sample says: its process, its program, and the frames with their files.
-fn said(profile: &Profile) -> Vec<(u32, String, Vec<(u64, Option<String>)>, u64)> {
+/// What a sample says: its process and program, the frames with their files, and its weight.
+type Said = (u32, String, Vec<(u64, Option<String>)>, u64);
+
+fn said(profile: &Profile) -> Vec<Said> {
     let text = |id| profile.strings.get(id).to_owned();
     let say = |sample: plumb_profile::Sample| {
         let process = &profile.processes[profile.threads[sample.thread].process];

@@ -252,14 +252,14 @@ fn a_compacted_profile_says_the_same_of_its_samples_and_has_nothing_else() {
     let function = profile.symbols.functions.add(function);
     let file = profile.strings.add("f.c");
     profile.symbols.set(frames[1], &[Line { function, file, line: 7, inlined: false }]);
-    let said = |profile: &Profile| -> Vec<(u64, u32, Vec<(u64, usize)>, u64)> {
+    let said = |profile: &Profile| {
         let frame = |id| (profile.frames[id].address.0, profile.symbols.of(id).len());
         let say = |sample: Sample| {
             let process = profile.threads[sample.thread].process;
-            let frames = profile.frames_of(sample.stack).map(frame).collect();
+            let frames: Vec<(u64, usize)> = profile.frames_of(sample.stack).map(frame).collect();
             (sample.time_ns, profile.processes[process].pid, frames, sample.weight)
         };
-        profile.samples.iter().map(say).collect()
+        profile.samples.iter().map(say).collect::<Vec<_>>()
     };
     let rows = |profile: &Profile| {
         (profile.strings.len(), profile.frames.len(), profile.stacks.len(), profile.mappings.len())
