@@ -47,6 +47,7 @@ pub(super) fn json(
         "waits": report.waits.iter().map(waits).collect::<Vec<_>>(),
         "causes": {
             "code": report.causes.iter().map(|one| cause(report, one)).collect::<Vec<_>>(),
+            "calls": (0..report.calls.len()).map(|index| calls(report, index)).collect::<Vec<_>>(),
             "processes": report.processes.iter().map(|one| processes(report, one)).collect::<Vec<_>>(),
         },
         "quality": quality(report),
@@ -205,6 +206,16 @@ fn cause(report: &Explanation<'_>, advice: &CodeAdvice) -> Value {
     fields.insert("loops".into(), advice.loops.iter().map(loops::json).collect::<Vec<_>>().into());
     fields.insert("within".into(), advice.within.into());
     fields.insert("gain".into(), advice.gain.map(|gain| json!({"low": gain.low, "high": gain.high})).into());
+    fields.into()
+}
+
+/// A cause in system calls or page faults; none where they were not watched.
+fn calls(report: &Explanation<'_>, index: usize) -> Value {
+    let advice = &report.calls[index];
+    let mut fields = rule::fields(&advice.about, advice.rule, &advice.measured);
+    fields.insert("cpu_percent".into(), advice.cpu_percent.into());
+    fields.insert("wait_percent".into(), advice.wall_percent.into());
+    fields.insert("gain".into(), json!(report.gain_of(Bottleneck::Calls(index)).map(predicted)));
     fields.into()
 }
 
