@@ -201,7 +201,7 @@ fn the_firefox_profiler_reads_what_report_says() {
     let handles = list["threads"].as_array().expect("there are threads").iter();
     let handles: Vec<&str> = handles.filter_map(|thread| thread["threadHandle"].as_str()).collect();
     let tables: Vec<Option<String>> =
-        handles.iter().map(|handle| cli(&["thread", "functions", "--json", "--tid", handle])).collect();
+        handles.iter().map(|handle| cli(&["thread", "functions", "--json", "--thread", handle])).collect();
     cli(&["stop"]);
     let mut spent: HashMap<String, (u64, u64)> = HashMap::new();
     for table in tables {

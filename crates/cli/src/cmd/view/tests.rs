@@ -91,7 +91,7 @@ fn what_cant_be_annotated_is_said_on_the_screen() {
     press(&mut shown, KeyCode::Char('a'));
     let text = screen(&mut shown);
     // There is no such file.
-    assert!(text.contains("/opt/app") && text.contains("q Esc back"), "{text}");
+    assert!(text.contains("/opt/libio.so") && text.contains("q Esc back"), "{text}");
     assert!(press(&mut shown, KeyCode::Char('q')), "back, and no further");
     assert_eq!(screen(&mut shown), before);
     press(&mut shown, KeyCode::Char('e'));
