@@ -19,5 +19,5 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
-    folded::write(&profile, &folded::Options::default(), std::io::sink()).expect("what was read can be written");
+    folded::write(&profile, &folded::FoldedOptions::default(), std::io::sink()).expect("what was read can be written");
 });

@@ -35,7 +35,8 @@ cpu_is_right() {
 walked() { sed -n 's/^plumb: \([0-9.]*\)% of samples walked in the kernel.*/\1/p' err; }
 
 load() {
-    timeout 800 objects --test-threads 2 >out 2>err || { cat out >>err; fails "a program is refused"; return 1; }
+    # One after the other, as plumb loads them: two at once have locked up both processors of an emulated 6.1.
+    timeout 800 objects --test-threads 1 >out 2>err || { cat out >>err; fails "a program is refused"; return 1; }
     grep -q '^skipped' err && { grep '^skipped' err | head -n 1; return 1; }
     say "$(sed -n 's/^test result: ok. \([0-9]*\) passed.*/\1/p' out) sets of programs in every variant"
 }

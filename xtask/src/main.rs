@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo run -p xtask -- tidy`, `-- codegen [--check]`, `-- test`.
+//! Chores of the repository: `cargo run -p xtask -- tidy`, `-- codegen [--check]`, `-- test`, `-- measure [ROOT]`.
 //!
 //! Not here: anything that the shipped command needs.
 
@@ -6,7 +6,7 @@ mod codegen;
 mod test;
 mod tidy;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -27,8 +27,18 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Some("measure") => {
+            let other = std::env::args_os().nth(2).map(PathBuf::from);
+            match tidy::measure::print(other.as_deref().unwrap_or(root)) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("measure: {error:#}");
+                    ExitCode::FAILURE
+                }
+            }
+        }
         other => {
-            eprintln!("xtask: unknown chore {other:?}; there are: tidy, codegen, test");
+            eprintln!("xtask: unknown chore {other:?}; there are: tidy, codegen, test, measure");
             ExitCode::FAILURE
         }
     }

@@ -367,8 +367,10 @@ INLINE void say_call(struct task_struct *task)
 /* Sends the registers of a sample that interrupted user code, now and then. */
 INLINE void tell_registers(struct bpf_perf_event_data *ctx, struct task_struct *task, struct draft *draft, u32 event)
 {
+    if ((ctx->regs.cs & 0xffff) != 0x33)
+        return;
     u64 now = bpf_ktime_get_ns();
-    if ((ctx->regs.cs & 0xffff) != 0x33 || now < draft->registers_ns)
+    if (now < draft->registers_ns)
         return;
     draft->registers_ns = now + REGISTERS_INTERVAL_NS;
     struct Registers *told = bpf_ringbuf_reserve(&ring, sizeof(struct Registers), 0);

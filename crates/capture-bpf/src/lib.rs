@@ -9,7 +9,7 @@
 //! memory without being its thread (`CLONE_VM`) are told apart by process: the latter's changes are seen by itself only.
 //!
 //! Tables come on demand, when a stack ended for want of one; files with the same build id share one. They take 8 MiB at least,
-//! and no more than [`Options::table_memory`]. A stack whose file needs more than that, or than 64 MiB, or has more than four segments of
+//! and no more than [`LoadOptions::table_memory`]. A stack whose file needs more than that, or than 64 MiB, or has more than four segments of
 //! code, is copied, as are those in memory without a file (JIT code) and by rules that take more than the stack and frame pointer.
 //!
 //! Where a stack leads through a file with an interpreter ([`UnwindInfoRef::interpreter`](plumb_capture_api::UnwindInfoRef::interpreter)), the frames of the
@@ -52,7 +52,7 @@ pub use calls::{CallCounts, CallFilter, Calls, Want};
 pub use callsums::{CallFacts, CallSums, Events, Overhead, Per, SummedBy};
 pub use faults::Faults;
 pub use follow::Switch;
-pub use loader::{Options, Programs};
+pub use loader::{LoadOptions, Programs};
 pub use off_cpu::OffCpu;
 pub use refusal::{LoadError, Refusal};
 pub use stat::Stat;

@@ -75,7 +75,7 @@ mod pod {
 
 /// How the programs are to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct LoadOptions {
     /// Count equal stacks in the kernel. Otherwise each sample is sent with its time.
     pub counting: bool,
     /// The most memory that tables may take, in bytes.
@@ -86,7 +86,7 @@ pub struct Options {
     pub places: bool,
 }
 
-impl Default for Options {
+impl Default for LoadOptions {
     fn default() -> Self {
         Self { counting: true, table_memory: 64 << 20, off_cpu: None, places: false }
     }
@@ -123,7 +123,7 @@ struct Loaded {
 
 impl Programs {
     /// Loads the programs and starts those that watch processes. Samples come once events are attached.
-    pub fn load(options: Options) -> Result<Self, LoadError> {
+    pub fn load(options: LoadOptions) -> Result<Self, LoadError> {
         let watches = WATCHES.iter().chain([&MAPS]).chain(&off_cpu::WATCHES);
         let structures: Vec<&str> = STRUCTURES.iter().copied().chain([off_cpu::THREADS.1]).collect();
         let machine = Machine::find(&structures, watches)?;
@@ -139,7 +139,7 @@ impl Programs {
         }
     }
 
-    fn load_object(machine: &Machine, options: Options, object: &[u8]) -> Result<Self, LoadError> {
+    fn load_object(machine: &Machine, options: LoadOptions, object: &[u8]) -> Result<Self, LoadError> {
         let (ring, cpus) = (machine.ring, machine.cpus);
         let counting = u32::from(options.counting);
         let (min_ns, most_stacks, walks) = options.off_cpu.map_or((0, 0, 0), |off_cpu| off_cpu.numbers());

@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::refusal::{LoadError, refused};
-use crate::{CallFacts, CallFilter, CallSums, Calls, Faults, OffCpu, Options, Per, Programs, Stat};
+use crate::{CallFacts, CallFilter, CallSums, Calls, Faults, LoadOptions, OffCpu, Per, Programs, Stat};
 
 /// Bytes of the ring of system calls: as few as the kernel takes.
 const RING_BYTES: u32 = 1 << 16;
@@ -117,7 +117,7 @@ fn timed(feature: Feature, attempt: Attempt) -> Trial {
 fn stacks(attach: Attach) -> Vec<Trial> {
     let begin = Instant::now();
     let trial = |feature, took, result| Trial { feature, took, result };
-    let mut programs = match Programs::load(Options { places: true, ..Options::default() }) {
+    let mut programs = match Programs::load(LoadOptions { places: true, ..LoadOptions::default() }) {
         Ok(programs) => programs,
         Err(error) => {
             let others = [Feature::Python, Feature::Tracepoints, Feature::Functions];
@@ -142,7 +142,7 @@ fn stacks(attach: Attach) -> Vec<Trial> {
 
 fn off_cpu() -> Result<Option<&'static str>, LoadError> {
     let off_cpu = OffCpu { min_ns: 0, stacks_per_second: 1000, walks: true, looks_back: true };
-    let programs = Programs::load(Options { off_cpu: Some(off_cpu), ..Options::default() })?;
+    let programs = Programs::load(LoadOptions { off_cpu: Some(off_cpu), ..LoadOptions::default() })?;
     if let Some(error) = programs.without_threads() {
         return Err(error.again());
     }

@@ -312,9 +312,15 @@ fn a_table_in_pieces_says_the_same_of_each_address() {
     let lent = UnwindInfoRef::new(&module, None, segments);
     let whole = || loadable(&lent).expect("it has a table");
     let size = whole().bytes.len();
-    let (one, pieces) = (whole().pieces(size), whole().pieces(size.div_ceil(6)));
-    assert!(one.len() == 1 && (5..=8).contains(&pieces.len()), "{}", pieces.len());
-    assert!(pieces.iter().all(|piece| piece.bytes.len() <= size.div_ceil(6)));
+    let most = size.div_ceil(6);
+    let (one, pieces) = (whole().pieces(size), whole().pieces(most));
+    assert!(one.len() == 1 && pieces.len() >= 6, "{}", pieces.len());
+    assert!(pieces.iter().all(|piece| piece.bytes.len() <= most));
+    // None could have been left out: with the next, of whose rules one copy is enough, it would be too large. How many that makes depends on
+    // where this program's pages lie.
+    let with_next =
+        |pair: &[Loadable]| pair[0].bytes.len() + pair[1].bytes.len() + 8 - pair[1].file.pages_at as usize;
+    assert!(pieces.windows(2).all(|pair| with_next(pair) > most));
     let (base, end) = (one[0].file.base, one[0].file.end);
     assert!(pieces.windows(2).all(|pair| pair[0].file.end == pair[1].file.base));
     // Also where pages begin, and so pieces: what holds there is often said before.

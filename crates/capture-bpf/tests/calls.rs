@@ -2,7 +2,7 @@
 
 mod setup;
 
-use plumb_capture_bpf::Options;
+use plumb_capture_bpf::LoadOptions;
 use plumb_profile::{FrameKind, Profile, Sample};
 use setup::{Folder, alone, command, load, record};
 
@@ -22,7 +22,7 @@ fn samples_in_the_kernel_know_their_system_call() {
     // With equal stacks counted in the kernel and without.
     for counting in [true, false] {
         for what in ["getppid", "faults"] {
-            let Some(programs) = load(Options { counting, ..Options::default() }) else { return };
+            let Some(programs) = load(LoadOptions { counting, ..LoadOptions::default() }) else { return };
             let recorded = record(programs, &command(&[&program, what, "600"]), None);
             let profile = &recorded.profile;
             let kernel: Vec<Sample> =

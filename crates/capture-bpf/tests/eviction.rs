@@ -2,14 +2,14 @@
 
 mod setup;
 
-use plumb_capture_bpf::Options;
+use plumb_capture_bpf::LoadOptions;
 use setup::{Folder, alone, command, is_complete, load, record};
 
 #[test]
 fn tables_make_room_for_others() {
     let _alone = alone();
     let table_memory = 192 << 10;
-    let Some(programs) = load(Options { table_memory, ..Options::default() }) else { return };
+    let Some(programs) = load(LoadOptions { table_memory, ..LoadOptions::default() }) else { return };
     let folder = Folder::new("eviction");
     let names = ["one", "two", "three", "four"];
     let burn = names.iter().enumerate().map(|(seed, name)| {

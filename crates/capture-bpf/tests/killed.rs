@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use aya::maps::loaded_maps;
 use aya::programs::{loaded_links, loaded_programs};
-use plumb_capture_bpf::{Options, Programs};
+use plumb_capture_bpf::{LoadOptions, Programs};
 use plumb_capture_perf::Recorder;
 use plumb_target::Target;
 use setup::{alone, is_complete, load, record};
@@ -70,8 +70,8 @@ impl Drop for Killed {
 #[test]
 #[ignore = "only a part of the others: records the machine for a minute"]
 fn records_until_it_is_killed() {
-    let Some(programs) = load(Options::default()) else { return };
-    let options = plumb_capture_perf::Options::default();
+    let Some(programs) = load(LoadOptions::default()) else { return };
+    let options = plumb_capture_perf::SamplingOptions::default();
     let mut recorder = Recorder::start_with(&Target::Machine, &options, Some(Box::new(programs)))
         .expect("the machine can be recorded");
     while recorder.elapsed() < Duration::from_secs(60)
@@ -82,7 +82,7 @@ fn records_until_it_is_killed() {
 #[test]
 fn a_killed_recorder_leaves_nothing_behind() {
     let _alone = alone();
-    if load(Options::default()).is_none() {
+    if load(LoadOptions::default()).is_none() {
         return;
     }
     let own = held_by(std::process::id());
@@ -130,7 +130,7 @@ fn a_killed_recorder_leaves_nothing_behind() {
 #[test]
 fn two_recorders_see_the_same() {
     let _alone = alone();
-    if load(Options::default()).is_none() {
+    if load(LoadOptions::default()).is_none() {
         return;
     }
     let burn = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh is there");
@@ -150,7 +150,8 @@ fn two_recorders_see_the_same() {
 /// Records a process for two seconds, and returns how much of its time was sampled, how much it used, and what chance may do to that, in
 /// seconds.
 fn share_of(pid: u32, counting: bool) -> (f64, f64, f64) {
-    let programs = Programs::load(Options { counting, ..Options::default() }).expect("one could be loaded");
+    let programs =
+        Programs::load(LoadOptions { counting, ..LoadOptions::default() }).expect("one could be loaded");
     let recorded = record(programs, &Target::Processes(vec![pid]), Some(Duration::from_secs(2)));
     let profile = &recorded.profile;
     let samples = profile.samples.len();

@@ -5,7 +5,7 @@ mod setup;
 
 use std::process::Command;
 
-use plumb_capture_bpf::Options;
+use plumb_capture_bpf::LoadOptions;
 use setup::{Folder, alone, command, is_complete, load, record, user_frames};
 
 /// How often each library is loaded.
@@ -38,7 +38,7 @@ fn a_file_mapped_in_the_place_of_another_is_walked_by_its_own_table() {
 /// Records so many rounds, and holds each stack against what nm says. The share that was walked in the kernel; `None` where nothing can
 /// be.
 fn walked_share(counting: bool, rounds: usize) -> Option<f64> {
-    let programs = load(Options { counting, ..Options::default() })?;
+    let programs = load(LoadOptions { counting, ..LoadOptions::default() })?;
     let folder = Folder::new("mappings");
     let library = |name: &str, size: &str| folder.compile("loaded.c", name, &["-shared", "-fPIC", size]);
     let (first, second) = (library("first.so", "-DSIZE=64"), library("second.so", "-DSIZE=4096"));

@@ -3,7 +3,7 @@
 //! Run in other kernels by xtask/kernels.
 
 use plumb_capture_bpf::{
-    CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, OffCpu, Options, Per, Programs, Stat,
+    CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, LoadOptions, OffCpu, Per, Programs, Stat,
 };
 use plumb_fixtures::{Requirement, needs};
 
@@ -31,7 +31,7 @@ fn none_fails(results: impl IntoIterator<Item = Result<(), String>>) {
 fn stacks_are_walked_whether_counted_or_sent() {
     none_fails([true, false].into_iter().map(|counting| {
         let what = format!("sample, counting {counting}");
-        let programs = check(&what, Programs::load(Options { counting, ..Options::default() }))?;
+        let programs = check(&what, Programs::load(LoadOptions { counting, ..LoadOptions::default() }))?;
         match programs.and_then(|mut programs| programs.take_without_python()) {
             Some(error) => check(&format!("{what}, Python"), Err::<(), _>(error)).map(drop),
             None => Ok(()),
@@ -46,7 +46,7 @@ fn time_off_the_processor_is_measured_in_every_way() {
         let off_cpu = OffCpu { min_ns: 1000, stacks_per_second: 1000, walks, looks_back };
         let what = format!("{off_cpu:?}");
         let programs =
-            check(&what, Programs::load(Options { off_cpu: Some(off_cpu), ..Options::default() }))?;
+            check(&what, Programs::load(LoadOptions { off_cpu: Some(off_cpu), ..LoadOptions::default() }))?;
         if let Some(error) = programs.as_ref().and_then(Programs::without_threads) {
             return Err(format!("{what}, threads that are off: {error}"));
         }

@@ -5,7 +5,7 @@ mod setup;
 use std::ops::Range;
 use std::process::Command;
 
-use plumb_capture_bpf::{OffCpu, Options};
+use plumb_capture_bpf::{LoadOptions, OffCpu};
 use plumb_capture_perf::Recorded;
 use plumb_fixtures::{Requirement, skip};
 use setup::{Folder, alone, command, load, record, stolen, user_frames};
@@ -45,7 +45,7 @@ struct Measured {
 impl Measured {
     /// `None`: it can't be done here.
     fn of(name: &str, off_cpu: OffCpu, counting: bool, times: u64) -> Option<Self> {
-        let programs = load(Options { counting, off_cpu: Some(off_cpu), ..Options::default() })?;
+        let programs = load(LoadOptions { counting, off_cpu: Some(off_cpu), ..LoadOptions::default() })?;
         let folder = Folder::new(name);
         let (program, file) = (folder.compile("waits.c", "waits", &[]), folder.path("truth"));
         let recorded =

@@ -5,10 +5,10 @@ mod setup;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use plumb_capture_bpf::Options;
+use plumb_capture_bpf::LoadOptions;
 use plumb_capture_perf::Recorded;
 use plumb_fixtures::{Requirement, skip};
-use plumb_profile::{Begin, End, Profile, Sample};
+use plumb_profile::{Begin, LifeEnd, Profile, Sample};
 use plumb_target::Target;
 use setup::{Folder, alone, command, is_complete, load, record, user_frames};
 
@@ -51,7 +51,7 @@ fn check(recorded: &Recorded, path: &str, shell: &str, count: usize) {
         |life: &&plumb_profile::Life| profile.strings.get(life.exe) == path && life.begin == Begin::Exec;
     let lives: Vec<_> = profile.lives.rows().iter().filter(of_program).collect();
     assert_eq!(lives.len(), count);
-    assert!(lives.iter().all(|life| life.end == End::Exit && life.start_ns < life.end_ns));
+    assert!(lives.iter().all(|life| life.end == LifeEnd::Exit && life.start_ns < life.end_ns));
     let (mut own, mut elsewhere) = (0, Vec::new());
     for sample in profile.samples.iter() {
         let frames = user_frames(profile, &sample);
@@ -80,7 +80,7 @@ fn every_dirname_is_dirnames() {
     };
     let (shell, dirname) = (copy("testsh", "/bin/sh"), copy("testdirname", "/usr/bin/dirname"));
     for counting in [true, false] {
-        let Some(programs) = load(Options { counting, ..Options::default() }) else { return };
+        let Some(programs) = load(LoadOptions { counting, ..LoadOptions::default() }) else { return };
         let script = format!("i=0; while [ $i -lt 800 ]; do {dirname} /a/b >/dev/null; i=$((i+1)); done");
         let recorded = record(programs, &command(&[&shell, "-c", &script]), None);
         assert_eq!(recorded.statistics.lost_samples, 0);
@@ -92,7 +92,7 @@ fn every_dirname_is_dirnames() {
 #[test]
 fn only_the_processes_that_were_named_are_sampled_with_their_children() {
     let _alone = alone();
-    let Some(programs) = load(Options::default()) else { return };
+    let Some(programs) = load(LoadOptions::default()) else { return };
     let folder = Folder::new("named");
     let burn = folder.burn();
     let other = folder.path("other");
@@ -123,7 +123,7 @@ fn only_the_processes_that_were_named_are_sampled_with_their_children() {
 #[test]
 fn short_processes_of_a_file_that_only_they_see_are_read_through_their_parent() {
     let _alone = alone();
-    let Some(programs) = load(Options::default()) else { return };
+    let Some(programs) = load(LoadOptions::default()) else { return };
     let folder = Folder::new("mounted");
     let hidden = folder.path("hidden");
     std::fs::create_dir(&hidden).expect("a folder for a file system");
@@ -152,7 +152,7 @@ fn short_processes_of_a_file_that_only_they_see_are_read_through_their_parent() 
 #[test]
 fn short_processes_of_a_file_that_was_deleted_before_they_began_are_read_through_who_has_it_open() {
     let _alone = alone();
-    let Some(programs) = load(Options::default()) else { return };
+    let Some(programs) = load(LoadOptions::default()) else { return };
     let folder = Folder::new("deleted");
     let own = folder.path("own");
     std::fs::copy("/usr/bin/dirname", &own).expect("it can be copied");

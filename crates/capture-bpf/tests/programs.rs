@@ -4,7 +4,7 @@ mod setup;
 
 use std::time::Duration;
 
-use plumb_capture_bpf::Options;
+use plumb_capture_bpf::LoadOptions;
 use plumb_capture_perf::Recorded;
 use setup::{Folder, alone, command, load, rate, record, record_awake, stolen};
 
@@ -32,7 +32,7 @@ fn check(recorded: &Recorded) {
 #[test]
 fn a_command_is_walked_in_the_kernel_to_its_root() {
     let _alone = alone();
-    let Some(programs) = load(Options::default()) else { return };
+    let Some(programs) = load(LoadOptions::default()) else { return };
     let folder = Folder::new("command");
     check(&record(programs, &command(&[&folder.burn(), "1500"]), None));
 }
@@ -40,7 +40,7 @@ fn a_command_is_walked_in_the_kernel_to_its_root() {
 #[test]
 fn processes_of_a_millisecond_are_walked_too() {
     let _alone = alone();
-    let Some(programs) = load(Options { counting: false, ..Options::default() }) else { return };
+    let Some(programs) = load(LoadOptions { counting: false, ..LoadOptions::default() }) else { return };
     let script = "i=0; while [ $i -lt 600 ]; do /usr/bin/dirname /a/b >/dev/null; i=$((i+1)); done";
     check(&record(programs, &command(&["sh", "-c", script]), None));
 }
@@ -49,11 +49,11 @@ fn processes_of_a_millisecond_are_walked_too() {
 fn nothing_is_dropped_at_five_thousand_samples_a_second_on_each_processor() {
     let _alone = alone();
     for counting in [true, false] {
-        let Some(programs) = load(Options { counting, ..Options::default() }) else { return };
+        let Some(programs) = load(LoadOptions { counting, ..LoadOptions::default() }) else { return };
         let folder = Folder::new("often");
         let burn = folder.burn();
         let script = format!("{burn} 1500 & {burn} 1500 & wait");
-        let options = plumb_capture_perf::Options { frequency_hz: 4999, ..Default::default() };
+        let options = plumb_capture_perf::SamplingOptions { frequency_hz: 4999, ..Default::default() };
         let target = command(&["sh", "-c", &script]);
         let (recorded, kept_away) = record_awake(programs, &target, None, options);
         let stolen = stolen() * rate(&recorded);

@@ -27,7 +27,7 @@ const COUNTED: [(&str, u32, u64); 10] = [
 
 /// How often something happened.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Count {
+pub struct EventCount {
     /// perf's name of it.
     pub name: &'static str,
     /// How often. Where counters took turns this is scaled up from the time that it was counted for, as perf does.
@@ -77,7 +77,7 @@ impl Counters {
     }
 
     /// Stops, and says what was counted.
-    pub fn stop(self) -> Vec<Count> {
+    pub fn stop(self) -> Vec<EventCount> {
         self.ticks.iter().for_each(|event| drop(event.disable()));
         let sum = |(name, events): (&'static str, Vec<Event>)| {
             let (mut count, mut enabled, mut running) = (0.0, 0.0, 0.0);
@@ -88,7 +88,7 @@ impl Counters {
                 running += counted;
             }
             let counted = if enabled > 0.0 { (running / enabled).min(1.0) } else { 1.0 };
-            Some(Count { name, count: count as u64, counted })
+            Some(EventCount { name, count: count as u64, counted })
         };
         self.sets.into_iter().filter_map(sum).collect()
     }

@@ -16,7 +16,7 @@ pub enum Error {
         paranoid: Option<i32>,
     },
     /// There is no such target, its command could not be started, or the system refused something.
-    Target(target::Error),
+    Target(target::TargetError),
     /// This kernel has no `perf_event_open`, or a sandbox forbids it.
     Unsupported(io::Error),
     /// The processor has no counters, or not this one.
@@ -39,10 +39,10 @@ pub enum Error {
 impl Error {
     /// Says of an error what was tried.
     pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
-        move |error| Error::Target(target::Error::System { what, error })
+        move |error| Error::Target(target::TargetError::System { what, error })
     }
 
-    /// The exit status that a shell would give for it ([`target::Error::exit_code`]).
+    /// The exit status that a shell would give for it ([`target::TargetError::exit_code`]).
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Target(error) => error.exit_code(),
@@ -51,8 +51,8 @@ impl Error {
     }
 }
 
-impl From<target::Error> for Error {
-    fn from(error: target::Error) -> Self {
+impl From<target::TargetError> for Error {
+    fn from(error: target::TargetError) -> Self {
         Error::Target(error)
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use plumb_capture_api::{FallbackEvents, SamplingRate};
 use plumb_process::procfs;
 use plumb_process::usage::{monotonic_ns, page_size};
-use plumb_target::{Cgroup, Error as TargetError};
+use plumb_target::{Cgroup, TargetError};
 
 use crate::attr::{Sampling, ring_owner};
 use crate::error::{Asked, Error};

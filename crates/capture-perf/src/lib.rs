@@ -28,9 +28,9 @@ mod trigger;
 mod watchdog;
 
 pub use attr::{Code, Counter, MAX_STACK_COPY};
-pub use counting::{Count, Counters};
+pub use counting::{Counters, EventCount};
 pub use error::{Asked, Error};
-pub use options::Options;
+pub use options::SamplingOptions;
 pub use plumb_ingest::TakenProfile;
 pub use probe::{Abilities, attach_to_idle_event, count_events_of, try_counters, try_trigger};
 pub use recorder::{Recorded, Recorder};

@@ -6,7 +6,7 @@ use crate::attr::{Code, Counter};
 
 /// How to record.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SamplingOptions {
     /// What samples are taken by; `None`: the kernel's clock.
     pub counter: Option<Counter>,
     /// What else samples are taken by, each as an event of its own, and in which code.
@@ -32,7 +32,7 @@ pub struct Options {
     pub prints: Prints,
 }
 
-impl Default for Options {
+impl Default for SamplingOptions {
     fn default() -> Self {
         Self {
             counter: None,

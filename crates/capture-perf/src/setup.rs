@@ -9,12 +9,12 @@ use std::os::fd::AsFd;
 use plumb_capture_api::SamplingRate;
 use plumb_process::Host;
 use plumb_profile::{EventId, Scope};
-use plumb_target::{Cgroup, Error as TargetError, Target};
+use plumb_target::{Cgroup, Target, TargetError};
 
 use crate::attr::{Code, Counter, Part, Sampling};
 use crate::error::{Asked, Error};
 use crate::events::{Attachment, classify};
-use crate::options::Options;
+use crate::options::SamplingOptions;
 use crate::period::{PeriodKeeper, cycles_per_ns};
 use crate::probe::{Abilities, count_events_of};
 use crate::sys::perf::{Event, Whom};
@@ -59,7 +59,7 @@ pub(crate) struct Choice {
 }
 
 /// What the counters, code and frequency can be.
-pub(crate) fn choose(host: &Host, abilities: Abilities, options: &Options) -> Result<Choice, Error> {
+pub(crate) fn choose(host: &Host, abilities: Abilities, options: &SamplingOptions) -> Result<Choice, Error> {
     let mut limits = Vec::new();
     abilities.own.map_err(|error| classify(error, Asked::Own))?;
     let counter = options.counter.clone().unwrap_or(Counter::CpuClock);
@@ -207,7 +207,7 @@ mod tests {
             Named::Trigger(trigger, _) => Counter::Trigger(Arc::new(trigger)),
             Named::Function { .. } => panic!("{event} is a function"),
         });
-        let options = Options { counter, frequency_hz, ..Options::default() };
+        let options = SamplingOptions { counter, frequency_hz, ..SamplingOptions::default() };
         choose(host, able(), &options).expect("it can be sampled")
     }
 
@@ -235,7 +235,7 @@ mod tests {
             (500, 200, 200),
         ] {
             let host = Host { max_sample_rate: Some(limit), cpus: vec![0], ..Host::default() };
-            let options = Options { frequency_hz: asked, ..Options::default() };
+            let options = SamplingOptions { frequency_hz: asked, ..SamplingOptions::default() };
             let choice = choose(&host, able(), &options).expect("it can be sampled");
             assert_eq!(choice.frequency_hz, expected, "{asked} at {limit}");
             assert_eq!(choice.limits.is_empty(), asked == expected, "{:?}", choice.limits);
@@ -263,8 +263,11 @@ mod tests {
     #[test]
     fn a_counter_whose_period_is_given_has_that() {
         let host = Host { cpus: vec![0], ..Host::default() };
-        let options =
-            Options { counter: Some(Counter::Cycles), period: Some(4_000_000), ..Options::default() };
+        let options = SamplingOptions {
+            counter: Some(Counter::Cycles),
+            period: Some(4_000_000),
+            ..SamplingOptions::default()
+        };
         let choice = choose(&host, able(), &options).expect("it can be sampled");
         assert_eq!(choice.events[0].pace, SamplingRate::Period(4_000_000));
         assert!(choice.events[0].part.says_period, "the watchdog may make it longer");

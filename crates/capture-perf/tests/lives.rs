@@ -8,15 +8,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use plumb_capture_perf::{Options, Recorder};
+use plumb_capture_perf::{Recorder, SamplingOptions};
 use plumb_fixtures::{Requirement, compiles, needs};
-use plumb_profile::{Begin, End, Life, LifeId, Profile};
+use plumb_profile::{Begin, Life, LifeEnd, LifeId, Profile};
 use plumb_target::{Launch, Target};
 
 fn recorded(program: &Path) -> Profile {
     let launch = Launch { program: program.into(), arguments: Vec::new(), environment: Vec::new() };
     let mut recorder =
-        Recorder::start(&Target::Command(launch), &Options::default()).expect("it can be recorded");
+        Recorder::start(&Target::Command(launch), &SamplingOptions::default()).expect("it can be recorded");
     while recorder.step(Duration::from_millis(100)).expect("recording goes on").is_none() {}
     recorder.finish().profile
 }
@@ -56,23 +56,23 @@ fn every_life_is_there_under_its_parent() {
                 && life.parent.map_or(parents.is_empty(), |parent| parents.contains(&parent))
         })
     };
-    let main = how("family", Begin::Exec, End::Exit, &[]);
+    let main = how("family", Begin::Exec, LifeEnd::Exit, &[]);
     assert_eq!(main.len(), 1, "{:#?}", profile.lives.rows());
-    let workers = how("family", Begin::Fork, End::Exit, &main);
+    let workers = how("family", Begin::Fork, LifeEnd::Exit, &main);
     assert_eq!(workers.len(), 5);
     assert_eq!(
-        how("family", Begin::Fork, End::Exec, &workers).len(),
+        how("family", Begin::Fork, LifeEnd::Exec, &workers).len(),
         20,
         "before the workers' children exec"
     );
     let true_name = std::fs::canonicalize("/bin/true").expect("it is there");
     let true_name: &'static str =
         String::leak(true_name.file_name().expect("it has a name").to_string_lossy().into_owned());
-    let of_workers = how(true_name, Begin::Exec, End::Exit, &workers);
+    let of_workers = how(true_name, Begin::Exec, LifeEnd::Exit, &workers);
     assert_eq!(of_workers.len(), 20);
-    assert_eq!(how("family", Begin::Fork, End::Exit, &workers).len(), 10, "children that never exec");
-    assert_eq!(how("family", Begin::Fork, End::Exec, &main).len(), 4, "before the vforked children exec");
-    assert_eq!(how(true_name, Begin::Exec, End::Exit, &main).len(), 4);
+    assert_eq!(how("family", Begin::Fork, LifeEnd::Exit, &workers).len(), 10, "children that never exec");
+    assert_eq!(how("family", Begin::Fork, LifeEnd::Exec, &main).len(), 4, "before the vforked children exec");
+    assert_eq!(how(true_name, Begin::Exec, LifeEnd::Exit, &main).len(), 4);
     // The recorder's child is there before its exec if a sample hit it.
     let begun = profile.lives.rows().iter().filter(|life| life.start_ns.is_some()).count();
     assert_eq!(begun, 1 + 5 + 20 + 20 + 10 + 4 + 4, "and nobody else");
@@ -80,7 +80,7 @@ fn every_life_is_there_under_its_parent() {
     for id in of_workers {
         let life = &profile.lives[id];
         let before =
-            profile.lives.rows().iter().find(|other| other.pid == life.pid && other.end == End::Exec);
+            profile.lives.rows().iter().find(|other| other.pid == life.pid && other.end == LifeEnd::Exec);
         assert_eq!(before.and_then(|before| before.end_ns), life.start_ns, "its exec ended the life before");
     }
     assert!(

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plumb_capture_perf::{Options, Recorder};
+use plumb_capture_perf::{Recorder, SamplingOptions};
 use plumb_fixtures::{Requirement, compiles, needs, skip};
 use plumb_profile::{Meta, Queued};
 use plumb_target::{Launch, Target};
@@ -74,7 +74,7 @@ impl Drop for Spinners {
 }
 
 fn record(target: &Target) -> Meta {
-    let mut recorder = Recorder::start(target, &Options::default()).expect("it can be recorded");
+    let mut recorder = Recorder::start(target, &SamplingOptions::default()).expect("it can be recorded");
     while recorder.step(Duration::from_millis(100)).expect("recording goes on").is_none() {}
     recorder.finish().profile.meta
 }
@@ -181,8 +181,8 @@ fn of_a_running_process_only_what_it_waits_meanwhile_counts() {
     std::thread::sleep(Duration::from_millis(500));
     let schedstat = PathBuf::from(format!("/proc/{pid}/schedstat"));
     let before = times(&schedstat).expect("it runs");
-    let mut recorder =
-        Recorder::start(&Target::Processes(vec![pid]), &Options::default()).expect("it can be recorded");
+    let mut recorder = Recorder::start(&Target::Processes(vec![pid]), &SamplingOptions::default())
+        .expect("it can be recorded");
     let begun = times(&schedstat).expect("it runs");
     while recorder.elapsed() < Duration::from_millis(1500) {
         assert!(recorder.step(Duration::from_millis(100)).expect("recording goes on").is_none());

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use plumb_capture_perf::{Code, Counter, Error, Options, Recorded, Recorder, TakenProfile};
+use plumb_capture_perf::{Code, Counter, Error, Recorded, Recorder, SamplingOptions, TakenProfile};
 use plumb_fixtures::{Requirement, compiles, needs, skip};
 use plumb_profile::{Past, Process, Scope};
 use plumb_target::{End, Launch, Target};
@@ -41,7 +41,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 fn record(target: &Target) -> (End, Recorded) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut recorder = Recorder::start(target, &Options::default()).expect("it can be recorded");
+    let mut recorder = Recorder::start(target, &SamplingOptions::default()).expect("it can be recorded");
     let end = loop {
         if let Some(end) = recorder.step(Duration::from_millis(100)).expect("recording goes on") {
             break end;
@@ -99,7 +99,7 @@ fn short_lived_processes_are_covered_as_well() {
 fn what_found_no_room_is_counted() {
     let Some(burn) = burn() else { return };
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let options = Options { frequency_hz: 20_000, ..Options::default() };
+    let options = SamplingOptions { frequency_hz: 20_000, ..SamplingOptions::default() };
     let before = stolen();
     let mut recorder = Recorder::start(&command(burn, &["1000"]), &options).expect("it can be recorded");
     let most = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").expect("it is there");
@@ -138,13 +138,14 @@ fn a_command_that_cannot_start_is_named() {
         return;
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let missing = Recorder::start(&command("no-such-command-anywhere", &[]), &Options::default()).err();
+    let missing =
+        Recorder::start(&command("no-such-command-anywhere", &[]), &SamplingOptions::default()).err();
     let missing = missing.expect("there is no such command");
-    assert!(matches!(missing, Error::Target(plumb_target::Error::Command { .. })));
+    assert!(matches!(missing, Error::Target(plumb_target::TargetError::Command { .. })));
     assert_eq!((missing.exit_code(), missing.to_string().contains("no-such-command-anywhere")), (127, true));
     // A file without the permission to be executed.
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/burn.c");
-    let refused = Recorder::start(&command(source, &[]), &Options::default()).err();
+    let refused = Recorder::start(&command(source, &[]), &SamplingOptions::default()).err();
     assert_eq!(refused.map(|error| error.exit_code()), Some(126));
 }
 
@@ -179,15 +180,15 @@ fn a_running_process_is_recorded_until_its_end() {
         recorded.profile.processes.rows().iter().map(|p| p.pid).collect();
     assert!(pids.contains(&pid));
     waiter.join().expect("no panic").expect("it was waited for");
-    let gone = Recorder::start(&Target::Processes(vec![pid]), &Options::default()).err();
-    assert!(matches!(gone, Some(Error::Target(plumb_target::Error::NoSuchProcess(p))) if p == pid));
+    let gone = Recorder::start(&Target::Processes(vec![pid]), &SamplingOptions::default()).err();
+    assert!(matches!(gone, Some(Error::Target(plumb_target::TargetError::NoSuchProcess(p))) if p == pid));
 }
 
 #[test]
 fn deep_stacks_make_the_copies_grow() {
     let Some(program) = burn().and_then(|_| compile("deep", "-O1")) else { return };
     let (_, recorded) = record(&command(&program, &[]));
-    assert!(recorded.profile.meta.stack_copy_bytes > Options::default().stack_copy);
+    assert!(recorded.profile.meta.stack_copy_bytes > SamplingOptions::default().stack_copy);
     assert_eq!(recorded.statistics.lost_samples, 0);
 }
 
@@ -228,7 +229,7 @@ fn a_recording_whose_past_is_folded_goes_on_whole() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let target = command(burn, &["600"]);
     // Whose weights are known.
-    let options = Options { counter: Some(Counter::CpuClock), ..Options::default() };
+    let options = SamplingOptions { counter: Some(Counter::CpuClock), ..SamplingOptions::default() };
     let mut recorder = Recorder::start(&target, &options).expect("it can be recorded");
     let (mut folds, mut folded) = (0, 0);
     while recorder.step(Duration::from_millis(20)).expect("recording goes on").is_none() {

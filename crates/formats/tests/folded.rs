@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use plumb_formats::folded::{self, Options};
+use plumb_formats::folded::{self, FoldedOptions};
 use plumb_profile::*;
 
 /// Two threads of `work er` in the same stack, one of them cut short, kernel on top, an inlined call and a nameless
@@ -55,7 +55,7 @@ fn profile() -> Profile {
     profile
 }
 
-fn folded(options: &Options) -> String {
+fn folded(options: &FoldedOptions) -> String {
     let mut out = Vec::new();
     folded::write(&profile(), options, &mut out).unwrap();
     String::from_utf8(out).unwrap()
@@ -64,7 +64,7 @@ fn folded(options: &Options) -> String {
 #[test]
 fn lines_are_sorted_and_threads_of_one_name_are_summed() {
     assert_eq!(
-        folded(&Options { samples: true, ..Options::default() }),
+        folded(&FoldedOptions { samples: true, ..FoldedOptions::default() }),
         "work_er 1\n\
          work_er;[stack deeper than its copy];[0x99 [anon]] 1\n\
          work_er;main(int\\x3bchar);inner;[0x1234 libx.so] 1\n\
@@ -75,12 +75,12 @@ fn lines_are_sorted_and_threads_of_one_name_are_summed() {
 #[test]
 fn inlined_calls_can_be_left_out_and_frames_annotated() {
     assert_eq!(
-        folded(&Options { inlined: false, annotate: true, samples: false }),
+        folded(&FoldedOptions { inlined: false, annotate: true, samples: false }),
         "work_er 10\n\
          work_er;[stack deeper than its copy];[0x99 [anon]]_[j] 10\n\
          work_er;main(int\\x3bchar);[0x1234 libx.so] 10\n\
          work_er;main(int\\x3bchar);sys_read_[k] 20\n"
     );
-    let annotated = folded(&Options { annotate: true, samples: true, ..Options::default() });
+    let annotated = folded(&FoldedOptions { annotate: true, samples: true, ..FoldedOptions::default() });
     assert!(annotated.contains("main(int\\x3bchar);inner_[i];sys_read_[k] 2\n"), "{annotated}");
 }

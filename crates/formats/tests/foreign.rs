@@ -119,7 +119,7 @@ fn folded_stacks_come_back_as_the_same_text() {
     // What has no name and no address in brackets.
     made.sample("sh/9/9", "main@app;sys_read@k", 77);
     for annotate in [false, true] {
-        let options = folded::Options { annotate, samples: true, ..folded::Options::default() };
+        let options = folded::FoldedOptions { annotate, samples: true, ..folded::FoldedOptions::default() };
         let write = |profile: &Profile| {
             let mut bytes = Vec::new();
             folded::write(profile, &options, &mut bytes).unwrap();

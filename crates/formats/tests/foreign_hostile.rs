@@ -31,7 +31,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     let (mut scope, mut fire, mut fold) = (Vec::new(), Vec::new(), Vec::new());
     speedscope::write(profile, &mut scope).unwrap();
     firefox::write(profile, &mut fire).unwrap();
-    let options = folded::Options { annotate: true, ..folded::Options::default() };
+    let options = folded::FoldedOptions { annotate: true, ..folded::FoldedOptions::default() };
     folded::write(profile, &options, &mut fold).unwrap();
     let script = "work er 7/8 [003] 4711.012345: 1001001 cpu-clock: \n\tffffffff81a0b0c0 tcp_send+0x10 ([kernel.kallsyms])\n\t 123 pick \
                   (inlined)\n\t 123 main(int) (/opt/app)\n  main.c:12\n\n"

@@ -48,7 +48,7 @@ impl Recorder {
                 exe,
                 comm: exe,
                 begin: Begin::Fork,
-                end: End::Running,
+                end: LifeEnd::Running,
                 start_ns: Some(*now_ns / 1000 * 1000),
                 end_ns: None,
                 cpu_ns: None,
@@ -61,9 +61,9 @@ impl Recorder {
         let cpu_ns = Some(dice.below(1000) as u64 * 1000);
         // Some may be taken out once they have ended: nothing is learnt of these any more.
         if let Some(life) =
-            profile.lives.find_mut(life).filter(|life| life.end == End::Running || !may_go(life))
+            profile.lives.find_mut(life).filter(|life| life.end == LifeEnd::Running || !may_go(life))
         {
-            (life.end, life.end_ns) = (End::Exit, Some(*now_ns / 1000 * 1000));
+            (life.end, life.end_ns) = (LifeEnd::Exit, Some(*now_ns / 1000 * 1000));
             life.cpu_ns = cpu_ns;
         }
         let frames: Vec<FrameId> = (0..1 + dice.below(12)).map(|depth| frame(profile, dice, depth)).collect();
@@ -108,7 +108,7 @@ impl Recorder {
 
     fn take_part(&mut self) {
         (self.profile.samples, self.profile.stacks) = (Samples::default(), Stacks::default());
-        self.profile.lives.retain(|_, life| life.end == End::Running || !may_go(life));
+        self.profile.lives.retain(|_, life| life.end == LifeEnd::Running || !may_go(life));
         self.profile.mappings.retain(|mapping| mapping.start % 3 == 0);
     }
 }
@@ -338,7 +338,7 @@ fn lives_of_many_parts_are_all_there_in_their_order() {
                 exe: comm,
                 comm,
                 begin: Begin::Fork,
-                end: End::Running,
+                end: LifeEnd::Running,
                 start_ns: Some(u64::from(part) * 1000),
                 end_ns: None,
                 cpu_ns: None,
@@ -357,12 +357,12 @@ fn lives_of_many_parts_are_all_there_in_their_order() {
         let ended: Vec<LifeId> = profile.lives.iter().map(|(id, _)| id).filter(|&id| ends(id)).collect();
         for id in ended {
             for life in [profile.lives.get_mut(id), &mut whole[id.index()]] {
-                (life.end, life.end_ns) = (End::Exit, Some(u64::from(part) * 1000 + 500_000));
+                (life.end, life.end_ns) = (LifeEnd::Exit, Some(u64::from(part) * 1000 + 500_000));
             }
         }
         journal.grow(&profile, &Meta::default()).unwrap();
         journal.part(&profile, &Meta::default()).unwrap();
-        profile.lives.retain(|_, life| life.end == End::Running);
+        profile.lives.retain(|_, life| life.end == LifeEnd::Running);
         journal.forget(&profile);
         assert!(profile.lives.rows().len() < 200, "they are out of memory");
     }

@@ -286,7 +286,7 @@ fn shell_loop(profile: &mut Profile, runs: u32) -> Vec<LifeId> {
         peak_rss_bytes: None,
         process: None,
     };
-    let parent = profile.lives.push(life(1000, None, shell, Begin::Exec, End::Running, time));
+    let parent = profile.lives.push(life(1000, None, shell, Begin::Exec, LifeEnd::Running, time));
     let mut lives = vec![parent];
     for run in 0..runs {
         let mut later = |ns: usize| {
@@ -294,9 +294,9 @@ fn shell_loop(profile: &mut Profile, runs: u32) -> Vec<LifeId> {
             time
         };
         let (forked, execed, exited) = (later(200_000), later(150_000), later(350_000));
-        let mut before = life(1001 + run, Some(parent), shell, Begin::Fork, End::Exec, forked);
+        let mut before = life(1001 + run, Some(parent), shell, Begin::Fork, LifeEnd::Exec, forked);
         before.end_ns = Some(execed);
-        let mut after = life(1001 + run, Some(parent), program, Begin::Exec, End::Exit, execed);
+        let mut after = life(1001 + run, Some(parent), program, Begin::Exec, LifeEnd::Exit, execed);
         after.end_ns = Some(exited);
         // Few are sampled.
         if dice.below(3) == 0 {

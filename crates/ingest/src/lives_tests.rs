@@ -1,6 +1,6 @@
 //! Lives from records made by hand: what real programs do only now and then.
 
-use plumb_profile::{Begin, End, Id, Life};
+use plumb_profile::{Begin, Id, Life, LifeEnd};
 
 use super::tests::{EXEC, Fields, Kernel, Made, at, comm, exit, fork, ingested, mmap, sample};
 use super::*;
@@ -27,11 +27,11 @@ fn a_life_needs_no_sample() {
     let [parent, forked, execed] = profile.lives.rows() else { panic!("{:?}", profile.lives) };
     assert_eq!(
         (parent.pid, parent.begin, parent.start_ns, parent.end),
-        (1, Begin::Running, None, End::Running)
+        (1, Begin::Running, None, LifeEnd::Running)
     );
-    assert_eq!((forked.begin, forked.end), (Begin::Fork, End::Exec));
+    assert_eq!((forked.begin, forked.end), (Begin::Fork, LifeEnd::Exec));
     assert_eq!((forked.start_ns, forked.end_ns), (Some(10), Some(20)));
-    assert_eq!((execed.begin, execed.end), (Begin::Exec, End::Exit));
+    assert_eq!((execed.begin, execed.end), (Begin::Exec, LifeEnd::Exit));
     assert_eq!((execed.start_ns, execed.end_ns), (Some(20), Some(30)));
     assert_eq!(forked.parent, execed.parent);
     assert_eq!(profile.strings.get(execed.exe), "/usr/bin/dirname");
@@ -61,13 +61,13 @@ fn a_process_lives_until_its_last_thread_has_gone() {
     let gone = |tid| Fields::new().u32s(&[7, 1, tid, 1]).u64s(&[0]).record(RecordType::EXIT, 0, 0);
     let records = [at(10, fork(1, 7)), at(20, thread(8)), at(30, gone(7)), at(40, gone(8))];
     assert_eq!(lives(&records)[1].end_ns, Some(40));
-    assert_eq!(lives(&records[..3])[1].end, End::Running);
+    assert_eq!(lives(&records[..3])[1].end, LifeEnd::Running);
 }
 
 #[test]
 fn a_number_used_again_ends_the_life_before() {
     let found = lives(&[at(10, fork(1, 7)), at(50, fork(1, 7)), at(60, exit(7, 0))]);
-    assert_eq!((found[1].end, found[1].end_ns), (End::Exit, Some(50)), "its exit was lost");
+    assert_eq!((found[1].end, found[1].end_ns), (LifeEnd::Exit, Some(50)), "its exit was lost");
     assert_eq!((found[2].start_ns, found[2].end_ns), (Some(50), Some(60)));
 }
 

@@ -2,10 +2,11 @@
 //!
 //! Not here: registers to unwind with, which are forgotten with their sample.
 
-use plumb_profile::{EventId, Found, REGISTERS, RegisterSample};
+use plumb_profile::{EventId, Found, Profile, REGISTERS, RegisterSample, Sample};
 use plumb_unwind::Registers;
 
-use super::Ingest;
+use crate::stacks::registers;
+use crate::{Ingest, wire};
 
 impl Ingest {
     /// Offers the registers of a sample at `time_ns` that interrupted this thread's user code at `ip`, by DWARF number. They are dropped if
@@ -17,16 +18,38 @@ impl Ingest {
         (time_ns, ip): (u64, u64),
         values: [u64; REGISTERS],
     ) {
+        let Self { processes, out, .. } = self;
+        offer(&mut out.profile, |profile| {
+            let space = processes.tasks.space(pid)?;
+            let frame = processes.spaces.user_frame(profile, space, (ip, false, Found::Sampled));
+            let thread = processes.note_sample(profile, pid, tid);
+            Some(RegisterSample { time_ns, thread, event, frame, ip, values })
+        });
+    }
+
+    /// Likewise those in the record of a sample.
+    pub(crate) fn registers_of_record(&mut self, pid: u32, sample: &Sample, recorded: &wire::Registers<'_>) {
+        let &Sample { time_ns, thread, event, .. } = sample;
+        let spaces = &mut self.processes.spaces;
         let Some(space) = self.processes.tasks.space(pid) else { return };
-        let profile = &mut self.out.profile;
-        let frame = self.processes.spaces.user_frame(profile, space, (ip, false, Found::Sampled));
-        let thread = self.processes.note_sample(profile, pid, tid);
-        profile.registers.offer(RegisterSample { time_ns, thread, event, frame, ip, values });
+        offer(&mut self.out.profile, |profile| {
+            let registers = registers(recorded)?;
+            let ip = registers.ip();
+            let frame = spaces.user_frame(profile, space, (ip, false, Found::Sampled));
+            Some(RegisterSample { time_ns, thread, event, frame, ip, values: register_values(&registers) })
+        });
     }
 }
 
+/// Offers registers to a profile in which `make` looks up what they belong to, if they are to be kept.
+fn offer(profile: &mut Profile, make: impl FnOnce(&mut Profile) -> Option<RegisterSample>) {
+    let mut kept = std::mem::take(&mut profile.registers);
+    kept.offer(|| make(profile));
+    profile.registers = kept;
+}
+
 /// All registers, those that are not known as 0.
-pub(crate) fn register_values(registers: &Registers) -> [u64; REGISTERS] {
+fn register_values(registers: &Registers) -> [u64; REGISTERS] {
     let mut values = [0; REGISTERS];
     for (value, number) in values.iter_mut().zip(0..) {
         *value = if number == 7 { registers.sp() } else { registers.get(number).unwrap_or(0) };

@@ -5,9 +5,8 @@ use plumb_profile::{EventId, Sample};
 use plumb_unwind::{Memory, Registers};
 
 use crate::header::SampleHeader;
-use crate::registers::register_values;
 use crate::sideband::SidebandQueue;
-use crate::stacks::{Ending, StackBuilder, StoppedStack, registers};
+use crate::stacks::{Ending, StackBuilder, StoppedStack};
 use crate::{Ingest, wire};
 
 /// What is told of samples before their records come.
@@ -44,8 +43,8 @@ impl Ingest {
         };
         let made = stack.finish(&header, ending, sample.may_be_in_exec());
         self.out.profile.samples.push(made);
-        if let Some(registers) = sample.registers.as_ref().filter(|_| !sample.in_kernel).and_then(registers) {
-            self.registers(event, task, (sample.time, registers.ip()), register_values(&registers));
+        if let Some(recorded) = sample.registers.as_ref().filter(|_| !sample.in_kernel) {
+            self.registers_of_record(task.0, &made, recorded);
         }
     }
 

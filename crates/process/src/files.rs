@@ -14,7 +14,7 @@ use std::path::Path;
 
 use crate::elf::{Elf, ElfError, FileOffset, UnwindSections};
 use crate::identity::FileKey;
-use crate::open::{OpenError, Place, open_mapped};
+use crate::open::{FileOrigin, OpenError, open_mapped};
 
 /// Descriptors that are kept open. Beyond that, sections are read at once and the file is closed.
 const MAX_OPEN: usize = 400;
@@ -152,7 +152,7 @@ pub struct Files {
 
 impl Files {
     /// The file that `key` stands for, which is opened if it was not seen before.
-    pub fn add(&mut self, key: FileKey, place: &Place) -> FileId {
+    pub fn add(&mut self, key: FileKey, place: &FileOrigin) -> FileId {
         let known = self.by_key.get(&key).copied();
         if let Some(id) = known.filter(|&id| !self.get(id).is_closed()) {
             let file = &mut self.rows[id.index()];

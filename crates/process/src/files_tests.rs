@@ -34,7 +34,7 @@ impl Sleeper {
         this
     }
 
-    fn mapping(&self) -> (FileKey, Place) {
+    fn mapping(&self) -> (FileKey, FileOrigin) {
         for _ in 0..1000 {
             let text = crate::mappings(self.child.id()).unwrap();
             let path = self.program.as_os_str().as_bytes();
@@ -44,7 +44,7 @@ impl Sleeper {
                     FileKey { device: Some(line.device), inode: line.inode, ..FileKey::of_path(line.path) };
                 return (
                     key,
-                    Place::Process { pid: self.child.id(), range: line.start..line.end, parent: 0 },
+                    FileOrigin::Process { pid: self.child.id(), range: line.start..line.end, parent: 0 },
                 );
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -74,7 +74,7 @@ fn second_mapping_opens_nothing() {
     assert!(files.get(first).elf().is_some());
     // If it were opened, it would fail: there is no such process and the program is gone.
     std::fs::remove_file(&sleeper.program).unwrap();
-    assert_eq!(files.add(key.clone(), &Place::Process { pid: u32::MAX, range: 0..1, parent: 0 }), first);
+    assert_eq!(files.add(key.clone(), &FileOrigin::Process { pid: u32::MAX, range: 0..1, parent: 0 }), first);
     // The same file told differently is still the same file.
     let other = FileKey { generation: 7, ..key };
     assert_eq!(files.add(other, &place), first);
@@ -94,7 +94,7 @@ fn replaced_program_is_read_through_its_process() {
     assert_eq!(files.get(id).unreadable(), None, "a process of our own, whoever we are");
     assert_eq!(files.get(id).elf().unwrap().build_id, original);
     // Without the process, what is at the path must not be taken for it.
-    let gone = Place::Process { pid: u32::MAX, range: 0..1, parent: 0 };
+    let gone = FileOrigin::Process { pid: u32::MAX, range: 0..1, parent: 0 };
     let mut fresh = Files::default();
     let id = fresh.add(key, &gone);
     assert_eq!(fresh.get(id).unreadable(), Some(OpenError::Replaced));
@@ -140,8 +140,8 @@ fn recorded_file_must_have_the_recorded_build_id() {
     let path = std::env::current_exe().unwrap();
     let key = FileKey::of_path(path.as_os_str().as_bytes());
     let mut files = Files::default();
-    let right = files.add(FileKey { build_id: build_id(&path), ..key.clone() }, &Place::Recorded);
-    let wrong = files.add(FileKey { build_id: Some([1; 20].into()), ..key }, &Place::Recorded);
+    let right = files.add(FileKey { build_id: build_id(&path), ..key.clone() }, &FileOrigin::Recorded);
+    let wrong = files.add(FileKey { build_id: Some([1; 20].into()), ..key }, &FileOrigin::Recorded);
     assert_eq!(files.get(right).unreadable(), None);
     assert_eq!(files.get(wrong).unreadable(), Some(OpenError::Replaced));
 }
@@ -150,7 +150,7 @@ fn recorded_file_must_have_the_recorded_build_id() {
 fn devices_are_not_opened() {
     let mut files = Files::default();
     let key = FileKey { device: Some(Device { major: 1, minor: 5 }), ..FileKey::of_path(b"/dev/zero") };
-    let id = files.add(key, &Place::Recorded);
+    let id = files.add(key, &FileOrigin::Recorded);
     assert_eq!(files.get(id).unreadable(), Some(OpenError::NotRegular));
 }
 
@@ -165,7 +165,7 @@ fn a_file_that_was_deleted_before_it_ran_is_found_with_who_has_it_open() {
         FileKey { inode: held.metadata().unwrap().ino(), ..FileKey::of_path(program.as_os_str().as_bytes()) };
     std::fs::remove_file(&program).unwrap();
     // The process is gone, what forked it is not. The highest number is above any process'.
-    let place = |parent| Place::Process { pid: i32::MAX as u32, range: 0x1000..0x2000, parent };
+    let place = |parent| FileOrigin::Process { pid: i32::MAX as u32, range: 0x1000..0x2000, parent };
     let mut files = Files::default();
     let unknown = files.add(FileKey { inode: key.inode + 1, ..key.clone() }, &place(std::process::id()));
     assert_eq!(files.get(unknown).unreadable(), Some(OpenError::NotFound), "another file under that path");
@@ -193,7 +193,7 @@ fn a_file_that_was_closed_is_opened_again_with_the_next_mapping() {
     std::fs::remove_file(&sleeper.program).unwrap();
     assert!(sections(&mut files).is_none(), "nothing leads to it");
     // Its process is gone by now.
-    assert_eq!(files.add(key.clone(), &Place::Process { pid: u32::MAX, range: 0..1, parent: 0 }), id);
+    assert_eq!(files.add(key.clone(), &FileOrigin::Process { pid: u32::MAX, range: 0..1, parent: 0 }), id);
     assert!(files.get(id).open_file().is_none() && files.get(id).elf().is_some(), "as before");
     assert_eq!(files.add(key, &place), id, "the same as the one that was closed");
     assert!(sections(&mut files).expect("the mapping leads to it").bytes == first);

@@ -20,7 +20,7 @@ const MAX_DESCRIPTORS: usize = 1024;
 
 /// Where a file was seen mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FileOrigin {
     /// In this process, at these addresses.
     Process {
         /// The process.
@@ -80,13 +80,13 @@ impl From<io::Error> for OpenError {
 }
 
 /// Opens the file that `key` stands for, as mapped at `place`: the very one, or none.
-pub fn open_mapped(key: &FileKey, place: &Place) -> Result<File, OpenError> {
+pub fn open_mapped(key: &FileKey, place: &FileOrigin) -> Result<File, OpenError> {
     let path = Path::new(std::ffi::OsStr::from_bytes(&key.path));
     if !path.is_absolute() {
         return Err(OpenError::NotFound);
     }
     let mut outcome = Err(OpenError::NotFound);
-    if let Place::Process { pid, range, parent } = place {
+    if let FileOrigin::Process { pid, range, parent } = place {
         let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
         outcome = open_regular(Path::new(&link)).and_then(|file| check_link(key, file));
         // A process of half a millisecond is gone by now, its parent is not.
@@ -104,7 +104,7 @@ pub fn open_mapped(key: &FileKey, place: &Place) -> Result<File, OpenError> {
     // Who may not follow links in map_files, which takes rights, is denied even what is gone.
     if let (
         Err(OpenError::NotFound | OpenError::Replaced | OpenError::Denied),
-        Place::Process { pid, parent, .. },
+        FileOrigin::Process { pid, parent, .. },
     ) = (&outcome, place)
     {
         outcome = better(outcome, open_held(key, &[*pid, *parent]));

@@ -24,7 +24,7 @@ pub enum Backing {
 
 /// A stretch of address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub struct Vma {
     /// First address.
     pub start: u64,
     /// One past the last address.
@@ -35,27 +35,27 @@ pub struct Mapping {
     pub backing: Backing,
 }
 
-impl Mapping {
+impl Vma {
     /// The place in the file of a run-time address in this mapping.
     pub fn file_offset(&self, address: u64) -> FileOffset {
         FileOffset(self.offset.0.wrapping_add(address.wrapping_sub(self.start)))
     }
 
-    fn part(&self, range: Range<u64>) -> Mapping {
-        Mapping { start: range.start, end: range.end, offset: self.file_offset(range.start), ..*self }
+    fn part(&self, range: Range<u64>) -> Vma {
+        Vma { start: range.start, end: range.end, offset: self.file_offset(range.start), ..*self }
     }
 }
 
 /// What is mapped executable where.
 #[derive(Clone, Debug, Default)]
 pub struct AddressSpace {
-    mappings: Arc<Vec<Mapping>>,
+    mappings: Arc<Vec<Vma>>,
 }
 
 impl AddressSpace {
     /// Adds a mapping over whatever was there. Returns `false`, and changes nothing, if it was known already or is
     /// empty.
-    pub fn map(&mut self, new: Mapping) -> bool {
+    pub fn map(&mut self, new: Vma) -> bool {
         if new.start >= new.end {
             return false;
         }
@@ -81,7 +81,7 @@ impl AddressSpace {
     }
 
     /// The mapping that an address is in.
-    pub fn find(&self, address: u64) -> Option<&Mapping> {
+    pub fn find(&self, address: u64) -> Option<&Vma> {
         let index = self.mappings.partition_point(|mapping| mapping.end <= address);
         self.mappings.get(index).filter(|mapping| mapping.start <= address)
     }
@@ -93,7 +93,7 @@ impl AddressSpace {
     }
 
     /// All mappings in the order of their addresses.
-    pub fn mappings(&self) -> &[Mapping] {
+    pub fn mappings(&self) -> &[Vma] {
         &self.mappings
     }
 }
@@ -102,8 +102,8 @@ impl AddressSpace {
 mod tests {
     use super::*;
 
-    fn mapping(range: Range<u64>, offset: u64, backing: Backing) -> Mapping {
-        Mapping { start: range.start, end: range.end, offset: FileOffset(offset), backing }
+    fn mapping(range: Range<u64>, offset: u64, backing: Backing) -> Vma {
+        Vma { start: range.start, end: range.end, offset: FileOffset(offset), backing }
     }
     const FILE: Backing = Backing::File(FileId::TEST);
 

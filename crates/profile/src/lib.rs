@@ -31,7 +31,7 @@ pub use dso::{AddressSpace, BuildId, Dso, DsoId, DsoKind};
 pub use event::{Event, EventId};
 pub use fold::{Past, Renumbered};
 pub use frame::{Address, Found, Frame, FrameId, FrameKind, Truncation};
-pub use life::{Begin, End, Life, LifeId, Lives};
+pub use life::{Begin, Life, LifeEnd, LifeId, Lives};
 pub use mapping::Mapping;
 pub use meta::{Meta, Scope};
 pub use process::{Process, ProcessId, Thread, ThreadId};

@@ -30,7 +30,7 @@ pub struct Life {
     /// How it began.
     pub begin: Begin,
     /// How it ended.
-    pub end: End,
+    pub end: LifeEnd,
     /// When it began, in nanoseconds on the clock of the samples. `None`: before the recording.
     pub start_ns: Option<u64>,
     /// When it ended. `None`: not while it was recorded. Since Linux 6.16 the kernel tells of an exit before it frees
@@ -145,7 +145,7 @@ pub enum Begin {
 
 /// How a life ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum End {
+pub enum LifeEnd {
     /// It did not, as far as was recorded.
     Running,
     /// By an exec: the next life with the same pid follows.
@@ -173,22 +173,22 @@ impl Begin {
     }
 }
 
-impl End {
+impl LifeEnd {
     /// All ways.
-    pub const ALL: [End; 3] = [End::Running, End::Exec, End::Exit];
+    pub const ALL: [LifeEnd; 3] = [LifeEnd::Running, LifeEnd::Exec, LifeEnd::Exit];
 
     /// Stable name, for files and machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
-            End::Running => "running",
-            End::Exec => "exec",
-            End::Exit => "exit",
+            LifeEnd::Running => "running",
+            LifeEnd::Exec => "exec",
+            LifeEnd::Exit => "exit",
         }
     }
 
     /// The way called `name`.
-    pub fn from_name(name: &str) -> Option<End> {
-        End::ALL.into_iter().find(|end| end.name() == name)
+    pub fn from_name(name: &str) -> Option<LifeEnd> {
+        LifeEnd::ALL.into_iter().find(|end| end.name() == name)
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
             exe: empty,
             comm: empty,
             begin: Begin::Fork,
-            end: End::Exit,
+            end: LifeEnd::Exit,
             start_ns: None,
             end_ns: None,
             cpu_ns: None,

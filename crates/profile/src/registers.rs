@@ -40,13 +40,15 @@ impl RegisterSamples {
     /// Most that are kept.
     pub const MOST: usize = 8192;
 
-    /// Keeps these registers, or not: of a long recording every second, every fourth, and so on.
-    pub fn offer(&mut self, row: RegisterSample) {
-        let is_next = self.offered.trailing_zeros() >= self.shift;
-        self.offered += 1;
-        if !is_next {
+    /// Offers one more: of a long recording every second is kept, every fourth, and so on. `make` runs only for those. Where it gives
+    /// `None`, the next that is offered takes the turn.
+    pub fn offer(&mut self, make: impl FnOnce() -> Option<RegisterSample>) {
+        if self.offered.trailing_zeros() < self.shift {
+            self.offered += 1;
             return;
         }
+        let Some(row) = make() else { return };
+        self.offered += 1;
         if self.rows.len() == Self::MOST {
             let mut at = 0_usize;
             self.rows.retain(|_| {
@@ -94,14 +96,37 @@ mod tests {
     use super::*;
     use crate::table::Id;
 
+    fn row(time_ns: u64) -> RegisterSample {
+        let (thread, frame, event) =
+            (ThreadId::from_index(0), FrameId::from_index(0), EventId::from_index(0));
+        RegisterSample { time_ns, thread, event, frame, ip: 0, values: [0; REGISTERS] }
+    }
+
+    #[test]
+    fn a_turn_without_registers_goes_to_the_next() {
+        let mut kept = RegisterSamples::default();
+        // Each second one turns out to have none.
+        for time_ns in 0..20_000 {
+            kept.offer(|| (time_ns % 2 == 1).then(|| row(time_ns)));
+        }
+        // 10,000 at least could be kept; the list was halved once.
+        assert_eq!(kept.stride(), 2);
+        assert!(kept.len() > RegisterSamples::MOST / 2, "{}", kept.len());
+        assert!(kept.rows().iter().all(|row| row.time_ns % 2 == 1));
+    }
+
     #[test]
     fn long_recordings_keep_evenly_spaced_registers() {
         let mut kept = RegisterSamples::default();
+        let mut made = 0;
         for time_ns in 0..100_000 {
-            let (thread, frame, event) =
-                (ThreadId::from_index(0), FrameId::from_index(0), EventId::from_index(0));
-            kept.offer(RegisterSample { time_ns, thread, event, frame, ip: 0, values: [0; REGISTERS] });
+            kept.offer(|| {
+                made += 1;
+                Some(row(time_ns))
+            });
         }
+        // As many as fill the list, and half of it again at each halving: not one for each that is offered.
+        assert!(made <= RegisterSamples::MOST * 4, "{made} made");
         assert!(kept.len() <= RegisterSamples::MOST && kept.len() * 4 > RegisterSamples::MOST);
         let times: Vec<u64> = kept.rows().iter().map(|row| row.time_ns).collect();
         assert!(times.windows(2).all(|pair| pair[1] - pair[0] == kept.stride()));

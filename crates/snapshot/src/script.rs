@@ -1,7 +1,7 @@
 //! The interpreter in a process, if there is one.
 
 use plumb_interpreters::{Detected, Interpreter, Mapped, bias, find as find_in, is_likely};
-use plumb_process::{FileKey, Place, parse_maps};
+use plumb_process::{FileKey, FileOrigin, parse_maps};
 
 /// An interpreter and the bias of the file that it is in.
 pub(super) type Placed = (Box<dyn Interpreter>, u64);
@@ -16,7 +16,7 @@ pub(super) fn find(pid: u32) -> Option<Placed> {
             return None;
         }
         let key = FileKey { inode: line.inode, ..FileKey::of_path(line.path) };
-        let place = Place::Process { pid, range: line.start..line.end, parent: 0 };
+        let place = FileOrigin::Process { pid, range: line.start..line.end, parent: 0 };
         let file = plumb_process::open_mapped(&key, &place).ok()?;
         let mapped = Mapped { start: line.start, offset: line.offset };
         match find_in(&file, true)? {

@@ -7,12 +7,12 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use plumb_capture_api::{KernelCounts, StatCounters};
-use plumb_capture_perf::{Count, Counters, Error, Whom, count_events_of, trim_memory};
+use plumb_capture_perf::{Counters, Error, EventCount, Whom, count_events_of, trim_memory};
 use plumb_process::usage::{CpuTime, Usage, monotonic_ns, nanoseconds};
 use plumb_process::{Host, pidfd};
 use plumb_target::signals::{self, Signals};
 use plumb_target::{
-    Cgroup, Child, Descendants, Error as TargetError, Heeded, Held, Launch, Notice, Prints, SignalPolicy,
+    Cgroup, Child, Descendants, Heeded, Held, Launch, Notice, Prints, SignalPolicy, TargetError,
 };
 
 /// How often a second of processor time is looked whether it is the kernel's: not a divisor of what programs do by the clock.
@@ -39,7 +39,7 @@ pub struct RunStats {
     /// Descendants that outlive it, where a cgroup holds them.
     pub left: Descendants,
     /// What else was counted.
-    pub counts: Vec<Count>,
+    pub counts: Vec<EventCount>,
     /// What the kernel's programs counted, if there are any.
     pub seen: Option<KernelCounts>,
     /// Whether a signal was to end it, or the recorder, which should start no other run.

@@ -215,7 +215,8 @@ impl Binary {
     fn bounds(&mut self, address: u64) -> Option<(u64, u64)> {
         match &mut self.source {
             Source::File { images, symbols, .. } => {
-                let named = symbols.find(address).map(|named| (named.start, named.end));
+                let named = symbols.find(address).filter(|named| named.near.is_none());
+                let named = named.map(|named| (named.start, named.end));
                 let (start, end) = named.or_else(|| extent(images, address))?;
                 let section = images.image.sections.iter().find(|section| {
                     let end = section.address.saturating_add(section.size);
@@ -239,7 +240,8 @@ impl Binary {
             }
             Source::File { symbols, data, .. } => {
                 let of = |found: crate::symtab::Named| {
-                    with_offset(demangle(&found.linkage_name), found.start, address)
+                    let start = found.start - found.near.unwrap_or(0);
+                    with_offset(demangle(&found.linkage_name), start, address)
                 };
                 if let Some(found) = symbols.find(address) {
                     return Some(of(found));

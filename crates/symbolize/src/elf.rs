@@ -265,7 +265,7 @@ impl Image {
             Compression::Header => compression_header(raw, self.form),
         }
         .ok_or_else(|| failed("unknown compression"))?;
-        if size > MAX_SECTION {
+        if size > MAX_SECTION || size > most_decompressed(raw.len() as u64) {
             return Err(failed("decompresses to too many bytes"));
         }
         let data = CompressedData { format, data, uncompressed_size: size };
@@ -279,6 +279,12 @@ impl Image {
             .filter_map(|section| self.read_up_to(section.offset, section.size.min(1 << 12)).ok())
             .find_map(|bytes| build_id_of_notes(&bytes, self.form.endian))
     }
+}
+
+/// What so many compressed bytes may decompress to. DWARF becomes 3 to 10 times as large; zstd could make 480 MB of 15 kB, in each section of a
+/// file, before it shows that nothing in them is debug information.
+fn most_decompressed(stored: u64) -> u64 {
+    stored.saturating_mul(256).max(16 << 20)
 }
 
 /// The build id among the ELF notes in `bytes` (aligned to 4, as all notes that the GNU tools write).

@@ -1,6 +1,6 @@
 //! Where functions without a symbol begin and end, of what is there for unwinding: stripping leaves that.
 
-use gimli::{BaseAddresses, DebugFrame, EhFrame, LittleEndian, UnwindSection};
+use gimli::{BaseAddresses, CieOrFde, DebugFrame, EhFrame, LittleEndian, UnwindSection};
 use object::Endianness;
 
 use crate::elf::Image;
@@ -13,17 +13,34 @@ pub(crate) fn extent(images: &Images, address: u64) -> Option<(u64, u64)> {
     found.filter(|image| image.form.endian == Endianness::Little).find_map(|image| of_image(image, address))
 }
 
-fn of_image(image: &Image, address: u64) -> Option<(u64, u64)> {
-    let size = if image.form.is_64 { 8 } else { 4 };
-    let mut bases = BaseAddresses::default();
-    for section in &image.sections {
-        match section.name.as_str() {
-            ".text" => bases = bases.set_text(section.address),
-            ".eh_frame" => bases = bases.set_eh_frame(section.address),
-            ".got" => bases = bases.set_got(section.address),
-            _ => {}
+/// Where entries of the unwind information begin, in order.
+pub(crate) fn starts(image: &Image) -> Vec<u64> {
+    if image.form.endian != Endianness::Little {
+        return Vec::new();
+    }
+    let bases = bases(image);
+    let Some(bytes) = image.debug_section(".eh_frame").and_then(|section| image.read(section).ok()) else {
+        return Vec::new();
+    };
+    let mut section = EhFrame::new(&bytes, LittleEndian);
+    section.set_address_size(if image.form.is_64 { 8 } else { 4 });
+    let mut entries = section.entries(&bases);
+    let mut starts = Vec::new();
+    // What is damaged ends the list: each entry takes bytes of the file, so that there is an end.
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        if let Ok(entry) = partial.parse(EhFrame::cie_from_offset) {
+            starts.push(entry.initial_address());
         }
     }
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
+fn of_image(image: &Image, address: u64) -> Option<(u64, u64)> {
+    let size = if image.form.is_64 { 8 } else { 4 };
+    let bases = bases(image);
     let read = |name: &str| image.read(image.debug_section(name)?).ok();
     let loaded = read(".eh_frame").and_then(|bytes| {
         let mut section = EhFrame::new(&bytes, LittleEndian);
@@ -38,4 +55,17 @@ fn of_image(image: &Image, address: u64) -> Option<(u64, u64)> {
         let entry = section.fde_for_address(&bases, address, DebugFrame::cie_from_offset).ok()?;
         Some((entry.initial_address(), entry.end_address()))
     })
+}
+
+fn bases(image: &Image) -> BaseAddresses {
+    let mut bases = BaseAddresses::default();
+    for section in &image.sections {
+        match section.name.as_str() {
+            ".text" => bases = bases.set_text(section.address),
+            ".eh_frame" => bases = bases.set_eh_frame(section.address),
+            ".got" => bases = bases.set_got(section.address),
+            _ => {}
+        }
+    }
+    bases
 }

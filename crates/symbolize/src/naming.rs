@@ -75,8 +75,8 @@ impl Naming {
             return Some(function);
         }
         let function = FoundFunction {
-            name: readable_at_once(&named.linkage_name),
-            linkage_name: named.linkage_name,
+            name: named.shown(),
+            linkage_name: if named.near.is_some() { named.shown() } else { named.linkage_name },
             start: Some(named.start),
             source_file: name.map(|name| name.source_file.clone()).unwrap_or_default(),
         };

@@ -39,11 +39,11 @@ impl Plt {
         if let Some((&start, (end, name))) = self.stubs.range(..=address).next_back()
             && address < *end
         {
-            return Some(Named { linkage_name: name.clone(), start, end: *end });
+            return Some(Named::new(name.clone(), start, *end));
         }
         let (start, end, name) = self.read(address)?;
         self.stubs.insert(start, (end, name.clone()));
-        Some(Named { linkage_name: name, start, end })
+        Some(Named::new(name, start, end))
     }
 
     /// The function that a slot of the global offset table is for.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use object::elf::{EM_X86_64, SHT_DYNSYM, SHT_SYMTAB};
 
 use crate::elf::Image;
+use crate::extent::starts;
 use crate::headers::Section;
 use crate::job::Answer;
 use crate::plt::Plt;
@@ -30,6 +31,35 @@ pub(crate) struct FileSymbols {
     image: Rc<Image>,
     /// Where a process begins, 0 if nowhere.
     entry: u64,
+    /// Where the unwind information says that functions begin, in order; read once it is asked for.
+    starts: Option<Vec<u64>>,
+}
+
+/// A symbol without a size is taken for that much of the code behind it, where no unwind information says where its function ends. Code of
+/// more is named by pieces of that length.
+const REACH: u64 = 4096;
+
+/// A symbol without a size, as far as its function goes for sure: up to where another one begins.
+fn within(named: Named, address: u64, starts: &[u64]) -> Named {
+    let behind = starts.partition_point(|&start| start <= named.start);
+    let after = starts.partition_point(|&start| start <= address);
+    let next = starts.get(after).copied().unwrap_or(u64::MAX).min(named.end);
+    let (begin, end) = match after.checked_sub(1) {
+        // One function that begins with the symbol, or around it.
+        Some(last) if after == behind && has_entry(starts[last], named.start) => (named.start, next),
+        Some(last) if after > behind => (starts[last], next),
+        _ => {
+            let begin = address - (address - named.start) % REACH;
+            (begin, begin.saturating_add(REACH).min(next))
+        }
+    };
+    let near = begin.checked_sub(named.start).filter(|&offset| offset > 0);
+    Named { start: begin, end, near, ..named }
+}
+
+/// Whether an entry of the unwind information that begins there is about the symbol too: an assembler may put instructions before it.
+fn has_entry(entry: u64, symbol: u64) -> bool {
+    symbol - entry <= 16
 }
 
 impl FileSymbols {
@@ -65,7 +95,7 @@ impl FileSymbols {
             }
         }
         answer.summary.functions = tables.iter().map(Symtab::len).sum();
-        Self { tables, plt: Plt::new(image), image: Rc::clone(image), entry: image.entry }
+        Self { tables, plt: Plt::new(image), image: Rc::clone(image), entry: image.entry, starts: None }
     }
 
     /// About how many bytes the tables of `image` take in memory, at the most.
@@ -101,7 +131,7 @@ impl FileSymbols {
         let code = self.image.read_address(start, 9);
         let found = RETURNS.iter().find(|known| code.starts_with(known))?;
         let end = start.checked_add(found.len() as u64)?;
-        Some(Named { linkage_name: SIGNAL_RETURN.to_owned(), start: address, end })
+        Some(Named::new(SIGNAL_RETURN.to_owned(), address, end))
     }
 
     /// The function whose address is in a slot of the global offset table.
@@ -109,19 +139,50 @@ impl FileSymbols {
         self.plt.slot(address)
     }
 
-    fn in_tables(&self, address: u64) -> Option<Named> {
-        self.tables.iter().find_map(|table| table.find(address))
+    fn in_tables(&mut self, address: u64) -> Option<Named> {
+        let found = self.tables.iter().find_map(|table| table.find(address))?;
+        if found.has_size {
+            return Some(found);
+        }
+        let image = &self.image;
+        let starts = self.starts.get_or_insert_with(|| starts(image));
+        Some(within(found, address, starts))
     }
 
     /// The code that a process begins with, which every stack of its first thread ends in. Stripping takes its name
     /// away, but the file's header still says where it is.
-    fn start(&self, address: u64) -> Option<Named> {
+    fn start(&mut self, address: u64) -> Option<Named> {
         let is_inside = self.entry != 0 && (self.entry..self.entry.saturating_add(START)).contains(&address);
         // Where its symbol is there, that says where it ends.
-        (is_inside && self.in_tables(self.entry).is_none()).then(|| Named {
-            linkage_name: "_start".to_owned(),
-            start: self.entry,
-            end: self.entry.saturating_add(START),
-        })
+        (is_inside && self.in_tables(self.entry).is_none())
+            .then(|| Named::new("_start".to_owned(), self.entry, self.entry.saturating_add(START)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(address: u64, starts: &[u64]) -> (String, u64, u64) {
+        let symbol = Named { has_size: false, ..Named::new("_Z6kernelv".to_owned(), 0x1_0000, 0x8_0000) };
+        let found = within(symbol, address, starts);
+        (found.shown(), found.start, found.end)
+    }
+
+    #[test]
+    fn a_symbol_without_size_names_its_function_and_what_is_behind_only_as_near() {
+        let starts = [0x8000, 0x1_0000, 0x1_9000, 0x4_0b04, 0x4_2000];
+        assert_eq!(at(0x1_0000, &starts), ("_Z6kernelv".to_owned(), 0x1_0000, 0x1_9000));
+        assert_eq!(at(0x1_8fff, &starts), ("_Z6kernelv".to_owned(), 0x1_0000, 0x1_9000));
+        assert_eq!(at(0x4_0b10, &starts), ("near kernel+0x30b04".to_owned(), 0x4_0b04, 0x4_2000));
+        assert_eq!(at(0x7_0000, &starts), ("near kernel+0x32000".to_owned(), 0x4_2000, 0x8_0000));
+    }
+
+    #[test]
+    fn without_unwind_information_it_reaches_a_page() {
+        for starts in [&[][..], &[0x100], &[0x9_0000]] {
+            assert_eq!(at(0x1_0fff, starts), ("_Z6kernelv".to_owned(), 0x1_0000, 0x1_1000), "{starts:x?}");
+            assert_eq!(at(0x1_1001, starts), ("near kernel+0x1000".to_owned(), 0x1_1000, 0x1_2000));
+        }
     }
 }

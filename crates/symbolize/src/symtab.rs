@@ -9,6 +9,7 @@ use object::elf::{self, Sym32, Sym64};
 use object::read::elf::Sym;
 use object::{Endianness, pod};
 
+use crate::demangle::{demangle, readable_at_once};
 use crate::elf::Image;
 use crate::gopclntab::{self, GoFunctions};
 use crate::headers::Section;
@@ -32,6 +33,25 @@ pub(crate) struct Named {
     pub start: u64,
     /// One past the last address that is its own, as far as the table says.
     pub end: u64,
+    /// The table says how long it is.
+    pub has_size: bool,
+    /// It begins so far behind the symbol that it is not known to be a part of it: the name is only that of the nearest symbol before.
+    pub near: Option<u64>,
+}
+
+impl Named {
+    /// A function with these bounds.
+    pub fn new(linkage_name: String, start: u64, end: u64) -> Self {
+        Self { linkage_name, start, end, has_size: true, near: None }
+    }
+
+    /// The name as it is shown: `near memcpy+0x30b04` for code that is only near a symbol.
+    pub fn shown(&self) -> String {
+        match self.near {
+            Some(offset) => format!("near {}+{offset:#x}", demangle(&self.linkage_name)),
+            None => readable_at_once(&self.linkage_name),
+        }
+    }
 }
 
 impl Symtab {
@@ -91,7 +111,8 @@ impl Symtab {
     /// The function that `address` belongs to.
     pub fn find(&self, address: u64) -> Option<Named> {
         let symbol = self.table.find(address, |symbol| self.name(symbol))?;
-        Some(Named { linkage_name: self.name(&symbol), start: symbol.start, end: symbol.limit })
+        let has_size = symbol.size > 0;
+        Some(Named { has_size, ..Named::new(self.name(&symbol), symbol.start, symbol.limit) })
     }
 
     fn name(&self, symbol: &Symbol) -> String {

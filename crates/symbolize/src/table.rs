@@ -4,7 +4,7 @@
 //! - A symbol with a size covers that many bytes. An address in a gap behind it has no name: the code there is
 //!   something else (padding, a stripped local function).
 //! - A symbol without a size (from assembly, or in a table that has no sizes) reaches up to the next symbol, but not
-//!   out of its section or module.
+//!   out of its section or module. Unlike perf, files cut it where another function begins (`symbols.rs`).
 //! - Of several symbols with one address the one with a size is taken; then the one that isn't weak; then the global
 //!   one; then the one with fewer leading underscores; then the longest name. One difference: a name with an old
 //!   version (`cfree@GLIBC_2.2.5`) is taken last.

@@ -143,3 +143,56 @@ f:      .skip 64
     assert_eq!(chain.last().unwrap().0, "f");
     assert!((2..=1000).contains(&chain.len()), "{}", chain.len());
 }
+
+/// A compressed section of a few kilobytes that makes 480 MiB of zeros: an ELF header, then a zstd frame (RFC 8878) of blocks that repeat a byte.
+fn bomb() -> Vec<u8> {
+    const BLOCK: u32 = 128 << 10;
+    const BLOCKS: u32 = 480 * 8;
+    let size = u64::from(BLOCK) * u64::from(BLOCKS);
+    let mut bytes = [&2_u32.to_le_bytes()[..], &[0; 4], &size.to_le_bytes(), &1_u64.to_le_bytes()].concat();
+    bytes.extend([0x28, 0xb5, 0x2f, 0xfd, 0xe0]);
+    bytes.extend(size.to_le_bytes());
+    for block in 0..BLOCKS {
+        let is_last = u32::from(block + 1 == BLOCKS);
+        bytes.extend_from_slice(&(is_last | 1 << 1 | BLOCK << 3).to_le_bytes()[..3]);
+        bytes.push(0);
+    }
+    bytes
+}
+
+#[test]
+fn small_sections_that_claim_to_be_large_are_refused() {
+    if !truth::have(&["g++", "readelf"]) {
+        return;
+    }
+    let folder = Folder::new("bomb");
+    let mut bytes = fs::read(truth::build(&folder, "program", &["-O2", "-g"])).unwrap();
+    let number = |bytes: &[u8], at: usize| {
+        usize::try_from(u64::from_le_bytes(*bytes[at..].first_chunk().unwrap())).unwrap()
+    };
+    let short =
+        |bytes: &[u8], at: usize| usize::from(u16::from_le_bytes(*bytes[at..].first_chunk().unwrap()));
+    let (headers, count, names) = (number(&bytes, 40), short(&bytes, 60), short(&bytes, 62));
+    let names = number(&bytes, headers + 64 * names + 24);
+    let (offset, bomb) = (bytes.len() as u64, bomb());
+    let mut changed = 0;
+    for header in (0..count).map(|index| headers + 64 * index) {
+        let name = names + number(&bytes, header) % (1 << 32);
+        if bytes[name..].starts_with(b".debug_") {
+            // Flags (SHF_COMPRESSED), offset and size: each is the same few kilobytes.
+            for (at, value) in [(8, 0x800), (24, offset), (32, bomb.len() as u64)] {
+                bytes[header + at..header + at + 8].copy_from_slice(&value.to_le_bytes());
+            }
+            changed += 1;
+        }
+    }
+    assert!(changed > 3);
+    bytes.extend(bomb);
+    let file = folder.join("bomb");
+    fs::write(&file, &bytes).unwrap();
+    let (mut profile, _) = truth::profile(&file, None, &(0..0x6000).step_by(0x35).collect::<Vec<_>>());
+    let options = Options { debug_roots: Vec::new(), ..Options::default() };
+    let (_, summary) = truth::resolve(&mut profile, &options);
+    let missing: Vec<String> = summary.dsos[0].missing.iter().map(ToString::to_string).collect();
+    assert!(missing.iter().any(|text| text.contains("decompresses to too many bytes")), "{missing:?}");
+}

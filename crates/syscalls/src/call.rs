@@ -6,7 +6,7 @@ use crate::{Abi, Outcome};
 
 /// A call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call<'a> {
+pub struct SystemCall<'a> {
     /// When it began, in nanoseconds of the monotonic clock.
     pub begin_ns: u64,
     /// When it ended, or was found not to have.
@@ -24,7 +24,7 @@ pub struct Call<'a> {
     /// Its arguments.
     pub args: [u64; 6],
     /// What became of it.
-    pub end: End,
+    pub end: CallEnd,
     /// It had begun before anybody looked: `begin_ns` is its end.
     pub is_late: bool,
     /// It is asked for; else it is only of use to know what descriptors are.
@@ -35,7 +35,7 @@ pub struct Call<'a> {
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum CallEnd {
     /// It returned.
     Returned(Outcome),
     /// It has not ended yet.
@@ -44,11 +44,11 @@ pub enum End {
     ThreadEnded,
 }
 
-impl Call<'_> {
+impl SystemCall<'_> {
     /// What it gave back, if it returned without an error.
     pub fn value(&self) -> Option<i64> {
         match self.end {
-            End::Returned(Outcome::Value(value)) => Some(value),
+            CallEnd::Returned(Outcome::Value(value)) => Some(value),
             _ => None,
         }
     }
@@ -56,7 +56,7 @@ impl Call<'_> {
     /// Its error.
     pub fn error(&self) -> Option<u32> {
         match self.end {
-            End::Returned(Outcome::Error(number)) => Some(number),
+            CallEnd::Returned(Outcome::Error(number)) => Some(number),
             _ => None,
         }
     }

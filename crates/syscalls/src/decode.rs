@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 use crate::kinds::{Form, Kind};
 use crate::signature::Choice;
-use crate::{Abi, Call, End, Outcome, Signature, errno_name};
+use crate::{Abi, CallEnd, Outcome, Signature, SystemCall, errno_name};
 
 pub use sockaddr::socket_address;
 pub use text::quote;
@@ -21,7 +21,12 @@ pub type NameOf<'a> = dyn FnMut(i32, &mut String) + 'a;
 
 impl Signature {
     /// Says each argument: its name and value.
-    pub fn arguments(&self, call: &Call<'_>, name_of: &mut NameOf<'_>, mut each: impl FnMut(&str, &str)) {
+    pub fn arguments(
+        &self,
+        call: &SystemCall<'_>,
+        name_of: &mut NameOf<'_>,
+        mut each: impl FnMut(&str, &str),
+    ) {
         let mut out = String::new();
         for (place, param) in self.params.iter().enumerate() {
             let Some(&value) = call.args.get(place) else { break };
@@ -37,27 +42,27 @@ impl Signature {
     }
 
     /// Says what became of a call.
-    pub fn end(&self, call: &Call<'_>, name_of: &mut NameOf<'_>, out: &mut String) {
+    pub fn end(&self, call: &SystemCall<'_>, name_of: &mut NameOf<'_>, out: &mut String) {
         match call.end {
-            End::Returned(Outcome::Value(value)) => match choose(&self.result, call) {
+            CallEnd::Returned(Outcome::Value(value)) => match choose(&self.result, call) {
                 Some(choice) => write(choice, value as u64, 64, call, name_of, out),
                 None => {
                     let _ = write!(out, "{value}");
                 }
             },
-            End::Returned(Outcome::Error(number)) => match errno_name(number) {
+            CallEnd::Returned(Outcome::Error(number)) => match errno_name(number) {
                 Some(name) => out.push_str(name),
                 None => {
                     let _ = write!(out, "-{number}");
                 }
             },
-            End::Unfinished | End::ThreadEnded => out.push('?'),
+            CallEnd::Unfinished | CallEnd::ThreadEnded => out.push('?'),
         }
     }
 }
 
 /// The first choice whose condition holds.
-fn choose<'a>(choices: &'a [Choice], call: &Call<'_>) -> Option<&'a Choice> {
+fn choose<'a>(choices: &'a [Choice], call: &SystemCall<'_>) -> Option<&'a Choice> {
     choices.iter().find(|choice| match choice.condition {
         None => true,
         Some((place, wanted, is_flag)) => {
@@ -76,7 +81,7 @@ fn choose<'a>(choices: &'a [Choice], call: &Call<'_>) -> Option<&'a Choice> {
 /// Flags of an operation on a futex, which are no part of which one it is.
 const FUTEX_FLAGS: u32 = (libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) as u32;
 
-fn is_futex(call: &Call<'_>) -> bool {
+fn is_futex(call: &SystemCall<'_>) -> bool {
     crate::name(call.abi, call.number) == Some("futex")
 }
 
@@ -84,7 +89,7 @@ fn write(
     choice: &Choice,
     value: u64,
     bits: u32,
-    call: &Call<'_>,
+    call: &SystemCall<'_>,
     name_of: &mut NameOf<'_>,
     out: &mut String,
 ) {

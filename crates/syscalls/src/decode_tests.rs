@@ -1,6 +1,6 @@
 //! Arguments in words: known bytes give known words, and any bytes at all do no harm.
 
-use crate::{Abi, Call, End, Outcome, Piece, Signature, number};
+use crate::{Abi, CallEnd, Outcome, Piece, Signature, SystemCall, number};
 
 /// Calls as the kernel describes them: one of each form of memory, and those whose arguments depend on each other.
 const CALLS: [(&str, &str); 20] = [
@@ -36,9 +36,9 @@ fn signature(name: &str) -> Signature {
     Signature::new(name, &lines.join("\n"), 32)
 }
 
-fn call<'a>(name: &str, args: [u64; 6], result: i64, pieces: Vec<Piece<'a>>) -> Call<'a> {
+fn call<'a>(name: &str, args: [u64; 6], result: i64, pieces: Vec<Piece<'a>>) -> SystemCall<'a> {
     let abi = Abi::native().expect("tests run where calls are known");
-    Call {
+    SystemCall {
         begin_ns: 1,
         end_ns: 2,
         pid: 7,
@@ -47,7 +47,7 @@ fn call<'a>(name: &str, args: [u64; 6], result: i64, pieces: Vec<Piece<'a>>) -> 
         abi,
         number: number(abi, name).unwrap_or(0),
         args,
-        end: End::Returned(Outcome::of(result)),
+        end: CallEnd::Returned(Outcome::of(result)),
         is_late: false,
         is_shown: true,
         pieces,
@@ -55,7 +55,7 @@ fn call<'a>(name: &str, args: [u64; 6], result: i64, pieces: Vec<Piece<'a>>) -> 
 }
 
 /// What is said of a call: arguments, and what became of it.
-fn said(signature: &Signature, call: &Call<'_>) -> String {
+fn said(signature: &Signature, call: &SystemCall<'_>) -> String {
     let mut name_of = |fd: i32, out: &mut String| out.push_str(&format!("<{fd}>"));
     let mut words = Vec::new();
     signature.arguments(call, &mut name_of, |name, value| words.push(format!("{name}: {value}")));

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use crate::decode::socket_address;
 use crate::sets::Set;
-use crate::{Abi, Call, End, Signature, number};
+use crate::{Abi, CallEnd, Signature, SystemCall, number};
 
 /// Asks the system. Answers may be wrong or none once a process has gone on or ended.
 pub trait Ask {
@@ -199,12 +199,12 @@ impl Descriptors {
     }
 
     /// What a call that has ended did to descriptors.
-    pub fn apply(&mut self, call: &Call<'_>, signature: &Signature) {
+    pub fn apply(&mut self, call: &SystemCall<'_>, signature: &Signature) {
         if Some(call.abi) != Abi::native() {
             return;
         }
         let Some(&effect) = self.effects.get(&call.number) else { return };
-        if call.end == End::ThreadEnded && matches!(effect, Effect::Ends) {
+        if call.end == CallEnd::ThreadEnded && matches!(effect, Effect::Ends) {
             self.processes.0.remove(&call.pid);
         }
         let Some(value) = call.value() else { return };
@@ -243,7 +243,7 @@ impl Descriptors {
         self.processes.of(pid).open.insert(fd, None);
     }
 
-    fn close_range(&mut self, call: &Call<'_>) {
+    fn close_range(&mut self, call: &SystemCall<'_>) {
         let [first, last, flags, ..] = call.args.map(|arg| arg as u32);
         let only_marks = flags & libc::CLOSE_RANGE_CLOEXEC != 0;
         let process = self.processes.of(call.pid);
@@ -261,7 +261,7 @@ impl Descriptors {
         }
     }
 
-    fn fcntl(&mut self, call: &Call<'_>, result: i32) {
+    fn fcntl(&mut self, call: &SystemCall<'_>, result: i32) {
         let fd = call.args[0] as i32;
         match call.args[1] as i32 {
             libc::F_DUPFD => self.copy(call.pid, fd, result, false),
@@ -276,7 +276,7 @@ impl Descriptors {
         }
     }
 
-    fn accept(&mut self, call: &Call<'_>, signature: &Signature, fd: i32, until_exec: bool) {
+    fn accept(&mut self, call: &SystemCall<'_>, signature: &Signature, fd: i32, until_exec: bool) {
         let listening = self.name(call.pid, call.args[0] as i32).unwrap_or("socket");
         let mut name = listening.split([' ', '\u{2190}']).next().unwrap_or_default().to_owned();
         let mut peer = String::new();
@@ -286,7 +286,7 @@ impl Descriptors {
         self.set(call.pid, fd, name, until_exec);
     }
 
-    fn address(&mut self, call: &Call<'_>, signature: &Signature, remote: bool) {
+    fn address(&mut self, call: &SystemCall<'_>, signature: &Signature, remote: bool) {
         let fd = call.args[0] as i32;
         let mut address = String::new();
         if !bytes(call, signature, 1).is_some_and(|bytes| socket_address(bytes, &mut address)) {
@@ -304,7 +304,7 @@ impl Descriptors {
         }
     }
 
-    fn pair(&mut self, call: &Call<'_>, signature: &Signature, name: &str, until_exec: bool) {
+    fn pair(&mut self, call: &SystemCall<'_>, signature: &Signature, name: &str, until_exec: bool) {
         let place = if name == "socket" { 3 } else { 0 };
         let Some(bytes) = bytes(call, signature, place) else { return };
         for fd in bytes.as_chunks::<4>().0.iter().take(2) {
@@ -312,7 +312,7 @@ impl Descriptors {
         }
     }
 
-    fn enter(&mut self, call: &Call<'_>, signature: &Signature, by_path: bool) {
+    fn enter(&mut self, call: &SystemCall<'_>, signature: &Signature, by_path: bool) {
         let folder = if by_path {
             self.absolute(call.pid, None, &text(call, signature, 0))
         } else {
@@ -369,17 +369,17 @@ fn has_cloexec(flags: u64) -> bool {
     flags & libc::O_CLOEXEC as u64 != 0
 }
 
-fn bytes<'a>(call: &'a Call<'_>, signature: &Signature, place: usize) -> Option<&'a [u8]> {
+fn bytes<'a>(call: &'a SystemCall<'_>, signature: &Signature, place: usize) -> Option<&'a [u8]> {
     let takes = signature.takes_of(place);
     takes.iter().rev().flatten().find_map(|&take| call.piece(take)).map(|piece| piece.bytes)
 }
 
-fn text(call: &Call<'_>, signature: &Signature, place: usize) -> String {
+fn text(call: &SystemCall<'_>, signature: &Signature, place: usize) -> String {
     bytes(call, signature, place)
         .map_or_else(|| "?".to_owned(), |bytes| String::from_utf8_lossy(bytes).into_owned())
 }
 
-fn socket_name(call: &Call<'_>) -> String {
+fn socket_name(call: &SystemCall<'_>) -> String {
     let [family, kind, ..] = call.args.map(|arg| arg as i32);
     match (family, kind & 0xf) {
         (libc::AF_INET, libc::SOCK_STREAM) => "TCP".into(),

@@ -1,6 +1,6 @@
 //! Descriptors, by calls that are made up.
 
-use crate::{Abi, Ask, Call, Descriptors, End, Outcome, Piece, Signature, number};
+use crate::{Abi, Ask, CallEnd, Descriptors, Outcome, Piece, Signature, SystemCall, number};
 
 /// Who is asked knows one descriptor and one folder.
 struct Asked;
@@ -22,10 +22,10 @@ fn signature(call: &str, fields: &[(&str, &str)]) -> Signature {
     Signature::new(call, &lines.join("\n"), 32)
 }
 
-fn call<'a>(name: &str, args: &[u64], result: i64, memory: &'a [u8]) -> Call<'a> {
+fn call<'a>(name: &str, args: &[u64], result: i64, memory: &'a [u8]) -> SystemCall<'a> {
     let mut all = [0; 6];
     all[..args.len()].copy_from_slice(args);
-    Call {
+    SystemCall {
         begin_ns: 0,
         end_ns: 0,
         pid: 7,
@@ -34,7 +34,7 @@ fn call<'a>(name: &str, args: &[u64], result: i64, memory: &'a [u8]) -> Call<'a>
         abi: Abi::native().expect("tests run where calls are known"),
         number: number(Abi::native().expect("likewise"), name).expect("it exists"),
         args: all,
-        end: End::Returned(Outcome::of(result)),
+        end: CallEnd::Returned(Outcome::of(result)),
         is_late: false,
         is_shown: true,
         pieces: vec![Piece { take: 0, is_cut: false, bytes: memory }],
@@ -72,7 +72,7 @@ fn descriptors_are_followed_from_call_to_call() {
     assert_eq!(all.name(7, 9), None, "likewise");
     assert_eq!(all.name(7, 5), Some("/here/y"));
     let mut end = call("exit_group", &[0], 0, b"");
-    end.end = End::ThreadEnded;
+    end.end = CallEnd::ThreadEnded;
     all.apply(&end, &none);
     assert_eq!(all.name(7, 5), None, "another process may have its number");
     assert_eq!(all.name(8, 5), Some("/here/y"));

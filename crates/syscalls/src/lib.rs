@@ -29,7 +29,7 @@ mod signature;
 
 pub use account::{Account, Longest, Times, gives_bytes, path_argument, takes_file};
 pub use bursts::{Bursts, Moment, bursts};
-pub use call::{At, Call, Count, End, Piece, Take, What};
+pub use call::{At, CallEnd, Count, Piece, SystemCall, Take, What};
 pub use decode::{NameOf, quote, socket_address};
 pub use descriptors::{Ask, Descriptors, tracked};
 pub use errors::{MAX_ERRNO, Outcome, errno_name};

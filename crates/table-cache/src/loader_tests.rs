@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use plumb_process::{FileKey, Files, Place};
+use plumb_process::{FileKey, FileOrigin, Files};
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn own() -> (File, Table) {
 }
 
 fn id() -> FileId {
-    Files::default().add(FileKey::of_path(b"/nonexistent"), &Place::Recorded)
+    Files::default().add(FileKey::of_path(b"/nonexistent"), &FileOrigin::Recorded)
 }
 
 /// What is found for the file, or nothing after a long time.

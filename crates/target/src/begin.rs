@@ -6,37 +6,37 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use plumb_process::{pidfd, procfs};
 
-use crate::error::Error;
+use crate::error::TargetError;
 use crate::held::{Child, Held};
 use crate::signals::Signals;
 use crate::{Launch, Prints, Target};
 
 /// That the processes of a target are there.
-pub fn check(target: &Target) -> Result<(), Error> {
+pub fn check(target: &Target) -> Result<(), TargetError> {
     let pids = match target {
         Target::Processes(pids) => &pids[..],
         Target::Tree(root) => std::slice::from_ref(root),
         _ => return Ok(()),
     };
     match pids.iter().find(|&&pid| !procfs::exists(pid)) {
-        Some(&pid) => Err(Error::NoSuchProcess(pid)),
+        Some(&pid) => Err(TargetError::NoSuchProcess(pid)),
         None => Ok(()),
     }
 }
 
 /// Forks for a command, which waits before its exec.
-pub fn hold(launch: &Launch, prints: &Prints, signals: &Signals) -> Result<Held, Error> {
+pub fn hold(launch: &Launch, prints: &Prints, signals: &Signals) -> Result<Held, TargetError> {
     let command = launch.command(prints).map_err(|error| failed(launch, error))?;
     Held::fork(command, &launch.name(), signals.before()).map_err(|error| failed(launch, error))
 }
 
 /// Lets it go on to its exec.
-pub fn release(held: Held, launch: &Launch) -> Result<Child, Error> {
+pub fn release(held: Held, launch: &Launch) -> Result<Child, TargetError> {
     held.release().map_err(|error| failed(launch, error))
 }
 
-fn failed(launch: &Launch, error: io::Error) -> Error {
-    Error::Command { name: launch.program.to_string_lossy().into_owned(), error: launch.explain(error) }
+fn failed(launch: &Launch, error: io::Error) -> TargetError {
+    TargetError::Command { name: launch.program.to_string_lossy().into_owned(), error: launch.explain(error) }
 }
 
 /// The processes that the recording begins with.

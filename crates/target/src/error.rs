@@ -7,7 +7,7 @@ use crate::cgroup::NoCgroup;
 
 /// Why a target can't be started, found or waited for.
 #[derive(Debug)]
-pub enum Error {
+pub enum TargetError {
     /// There is no such process.
     NoSuchProcess(u32),
     /// There is no such cgroup, or none that can be recorded.
@@ -28,42 +28,42 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl TargetError {
     /// Says of an error what was tried.
-    pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
-        move |error| Error::System { what, error }
+    pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> TargetError {
+        move |error| TargetError::System { what, error }
     }
 
     /// The exit status that a shell would give for it: 127 for a command that isn't there, 126 for one that can't be
     /// run, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Command { error, .. } if error.kind() == io::ErrorKind::NotFound => 127,
-            Error::Command { .. } => 126,
+            TargetError::Command { error, .. } if error.kind() == io::ErrorKind::NotFound => 127,
+            TargetError::Command { .. } => 126,
             _ => 1,
         }
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Cgroup(why) => why.fmt(f),
-            Error::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
-            Error::Command { name, error } if error.kind() == io::ErrorKind::NotFound => {
+            TargetError::Cgroup(why) => why.fmt(f),
+            TargetError::NoSuchProcess(pid) => write!(f, "there is no process {pid}"),
+            TargetError::Command { name, error } if error.kind() == io::ErrorKind::NotFound => {
                 write!(f, "{name}: command not found")
             }
-            Error::Command { name, error } => write!(f, "{name}: cannot be run: {error}"),
-            Error::System { what, error } => write!(f, "{what}: {error}"),
+            TargetError::Command { name, error } => write!(f, "{name}: cannot be run: {error}"),
+            TargetError::System { what, error } => write!(f, "{what}: {error}"),
         }
     }
 }
 
-impl std::error::Error for Error {
+impl std::error::Error for TargetError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Command { error, .. } | Error::System { error, .. } => Some(error),
-            Error::NoSuchProcess(_) | Error::Cgroup(_) => None,
+            TargetError::Command { error, .. } | TargetError::System { error, .. } => Some(error),
+            TargetError::NoSuchProcess(_) | TargetError::Cgroup(_) => None,
         }
     }
 }
@@ -74,9 +74,9 @@ mod tests {
 
     #[test]
     fn a_command_that_cannot_start_exits_as_in_a_shell() {
-        let command = |kind: io::ErrorKind| Error::Command { name: "x".into(), error: kind.into() };
+        let command = |kind: io::ErrorKind| TargetError::Command { name: "x".into(), error: kind.into() };
         assert_eq!(command(io::ErrorKind::NotFound).exit_code(), 127);
         assert_eq!(command(io::ErrorKind::PermissionDenied).exit_code(), 126);
-        assert_eq!(Error::NoSuchProcess(1).exit_code(), 1);
+        assert_eq!(TargetError::NoSuchProcess(1).exit_code(), 1);
     }
 }

@@ -23,7 +23,7 @@ mod target;
 
 pub use cgroup::{Cgroup, NoCgroup, own as own_cgroup};
 pub use descendants::{Descendants, Running};
-pub use error::Error;
+pub use error::TargetError;
 pub use held::{Child, Held};
 pub use launch::{Launch, Prints};
 pub use plumb_process::Program;

@@ -13,7 +13,7 @@ use plumb_process::{pidfd, procfs};
 
 use crate::begin::{check, follow_all, hold, pids_of, release};
 use crate::cgroup::Cgroup;
-use crate::error::Error;
+use crate::error::TargetError;
 use crate::held::{Child, Held};
 use crate::policy::{self, Heeded, Notice, SignalPolicy};
 use crate::signals::{self, Signals};
@@ -33,14 +33,14 @@ pub struct Subject {
 
 impl Subject {
     /// Finds the target's processes, or forks for its command.
-    pub fn find(target: &Target) -> Result<Self, Error> {
+    pub fn find(target: &Target) -> Result<Self, TargetError> {
         check(target)?;
         raise_file_limit();
         let cgroup = match target {
-            Target::Cgroup(path) => Some(Cgroup::find(path).map_err(Error::Cgroup)?),
+            Target::Cgroup(path) => Some(Cgroup::find(path).map_err(TargetError::Cgroup)?),
             _ => None,
         };
-        let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
+        let signals = Signals::watch().map_err(TargetError::system("watching for signals"))?;
         let held = match target {
             Target::Command(launch) => Some((hold(launch, &Prints::Through, &signals)?, launch.clone())),
             _ => None,
@@ -64,12 +64,12 @@ impl Subject {
     }
 
     /// Has each of these processes and of their descendants followed, by its pidfd, until none is new.
-    pub fn follow(&self, follow: impl FnMut(BorrowedFd<'_>) -> io::Result<()>) -> Result<(), Error> {
-        follow_all(&self.pids, follow).map_err(Error::system("following processes"))
+    pub fn follow(&self, follow: impl FnMut(BorrowedFd<'_>) -> io::Result<()>) -> Result<(), TargetError> {
+        follow_all(&self.pids, follow).map_err(TargetError::system("following processes"))
     }
 
     /// Lets a command go on to its exec.
-    pub fn release(&mut self) -> Result<(), Error> {
+    pub fn release(&mut self) -> Result<(), TargetError> {
         if let Some((held, launch)) = self.held.take() {
             self.child = Some(release(held, &launch)?);
         }
@@ -77,12 +77,12 @@ impl Subject {
     }
 
     /// Sleeps until the target ends, a signal comes, one of `wakes` is readable or `timeout` has passed.
-    pub fn wait(&mut self, wakes: &[BorrowedFd<'_>], timeout: Duration) -> Result<Option<End>, Error> {
+    pub fn wait(&mut self, wakes: &[BorrowedFd<'_>], timeout: Duration) -> Result<Option<End>, TargetError> {
         let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
         let mut files = vec![self.signals.as_fd()];
         files.extend(self.ends.iter().map(AsFd::as_fd));
         files.extend(wakes);
-        let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for calls"))?;
+        let ready = signals::poll(&files, timeout_ms).map_err(TargetError::system("waiting for calls"))?;
         let mut gone = ready.iter().skip(1).take(self.ends.len()).copied();
         let had = !self.ends.is_empty();
         self.ends.retain(|_| !gone.next().unwrap_or(false));

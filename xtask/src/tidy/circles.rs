@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use syn::visit::{self, Visit};
 
-use super::limits::{Breach, Measure};
+use super::limits::{Measure, Measured};
 use super::source::{has_cfg_test, is_test};
 
 /// A module's path within its crate, from the crate's root.
@@ -24,8 +24,8 @@ struct Imports {
     brought: BTreeMap<String, Module>,
 }
 
-/// The circles in files of crates that are larger than they may be.
-pub fn check(files: &[(PathBuf, syn::File)]) -> Vec<Breach> {
+/// The circles in files of crates.
+pub fn check(files: &[(PathBuf, syn::File)]) -> Vec<Measured> {
     let mut crates: BTreeMap<PathBuf, BTreeMap<Module, Imports>> = BTreeMap::new();
     for (file, parsed) in files {
         let Some((root, module)) = module_of(file) else { continue };
@@ -52,7 +52,7 @@ fn module_of(file: &Path) -> Option<(PathBuf, Module)> {
     Some((parts[..=src].iter().collect(), module))
 }
 
-fn circles(modules: &BTreeMap<Module, Imports>) -> Vec<Breach> {
+fn circles(modules: &BTreeMap<Module, Imports>) -> Vec<Measured> {
     let needs: BTreeMap<&Module, BTreeSet<&Module>> = modules
         .iter()
         .map(|(module, imports)| {
@@ -71,12 +71,10 @@ fn circles(modules: &BTreeMap<Module, Imports>) -> Vec<Breach> {
         let circle: Vec<&Module> =
             reached.iter().copied().filter(|other| reach[other].contains(module)).collect();
         done.extend(&circle);
-        if circle.len() > Measure::Circle.most() {
-            let file = modules[circle[0]].file.clone();
-            let others: Vec<String> = circle.iter().skip(1).map(|other| other.join("::")).collect();
-            let (line, size) = (0, circle.len());
-            found.push(Breach { file, line, measure: Measure::Circle, name: others.join(", "), size });
-        }
+        let file = modules[circle[0]].file.clone();
+        let others: Vec<String> = circle.iter().skip(1).map(|other| other.join("::")).collect();
+        let (line, size) = (0, circle.len());
+        found.push(Measured { file, line, measure: Measure::Circle, name: others.join(", "), size });
     }
     found
 }
@@ -234,7 +232,7 @@ mod tests {
 
     fn sizes(files: &[(&str, &str)]) -> Vec<usize> {
         let parse = |(file, text): &(&str, &str)| (PathBuf::from(file), syn::parse_file(text).unwrap());
-        check(&files.iter().map(parse).collect::<Vec<_>>()).iter().map(|breach| breach.size).collect()
+        check(&files.iter().map(parse).collect::<Vec<_>>()).iter().map(|one| one.size).collect()
     }
 
     #[test]

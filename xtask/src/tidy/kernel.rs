@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use super::limits::{Breach, Measure};
+use super::limits::{Measure, Measured};
 
 /// How a header begins that is made of Rust.
 const MADE: &str = "Made of ";
 
 /// What in a file is larger than it may be.
-pub fn measure(file: &Path, text: &str) -> Vec<Breach> {
+pub fn measure(file: &Path, text: &str) -> Vec<Measured> {
     if !file.extension().is_some_and(|extension| extension == "c" || extension == "h") {
         return Vec::new();
     }
@@ -36,8 +36,8 @@ pub fn measure(file: &Path, text: &str) -> Vec<Breach> {
         }
     }
     let too_large = sizes.into_iter().filter(|(_, measure, _, size)| *size > measure.most());
-    let breach = |(line, measure, name, size)| Breach { file: file.to_owned(), line, measure, name, size };
-    too_large.map(breach).collect()
+    let one = |(line, measure, name, size)| Measured { file: file.to_owned(), line, measure, name, size };
+    too_large.map(one).collect()
 }
 
 /// The name of what a line declares: the last word before its last parenthesis that opens arguments.

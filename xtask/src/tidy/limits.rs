@@ -40,9 +40,9 @@ impl Measure {
     }
 }
 
-/// Something that is larger than its limit.
+/// How large something is.
 #[derive(Debug, PartialEq)]
-pub struct Breach {
+pub struct Measured {
     /// File, relative to the repository; of a circle the first one.
     pub file: PathBuf,
     /// Line, counted from 1; 0 if it is the file as a whole.
@@ -56,21 +56,21 @@ pub struct Breach {
 }
 
 /// Findings about what is larger than it may be, and about exceptions that are not needed.
-pub fn check(breaches: Vec<Breach>) -> Vec<Finding> {
-    check_against(EXCEPTIONS, breaches)
+pub fn check(measured: Vec<Measured>) -> Vec<Finding> {
+    check_against(EXCEPTIONS, measured)
 }
 
-fn check_against(exceptions: &[Exception], breaches: Vec<Breach>) -> Vec<Finding> {
+fn check_against(exceptions: &[Exception], measured: Vec<Measured>) -> Vec<Finding> {
     let mut needed = vec![false; exceptions.len()];
     let mut findings = Vec::new();
-    for breach in breaches {
-        let index = exceptions.iter().position(|exception| breach.is_excepted_by(exception));
+    for one in measured.into_iter().filter(|one| one.size > one.measure.most()) {
+        let index = exceptions.iter().position(|exception| one.is_excepted_by(exception));
         if let Some(index) = index {
             needed[index] = true;
         }
-        let most = index.map_or(breach.measure.most(), |index| exceptions[index].most);
-        if breach.size > most {
-            findings.push(breach.finding(most));
+        let most = index.map_or(one.measure.most(), |index| exceptions[index].most);
+        if one.size > most {
+            findings.push(one.finding(most));
         }
     }
     let unneeded = exceptions.iter().zip(needed).filter(|(_, needed)| !needed);
@@ -85,7 +85,7 @@ fn check_against(exceptions: &[Exception], breaches: Vec<Breach>) -> Vec<Finding
     findings
 }
 
-impl Breach {
+impl Measured {
     fn is_excepted_by(&self, exception: &Exception) -> bool {
         let has_name = matches!(self.measure, Measure::Function | Measure::Struct);
         self.measure == exception.measure
@@ -94,7 +94,7 @@ impl Breach {
     }
 
     fn finding(self, most: usize) -> Finding {
-        let Breach { file, line, measure, name, size } = self;
+        let Measured { file, line, measure, name, size } = self;
         let name = if name.is_empty() { name } else { format!("`{name}`: ") };
         Finding { file, line, what: format!("{name}{size} {}, at most {most}", measure.unit()) }
     }
@@ -104,9 +104,9 @@ impl Breach {
 mod tests {
     use super::*;
 
-    fn breach(size: usize) -> Breach {
+    fn one(size: usize) -> Measured {
         let (file, name) = (PathBuf::from("crates/x/src/y.rs"), "long".into());
-        Breach { file, line: 7, measure: Measure::Function, name, size }
+        Measured { file, line: 7, measure: Measure::Function, name, size }
     }
 
     const LONG: [Exception; 1] = [Exception {
@@ -119,9 +119,9 @@ mod tests {
 
     #[test]
     fn what_is_too_large_is_found_unless_there_is_a_reason() {
-        assert!(check_against(&[], vec![breach(61)])[0].what.contains("`long`: 61 lines, at most 60"));
-        assert!(check_against(&LONG, vec![breach(70)]).is_empty());
-        assert!(check_against(&LONG, vec![breach(71)])[0].what.contains("at most 70"));
+        assert!(check_against(&[], vec![one(61)])[0].what.contains("`long`: 61 lines, at most 60"));
+        assert!(check_against(&LONG, vec![one(70)]).is_empty());
+        assert!(check_against(&LONG, vec![one(71)])[0].what.contains("at most 70"));
     }
 
     #[test]

@@ -10,9 +10,12 @@ mod exceptions;
 mod finding;
 mod kernel;
 mod limits;
+mod names;
 mod siblings;
 mod source;
 mod words;
+
+pub mod measure;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +30,7 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = dependencies::check(root)?;
     findings.extend(documents::check(root)?);
     let commands = siblings::commands(&files);
-    let (mut parsed, mut breaches) = (Vec::new(), Vec::new());
+    let (mut parsed, mut measured) = (Vec::new(), Vec::new());
     for file in files {
         // A deleted file that is still in the index, a link to nowhere, or a binary.
         let Ok(text) = std::fs::read_to_string(root.join(&file)) else { continue };
@@ -37,7 +40,7 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
                 Ok(syntax) => {
                     findings.extend(source::check(&file, &text, &syntax));
                     findings.extend(siblings::check(&file, &text, &commands));
-                    breaches.extend(source::measure(&file, &text, &syntax));
+                    measured.extend(source::measure(&file, &text, &syntax));
                     parsed.push((file, syntax));
                 }
                 Err(error) => {
@@ -46,11 +49,12 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
                 }
             }
         } else if file.components().any(|part| part.as_os_str() == "bpf") {
-            breaches.extend(kernel::measure(&file, &text));
+            measured.extend(kernel::measure(&file, &text));
         }
     }
-    breaches.extend(circles::check(&parsed));
-    findings.extend(limits::check(breaches));
+    measured.extend(circles::check(&parsed));
+    findings.extend(names::check(&parsed));
+    findings.extend(limits::check(measured));
     Ok(findings)
 }
 

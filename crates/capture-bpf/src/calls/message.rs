@@ -2,14 +2,14 @@
 
 use std::mem::offset_of;
 
-use plumb_syscalls::{Abi, Call, End, Outcome, Piece};
+use plumb_syscalls::{Abi, CallEnd, Outcome, Piece, SystemCall};
 
 use super::wire::{
     self, CALL_COMPAT, CALL_LATE, CALL_SHOWN, CALL_THREAD_ENDED, CALL_UNFINISHED, PIECE_CUT, PIECE_HEAD,
 };
 
 /// Reads a message; `None`: it is too short.
-pub(super) fn read(bytes: &[u8]) -> Option<Call<'_>> {
+pub(super) fn read(bytes: &[u8]) -> Option<SystemCall<'_>> {
     let (head, rest) = bytes.split_at_checked(offset_of!(wire::Call, data))?;
     let flags = u32_at(head, offset_of!(wire::Call, flags))?;
     let has = |flag| flags & flag != 0;
@@ -20,7 +20,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Call<'_>> {
     let comm = head.get(offset_of!(wire::Call, comm)..)?.get(..16)?;
     let result = u64_at(head, offset_of!(wire::Call, result))? as i64;
     let data = u32_at(head, offset_of!(wire::Call, bytes))? as usize;
-    Some(Call {
+    Some(SystemCall {
         begin_ns: u64_at(head, offset_of!(wire::Call, begin_ns))?,
         end_ns: u64_at(head, offset_of!(wire::Call, end_ns))?,
         pid: u32_at(head, offset_of!(wire::Call, pid))?,
@@ -30,10 +30,10 @@ pub(super) fn read(bytes: &[u8]) -> Option<Call<'_>> {
         number: u32_at(head, offset_of!(wire::Call, number))?,
         args,
         end: match () {
-            () if has(CALL_THREAD_ENDED) => End::ThreadEnded,
-            () if has(CALL_UNFINISHED) => End::Unfinished,
-            () if has(CALL_COMPAT) => End::Returned(Outcome::of(i64::from(result as i32))),
-            () => End::Returned(Outcome::of(result)),
+            () if has(CALL_THREAD_ENDED) => CallEnd::ThreadEnded,
+            () if has(CALL_UNFINISHED) => CallEnd::Unfinished,
+            () if has(CALL_COMPAT) => CallEnd::Returned(Outcome::of(i64::from(result as i32))),
+            () => CallEnd::Returned(Outcome::of(result)),
         },
         is_late: has(CALL_LATE),
         is_shown: has(CALL_SHOWN),
@@ -87,7 +87,7 @@ mod tests {
         let call = read(&bytes).expect("it is whole");
         assert_eq!((call.begin_ns, call.end_ns, call.pid, call.tid), (100, 350, 42, 43));
         assert_eq!((call.number, call.args[5], call.comm), (257, 16, &b"name"[..]));
-        assert_eq!(call.end, End::Returned(Outcome::Error(2)));
+        assert_eq!(call.end, CallEnd::Returned(Outcome::Error(2)));
         assert!(call.is_shown && !call.is_late);
         let first = Piece { take: 0, is_cut: true, bytes: b"/etc/pas" };
         assert_eq!(call.pieces, [first, Piece { take: 2, is_cut: false, bytes: b"/x" }]);

@@ -16,7 +16,7 @@ use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
 use aya::programs::Iter;
 use aya::{Ebpf, EbpfLoader};
 use plumb_capture_api::TargetObserver;
-use plumb_syscalls::{Abi, At, Call, Count, Take, What, number};
+use plumb_syscalls::{Abi, At, Count, SystemCall, Take, What, number};
 
 use crate::follow::{Followed, Switch};
 use crate::object::{Machine, Watch, sum, take};
@@ -249,7 +249,7 @@ impl Calls {
     }
 
     /// Takes the calls that are there, in the order of their ends.
-    pub fn take(&mut self, mut each: impl FnMut(&Call<'_>)) -> usize {
+    pub fn take(&mut self, mut each: impl FnMut(&SystemCall<'_>)) -> usize {
         let mut taken = 0;
         while let Some(item) = self.ring.next() {
             if let Some(mut call) = message::read(&item) {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use plumb_capture_bpf::{Options, Programs};
+use plumb_capture_bpf::{LoadOptions, Programs};
 use plumb_capture_perf::{Recorded, Recorder};
 use plumb_fixtures::{Requirement, needs};
 use plumb_process::usage::own_cpu_time;
@@ -16,7 +16,7 @@ use plumb_profile::{FrameKind, Profile, Sample};
 use plumb_target::{Launch, Target};
 
 /// The programs; `None`, having said why, where they can't be had.
-pub fn load(options: Options) -> Option<Programs> {
+pub fn load(options: LoadOptions) -> Option<Programs> {
     if !needs(Requirement::Bpf) || !needs(Requirement::Cc) {
         return None;
     }
@@ -98,7 +98,7 @@ pub fn command(words: &[&str]) -> Target {
 
 /// Records with the programs until the target ends, or for so long.
 pub fn record(programs: Programs, target: &Target, most: Option<Duration>) -> Recorded {
-    let options = plumb_capture_perf::Options::default();
+    let options = plumb_capture_perf::SamplingOptions::default();
     record_at(programs, target, most, options)
 }
 
@@ -107,7 +107,7 @@ pub fn record_at(
     programs: Programs,
     target: &Target,
     most: Option<Duration>,
-    options: plumb_capture_perf::Options,
+    options: plumb_capture_perf::SamplingOptions,
 ) -> Recorded {
     record_awake(programs, target, most, options).0
 }
@@ -118,7 +118,7 @@ pub fn record_awake(
     programs: Programs,
     target: &Target,
     most: Option<Duration>,
-    options: plumb_capture_perf::Options,
+    options: plumb_capture_perf::SamplingOptions,
 ) -> (Recorded, Duration) {
     const WAIT: Duration = Duration::from_millis(20);
     let mut recorder =

@@ -13,7 +13,7 @@ use plumb_target::{Child, End, Heeded, Held, Notice, SignalPolicy, Target};
 use super::{Began, Recorder};
 use crate::error::Error;
 use crate::events::Attachment;
-use crate::options::Options;
+use crate::options::SamplingOptions;
 
 /// What a recording of processes that it didn't start goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) struct Observed {
 
 impl Observed {
     /// Holds a command before its first instruction, or finds the processes that there are.
-    pub fn hold(target: &Target, options: &Options) -> Result<(Self, Option<Held>), Error> {
+    pub fn hold(target: &Target, options: &SamplingOptions) -> Result<(Self, Option<Held>), Error> {
         let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
         let held = match target {
             Target::Command(launch) => Some(hold(launch, &options.prints, &signals)?),

@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::events::{Attachment, EventContext, Events, Program, Rings};
 use crate::limit::Limit;
 use crate::merge::Merge;
-use crate::options::Options;
+use crate::options::SamplingOptions;
 use crate::overflow::OverflowBuffer;
 use crate::probe::Abilities;
 use crate::session::{self, UnwinderSession};
@@ -40,7 +40,7 @@ const SAMPLES_IN_RING: usize = 64;
 
 impl Recorder {
     /// Begins to record. A command has begun its program when this returns.
-    pub fn start(target: &Target, options: &Options) -> Result<Self, Error> {
+    pub fn start(target: &Target, options: &SamplingOptions) -> Result<Self, Error> {
         Self::start_with(target, options, None)
     }
 
@@ -48,7 +48,7 @@ impl Recorder {
     /// processor, that is what is recorded: the counter of `options` has no effect then.
     pub fn start_with(
         target: &Target,
-        options: &Options,
+        options: &SamplingOptions,
         assistant: Option<Box<dyn KernelUnwinder>>,
     ) -> Result<Self, Error> {
         Self::start_beside(target, options, assistant, None)
@@ -57,7 +57,7 @@ impl Recorder {
     /// Likewise; what watches the target beside begins with the recording, and its end is the caller's.
     pub fn start_beside(
         target: &Target,
-        options: &Options,
+        options: &SamplingOptions,
         mut assistant: Option<Box<dyn KernelUnwinder>>,
         mut beside: Option<&mut dyn TargetObserver>,
     ) -> Result<Self, Error> {
@@ -179,14 +179,17 @@ impl Recorder {
 }
 
 /// What is sampled of what may be, and whether the whole machine may be.
-fn choose(host: &Host, options: &Options) -> Result<(setup::Choice, io::Result<()>), Error> {
+fn choose(host: &Host, options: &SamplingOptions) -> Result<(setup::Choice, io::Result<()>), Error> {
     let mut abilities = Abilities::find(host, false);
     let machine = std::mem::replace(&mut abilities.machine, Ok(()));
     Ok((setup::choose(host, abilities, options)?, machine))
 }
 
 /// The options, with the counter that goes with what walks stacks: if that measures time off the processor, it tells of that.
-fn options_with(options: &Options, assistant: &mut Option<Box<dyn KernelUnwinder>>) -> Options {
+fn options_with(
+    options: &SamplingOptions,
+    assistant: &mut Option<Box<dyn KernelUnwinder>>,
+) -> SamplingOptions {
     let mut options = options.clone();
     if assistant.as_mut().is_some_and(|assistant| assistant.off_cpu().is_some()) {
         options.counter = Some(Counter::Trigger(Arc::new(Trigger::told())));
@@ -219,7 +222,7 @@ fn open_all(
     Ok((all, assistant))
 }
 
-fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &Options) -> Ingest {
+fn ingest_for(target: &Target, attachment: &Attachment, pids: &[u32], options: &SamplingOptions) -> Ingest {
     let tree = procfs::tree(pids);
     let filter = match (attachment, target) {
         (Attachment::Everyone, Target::Machine) => Filter::All,

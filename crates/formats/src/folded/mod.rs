@@ -7,4 +7,4 @@ mod read;
 mod write;
 
 pub(crate) use read::{is, read};
-pub use write::{Options, write};
+pub use write::{FoldedOptions, write};

@@ -12,7 +12,7 @@ use crate::escape::escaped;
 
 /// What goes into the lines.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct FoldedOptions {
     /// Whether inlined calls are frames of their own.
     pub inlined: bool,
     /// Whether names end in `_[k]` for kernel frames, `_[i]` for inlined calls and `_[j]` for JIT code, which is
@@ -22,9 +22,9 @@ pub struct Options {
     pub samples: bool,
 }
 
-impl Default for Options {
+impl Default for FoldedOptions {
     fn default() -> Self {
-        Options { inlined: true, annotate: false, samples: false }
+        FoldedOptions { inlined: true, annotate: false, samples: false }
     }
 }
 
@@ -33,7 +33,7 @@ impl Default for Options {
 /// What would split a stack, break its line or steer a terminal is escaped (see [`escape`](crate::escape)), and a thread's name has `_`
 /// for spaces, as stackcollapse-perf.pl writes it. A stack that is cut short begins
 /// with a frame in brackets that says why; a frame without a name is its address and file in brackets.
-pub fn write<W: Write>(profile: &Profile, options: &Options, out: W) -> io::Result<()> {
+pub fn write<W: Write>(profile: &Profile, options: &FoldedOptions, out: W) -> io::Result<()> {
     let mut counts: BTreeMap<(ThreadId, Option<StackId>), u64> = BTreeMap::new();
     for sample in profile.samples.iter() {
         let count = counts.entry((sample.thread, sample.stack)).or_default();
@@ -56,7 +56,7 @@ pub fn write<W: Write>(profile: &Profile, options: &Options, out: W) -> io::Resu
 /// The text of frames, each made once.
 struct Names<'a> {
     profile: &'a Profile,
-    options: &'a Options,
+    options: &'a FoldedOptions,
     of_frame: Vec<Option<Box<str>>>,
 }
 

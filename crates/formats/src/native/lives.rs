@@ -3,7 +3,7 @@
 //! A shell loop makes tens of thousands of them, so a row has to cost few bytes: times are in microseconds, as
 //! differences; an end that the next life of the same process tells is left out.
 
-use plumb_profile::{End, Life, LifeId, Profile};
+use plumb_profile::{Life, LifeEnd, LifeId, Profile};
 
 use super::column::Packing::{Delta, Dictionary, Plain};
 use super::table::TableWriter;
@@ -19,7 +19,7 @@ pub(super) fn table(profile: &Profile) -> TableWriter {
 
 /// Some of them, one after the other.
 pub(super) fn of_rows(lives: &[Life]) -> TableWriter {
-    columns(lives.iter(), |life| life.end_ns.filter(|_| life.end != End::Exec))
+    columns(lives.iter(), |life| life.end_ns.filter(|_| life.end != LifeEnd::Exec))
 }
 
 /// Some of [`Profile::lives`], with a column more that has their rows.

@@ -1,175 +1,241 @@
-//! The messages, as far as they are written. Numbers that end in `index` are places in the dictionary's tables, whose first row is empty.
+//! The messages, as far as they are written and read. Numbers that end in `index` are places in the dictionary's tables, whose first row is empty.
 
 use prost::{Message, Oneof};
 
+/// All profiles with what they share; a request to export them looks the same.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct ProfilesData {
+pub struct ProfilesData {
+    /// By resource.
     #[prost(message, repeated, tag = "1")]
     pub resource_profiles: Vec<ResourceProfiles>,
+    /// The tables.
     #[prost(message, optional, tag = "2")]
     pub dictionary: Option<Dictionary>,
 }
 
+/// Tables that all profiles share.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Dictionary {
+pub struct Dictionary {
+    /// Files.
     #[prost(message, repeated, tag = "1")]
-    pub mapping_table: Vec<Mapping>,
+    pub mapping_table: Vec<OtlpMapping>,
+    /// Places in the code.
     #[prost(message, repeated, tag = "2")]
     pub location_table: Vec<Location>,
+    /// Functions.
     #[prost(message, repeated, tag = "3")]
-    pub function_table: Vec<Function>,
+    pub function_table: Vec<OtlpFunction>,
+    /// Spans.
     #[prost(message, repeated, tag = "4")]
     pub link_table: Vec<Link>,
+    /// Strings.
     #[prost(string, repeated, tag = "5")]
     pub string_table: Vec<String>,
+    /// Attributes.
     #[prost(message, repeated, tag = "6")]
     pub attribute_table: Vec<Attribute>,
+    /// Stacks.
     #[prost(message, repeated, tag = "7")]
     pub stack_table: Vec<Stack>,
 }
 
+/// Profiles of one resource, such as a process.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct ResourceProfiles {
+pub struct ResourceProfiles {
+    /// The resource.
     #[prost(message, optional, tag = "1")]
     pub resource: Option<Resource>,
+    /// By recorder.
     #[prost(message, repeated, tag = "2")]
     pub scope_profiles: Vec<ScopeProfiles>,
 }
 
+/// What was profiled.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Resource {
+pub struct Resource {
+    /// Its attributes.
     #[prost(message, repeated, tag = "1")]
     pub attributes: Vec<KeyValue>,
 }
 
+/// An attribute.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct KeyValue {
+pub struct KeyValue {
+    /// Its name.
     #[prost(string, tag = "1")]
     pub key: String,
+    /// Its value.
     #[prost(message, optional, tag = "2")]
     pub value: Option<AnyValue>,
 }
 
+/// The value of an attribute.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AnyValue {
+pub struct AnyValue {
+    /// Its value.
     #[prost(oneof = "OneValue", tags = "1, 3")]
     pub value: Option<OneValue>,
 }
 
+/// A text or a number; other kinds are not read.
 #[derive(Clone, PartialEq, Oneof)]
-pub(super) enum OneValue {
+pub enum OneValue {
+    /// A text.
     #[prost(string, tag = "1")]
     Text(String),
+    /// A whole number.
     #[prost(int64, tag = "3")]
     Number(i64),
 }
 
+/// Profiles of one recorder.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct ScopeProfiles {
+pub struct ScopeProfiles {
+    /// The recorder.
     #[prost(message, optional, tag = "1")]
-    pub scope: Option<Scope>,
+    pub scope: Option<InstrumentationScope>,
+    /// The profiles.
     #[prost(message, repeated, tag = "2")]
     pub profiles: Vec<Profile>,
 }
 
+/// A recorder.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Scope {
+pub struct InstrumentationScope {
+    /// Its name.
     #[prost(string, tag = "1")]
     pub name: String,
+    /// Its version.
     #[prost(string, tag = "2")]
     pub version: String,
 }
 
+/// A profile.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Profile {
+pub struct Profile {
+    /// What values count.
     #[prost(message, optional, tag = "1")]
     pub sample_type: Option<ValueType>,
+    /// Stacks with values.
     #[prost(message, repeated, tag = "2")]
-    pub samples: Vec<Sample>,
+    pub samples: Vec<OtlpSample>,
+    /// When it began, in nanoseconds since 1970.
     #[prost(fixed64, tag = "3")]
     pub time_unix_nano: u64,
+    /// How long it took.
     #[prost(uint64, tag = "4")]
     pub duration_nano: u64,
+    /// What lies between two samples.
     #[prost(message, optional, tag = "5")]
     pub period_type: Option<ValueType>,
+    /// How much of that.
     #[prost(int64, tag = "6")]
     pub period: i64,
 }
 
+/// What a value counts, and in which unit.
 #[derive(Clone, Copy, PartialEq, Message)]
-pub(super) struct ValueType {
+pub struct ValueType {
+    /// Its name.
     #[prost(int32, tag = "1")]
     pub type_strindex: i32,
+    /// Its unit.
     #[prost(int32, tag = "2")]
     pub unit_strindex: i32,
 }
 
+/// The values of a stack.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Sample {
+pub struct OtlpSample {
+    /// The stack.
     #[prost(int32, tag = "1")]
     pub stack_index: i32,
+    /// Its attributes.
     #[prost(int32, repeated, tag = "2")]
     pub attribute_indices: Vec<i32>,
+    /// The values, of one time each if there are timestamps.
     #[prost(int64, repeated, tag = "4")]
     pub values: Vec<i64>,
+    /// When it was taken, in nanoseconds since 1970.
     #[prost(fixed64, repeated, tag = "5")]
     pub timestamps_unix_nano: Vec<u64>,
 }
 
+/// A file that code was mapped from.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Mapping {
+pub struct OtlpMapping {
+    /// The file.
     #[prost(int32, tag = "4")]
     pub filename_strindex: i32,
+    /// Its attributes.
     #[prost(int32, repeated, tag = "5")]
     pub attribute_indices: Vec<i32>,
 }
 
+/// A stack.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub(super) struct Stack {
+pub struct Stack {
     /// The leaf first.
     #[prost(int32, repeated, tag = "1")]
     pub location_indices: Vec<i32>,
 }
 
+/// A place in the code.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Location {
+pub struct Location {
+    /// The file.
     #[prost(int32, tag = "1")]
     pub mapping_index: i32,
+    /// The address in the file.
     #[prost(uint64, tag = "2")]
     pub address: u64,
     /// The innermost inlined call first.
     #[prost(message, repeated, tag = "3")]
     pub lines: Vec<Line>,
+    /// Its attributes.
     #[prost(int32, repeated, tag = "4")]
     pub attribute_indices: Vec<i32>,
 }
 
+/// A function and a line in it.
 #[derive(Clone, Copy, PartialEq, Message)]
-pub(super) struct Line {
+pub struct Line {
+    /// The function.
     #[prost(int32, tag = "1")]
     pub function_index: i32,
+    /// The line.
     #[prost(int64, tag = "2")]
     pub line: i64,
 }
 
+/// A function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
-pub(super) struct Function {
+pub struct OtlpFunction {
+    /// Its readable name.
     #[prost(int32, tag = "1")]
     pub name_strindex: i32,
+    /// Its name in the file.
     #[prost(int32, tag = "2")]
     pub system_name_strindex: i32,
+    /// The file.
     #[prost(int32, tag = "3")]
     pub filename_strindex: i32,
+    /// The line where it begins; 0 if it is not known.
+    #[prost(int64, tag = "4")]
+    pub start_line: i64,
 }
 
 /// Nothing is linked: only its empty first row is written.
 #[derive(Clone, Copy, PartialEq, Message)]
-pub(super) struct Link {}
+pub struct Link {}
 
+/// An attribute of samples, locations or files.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Attribute {
+pub struct Attribute {
+    /// Its name.
     #[prost(int32, tag = "1")]
     pub key_strindex: i32,
+    /// Its value.
     #[prost(message, optional, tag = "2")]
     pub value: Option<AnyValue>,
 }

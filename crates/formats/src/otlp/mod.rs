@@ -2,10 +2,10 @@
 //! still in development: readers of other versions may not understand it.
 //!
 //! <https://github.com/open-telemetry/opentelemetry-proto/blob/v1.10.0/opentelemetry/proto/profiles/v1development/profiles.proto>. The
-//! message is `ProfilesData`, which is also what a collector's `ExportProfilesServiceRequest` looks like. Not here: reading it, sending
-//! it; `is` tells it from what can be read.
+//! message is `ProfilesData`, which is also what a collector's `ExportProfilesServiceRequest` looks like. Not here: reading it (`server`
+//! does), sending it; `is` tells it from what can be read.
 
-mod message;
+pub mod message;
 mod write;
 
 pub use write::write;

@@ -17,7 +17,8 @@ pub fn write<W: Write>(profile: &Profile, mut out: W) -> io::Result<()> {
     let mut made = Made::new(profile);
     let events = profile.events.iter().map(|(event, _)| event);
     let profiles = events.map(|event| made.profile(event)).collect();
-    let scope = message::Scope { name: "plumb".into(), version: env!("CARGO_PKG_VERSION").into() };
+    let scope =
+        message::InstrumentationScope { name: "plumb".into(), version: env!("CARGO_PKG_VERSION").into() };
     let scope_profiles = vec![message::ScopeProfiles { scope: Some(scope), profiles }];
     let resource = Some(resource(profile));
     let data = message::ProfilesData {
@@ -79,8 +80,8 @@ struct Made<'p> {
     profile: &'p Profile,
     strings: Rows<String, String>,
     attributes: Rows<(&'static str, String), message::Attribute>,
-    mappings: Rows<DsoId, message::Mapping>,
-    functions: Rows<message::Function, message::Function>,
+    mappings: Rows<DsoId, message::OtlpMapping>,
+    functions: Rows<message::OtlpFunction, message::OtlpFunction>,
     locations: Rows<FrameId, message::Location>,
     stacks: Rows<StackId, message::Stack>,
 }
@@ -91,8 +92,8 @@ impl<'p> Made<'p> {
             profile,
             strings: Rows { list: vec![String::new()], known: [(String::new(), 0)].into() },
             attributes: Rows::new(message::Attribute::default()),
-            mappings: Rows::new(message::Mapping::default()),
-            functions: Rows::new(message::Function::default()),
+            mappings: Rows::new(message::OtlpMapping::default()),
+            functions: Rows::new(message::OtlpFunction::default()),
             locations: Rows::new(message::Location::default()),
             stacks: Rows::new(message::Stack::default()),
         }
@@ -142,7 +143,7 @@ impl<'p> Made<'p> {
         let samples = sums.into_iter().map(|((thread, stack), (timestamps_unix_nano, values))| {
             let stack_index = stack.map_or(0, |stack| self.stack(stack));
             let attribute_indices = self.whose(thread);
-            message::Sample { stack_index, attribute_indices, values, timestamps_unix_nano }
+            message::OtlpSample { stack_index, attribute_indices, values, timestamps_unix_nano }
         });
         let samples = samples.collect();
         let period = meta.frequency_hz.filter(|_| unit == "nanoseconds" && name == "cpu");
@@ -231,10 +232,11 @@ impl<'p> Made<'p> {
     }
 
     fn line(&mut self, name: &str, linkage: &str, file: &str, line: u32) -> message::Line {
-        let function = message::Function {
+        let function = message::OtlpFunction {
             name_strindex: self.string(name),
             system_name_strindex: self.string(if linkage.is_empty() { name } else { linkage }),
             filename_strindex: self.string(file),
+            start_line: 0,
         };
         let known = self.functions.known(&function);
         let function_index = known.unwrap_or_else(|| self.functions.add(function, function));
@@ -252,6 +254,6 @@ impl<'p> Made<'p> {
             .into_iter()
             .collect();
         let filename_strindex = self.string(self.profile.strings.get(*path));
-        self.mappings.add(id, message::Mapping { filename_strindex, attribute_indices })
+        self.mappings.add(id, message::OtlpMapping { filename_strindex, attribute_indices })
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! <https://github.com/google/pprof/blob/main/proto/profile.proto>.
 
-mod message;
+pub mod message;
 mod read;
 mod write;
 
+pub use read::{Most, decode};
 pub(crate) use read::{is, read};
 pub use write::write;

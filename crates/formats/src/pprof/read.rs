@@ -17,14 +17,29 @@ pub(crate) fn is(bytes: &[u8]) -> bool {
 
 /// Reads the message, not compressed.
 pub(crate) fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
-    let message = decode(bytes)?;
+    let message = decode(bytes, Most::default())?;
     let mut reading = Reading::new(&message)?;
     reading.samples()?;
     Ok(reading.finish())
 }
 
-/// The message, field by field, so that an error has a place.
-fn decode(bytes: &[u8]) -> Result<message::Profile, ReadError> {
+/// Most rows that a message may have: a row of two bytes takes up to a hundred in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    /// Stacks with values.
+    pub samples: usize,
+    /// Rows of any other table.
+    pub rows: usize,
+}
+
+impl Default for Most {
+    fn default() -> Self {
+        Self { samples: usize::MAX, rows: usize::MAX }
+    }
+}
+
+/// Reads the message itself, not compressed; field by field, so that an error has a place.
+pub fn decode(bytes: &[u8], most: Most) -> Result<message::Profile, ReadError> {
     let mut message = message::Profile::default();
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -37,9 +52,25 @@ fn decode(bytes: &[u8]) -> Result<message::Profile, ReadError> {
         };
         let length = rest.len() - value.len() + end;
         message.merge(&rest[..length]).map_err(|error| damaged(error.to_string()))?;
+        if let Some(message) = too_many(&message, most) {
+            return Err(damaged(message));
+        }
         rest = &rest[length..];
     }
     Ok(message)
+}
+
+/// Says which table has too many rows.
+fn too_many(message: &message::Profile, most: Most) -> Option<String> {
+    let tables = [
+        ("samples", message.sample.len(), most.samples),
+        ("mappings", message.mapping.len(), most.rows),
+        ("locations", message.location.len(), most.rows),
+        ("functions", message.function.len(), most.rows),
+        ("strings", message.string_table.len(), most.rows),
+    ];
+    let (name, _, most) = tables.into_iter().find(|&(_, rows, most)| rows > most)?;
+    Some(format!("it has more than {most} {name}, which is the limit"))
 }
 
 fn varint(bytes: &mut &[u8]) -> Option<u64> {

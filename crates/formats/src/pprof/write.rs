@@ -20,7 +20,7 @@ pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     made.main_file();
     made.samples();
     made.facts();
-    let mut mapping: Vec<message::Mapping> = made.mappings.into_values().collect();
+    let mut mapping: Vec<message::PprofMapping> = made.mappings.into_values().collect();
     mapping.sort_by_key(|mapping| mapping.id);
     let bytes = message::Profile {
         string_table: made.strings.list,
@@ -59,9 +59,9 @@ struct Made<'p> {
     profile: &'p Profile,
     message: message::Profile,
     strings: Strings,
-    functions: BTreeMap<u64, message::Function>,
+    functions: BTreeMap<u64, message::PprofFunction>,
     function_ids: HashMap<FunctionKey, u64>,
-    mappings: BTreeMap<DsoId, message::Mapping>,
+    mappings: BTreeMap<DsoId, message::PprofMapping>,
     locations: HashMap<FrameId, u64>,
 }
 
@@ -130,7 +130,7 @@ impl<'p> Made<'p> {
             let frames: Vec<FrameId> = self.profile.frames_of(stack).collect();
             let location_id = frames.into_iter().map(|frame| self.location(frame)).collect();
             let label = self.labels(thread);
-            self.message.sample.push(message::Sample { location_id, value, label });
+            self.message.sample.push(message::PprofSample { location_id, value, label });
         }
     }
 
@@ -191,7 +191,7 @@ impl<'p> Made<'p> {
         let next = self.functions.len() as u64 + 1;
         let function_id = *self.function_ids.entry(key).or_insert(next);
         let (name, system_name, filename) = key;
-        let function = message::Function { id: function_id, name, system_name, filename };
+        let function = message::PprofFunction { id: function_id, name, system_name, filename, start_line: 0 };
         self.functions.entry(function_id).or_insert(function);
         message::Line { function_id, line: line.into() }
     }
@@ -201,13 +201,13 @@ impl<'p> Made<'p> {
             return known.id;
         }
         let Dso { path, build_id, .. } = &self.profile.dsos[id];
-        let mapping = message::Mapping {
+        let mapping = message::PprofMapping {
             id: self.mappings.len() as u64 + 1,
             filename: self.strings.add(self.profile.strings.get(*path)),
             build_id: build_id.as_ref().map_or(0, |id| self.strings.add(&id.to_string())),
             // Nothing is left to be looked up.
             has_functions: true,
-            ..message::Mapping::default()
+            ..message::PprofMapping::default()
         };
         self.mappings.insert(id, mapping);
         mapping.id

@@ -110,7 +110,7 @@ pub fn profile(seed: u64, size: usize) -> Profile {
 
 /// A life by itself: its number is like no other's, so that an end by exec has no next life that tells when.
 fn life(profile: &mut Profile, dice: &mut Dice, row: usize) -> Life {
-    let end = End::ALL[row % 3];
+    let end = LifeEnd::ALL[row % 3];
     Life {
         pid: row as u32,
         parent: maybe(profile.lives.len(), dice),
@@ -119,7 +119,7 @@ fn life(profile: &mut Profile, dice: &mut Dice, row: usize) -> Life {
         begin: Begin::ALL[dice.below(3)],
         end,
         start_ns: dice.coin().then(|| dice.number() / 1000 * 1000),
-        end_ns: (dice.coin() && end != End::Exec).then(|| dice.number() / 1000 * 1000),
+        end_ns: (dice.coin() && end != LifeEnd::Exec).then(|| dice.number() / 1000 * 1000),
         cpu_ns: dice.coin().then(|| dice.number() / 1000 * 1000),
         peak_rss_bytes: dice.coin().then(|| dice.number()),
         process: maybe(profile.processes.len(), dice),

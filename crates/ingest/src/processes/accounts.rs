@@ -4,7 +4,7 @@
 //! recording the account is not taken: nobody knows how much of it was before. A thread's time counts for the life in
 //! which it ends; where a program with several threads execs, that of the others counts for the next life.
 
-use plumb_profile::{Begin, End, LifeId, Profile};
+use plumb_profile::{Begin, LifeEnd, LifeId, Profile};
 use rustc_hash::FxHashMap;
 
 use super::tasks::Tasks;
@@ -77,7 +77,7 @@ impl Accounts {
 
     /// Takes away accounts that are of some threads only.
     pub(crate) fn drop_parts(&self, profile: &mut Profile) {
-        let open = |life: &plumb_profile::Life| life.end == End::Running;
+        let open = |life: &plumb_profile::Life| life.end == LifeEnd::Running;
         let ids: Vec<LifeId> =
             profile.lives.iter().filter(|(_, life)| open(life)).map(|(id, _)| id).collect();
         for id in ids.into_iter().chain(self.ended.values().copied()) {

@@ -3,7 +3,7 @@
 //! Lives of processes that ran before the recording are noted once something happens to them: a sample, a fork, an
 //! exit. A command's first moments, between the recorder's fork and its exec, are a life only if a sample hits them.
 
-use plumb_profile::{Begin, End, Life, LifeId, ProcessId, Profile, StringId};
+use plumb_profile::{Begin, Life, LifeEnd, LifeId, ProcessId, Profile, StringId};
 use rustc_hash::FxHashSet;
 
 use super::accounts::Accounts;
@@ -69,7 +69,7 @@ impl Lives {
                     // The recorder forked it before it began to record, only to exec.
                     old.begin = Begin::Fork;
                 }
-                (old.end, old.end_ns) = (End::Exec, time_ns);
+                (old.end, old.end_ns) = (LifeEnd::Exec, time_ns);
                 old.parent
             }
             None if tasks.processes.contains_key(&parent) && scope.wants(parent) => {
@@ -95,7 +95,7 @@ impl Lives {
         if let Some(life) = life_of(scope, tasks, profile, pid) {
             self.accounts.exit(pid, life);
             let life = profile.lives.get_mut(life);
-            (life.end, life.end_ns) = (End::Exit, time_ns);
+            (life.end, life.end_ns) = (LifeEnd::Exit, time_ns);
         }
     }
 
@@ -111,7 +111,7 @@ impl Lives {
             tasks.processes.values().filter_map(|process| process.life).collect();
         profile.lives.retain(|id, life| {
             let is_late = life.end_ns.is_some_and(|end| end.saturating_add(SETTLE_NS) > now_ns);
-            life.end == End::Running || is_late || of_running.contains(&id)
+            life.end == LifeEnd::Running || is_late || of_running.contains(&id)
         });
         let lives = &profile.lives;
         self.accounts.retain(|life| lives.get(life).is_some());
@@ -151,9 +151,9 @@ impl Lives {
 /// The number of a process belongs to another one from now on. If no record told of its end, it was lost.
 pub(crate) fn end_unseen(profile: &mut Profile, life: Option<LifeId>, time_ns: Option<u64>) {
     if let Some(life) = life.and_then(|life| profile.lives.find_mut(life))
-        && life.end == End::Running
+        && life.end == LifeEnd::Running
     {
-        (life.end, life.end_ns) = (End::Exit, time_ns);
+        (life.end, life.end_ns) = (LifeEnd::Exit, time_ns);
     }
 }
 
@@ -213,7 +213,7 @@ fn push_life(
         exe,
         comm,
         begin,
-        end: End::Running,
+        end: LifeEnd::Running,
         start_ns,
         end_ns: None,
         cpu_ns: None,

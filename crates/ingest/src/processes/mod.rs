@@ -14,7 +14,7 @@ pub(crate) use tasks::Name;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
-use plumb_process::{Backing, FileKey, FileOffset, MapLine, Mapping, parse_maps};
+use plumb_process::{Backing, FileKey, FileOffset, MapLine, Vma, parse_maps};
 use plumb_profile::{ProcessId, Profile, Queued, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -203,7 +203,7 @@ impl Processes {
         let parent = self.tasks.processes.get(&pid).map_or(0, |process| process.parent);
         let (backing, is_program) = self.spaces.backing((pid, parent), &range, key);
         let space = self.space_of(pid);
-        let mapping = Mapping { start: range.start, end: range.end, offset: FileOffset(offset), backing };
+        let mapping = Vma { start: range.start, end: range.end, offset: FileOffset(offset), backing };
         let space = self.spaces.map(space, pid, mapping);
         let process = self.tasks.processes.entry(pid).or_default();
         process.space = Some(space);

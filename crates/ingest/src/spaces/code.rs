@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plumb_capture_api::{CodeSegment, UnwindInfoRef};
 use plumb_interpreters::{Detected, Interpreter};
-use plumb_process::{Backing, Elf, FileId, FileKey, FileOffset, Files, Mapping, Place};
+use plumb_process::{Backing, Elf, FileId, FileKey, FileOffset, FileOrigin, Files, Vma};
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
 use plumb_table_cache::{TableLoader, module_of};
 use plumb_unwind::{Avma, Isa, Located, Module};
@@ -91,7 +91,7 @@ impl Lookups {
 
 impl Code {
     /// The file of a mapping.
-    pub(crate) fn add(&mut self, key: FileKey, place: &Place) -> FileId {
+    pub(crate) fn add(&mut self, key: FileKey, place: &FileOrigin) -> FileId {
         let id = self.files.get_mut().add(key, place);
         self.mapped_lately.insert(id);
         if self.known.len() <= id.index() {
@@ -200,7 +200,7 @@ impl Code {
     }
 
     /// Whether an address of a mapping is in the loop of the interpreter in its file.
-    pub(crate) fn is_in_loop(&self, mapping: &Mapping, at: u64) -> bool {
+    pub(crate) fn is_in_loop(&self, mapping: &Vma, at: u64) -> bool {
         let Backing::File(id) = mapping.backing else { return false };
         let stated = || self.files.borrow().get(id).stated(mapping.file_offset(at));
         self.interpreter(id).is_some_and(|interpreter| stated().is_some_and(|at| interpreter.is_in_loop(at)))
@@ -313,7 +313,7 @@ impl Code {
     }
 
     /// Where the rules of an address of a mapping are.
-    pub(crate) fn located(&self, mapping: &Mapping, pc: Avma) -> Located<'_, Vec<u8>> {
+    pub(crate) fn located(&self, mapping: &Vma, pc: Avma) -> Located<'_, Vec<u8>> {
         let (module, stated) = match mapping.backing {
             Backing::Anonymous => return Located::NoInfo,
             Backing::Vdso => match self.vdso.image() {
@@ -338,7 +338,7 @@ impl Code {
     pub(crate) fn resolve(
         &mut self,
         profile: &mut Profile,
-        mapping: &Mapping,
+        mapping: &Vma,
         at: u64,
         owner: u32,
     ) -> (DsoId, Address) {

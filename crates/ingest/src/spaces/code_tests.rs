@@ -7,12 +7,12 @@ use plumb_table_cache::{Source, TableCache};
 use super::*;
 
 /// The program that runs this, as it is mapped.
-fn own(code: &mut Code) -> (Mapping, FileId) {
+fn own(code: &mut Code) -> (Vma, FileId) {
     let path = std::env::current_exe().unwrap();
     let key = FileKey::of_path(path.as_os_str().as_encoded_bytes());
-    let id = code.add(key, &Place::Recorded);
+    let id = code.add(key, &FileOrigin::Recorded);
     let (address, offset, size) = code.with_elf(id, |elf| elf.code().next()).flatten().expect("it has code");
-    let mapping = Mapping { start: address, end: address + size, offset, backing: Backing::File(id) };
+    let mapping = Vma { start: address, end: address + size, offset, backing: Backing::File(id) };
     (mapping, id)
 }
 

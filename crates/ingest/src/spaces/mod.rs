@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use plumb_capture_api::UnwindInfoRef;
 use plumb_interpreters::Interpreter;
-use plumb_process::{Backing, FileId, FileKey, Mapping, Place};
+use plumb_process::{Backing, FileId, FileKey, FileOrigin, Vma};
 use plumb_profile::{Address, DsoId, Found, Frame, FrameId, FrameKind, ProcessId, Profile};
 use plumb_table_cache::{TableCache, TableLoader};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -95,7 +95,7 @@ impl AddressSpaces {
     }
 
     /// What is mapped at an address.
-    pub(crate) fn find(&self, id: SpaceId, at: u64) -> Option<&Mapping> {
+    pub(crate) fn find(&self, id: SpaceId, at: u64) -> Option<&Vma> {
         self.spaces.get(id).mappings.find(at)
     }
 
@@ -125,12 +125,12 @@ impl AddressSpaces {
             _ => {}
         }
         let place = match self.source {
-            Source::Live => Place::Process { pid, range: range.clone(), parent },
+            Source::Live => FileOrigin::Process { pid, range: range.clone(), parent },
             Source::File => {
                 // Inodes of another machine, or of another day, say nothing about the files of today.
                 (key.device, key.inode, key.generation) = (None, 0, 0);
                 key.build_id = key.build_id.or_else(|| self.build_ids.get(&key.path).cloned());
-                Place::Recorded
+                FileOrigin::Recorded
             }
         };
         let path = key.path.clone();
@@ -138,7 +138,7 @@ impl AddressSpaces {
     }
 
     /// Maps something in a space for a process alone. Returns the space that the process has from now on.
-    pub(crate) fn map(&mut self, id: SpaceId, pid: u32, mapping: Mapping) -> SpaceId {
+    pub(crate) fn map(&mut self, id: SpaceId, pid: u32, mapping: Vma) -> SpaceId {
         let mappings = &self.spaces.get(id).mappings;
         let is_same = mappings.find(mapping.start) == Some(&mapping);
         if self.source == Source::Live && !is_same && mappings.overlaps(mapping.start..mapping.end) {
@@ -263,7 +263,7 @@ impl AddressSpaces {
         &mut self,
         (pid, space): (u32, Option<SpaceId>),
         executable: &[u8],
-        mapping: &Mapping,
+        mapping: &Vma,
     ) {
         let (Backing::File(id), Source::Live) = (mapping.backing, self.source) else { return };
         self.code.look_for_interpreter(id, executable);

@@ -3,7 +3,7 @@
 //! A forked child shares its parent's space until one of the two maps something or execs: of 3,000 shells that a
 //! shell forks, hardly one does the former. Sharing covers vfork too, where memory really is shared.
 
-use plumb_process::{AddressSpace, Backing, FileId, Mapping};
+use plumb_process::{AddressSpace, Backing, FileId, Vma};
 use plumb_profile::FrameId;
 use plumb_unwind::{Avma, Cache};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -83,7 +83,7 @@ impl Spaces {
     /// The files that any process has mapped.
     pub(crate) fn files(&self) -> FxHashSet<FileId> {
         let in_use = self.spaces.iter().filter(|space| space.users > 0);
-        let file = |mapping: &Mapping| match mapping.backing {
+        let file = |mapping: &Vma| match mapping.backing {
             Backing::File(id) => Some(id),
             Backing::Vdso | Backing::Anonymous => None,
         };
@@ -142,7 +142,7 @@ impl Spaces {
     }
 
     /// Maps something in `id` for process `pid` alone. Returns the space that the process has from now on.
-    pub(crate) fn map(&mut self, id: SpaceId, pid: u32, mapping: Mapping) -> SpaceId {
+    pub(crate) fn map(&mut self, id: SpaceId, pid: u32, mapping: Vma) -> SpaceId {
         let shared = self.get(id).users > 1;
         let id = if shared { self.copy(id, pid) } else { id };
         let space = self.get_mut(id);

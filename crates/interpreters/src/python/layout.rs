@@ -17,9 +17,9 @@ pub struct PythonLayout {
     /// How frames are kept.
     pub chain: Chain,
     /// A frame.
-    pub frame: Frame,
+    pub frame: FrameLayout,
     /// `PyCodeObject`
-    pub code: Code,
+    pub code: CodeLayout,
     /// Strings and bytes.
     pub object: Object,
 }
@@ -74,7 +74,7 @@ pub enum Chain {
 
 /// `PyFrameObject` (up to 3.10), `_PyInterpreterFrame`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct FrameLayout {
     /// Bytes of it that are read.
     pub size: u32,
     /// `f_code`, `f_executable`
@@ -91,7 +91,7 @@ pub struct Frame {
 
 /// `PyCodeObject`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Code {
+pub struct CodeLayout {
     /// Bytes of it that are read.
     pub size: u32,
     /// `co_firstlineno`
@@ -175,8 +175,8 @@ pub(super) static V3_9: PythonLayout = PythonLayout {
     interpreter: Interpreter { next: 0, threads: 8 },
     thread: Thread { next: 8, id: 176, frame: 24 },
     chain: Chain::Single,
-    frame: Frame { size: 108, code: 32, caller: 24, instruction: 104, is_entry: 0, owner: 0 },
-    code: Code {
+    frame: FrameLayout { size: 108, code: 32, caller: 24, instruction: 104, is_entry: 0, owner: 0 },
+    code: CodeLayout {
         size: 144,
         first_line: 40,
         file: 104,
@@ -193,8 +193,8 @@ pub(super) static V3_9: PythonLayout = PythonLayout {
 
 /// Version 3.10.
 pub(super) static V3_10: PythonLayout = PythonLayout {
-    frame: Frame { size: 100, instruction: 96, ..V3_9.frame },
-    code: Code { line_table: LineTable::Ranges, ..V3_9.code },
+    frame: FrameLayout { size: 100, instruction: 96, ..V3_9.frame },
+    code: CodeLayout { line_table: LineTable::Ranges, ..V3_9.code },
     ..V3_9
 };
 
@@ -204,8 +204,8 @@ pub(super) static V3_11: PythonLayout = PythonLayout {
     interpreter: Interpreter { next: 0, threads: 16 },
     thread: Thread { next: 8, id: 152, frame: 56 },
     chain: Chain::CFrames { frame: 8, previous: 16 },
-    frame: Frame { size: 72, code: 32, caller: 48, instruction: 56, is_entry: 68, owner: 69 },
-    code: Code {
+    frame: FrameLayout { size: 72, code: 32, caller: 48, instruction: 56, is_entry: 68, owner: 69 },
+    code: CodeLayout {
         size: 184,
         first_line: 72,
         file: 112,
@@ -226,8 +226,8 @@ pub(super) static V3_12: PythonLayout = PythonLayout {
     interpreter: Interpreter { next: 0, threads: 72 },
     thread: Thread { next: 8, id: 136, frame: 56 },
     chain: Chain::EntryFrames { cframe: Some(0) },
-    frame: Frame { size: 72, code: 0, caller: 8, instruction: 56, is_entry: 0, owner: 70 },
-    code: Code {
+    frame: FrameLayout { size: 72, code: 0, caller: 8, instruction: 56, is_entry: 0, owner: 70 },
+    code: CodeLayout {
         size: 192,
         first_line: 68,
         file: 112,

@@ -16,7 +16,7 @@ use crate::{CodeId, Detected, Function, Interpreter, Memory, Root, ScriptFrame, 
 use objects::Codes;
 
 pub use layout::{Chain, IDENTITY, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, PythonLayout};
-pub use layout::{Code, Frame, Interpreter as InterpreterState, Object, Runtime, Thread};
+pub use layout::{CodeLayout, FrameLayout, Interpreter as InterpreterState, Object, Runtime, Thread};
 pub use lines::LineTable;
 pub(crate) use lines::at as line_at;
 pub(crate) use version::SYMBOLS;

@@ -3,8 +3,8 @@
 //! The table's own form is fixed within a minor version. What it says is checked: it comes from a file.
 
 use super::layout::{
-    ALL_WORDS, Chain, Code, Frame, Interpreter, MAX_CODE_BYTES, MAX_FRAME_BYTES, Object, PythonLayout,
-    Runtime, Thread,
+    ALL_WORDS, Chain, CodeLayout, FrameLayout, Interpreter, MAX_CODE_BYTES, MAX_FRAME_BYTES, Object,
+    PythonLayout, Runtime, Thread,
 };
 use super::lines::LineTable;
 
@@ -59,7 +59,7 @@ pub(super) fn read(table: &[u8], version: u32) -> Option<PythonLayout> {
         interpreter: Interpreter { next: at(8)?, threads: at(9)? },
         thread: Thread { next: at(thread + 2)?, id: at(thread + 5)?, frame: at(thread + 4)? },
         chain: Chain::EntryFrames { cframe: None },
-        frame: Frame {
+        frame: FrameLayout {
             size: (owner.max(at(frame + 3)? + 7) + 1).next_multiple_of(8),
             code: at(frame + 2)?,
             caller: at(frame + 1)?,
@@ -67,7 +67,7 @@ pub(super) fn read(table: &[u8], version: u32) -> Option<PythonLayout> {
             is_entry: 0,
             owner,
         },
-        code: Code {
+        code: CodeLayout {
             size: instructions,
             first_line: at(code + 5)?,
             file: at(code + 1)?,

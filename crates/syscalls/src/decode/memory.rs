@@ -6,7 +6,7 @@ use super::{NameOf, address, quote, socket_address, trim_octal};
 use crate::kinds::{Form, Memory};
 use crate::layouts::{Field, FieldKind, Layout};
 use crate::sets::Set;
-use crate::{Call, Piece};
+use crate::{Piece, SystemCall};
 
 /// How many elements are said.
 const ELEMENTS: usize = 16;
@@ -17,7 +17,7 @@ const SIGNALS: u32 = 64;
 pub(super) fn write(
     memory: Memory,
     piece: &Piece<'_>,
-    call: &Call<'_>,
+    call: &SystemCall<'_>,
     name_of: &mut NameOf<'_>,
     out: &mut String,
 ) {
@@ -206,7 +206,7 @@ fn signals(set: u64, out: &mut String) {
 }
 
 /// A message: to whom it goes, and the lengths of its parts.
-fn message(piece: &Piece<'_>, call: &Call<'_>, out: &mut String) {
+fn message(piece: &Piece<'_>, call: &SystemCall<'_>, out: &mut String) {
     let Some(layout) = Layout::find("message").filter(|layout| piece.bytes.len() >= layout.size) else {
         quote(piece.bytes, true, out);
         return;

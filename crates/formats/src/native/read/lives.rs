@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use parquet::data_type::ByteArray;
-use plumb_profile::{Begin, End, Id, Life, LifeId, ProcessId, Profile, StringId};
+use plumb_profile::{Begin, Id, Life, LifeEnd, LifeId, ProcessId, Profile, StringId};
 
 use super::error::ReadError;
 use super::tables::{optional_id, string};
@@ -43,10 +43,10 @@ impl Columns {
     }
 
     /// How the life of a row began and ended.
-    fn begin_and_end(&self, table: &TableReader<'_>, row: usize) -> Result<(Begin, End), ReadError> {
+    fn begin_and_end(&self, table: &TableReader<'_>, row: usize) -> Result<(Begin, LifeEnd), ReadError> {
         let begin = Begin::from_name(table.text("begin", row, &self.begins[row])?)
             .ok_or_else(|| table.bad("begin", row, "unknown beginning"))?;
-        let end = End::from_name(table.text("end", row, &self.ends[row])?)
+        let end = LifeEnd::from_name(table.text("end", row, &self.ends[row])?)
             .ok_or_else(|| table.bad("end", row, "unknown end"))?;
         Ok((begin, end))
     }
@@ -121,7 +121,7 @@ pub(super) fn read(table: &TableReader<'_>, profile: &mut Profile) -> Result<(),
             None if at == profile.lives.len() => profile.lives.push(life),
             None => return Err(table.bad(ROW, row, "there are fewer rows before it")),
         };
-        if end == End::Exec {
+        if end == LifeEnd::Exec {
             open.insert(pid, life);
         }
     }
