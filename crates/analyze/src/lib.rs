@@ -39,7 +39,7 @@ mod view;
 
 pub use advice::{
     Advice, Basis, CallAdvice, CallEvent, CodeAdvice, Costs, Extent, FaultEvent, LEAST_PERCENT, Measure,
-    Prediction, Rule, Watched, advise,
+    Prediction, Rule, ScriptSources, Watched, advise,
 };
 pub use annotate::{
     AnnotatedRow, Annotation, Class, Doubt, HotBlock, HotLine, Instruction, InstructionKind, Listing,
@@ -66,7 +66,7 @@ pub use median::Median;
 pub use names::{collapse_templates, cut_middle, shorten, without_parameters};
 pub use own_code::KernelCallers;
 pub use pattern::{BadPattern, Pattern};
-pub use percent::hundredths;
+pub use percent::rounded_shares;
 pub use procs::{Part, Procs, Program, Start};
 pub use pulse::{Pulse, Rates, Tick};
 pub use report::{BadKey, Key, Report, ReportOptions, Rest, Row, RowKey};

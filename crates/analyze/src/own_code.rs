@@ -2,13 +2,15 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use crate::cost::Cost;
 use crate::frame::{FrameIndex, Kind, SymbolId, ViewFrame};
+use crate::kernel::KernelRow;
 use crate::view::{NodeId, View};
 
-/// Places that are named.
-const MOST_PLACES: usize = 3;
+/// Functions, callers and lines that are named.
+pub(crate) const NAMED: usize = 3;
 
 /// Folders of files that come with the system or with a language.
 const FOLDERS: [&str; 12] = [
@@ -27,7 +29,7 @@ const FOLDERS: [&str; 12] = [
 ];
 
 /// Parts of paths of sources and modules that come with a language.
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 12] = [
     "/rustlib/src/",
     "/.cargo/registry/",
     "/lib/python3",
@@ -39,10 +41,11 @@ const PARTS: [&str; 11] = [
     "/go/pkg/mod/",
     "/glibc-",
     "/jdk/",
+    "/libpython",
 ];
 
 /// What names of functions begin with that were compiled into the user's file but aren't his.
-const PREFIXES: [&str; 26] = [
+const PREFIXES: [&str; 29] = [
     "std::",
     "__gnu_cxx::",
     "__cxxabiv1::",
@@ -69,6 +72,9 @@ const PREFIXES: [&str; 26] = [
     "sort.",
     "slices.",
     "memeqbody",
+    "Builtins_",
+    "v8::",
+    "node::",
 ];
 
 /// Functions that begin every program or thread, without work of their own.
@@ -83,17 +89,105 @@ const STARTERS: [&str; 8] = [
     "__clone",
 ];
 
+/// A source line of a function; of a frame without a line the function.
+pub(crate) type SourceLine<'v> = (&'v str, &'v str, u32);
+
+/// Where on the stacks of a view the user's own code is: neither the kernel's nor a library's nor a runtime's.
+pub(crate) struct OwnCode {
+    /// Per node of the view the innermost frame of own code: itself or a caller.
+    innermost: Vec<Option<NodeId>>,
+}
+
+impl OwnCode {
+    /// Looks at each frame, and at each node, once.
+    pub fn of(view: &View<'_>) -> Self {
+        let program = MainProgram::of(view);
+        let is_own: Vec<bool> = view.frames().map(|(_, frame)| is_own(frame, program)).collect();
+        let mut innermost: Vec<Option<NodeId>> = Vec::with_capacity(view.node_count());
+        for id in (0..view.node_count()).map(NodeId::from_index) {
+            let node = view.node(id);
+            // Callers come before what they call.
+            let above = || node.caller.and_then(|caller| innermost[caller.index()]);
+            innermost.push(is_own[node.frame.0 as usize].then_some(id).or_else(above));
+        }
+        Self { innermost }
+    }
+
+    /// The innermost frame of own code on the stack of a node: itself or a caller.
+    pub fn innermost(&self, node: NodeId) -> Option<NodeId> {
+        self.innermost[node.index()]
+    }
+
+    /// The source line of that.
+    pub fn line<'v>(&self, view: &'v View<'_>, node: NodeId) -> Option<SourceLine<'v>> {
+        self.innermost(node).map(|own| source_line(view, view.node(own).frame))
+    }
+}
+
+/// The source line of a frame.
+pub(crate) fn source_line<'v>(view: &'v View<'_>, index: FrameIndex) -> SourceLine<'v> {
+    let frame = view.frame(index);
+    (&frame.name, frame.file, frame.line)
+}
+
+/// Costs by what frames have in common, each with one of these frames.
+pub(crate) struct FrameCosts<K>(HashMap<K, (FrameIndex, Cost)>);
+
+impl<K: Eq + Hash> FrameCosts<K> {
+    /// Adds what a frame cost.
+    pub fn add(&mut self, key: K, index: FrameIndex, cost: Cost) {
+        let sum = self.0.entry(key).or_insert((index, Cost::default()));
+        sum.1 += cost;
+        // Whichever comes first would depend on the order of stacks.
+        sum.0 = sum.0.min(index);
+    }
+
+    /// What there is a cost of.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.0.keys()
+    }
+
+    /// The few that cost most.
+    pub fn first(self) -> Vec<(FrameIndex, Cost)> {
+        let mut sums: Vec<(FrameIndex, Cost)> = self.0.into_values().collect();
+        sums.sort_by_key(|&(frame, cost)| (Reverse(cost), frame));
+        sums.truncate(NAMED);
+        sums
+    }
+}
+
+impl<K> Default for FrameCosts<K> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
 /// The program that ran most of the time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MainProgram<'p> {
+struct MainProgram<'p> {
     /// Its file, which may be in a folder of the system.
     executable: &'p str,
     /// It is an interpreter: the user's code is what it runs.
     is_interpreter: bool,
 }
 
-/// Whether a frame is code of the user: neither the kernel's nor a library's nor a runtime's.
-pub(crate) fn is_own_code(frame: &ViewFrame<'_>, program: Option<MainProgram<'_>>) -> bool {
+impl<'p> MainProgram<'p> {
+    fn of(view: &View<'p>) -> Option<Self> {
+        let profile = view.profile();
+        let mut costs: HashMap<&str, u64> = HashMap::new();
+        for sample in view.samples() {
+            let process = profile.threads[sample.sample.thread].process;
+            *costs.entry(profile.strings.get(profile.processes[process].exe)).or_default() +=
+                sample.sample.weight;
+        }
+        let (executable, _) = costs.into_iter().max_by_key(|&(exe, cost)| (cost, exe))?;
+        let is_script = |frame: &ViewFrame<'_>| frame.frame.is_some_and(|id| profile.is_script(id));
+        let is_interpreter = view.frames().any(|(_, frame)| is_script(frame));
+        Some(Self { executable, is_interpreter })
+    }
+}
+
+fn is_own(frame: &ViewFrame<'_>, program: Option<MainProgram<'_>>) -> bool {
     if frame.kind != Kind::User || !frame.named || STARTERS.contains(&&*frame.name) {
         return false;
     }
@@ -114,21 +208,6 @@ pub(crate) fn is_own_code(frame: &ViewFrame<'_>, program: Option<MainProgram<'_>
     !PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The program that ran most of the time.
-pub(crate) fn main_program<'p>(view: &View<'p>) -> Option<MainProgram<'p>> {
-    let profile = view.profile();
-    let mut costs: HashMap<&str, u64> = HashMap::new();
-    for sample in view.samples() {
-        let process = profile.threads[sample.sample.thread].process;
-        *costs.entry(profile.strings.get(profile.processes[process].exe)).or_default() +=
-            sample.sample.weight;
-    }
-    let (executable, _) = costs.into_iter().max_by_key(|&(exe, cost)| (cost, exe))?;
-    let is_script = |frame: &ViewFrame<'_>| frame.frame.is_some_and(|id| profile.is_script(id));
-    let is_interpreter = view.frames().any(|(_, frame)| is_script(frame));
-    Some(MainProgram { executable, is_interpreter })
-}
-
 /// The user's own code that the kernel worked for.
 #[derive(Clone, Debug, Default)]
 pub struct KernelCallers {
@@ -141,59 +220,37 @@ pub struct KernelCallers {
 }
 
 impl KernelCallers {
-    /// Of stacks of the user's part, with what the kernel took for each.
-    pub(crate) fn of(view: &View<'_>, stacks: &[(NodeId, Cost)]) -> Self {
-        let program = main_program(view);
-        let mut sums: HashMap<(&str, &str, u32), (FrameIndex, Cost)> = HashMap::new();
-        let mut between: HashSet<SymbolId> = HashSet::new();
-        for &(node, cost) in stacks {
-            let (mut at, mut met) = (Some(node), Vec::new());
-            while let Some(id) = at {
-                let index = view.node(id).frame;
-                let frame = view.frame(index);
-                met.push(frame.symbol);
-                if is_own_code(frame, program) {
-                    let sum =
-                        sums.entry((&frame.name, frame.file, frame.line)).or_insert((index, Cost::default()));
-                    sum.1 += cost;
-                    sum.0 = sum.0.min(index);
-                    between.extend(met);
-                    break;
-                }
-                at = view.node(id).caller;
+    /// Of each row of kernel time.
+    pub(crate) fn of_rows(view: &View<'_>, own: &OwnCode, rows: &[KernelRow]) -> Vec<Self> {
+        let mut by_line: HashMap<SourceLine<'_>, Cost> = HashMap::new();
+        let mut by_symbol: HashMap<SymbolId, Cost> = HashMap::new();
+        for (_, node, cost) in view.costs_by(|_| 0) {
+            *by_symbol.entry(view.frame(view.node(node).frame).symbol).or_default() += cost;
+            if let Some(line) = own.line(view, node) {
+                *by_line.entry(line).or_default() += cost;
             }
         }
-        let all = view.costs_by(|_| 0);
-        let is_for_lines = |node: NodeId| {
-            let line = own_line(view, node, program);
-            line.is_some_and(|line| sums.contains_key(&line))
+        let of_row = |row: &KernelRow| {
+            let mut places = FrameCosts::default();
+            let mut around: HashSet<SymbolId> = HashSet::new();
+            let mut met: HashSet<NodeId> = HashSet::new();
+            for &(node, cost) in &row.stacks {
+                let Some(user) = own.innermost(node) else { continue };
+                let index = view.node(user).frame;
+                places.add(source_line(view, index), index, cost);
+                // What was met leads to the same frame.
+                let up = std::iter::successors(Some(node), |&id| view.node(id).caller.filter(|_| id != user));
+                let new = up.take_while(|&id| met.insert(id));
+                around.extend(new.map(|id| view.frame(view.node(id).frame).symbol));
+            }
+            KernelCallers {
+                lines: places.keys().filter_map(|line| by_line.get(line)).copied().sum(),
+                around: around.iter().filter_map(|symbol| by_symbol.get(symbol)).copied().sum(),
+                places: places.first(),
+            }
         };
-        let lines = all.iter().filter(|&&(_, node, _)| is_for_lines(node)).map(|&(_, _, cost)| cost).sum();
-        let mut places: Vec<(FrameIndex, Cost)> = sums.into_values().collect();
-        places.sort_by_key(|&(frame, cost)| (Reverse(cost), frame));
-        places.truncate(MOST_PLACES);
-        let own = all.into_iter();
-        let is_around = |node: NodeId| between.contains(&view.frame(view.node(node).frame).symbol);
-        let around = own.filter(|&(_, node, _)| is_around(node)).map(|(_, _, cost)| cost).sum();
-        KernelCallers { places, around, lines }
+        rows.iter().map(of_row).collect()
     }
-}
-
-/// The innermost frame of the user's own code on a stack: its function, file and line.
-fn own_line<'v>(
-    view: &'v View<'_>,
-    node: NodeId,
-    program: Option<MainProgram<'_>>,
-) -> Option<(&'v str, &'v str, u32)> {
-    let mut at = Some(node);
-    while let Some(id) = at {
-        let frame = view.frame(view.node(id).frame);
-        if is_own_code(frame, program) {
-            return Some((&frame.name, frame.file, frame.line));
-        }
-        at = view.node(id).caller;
-    }
-    None
 }
 
 /// Without what stands before a name: what a template returns, and brackets of a trait's implementation.

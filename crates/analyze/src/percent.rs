@@ -1,14 +1,14 @@
 //! Percentages that add up.
 
-/// Each part's share of `whole` in hundredths of a percent, rounded so that together they make the rounded share of
-/// their sum: the column of a table adds up to what its parts are, to 100.00 if they are everything. No share is
-/// further from its exact value than 0.01 %. Largest remainders are rounded up; of equal ones the earlier.
-pub fn hundredths(parts: &[u64], whole: u64) -> Vec<u32> {
+/// Each part's share of `whole` in steps, of which `per_percent` are one percent, rounded so that together they make the rounded share of
+/// their sum: the column of a table adds up to what its parts are, to 100% if they are everything. No share is further from its exact
+/// value than one step. Largest remainders are rounded up; of equal ones the earlier.
+pub fn rounded_shares(parts: &[u64], whole: u64, per_percent: u32) -> Vec<u32> {
     if whole == 0 {
         return vec![0; parts.len()];
     }
     let whole = u128::from(whole);
-    let scaled = |part: u128| part * 10_000;
+    let scaled = |part: u128| part * 100 * u128::from(per_percent);
     let mut shares: Vec<u32> = parts.iter().map(|&part| (scaled(part.into()) / whole) as u32).collect();
     let sum: u128 = parts.iter().map(|&part| u128::from(part)).sum();
     let rounded = (scaled(sum) + whole / 2) / whole;
@@ -24,25 +24,34 @@ pub fn hundredths(parts: &[u64], whole: u64) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::hundredths;
+    use super::rounded_shares;
 
     #[test]
     fn a_whole_in_parts_makes_100_percent() {
-        assert_eq!(hundredths(&[1, 1, 1], 3), [3334, 3333, 3333]);
-        assert_eq!(hundredths(&[1; 7], 7).iter().sum::<u32>(), 10_000);
-        assert_eq!(hundredths(&[u64::MAX / 2, u64::MAX / 2 + 1], u64::MAX).iter().sum::<u32>(), 10_000);
+        assert_eq!(rounded_shares(&[1, 1, 1], 3, 100), [3334, 3333, 3333]);
+        assert_eq!(rounded_shares(&[1; 7], 7, 100).iter().sum::<u32>(), 10_000);
+        assert_eq!(
+            rounded_shares(&[u64::MAX / 2, u64::MAX / 2 + 1], u64::MAX, 100).iter().sum::<u32>(),
+            10_000
+        );
     }
 
     #[test]
     fn a_part_of_the_whole_makes_its_rounded_share() {
-        assert_eq!(hundredths(&[1, 1], 3).iter().sum::<u32>(), 6667);
-        assert_eq!(hundredths(&[0, 0], 3), [0, 0]);
-        assert_eq!(hundredths(&[], 0), [0; 0]);
-        assert_eq!(hundredths(&[5], 0), [0]);
+        assert_eq!(rounded_shares(&[1, 1], 3, 100).iter().sum::<u32>(), 6667);
+        assert_eq!(rounded_shares(&[0, 0], 3, 100), [0, 0]);
+        assert_eq!(rounded_shares(&[], 0, 100), [0; 0]);
+        assert_eq!(rounded_shares(&[5], 0, 100), [0]);
+    }
+
+    #[test]
+    fn steps_may_be_whole_percents() {
+        assert_eq!(rounded_shares(&[1, 1, 1], 3, 1), [34, 33, 33]);
+        assert_eq!(rounded_shares(&[2, 1], 300, 10).iter().sum::<u32>(), 10);
     }
 
     #[test]
     fn nothing_gets_no_share() {
-        assert_eq!(hundredths(&[0, 2, 0, 1], 3), [0, 6667, 0, 3333]);
+        assert_eq!(rounded_shares(&[0, 2, 0, 1], 3, 100), [0, 6667, 0, 3333]);
     }
 }

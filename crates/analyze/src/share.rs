@@ -44,6 +44,11 @@ impl Sampling {
         self.whole
     }
 
+    /// How many independent draws a part's samples are worth.
+    pub fn draws_of(&self, part: Cost) -> f64 {
+        self.draws * part.percent_of(self.whole) / 100.0
+    }
+
     /// The share that a part has.
     pub fn share(&self, part: Cost) -> Share {
         self.at(part.percent_of(self.whole))

@@ -4,18 +4,35 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use plumb_analyze::{
-    CacheSizes, ExplainOptions, Explanation, Filter, Flame, Key, Report, ReportOptions, Tree, TreeOptions,
-    View,
+    CacheSizes, ExplainOptions, Explanation, Filter, Flame, Key, Report, ReportOptions, ScriptSources, Tree,
+    TreeOptions, View,
 };
 use plumb_profile::*;
 
+/// Whose code the functions of a stack are.
+#[derive(Clone, Copy, PartialEq)]
+enum Owner {
+    /// The user's program.
+    Program,
+    /// A library of the system: no frame of the stack is the user's.
+    Library,
+    /// Nobody knows: the functions have no names.
+    Nameless,
+}
+
 /// A profile whose only long stack has `depth` calls of `functions` functions in turn, with a sample at each `step`th call.
 fn deep(depth: usize, functions: usize, step: usize) -> Profile {
+    deep_of(Owner::Program, depth, functions, step)
+}
+
+fn deep_of(owner: Owner, depth: usize, functions: usize, step: usize) -> Profile {
     let mut profile = Profile::default();
     let (empty, ns, clock) =
         (profile.strings.empty(), profile.strings.add("ns"), profile.strings.add("cpu-clock"));
     let path = profile.strings.add("/app");
-    let dso = Dso { path, build_id: None, kind: DsoKind::File, addresses: AddressSpace::Svma };
+    let library = profile.strings.add("/usr/lib/libdeep.so.1");
+    let file = if owner == Owner::Library { library } else { path };
+    let dso = Dso { path: file, build_id: None, kind: DsoKind::File, addresses: AddressSpace::Svma };
     let dso = profile.dsos.add(dso);
     let event = profile.events.push(Event { name: clock, unit: ns });
     let process = profile.processes.push(Process { pid: 1, ppid: 0, exe: path });
@@ -25,6 +42,9 @@ fn deep(depth: usize, functions: usize, step: usize) -> Profile {
             let (dso, address) = (Some(dso), Address(number));
             let frame = Frame { kind: FrameKind::User, dso, address, is_return: true, found: Found::Cfi };
             let frame = profile.frames.add(frame);
+            if owner == Owner::Nameless {
+                return frame;
+            }
             let name = profile.strings.add(&format!("f{number}"));
             let function =
                 Function { name, linkage_name: empty, dso, start: Some(address), source_file: empty };
@@ -57,6 +77,7 @@ fn explained(profile: &Profile) -> Explanation<'_> {
         threshold: 10.0,
         call_name: &|_| None,
         calls: Vec::new(),
+        sources: &ScriptSources::default(),
         caches: CacheSizes::default(),
         waits: None,
     };
@@ -100,4 +121,12 @@ fn hundreds_of_thousands_of_calls_on_one_stack() {
 fn a_sample_at_each_depth_of_a_long_stack() {
     look_at(&deep(30_000, 30_000, 1));
     look_at(&deep(5_000, 3, 1));
+}
+
+#[test]
+fn stacks_without_a_frame_of_the_users_code() {
+    for owner in [Owner::Library, Owner::Nameless] {
+        look_at(&deep_of(owner, 100_000, 3, 100_000));
+        look_at(&deep_of(owner, 30_000, 30_000, 1));
+    }
 }

@@ -265,6 +265,15 @@ fn the_picture_keeps_what_vanished_and_marks_only_what_is_no_chance() {
                 (2, "same", [3e9, 3.02e9], Mark::Noise),
             ]
         );
+        // What the table says of a function that is in one box, the picture says too.
+        for row in &diff.rows {
+            let Subject::Function(number) = row.subject else { continue };
+            let name = &diff.functions()[number as usize].name;
+            let of = flame.boxes.iter().filter(|one| flame.labels[one.label as usize].name == *name);
+            let of: Vec<_> = of.filter(|one| one.change.value == row.change.value).collect();
+            assert!(of.iter().all(|one| one.change.q == row.change.q), "{name}");
+            assert_eq!(of.len(), usize::from(name != "main" && name != "old"), "{name}");
+        }
         let own: [f64; 2] = [0, 1].map(|side| flame.boxes.iter().map(|one| one.own[side]).sum());
         assert_eq!(own, diff.whole.value);
     });

@@ -30,6 +30,7 @@ fn options(threshold: f64) -> ExplainOptions<'static, 'static> {
         threshold,
         call_name: &|_| None,
         calls: Vec::new(),
+        sources: Box::leak(Box::default()),
         caches: CacheSizes::default(),
         waits: None,
     }

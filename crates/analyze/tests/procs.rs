@@ -4,7 +4,7 @@
 
 use plumb_analyze::{Filter, Part, Pattern, Procs, TimeRange, View, advise};
 use plumb_fixtures::Made;
-use plumb_profile::{Begin, End, Life, LifeId, Profile};
+use plumb_profile::{Begin, Life, LifeEnd, LifeId, Profile};
 
 const MS: u64 = 1_000_000;
 /// When the first sample of a made profile is; the next ones follow each 1 ms later.
@@ -17,7 +17,7 @@ fn life(
     comm: &str,
     parent: Option<LifeId>,
     begin: (Begin, u64),
-    end: (End, u64),
+    end: (LifeEnd, u64),
 ) -> LifeId {
     let thread = profile.threads.rows().iter().find(|thread| {
         profile.strings.get(thread.comm) == comm && profile.processes[thread.process].pid == pid
@@ -33,7 +33,7 @@ fn life(
         begin: begin.0,
         end: end.0,
         start_ns: (begin.0 != Begin::Running).then(|| at(begin.1)),
-        end_ns: (end.0 != End::Running).then(|| at(end.1)),
+        end_ns: (end.0 != LifeEnd::Running).then(|| at(end.1)),
         cpu_ns: None,
         peak_rss_bytes: None,
         process,
@@ -75,15 +75,15 @@ fn shell() -> Profile {
     let mut profile = made.profile;
     let p = &mut profile;
     p.meta.duration_ns = 100 * MS;
-    let root = life(p, 10, "bash", None, (Begin::Exec, 0), (End::Exit, 100));
+    let root = life(p, 10, "bash", None, (Begin::Exec, 0), (LifeEnd::Exit, 100));
     for (pid, at) in [(11, 1), (12, 4), (13, 30)] {
-        life(p, pid, "bash", Some(root), (Begin::Fork, at), (End::Exec, at + 1));
-        life(p, pid, "dirname", Some(root), (Begin::Exec, at + 1), (End::Exit, at + 4));
+        life(p, pid, "bash", Some(root), (Begin::Fork, at), (LifeEnd::Exec, at + 1));
+        life(p, pid, "dirname", Some(root), (Begin::Exec, at + 1), (LifeEnd::Exit, at + 4));
     }
-    let subshell = life(p, 20, "bash", Some(root), (Begin::Fork, 50), (End::Exec, 60));
-    life(p, 21, "bash", Some(subshell), (Begin::Fork, 51), (End::Exec, 52));
-    life(p, 21, "ls", Some(subshell), (Begin::Exec, 52), (End::Exit, 58));
-    life(p, 20, "sort", Some(root), (Begin::Exec, 60), (End::Exit, 90));
+    let subshell = life(p, 20, "bash", Some(root), (Begin::Fork, 50), (LifeEnd::Exec, 60));
+    life(p, 21, "bash", Some(subshell), (Begin::Fork, 51), (LifeEnd::Exec, 52));
+    life(p, 21, "ls", Some(subshell), (Begin::Exec, 52), (LifeEnd::Exit, 58));
+    life(p, 20, "sort", Some(root), (Begin::Exec, 60), (LifeEnd::Exit, 90));
     profile
 }
 
@@ -155,10 +155,10 @@ fn a_sample_of_a_fork_is_told_its_child_by_time() {
         made.sample("sh/1", &fork(then), MS); // 0, 1, 2 ms
     }
     let mut profile = made.profile;
-    let root = life(&mut profile, 1, "sh", None, (Begin::Running, 0), (End::Running, 0));
+    let root = life(&mut profile, 1, "sh", None, (Begin::Running, 0), (LifeEnd::Running, 0));
     for (pid, name, at) in [(2, "a", 1), (3, "b", 5)] {
-        life(&mut profile, pid, "sh", Some(root), (Begin::Fork, at), (End::Exec, at + 1));
-        life(&mut profile, pid, name, Some(root), (Begin::Exec, at + 1), (End::Exit, at + 2));
+        life(&mut profile, pid, "sh", Some(root), (Begin::Fork, at), (LifeEnd::Exec, at + 1));
+        life(&mut profile, pid, name, Some(root), (Begin::Exec, at + 1), (LifeEnd::Exit, at + 2));
     }
     // At 1 ms the child a is there: what is still done is done for it. At 2 ms b is being made.
     profile.lives.get_mut(plumb_profile::Id::from_index(1)).start_ns = Some(START + MS / 2);
@@ -235,7 +235,7 @@ fn accounts_are_of_the_processes_that_they_are_known_of() {
 fn a_recording_without_samples_is_as_long_as_it_was() {
     let mut profile = Made::new().profile;
     (profile.meta.start_ns, profile.meta.duration_ns) = (START, 7 * MS);
-    life(&mut profile, 1, "true", None, (Begin::Exec, 1), (End::Exit, 3));
+    life(&mut profile, 1, "true", None, (Begin::Exec, 1), (LifeEnd::Exit, 3));
     with(&profile, &Filter::default(), |procs, _| {
         assert_eq!((procs.span_ns, procs.processes, procs.whole.samples), (7 * MS, 1, 0));
     });
@@ -283,7 +283,7 @@ fn recursion_without_end_has_a_bottom() {
     let mut parent = None;
     for pid in 0..1000 {
         let name = format!("p{pid}");
-        let child = life(&mut profile, pid + 1, &name, parent, (Begin::Fork, 1), (End::Exit, 2));
+        let child = life(&mut profile, pid + 1, &name, parent, (Begin::Fork, 1), (LifeEnd::Exit, 2));
         parent = Some(child);
     }
     with(&profile, &Filter::default(), |procs, _| {
@@ -340,19 +340,19 @@ fn advice(case: &Case) -> Vec<(&'static str, u64)> {
     samples(case.waiting, "parent/1", "main@x;__x64_sys_wait4@k;do_wait@k");
     let mut profile = made.profile;
     profile.meta.duration_ns = 1000 * MS;
-    let root = life(&mut profile, 1, "parent", None, (Begin::Running, 0), (End::Running, 0));
+    let root = life(&mut profile, 1, "parent", None, (Begin::Running, 0), (LifeEnd::Running, 0));
     for number in 0..case.children {
         // After the samples, so that each fork has a next child.
         let at = 900;
         if case.execs {
-            life(&mut profile, 100 + number, "parent", Some(root), (Begin::Fork, at), (End::Exec, at));
+            life(&mut profile, 100 + number, "parent", Some(root), (Begin::Fork, at), (LifeEnd::Exec, at));
             life(
                 &mut profile,
                 100 + number,
                 "child",
                 Some(root),
                 (Begin::Exec, at),
-                (End::Exit, at + case.life_ms),
+                (LifeEnd::Exit, at + case.life_ms),
             );
         } else {
             life(
@@ -361,7 +361,7 @@ fn advice(case: &Case) -> Vec<(&'static str, u64)> {
                 "parent",
                 Some(root),
                 (Begin::Fork, at),
-                (End::Exit, at + case.life_ms),
+                (LifeEnd::Exit, at + case.life_ms),
             );
         }
     }

@@ -88,6 +88,14 @@ fn instructions() {
     hold("instructions", &["division", "atomics", "cache-miss", "stack-traffic"]);
 }
 
+#[test]
+fn jumps_and_forwarding() {
+    if !needs(Requirement::Machine) {
+        return;
+    }
+    hold("jumps", &["virtual-calls", "interpreter-dispatch", "store-forwarding"]);
+}
+
 /// A program that was made without optimising is told from the same one made with it.
 #[test]
 fn an_unoptimised_build_is_told() {

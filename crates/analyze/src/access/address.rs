@@ -1,6 +1,6 @@
 //! Which addresses the registers of a sample tell.
 
-use iced_x86::{Code, Instruction, InstructionInfoFactory, OpKind, Register};
+use iced_x86::{Code, Instruction, OpKind, Register};
 use plumb_profile::RegisterSample;
 
 use super::emulate::Values;
@@ -14,13 +14,12 @@ const AFTER: usize = 32;
 /// Finds addresses.
 pub(super) struct Finder<'l> {
     listing: &'l Listing,
-    operands: Vec<Operands>,
+    operands: &'l [Operands],
 }
 
 impl<'l> Finder<'l> {
-    pub fn new(listing: &'l Listing) -> Self {
-        let mut factory = InstructionInfoFactory::new();
-        let operands = listing.decoded().iter().map(|one| Operands::of(one, &mut factory)).collect();
+    /// `operands`: those of the listing's instructions.
+    pub fn new(listing: &'l Listing, operands: &'l [Operands]) -> Self {
         Finder { listing, operands }
     }
 

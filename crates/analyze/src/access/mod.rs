@@ -8,9 +8,11 @@
 
 mod address;
 mod emulate;
+mod pace;
 mod sharing;
 mod working_set;
 
+pub(crate) use pace::nanoseconds_per_byte;
 pub(crate) use sharing::{LineSharing, sharing};
 pub(crate) use working_set::{WorkingSet, working_set};
 
@@ -19,6 +21,7 @@ use std::collections::HashMap;
 use plumb_profile::{EventId, FrameId, Profile, RegisterSample, ThreadId};
 
 use crate::annotate::{Listing, SampledFunction};
+use crate::loops::Operands;
 
 /// Bytes of a line of the cache.
 pub(crate) const LINE: u64 = 64;
@@ -46,16 +49,16 @@ pub(crate) struct Accesses {
 }
 
 impl Accesses {
-    /// Those of a function, by samples of one event.
+    /// Those of a function, by samples of one event. `operands`: those of the function's instructions.
     pub fn of(
         profile: &Profile,
         function: &SampledFunction,
-        listing: &Listing,
+        (listing, operands): (&Listing, &[Operands]),
         event: Option<EventId>,
     ) -> Self {
         let mut accesses = Accesses::default();
         let mut numbers: HashMap<FrameId, Option<usize>> = HashMap::new();
-        let finder = address::Finder::new(listing);
+        let finder = address::Finder::new(listing, operands);
         for row in profile.registers.rows().iter().filter(|row| event.is_none_or(|event| row.event == event))
         {
             let number = *numbers.entry(row.frame).or_insert_with(|| {

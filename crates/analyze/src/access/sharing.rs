@@ -8,6 +8,8 @@ use super::{Access, LINE};
 
 /// A thread counts with this share of a site's samples.
 const LEAST_OF_SITE: f64 = 0.1;
+/// Changes from one thread to the other, as a part of those that samples in random order have.
+const LEAST_MIXED: f64 = 0.5;
 
 /// How threads share a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +57,21 @@ pub(crate) fn sharing(accesses: &[Access]) -> Option<LineSharing> {
     (shared.len() >= 2).then_some(LineSharing { same_word: words_meet, threads: shared.len() })
 }
 
-/// Whether two threads were there at the same time.
+/// Whether two threads were there at the same time: their samples mix as those of two that run side by side do. What a runtime moves from
+/// one thread to another is in one for many samples, then in the other.
 fn overlap(one: &[&Access], other: &[&Access]) -> bool {
+    let mut merged: Vec<(u64, bool)> = one.iter().map(|access| (access.time_ns, true)).collect();
+    merged.extend(other.iter().map(|access| (access.time_ns, false)));
+    merged.sort_unstable();
+    let changes = merged.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
+    // 2pq of all pairs.
+    let (ours, theirs) = (one.len() as f64, other.len() as f64);
+    let is_mixed = changes as f64 >= LEAST_MIXED * 2.0 * ours * theirs / (ours + theirs);
+    is_mixed && extents_meet(one, other)
+}
+
+/// Whether one was there before the other was gone.
+fn extents_meet(one: &[&Access], other: &[&Access]) -> bool {
     let extent = |those: &[&Access]| {
         let times = those.iter().map(|access| access.time_ns);
         (times.clone().min().unwrap_or(0), times.max().unwrap_or(0))
@@ -96,6 +111,15 @@ mod tests {
         let later =
             accesses(&[(1, 0x1000)]).into_iter().map(|one| Access { time_ns: one.time_ns + 1000, ..one });
         all.extend(later);
+        assert_eq!(sharing(&all), None);
+    }
+
+    #[test]
+    fn what_moves_from_thread_to_thread_is_no_sharing() {
+        let turns = accesses(&[(0, 0x1000)]).into_iter().cycle().take(400).enumerate();
+        let all: Vec<Access> = turns
+            .map(|(at, one)| Access { time_ns: at as u64, thread: ThreadId::from_index(at / 25 % 2), ..one })
+            .collect();
         assert_eq!(sharing(&all), None);
     }
 }

@@ -15,7 +15,7 @@ mod waiting_on_cpu;
 
 pub use calls::{Basis, CallAdvice, CallEvent, Costs, FaultEvent, Watched};
 pub(crate) use code::advise_code;
-pub use code::{CodeAdvice, Extent, Prediction};
+pub use code::{CodeAdvice, Extent, Prediction, ScriptSources};
 pub use rule::{LEAST_PERCENT, Measure, Rule};
 
 use crate::cost::Cost;

@@ -1,15 +1,17 @@
 //! The boxes of a differential flame graph: the stacks of both sides merged, with what each side spent in a box.
 //!
 //! Paths that only one side has are boxes like all others: nothing that vanished is left out. Whether a box changed, with all that it
-//! called, is tested as rows are, and corrected over all boxes.
+//! called, is tested as rows are, and corrected over all boxes. A box that is all of what a row of the table is about has that row's verdict:
+//! one change has one mark.
 //!
 //! Not here: widths, colours, file formats.
 
 use std::collections::HashMap;
 
-use super::Diff;
 use super::change::Change;
+use super::rows::Subject;
 use super::sum::Sum;
+use super::{Diff, DiffRow};
 use crate::flame::{BoxKind, Grouping, Label, Labels};
 use crate::view::{NodeId, View};
 
@@ -39,12 +41,17 @@ pub struct DiffFlame<'p> {
     pub boxes: Vec<DiffBox>,
 }
 
+/// A box and a row are of the same time where these differ by no more than this part.
+const NEARLY: f64 = 0.02;
+
 /// What makes two boxes under one caller the same: the function, and what the kernel runs it for.
 type Same = (u32, Option<BoxKind>);
 
 /// A box before its place is known.
 struct Draft {
     label: u32,
+    /// Its function; none of the root.
+    function: Option<u32>,
     line: u32,
     callees: Vec<u32>,
     /// Per recording.
@@ -73,6 +80,15 @@ impl<'p> DiffFlame<'p> {
         if let Some(root) = changes.first_mut() {
             *root = diff.whole;
         }
+        let rows = rows_by_function(diff);
+        for (change, &(index, ..)) in changes.iter_mut().zip(&order) {
+            let function = merger.boxes[index as usize].function;
+            if let Some(row) =
+                function.and_then(|number| rows.get(&number)).filter(|row| is_same(change, row))
+            {
+                *change = Change { value: change.value, share: change.share, ..**row };
+            }
+        }
         let boxes = order.iter().zip(changes);
         let boxes = boxes
             .map(|(&(index, depth, label), change)| {
@@ -89,6 +105,21 @@ impl<'p> DiffFlame<'p> {
             .collect();
         DiffFlame { labels, boxes }
     }
+}
+
+/// Of rows that are functions, what became of each.
+fn rows_by_function<'d>(diff: &'d Diff<'_, '_>) -> HashMap<u32, &'d Change> {
+    let of = |row: &'d DiffRow| match row.subject {
+        Subject::Function(number) => Some((number, &row.change)),
+        _ => None,
+    };
+    diff.rows.iter().filter_map(of).collect()
+}
+
+/// Whether a box is all of what a row is about: it has the same time on both sides.
+fn is_same(one: &Change, row: &Change) -> bool {
+    let largest = row.value[0].max(row.value[1]);
+    largest > 0.0 && (0..2).all(|side| (one.value[side] - row.value[side]).abs() <= NEARLY * largest)
 }
 
 fn is_kernel(kind: BoxKind) -> bool {
@@ -116,7 +147,7 @@ impl<'p> Merger<'p> {
             callees: HashMap::new(),
             known: Vec::new(),
         };
-        merger.push(0);
+        merger.push(0, None);
         merger
     }
 
@@ -124,9 +155,9 @@ impl<'p> Merger<'p> {
         self.known = vec![None; view.node_count()];
     }
 
-    fn push(&mut self, label: u32) -> u32 {
+    fn push(&mut self, label: u32, function: Option<u32>) -> u32 {
         let own = vec![Sum::default(); self.recordings];
-        self.boxes.push(Draft { label, line: 0, callees: Vec::new(), own });
+        self.boxes.push(Draft { label, function, line: 0, callees: Vec::new(), own });
         self.boxes.len() as u32 - 1
     }
 
@@ -144,8 +175,9 @@ impl<'p> Merger<'p> {
         let mut at = top.and_then(|id| self.known[id.index()]).unwrap_or(0);
         for id in missing.into_iter().rev() {
             let frame = view.node(id).frame;
-            let label = self.label(labels.get(labels.of_node(id)), function(frame));
-            at = self.callee(at, label);
+            let number = function(frame);
+            let label = self.label(labels.get(labels.of_node(id)), number);
+            at = self.callee(at, (label, number));
             let draft = &mut self.boxes[at as usize];
             if draft.line == 0 && view.frame(frame).file == self.labels[label as usize].file {
                 draft.line = view.frame(frame).line;
@@ -165,11 +197,11 @@ impl<'p> Merger<'p> {
         number
     }
 
-    fn callee(&mut self, of: u32, label: u32) -> u32 {
+    fn callee(&mut self, of: u32, (label, function): (u32, u32)) -> u32 {
         if let Some(&known) = self.callees.get(&(of, label)) {
             return known;
         }
-        let made = self.push(label);
+        let made = self.push(label, Some(function));
         self.callees.insert((of, label), made);
         self.boxes[of as usize].callees.push(made);
         made

@@ -14,6 +14,8 @@ pub struct PredictedGain {
 
 /// A rule that saves this much waiting, in percent of the elapsed time, is about that.
 const LEAST_WAIT: f64 = 10.0;
+/// Less processor time than this, in percent, is not promised to go with a wait.
+const LITTLE_CPU: f64 = 10.0;
 /// Parts of the waiting that was seen which go: what began before it was looked, or had not ended then, was not seen.
 const LEAST_OF_WAIT: f64 = 0.85;
 const MOST_OF_WAIT: f64 = 1.2;
@@ -38,8 +40,9 @@ impl Explanation<'_> {
                     wait >= LEAST_WAIT && wait > advice.cpu_percent && advice.rule.name != ALSO_IDLE;
                 Some(if is_wait {
                     PredictedGain {
+                        // What wakes in place of the wait takes some as well.
+                        cpu: if advice.cpu_percent < LITTLE_CPU { (0.0, gain.cpu.1) } else { gain.cpu },
                         elapsed: Some(((wait * LEAST_OF_WAIT).min(100.0), (wait * MOST_OF_WAIT).min(100.0))),
-                        ..gain
                     }
                 } else {
                     gain

@@ -16,13 +16,13 @@ mod verdict;
 
 use plumb_profile::{EventId, Id, Profile};
 
-use crate::advice::{Advice, CallAdvice, CodeAdvice, Prediction, advise, advise_code};
+use crate::advice::{Advice, CallAdvice, CodeAdvice, Prediction, ScriptSources, advise, advise_code};
 use crate::cost::Cost;
 use crate::coverage::{is_clock, is_untold};
 use crate::filter::Filter;
 use crate::kernel::KernelTime;
 use crate::loops::CacheSizes;
-use crate::own_code::KernelCallers;
+use crate::own_code::{KernelCallers, OwnCode};
 use crate::procs::Procs;
 use crate::share::{Sampling, Share};
 use crate::view::View;
@@ -107,6 +107,8 @@ pub struct ExplainOptions<'a, 'p> {
     pub call_name: &'a dyn Fn(u32) -> Option<&'static str>,
     /// What rules on system calls and page faults found, if these were watched.
     pub calls: Vec<CallAdvice>,
+    /// Sources of interpreted programs.
+    pub sources: &'a ScriptSources,
     /// The caches of the machine.
     pub caches: CacheSizes,
     /// Where time off the processor was recorded, if not beside the time on it.
@@ -136,9 +138,10 @@ impl<'p> Explanation<'p> {
         let paths = paths::paths(&view, &functions[..functions.len().min(MOST_CALLED)]);
         let procs = Procs::new(&view, filter);
         let processes = advise(&procs);
-        let causes = advise_code(&view, code, &sampling, options.caches);
+        let own = OwnCode::of(&view);
+        let causes = advise_code((&view, &own), (code, options.sources), &sampling, options.caches);
         let quality = Quality::new(&view, filter, &sampling);
-        let kernel_callers = time.rows.iter().map(|row| KernelCallers::of(&view, &row.stacks)).collect();
+        let kernel_callers = KernelCallers::of_rows(&view, &own, &time.rows);
         let outlook = verdict::outlook(
             &view,
             (options.threshold, quality.nameless_share),
@@ -171,7 +174,7 @@ impl<'p> Explanation<'p> {
 
     /// What is to be told first, of what is above the threshold.
     pub fn first(&self) -> Option<(Bottleneck, Share)> {
-        self.outlook.first_of(&self.calls)
+        self.outlook.first_of(&self.causes, &self.calls)
     }
 
     /// The user's own code that the calls of a rule are made for, and what is done for that.
@@ -190,11 +193,8 @@ impl<'p> Explanation<'p> {
         let of_rows: f64 = of_rule.iter().map(|(row, _)| percent(row.cost)).sum();
         // Rules may be about some of the calls only.
         let part = if of_rows > 0.0 { (advice.cpu_percent / of_rows).clamp(0.0, 1.0) } else { 1.0 };
-        let lines = of_rule
-            .iter()
-            .map(|(_, callers)| percent(callers.lines))
-            .fold(advice.cpu_percent, |sum, one| sum + one * part);
-        let lines = (lines - advice.cpu_percent).max(advice.cpu_percent).min(100.0);
+        let lines: f64 = of_rule.iter().map(|(_, callers)| percent(callers.lines) * part).sum();
+        let lines = lines.max(advice.cpu_percent).min(100.0);
         let around = of_rule.iter().map(|(_, callers)| percent(callers.around)).fold(0.0, f64::max);
         Prediction {
             low: lines * 0.9,

@@ -46,12 +46,16 @@ const MOST_OF_PROCESSES: f64 = 0.85;
 /// Likewise before the page faults that it leads to.
 const MOST_OF_FAULTS: f64 = 0.5;
 /// A cause that is known goes before what is only large, if it has at least this part of that.
-const KNOWN_BEFORE_LARGE: f64 = 0.3;
+const KNOWN_BEFORE_LARGE: f64 = 0.5;
 
 impl Outlook {
     /// What is to be told first: the largest of which the cause is known, unless something else is much larger. What the code of a program
     /// says goes before that there are many processes of it.
-    pub(super) fn first_of(&self, calls: &[CallAdvice]) -> Option<(Bottleneck, Share)> {
+    pub(super) fn first_of(
+        &self,
+        causes: &[CodeAdvice],
+        calls: &[CallAdvice],
+    ) -> Option<(Bottleneck, Share)> {
         let &(largest, most) = self.above.first()?;
         let is_large = |(_, share): &&(Bottleneck, Share)| share.percent >= KNOWN_BEFORE_LARGE * most.percent;
         let is_known = |what: Bottleneck| {
@@ -64,7 +68,13 @@ impl Outlook {
             Bottleneck::Calls(index) if calls[index].faults => MOST_OF_FAULTS,
             _ => return Some((what, share)),
         };
-        let is_code = |(what, _): &&(Bottleneck, Share)| matches!(what, Bottleneck::Code(_));
+        // Why there are faults says more than that there are.
+        let is_reason = |index: usize| {
+            let is_told = matches!(what, Bottleneck::Calls(of) if calls[of].tells_why_faults());
+            !(is_told && causes[index].is_of_faults())
+        };
+        let is_code =
+            |(what, _): &&(Bottleneck, Share)| matches!(*what, Bottleneck::Code(index) if is_reason(index));
         let code = self.above.iter().find(is_code).filter(|(_, code)| code.percent >= part * share.percent);
         Some(code.copied().unwrap_or((what, share)))
     }

@@ -4,49 +4,13 @@
 //! result before it, or be where samples of something else land. Which it is depends on how much memory it works on and on where its
 //! address comes from. Where neither tells there is no cause.
 
-use iced_x86::InstructionInfoFactory;
-
+use super::branches::{branches, step_of};
+use super::dispatch::dispatch;
+use super::forwarding::forwarding;
+use super::memory::{AccessPattern, CacheSizes};
 use super::{AddressOrigin, HotLoop, LoopBounds, Operands, bounds, is_step, origin};
 use crate::access::{Access, Accesses, LineSharing, WorkingSet, sharing, working_set};
-use crate::annotate::{Annotation, InstructionKind};
-
-/// Sizes of the caches that a processor has for itself, or shares, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheSizes {
-    /// Second level.
-    pub l2: u64,
-    /// Last level.
-    pub l3: u64,
-}
-
-impl Default for CacheSizes {
-    /// Those of a small server of today.
-    fn default() -> Self {
-        Self { l2: 1 << 20, l3: 32 << 20 }
-    }
-}
-
-/// How the address of a load that misses comes about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AccessPattern {
-    /// The load before read it: one miss is waited for before the next begins.
-    PointerChase,
-    /// An array of indices has it: several misses go on at a time.
-    Gather,
-    /// It is computed: a hash, a search, a random number.
-    Scattered,
-}
-
-impl AccessPattern {
-    /// Stable name, for machine-readable output.
-    pub fn name(self) -> &'static str {
-        match self {
-            AccessPattern::PointerChase => "pointer-chase",
-            AccessPattern::Gather => "gather",
-            AccessPattern::Scattered => "scattered",
-        }
-    }
-}
+use crate::annotate::{Annotation, InstructionKind, Listing};
 
 /// Why a loop takes its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,6 +41,25 @@ pub enum LoopCause {
         /// Bytes of these pages.
         pages: u64,
     },
+    /// It loads what was just stored in parts, or a few bytes off.
+    StoreForwarding {
+        /// Bytes of the last store that the load shares some with.
+        stored: u64,
+        /// Bytes of the load.
+        loaded: u64,
+    },
+    /// It jumps by a table for each step.
+    Dispatch {
+        /// Targets with samples.
+        targets: usize,
+    },
+    /// Its branches are predicted wrongly.
+    Mispredictions {
+        /// Cycles of a round, as addresses and times of samples tell.
+        cycles: f64,
+        /// Cycles that it takes at least.
+        least: f64,
+    },
     /// Its loads don't find their data in the nearer caches.
     CacheMiss {
         /// How their addresses come about.
@@ -105,6 +88,9 @@ pub struct LoopFinding {
     pub avoidable: f64,
 }
 
+/// A stride of half a page or more: what is fetched ahead ends with the page (Intel's optimization manual, 2.1.5.4).
+const LONG_STRIDE: f64 = 2048.0;
+
 /// Fewer addresses tell nothing.
 const LEAST_ADDRESSES: usize = 30;
 /// A site counts with this share of all samples with registers.
@@ -119,41 +105,58 @@ const LONGEST_SEARCH: usize = 48;
 const LATENCY: [f64; 2] = [50.0, 300.0];
 const THROUGHPUT: [f64; 2] = [7.0, 35.0];
 
-/// The cause, if it is one of those.
-pub(crate) fn cause(annotation: &Annotation, accesses: &Accesses, caches: CacheSizes) -> Option<LoopFinding> {
+/// The cause, if it is one of those. `operands`: those of the function's instructions.
+pub(crate) fn cause(
+    annotation: &Annotation,
+    operands: &[Operands],
+    accesses: &Accesses,
+    caches: CacheSizes,
+) -> Option<LoopFinding> {
     let hot = HotLoop::of(annotation)?;
-    let shape = Shape::of(annotation, &hot);
+    let shape = Shape::of(annotation, operands, &hot);
     busy_wait(annotation, &hot, &shape)
         .or_else(|| shared_line(annotation, &hot, accesses))
         .or_else(|| tlb_miss(&hot, &shape, accesses, caches))
-        .or_else(|| cache_miss(&hot, &shape, accesses, caches))
+        .or_else(|| cache_miss(&annotation.listing, &hot, &shape, accesses, caches))
+        .or_else(|| forwarding(annotation, &shape.operands, &hot, shape.bounds))
         .or_else(|| cached_chase(annotation, &hot, &shape, accesses))
-        .or_else(|| linear_search(annotation, &hot, &shape))
+        .or_else(|| linear_search(annotation, operands, &hot, &shape))
+        .or_else(|| dispatch(annotation))
+        .or_else(|| {
+            let near = (accesses, caches.l2 / 4);
+            let kind = |at: usize| annotation.listing.instructions()[hot.path[at]].class.kind;
+            let is_condition = |load| decides(&shape, load, &kind);
+            branches(annotation, &shape.operands, &shape.origins, (&hot, shape.bounds), near, is_condition)
+        })
 }
 
 /// What is asked about a loop's instructions again and again.
-struct Shape {
-    operands: Vec<Operands>,
+struct Shape<'o> {
+    /// By place on the path.
+    operands: Vec<&'o Operands>,
     origins: Vec<Option<AddressOrigin>>,
     bounds: LoopBounds,
 }
 
-impl Shape {
-    fn of(annotation: &Annotation, hot: &HotLoop) -> Self {
+impl<'o> Shape<'o> {
+    fn of(annotation: &Annotation, operands: &'o [Operands], hot: &HotLoop) -> Self {
         let decoded = annotation.listing.decoded();
-        let mut factory = InstructionInfoFactory::new();
-        let operands: Vec<Operands> =
-            hot.path.iter().map(|&index| Operands::of(&decoded[index], &mut factory)).collect();
-        let origin_of = |(at, operands): (usize, &Operands)| {
-            operands.loads.then(|| origin(decoded, &hot.path, at, hot.repeats))
-        };
-        let origins = operands.iter().enumerate().map(origin_of).collect();
-        Shape { operands, origins, bounds: bounds(&annotation.listing, &hot.path) }
+        let operands: Vec<&Operands> = hot.path.iter().map(|&index| &operands[index]).collect();
+        let origin_of =
+            |at: usize| operands[at].loads.then(|| origin(decoded, &hot.path, &operands, at, hot.repeats));
+        let origins = (0..operands.len()).map(origin_of).collect();
+        let bounds = bounds(&annotation.listing, &hot.path, &operands);
+        Shape { operands, origins, bounds }
+    }
+
+    /// Whether a strided load goes on by more than processors fetch ahead.
+    fn is_long_stride(&self, listing: &Listing, hot: &HotLoop, at: usize) -> bool {
+        hot.repeats && step_of(listing, &self.operands, hot, at).is_some_and(|step| step.abs() >= LONG_STRIDE)
     }
 }
 
 /// All loads read fixed places, one of which decides whether to go on; nothing is written but, where a lock is tried, that place.
-fn busy_wait(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Option<LoopFinding> {
+fn busy_wait(annotation: &Annotation, hot: &HotLoop, shape: &Shape<'_>) -> Option<LoopFinding> {
     let instructions = annotation.listing.instructions();
     let kind = |at: usize| instructions[hot.path[at]].class.kind;
     let all = 0..hot.path.len();
@@ -185,13 +188,17 @@ fn busy_wait(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Option<Lo
 }
 
 /// Elements are loaded in order and compared, a branch leaves upon the result, and nothing is written or added up.
-fn linear_search(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Option<LoopFinding> {
+fn linear_search(
+    annotation: &Annotation,
+    operands: &[Operands],
+    hot: &HotLoop,
+    shape: &Shape<'_>,
+) -> Option<LoopFinding> {
     let instructions = annotation.listing.instructions();
     let decoded = annotation.listing.decoded();
-    let mut factory = InstructionInfoFactory::new();
-    let mut is_search = |index: &usize| {
+    let is_search = |index: &usize| {
         let class = instructions[*index].class;
-        let operands = Operands::of(&decoded[*index], &mut factory);
+        let operands = &operands[*index];
         let plain =
             matches!(class.kind, InstructionKind::Plain | InstructionKind::Branch | InstructionKind::Jump);
         // A sum, a product, the largest so far: work that takes all elements.
@@ -202,7 +209,7 @@ fn linear_search(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Optio
     };
     if !hot.repeats
         || hot.body.len() > LONGEST_SEARCH
-        || !hot.body.iter().all(&mut is_search)
+        || !hot.body.iter().all(is_search)
         || annotation.share(hot.weight) < 60.0
     {
         return None;
@@ -224,7 +231,7 @@ fn linear_search(annotation: &Annotation, hot: &HotLoop, shape: &Shape) -> Optio
 fn leaves(
     annotation: &Annotation,
     hot: &HotLoop,
-    shape: &Shape,
+    shape: &Shape<'_>,
     load: usize,
     kind: &impl Fn(usize) -> InstructionKind,
 ) -> bool {
@@ -248,7 +255,7 @@ fn is_flow(register: iced_x86::Register) -> bool {
 fn cached_chase(
     annotation: &Annotation,
     hot: &HotLoop,
-    shape: &Shape,
+    shape: &Shape<'_>,
     accesses: &Accesses,
 ) -> Option<LoopFinding> {
     let bounds = shape.bounds;
@@ -276,14 +283,14 @@ fn cached_chase(
 }
 
 /// Whether a branch depends on what a load read: compares it, or what became of it.
-fn decides(shape: &Shape, load: usize, kind: &impl Fn(usize) -> InstructionKind) -> bool {
+fn decides(shape: &Shape<'_>, load: usize, kind: &impl Fn(usize) -> InstructionKind) -> bool {
     let mut holds = shape.operands[load].writes.clone();
     let mut is_compared = holds.is_empty();
     for at in load + 1..shape.operands.len() {
         if kind(at) == InstructionKind::Branch {
             return is_compared;
         }
-        let operands = &shape.operands[at];
+        let operands = shape.operands[at];
         let uses = operands.reads.iter().any(|register| holds.contains(register));
         if operands.writes.is_empty() {
             is_compared |= uses;
@@ -337,7 +344,12 @@ fn is_enough(all: &[Access], accesses: &Accesses) -> bool {
 const TLB_REACH: u64 = 16 << 20;
 
 /// Loads on very many pages, of which the caches hold the few lines that are used.
-fn tlb_miss(hot: &HotLoop, shape: &Shape, accesses: &Accesses, caches: CacheSizes) -> Option<LoopFinding> {
+fn tlb_miss(
+    hot: &HotLoop,
+    shape: &Shape<'_>,
+    accesses: &Accesses,
+    caches: CacheSizes,
+) -> Option<LoopFinding> {
     let (site, _, pages) = accesses.busiest().into_iter().find_map(|(site, all)| {
         let at = hot.path.iter().position(|&index| index == site)?;
         let is_load = shape.origins[at].is_some() && is_enough(all, accesses);
@@ -354,7 +366,13 @@ fn tlb_miss(hot: &HotLoop, shape: &Shape, accesses: &Accesses, caches: CacheSize
 }
 
 /// Loads whose addresses are in no order and spread over more than the second level of the cache.
-fn cache_miss(hot: &HotLoop, shape: &Shape, accesses: &Accesses, caches: CacheSizes) -> Option<LoopFinding> {
+fn cache_miss(
+    listing: &Listing,
+    hot: &HotLoop,
+    shape: &Shape<'_>,
+    accesses: &Accesses,
+    caches: CacheSizes,
+) -> Option<LoopFinding> {
     let mut waited = 0.0;
     let mut largest: Option<(f64, usize, AccessPattern, WorkingSet)> = None;
     for (site, all) in accesses.busiest() {
@@ -364,6 +382,7 @@ fn cache_miss(hot: &HotLoop, shape: &Shape, accesses: &Accesses, caches: CacheSi
             AddressOrigin::OwnLoad => AccessPattern::PointerChase,
             AddressOrigin::OtherLoad => AccessPattern::Gather,
             AddressOrigin::Computed => AccessPattern::Scattered,
+            AddressOrigin::Strided if shape.is_long_stride(listing, hot, at) => AccessPattern::LongStride,
             AddressOrigin::Fixed | AddressOrigin::Strided => continue,
         };
         let Some(set) = working_set(all).filter(|set| set.bytes > caches.l2) else { continue };
@@ -371,7 +390,7 @@ fn cache_miss(hot: &HotLoop, shape: &Shape, accesses: &Accesses, caches: CacheSi
         // Where nobody knows what the address was computed from it may have been another miss.
         let cycles = match pattern {
             AccessPattern::PointerChase => LATENCY[level],
-            AccessPattern::Gather => THROUGHPUT[level],
+            AccessPattern::Gather | AccessPattern::LongStride => THROUGHPUT[level],
             AccessPattern::Scattered if hot.repeats => THROUGHPUT[level],
             AccessPattern::Scattered => (LATENCY[level] * THROUGHPUT[level]).sqrt(),
         };

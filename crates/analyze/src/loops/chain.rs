@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 use super::origin::Operands;
 use crate::annotate::{InstructionKind, Listing};
@@ -32,16 +32,17 @@ pub(crate) struct LoopBounds {
     pub has_loads: bool,
 }
 
-/// The bounds of a round.
-pub(crate) fn bounds(listing: &Listing, path: &[usize]) -> LoopBounds {
-    let whole = chain(listing, path, |_, latency| latency);
+/// The bounds of a round. `operands`: those of the path.
+pub(crate) fn bounds(listing: &Listing, path: &[usize], operands: &[&Operands]) -> LoopBounds {
+    let chain = |latency_of: &dyn Fn(usize, f64) -> f64| chain(listing, path, operands, latency_of);
+    let whole = chain(&|_, latency| latency);
     let without = |kinds: &[InstructionKind]| {
-        chain(listing, path, |index, latency| {
+        chain(&|index, latency| {
             if kinds.contains(&listing.instructions()[index].class.kind) { 1.0 } else { latency }
         })
     };
     let divisions = without(&[InstructionKind::Division, InstructionKind::SquareRoot]);
-    let loads = chain(listing, path, |index, latency| {
+    let loads = chain(&|index, latency| {
         if listing.instructions()[index].class.loads { (latency - LOAD).max(0.0) } else { latency }
     });
     LoopBounds {
@@ -53,15 +54,20 @@ pub(crate) fn bounds(listing: &Listing, path: &[usize]) -> LoopBounds {
 }
 
 /// The cycles by which a round's last result comes later than that of the round before.
-fn chain(listing: &Listing, path: &[usize], latency_of: impl Fn(usize, f64) -> f64) -> f64 {
+fn chain(
+    listing: &Listing,
+    path: &[usize],
+    operands: &[&Operands],
+    latency_of: &dyn Fn(usize, f64) -> f64,
+) -> f64 {
     let decoded = listing.decoded();
-    let mut factory = InstructionInfoFactory::new();
-    let steps: Vec<(Operands, f64, Option<Slot>)> = path
+    let steps: Vec<(&Operands, f64, Option<Slot>)> = path
         .iter()
-        .map(|&index| {
+        .zip(operands)
+        .map(|(&index, &operands)| {
             let instruction = &decoded[index];
             let own = latency_of(index, latency(instruction, listing.instructions()[index].class.kind));
-            (Operands::of(instruction, &mut factory), own, slot(instruction))
+            (operands, own, slot(instruction))
         })
         .collect();
     let mut ready: HashMap<Register, f64> = HashMap::new();

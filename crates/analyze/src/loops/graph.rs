@@ -6,7 +6,7 @@ use crate::annotate::{AnnotatedRow, Annotation, InstructionKind, Listing};
 
 /// Blocks that run again and again, or those of a function without a loop.
 #[derive(Clone, Debug)]
-pub(crate) struct Blocks {
+pub(super) struct Blocks {
     /// The block at which a round begins; `None`: there is no loop.
     pub header: Option<usize>,
     /// Its blocks, without those of loops within it.
@@ -49,6 +49,16 @@ impl Graph {
             }
         }
         graph
+    }
+
+    /// The blocks from which control comes to a block.
+    pub fn predecessors(&self, block: usize) -> impl Iterator<Item = usize> {
+        self.predecessors[block].iter().copied()
+    }
+
+    /// Whether control comes to a block by anything but an indirect jump.
+    pub fn has_predecessor(&self, block: usize) -> bool {
+        !self.predecessors[block].is_empty()
     }
 
     fn connect(&mut self, from: usize, to: usize) {
@@ -134,8 +144,7 @@ pub(super) fn weight(row: &AnnotatedRow) -> f64 {
 }
 
 /// The loop with the most weight outside of loops within it; without any loop all blocks. `None` if nothing has weight.
-pub(crate) fn innermost(annotation: &Annotation) -> Option<Blocks> {
-    let graph = Graph::new(&annotation.listing);
+pub(super) fn innermost(annotation: &Annotation, graph: &Graph) -> Option<Blocks> {
     let weight_of = |block: usize| {
         let (first, last) = graph.extents[block];
         annotation.rows[first..=last].iter().map(weight).sum::<f64>()

@@ -5,22 +5,27 @@
 //!
 //! Invariant: a [`HotLoop`]'s path has each instruction at most once, in the order in which they run.
 
+mod branches;
 mod cause;
 mod chain;
+mod dispatch;
+mod forwarding;
 mod graph;
+mod memory;
 mod origin;
 mod path;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use cause::cause;
-pub use cause::{AccessPattern, CacheSizes, LoopCause, LoopFinding};
+pub use cause::{LoopCause, LoopFinding};
 pub(crate) use chain::{LoopBounds, bounds};
-pub(crate) use graph::innermost;
+pub use memory::{AccessPattern, CacheSizes};
 pub(crate) use origin::{AddressOrigin, Operands, is_step, origin};
-pub(crate) use path::hot_path;
 
 use crate::annotate::Annotation;
+use graph::{Graph, innermost};
+use path::hot_path;
 
 /// The loop that has most of a function's time, without the loops within it.
 #[derive(Clone, Debug)]
@@ -38,8 +43,9 @@ pub(crate) struct HotLoop {
 impl HotLoop {
     /// The hot loop of a function; where it has none, the blocks with the most time.
     pub fn of(annotation: &Annotation) -> Option<HotLoop> {
-        let found = innermost(annotation)?;
-        let path = hot_path(annotation, &found);
+        let graph = Graph::new(&annotation.listing);
+        let found = innermost(annotation, &graph)?;
+        let path = hot_path(annotation, &graph, &found);
         let instructions = annotation.listing.instructions().iter().enumerate();
         let body =
             instructions.filter(|(_, one)| found.own.contains(&one.block)).map(|(index, _)| index).collect();

@@ -60,6 +60,12 @@ impl Operands {
         }
         operands
     }
+
+    /// Of each instruction of a function, in their order.
+    pub fn of_all(decoded: &[Instruction]) -> Vec<Self> {
+        let mut factory = InstructionInfoFactory::new();
+        decoded.iter().map(|one| Operands::of(one, &mut factory)).collect()
+    }
 }
 
 /// Whether it reads, and whether it writes.
@@ -105,18 +111,21 @@ pub(crate) enum AddressOrigin {
     Computed,
 }
 
-/// The origin of the address of the load at `path[at]`. `decoded`: the function's instructions.
-pub(crate) fn origin(decoded: &[Instruction], path: &[usize], at: usize, repeats: bool) -> AddressOrigin {
-    let mut factory = InstructionInfoFactory::new();
-    let operands: Vec<Operands> =
-        path.iter().map(|&index| Operands::of(&decoded[index], &mut factory)).collect();
+/// The origin of the address of the load at `path[at]`. `decoded`: the function's instructions; `operands`: those of the path.
+pub(crate) fn origin(
+    decoded: &[Instruction],
+    path: &[usize],
+    operands: &[&Operands],
+    at: usize,
+    repeats: bool,
+) -> AddressOrigin {
     let one = |at: usize| &decoded[path[at]];
     let mut slice = Slice { own: false, other: false, computed: false, strided: false };
     let mut met: Vec<(Register, usize)> = Vec::new();
     let mut open: Vec<(Register, usize)> =
         operands[at].address.iter().map(|&register| (register, at)).collect();
     while let Some((register, user)) = open.pop() {
-        let Some(writer) = writer(&operands, register, user, repeats) else {
+        let Some(writer) = writer(operands, register, user, repeats) else {
             // Nothing in a loop changes it; without a loop it came from outside.
             slice.computed |= !repeats;
             continue;
@@ -133,7 +142,7 @@ pub(crate) fn origin(decoded: &[Instruction], path: &[usize], at: usize, repeats
             slice.strided = true;
             continue;
         }
-        let writes = &operands[writer];
+        let writes = operands[writer];
         if writes.loads {
             if writer == at {
                 slice.own = true;
@@ -168,7 +177,7 @@ struct Slice {
 }
 
 /// The last instruction before `user` that changes a register; in a loop the search goes on at its end.
-fn writer(operands: &[Operands], register: Register, user: usize, repeats: bool) -> Option<usize> {
+fn writer(operands: &[&Operands], register: Register, user: usize, repeats: bool) -> Option<usize> {
     let writes = |&at: &usize| operands[at].writes.contains(&register);
     let before = (0..user).rev().find(writes);
     before.or_else(|| (user..operands.len()).rev().filter(|_| repeats).find(writes))

@@ -6,8 +6,7 @@ use super::graph::{Blocks, Graph, weight};
 use crate::annotate::Annotation;
 
 /// The instructions of one round, by number: from the header on always to the block with the most weight, until there is none left.
-pub(crate) fn hot_path(annotation: &Annotation, blocks: &Blocks) -> Vec<usize> {
-    let graph = Graph::new(&annotation.listing);
+pub(super) fn hot_path(annotation: &Annotation, graph: &Graph, blocks: &Blocks) -> Vec<usize> {
     let weight_of = |block: usize| {
         let (first, last) = graph.extents[block];
         annotation.rows[first..=last].iter().map(weight).sum::<f64>()

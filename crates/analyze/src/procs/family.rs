@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use plumb_profile::{Begin, End, Id, Life, ProcessId, Profile, StringId};
+use plumb_profile::{Begin, Id, Life, LifeEnd, ProcessId, Profile, StringId};
 
 /// Levels of the tree. What is deeper (recursion) is put beside the last level.
 const MAX_DEPTH: u32 = 64;
@@ -165,7 +165,7 @@ fn unrecorded(profile: &Profile, id: ProcessId, comm: StringId) -> Life {
         exe: process.exe,
         comm,
         begin: Begin::Running,
-        end: End::Running,
+        end: LifeEnd::Running,
         start_ns: None,
         end_ns: None,
         cpu_ns: None,
@@ -181,7 +181,7 @@ fn neighbours(lives: &[Life]) -> (Vec<Option<usize>>, Vec<Option<usize>>) {
     for (index, life) in lives.iter().enumerate() {
         if let Some(before) = last.insert(life.pid, index)
             && life.begin == Begin::Exec
-            && lives[before].end == End::Exec
+            && lives[before].end == LifeEnd::Exec
         {
             (previous[index], next[before]) = (Some(before), Some(index));
         }

@@ -8,6 +8,8 @@ mod brief;
 mod code;
 mod loops;
 mod machine;
+mod places;
+mod scripts;
 mod sections;
 
 #[cfg(test)]
@@ -118,14 +120,16 @@ fn write_watched(
     let (calls, except) = watched.map_or_else(Default::default, |verdict| (verdict.advice, verdict.turns));
     // What ran slower for being watched is no part of the answer.
     let filter = Filter { except, ..filter };
+    let view = Explanation::view(profile, &filter);
+    let sources = scripts::sources(&view);
     let options = ExplainOptions {
         calls,
         threshold: args.threshold,
         call_name: &call_name,
+        sources: &sources,
         caches: loops::caches(),
         waits: waits.as_ref(),
     };
-    let view = Explanation::view(profile, &filter);
     let code = HotFunctions::read(&view);
     let report = Explanation::new(view, &filter, &code.for_analysis(), &options);
     if report.view.part().samples == 0 {

@@ -274,6 +274,77 @@ static void spill(bool bad) {
     work(100);
 }
 
+struct Shape {
+    double size = 2;
+    virtual double area() const { return size; }
+    virtual ~Shape() {}
+};
+struct Square : Shape {
+    double area() const override { return size * size; }
+};
+struct Circle : Shape {
+    double area() const override { return size * size * 3.14; }
+};
+
+// Shapes of three types in no order, or of one type that the compiler knows.
+static void measure(bool bad) {
+    static std::vector<Shape *> shapes;
+    static std::vector<double> sizes(4096, 2.0);
+    for (unsigned i = 0, state = 1; shapes.size() < 4096; i++) {
+        state = state * 1103515245 + 12345;
+        if (state >> 16 & 1) shapes.push_back(new Square);
+        else if (state >> 17 & 1) shapes.push_back(new Circle);
+        else shapes.push_back(new Shape);
+    }
+    double sum = 0;
+    if (bad) for (const Shape *shape : shapes) sum += shape->area();
+    else for (double size : sizes) sum += size * size;
+    sink = sum;
+    work(100);
+}
+
+// Steps of a program of six operations, each by a jump through a table; or the same operations one after the other.
+__attribute__((noinline)) static long interpret(const unsigned char *code, long count) {
+    static const void *const steps[] = {&&add, &&subtract, &&shift, &&mix, &&invert, &&double_it};
+    long value = 1;
+    const unsigned char *end = code + count;
+#define NEXT if (code == end) return value; goto *steps[*code++]
+    NEXT;
+add: value += 3; NEXT;
+subtract: value -= 7; NEXT;
+shift: value >>= 1; NEXT;
+mix: value ^= 0x55; NEXT;
+invert: value = ~value; NEXT;
+double_it: value *= 2; NEXT;
+}
+
+static void dispatch(bool bad) {
+    static std::vector<unsigned char> code;
+    for (unsigned state = 1; code.size() < 4096;) {
+        state = state * 1103515245 + 12345;
+        code.push_back((state >> 16) % 6);
+    }
+    long value = 1;
+    if (bad) value = interpret(code.data(), code.size());
+    else for (int i = 0; i < 4096; i++) value = ~((((value + 3) - 7) >> 1) ^ 0x55) * 2;
+    sink = value;
+    work(100);
+}
+
+// Four bytes stored one by one and loaded as a word, or stored as a word.
+static void put_together(bool bad) {
+    volatile unsigned char bytes[8];
+    volatile unsigned *word = (volatile unsigned *)bytes;
+    unsigned value = 1;
+    for (int i = 0; i < 4096; i++) {
+        if (bad) bytes[0] = value, bytes[1] = i, bytes[2] = value >> 8, bytes[3] = i >> 8;
+        else *word = value + i;
+        value = (value ^ *word) * 0x9e3779b9u;
+    }
+    sink = value;
+    work(100);
+}
+
 struct Habit {
     const char *name;
     void (*run)(bool);
@@ -285,6 +356,7 @@ static const Habit habits[] = {
     {"exceptions", fail}, {"locks", lock}, {"reference-counts", share}, {"clock-reads", ask_time},
     {"random-numbers", draw}, {"dynamic-linking", load}, {"first-touch", touch}, {"division", divide},
     {"atomics", add_locked}, {"cache-miss", follow}, {"stack-traffic", spill},
+    {"virtual-calls", measure}, {"interpreter-dispatch", dispatch}, {"store-forwarding", put_together},
 };
 
 int main(int argc, char **argv) {

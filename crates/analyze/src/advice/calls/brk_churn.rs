@@ -26,6 +26,7 @@ pub(super) const RULE: CallRule = CallRule {
                  takes 0.28 ms and 1,024 faults of 1.5 us",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: true,
     watch: || Box::<Heap>::default(),
 };

@@ -35,6 +35,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "judgement; what a call that does nothing takes is measured on this machine",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::<Entries>::default(),
 };

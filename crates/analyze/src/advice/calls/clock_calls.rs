@@ -22,6 +22,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "vdso(7); measured: 22 ns by the vdso, 166 ns by a call",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::new(Often::new(CALLS, LEAST_PER_SECOND).only("calls", is_fast).gain(1.0 - LEFT)),
 };

@@ -20,6 +20,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "copy_file_range(2): spares the way through user space",
     },
     calls: &["read", "write"],
+    also_watched: &[],
     faults: false,
     watch: || Box::<Copies>::default(),
 };

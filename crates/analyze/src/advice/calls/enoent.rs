@@ -35,6 +35,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "GNU Guix, Taming the stat storm with a loader cache; measured: 0.86 us each, if what they look up is in memory",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::<Lookups>::default(),
 };

@@ -19,6 +19,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "judgement; measured: 0.11 us each",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::<Polls>::default(),
 };

@@ -21,6 +21,7 @@ pub(super) const RULE: CallRule = CallRule {
                  measured: 1.4 to 1.6 us each",
     },
     calls: &[],
+    also_watched: &[],
     faults: true,
     watch: || Box::<Faults>::default(),
 };

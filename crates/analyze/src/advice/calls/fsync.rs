@@ -3,6 +3,7 @@
 use super::sizes::Sizes;
 use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent};
 
+const CALLS: &[&str] = &["fsync", "fdatasync", "sync_file_range", "msync"];
 /// From this share of the time on the clock.
 const LEAST_SHARE: f64 = 0.1;
 /// Or if the slowest in a hundred takes longer, in nanoseconds.
@@ -21,7 +22,8 @@ pub(super) const RULE: CallRule = CallRule {
         bound: "the time in fsync",
         source: "fsync(2) waits for the device; etcd: the slowest in a hundred below 10 ms for a write-ahead log",
     },
-    calls: &["fsync", "fdatasync", "sync_file_range", "msync"],
+    calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::<Syncs>::default(),
 };
@@ -49,6 +51,7 @@ impl Watch for Syncs {
                 percent("of the time on the clock", wall_ns, basis.span_ns),
             ],
             wall_ns,
+            cpu_ns: basis.part(CALLS, self.times.calls, self.times.calls),
             ..Found::default()
         })
     }

@@ -24,6 +24,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "futex(7): without contention all is done in user space; the numbers are judgement",
     },
     calls: &["futex"],
+    also_watched: &[],
     faults: false,
     watch: || Box::<Waits>::default(),
 };

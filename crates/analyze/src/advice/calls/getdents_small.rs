@@ -21,6 +21,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "glibc's readdir: 32 KiB; not for /proc, where the cost is in the entries",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::<Listings>::default(),
 };

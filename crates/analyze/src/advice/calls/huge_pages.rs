@@ -30,6 +30,7 @@ pub(super) const RULE: CallRule = CallRule {
                  instead of 28.1",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: true,
     watch: || Box::<Regions>::default(),
 };

@@ -21,6 +21,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "measured: 0.16 us for TCGETS",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::<Commands>::default(),
 };

@@ -29,6 +29,7 @@ pub(super) const RULE: CallRule = CallRule {
                  touched and unmapped take 31 us",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: true,
     watch: || Box::<Maps>::default(),
 };

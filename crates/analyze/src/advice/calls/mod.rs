@@ -28,6 +28,7 @@ mod poll_many;
 mod proc_scan;
 mod purge;
 mod reopen;
+mod restat;
 mod rule;
 mod sched_yield;
 mod seek_read;
@@ -73,8 +74,15 @@ pub struct CallAdvice {
     pub wall_percent: f64,
 }
 
+impl CallAdvice {
+    /// Whether it is about page faults and says what they come from, not only how many there are.
+    pub(crate) fn tells_why_faults(&self) -> bool {
+        self.faults && self.rule.name != fault_rate::RULE.rule.name
+    }
+}
+
 /// All rules.
-const CALL_RULES: [&CallRule; 27] = [
+const CALL_RULES: [&CallRule; 28] = [
     &brk_churn::RULE,
     &mmap_churn::RULE,
     &fault_rate::RULE,
@@ -87,6 +95,7 @@ const CALL_RULES: [&CallRule; 27] = [
     &fsync::RULE,
     &enoent::RULE,
     &reopen::RULE,
+    &restat::RULE,
     &getdents_small::RULE,
     &proc_scan::RULE,
     &futex_wait::RULE,
@@ -116,7 +125,8 @@ impl Default for Watched {
         let rules: Vec<_> = CALL_RULES.iter().map(|&rule| (rule, (rule.watch)())).collect();
         let mut by_name: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
         for (index, (rule, _)) in rules.iter().enumerate() {
-            rule.calls.iter().for_each(|&name| by_name.entry(name).or_default().push(index));
+            let names = rule.calls.iter().chain(rule.also_watched);
+            names.for_each(|&name| by_name.entry(name).or_default().push(index));
         }
         let of_faults = (0..rules.len()).filter(|&index| rules[index].0.faults).collect();
         Self { rules, by_name, of_faults }
@@ -137,7 +147,8 @@ impl Watched {
 
     /// The calls that any rule is about.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        let mut names: Vec<&str> = CALL_RULES.iter().flat_map(|rule| rule.calls).copied().collect();
+        let mut names: Vec<&str> =
+            CALL_RULES.iter().flat_map(|rule| rule.calls.iter().chain(rule.also_watched)).copied().collect();
         names.sort_unstable();
         names.dedup();
         names.into_iter()

@@ -22,6 +22,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "Bakhvalov, Performance Analysis and Tuning on Modern CPUs, 12-4: TLB shootdowns; measured: 3.7 us with one thread",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::<Protects>::default(),
 };

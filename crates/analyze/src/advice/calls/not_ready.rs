@@ -19,6 +19,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "judgement; epoll(7)",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::<Reads>::default(),
 };

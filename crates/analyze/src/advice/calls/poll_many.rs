@@ -19,6 +19,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "epoll(7), select(2); measured: 256 descriptors 8.2 us, epoll_wait 0.11 us",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::<Polls>::default(),
 };

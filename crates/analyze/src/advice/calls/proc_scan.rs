@@ -18,6 +18,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "measured: 47 us for each scan of some 60 processes; buffers of 256 bytes add 9%",
     },
     calls: &["getdents64", "getdents", "open", "openat", "read", "close"],
+    also_watched: &[],
     faults: false,
     watch: || Box::<Scans>::default(),
 };

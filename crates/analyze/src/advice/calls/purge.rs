@@ -24,6 +24,7 @@ pub(super) const RULE: CallRule = CallRule {
                  addresses from their caches",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: true,
     watch: || Box::<Purged>::default(),
 };

@@ -21,6 +21,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "measured: open and close 1.66 us, of /proc/self/stat with its read 7 us",
     },
     calls: &["open", "openat", "openat2", "close"],
+    also_watched: &[],
     faults: false,
     watch: || Box::<Opens>::default(),
 };

@@ -49,6 +49,8 @@ pub(super) struct CallRule {
     pub(super) rule: Rule,
     /// The calls that it is about.
     pub(super) calls: &'static [&'static str],
+    /// Further calls that it looks at, though it is not about them.
+    pub(super) also_watched: &'static [&'static str],
     /// Whether it is about page faults too.
     pub(super) faults: bool,
     pub(super) watch: fn() -> Box<dyn Watch>,

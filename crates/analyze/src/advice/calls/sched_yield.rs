@@ -18,6 +18,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "sched_yield(2): of use with real-time policies only, a broken design elsewhere; measured: 0.4 us",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::new(Often::new(CALLS, LEAST_PER_SECOND)),
 };

@@ -20,6 +20,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "judgement; pread(2)",
     },
     calls: &["lseek", "read", "write", "readv", "writev"],
+    also_watched: &[],
     faults: false,
     watch: || Box::<Seeks>::default(),
 };

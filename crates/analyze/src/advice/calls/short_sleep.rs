@@ -1,13 +1,24 @@
 //! A loop that sleeps and looks.
+//!
+//! A thread that sleeps for short times may have nothing else to do: a ticker, a runtime's monitor. It holds others up where it gives them
+//! work, or takes their results, between two sleeps: then it wakes a thread that waits each time, and these have time left. What they
+//! don't use of the time that it sleeps is what the elapsed time would be shorter by.
 
-use super::often::Often;
-use super::{CallEvent, CallRule, Rule};
+use rustc_hash::FxHashMap;
 
-const CALLS: &[&str] = &["nanosleep", "clock_nanosleep"];
+use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, percent, rate};
+
+const SLEEPS: &[&str] = &["nanosleep", "clock_nanosleep"];
+const WAKERS: &[&str] = &["futex"];
 /// From this many a second.
 const LEAST_PER_SECOND: f64 = 100.0;
 /// Sleeps that end within this, in nanoseconds, were short.
 const SHORT_NS: u64 = 5_500_000;
+/// A thread hands work on that wakes another at least once in so many sleeps.
+const SLEEPS_PER_WAKE: u64 = 5;
+/// The operation of a futex call without its flags, and those that wake: `FUTEX_WAKE`, `FUTEX_WAKE_OP`, `FUTEX_WAKE_BITSET`.
+const OPERATION: u64 = 0x7f;
+const WAKES: [u64; 3] = [1, 5, 10];
 
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
@@ -16,14 +27,78 @@ pub(super) const RULE: CallRule = CallRule {
         pattern: "threads sleep for a moment, look, and sleep again",
         threshold: "100 sleeps a second of less than 5 ms",
         remedy: "wait for what is looked for: a condition variable, eventfd, inotify, timerfd; PR_SET_TIMERSLACK where short sleeps are needed",
-        bound: "nanosleep, and what is done each time",
+        bound: "nanosleep, and what is done each time; of the elapsed time what a thread that wakes others sleeps while these don't run",
         source: "prctl(2): a sleep takes 50 us longer by default; measured: 71 us for one of 1 ns",
     },
-    calls: CALLS,
+    calls: SLEEPS,
+    also_watched: WAKERS,
     faults: false,
-    watch: || Box::new(Often::new(CALLS, LEAST_PER_SECOND).only("short sleeps", is_short)),
+    watch: || Box::<Sleeps>::default(),
 };
 
-fn is_short(call: &CallEvent<'_>) -> bool {
-    call.result == 0 && call.wall_ns < SHORT_NS
+/// What a thread did.
+#[derive(Default)]
+struct Sleeper {
+    short: u64,
+    slept_ns: u64,
+    wakes: u64,
+}
+
+#[derive(Default)]
+struct Sleeps {
+    all: u64,
+    threads: FxHashMap<u32, Sleeper>,
+}
+
+impl Watch for Sleeps {
+    fn call(&mut self, call: &CallEvent<'_>) {
+        let is_sleep = call.name != "futex";
+        self.all += u64::from(is_sleep);
+        let is_short = is_sleep && call.result == 0 && call.wall_ns < SHORT_NS;
+        let has_woken = !is_sleep && WAKES.contains(&(call.arguments[1] & OPERATION)) && call.result > 0;
+        let has_room = self.threads.len() < MOST || self.threads.contains_key(&call.tid);
+        if !has_room || !(is_short || has_woken) {
+            return;
+        }
+        let thread = self.threads.entry(call.tid).or_default();
+        thread.wakes += u64::from(has_woken);
+        if is_short {
+            thread.short += 1;
+            thread.slept_ns = thread.slept_ns.saturating_add(call.wall_ns);
+        }
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        let short: u64 = self.threads.values().map(|thread| thread.short).sum();
+        let per_second = basis.rate(short);
+        if per_second < LEAST_PER_SECOND {
+            return None;
+        }
+        let cpu_ns = basis.part(SLEEPS, short, self.all);
+        let wall_ns =
+            self.threads.iter().map(|(&tid, thread)| thread.holds_up(tid, basis)).fold(0.0, f64::max);
+        Some(Found {
+            measured: vec![
+                rate("short sleeps", per_second),
+                percent("these calls", cpu_ns, basis.cpu_ns),
+                percent("of the elapsed time without anything running", wall_ns, basis.span_ns),
+            ],
+            cpu_ns,
+            wall_ns,
+            ..Found::default()
+        })
+    }
+}
+
+impl Sleeper {
+    /// How long it slept while the others could have gone on but did not run, in nanoseconds.
+    fn holds_up(&self, tid: u32, basis: &Basis) -> f64 {
+        let is_often = basis.rate(self.short) >= LEAST_PER_SECOND;
+        if !is_often || self.wakes.saturating_mul(SLEEPS_PER_WAKE) < self.short {
+            return 0.0;
+        }
+        let others = basis.cpu_of_thread.iter().filter(|&(&other, _)| other != tid);
+        let ran: f64 = others.map(|(_, &ns)| ns).sum();
+        (self.slept_ns as f64 - ran).max(0.0)
+    }
 }

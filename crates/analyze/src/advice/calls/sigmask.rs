@@ -18,6 +18,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "judgement; setjmp(3), swapcontext(3)",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::new(Often::new(CALLS, LEAST_PER_SECOND)),
 };

@@ -24,6 +24,7 @@ pub(super) const RULE: CallRule = CallRule {
         source: "sendmmsg(2); measured: 1.35 us to send and receive a byte, 2.6 us for 16 KiB",
     },
     calls: CALLS,
+    also_watched: &[],
     faults: false,
     watch: || Box::<Sockets>::default(),
 };

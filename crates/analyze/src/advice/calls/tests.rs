@@ -49,6 +49,32 @@ fn what_gains_little_is_not_said() {
     assert_eq!(rules(&watched, &short), [""; 0], "90% of processor time, but 9 ms");
 }
 
+/// A second in which thread 1 sleeps 400 times for 2 ms and hands work to thread 2 after each or none, which runs for 0.2 s of it.
+fn sleeper(wakes: bool) -> (Watched, Basis) {
+    let mut watched = Watched::default();
+    for at in 0..400 {
+        watched.call(&CallEvent { wall_ns: 2_000_000, ..call("clock_nanosleep", [0; 6], 0, at) });
+        let woken = i64::from(wakes);
+        watched.call(&call("futex", [0, 129, 1, 0, 0, 0], woken, at));
+    }
+    (watched, Basis { cpu_of_thread: [(1, 1e7), (2, 2e8)].into(), ..basis(&[("clock_nanosleep", 20.0)]) })
+}
+
+#[test]
+fn a_thread_that_sleeps_holds_up_those_that_it_wakes_and_no_others() {
+    let advice = |(watched, basis): (Watched, Basis)| {
+        let advice = watched.advise(&basis);
+        advice.iter().find(|one| one.rule.name == "polling-sleep").map(|one| one.wall_percent)
+    };
+    // 0.8 s asleep, in 0.2 s of which the other one ran.
+    let held_up = advice(sleeper(true)).expect("it sleeps 400 times a second");
+    assert!((held_up - 60.0).abs() < 1e-6, "{held_up}");
+    assert_eq!(advice(sleeper(false)), Some(0.0), "a ticker holds up nobody");
+    let (watched, basis) = sleeper(true);
+    let busy = Basis { cpu_of_thread: [(1, 1e7), (2, 9e8)].into(), ..basis };
+    assert_eq!(advice((watched, busy)), Some(0.0), "what is waited for takes as long");
+}
+
 #[test]
 fn a_bound_is_no_more_than_there_is_and_the_largest_comes_first() {
     let mut watched = Watched::default();

@@ -19,5 +19,5 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Parts { least: 0.5, most: 1.0, callers: 0.0 },
     extent: Extent::Instructions,
     least_percent: 2.0,
-    find: |code| code.instructions(|class, _| class.kind == InstructionKind::Lock),
+    find: |code| code.instructions(20.0, |class, _| class.kind == InstructionKind::Lock),
 };

@@ -1,7 +1,9 @@
 //! Values are cloned.
 
 use super::super::Rule;
+use super::spent::{Code, Spent};
 use super::{CodeRule, Extent, GainModel};
+use crate::cost::Cost;
 
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
@@ -16,9 +18,17 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Lines { least: 0.8, most: 1.0, callers: 0.8 },
     extent: Extent::Calls,
     least_percent: 10.0,
-    find: |code| {
-        code.calls_named(|name| {
-            name.ends_with("Clone>::clone") || name.starts_with("<alloc::") && name.ends_with("::to_vec")
-        })
-    },
+    find,
 };
+
+fn find(code: &Code<'_, '_>) -> Spent {
+    let cloned = code.calls_named(|name| {
+        name.ends_with("Clone>::clone") || name.starts_with("<alloc::") && name.ends_with("::to_vec")
+    });
+    // What is cloned is dropped, somewhere else: but no more of that than there is of cloning.
+    let dropped = code.calls_named(|name| name.starts_with("core::ptr::drop_in_place"));
+    let both = code.common(&dropped, &cloned);
+    let apart = dropped.cost.weight.saturating_sub(both.weight).min(cloned.cost.weight);
+    let samples = dropped.cost.samples.saturating_sub(both.samples).min(cloned.cost.samples);
+    cloned.with_elsewhere(Cost { weight: apart, samples })
+}

@@ -19,7 +19,7 @@ pub(super) const RULE: CodeRule = CodeRule {
     extent: Extent::Instructions,
     least_percent: 2.0,
     find: |code| {
-        code.instructions(|class, _| {
+        code.instructions(20.0, |class, _| {
             matches!(class.kind, InstructionKind::Division | InstructionKind::SquareRoot)
         })
     },

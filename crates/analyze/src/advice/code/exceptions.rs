@@ -22,6 +22,37 @@ const FUNCTIONS: Names = Names {
     begin: &["std::panicking::rust_panic", "std::__throw_"],
 };
 
+/// What the Java virtual machine does for an exception: its stack trace above all.
+const JVM: Names = Names {
+    whole: &[
+        "JVM_FillInStackTrace",
+        "Java_java_lang_Throwable_fillInStackTrace",
+        "java_lang_Throwable::fill_in_stack_trace",
+        "OptoRuntime::handle_exception_C",
+        "OptoRuntime::handle_exception_C_helper",
+        "OptoRuntime::rethrow_C",
+        "SharedRuntime::raw_exception_handler_for_return_address",
+        "Runtime1::exception_handler_for_pc",
+    ],
+    begin: &[],
+};
+
+pub(super) const IN_JVM: CodeRule = CodeRule {
+    rule: Rule {
+        name: "exceptions",
+        claim: "throws and catches exceptions",
+        pattern: "exceptions are thrown where the program works: each one walks the stack for its trace, which is collected later",
+        threshold: "at least 10% of processor time",
+        remedy: "return a value (Optional, a sentinel) where it is no exception, check before what would throw, or override fillInStackTrace",
+        bound: "traces and handlers; that there is less to collect, and the compiler inlines what no longer throws, comes on top",
+        source: "OpenJDK: Throwable.fillInStackTrace walks all frames",
+    },
+    gain: GainModel::Parts { least: 0.9, most: 1.4, callers: 0.0 },
+    extent: Extent::Calls,
+    least_percent: 10.0,
+    find: |code| code.calls_of(&JVM),
+};
+
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "exceptions",

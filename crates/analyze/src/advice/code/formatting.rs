@@ -1,4 +1,4 @@
-//! Much time goes into writing numbers as text and reading them.
+//! Much time goes into writing numbers as text.
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names, flush};
@@ -30,21 +30,6 @@ const FUNCTIONS: Names = Names {
         "__vfprintf_chk",
         "__vsnprintf_chk",
         "_IO_vfprintf",
-        "sscanf",
-        "fscanf",
-        "scanf",
-        "vsscanf",
-        "__isoc99_sscanf",
-        "__isoc99_fscanf",
-        "__isoc99_scanf",
-        "__vfscanf_internal",
-        "strtod",
-        "strtof",
-        "strtold",
-        "atof",
-        "____strtod_l_internal",
-        "__strtod_internal",
-        "std::use_facet<…>",
         "fmt.Sprintf",
         "fmt.Fprintf",
         "fmt.Sprint",
@@ -54,29 +39,26 @@ const FUNCTIONS: Names = Names {
         "alloc::fmt::format::format_inner",
     ],
     begin: &[
-        "__GI_____strto",
-        "____strto",
-        "__strto",
-        "__isoc23_",
         "fmt.(*",
-        "strconv.",
+        "strconv.Append",
+        "strconv.Format",
+        "strconv.Itoa",
+        "strconv.Quote",
+        "strconv.formatBits",
+        "strconv.fmt",
+        "strconv.small",
         "std::ostream::_M_insert",
         "std::ostream::operator<<",
         "std::__ostream_insert",
         "std::operator<<",
         "std::num_put",
-        "std::num_get",
-        "std::istream::_M_extract",
-        "std::istream::operator>>",
         "std::basic_ostream",
         "std::__cxx11::basic_stringstream",
         "std::__cxx11::basic_ostringstream",
-        "std::__cxx11::basic_istringstream",
         "std::locale::",
         "core::fmt::",
         "<core::fmt::",
         "core::num::flt2dec::",
-        "core::num::dec2flt::",
         "fmt::v",
     ],
 };
@@ -84,12 +66,12 @@ const FUNCTIONS: Names = Names {
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "formatting",
-        claim: "formats and parses text",
-        pattern: "numbers and texts are formatted or parsed by functions that interpret a format, or go by a locale",
+        claim: "formats text",
+        pattern: "numbers and texts are formatted by functions that interpret a format, or go by a locale",
         threshold: "at least 5% of processor time",
-        remedy: "format less (not what nobody reads); use to_chars and from_chars, a number formatter (ryu, itoa), or a binary format; write into one \
+        remedy: "format less (not what nobody reads); use to_chars, a number formatter (ryu, itoa), or a binary format; write into one \
                  buffer that is kept",
-        bound: "the formatting and parsing functions with all that they call",
+        bound: "the formatting functions with all that they call",
         source: "std::to_chars (C++17, P0067R5) was made for this: independent of locales, without allocation; \
                  measured: an int takes 5 ns by it, 53 ns by snprintf",
     },

@@ -28,6 +28,9 @@ pub(super) enum GainModel {
 /// Functions are most of a line with this part of it.
 const MOST_OF_LINES: f64 = 0.4;
 
+/// Of what a runtime does elsewhere at least this part goes with the cause.
+const LEAST_ELSEWHERE: f64 = 0.6;
+
 /// What a remedy is predicted to gain, in percent of processor time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
@@ -54,7 +57,13 @@ impl GainModel {
                 let lines = sampling.share(spent.lines);
                 let is_most = share.percent >= MOST_OF_LINES * lines.percent;
                 let (low, high) = match is_most {
-                    true => (share.low.max(lines.low), share.high.max(lines.high)),
+                    true => {
+                        let through = sampling.share(spent.through);
+                        // What the lines call besides works on what the cause made, or is called for its sake.
+                        let is_all = share.percent >= MOST_OF_LINES * through.percent;
+                        let all = if is_all { through.high } else { lines.high };
+                        (share.low.max(lines.low), share.high.max(lines.high).max(all))
+                    }
                     false => (share.low, share.high),
                 };
                 (low * least, high * most + around * callers)
@@ -67,6 +76,8 @@ impl GainModel {
             }
             GainModel::CpuOnly { least, most } => (share.low * least, share.high * most),
         };
+        let elsewhere = spent.elsewhere.percent_of(sampling.whole());
+        let (low, high) = (low + elsewhere * LEAST_ELSEWHERE, high + elsewhere);
         Some(Prediction { low, high: high.min(100.0), is_cpu_only })
     }
 }

@@ -39,7 +39,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "writing and reading with all that they call",
         source: "judgement: a program that spends a fifth on it does it more often than its data changes",
     },
-    gain: GainModel::Parts { least: 0.6, most: 1.0, callers: 0.2 },
+    gain: GainModel::Lines { least: 0.6, most: 1.0, callers: 0.2 },
     extent: Extent::Calls,
     least_percent: 20.0,
     find: |code| code.calls_and_scripts(&FUNCTIONS, FILES),

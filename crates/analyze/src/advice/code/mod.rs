@@ -6,14 +6,18 @@
 
 mod allocation;
 mod atomics;
+mod branch_miss;
 mod busy_wait;
 mod cache_miss;
 mod clock;
 mod clones;
+mod companions;
 mod copying;
+mod dispatch;
 mod division;
 mod dynamic_linking;
 mod exceptions;
+mod faults;
 mod first_touch;
 mod flush;
 mod formatting;
@@ -27,7 +31,9 @@ mod json_copy;
 mod linear_search;
 mod locks;
 mod logging;
+mod megamorphic;
 mod names;
+mod parsing;
 mod pointer_chain;
 mod powers;
 mod python;
@@ -35,26 +41,31 @@ mod random;
 mod reference_counts;
 mod regex_compile;
 mod rule;
+mod scripts;
 mod shared_lines;
 mod sorting;
 mod spent;
 mod stack_traffic;
+mod store_forwarding;
 mod string_compare;
 mod string_scan;
 mod timezone;
 mod unoptimised;
 mod vector_front;
+mod virtual_calls;
 
 use super::{LEAST_SAMPLES, Rule};
 use crate::cost::Cost;
 use crate::explain::ReadCode;
 use crate::frame::{FrameIndex, SymbolId};
 use crate::loops::{CacheSizes, LoopFinding};
+use crate::own_code::OwnCode;
 use crate::share::{Sampling, Share};
 use crate::view::View;
 use gain::GainModel;
 pub use gain::Prediction;
 use names::Names;
+pub use python::ScriptSources;
 use rule::CodeRule;
 pub use rule::Extent;
 use spent::{Code, Spent};
@@ -100,7 +111,7 @@ impl CodeAdvice {
 }
 
 /// All rules.
-const RULES: [&CodeRule; 46] = [
+const RULES: [&CodeRule; 57] = [
     &unoptimised::RULE,
     &getenv::RULE,
     &allocation::RULE,
@@ -113,6 +124,7 @@ const RULES: [&CodeRule; 46] = [
     &flush::RULE,
     &logging::RULE,
     &exceptions::RULE,
+    &exceptions::IN_JVM,
     &locks::RULE,
     &reference_counts::RULE,
     &clock::RULE,
@@ -147,21 +159,32 @@ const RULES: [&CodeRule; 46] = [
     &python::collector::RULE,
     &python::gil::RULE,
     &python::elements::RULE,
+    &python::scan::RULE,
+    &python::calls::RULE,
+    &python::slices::RULE,
+    &megamorphic::RULE,
+    &parsing::RULE,
+    &linear_search::BY_CALL,
+    &store_forwarding::RULE,
+    &dispatch::RULE,
+    &branch_miss::RULE,
+    &virtual_calls::RULE,
 ];
 
 /// The rules that hold for what `view` keeps of processor time, those that could gain more first.
 pub(crate) fn advise_code(
-    view: &View<'_>,
-    code: &[ReadCode<'_>],
+    (view, own): (&View<'_>, &OwnCode),
+    (code, sources): (&[ReadCode<'_>], &ScriptSources),
     sampling: &Sampling,
     caches: CacheSizes,
 ) -> Vec<CodeAdvice> {
-    let code = Code::new(view, code, caches);
+    let code = Code::new(view, own, (code, sources), caches);
     let mut found: Vec<(&'static CodeRule, Spent, Share)> = Vec::new();
     for rule in RULES {
-        let spent = (rule.find)(&code);
+        let mut spent = (rule.find)(&code);
         let share = sampling.share(spent.cost);
         if share.low >= rule.least_percent && spent.cost.samples >= LEAST_SAMPLES {
+            spent.elsewhere += code.elsewhere(&spent);
             found.push((rule, spent, share));
         }
     }

@@ -1,7 +1,9 @@
 //! Regular expressions are compiled again and again.
 
 use super::super::Rule;
+use super::spent::{Code, Spent};
 use super::{CodeRule, Extent, GainModel, Names};
+use crate::cost::Cost;
 
 const FUNCTIONS: Names = Names {
     whole: &[
@@ -59,5 +61,34 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Lines { least: 0.9, most: 1.0, callers: 1.0 },
     extent: Extent::Calls,
     least_percent: 2.0,
-    find: |code| code.calls_and_scripts(&FUNCTIONS, FILES),
+    find,
 };
+
+/// What glibc builds as a compiled expression is first used, and forgets with it.
+const BUILT_LATER: Names = Names {
+    whole: &[
+        "build_trtable",
+        "group_nodes_into_DFAstates",
+        "re_acquire_state",
+        "re_acquire_state_context",
+        "create_cd_newstate",
+        "create_ci_newstate",
+        "transit_state",
+        "re_string_allocate",
+    ],
+    begin: &[],
+};
+
+/// An expression that is compiled once and used much has its states built much longer than it is compiled.
+fn find(code: &Code<'_, '_>) -> Spent {
+    let compiled = code.calls_and_scripts(&FUNCTIONS, FILES);
+    let later = code.calls_of(&BUILT_LATER);
+    if later.cost == Cost::default() || later.cost.weight > compiled.cost.weight {
+        return compiled;
+    }
+    let (compiles, builds) = (code.named(&FUNCTIONS), code.named(&BUILT_LATER));
+    code.below(|node| {
+        let symbol = code.symbol(node).index();
+        compiles[symbol] || builds[symbol] || code.is_script_in(node, FILES)
+    })
+}

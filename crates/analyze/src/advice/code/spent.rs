@@ -6,22 +6,19 @@ use std::collections::{HashMap, HashSet};
 use plumb_profile::DsoId;
 
 use super::names::{Names, plain};
+use super::python::ScriptSources;
 use crate::access::Accesses;
 use crate::annotate::Class;
 use crate::cost::Cost;
 use crate::cost_tree::{CostTree, TreeBuilder};
 use crate::explain::ReadCode;
 use crate::frame::{FrameIndex, Kind, SymbolId, ViewFrame};
-use crate::kernel::{Cause, Places};
-use crate::loops::{self, CacheSizes, LoopCause, LoopFinding};
-use crate::own_code::{is_own_code, main_program};
-use crate::view::View;
+use crate::loops::{self, CacheSizes, LoopCause, LoopFinding, Operands};
+use crate::own_code::{FrameCosts, NAMED, OwnCode, SourceLine, source_line};
+use crate::view::{NodeId, View};
 
-/// Functions and callers that are named.
-const NAMED: usize = 3;
-/// Instructions count in functions with at least this share of all, in percent, and together have at least this share of the function.
+/// Instructions count in functions with at least this share of all, in percent.
 const LEAST_FUNCTION: f64 = 5.0;
-const LEAST_OF_FUNCTION: f64 = 20.0;
 
 /// What rules look at.
 pub(super) struct Code<'a, 'p> {
@@ -30,10 +27,11 @@ pub(super) struct Code<'a, 'p> {
     /// Files that were not optimised.
     unoptimised: HashSet<DsoId>,
     tree: CostTree,
-    /// Per node of the tree the innermost frame of the user's own code: itself or a caller.
-    own_frames: Vec<Option<u32>>,
+    own: &'a OwnCode,
     /// Of the functions whose code was read, in their order, why their hot loops take so long.
     loops: Vec<Option<LoopFinding>>,
+    /// What lines of interpreted programs say.
+    sources: &'a ScriptSources,
     /// By function, as [`Names`] want it; empty for what is no user code.
     names: Vec<String>,
 }
@@ -54,6 +52,10 @@ pub(super) struct Spent {
     pub(super) around: Cost,
     /// All that was done for the lines of the user's own code that called them.
     pub(super) lines: Cost,
+    /// Likewise, with functions of the user that these lines call.
+    pub(super) through: Cost,
+    /// What a runtime does for it elsewhere: collecting what it allocates.
+    pub(super) elsewhere: Cost,
     /// What its loops show.
     pub(super) loops: Vec<LoopFinding>,
     /// The nodes at which it begins, and what went through each.
@@ -62,8 +64,35 @@ pub(super) struct Spent {
     inside: Vec<bool>,
 }
 
+impl Spent {
+    /// The same, with what is done for it elsewhere.
+    pub(super) fn with_elsewhere(self, elsewhere: Cost) -> Self {
+        Self { elsewhere, ..self }
+    }
+
+    /// Whether a node is a part of it.
+    pub(super) fn has(&self, node: u32) -> bool {
+        self.inside.get(node as usize) == Some(&true)
+    }
+
+    /// The same, with another view of what was done for the lines that call it.
+    pub(super) fn with_lines(self, lines: Cost) -> Self {
+        Self { lines, ..self }
+    }
+
+    /// The nodes at which it begins, and what went through each.
+    pub(super) fn begins(&self) -> &[(u32, Cost)] {
+        &self.begins
+    }
+}
+
 impl<'a, 'p> Code<'a, 'p> {
-    pub(super) fn new(view: &'a View<'p>, read: &'a [ReadCode<'a>], caches: CacheSizes) -> Self {
+    pub(super) fn new(
+        view: &'a View<'p>,
+        own: &'a OwnCode,
+        (read, sources): (&'a [ReadCode<'a>], &'a ScriptSources),
+        caches: CacheSizes,
+    ) -> Self {
         let costs = view.costs_by(|_| 0);
         let tree = TreeBuilder::new(view).build(view, costs.iter().map(|&(_, node, cost)| (node, cost)));
         let mut names = vec![String::new(); view.symbol_count()];
@@ -74,16 +103,59 @@ impl<'a, 'p> Code<'a, 'p> {
                 *name = plain(&frame.name);
             }
         }
-        let program = main_program(view);
-        let mut own_frames: Vec<Option<u32>> = Vec::new();
-        for node in tree.nodes() {
-            // Callers come before what they call.
-            let above = || tree.caller(node).and_then(|caller| own_frames[caller as usize]);
-            let own = is_own_code(view.frame(tree.frame(node)), program).then_some(node);
-            own_frames.push(own.or_else(above));
-        }
         let loops = read.iter().map(|code| loop_of(view, code, caches)).collect();
-        Self { view, read, unoptimised: unoptimised(read), tree, own_frames, loops, names }
+        Self { view, read, unoptimised: unoptimised(read), tree, own, loops, sources, names }
+    }
+
+    pub(super) fn view(&self) -> &'a View<'p> {
+        self.view
+    }
+
+    pub(super) fn tree(&self) -> &CostTree {
+        &self.tree
+    }
+
+    pub(super) fn own(&self) -> &'a OwnCode {
+        self.own
+    }
+
+    pub(super) fn sources(&self) -> &'a ScriptSources {
+        self.sources
+    }
+
+    /// The code that was read.
+    pub(super) fn read(&self) -> &'a [ReadCode<'a>] {
+        self.read
+    }
+
+    /// The function whose code was read.
+    pub(super) fn symbol_of(&self, code: &ReadCode<'_>) -> Option<SymbolId> {
+        self.frame_of(code).map(|frame| self.view.frame(frame).symbol)
+    }
+
+    /// Whether a node is of the user's own code.
+    pub(super) fn is_own(&self, node: u32) -> bool {
+        let in_view = self.tree.in_view(node);
+        self.own.innermost(in_view) == Some(in_view)
+    }
+
+    /// Whether a node is of a call that was inlined.
+    pub(super) fn is_inlined(&self, node: u32) -> bool {
+        self.view.frame(self.tree.frame(node)).inlined
+    }
+
+    /// The node itself, or that of the function into which it was inlined.
+    pub(super) fn real(&self, node: u32) -> u32 {
+        let mut at = node;
+        while let (true, Some(caller)) = (self.is_inlined(at), self.tree.caller(at)) {
+            at = caller;
+        }
+        at
+    }
+
+    /// For each function whether it is one of these; by its number, as stacks have many frames of few functions.
+    pub(super) fn named(&self, functions: &Names) -> Vec<bool> {
+        self.names.iter().map(|name| !name.is_empty() && functions.has(name)).collect()
     }
 
     /// What went into calls of these functions: each sample once, where the outermost of them is on its stack.
@@ -112,44 +184,16 @@ impl<'a, 'p> Code<'a, 'p> {
         self.below(|node| is_one[self.symbol(node).index()])
     }
 
-    /// What went into functions of interpreted programs that are in files whose paths end so.
-    pub(super) fn scripts_in(&self, files: &[&str]) -> Spent {
-        self.below(|node| self.is_script_in(node, files))
-    }
-
-    /// What went into calls of these functions, and of those of interpreted programs that are in such files.
-    pub(super) fn calls_and_scripts(&self, functions: &Names, files: &[&str]) -> Spent {
-        let is_one: Vec<bool> =
-            self.names.iter().map(|name| !name.is_empty() && functions.has(name)).collect();
-        self.below(|node| is_one[self.symbol(node).index()] || self.is_script_in(node, files))
-    }
-
-    fn is_script_in(&self, node: u32, files: &[&str]) -> bool {
-        let frame = self.view.frame(self.tree.frame(node));
-        let is_script = frame.frame.is_some_and(|id| self.view.profile().is_script(id));
-        is_script && files.iter().any(|end| frame.file.ends_with(end))
-    }
-
-    /// What page faults took, by the functions that they happened in.
-    pub(super) fn page_faults(&self) -> Spent {
-        let places = Places::new(self.view);
-        let is_fault = |node| {
-            let place = places.of(self.tree.in_view(node));
-            place.cause(None) == Cause::Fault
-        };
-        self.below(is_fault)
-    }
-
-    /// What instructions took for which `is_one` holds, by their class and their share of the function in percent, where they have a good
-    /// part of a function that has some of all.
-    pub(super) fn instructions(&self, is_one: impl Fn(&Class, f64) -> bool) -> Spent {
+    /// What instructions took for which `is_one` holds, by their class and their share of the function in percent, where they have
+    /// at least so many percent of a function that has some of all.
+    pub(super) fn instructions(&self, least: f64, is_one: impl Fn(&Class, f64) -> bool) -> Spent {
         let mut spent = Spent::default();
         for code in self.read.iter().filter(|code| self.is_meant(code)) {
             let annotation = code.annotation;
             let rows = annotation.listing.instructions().iter().zip(&annotation.rows);
             let those = rows.filter(|(one, row)| is_one(&one.class, annotation.share(row.adjusted)));
             let weight: f64 = those.map(|(_, row)| row.adjusted).sum();
-            if annotation.share(weight) < LEAST_OF_FUNCTION {
+            if annotation.share(weight) < least {
                 continue;
             }
             let samples = annotation.own.samples as f64 * annotation.share(weight) / 100.0;
@@ -164,10 +208,20 @@ impl<'a, 'p> Code<'a, 'p> {
 
     /// What hot loops took for whose cause `is_one` holds.
     pub(super) fn loops(&self, is_one: impl Fn(&LoopCause) -> bool) -> Spent {
+        self.loops_of(is_one, |_| true)
+    }
+
+    fn loops_of(
+        &self,
+        is_one: impl Fn(&LoopCause) -> bool,
+        is_whose: impl Fn(&ReadCode<'_>) -> bool,
+    ) -> Spent {
         let mut spent = Spent::default();
         let findings = self.read.iter().zip(&self.loops);
         for (code, finding) in findings.filter(|(code, _)| self.is_meant(code)) {
-            let Some(finding) = finding.filter(|finding| is_one(&finding.cause)) else { continue };
+            let Some(finding) = finding.filter(|finding| is_one(&finding.cause) && is_whose(code)) else {
+                continue;
+            };
             let samples = code.annotation.own.samples as f64 * code.annotation.share(finding.weight) / 100.0;
             let cost = Cost { weight: finding.weight as u64, samples: samples as u64 };
             spent.cost += cost;
@@ -178,6 +232,13 @@ impl<'a, 'p> Code<'a, 'p> {
         spent.functions.sort_by_key(|&(frame, cost)| (Reverse(cost), frame));
         spent.functions.truncate(NAMED);
         spent
+    }
+
+    /// Likewise, of the user's own functions alone: what a library's or an interpreter's code is made of is not his to change.
+    pub(super) fn own_loops(&self, is_one: impl Fn(&LoopCause) -> bool) -> Spent {
+        let own: HashSet<SymbolId> =
+            self.tree.nodes().filter(|&node| self.is_own(node)).map(|node| self.symbol(node)).collect();
+        self.loops_of(is_one, |code| self.symbol_of(code).is_some_and(|symbol| own.contains(&symbol)))
     }
 
     /// Notes what of a function it is.
@@ -201,10 +262,10 @@ impl<'a, 'p> Code<'a, 'p> {
         let own =
             self.tree.nodes().filter(|&node| self.tree.own(node).samples > 0 && is_slow(frame(node).dso));
         let mut spent = Spent::default();
-        let (mut sums, mut by_function) = (Sums::default(), HashMap::new());
+        let (mut sums, mut by_function) = (FrameCosts::default(), HashMap::new());
         for node in own {
             spent.cost += self.tree.own(node);
-            sums.add(self.view, self.tree.frame(node), self.tree.own(node));
+            sums.add(self.function(node), self.tree.frame(node), self.tree.own(node));
             *by_function.entry(self.symbol(node)).or_default() += self.tree.own(node);
         }
         Spent { functions: sums.first(), own: by_function.into_iter().collect(), ..spent }
@@ -238,10 +299,7 @@ impl<'a, 'p> Code<'a, 'p> {
 
     /// What went into calls of these functions but not on into calls of others, or the kernel.
     pub(super) fn calls_without(&self, functions: &Names, others: &Names) -> Spent {
-        let has = |names: &Names| -> Vec<bool> {
-            self.names.iter().map(|name| !name.is_empty() && names.has(name)).collect()
-        };
-        let (is_one, is_other) = (has(functions), has(others));
+        let (is_one, is_other) = (self.named(functions), self.named(others));
         let is_kernel = |node| self.view.frame(self.tree.frame(node)).kind == Kind::Kernel;
         self.between(
             |node| is_one[self.symbol(node).index()],
@@ -250,7 +308,7 @@ impl<'a, 'p> Code<'a, 'p> {
     }
 
     /// What went through nodes for which `is_one` holds, the outermost of each stack.
-    fn below(&self, is_one: impl Fn(u32) -> bool) -> Spent {
+    pub(super) fn below(&self, is_one: impl Fn(u32) -> bool) -> Spent {
         self.between(is_one, |_| false)
     }
 
@@ -267,6 +325,9 @@ impl<'a, 'p> Code<'a, 'p> {
             if is_outermost {
                 begins.push(node);
             }
+        }
+        if begins.is_empty() {
+            return Spent::default();
         }
         let mut totals: Vec<Cost> = tree
             .nodes()
@@ -285,64 +346,90 @@ impl<'a, 'p> Code<'a, 'p> {
     /// What went through these nodes, which begin in `begins`.
     fn spent(&self, inside: Vec<bool>, begins: &[u32], totals: &[Cost]) -> Spent {
         let tree = &self.tree;
-        let (mut functions, mut callers, mut own) = (Sums::default(), Sums::default(), HashMap::new());
-        let mut places = LineSums::default();
-        let mut around: HashSet<SymbolId> = HashSet::new();
-        let mut lines: HashSet<(&str, &str, u32)> = HashSet::new();
+        let (mut functions, mut callers, mut own) =
+            (FrameCosts::default(), FrameCosts::default(), HashMap::new());
+        let mut places = FrameCosts::default();
+        let mut around = Around::default();
         let mut cost = Cost::default();
         for &node in begins {
             let total = totals[node as usize];
             cost += total;
-            functions.add(self.view, tree.frame(node), total);
-            if let Some(caller) = tree.caller(node) {
-                callers.add(self.view, tree.frame(caller), total);
-            }
-            if let Some(user) = self.own_code_above(node, &mut around) {
-                places.add(self.view, tree.frame(user), total);
-                lines.insert(self.line(user));
+            functions.add(self.function(node), tree.frame(node), total);
+            let Some(caller) = tree.caller(node) else { continue };
+            callers.add(self.function(caller), tree.frame(caller), total);
+            if let Some(user) = self.own.innermost(tree.in_view(caller)) {
+                let frame = self.view.node(user).frame;
+                places.add(source_line(self.view, frame), frame, total);
+                around.add(self, caller, user);
             }
         }
         for node in tree.nodes().filter(|&node| inside[node as usize]) {
             *own.entry(self.symbol(node)).or_default() += tree.own(node);
         }
         let own = own.into_iter().filter(|(_, cost): &(_, Cost)| cost.samples > 0).collect();
-        let is_around = |&node: &u32| !inside[node as usize] && around.contains(&self.symbol(node));
+        let is_around = |&node: &u32| !inside[node as usize] && around.symbols.contains(&self.symbol(node));
         let around = tree.nodes().filter(is_around).map(|node| tree.own(node)).sum();
-        let (functions, callers, places) = (functions.first(), callers.first(), places.first());
-        let is_of_line =
-            |&node: &u32| self.own_frames[node as usize].is_some_and(|user| lines.contains(&self.line(user)));
+        let lines: HashSet<SourceLine<'_>> = places.keys().copied().collect();
+        let line = |node: u32| self.own.line(self.view, tree.in_view(node));
+        let is_of_line = |&node: &u32| line(node).is_some_and(|line| lines.contains(&line));
+        let through = self.through(&lines);
         let lines = tree.nodes().filter(is_of_line).map(|node| tree.own(node)).sum();
+        let (functions, callers, places) = (functions.first(), callers.first(), places.first());
         let begins = begins.iter().map(|&node| (node, totals[node as usize])).collect();
-        Spent { cost, functions, callers, places, around, lines, own, begins, inside, loops: Vec::new() }
-    }
-
-    /// The innermost frame of the user's own code that called a node, if there is one; it and all between are noted.
-    fn own_code_above(&self, node: u32, around: &mut HashSet<SymbolId>) -> Option<u32> {
-        let user = self.tree.caller(node).and_then(|caller| self.own_frames[caller as usize])?;
-        let mut at = self.tree.caller(node);
-        while let Some(caller) = at {
-            around.insert(self.symbol(caller));
-            at = self.tree.caller(caller).filter(|_| caller != user);
+        let (elsewhere, loops) = (Cost::default(), Vec::new());
+        Spent {
+            cost,
+            functions,
+            callers,
+            places,
+            around,
+            lines,
+            through,
+            elsewhere,
+            own,
+            begins,
+            inside,
+            loops,
         }
-        Some(user)
     }
 
-    /// The source line of a node, in its function.
-    fn line(&self, node: u32) -> (&str, &str, u32) {
+    /// What makes functions one where they are listed: those of one name in one file are shown without what tells them apart.
+    fn function(&self, node: u32) -> (&str, &str) {
         let frame = self.view.frame(self.tree.frame(node));
-        (&frame.name, frame.file, frame.line)
+        (&frame.name, frame.dso_path)
     }
 
-    fn symbol(&self, node: u32) -> SymbolId {
+    pub(super) fn symbol(&self, node: u32) -> SymbolId {
         self.view.frame(self.tree.frame(node)).symbol
+    }
+}
+
+/// The functions between what a rule is about and the user's own code, that among them.
+#[derive(Default)]
+struct Around {
+    symbols: HashSet<SymbolId>,
+    met: HashSet<u32>,
+}
+
+impl Around {
+    /// Adds those from a node up to the user's frame above it.
+    fn add(&mut self, code: &Code<'_, '_>, node: u32, user: NodeId) {
+        let tree = &code.tree;
+        let above = |&node: &u32| tree.caller(node).filter(|_| tree.in_view(node) != user);
+        // What was met leads to the same frame.
+        for node in std::iter::successors(Some(node), above).take_while(|&node| self.met.insert(node)) {
+            self.symbols.insert(code.symbol(node));
+        }
     }
 }
 
 /// Why a function's hot loop takes so long.
 fn loop_of(view: &View<'_>, code: &ReadCode<'_>, caches: CacheSizes) -> Option<LoopFinding> {
     let event = view.samples().next().map(|first| first.sample.event);
-    let accesses = Accesses::of(view.profile(), code.function, &code.annotation.listing, event);
-    loops::cause(code.annotation, &accesses, caches)
+    let listing = &code.annotation.listing;
+    let operands = Operands::of_all(listing.decoded());
+    let accesses = Accesses::of(view.profile(), code.function, (listing, &operands), event);
+    loops::cause(code.annotation, &operands, &accesses, caches)
 }
 
 /// Files of which most hot code that was read is not optimised, in two functions at least: one alone may be made so.
@@ -359,47 +446,4 @@ fn unoptimised(read: &[ReadCode<'_>]) -> HashSet<DsoId> {
     }
     files.retain(|_, (count, slow, all)| *count >= 2 && slow.saturating_mul(2) >= *all);
     files.into_keys().collect()
-}
-
-/// Costs by source line and function, of frames without a line by function.
-#[derive(Default)]
-struct LineSums<'a>(HashMap<(&'a str, &'a str, u32), (FrameIndex, Cost)>);
-
-impl<'a> LineSums<'a> {
-    fn add(&mut self, view: &'a View<'_>, index: FrameIndex, cost: Cost) {
-        let frame = view.frame(index);
-        let sum = self.0.entry((&frame.name, frame.file, frame.line)).or_insert((index, Cost::default()));
-        sum.1 += cost;
-        sum.0 = sum.0.min(index);
-    }
-
-    /// The few that cost most.
-    fn first(self) -> Vec<(FrameIndex, Cost)> {
-        let mut sums: Vec<(FrameIndex, Cost)> = self.0.into_values().collect();
-        sums.sort_by_key(|&(frame, cost)| (Reverse(cost), frame));
-        sums.truncate(NAMED);
-        sums
-    }
-}
-
-/// Costs by function: those of one name in one file are one, as they are shown without what tells them apart.
-#[derive(Default)]
-struct Sums<'a>(HashMap<(&'a str, &'a str), (FrameIndex, Cost)>);
-
-impl<'a> Sums<'a> {
-    fn add(&mut self, view: &'a View<'_>, index: FrameIndex, cost: Cost) {
-        let frame = view.frame(index);
-        let sum = self.0.entry((&frame.name, frame.dso_path)).or_insert((index, Cost::default()));
-        sum.1 += cost;
-        // Whichever comes first would depend on the order of stacks.
-        sum.0 = sum.0.min(index);
-    }
-
-    /// The few that cost most.
-    fn first(self) -> Vec<(FrameIndex, Cost)> {
-        let mut sums: Vec<(FrameIndex, Cost)> = self.0.into_values().collect();
-        sums.sort_by_key(|&(frame, cost)| (Reverse(cost), frame));
-        sums.truncate(NAMED);
-        sums
-    }
 }

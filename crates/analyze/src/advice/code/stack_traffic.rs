@@ -9,7 +9,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         name: "stack-traffic",
         claim: "moves values between registers and the stack",
         pattern: "a function's time is in accesses to its frame: it has more variables than registers, or large ones",
-        threshold: "a fifth of a function that has 5% of processor time, and at least 2% of all",
+        threshold: "half of a function that has 5% of processor time, and at least 2% of all",
         remedy: "split off what is rarely needed (a fast path that is inlined, a slow one that is called), keep fewer variables alive at a \
                  time, pass small structures by value",
         bound: "these instructions",
@@ -18,5 +18,5 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Unknown,
     extent: Extent::Instructions,
     least_percent: 2.0,
-    find: |code| code.instructions(|class, _| class.place == Some(MemoryPlace::Stack)),
+    find: |code| code.instructions(50.0, |class, _| class.place == Some(MemoryPlace::Stack)),
 };

@@ -9,8 +9,8 @@ use plumb_analyze::{
 };
 
 use super::code::HotFunctions;
-use super::loops;
-use super::sections::{cell, file_name, name, short_percent, tells_kernel, text_of, whole};
+use super::sections::{cell, name, short_percent, tells_kernel, text_of, whole};
+use super::{loops, places};
 use crate::render::document::{Block, Document, Section, Text};
 use crate::render::duration::time;
 use crate::render::table::Layout;
@@ -21,6 +21,8 @@ const FUNCTIONS: usize = 5;
 const FURTHER: usize = 3;
 /// Functions of a cause, and places, that are named.
 const NAMED: usize = 3;
+/// Waiting for a processor is said from this part of the elapsed time on.
+const MUCH_WAITED: f64 = 0.1;
 /// An interval that is wider than this, in points of percent, is given by its upper end.
 const WIDEST: f64 = 25.0;
 
@@ -54,12 +56,22 @@ fn pace(report: &Explanation<'_>) -> Text {
     let pace = &report.pace;
     let mut parts: Vec<String> = Vec::new();
     parts.extend(pace.elapsed_ns.map(|ns| format!("{} elapsed", time(ns as f64))));
-    parts.extend(pace.cpu_ns.map(|ns| format!("{} of processor time", time(ns as f64))));
+    parts.extend(pace.cpu_ns.map(|ns| format!("{} CPU time", time(ns as f64))));
     if tells_kernel(report) && pace.kernel_percent >= 1.0 {
-        parts.push(format!("{} of it in the kernel", short_percent(pace.kernel_percent)));
+        parts.push(format!("{} in the kernel", short_percent(pace.kernel_percent)));
     }
+    parts.extend(run_queue_wait(report));
     parts.extend(pace.class().map(|class| class.name().to_owned()));
     parts.join(", ").into()
+}
+
+/// How long threads waited for a processor, where that is a good part of the elapsed time, and whether other programs had it.
+fn run_queue_wait(report: &Explanation<'_>) -> Option<String> {
+    let pace = &report.pace;
+    let ((waited, _), elapsed) = (pace.waited_ns()?, pace.elapsed_ns?);
+    let is_much = waited as f64 >= MUCH_WAITED * elapsed as f64;
+    let whose = if pace.is_held_up_by_others() { " (other programs had the processors)" } else { "" };
+    is_much.then(|| format!("{} run-queue wait{whose}", time(waited as f64)))
 }
 
 /// What is slow, and why.
@@ -67,10 +79,7 @@ fn headline(report: &Explanation<'_>) -> Text {
     let outlook = &report.outlook;
     if let Some(index) = report.waiting_rule() {
         let advice = &report.calls[index];
-        let whose = match report.callers_of(advice).places.first() {
-            Some(&(frame, _)) => at(report, frame),
-            None => Text::from("It"),
-        };
+        let whose = places::of_calls(report, advice).unwrap_or_else(|| "The program".into());
         let share = short_percent(advice.wall_percent);
         return whose.and(format!(" {}: {share} of the elapsed time", advice.rule.claim));
     }
@@ -93,7 +102,12 @@ fn headline(report: &Explanation<'_>) -> Text {
     };
     match outlook.largest {
         Some((what, share)) if share.percent >= threshold => {
-            subject(report, what).and(format!(": {}, which may be less than {threshold}%", with_ends(share)))
+            let percent = short_percent(share.percent);
+            let interval = format!("{:.0}–{:.0}%", share.low, share.high);
+            subject(report, what).and(format!(
+                ": {percent} of {}; too few samples to say whether it is above {threshold}% (95% interval {interval})",
+                whole(report)
+            ))
         }
         _ => Text::from(format!("Nothing stands out: nothing named is above {threshold}%{hidden}")),
     }
@@ -105,8 +119,11 @@ fn subject(report: &Explanation<'_>, what: Bottleneck) -> Text {
         Bottleneck::Code(index) => {
             let cause = &report.causes[index];
             match cause.extent {
-                Extent::Files => text_of(report, what).and(cause.rule.claim),
-                _ => place(report, cause)
+                Extent::Files => places::file_of(report, cause)
+                    .map_or_else(|| text_of(report, what), |file| Text::from("All of ").text(file))
+                    .and(" ")
+                    .and(cause.rule.claim),
+                _ => places::of_cause(report, cause)
                     .map_or_else(|| text_of(report, what), |text| text.and(" ").and(cause.rule.claim)),
             }
         }
@@ -115,18 +132,16 @@ fn subject(report: &Explanation<'_>, what: Bottleneck) -> Text {
             let row = &report.time.rows[index];
             let what = label::cause(row.cause, &row.name);
             match report.kernel_callers[index].places.first() {
-                Some(&(frame, _)) => at(report, frame).and(" keeps the kernel busy: ").and(what),
+                Some(&(frame, _)) => {
+                    places::function(report, frame).and(" keeps the kernel busy: ").and(what)
+                }
                 None => Text::from("The kernel: ").and(what),
             }
         }
         Bottleneck::Calls(index) => {
             let advice = &report.calls[index];
-            match report.callers_of(advice).places.first() {
-                Some(&(frame, _)) => at(report, frame),
-                None => Text::from("The program"),
-            }
-            .and(" ")
-            .and(advice.rule.claim)
+            let whose = places::of_calls(report, advice).unwrap_or_else(|| "The program".into());
+            whose.and(" ").and(advice.rule.claim)
         }
         Bottleneck::Processes(index) => {
             let advice = &report.processes[index];
@@ -134,47 +149,6 @@ fn subject(report: &Explanation<'_>, what: Bottleneck) -> Text {
             Text::default().name(program).and(" ").and(advice.rule.claim)
         }
     }
-}
-
-/// A function with its line.
-fn at(report: &Explanation<'_>, frame: FrameIndex) -> Text {
-    let text = Text::default().name(name(&report.view, frame));
-    match line(report, frame) {
-        Some(line) => text.and(" (").name(line).and(")"),
-        None => text,
-    }
-}
-
-/// The user's function that a cause is found in, with its line.
-fn place(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
-    let frame = cause.places.first().or(cause.functions.first()).map(|&(frame, _)| frame)?;
-    let text = Text::default().name(name(&report.view, frame));
-    let own_line = || line(report, frame);
-    let line = match cause.extent {
-        // Not the line where it was called: the one that the time is in.
-        Extent::Instructions => hot_line(report, frame).or_else(own_line),
-        Extent::Calls | Extent::Files => own_line(),
-    };
-    Some(match line {
-        Some(line) => text.and(" (").name(line).and(")"),
-        None => text,
-    })
-}
-
-/// `graph.cc:88`: of a function with samples of its own the hottest line, else the line of the frame.
-fn line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
-    let shown = report.view.frame(frame);
-    if shown.line > 0 {
-        return Some(format!("{}:{}", file_name(shown.file), shown.line));
-    }
-    hot_line(report, frame)
-}
-
-/// The hottest line of a function.
-fn hot_line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
-    let symbol = report.view.frame(frame).symbol;
-    let hot = report.functions.iter().find(|function| report.view.frame(function.frame).symbol == symbol)?;
-    hot.line.as_ref().map(|(file, line)| format!("{}:{line}", file_name(file)))
 }
 
 /// What stands behind the headline.
@@ -254,7 +228,7 @@ fn wheres(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
     let mut text = Text::default();
     for (index, &(frame, cost)) in cause.places.iter().take(NAMED).enumerate() {
         let percent = short_percent(cost.percent_of(cause.cost));
-        let line = line(report, frame).unwrap_or_default();
+        let line = places::line(report, frame).unwrap_or_default();
         text = text.and(if index > 0 { ", " } else { "" }).name(name(&report.view, frame));
         text = text.and(" ").name(line).and(format!(" {percent}"));
     }
@@ -301,7 +275,7 @@ fn further(report: &Explanation<'_>, section: &mut Section) {
         .filter(|(_, cause)| cause.share.low >= report.outlook.threshold / 2.0)
         .take(FURTHER)
         .map(|(index, cause)| {
-            let text = place(report, cause).unwrap_or_default().and(" ").and(cause.rule.claim);
+            let text = places::of_cause(report, cause).unwrap_or_default().and(" ").and(cause.rule.claim);
             (
                 short_percent(cause.share.percent),
                 text.and("; gain ").text(gain(report, Bottleneck::Code(index))),
@@ -317,15 +291,11 @@ fn further(report: &Explanation<'_>, section: &mut Section) {
 /// The functions with the most time in themselves.
 fn functions(report: &Explanation<'_>, section: &mut Section) {
     let line = |function: &HotFunction| {
-        let place = match &function.line {
-            Some((file, line)) => format!("{}:{line}", file_name(file)),
-            None => file_name(report.view.frame(function.frame).dso_path).to_owned(),
-        };
         vec![
             short_percent(function.own_share.percent),
             short_percent(function.total_share.percent),
             cell(&report.view, function.frame, function.inlined),
-            place,
+            places::hottest(report, function),
         ]
     };
     let lines: Vec<_> = report.functions.iter().take(FUNCTIONS).map(line).collect();
@@ -374,11 +344,8 @@ fn data(report: &Explanation<'_>) -> Text {
 
 /// What to type for more.
 fn more(report: &Explanation<'_>, code: &HotFunctions, file: Option<&Path>) -> Text {
-    let mut text = Text::default();
-    text = match file {
-        Some(file) => text.name(format!("plumb explain --full {}", file.display())),
-        None => text.name("--full"),
-    };
+    let full = file.map_or("--full".to_owned(), |file| format!("plumb explain --full {}", file.display()));
+    let mut text = Text::default().name(full);
     if let (Some(function), true) = (report.functions.first(), file.is_some() && !code.known.is_empty()) {
         text = text.and(", ").name(annotate(report, function.frame));
     }

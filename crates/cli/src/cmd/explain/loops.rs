@@ -33,6 +33,15 @@ pub(super) fn sentence(finding: &LoopFinding) -> String {
             "a round takes {cycles:.0} cycles at least, as each load waits for the one before; the data is about {}, which the caches hold",
             size(working_set)
         ),
+        LoopCause::StoreForwarding { stored, loaded } => format!(
+            "{loaded} bytes are loaded right after {stored} of them were stored by themselves, which the cache has to put together"
+        ),
+        LoopCause::Dispatch { targets } => {
+            format!("an indirect jump for each step, to {targets} places with samples")
+        }
+        LoopCause::Mispredictions { cycles, least } => format!(
+            "a round takes {cycles:.0} cycles and its instructions need {least:.1}; it loads from memory near by, and no other cause is known"
+        ),
         LoopCause::TlbMiss { pages } => {
             format!("sampled addresses are on {} of pages, few lines of each", size(pages))
         }
@@ -47,6 +56,7 @@ pub(super) fn sentence(finding: &LoopFinding) -> String {
                 AccessPattern::PointerChase => "; each address is read by the load before",
                 AccessPattern::Gather => "; the addresses come from an array of indices",
                 AccessPattern::Scattered => "",
+                AccessPattern::LongStride => "; each load is on another page than the one before",
             };
             format!(
                 "{addresses} sampled addresses are spread over {least} {}, {where_to}{how}",
@@ -76,6 +86,13 @@ pub(super) fn json(finding: &LoopFinding) -> Value {
         LoopCause::LinearSearch => json!({"kind": "linear-search"}),
         LoopCause::CachedChase { working_set, cycles } => {
             json!({"kind": "pointer-chain", "working_set_bytes": working_set, "cycles": cycles})
+        }
+        LoopCause::StoreForwarding { stored, loaded } => {
+            json!({"kind": "store-forwarding", "stored_bytes": stored, "loaded_bytes": loaded})
+        }
+        LoopCause::Dispatch { targets } => json!({"kind": "dispatch", "targets": targets}),
+        LoopCause::Mispredictions { cycles, least } => {
+            json!({"kind": "mispredictions", "cycles": cycles, "least_cycles": least})
         }
         LoopCause::TlbMiss { pages } => json!({"kind": "tlb-miss", "page_bytes": pages}),
         LoopCause::CacheMiss { pattern, working_set, is_least, is_beyond_l3, addresses } => json!({

@@ -30,6 +30,7 @@ pub(super) fn json(
     let paths = report.paths.iter().map(Some).chain(std::iter::repeat(None));
     let functions = report.functions.iter().zip(paths).map(|(one, paths)| function(report, one, paths));
     let document = json!({
+        "version": crate::render::JSON_VERSION,
         "command": meta.command,
         "counted": report.untold,
         "unit": if report.time.is_time { "ns" } else { "" },

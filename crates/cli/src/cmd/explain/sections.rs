@@ -8,17 +8,14 @@ mod why;
 pub(super) use end::text_of;
 pub(super) use time::tells_kernel;
 
-use plumb_analyze::{
-    Cost, Explanation, FrameIndex, Gain, Kind, Share, View, ViewFrame, shorten, without_parameters,
-};
+use plumb_analyze::{Cost, Explanation, FrameIndex, Gain, Kind, Share, View};
 
 use super::code::HotFunctions;
+pub(super) use super::places::{file_name, name};
+use super::places::{short, short_name};
 use super::{Args, again};
 use crate::render::document::{Document, Text};
 use crate::render::duration::time as text_of_time;
-
-/// Names in running text are not longer than this.
-const NAME_WIDTH: usize = 60;
 
 /// The report.
 pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
@@ -42,19 +39,6 @@ pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Arg
             end::again(again),
         ],
     }
-}
-
-/// A function's name in running text.
-pub(super) fn name(view: &View<'_>, frame: FrameIndex) -> String {
-    short(view.frame(frame))
-}
-
-fn short(frame: &ViewFrame<'_>) -> String {
-    short_name(&frame.name)
-}
-
-fn short_name(name: &str) -> String {
-    shorten(without_parameters(name), NAME_WIDTH).into_owned()
 }
 
 /// A function's name in a table: whole, and marked as others do.
@@ -96,11 +80,6 @@ fn interval(share: Share) -> String {
 /// A share with its interval, in running text.
 fn with_interval(share: Share) -> String {
     format!("{} ({} to {})", percent(share.percent), percent(share.low), percent(share.high))
-}
-
-/// The last part of a path.
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// What could be gained at most.

@@ -67,7 +67,7 @@ fn the_answer_is_on_one_screen() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let said = words(&text);
     for part in [
-        "10.000 s elapsed, 10.000 s of processor time, 10% of it in the kernel, CPU-bound",
+        "10.000 s elapsed, 10.000 s CPU time, 10% in the kernel, CPU-bound",
         "alloc (alloc.c:57) looks up environment variables: 44% (43–45) of processor time",
         "evidence getenv 44%",
         "do ask once",

@@ -38,5 +38,13 @@ pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     gain: GainModel::Lines { least: 0.6, most: 1.0, callers: 1.0 },
     extent: Extent::Calls,
     least_percent: 10.0,
-    find: |code| code.calls_of(&FUNCTIONS),
+    // With the message that a line makes only for that.
+    find: |code| {
+        let is_raise = |node| code.is_own_line(node, |file, line| code.sources().is_raise(file, line));
+        let raises = code.named(&FUNCTIONS);
+        let spent = code.below(|node| raises[code.symbol(node).index()] || is_raise(node));
+        // Who catches gets along without the call that raises.
+        let lines = code.calling_lines(&spent).cost;
+        spent.with_lines(lines)
+    },
 };

@@ -1,23 +1,73 @@
-//! Threads wait for the interpreter lock.
+//! Threads of a program in Python run one at a time.
+
+use std::collections::HashMap;
+
+use plumb_profile::ThreadId;
 
 use crate::advice::Rule;
-use crate::advice::code::{CodeRule, Extent, GainModel, Names};
+use crate::advice::code::spent::{Code, Spent};
+use crate::advice::code::{CodeRule, Extent, GainModel};
+use crate::cost::Cost;
 
-const FUNCTIONS: Names =
-    Names { whole: &["take_gil", "drop_gil", "_Py_TakeGIL", "_PyEval_HandlePending"], begin: &[] };
+/// A thread counts that has this part of what all do.
+const LEAST_OF_THREADS: f64 = 0.15;
+/// Threads take turns where the thread changes at least this often, and in this part of pairs of samples.
+const LEAST_TURNS: usize = 20;
+const LEAST_CHANGES: f64 = 0.02;
+/// Threads run one at a time where they use no more processors than this together.
+const ALONE: f64 = 1.15;
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "gil",
-        claim: "hands the interpreter lock from thread to thread",
-        pattern: "threads of Python want the interpreter lock at the same time: one runs, and all hand it on",
-        threshold: "at least 5% of processor time in handing it on",
+        claim: "runs in several threads, but one thread at a time (GIL)",
+        pattern: "threads of Python want the interpreter lock at the same time: they take turns on several processors and never use more than one",
+        threshold: "two threads with 15% of Python's time each, which take turns 20 times or more and use 1.15 processors at most, where there \
+                    are several and threads don't wait for them",
         remedy: "processes instead of threads (multiprocessing, concurrent.futures.ProcessPoolExecutor), or code that releases the lock",
-        bound: "handing on of the lock; the threads don't run at the same time either way",
+        bound: "the elapsed time of all threads but one; the processor time stays",
         source: "CPython: Python/ceval_gil.c",
     },
-    gain: GainModel::Parts { least: 0.5, most: 1.0, callers: 0.0 },
+    gain: GainModel::Unknown,
     extent: Extent::Calls,
-    least_percent: 5.0,
-    find: |code| code.calls_of(&FUNCTIONS),
+    least_percent: 10.0,
+    find,
 };
+
+fn find(code: &Code<'_, '_>) -> Spent {
+    if take_turns(code) { code.own_scripts() } else { Spent::default() }
+}
+
+/// Whether several threads run the interpreter by turns.
+fn take_turns(code: &Code<'_, '_>) -> bool {
+    let view = code.view();
+    let meta = &view.profile().meta;
+    let waited = meta.queued.as_ref().map_or(0, |queued| queued.waited_ns);
+    let samples: Vec<_> =
+        view.samples().filter(|one| code.is_in_own_script(one.node)).map(|one| one.sample).collect();
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return false };
+    let mut by_thread: HashMap<_, Cost> = HashMap::new();
+    let mut cpus: Vec<u32> = Vec::new();
+    let mut all = Cost::default();
+    for sample in &samples {
+        *by_thread.entry(sample.thread).or_default() += Cost::of_sample(sample.weight);
+        all += Cost::of_sample(sample.weight);
+        if !cpus.contains(&sample.cpu) {
+            cpus.push(sample.cpu);
+        }
+    }
+    by_thread.retain(|_, cost| cost.weight as f64 >= LEAST_OF_THREADS * all.weight as f64);
+    let own: Vec<_> = samples.iter().filter(|sample| by_thread.contains_key(&sample.thread)).collect();
+    let changes = own.windows(2).filter(|pair| pair[0].thread != pair[1].thread).count();
+    let span = last.time_ns.saturating_sub(first.time_ns) as f64;
+    let has_room = cpus.len() >= 2 && waited as f64 <= 0.5 * span;
+    let threads = &view.profile().threads;
+    let process = |thread: &ThreadId| threads[*thread].process;
+    let is_one = by_thread.keys().all(|thread| by_thread.keys().next().map(process) == Some(process(thread)));
+    by_thread.len() >= 2
+        && is_one
+        && has_room
+        && changes >= LEAST_TURNS
+        && changes as f64 >= LEAST_CHANGES * own.len() as f64
+        && all.weight as f64 <= ALONE * span
+}

@@ -1,7 +1,16 @@
 //! Log messages are built by the logging module.
 
 use crate::advice::Rule;
-use crate::advice::code::{CodeRule, Extent, GainModel};
+use crate::advice::code::spent::{Code, Spent};
+use crate::advice::code::{CodeRule, Extent, GainModel, Names};
+
+/// What a message goes through that is written.
+const WRITTEN: Names = Names {
+    whole: &["_log", "makeRecord", "handle", "callHandlers", "emit"],
+    begin: &["Logger._log", "Logger.makeRecord", "Logger.handle", "Logger.callHandlers"],
+};
+/// Messages are dropped if less than this part of what the module does is writing them.
+const MOST_WRITTEN: f64 = 0.1;
 
 /// The sources of the module.
 const FILES: &[&str] = &["/logging/__init__.py", "/logging/handlers.py"];
@@ -19,5 +28,16 @@ pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     gain: GainModel::Parts { least: 0.8, most: 1.0, callers: 0.4 },
     extent: Extent::Calls,
     least_percent: 10.0,
-    find: |code| code.scripts_in(FILES),
+    find,
 };
+
+/// The module, and where it drops all messages the lines that make these.
+fn find(code: &Code<'_, '_>) -> Spent {
+    let module = code.scripts_in(FILES);
+    let writes = code.named(&WRITTEN);
+    let written = code.below(|node| writes[code.symbol(node).index()] && code.is_script_in(node, FILES));
+    match written.cost.weight as f64 <= MOST_WRITTEN * module.cost.weight as f64 {
+        true => code.calling_lines(&module),
+        false => module,
+    }
+}

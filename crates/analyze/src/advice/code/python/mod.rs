@@ -1,5 +1,6 @@
 //! Rules on programs in Python: what the interpreter does most, and for which line of the program.
 
+pub(super) mod calls;
 pub(super) mod collector;
 pub(super) mod concatenation;
 pub(super) mod deepcopy;
@@ -10,3 +11,8 @@ pub(super) mod imports;
 pub(super) mod list_front;
 pub(super) mod logging;
 pub(super) mod membership;
+pub(super) mod scan;
+pub(super) mod slices;
+mod source;
+
+pub use source::ScriptSources;

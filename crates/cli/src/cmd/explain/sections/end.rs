@@ -4,6 +4,7 @@ use plumb_analyze::{Bottleneck, BoundBy, Explanation, Extent, Share};
 
 use super::time::tells_kernel;
 use super::{file_name, gain, name, percent, whole, with_interval};
+use crate::cmd::explain::places;
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
@@ -97,7 +98,7 @@ pub(super) fn summary(report: &Explanation<'_>) -> Text {
     let class = pace.class().map_or("bottleneck class: unknown", BoundBy::name);
     let cores = pace.cores().map_or(String::new(), |cores| format!(", {cores:.2} processors used"));
     let kernel = match tells_kernel(report) {
-        true => format!(", {} of it in the kernel", percent(pace.kernel_percent)),
+        true => format!(", {} in the kernel", percent(pace.kernel_percent)),
         false => String::new(),
     };
     Text::from(format!("{class}{cores}{kernel}. Verdict: ")).text(verdict_text(report))
@@ -185,16 +186,7 @@ fn verdict_text(report: &Explanation<'_>) -> Text {
 /// What time goes into, in words.
 pub(in crate::cmd::explain) fn text_of(report: &Explanation<'_>, what: Bottleneck) -> Text {
     match what {
-        Bottleneck::Function(frame) => {
-            let shown = report.view.frame(frame);
-            let hot = report.functions.iter().find(|function| function.frame == frame);
-            let line = hot.and_then(|function| function.line.as_ref());
-            let place = match line {
-                Some((file, line)) => format!("{}:{line}", file_name(file)),
-                None => file_name(shown.dso_path).to_owned(),
-            };
-            Text::default().name(name(&report.view, frame)).and(" (").name(place).and(")")
-        }
+        Bottleneck::Function(frame) => places::listed(report, frame),
         Bottleneck::Kernel(index) => {
             let row = &report.time.rows[index];
             Text::from(format!("{} (the kernel)", label::cause(row.cause, &row.name)))

@@ -6,6 +6,7 @@ use plumb_analyze::{
 
 use super::{cell, file_name, interval, name, path, percent, short_name, whole, with_interval};
 use crate::cmd::explain::code::HotFunctions;
+use crate::cmd::explain::places;
 use crate::code::Annotated;
 use crate::render::document::{Block, Section, Text};
 use crate::render::table::{Layout, Line};
@@ -23,16 +24,12 @@ pub(super) fn functions(report: &Explanation<'_>) -> Section {
         return section;
     }
     let line = |function: &HotFunction| {
-        let place = match &function.line {
-            Some((file, line)) => format!("{}:{line}", file_name(file)),
-            None => file_name(report.view.frame(function.frame).dso_path).to_owned(),
-        };
         vec![
             percent(function.own_share.percent),
             interval(function.own_share),
             percent(function.total_share.percent),
             cell(&report.view, function.frame, function.inlined),
-            place,
+            places::hottest(report, function),
         ]
     };
     let lines = report.functions.iter().map(line).collect();

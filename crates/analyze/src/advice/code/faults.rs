@@ -1,0 +1,16 @@
+//! What page faults took.
+
+use super::spent::{Code, Spent};
+use crate::kernel::{Cause, Places};
+
+impl Code<'_, '_> {
+    /// What page faults took, by the functions that they happened in.
+    pub(super) fn page_faults(&self) -> Spent {
+        let places = Places::new(self.view());
+        let is_fault = |node| {
+            let place = places.of(self.tree().in_view(node));
+            place.cause(None) == Cause::Fault
+        };
+        self.below(is_fault)
+    }
+}

@@ -1,0 +1,69 @@
+//! Small functions of a program in Python are called for each element.
+//!
+//! Each call has a frame made and cleared. What that takes is sampled in functions of the interpreter; of all that a call costs it is a few
+//! percent, the rest is in the loop that evaluates. A program with few calls has none of it, however much Python it runs.
+
+use crate::advice::Rule;
+use crate::advice::code::spent::{Code, Spent};
+use crate::advice::code::{CodeRule, Extent, GainModel, Names};
+
+/// What makes a frame, or ends one that returned; those that an exception unwinds go another way.
+const MADE: Names = Names {
+    whole: &[
+        "_PyFrame_Push",
+        "_PyThreadState_PushFrame",
+        "_PyEvalFramePushAndInit",
+        "_PyEvalFrameClearAndPop",
+        "_PyEval_FrameClearAndPop",
+        "clear_thread_frame",
+        "initialize_locals",
+        "_PyFrame_New_NoTrack",
+    ],
+    begin: &[],
+};
+
+/// What makes and clears frames, from CPython 3.8 on.
+const FRAMES: Names = Names {
+    whole: &[
+        "_PyFrame_Push",
+        "_PyFrame_Clear",
+        "_PyFrame_ClearExceptCode",
+        "_PyThreadState_PushFrame",
+        "_PyThreadState_PopFrame",
+        "_PyEvalFramePushAndInit",
+        "_PyEvalFrameClearAndPop",
+        "_PyEval_FrameClearAndPop",
+        "_PyEval_MakeFrameVector",
+        "initialize_locals",
+        "clear_thread_frame",
+        "_PyFrame_New_NoTrack",
+    ],
+    begin: &[],
+};
+
+/// Making them takes at least this share of all, in percent.
+const LEAST_OF_FRAMES: f64 = 1.0;
+
+pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
+    rule: Rule {
+        name: "python-calls",
+        claim: "calls a small Python function for each element",
+        pattern: "small functions of the program are called so often that making their frames shows",
+        threshold: "at least 10% of processor time in functions in which the interpreter's loop has 60%, and 1% in making frames",
+        remedy: "do it for all elements in one call: a comprehension, sum, map, numpy; write the function's body where it is called",
+        bound: "the functions that are called, and the lines that call them",
+        source: "measured on CPython 3.11: 38 ns for a round of a loop that calls an empty function, 14 ns without the call",
+    },
+    gain: GainModel::Lines { least: 0.7, most: 1.0, callers: 0.2 },
+    extent: Extent::Calls,
+    least_percent: 10.0,
+    find,
+};
+
+fn find(code: &Code<'_, '_>) -> Spent {
+    let frames = code.calls_of(&MADE);
+    match frames.cost.percent_of(code.view().whole()) >= LEAST_OF_FRAMES {
+        true => code.small_functions(&FRAMES),
+        false => Spent::default(),
+    }
+}

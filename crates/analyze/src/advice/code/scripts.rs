@@ -1,0 +1,136 @@
+//! What was done for the user's functions in an interpreted program, and for lines of them.
+//!
+//! Not here: what lines say (`python/source.rs`).
+
+use std::collections::{HashMap, HashSet};
+
+use super::names::Names;
+use super::spent::{Code, Spent};
+use crate::cost::Cost;
+use crate::frame::{FrameIndex, SymbolId};
+use crate::own_code::{FrameCosts, SourceLine, source_line};
+use crate::view::NodeId;
+
+/// A function does little if this part of what goes through it is the interpreter's own loop.
+const MOST_OF_LITTLE: f64 = 0.6;
+
+impl Code<'_, '_> {
+    /// What went into functions of interpreted programs that are in files whose paths end so.
+    pub(super) fn scripts_in(&self, files: &[&str]) -> Spent {
+        self.below(|node| self.is_script_in(node, files))
+    }
+
+    /// What went into calls of these functions, and of those of interpreted programs that are in such files.
+    pub(super) fn calls_and_scripts(&self, functions: &Names, files: &[&str]) -> Spent {
+        let is_one = self.named(functions);
+        self.below(|node| is_one[self.symbol(node).index()] || self.is_script_in(node, files))
+    }
+
+    pub(super) fn is_script_in(&self, node: u32, files: &[&str]) -> bool {
+        let frame = self.view().frame(self.tree().frame(node));
+        let is_script = frame.frame.is_some_and(|id| self.view().profile().is_script(id));
+        is_script && files.iter().any(|end| frame.file.ends_with(end))
+    }
+
+    /// What was done for lines of the user's own code that `is_one` holds for, by their file and number: what they call included.
+    pub(super) fn script_lines(&self, is_one: impl Fn(&str, u32) -> bool) -> Spent {
+        self.at_itself(self.below(|node| self.is_own_line(node, &is_one)))
+    }
+
+    /// Whether a node is of such a line of the user's own code.
+    pub(super) fn is_own_line(&self, node: u32, is_one: impl Fn(&str, u32) -> bool) -> bool {
+        let frame = self.view().frame(self.tree().frame(node));
+        self.is_own_script(node) && is_one(frame.file, frame.line)
+    }
+
+    /// What was done for the lines that call what `spent` is about.
+    pub(super) fn calling_lines(&self, spent: &Spent) -> Spent {
+        let callers = spent.begins().iter().filter_map(|&(node, _)| self.tree().caller(node));
+        let lines: HashSet<SourceLine<'_>> = callers.filter_map(|node| self.line(node)).collect();
+        let is_meant =
+            |node: u32| self.is_own_script(node) && self.line(node).is_some_and(|line| lines.contains(&line));
+        self.at_itself(self.below(is_meant))
+    }
+
+    /// What was done in functions of the program that other functions of it call and that do little, and in calling them, which
+    /// `calling` does.
+    pub(super) fn small_functions(&self, calling: &Names) -> Spent {
+        let little = self.little_functions();
+        let is_called = |node: u32| {
+            let mut callers = self.callers(node);
+            self.is_own_script(node)
+                && little.contains(&self.symbol(node))
+                && callers.any(|caller| self.is_own_script(caller))
+        };
+        let calls = self.named(calling);
+        self.below(|node| is_called(node) || calls[self.symbol(node).index()] && self.line(node).is_some())
+    }
+
+    /// What went through nodes for which `is_one` holds, found where these are and not where they are called.
+    pub(super) fn below_itself(&self, is_one: impl Fn(u32) -> bool) -> Spent {
+        self.at_itself(self.below(is_one))
+    }
+
+    /// A cause is where its own lines are, not where these are called.
+    fn at_itself(&self, mut spent: Spent) -> Spent {
+        let mut places = FrameCosts::default();
+        for &(node, cost) in spent.begins() {
+            let frame = self.tree().frame(node);
+            places.add(source_line(self.view(), frame), frame, cost);
+        }
+        spent.places = places.first();
+        spent
+    }
+
+    /// Functions of the program that do little: most of what goes through them is the interpreter's own work on their instructions.
+    fn little_functions(&self) -> HashSet<SymbolId> {
+        let mut sums: HashMap<SymbolId, (Cost, Cost)> = HashMap::new();
+        for node in self.tree().nodes().filter(|&node| self.tree().own(node).samples > 0) {
+            let own = self.tree().own(node);
+            let mut met: Vec<SymbolId> = Vec::new();
+            let stack = std::iter::once(node).chain(self.callers(node));
+            for script in stack.filter(|&one| self.is_own_script(one)).take(MOST_CALLS) {
+                let symbol = self.symbol(script);
+                if !met.contains(&symbol) {
+                    let (inner, through) = sums.entry(symbol).or_default();
+                    *inner += if script == node { own } else { Cost::default() };
+                    *through += own;
+                    met.push(symbol);
+                }
+            }
+        }
+        let is_little =
+            |(inner, through): &(Cost, Cost)| inner.weight as f64 >= MOST_OF_LITTLE * through.weight as f64;
+        sums.into_iter().filter(|(_, sums)| is_little(sums)).map(|(symbol, _)| symbol).collect()
+    }
+
+    /// What went through the program's own functions.
+    pub(super) fn own_scripts(&self) -> Spent {
+        self.at_itself(self.below(|node| self.is_own_script(node)))
+    }
+
+    /// Whether a stack leads through the program's own functions.
+    pub(super) fn is_in_own_script(&self, node: NodeId) -> bool {
+        self.own().innermost(node).is_some_and(|own| self.is_script(self.view().node(own).frame))
+    }
+
+    fn is_own_script(&self, node: u32) -> bool {
+        self.is_own(node) && self.is_script(self.tree().frame(node))
+    }
+
+    fn is_script(&self, frame: FrameIndex) -> bool {
+        self.view().frame(frame).frame.is_some_and(|id| self.view().profile().is_script(id))
+    }
+
+    fn line(&self, node: u32) -> Option<SourceLine<'_>> {
+        self.own().line(self.view(), self.tree().in_view(node))
+    }
+
+    fn callers(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(self.tree().caller(node), |&node| self.tree().caller(node)).take(MOST_FRAMES)
+    }
+}
+
+/// Functions of the program on a stack, and frames, that are looked at: what is further out calls what was met.
+const MOST_CALLS: usize = 8;
+const MOST_FRAMES: usize = 64;

@@ -1,0 +1,119 @@
+//! Loads of what was just stored in parts, or elsewhere by a few bytes: the processor can't take it from the store and waits until all is in
+//! the cache.
+//!
+//! Told from the code alone where both name the same place, by registers that don't change between them (Agner Fog, Microarchitecture:
+//! store forwarding; Intel's optimization manual, 3.6.4). Where registers differ nothing is said.
+
+use iced_x86::{Instruction, OpKind, Register};
+
+use super::{HotLoop, LoopBounds, LoopCause, LoopFinding, Operands};
+use crate::annotate::{Annotation, InstructionKind};
+
+/// What was stored longer ago is in the cache.
+const FARTHEST: usize = 60;
+/// The load and what waits for it have this share of the function at least, in percent.
+const LEAST_SHARE: f64 = 30.0;
+/// Cycles until a load that can't be served goes on, beyond one that can.
+const PENALTY: f64 = 12.0;
+
+/// A place in memory as instructions name it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    registers: (Register, Register, u32),
+    begin: u64,
+    bytes: u64,
+}
+
+impl Place {
+    fn of(instruction: &Instruction) -> Option<Place> {
+        if !instruction.op_kinds().any(|kind| kind == OpKind::Memory) || instruction.is_vsib() {
+            return None;
+        }
+        let begin = instruction.memory_displacement64();
+        let registers = match instruction.is_ip_rel_memory_operand() {
+            true => (Register::RIP, Register::None, 0),
+            false => (
+                instruction.memory_base().full_register(),
+                instruction.memory_index().full_register(),
+                instruction.memory_index_scale(),
+            ),
+        };
+        let bytes = instruction.memory_size().size() as u64;
+        (bytes > 0).then_some(Place { registers, begin, bytes })
+    }
+
+    /// Whether two places share bytes.
+    fn meets(&self, other: &Place) -> bool {
+        let near = |one: &Place, other: &Place| other.begin.wrapping_sub(one.begin) < one.bytes;
+        self.registers == other.registers && (near(self, other) || near(other, self))
+    }
+
+    /// Whether all of another place is in this one.
+    fn holds(&self, other: &Place) -> bool {
+        let offset = other.begin.wrapping_sub(self.begin);
+        offset < self.bytes && other.bytes <= self.bytes - offset
+    }
+}
+
+/// A load that no single store before it can serve.
+pub(super) fn forwarding(
+    annotation: &Annotation,
+    operands: &[&Operands],
+    hot: &HotLoop,
+    bounds: LoopBounds,
+) -> Option<LoopFinding> {
+    let decoded = annotation.listing.decoded();
+    let places: Vec<Option<Place>> = hot.path.iter().map(|&index| Place::of(&decoded[index])).collect();
+    let not_served = |at: usize| {
+        let (read, written) = (places[at]?, places[last_store(annotation, operands, hot, &places, at)?]?);
+        (!written.holds(&read) && weight_of(annotation, hot, at) >= LEAST_SHARE)
+            .then_some((at, read, written))
+    };
+    let mut loads = (0..hot.path.len()).filter(|&at| operands[at].loads && !operands[at].stores);
+    let (at, read, written) = loads.find_map(not_served)?;
+    Some(LoopFinding {
+        cause: LoopCause::StoreForwarding { stored: written.bytes, loaded: read.bytes },
+        instruction: hot.path[at],
+        weight: hot.weight,
+        avoidable: PENALTY / (PENALTY + bounds.chain.max(bounds.issue)),
+    })
+}
+
+/// The last store before a load that shares bytes with it; in a loop the search goes on at its end.
+fn last_store(
+    annotation: &Annotation,
+    operands: &[&Operands],
+    hot: &HotLoop,
+    places: &[Option<Place>],
+    load: usize,
+) -> Option<usize> {
+    let read = places[load]?;
+    let (base, index, _) = read.registers;
+    let count = hot.path.len();
+    let steps = if hot.repeats { count - 1 } else { load };
+    for step in 1..=steps.min(FARTHEST) {
+        let at = (load + count - step) % count;
+        if operands[at].stores && places[at].is_some_and(|place| place.meets(&read)) {
+            return Some(at);
+        }
+        let kind = annotation.listing.instructions()[hot.path[at]].class.kind;
+        let changes = |register: Register| operands[at].writes.contains(&register);
+        let is_end = matches!(
+            kind,
+            InstructionKind::Call
+                | InstructionKind::IndirectCall
+                | InstructionKind::SystemCall
+                | InstructionKind::Fence
+        );
+        if is_end || changes(base) || changes(index) {
+            return None;
+        }
+    }
+    None
+}
+
+/// What the load and the next two instructions have of the function, in percent.
+fn weight_of(annotation: &Annotation, hot: &HotLoop, load: usize) -> f64 {
+    let next = (load..hot.path.len()).take(3).map(|at| annotation.rows[hot.path[at]].adjusted);
+    annotation.share(next.sum())
+}

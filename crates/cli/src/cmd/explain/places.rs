@@ -1,0 +1,103 @@
+//! How functions and their lines are named in the report: `relax (graph.cc:141)`.
+//!
+//! Not here: which function a cause is about.
+
+use plumb_analyze::{
+    CallAdvice, CodeAdvice, Explanation, Extent, FrameIndex, HotFunction, View, ViewFrame, shorten,
+    without_parameters,
+};
+
+use crate::render::document::Text;
+
+/// Names in running text are not longer than this.
+const NAME_WIDTH: usize = 60;
+
+/// A function's name in running text.
+pub(super) fn name(view: &View<'_>, frame: FrameIndex) -> String {
+    short(view.frame(frame))
+}
+
+pub(super) fn short(frame: &ViewFrame<'_>) -> String {
+    short_name(&frame.name)
+}
+
+pub(super) fn short_name(name: &str) -> String {
+    shorten(without_parameters(name), NAME_WIDTH).into_owned()
+}
+
+/// The last part of a path.
+pub(super) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A function with its line.
+pub(super) fn function(report: &Explanation<'_>, frame: FrameIndex) -> Text {
+    with_line(report, frame, line(report, frame))
+}
+
+/// The user's function that a cause is found in, with its line.
+pub(super) fn of_cause(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
+    let frame = cause.places.first().or(cause.functions.first()).map(|&(frame, _)| frame)?;
+    let own_line = || line(report, frame);
+    let line = match cause.extent {
+        // Not the line where it was called: the one that the time is in.
+        Extent::Instructions => hot_line(report, frame).or_else(own_line),
+        Extent::Calls | Extent::Files => own_line(),
+    };
+    Some(with_line(report, frame, line))
+}
+
+/// The file of the functions that a cause is about.
+pub(super) fn file_of(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
+    let &(frame, _) = cause.functions.first()?;
+    Some(Text::default().name(file_name(report.view.frame(frame).dso_path)))
+}
+
+/// The user's function that makes the calls of a rule, with its line.
+pub(super) fn of_calls(report: &Explanation<'_>, advice: &CallAdvice) -> Option<Text> {
+    let callers = report.callers_of(advice);
+    callers.places.first().map(|&(frame, _)| function(report, frame))
+}
+
+/// `graph.cc:88`: the line of the frame, or the hottest line of its function if the frame has none.
+pub(super) fn line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
+    let shown = report.view.frame(frame);
+    match shown.line {
+        0 => hot_line(report, frame),
+        number => Some(in_file(shown.file, number)),
+    }
+}
+
+/// The hottest line of a function, or the file that its code is in.
+pub(super) fn hottest(report: &Explanation<'_>, function: &HotFunction) -> String {
+    match &function.line {
+        Some((file, line)) => in_file(file, *line),
+        None => file_name(report.view.frame(function.frame).dso_path).to_owned(),
+    }
+}
+
+/// A listed function with its hottest line, any other with the file that its code is in.
+pub(super) fn listed(report: &Explanation<'_>, frame: FrameIndex) -> Text {
+    let listed = report.functions.iter().find(|function| function.frame == frame);
+    let file = || file_name(report.view.frame(frame).dso_path).to_owned();
+    with_line(report, frame, Some(listed.map_or_else(file, |function| hottest(report, function))))
+}
+
+fn with_line(report: &Explanation<'_>, frame: FrameIndex, line: Option<String>) -> Text {
+    let text = Text::default().name(name(&report.view, frame));
+    match line {
+        Some(line) => text.and(" (").name(line).and(")"),
+        None => text,
+    }
+}
+
+/// The hottest line of a function, if it is listed.
+fn hot_line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
+    let symbol = report.view.frame(frame).symbol;
+    let hot = report.functions.iter().find(|function| report.view.frame(function.frame).symbol == symbol)?;
+    hot.line.as_ref().map(|(file, line)| in_file(file, *line))
+}
+
+fn in_file(file: &str, line: u32) -> String {
+    format!("{}:{line}", file_name(file))
+}
