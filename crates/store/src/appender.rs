@@ -1,0 +1,148 @@
+//! The thread that appends: batches to the log, then to heads, then their senders are told.
+//!
+//! What waits is written together with one flush of the disk. Only this thread touches the log's last segment and changes heads, so that a segment
+//! and the heads of its time hold the same.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::maintenance::{Frozen, Task};
+use crate::shared::Shared;
+use crate::tenant::Tenant;
+use crate::wal::Segment;
+
+/// Bytes that are written with one flush of the disk.
+const MOST_TOGETHER: usize = 8 << 20;
+/// Segments whose blocks are not written yet, after which nothing more is taken.
+const MOST_FROZEN: usize = 8;
+
+/// What the thread is asked.
+pub(crate) enum Append {
+    Batch(Box<PendingBatch>),
+    /// End the head now; answered when its blocks are written.
+    Rotate(oneshot::Sender<()>),
+    Close,
+}
+
+/// A batch that waits to be written.
+pub(crate) struct PendingBatch {
+    pub tenant: Tenant,
+    pub batch: Batch,
+    /// The log's record.
+    pub record: Vec<u8>,
+    pub done: oneshot::Sender<Result<(), StoreError>>,
+}
+
+/// The thread's own.
+pub(crate) struct Appender {
+    pub shared: Arc<Shared>,
+    pub folder: PathBuf,
+    pub segment: Segment,
+    pub tasks: Sender<Task>,
+    /// When the head began.
+    pub since: Instant,
+}
+
+impl Appender {
+    /// Works until it is told to close.
+    pub fn run(mut self, asked: &Receiver<Append>) {
+        loop {
+            let left = self.shared.options.block_interval.saturating_sub(self.since.elapsed());
+            let mut waiting = Vec::new();
+            let mut next = match asked.recv_timeout(left) {
+                Ok(append) => Some(append),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let mut bytes = 0;
+            while let Some(Append::Batch(batch)) = next {
+                bytes += batch.record.len();
+                waiting.push(*batch);
+                next = if bytes < MOST_TOGETHER { asked.try_recv().ok() } else { None };
+            }
+            self.append(waiting);
+            match next {
+                Some(Append::Rotate(done)) => self.rotate(Some(done)),
+                Some(Append::Close) => return self.rotate(None),
+                _ if self.is_due() => self.rotate(None),
+                _ => {}
+            }
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        let options = &self.shared.options;
+        let memory: usize =
+            self.shared.tenants.states().iter().map(|state| state.read().head.read().memory()).sum();
+        self.since.elapsed() >= options.block_interval || memory >= options.head_bytes
+    }
+
+    fn append(&mut self, waiting: Vec<PendingBatch>) {
+        if waiting.is_empty() {
+            return;
+        }
+        let frozen = self.shared.tenants.states().iter().map(|state| state.read().frozen.len()).max();
+        if frozen.unwrap_or(0) >= MOST_FROZEN {
+            let reason = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let reason = reason.unwrap_or_else(|| "blocks are written too slowly".to_owned());
+            return refuse(waiting, &reason);
+        }
+        let records: Vec<&[u8]> = waiting.iter().map(|one| &*one.record).collect();
+        let written = self.segment.append(&records);
+        let failure = written.as_ref().err().map(ToString::to_string);
+        *self.shared.log_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        if let Err(error) = written {
+            tracing::error!(%error, "the write-ahead log cannot be written");
+            return refuse(waiting, &error.to_string());
+        }
+        let counters = &self.shared.counters;
+        counters.log_bytes.store(self.segment.len(), Ordering::Relaxed);
+        for PendingBatch { tenant, batch, done, .. } in waiting {
+            counters.batches.fetch_add(1, Ordering::Relaxed);
+            counters.samples.fetch_add(batch.samples().len() as u64, Ordering::Relaxed);
+            let state = self.shared.tenants.get_or_new(&tenant);
+            let head = state.read().head.clone();
+            head.segment.store(self.segment.number, Ordering::Relaxed);
+            head.append(&batch);
+            // Who has gone away has its batch stored all the same.
+            let _ = done.send(Ok(()));
+        }
+    }
+
+    /// Begins a new segment and new heads; the old ones become blocks.
+    fn rotate(&mut self, done: Option<oneshot::Sender<()>>) {
+        self.since = Instant::now();
+        let number = self.segment.number;
+        if self.segment.len() > 0 {
+            match Segment::create(&self.folder, number + 1) {
+                Ok(segment) => self.segment = segment,
+                // The old one goes on; a later attempt may succeed.
+                Err(error) => return tracing::error!(%error, "the write-ahead log cannot begin a segment"),
+            }
+            for (_, state) in self.shared.tenants.all() {
+                let mut parts = state.write();
+                if !parts.head.is_empty() {
+                    let head = std::mem::take(&mut parts.head);
+                    parts.frozen.push((number, head));
+                }
+            }
+            let _ = self.tasks.send(Task::Write(Frozen { segment: number }));
+        }
+        if let Some(done) = done {
+            let _ = self.tasks.send(Task::Tell(done));
+        }
+    }
+}
+
+fn refuse(waiting: Vec<PendingBatch>, reason: &str) {
+    for one in waiting {
+        let _ = one.done.send(Err(StoreError::Full(reason.to_owned())));
+    }
+}

@@ -1,0 +1,116 @@
+//! A batch: what one request brought, whatever format it came in.
+
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
+use serde::{Deserialize, Serialize};
+
+use crate::dictionary::{Dictionary, StackNodeId};
+use crate::labels::Labels;
+
+/// A series' place in a [`Batch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SeriesKey(pub(crate) u32);
+
+/// Milliseconds since 1970 in UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Millis(pub i64);
+
+impl Millis {
+    /// Of nanoseconds since 1970; later than is possible, if there are too many.
+    pub fn of_nanos(nanos: u64) -> Self {
+        Self(i64::try_from(nanos / 1_000_000).unwrap_or(i64::MAX))
+    }
+}
+
+/// What one stack of one profile amounts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredSample {
+    /// Whose it is.
+    pub series: SeriesKey,
+    /// When: samples of one series with one time are one profile.
+    pub time: Millis,
+    /// The stack.
+    pub stack: StackNodeId,
+    /// How much, in the unit of the series' profile type.
+    pub value: i64,
+}
+
+/// Samples of any number of series, with all that they point at.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Batch {
+    /// Strings, frames and stacks.
+    pub dictionary: Dictionary,
+    pub(crate) series: IndexSet<Labels, RandomState>,
+    pub(crate) samples: Vec<StoredSample>,
+}
+
+impl Batch {
+    /// The id of a series.
+    pub fn series(&mut self, labels: Labels) -> SeriesKey {
+        let place = self.series.insert_full(labels).0;
+        SeriesKey(u32::try_from(place).unwrap_or(u32::MAX))
+    }
+
+    /// Adds a sample. One without a value is left out.
+    pub fn push(&mut self, sample: StoredSample) {
+        if sample.value != 0 {
+            self.samples.push(sample);
+        }
+    }
+
+    /// The labels of a series.
+    pub fn labels(&self, series: SeriesKey) -> &Labels {
+        &self.series[series.0 as usize]
+    }
+
+    /// All series, by id.
+    pub fn all_series(&self) -> impl ExactSizeIterator<Item = &Labels> {
+        self.series.iter()
+    }
+
+    /// All samples.
+    pub fn samples(&self) -> &[StoredSample] {
+        &self.samples
+    }
+
+    /// Memory, roughly, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.dictionary.memory() + self.series.len() * 600 + self.samples.len() * size_of::<StoredSample>()
+    }
+
+    /// Takes in what another has.
+    pub(crate) fn absorb(&mut self, other: &Batch) {
+        let nodes = self.dictionary.absorb(&other.dictionary);
+        let series: Vec<SeriesKey> = other.series.iter().map(|labels| self.series_of(labels)).collect();
+        self.samples.extend(other.samples.iter().map(|&sample| StoredSample {
+            series: series[sample.series.0 as usize],
+            stack: nodes[sample.stack.0 as usize],
+            ..sample
+        }));
+    }
+
+    pub(crate) fn series_of(&mut self, labels: &Labels) -> SeriesKey {
+        match self.series.get_index_of(labels) {
+            Some(place) => SeriesKey(u32::try_from(place).unwrap_or(u32::MAX)),
+            None => self.series(labels.clone()),
+        }
+    }
+
+    /// Whether all ids point at something: what was read back from a file may not.
+    pub(crate) fn is_whole(&self) -> bool {
+        let dictionary = &self.dictionary;
+        let (texts, frames, nodes) =
+            (dictionary.texts().len(), dictionary.frames().len(), dictionary.nodes().len());
+        let text = |id: crate::dictionary::TextId| (id.0 as usize) < texts;
+        dictionary.frames().all(|frame| {
+            [frame.function, frame.system_name, frame.file, frame.mapping, frame.build_id]
+                .into_iter()
+                .all(text)
+        }) && dictionary.nodes().enumerate().all(|(place, node)| {
+            (node.frame.0 as usize) < frames && node.caller.is_none_or(|caller| (caller.0 as usize) < place)
+        }) && self
+            .samples
+            .iter()
+            .all(|sample| (sample.series.0 as usize) < self.series.len() && (sample.stack.0 as usize) < nodes)
+    }
+}

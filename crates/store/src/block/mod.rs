@@ -1,0 +1,16 @@
+//! Blocks: samples of some minutes, hours or a day of a tenant as Parquet tables in a folder of their own.
+
+mod meta;
+mod order;
+mod read;
+mod schema;
+mod source;
+mod table_reader;
+mod table_writer;
+mod write;
+
+pub use meta::{BlockCounts, BlockMeta, FileMeta};
+pub(crate) use meta::{VERSION, merged_segments};
+pub(crate) use read::{Block, BlockCache, BlockIndex, ByBytes, Cached, Part, ProfileRow};
+pub(crate) use source::{BatchSource, BlockSource};
+pub(crate) use write::{EncodedBlock, encode};

@@ -1,0 +1,110 @@
+//! The order of a block's frames and stacks: what is alike comes together, which is what makes a block small.
+
+use twox_hash::XxHash3_64;
+
+use crate::dictionary::{Dictionary, FrameKey, StoredFrame};
+
+/// Frames and stacks of a dictionary in a block's order, without those that no sample has.
+pub(crate) struct BlockOrder {
+    /// The frames.
+    pub frames: Vec<FrameKey>,
+    /// By frame of the dictionary its number in the block; `u32::MAX` if it isn't in it.
+    pub frame_numbers: Vec<u32>,
+    /// The stacks, as their innermost nodes.
+    pub stacks: Vec<u32>,
+    /// By node its stack's number in the block; `u32::MAX` if it is no sample's.
+    pub stack_numbers: Vec<u32>,
+}
+
+impl BlockOrder {
+    pub fn new(dictionary: &Dictionary, used: &[bool]) -> Self {
+        let nodes: Vec<_> = dictionary.nodes().copied().collect();
+        let mut wanted = used.to_vec();
+        wanted.resize(nodes.len(), false);
+        for place in (0..nodes.len()).rev() {
+            if let (true, Some(caller)) = (wanted[place], nodes[place].caller) {
+                wanted[caller.0 as usize] = true;
+            }
+        }
+        let mut frame_used = vec![false; dictionary.frames().len()];
+        for (node, _) in nodes.iter().zip(&wanted).filter(|&(_, &wanted)| wanted) {
+            frame_used[node.frame.0 as usize] = true;
+        }
+        let mut frames: Vec<FrameKey> = (0..frame_used.len())
+            .filter(|&place| frame_used[place])
+            .map(|place| FrameKey(place as u32))
+            .collect();
+        frames.sort_by_cached_key(|&frame| content(dictionary, dictionary.frame_at(frame)));
+        let mut frame_numbers = vec![u32::MAX; frame_used.len()];
+        for (number, frame) in frames.iter().enumerate() {
+            frame_numbers[frame.0 as usize] = number as u32;
+        }
+        // Children of each node by their frames' numbers: all nodes sorted by caller, then frame.
+        let caller = |place: u32| nodes[place as usize].caller.map_or(0, |caller| caller.0 + 1);
+        let mut children: Vec<u32> =
+            (0..nodes.len()).filter(|&place| wanted[place]).map(|place| place as u32).collect();
+        children.sort_unstable_by_key(|&place| {
+            (caller(place), frame_numbers[nodes[place as usize].frame.0 as usize])
+        });
+        let mut begins = vec![0_u32; nodes.len() + 2];
+        children.iter().for_each(|&place| begins[caller(place) as usize + 1] += 1);
+        for place in 1..begins.len() {
+            begins[place] += begins[place - 1];
+        }
+        let of = |caller: usize| &children[begins[caller] as usize..begins[caller + 1] as usize];
+        let (mut stacks, mut stack_numbers) = (Vec::new(), vec![u32::MAX; nodes.len()]);
+        let mut pending: Vec<u32> = of(0).iter().rev().copied().collect();
+        while let Some(place) = pending.pop() {
+            if used.get(place as usize) == Some(&true) {
+                stack_numbers[place as usize] = stacks.len() as u32;
+                stacks.push(place);
+            }
+            pending.extend(of(place as usize + 1).iter().rev());
+        }
+        Self { frames, frame_numbers, stacks, stack_numbers }
+    }
+}
+
+type Content<'d> = (&'d str, &'d str, &'d str, u32, u32, &'d str, &'d str, u64, bool);
+
+/// What frames are compared by.
+fn content(dictionary: &Dictionary, frame: StoredFrame) -> Content<'_> {
+    let text = |id| dictionary.resolve(id);
+    (
+        text(frame.mapping),
+        text(frame.function),
+        text(frame.system_name),
+        frame.line,
+        frame.start_line,
+        text(frame.file),
+        text(frame.build_id),
+        frame.address,
+        frame.inlined,
+    )
+}
+
+/// By node a hash (XXH3 of 64 bits) of the content of its stack, equal in all blocks and on all machines.
+pub(crate) fn stack_hashes(dictionary: &Dictionary) -> Vec<u64> {
+    let mut bytes = Vec::new();
+    let frame_hash = |&frame: &StoredFrame| {
+        let (mapping, function, system_name, line, start_line, file, build_id, address, inlined) =
+            content(dictionary, frame);
+        bytes.clear();
+        for text in [mapping, function, system_name, file, build_id] {
+            bytes.extend((text.len() as u64).to_le_bytes());
+            bytes.extend(text.as_bytes());
+        }
+        for number in [u64::from(line), u64::from(start_line), address, u64::from(inlined)] {
+            bytes.extend(number.to_le_bytes());
+        }
+        XxHash3_64::oneshot(&bytes)
+    };
+    let frames: Vec<u64> = dictionary.frames().map(frame_hash).collect();
+    let mut hashes: Vec<u64> = Vec::with_capacity(dictionary.nodes().len());
+    for node in dictionary.nodes() {
+        let caller = node.caller.map_or(0, |caller| hashes[caller.0 as usize]);
+        let pair = [caller.to_le_bytes(), frames[node.frame.0 as usize].to_le_bytes()];
+        hashes.push(XxHash3_64::oneshot(pair.as_flattened()));
+    }
+    hashes
+}

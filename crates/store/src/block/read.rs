@@ -1,0 +1,332 @@
+//! Reads blocks: their series and profiles first, then the rows of samples that are asked for.
+//!
+//! What was read stays in a cache of bounded size. Each file is held against its checksum when it is read.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bytes::Bytes;
+use parquet::errors::ParquetError;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use super::meta::BlockMeta;
+use super::schema::BlockTable;
+use super::source::BlockSource;
+use super::table_reader::TableReader;
+use crate::batch::{Millis, SeriesKey, StoredSample};
+use crate::bucket::Bucket;
+use crate::dictionary::{Dictionary, FrameKey, StackNodeId, StoredFrame};
+use crate::error::StoreError;
+use crate::labels::Labels;
+
+/// What is kept of blocks between queries.
+pub(crate) type BlockCache = Cache<(Arc<str>, Part), Cached, ByBytes>;
+
+/// A part of a block that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    File(BlockTable),
+    Index,
+    /// Where its stacks are among the calls of this generation.
+    Calls(u64),
+}
+
+#[derive(Clone)]
+pub(crate) enum Cached {
+    File(Bytes),
+    Index(Arc<BlockIndex>),
+    Calls(Arc<Vec<u32>>),
+}
+
+/// Parts of blocks weigh what they take.
+#[derive(Clone, Copy)]
+pub(crate) struct ByBytes;
+
+impl Weighter<(Arc<str>, Part), Cached> for ByBytes {
+    fn weight(&self, _: &(Arc<str>, Part), value: &Cached) -> u64 {
+        let bytes = match value {
+            Cached::File(bytes) => bytes.len(),
+            Cached::Index(index) => index.series.len() * 600 + index.profiles.len() * size_of::<ProfileRow>(),
+            Cached::Calls(calls) => calls.len() * 4,
+        };
+        bytes as u64 + 100
+    }
+}
+
+/// A profile in a block: its samples are neighbours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProfileRow {
+    pub series: u32,
+    pub time: Millis,
+    /// The place of its first sample.
+    pub first: usize,
+    pub samples: usize,
+    pub total: i64,
+}
+
+/// Sums by hour of a block.
+pub(crate) struct HourRows {
+    pub series: Vec<i32>,
+    pub stacks: Vec<i32>,
+    pub values: Vec<i64>,
+}
+
+/// Series and profiles of a block.
+pub(crate) struct BlockIndex {
+    pub series: Vec<Labels>,
+    /// By series and time.
+    pub profiles: Vec<ProfileRow>,
+}
+
+/// A block that is stored.
+pub(crate) struct Block {
+    pub meta: BlockMeta,
+    /// Its folder in the bucket.
+    pub folder: Arc<str>,
+    /// It is damaged.
+    pub set_aside: AtomicBool,
+}
+
+impl Block {
+    /// A file of it, which is what was written.
+    fn file(&self, bucket: &Bucket, table: BlockTable) -> Result<Bytes, StoreError> {
+        let path = format!("{}/{}", self.folder, table.file());
+        let damaged = |message: &str| StoreError::Damaged { path: path.clone(), message: message.into() };
+        let meta = self.meta.file(table).ok_or_else(|| damaged("block.json doesn't list it"))?;
+        let bytes = bucket.get(&path)?;
+        if bytes.len() as u64 != meta.bytes {
+            return Err(damaged(&format!("{} bytes long instead of {}", bytes.len(), meta.bytes)));
+        }
+        if crc32c::crc32c(&bytes) != meta.crc32c {
+            return Err(damaged("its checksum is another"));
+        }
+        Ok(bytes)
+    }
+
+    fn table(
+        &self,
+        bucket: &Bucket,
+        cache: Option<&BlockCache>,
+        table: BlockTable,
+    ) -> Result<TableReader, StoreError> {
+        let key = (self.folder.clone(), Part::File(table));
+        let bytes = match cache.and_then(|cache| cache.get(&key)) {
+            Some(Cached::File(bytes)) => bytes,
+            _ => {
+                let bytes = self.file(bucket, table)?;
+                if let Some(cache) = cache {
+                    cache.insert(key, Cached::File(bytes.clone()));
+                }
+                bytes
+            }
+        };
+        TableReader::new(bytes).map_err(|error| self.damaged(table, &error))
+    }
+
+    fn damaged(&self, table: BlockTable, error: &ParquetError) -> StoreError {
+        StoreError::Damaged { path: format!("{}/{}", self.folder, table.file()), message: error.to_string() }
+    }
+
+    /// Its series and profiles.
+    pub fn index(&self, bucket: &Bucket, cache: &BlockCache) -> Result<Arc<BlockIndex>, StoreError> {
+        let key = (self.folder.clone(), Part::Index);
+        if let Some(Cached::Index(index)) = cache.get(&key) {
+            return Ok(index);
+        }
+        let series = self.table(bucket, None, BlockTable::Series)?;
+        let series = read_series(&series).map_err(|error| self.damaged(BlockTable::Series, &error))?;
+        let profiles = self.table(bucket, None, BlockTable::Profiles)?;
+        let profiles =
+            read_profiles(&profiles).map_err(|error| self.damaged(BlockTable::Profiles, &error))?;
+        if profiles.iter().any(|profile| profile.series as usize >= series.len()) {
+            return Err(self.damaged(BlockTable::Profiles, &ParquetError::General("unknown series".into())));
+        }
+        let index = Arc::new(BlockIndex { series, profiles });
+        cache.insert(key, Cached::Index(index.clone()));
+        Ok(index)
+    }
+
+    /// Stacks and values of some rows of its samples.
+    pub fn samples(
+        &self,
+        bucket: &Bucket,
+        cache: &BlockCache,
+        rows: &Range<usize>,
+    ) -> Result<(Vec<i32>, Vec<i64>), StoreError> {
+        let table = self.table(bucket, Some(cache), BlockTable::Samples)?;
+        let read =
+            || Ok((table.i32_range(2, rows.start, rows.end)?, table.i64_range(3, rows.start, rows.end)?));
+        read().map_err(|error| self.damaged(BlockTable::Samples, &error))
+    }
+
+    /// Its sums by hour; `None` if it has none.
+    pub fn hours(&self, bucket: &Bucket, cache: &BlockCache) -> Result<Option<HourRows>, StoreError> {
+        if self.meta.file(BlockTable::Hours).is_none() {
+            return Ok(None);
+        }
+        let table = self.table(bucket, Some(cache), BlockTable::Hours)?;
+        let read = || Ok(HourRows { series: table.i32s(0)?, stacks: table.i32s(2)?, values: table.i64s(3)? });
+        read().map(Some).map_err(|error| self.damaged(BlockTable::Hours, &error))
+    }
+
+    /// Its frames and stacks: a dictionary, and by number of a stack its node.
+    pub fn dictionary(&self, bucket: &Bucket) -> Result<(Dictionary, Vec<StackNodeId>), StoreError> {
+        let mut dictionary = Dictionary::default();
+        let table = self.table(bucket, None, BlockTable::Frames)?;
+        let frames = read_frames(&table, &mut dictionary);
+        let frames = frames.map_err(|error| self.damaged(BlockTable::Frames, &error))?;
+        let table = self.table(bucket, None, BlockTable::Stacks)?;
+        let stacks = table.i32_lists(2).and_then(|lists| read_stacks(&lists, &frames, &mut dictionary));
+        let stacks = stacks.map_err(|error| self.damaged(BlockTable::Stacks, &error))?;
+        Ok((dictionary, stacks))
+    }
+
+    /// All of it but its samples.
+    pub fn contents<'b>(
+        &'b self,
+        bucket: &'b Bucket,
+        cache: &'b BlockCache,
+    ) -> Result<BlockContents<'b>, StoreError> {
+        let (dictionary, stacks) = self.dictionary(bucket)?;
+        Ok(BlockContents {
+            block: self,
+            bucket,
+            cache,
+            index: self.index(bucket, cache)?,
+            dictionary,
+            stacks,
+        })
+    }
+}
+
+/// A block as another is written from it.
+pub(crate) struct BlockContents<'b> {
+    block: &'b Block,
+    bucket: &'b Bucket,
+    cache: &'b BlockCache,
+    index: Arc<BlockIndex>,
+    dictionary: Dictionary,
+    /// By number of a stack its node.
+    stacks: Vec<StackNodeId>,
+}
+
+impl BlockContents<'_> {
+    /// Some profiles' samples; `profiles` are neighbours.
+    pub fn samples_of(&self, profiles: &[ProfileRow]) -> Result<Vec<StoredSample>, StoreError> {
+        let (Some(first), Some(last)) = (profiles.first(), profiles.last()) else { return Ok(Vec::new()) };
+        let rows = first.first..last.first + last.samples;
+        let (stacks, values) = self.block.samples(self.bucket, self.cache, &rows)?;
+        let mut samples = Vec::with_capacity(rows.len());
+        for profile in profiles {
+            let begin = profile.first - first.first;
+            for place in begin..begin + profile.samples {
+                let node = stacks.get(place).and_then(|&stack| self.stacks.get(usize::try_from(stack).ok()?));
+                let (Some(&stack), Some(&value)) = (node, values.get(place)) else {
+                    let missing = ParquetError::General("a sample has no stack".into());
+                    return Err(self.block.damaged(BlockTable::Samples, &missing));
+                };
+                samples.push(StoredSample {
+                    series: SeriesKey(profile.series),
+                    time: profile.time,
+                    stack,
+                    value,
+                });
+            }
+        }
+        Ok(samples)
+    }
+}
+
+impl BlockSource for BlockContents<'_> {
+    fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
+    }
+
+    fn series(&self) -> Vec<&Labels> {
+        self.index.series.iter().collect()
+    }
+
+    fn used(&self) -> Vec<bool> {
+        let mut used = vec![false; self.dictionary.nodes().len()];
+        self.stacks.iter().for_each(|stack| used[stack.0 as usize] = true);
+        used
+    }
+
+    fn samples(&self, series: usize) -> Result<Vec<StoredSample>, StoreError> {
+        let profiles = &self.index.profiles;
+        let begin = profiles.partition_point(|profile| (profile.series as usize) < series);
+        let end = profiles.partition_point(|profile| profile.series as usize <= series);
+        self.samples_of(&profiles[begin..end])
+    }
+}
+
+fn read_series(table: &TableReader) -> Result<Vec<Labels>, ParquetError> {
+    let (names, lengths) = table.text_lists(3)?;
+    let (values, _) = table.text_lists(4)?;
+    let mut pairs = names.into_iter().zip(values);
+    Ok(lengths.iter().map(|&length| Labels::new(pairs.by_ref().take(length))).collect())
+}
+
+fn read_profiles(table: &TableReader) -> Result<Vec<ProfileRow>, ParquetError> {
+    let (series, times) = (table.i32s(0)?, table.i64s(1)?);
+    let (samples, totals) = (table.i32s(2)?, table.i64s(3)?);
+    let mut first = 0;
+    let rows = series.into_iter().zip(times).zip(samples).zip(totals);
+    Ok(rows
+        .map(|(((series, time), samples), total)| {
+            let samples = usize::try_from(samples).unwrap_or(0);
+            let row =
+                ProfileRow { series: series.cast_unsigned(), time: Millis(time), first, samples, total };
+            first += samples;
+            row
+        })
+        .collect())
+}
+
+fn read_frames(table: &TableReader, dictionary: &mut Dictionary) -> Result<Vec<FrameKey>, ParquetError> {
+    let (functions, system_names, files) = (table.texts(1)?, table.texts(2)?, table.texts(3)?);
+    let (lines, starts) = (table.i32s(4)?, table.i32s(5)?);
+    let (mappings, build_ids) = (table.texts(6)?, table.texts(7)?);
+    let (addresses, inlined) = (table.i64s(8)?, table.bools(9)?);
+    let frame = |place: usize| {
+        let frame = StoredFrame {
+            function: dictionary.text(&functions[place]),
+            system_name: dictionary.text(&system_names[place]),
+            file: dictionary.text(&files[place]),
+            line: lines[place].cast_unsigned(),
+            start_line: starts[place].cast_unsigned(),
+            mapping: dictionary.text(&mappings[place]),
+            build_id: dictionary.text(&build_ids[place]),
+            address: addresses[place].cast_unsigned(),
+            inlined: inlined[place],
+        };
+        dictionary.frame(frame)
+    };
+    Ok((0..functions.len()).map(frame).collect())
+}
+
+fn read_stacks(
+    (elements, lengths): &(Vec<i32>, Vec<usize>),
+    frames: &[FrameKey],
+    dictionary: &mut Dictionary,
+) -> Result<Vec<StackNodeId>, ParquetError> {
+    let missing = || ParquetError::General("a stack has a frame that is not there".into());
+    let (mut stacks, mut rest) = (Vec::with_capacity(lengths.len()), &elements[..]);
+    // A stack begins with frames of the one before.
+    let (mut before, mut path): (&[i32], Vec<StackNodeId>) = (&[], Vec::new());
+    for &length in lengths {
+        let (stack, after) = rest.split_at_checked(length).ok_or_else(missing)?;
+        let shared = stack.iter().zip(before).take_while(|(one, other)| one == other).count();
+        path.truncate(shared);
+        for &element in &stack[shared..] {
+            let frame =
+                usize::try_from(element).ok().and_then(|place| frames.get(place)).ok_or_else(missing)?;
+            path.push(dictionary.call(path.last().copied(), *frame));
+        }
+        stacks.push(*path.last().ok_or_else(missing)?);
+        (before, rest) = (stack, after);
+    }
+    Ok(stacks)
+}

@@ -1,0 +1,174 @@
+//! Function names of all that is queried, and their calls, each once: what different blocks say becomes comparable.
+
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
+
+use crate::dictionary::{Dictionary, StoredFrame};
+use crate::symbols::FrameNames;
+
+/// A call: a caller's place, or [`ROOT`], and the name's.
+type Call = (u32, u32);
+
+/// The caller of the outermost frames.
+const ROOT: u32 = u32::MAX;
+
+/// Calls that queries of a tenant sum up, and how often they began anew.
+#[derive(Default)]
+pub(crate) struct SharedCalls {
+    pub generation: u64,
+    pub calls: Calls,
+}
+
+/// Calls of functions by name; callers come before what they call.
+#[derive(Default)]
+pub(crate) struct Calls {
+    names: IndexSet<Arc<str>, RandomState>,
+    nodes: IndexSet<Call, RandomState>,
+}
+
+impl Calls {
+    /// Where the nodes of a dictionary are here, those after the first of them that are `known`. Some frames have `names` instead of their own.
+    pub fn extend(&mut self, dictionary: &Dictionary, names: &FrameNames, known: &mut Vec<u32>) {
+        let mut places: Vec<Option<u32>> = vec![None; dictionary.frames().len()];
+        for node in dictionary.nodes().skip(known.len()) {
+            let mut caller = node.caller.map_or(ROOT, |caller| known[caller.0 as usize]);
+            let calls = names.get(&node.frame.0).map_or(&[][..], |calls| calls);
+            let (last, outer) = match calls.split_last() {
+                Some((last, outer)) => (Some(last), outer),
+                None => (None, calls),
+            };
+            for call in outer {
+                let name = self.name(&call.function);
+                caller = self.call(caller, name);
+            }
+            let place = node.frame.0 as usize;
+            let name = places[place].unwrap_or_else(|| match last {
+                Some(call) => self.name(&call.function),
+                None => self.name(&shown_name(dictionary, dictionary.frame_at(node.frame))),
+            });
+            places[place] = Some(name);
+            known.push(self.call(caller, name));
+        }
+    }
+
+    /// Where the nodes of a dictionary are, as far as they are known; `u32::MAX` for others.
+    pub fn find(&self, dictionary: &Dictionary, names: &FrameNames) -> Vec<u32> {
+        let name = |name: &str| self.names.get_index_of(name).map_or(ROOT, |place| place as u32);
+        let own = |frame: &StoredFrame| name(&shown_name(dictionary, *frame));
+        let own: Vec<u32> = dictionary.frames().map(own).collect();
+        let call = |caller: Option<u32>, name: u32| {
+            let found = self.nodes.get_index_of(&(caller?, name))?;
+            Some(found as u32)
+        };
+        let mut found: Vec<u32> = Vec::with_capacity(dictionary.nodes().len());
+        for node in dictionary.nodes() {
+            let caller = match node.caller.map(|caller| found[caller.0 as usize]) {
+                None => Some(ROOT),
+                Some(caller) => Some(caller).filter(|&caller| caller != ROOT),
+            };
+            let place = match names.get(&node.frame.0) {
+                Some(calls) => calls.iter().fold(caller, |caller, one| call(caller, name(&one.function))),
+                None => call(caller, own[node.frame.0 as usize]),
+            };
+            found.push(place.unwrap_or(ROOT));
+        }
+        found
+    }
+
+    fn name(&mut self, name: &str) -> u32 {
+        let place = self.names.get_index_of(name);
+        place.unwrap_or_else(|| self.names.insert_full(name.into()).0) as u32
+    }
+
+    fn call(&mut self, caller: u32, name: u32) -> u32 {
+        self.nodes.insert_full((caller, name)).0 as u32
+    }
+
+    /// Number of calls.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The tree of these values, which are by call.
+    pub fn tree<const SIDES: usize>(&self, own: &[Vec<i64>; SIDES]) -> CallTree<SIDES> {
+        let count = own.iter().map(Vec::len).max().unwrap_or(0).min(self.nodes.len());
+        let mut totals = vec![[0_i64; SIDES]; count];
+        for place in (0..count).rev() {
+            for side in 0..SIDES {
+                let value = own[side].get(place).copied().unwrap_or(0);
+                totals[place][side] = totals[place][side].saturating_add(value);
+            }
+            if let Some(&(caller, _)) = self.nodes.get_index(place)
+                && caller != ROOT
+            {
+                let total = totals[place];
+                let above = &mut totals[caller as usize];
+                (0..SIDES).for_each(|side| above[side] = above[side].saturating_add(total[side]));
+            }
+        }
+        let mut kept: Vec<u32> = vec![ROOT; count];
+        let mut names: Vec<u32> = vec![ROOT; self.names.len()];
+        let mut tree = CallTree { names: Vec::new(), nodes: Vec::new() };
+        for (place, total) in totals.iter().enumerate() {
+            let Some(&(caller, name)) = self.nodes.get_index(place) else { break };
+            if total.iter().all(|&value| value == 0) {
+                continue;
+            }
+            if names[name as usize] == ROOT {
+                names[name as usize] = tree.names.len() as u32;
+                tree.names.push(self.names[name as usize].clone());
+            }
+            kept[place] = tree.nodes.len() as u32;
+            let caller = (caller != ROOT).then(|| kept[caller as usize]);
+            let own = std::array::from_fn(|side| own[side].get(place).copied().unwrap_or(0));
+            tree.nodes.push(CallNode { caller, name: names[name as usize], own, total: *total });
+        }
+        tree
+    }
+}
+
+/// What a frame is called where only names are shown.
+fn shown_name(dictionary: &Dictionary, frame: StoredFrame) -> String {
+    let function = dictionary.resolve(frame.function);
+    if !function.is_empty() {
+        return function.to_owned();
+    }
+    let mapping = dictionary.resolve(frame.mapping);
+    let file = mapping.rsplit('/').next().unwrap_or(mapping);
+    match file {
+        "" => format!("{:#x}", frame.address),
+        file => format!("{file}+{:#x}", frame.address),
+    }
+}
+
+/// A merged tree of calls by function name, with values of one selection, or of several side by side.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallTree<const SIDES: usize> {
+    /// Names of functions.
+    pub names: Vec<Arc<str>>,
+    /// Calls that something was spent in; callers come before what they call.
+    pub nodes: Vec<CallNode<SIDES>>,
+}
+
+/// A function as called by one path of callers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallNode<const SIDES: usize> {
+    /// The caller's place among the nodes; `None` for an outermost frame.
+    pub caller: Option<u32>,
+    /// The name's place among the names.
+    pub name: u32,
+    /// What was spent in the function itself.
+    pub own: [i64; SIDES],
+    /// What was spent in it and all that it called.
+    pub total: [i64; SIDES],
+}
+
+impl<const SIDES: usize> CallTree<SIDES> {
+    /// What all outermost frames took together.
+    pub fn total(&self) -> [i64; SIDES] {
+        let roots = self.nodes.iter().filter(|node| node.caller.is_none());
+        roots.fold([0; SIDES], |sum, node| std::array::from_fn(|side| sum[side] + node.total[side]))
+    }
+}

@@ -1,0 +1,133 @@
+//! Which blocks become one: those of a quarter of an hour, then those of an hour, then those of a day.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::batch::Millis;
+use crate::block::Block;
+
+const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
+
+/// Bytes of the blocks that are merged at once: their stacks are in memory together.
+const MOST_BYTES: u64 = 48 << 20;
+
+/// What blocks of a level become.
+struct Level {
+    /// The span of time whose blocks become one.
+    window: i64,
+    /// When the window is over for so long, and the last of them was written so long ago, no more are expected.
+    settled: i64,
+    /// So many are merged at once, whether more come or not.
+    many: usize,
+    /// So few are left alone.
+    least: usize,
+}
+
+/// From a block of 5 minutes to one of a quarter, an hour, a day.
+const LEVELS: [Level; 4] = [
+    Level { window: HOUR, settled: 10 * MINUTE, many: 3, least: 1 },
+    Level { window: HOUR, settled: 10 * MINUTE, many: 12, least: 1 },
+    Level { window: 24 * HOUR, settled: 2 * HOUR, many: 48, least: 1 },
+    // Late profiles of a day that is compacted make more blocks of that day.
+    Level { window: 24 * HOUR, settled: 2 * HOUR, many: 4, least: 2 },
+];
+
+/// Blocks that become one of a level.
+pub(crate) struct Plan {
+    pub blocks: Vec<Arc<Block>>,
+    pub level: u8,
+}
+
+/// The next blocks to merge, if there are any; with `all` also those whose time is not over.
+pub(crate) fn plan(blocks: &[Arc<Block>], now: Millis, all: bool) -> Option<Plan> {
+    for (number, level) in LEVELS.iter().enumerate() {
+        let mut windows: BTreeMap<i64, Vec<&Arc<Block>>> = BTreeMap::new();
+        let of_level = |block: &&Arc<Block>| usize::from(block.meta.level) == number;
+        for block in blocks.iter().filter(of_level).filter(|block| !block.set_aside.load(Ordering::Relaxed)) {
+            windows.entry(block.meta.from_ms.0.div_euclid(level.window)).or_default().push(block);
+        }
+        for (begin, mut window) in windows {
+            let written = window.iter().map(|block| block.meta.created_ms.0).max().unwrap_or(i64::MAX);
+            let end = begin.saturating_add(1).saturating_mul(level.window);
+            let is_settled = all || now.0.saturating_sub(written.max(end)) >= level.settled;
+            if window.len() < level.least || (window.len() < level.many && !is_settled) {
+                continue;
+            }
+            window.sort_by_key(|block| block.meta.from_ms);
+            let mut bytes = 0;
+            let fits = |block: &&Arc<Block>| {
+                bytes += block.meta.bytes();
+                bytes <= MOST_BYTES
+            };
+            let mut chosen: Vec<Arc<Block>> = window.iter().copied().take_while(fits).cloned().collect();
+            if chosen.is_empty() {
+                // One that is larger alone only gets its table of hours.
+                chosen.push(window[0].clone());
+            }
+            if chosen.len() < level.least {
+                continue;
+            }
+            let highest = LEVELS.len() - 1;
+            return Some(Plan { blocks: chosen, level: (number + 1).min(highest) as u8 });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::block::BlockMeta;
+
+    /// A block of 5 minutes, written at its end.
+    fn block(number: i64, level: u8, bytes: u64) -> Arc<Block> {
+        let from = number * 5 * MINUTE;
+        let meta = BlockMeta {
+            level,
+            from_ms: Millis(from),
+            until_ms: Millis(from + 5 * MINUTE - 1),
+            created_ms: Millis(from + 5 * MINUTE),
+            files: BTreeMap::from([("x".to_owned(), crate::block::FileMeta { bytes, crc32c: 0 })]),
+            ..BlockMeta::empty(&number.to_string())
+        };
+        Arc::new(Block { meta, folder: "".into(), set_aside: AtomicBool::new(false) })
+    }
+
+    fn merged(blocks: &[Arc<Block>], minutes: i64) -> Option<(Vec<&str>, u8)> {
+        let plan = plan(blocks, Millis(minutes * MINUTE), false)?;
+        let ids = plan.blocks.iter().map(|one| blocks.iter().find(|block| block.meta.id == one.meta.id));
+        Some((ids.flatten().map(|block| block.meta.id.as_str()).collect(), plan.level))
+    }
+
+    #[test]
+    fn three_blocks_are_enough_and_fewer_wait_for_their_hour() {
+        let blocks = [block(0, 0, 1), block(1, 0, 1), block(2, 0, 1)];
+        assert_eq!(merged(&blocks[..2], 15), None);
+        assert_eq!(merged(&blocks, 15), Some((vec!["0", "1", "2"], 1)));
+        assert_eq!(merged(&blocks[..2], 69), None);
+        assert_eq!(merged(&blocks[..2], 70), Some((vec!["0", "1"], 1)));
+        // Not across hours.
+        let blocks = [block(10, 0, 1), block(11, 0, 1), block(12, 0, 1)];
+        assert_eq!(merged(&blocks, 66), None);
+    }
+
+    #[test]
+    fn an_hour_becomes_part_of_its_day_and_the_day_stays() {
+        let hours = [block(0, 2, 1), block(12, 2, 1)];
+        assert_eq!(merged(&hours, 25 * 60), None);
+        assert_eq!(merged(&hours, 26 * 60), Some((vec!["0", "12"], 3)));
+        assert_eq!(merged(&[block(0, 3, 1)], 100 * 60), None);
+        assert_eq!(merged(&[block(0, 3, 1), block(12, 3, 1)], 100 * 60), Some((vec!["0", "12"], 3)));
+    }
+
+    #[test]
+    fn what_is_too_much_at_once_is_merged_in_turns() {
+        let blocks = [block(0, 0, MOST_BYTES / 2), block(1, 0, MOST_BYTES / 2), block(2, 0, 1)];
+        assert_eq!(merged(&blocks, 15), Some((vec!["0", "1"], 1)));
+        assert_eq!(merged(&[block(0, 0, MOST_BYTES + 1)], 100), Some((vec!["0"], 1)));
+    }
+}

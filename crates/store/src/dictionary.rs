@@ -1,0 +1,250 @@
+//! Strings, frames and stacks, each once: what samples point at.
+//!
+//! Ids are places in the order of arrival and never change, so what was computed for the first `n` stays true when more come. A caller's node comes
+//! before those that it calls.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
+use serde::{Deserialize, Serialize};
+
+use crate::symbols::{FrameNames, ResolvedCall};
+
+/// A string's place in a [`Dictionary`]; 0 is the empty one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TextId(pub(crate) u32);
+
+/// A stack's place in a [`Dictionary`]: its innermost frame with all that called it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StackNodeId(pub(crate) u32);
+
+/// A frame's place in a [`Dictionary`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FrameKey(pub(crate) u32);
+
+/// One frame as it was sent: with names, or with a file's build id and an address in it for which names may come later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct StoredFrame {
+    /// The function's readable name; empty if it isn't known.
+    pub function: TextId,
+    /// Its mangled name, if that is another.
+    pub system_name: TextId,
+    /// The source file.
+    pub file: TextId,
+    /// The line in it; 0 if it isn't known.
+    pub line: u32,
+    /// The line where the function begins; 0 if it isn't known.
+    pub start_line: u32,
+    /// The mapped file.
+    pub mapping: TextId,
+    /// Its build id in hexadecimal digits.
+    pub build_id: TextId,
+    /// The address in the file as its headers count; 0 of a frame that has a name, because that would keep equal stacks apart.
+    pub address: u64,
+    /// The compiler put the function into its caller.
+    pub inlined: bool,
+}
+
+/// A frame that a frame called, or the outermost one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct StackFrames {
+    /// The caller's node; `None` for the outermost frame.
+    pub caller: Option<StackNodeId>,
+    /// The frame.
+    pub frame: FrameKey,
+}
+
+/// Strings, frames and stacks, each once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Dictionary {
+    texts: IndexSet<Box<str>, RandomState>,
+    frames: IndexSet<StoredFrame, RandomState>,
+    nodes: IndexSet<StackFrames, RandomState>,
+}
+
+impl Default for Dictionary {
+    fn default() -> Self {
+        let mut texts = IndexSet::default();
+        texts.insert(Box::default());
+        Self { texts, frames: IndexSet::default(), nodes: IndexSet::default() }
+    }
+}
+
+fn id(place: usize) -> u32 {
+    // 4 billion of anything take more memory than any limit on a batch or a head allows.
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+impl Dictionary {
+    /// The id of a string.
+    pub fn text(&mut self, text: &str) -> TextId {
+        if let Some(place) = self.texts.get_index_of(text) {
+            return TextId(id(place));
+        }
+        TextId(id(self.texts.insert_full(text.into()).0))
+    }
+
+    /// The id of a frame whose strings are in this dictionary.
+    pub fn frame(&mut self, frame: StoredFrame) -> FrameKey {
+        FrameKey(id(self.frames.insert_full(frame).0))
+    }
+
+    /// The id of the stack that a frame makes on top of its caller.
+    pub fn call(&mut self, caller: Option<StackNodeId>, frame: FrameKey) -> StackNodeId {
+        StackNodeId(id(self.nodes.insert_full(StackFrames { caller, frame }).0))
+    }
+
+    /// The id of a stack, outermost frame first; `None` if it has no frame.
+    pub fn stack(&mut self, root_first: impl IntoIterator<Item = FrameKey>) -> Option<StackNodeId> {
+        root_first.into_iter().fold(None, |caller, frame| Some(self.call(caller, frame)))
+    }
+
+    /// A string.
+    pub fn resolve(&self, text: TextId) -> &str {
+        self.texts.get_index(text.0 as usize).map_or("", |text| text)
+    }
+
+    /// A frame.
+    pub fn frame_at(&self, frame: FrameKey) -> StoredFrame {
+        self.frames.get_index(frame.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// A node of the tree of stacks.
+    pub fn node(&self, node: StackNodeId) -> StackFrames {
+        self.nodes[node.0 as usize]
+    }
+
+    /// The frames of a stack, innermost first.
+    pub fn frames_of(&self, node: StackNodeId) -> impl Iterator<Item = FrameKey> {
+        let up = |node: &StackFrames| node.caller.map(|caller| self.node(caller));
+        std::iter::successors(Some(self.node(node)), up).map(|node| node.frame)
+    }
+
+    /// All strings, by id.
+    pub(crate) fn texts(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.texts.iter().map(|text| &**text)
+    }
+
+    /// All frames, by id.
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = &StoredFrame> {
+        self.frames.iter()
+    }
+
+    /// All nodes of the tree of stacks, by id.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &StackFrames> {
+        self.nodes.iter()
+    }
+
+    /// Memory, roughly, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let texts: usize = self.texts.len() * 40;
+        texts + self.frames.len() * 64 + self.nodes.len() * 32
+    }
+
+    /// Takes in what another has; says where each of its nodes is now.
+    pub(crate) fn absorb(&mut self, other: &Dictionary) -> Vec<StackNodeId> {
+        self.absorb_named(other, &FrameNames::new())
+    }
+
+    /// Takes in what another has, some of its frames as the calls that they really are; says where each of its nodes is now.
+    pub(crate) fn absorb_named(&mut self, other: &Dictionary, names: &FrameNames) -> Vec<StackNodeId> {
+        let texts: Vec<TextId> = other.texts().map(|text| self.text(text)).collect();
+        let text = |id: TextId| texts.get(id.0 as usize).copied().unwrap_or_default();
+        let moved = |frame: StoredFrame| StoredFrame {
+            function: text(frame.function),
+            system_name: text(frame.system_name),
+            file: text(frame.file),
+            mapping: text(frame.mapping),
+            build_id: text(frame.build_id),
+            ..frame
+        };
+        let mut frames: Vec<FrameKey> = Vec::with_capacity(other.frames.len());
+        let mut inlined: HashMap<usize, Vec<FrameKey>> = HashMap::new();
+        for (place, &frame) in other.frames().enumerate() {
+            let calls = u32::try_from(place).ok().and_then(|place| names.get(&place));
+            match calls.and_then(|calls| calls.split_last()) {
+                None => frames.push(self.frame(moved(frame))),
+                Some((last, outer)) => {
+                    let outer = outer.iter().map(|call| self.named_frame(moved(frame), call)).collect();
+                    inlined.insert(place, outer);
+                    frames.push(self.named_frame(moved(frame), last));
+                }
+            }
+        }
+        let mut nodes: Vec<StackNodeId> = Vec::with_capacity(other.nodes.len());
+        for node in other.nodes() {
+            let mut caller = node.caller.map(|caller| nodes[caller.0 as usize]);
+            let frame = node.frame.0 as usize;
+            for &outer in inlined.get(&frame).into_iter().flatten() {
+                caller = Some(self.call(caller, outer));
+            }
+            nodes.push(self.call(caller, frames[frame]));
+        }
+        nodes
+    }
+
+    /// A frame with the name of a call instead of its address.
+    fn named_frame(&mut self, frame: StoredFrame, call: &ResolvedCall) -> FrameKey {
+        let function = self.text(&call.function);
+        let (system_name, file) = (self.text(&call.system_name), self.text(&call.file));
+        let (line, start_line, inlined) = (call.line, call.start_line, call.inlined);
+        self.frame(StoredFrame {
+            function,
+            system_name,
+            file,
+            line,
+            start_line,
+            inlined,
+            address: 0,
+            ..frame
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+
+    fn stack(dictionary: &mut Dictionary, names: &[&str]) -> StackNodeId {
+        let frames: Vec<FrameKey> = names
+            .iter()
+            .map(|name| {
+                let function = dictionary.text(name);
+                dictionary.frame(StoredFrame { function, ..StoredFrame::default() })
+            })
+            .collect();
+        dictionary.stack(frames).unwrap()
+    }
+
+    fn names(dictionary: &Dictionary, node: StackNodeId) -> Vec<&str> {
+        dictionary
+            .frames_of(node)
+            .map(|frame| dictionary.resolve(dictionary.frame_at(frame).function))
+            .collect()
+    }
+
+    #[test]
+    fn equal_stacks_are_one_also_across_dictionaries() {
+        let (mut one, mut other) = (Dictionary::default(), Dictionary::default());
+        let first = stack(&mut one, &["main", "a", "b"]);
+        assert_eq!(stack(&mut one, &["main", "a", "b"]), first);
+        stack(&mut other, &["start", "x"]);
+        let same = stack(&mut other, &["main", "a", "b"]);
+        let moved = one.absorb(&other);
+        assert_eq!(moved[same.0 as usize], first);
+        assert_eq!(names(&one, moved[1]), ["x", "start"]);
+        assert_eq!(one.nodes().len(), 5);
+    }
+
+    #[test]
+    fn survives_its_bytes() {
+        let mut one = Dictionary::default();
+        let node = stack(&mut one, &["main", "a"]);
+        let bytes = postcard::to_stdvec(&one).unwrap();
+        let read: Dictionary = postcard::from_bytes(&bytes).unwrap();
+        assert_eq!(names(&read, node), ["a", "main"]);
+    }
+}

@@ -1,0 +1,144 @@
+//! Labels: what tells one series of profiles from another.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The label that names the kind of a profile, such as `process_cpu`.
+pub const NAME: &str = "__name__";
+/// The label of the whole profile type: [`NAME`], type, unit, period's type and unit, with colons between.
+pub const PROFILE_TYPE: &str = "__profile_type__";
+/// The label of the service that was profiled.
+pub const SERVICE: &str = "service_name";
+
+/// Names with values, sorted by name; no name twice, no empty value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Labels(Vec<(String, String)>);
+
+impl Labels {
+    /// Of a name that comes twice, the last value counts; an empty value removes it.
+    pub fn new<N: Into<String>, V: Into<String>>(labels: impl IntoIterator<Item = (N, V)>) -> Self {
+        let mut sorted = Self::default();
+        for (name, value) in labels {
+            sorted.set(name, value);
+        }
+        sorted
+    }
+
+    /// Gives a name a value; an empty one removes the name.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        let (name, value) = (name.into(), value.into());
+        match self.0.binary_search_by(|(other, _)| other.cmp(&name)) {
+            Ok(place) if value.is_empty() => {
+                self.0.remove(place);
+            }
+            Ok(place) => self.0[place].1 = value,
+            Err(_) if value.is_empty() => {}
+            Err(place) => self.0.insert(place, (name, value)),
+        }
+    }
+
+    /// The value of a name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let place = self.0.binary_search_by(|(other, _)| other.as_str().cmp(name)).ok()?;
+        Some(&self.0[place].1)
+    }
+
+    /// Names with values, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Those of some names, as far as there are any.
+    pub fn only(&self, names: &[String]) -> Self {
+        Self(self.0.iter().filter(|(name, _)| names.contains(name)).cloned().collect())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Labels {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("{")?;
+        for (place, (name, value)) in self.iter().enumerate() {
+            let comma = if place == 0 { "" } else { ", " };
+            write!(out, "{comma}{name}={value:?}")?;
+        }
+        out.write_str("}")
+    }
+}
+
+/// What the values of a series count: `process_cpu:cpu:nanoseconds:cpu:nanoseconds`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProfileType {
+    /// The kind of profile, such as `process_cpu` or `memory`.
+    pub name: String,
+    /// What one value counts, such as `cpu` or `alloc_space`.
+    pub sample_type: String,
+    /// In which unit, such as `nanoseconds` or `bytes`.
+    pub sample_unit: String,
+    /// What the sampling period counts.
+    pub period_type: String,
+    /// In which unit.
+    pub period_unit: String,
+}
+
+impl ProfileType {
+    /// Of the form that [`fmt::Display`] writes; a sixth part, `delta`, is ignored.
+    pub fn parse(text: &str) -> Option<Self> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let [name, sample_type, sample_unit, period_type, period_unit] = match parts[..] {
+            [a, b, c, d, e] => [a, b, c, d, e],
+            [a, b, c, d, e, "delta"] => [a, b, c, d, e],
+            _ => return None,
+        }
+        .map(str::to_owned);
+        Some(Self { name, sample_type, sample_unit, period_type, period_unit })
+    }
+
+    /// Writes it into the labels of a series.
+    pub fn label(&self, labels: &mut Labels) {
+        labels.set(NAME, &*self.name);
+        labels.set("__type__", &*self.sample_type);
+        labels.set("__unit__", &*self.sample_unit);
+        labels.set("__period_type__", &*self.period_type);
+        labels.set("__period_unit__", &*self.period_unit);
+        labels.set(PROFILE_TYPE, self.to_string());
+    }
+}
+
+impl fmt::Display for ProfileType {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, sample_type, sample_unit, period_type, period_unit } = self;
+        write!(out, "{name}:{sample_type}:{sample_unit}:{period_type}:{period_unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_sorted_and_unique() {
+        let labels = Labels::new([("b", "1"), ("a", "2"), ("b", "3"), ("c", "x"), ("c", "")]);
+        assert_eq!(labels.to_string(), r#"{a="2", b="3"}"#);
+        assert_eq!((labels.get("b"), labels.get("c"), labels.len()), (Some("3"), None, 2));
+    }
+
+    #[test]
+    fn a_profile_type_survives_its_text() {
+        let text = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+        assert_eq!(ProfileType::parse(text).map(|one| one.to_string()).as_deref(), Some(text));
+        assert_eq!(ProfileType::parse(&format!("{text}:delta")), ProfileType::parse(text));
+        assert_eq!(ProfileType::parse("cpu"), None);
+        assert_eq!(ProfileType::parse(&format!("{text}:more")), None);
+    }
+}

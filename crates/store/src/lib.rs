@@ -1,0 +1,52 @@
+//! Keeps profiles of many services over time, and answers what they spent.
+//!
+//! What is appended is in the write-ahead log before [`Store::append`] returns, and in a *head* in memory. Every few minutes the head becomes a *block*:
+//! Parquet tables in a directory or in a bucket, which any engine can read. Blocks are compacted, and go when they are too old or take too much room.
+//! A query sees heads and blocks alike.
+//!
+//! Only this crate knows bytes on disk. Not here: HTTP, foreign formats (`formats`, `server`), names for addresses (`symbolize`).
+
+#![forbid(unsafe_code)]
+
+mod appender;
+mod batch;
+mod block;
+mod bucket;
+mod calls;
+mod clock;
+mod compaction;
+mod dictionary;
+mod error;
+mod head;
+mod labels;
+mod lease;
+mod live;
+mod maintenance;
+mod options;
+mod peers;
+mod query;
+mod recovery;
+mod selector;
+mod shared;
+mod status;
+mod store;
+mod symbols;
+mod tenant;
+mod tenants;
+mod unwritten;
+mod wal;
+
+pub use batch::{Batch, Millis, SeriesKey, StoredSample};
+pub use block::{BlockCounts, BlockMeta, FileMeta};
+pub use calls::{CallNode, CallTree};
+pub use dictionary::{Dictionary, FrameKey, StackFrames, StackNodeId, StoredFrame, TextId};
+pub use error::StoreError;
+pub use labels::{Labels, NAME, PROFILE_TYPE, ProfileType, SERVICE};
+pub use options::StoreOptions;
+pub use peers::Peer;
+pub use query::{ProfileTotal, Selected, Selection, diff};
+pub use selector::{Selector, SelectorError};
+pub use status::{StoreStatus, TenantStatus};
+pub use store::Store;
+pub use symbols::{ResolvedCall, SymbolSource};
+pub use tenant::Tenant;

@@ -1,0 +1,56 @@
+//! Which of the blocks that are there count: each sample once.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::block::BlockMeta;
+
+/// By block whether it counts: no block that counts was made of it.
+///
+/// Two servers may have merged the same blocks at once. Then only one of these merges counts: the one of more blocks, else the first by name; what only
+/// the other was made of counts itself.
+pub(crate) fn live(blocks: &[&BlockMeta]) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..blocks.len()).collect();
+    order.sort_by_key(|&place| (std::cmp::Reverse(blocks[place].replaces.len()), &blocks[place].id));
+    let mut claimed: HashMap<&str, usize> = HashMap::new();
+    let mut lost: HashSet<usize> = HashSet::new();
+    for place in order {
+        let replaces = &blocks[place].replaces;
+        if replaces.iter().any(|id| claimed.contains_key(id.as_str())) {
+            lost.insert(place);
+        } else {
+            claimed.extend(replaces.iter().map(|id| (id.as_str(), place)));
+        }
+    }
+    let is_live = |place: usize| !lost.contains(&place) && !claimed.contains_key(blocks[place].id.as_str());
+    (0..blocks.len()).map(is_live).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(id: &str, replaces: &[&str]) -> BlockMeta {
+        let replaces = replaces.iter().map(|&id| id.to_owned()).collect();
+        BlockMeta { replaces, ..BlockMeta::empty(id) }
+    }
+
+    fn counted(blocks: &[BlockMeta]) -> Vec<&str> {
+        let metas: Vec<&BlockMeta> = blocks.iter().collect();
+        let kept = live(&metas);
+        blocks.iter().zip(kept).filter(|&(_, is_live)| is_live).map(|(block, _)| block.id.as_str()).collect()
+    }
+
+    #[test]
+    fn each_sample_counts_once() {
+        let (a, b, c) = (block("a", &[]), block("b", &[]), block("c", &[]));
+        assert_eq!(counted(&[a.clone(), b.clone()]), ["a", "b"]);
+        assert_eq!(counted(&[a.clone(), b.clone(), block("ab", &["a", "b"])]), ["ab"]);
+        // A merge of a merge, whose sources are not all gone.
+        assert_eq!(counted(&[a.clone(), block("ab", &["a", "b"]), block("abc", &["ab", "c"])]), ["abc"]);
+        // Two merges of the same.
+        let twice = [a.clone(), b.clone(), block("x", &["a", "b"]), block("y", &["b", "a"])];
+        assert_eq!(counted(&twice), ["x"]);
+        let wider = [a, b, c.clone(), block("x", &["a", "b"]), block("y", &["b", "c", "d"])];
+        assert_eq!(counted(&wider), ["a", "y"]);
+    }
+}

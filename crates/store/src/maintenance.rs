@@ -1,0 +1,341 @@
+//! The thread that writes blocks, compacts them, and removes those that are too old or take too much room.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use crate::batch::Millis;
+use crate::block::{
+    BatchSource, Block, BlockMeta, BlockSource, EncodedBlock, FileMeta, VERSION, encode, merged_segments,
+};
+use crate::clock::{Clock, now};
+use crate::compaction;
+use crate::error::StoreError;
+use crate::lease;
+use crate::peers;
+use crate::recovery::{refresh, remove_replaced};
+use crate::shared::Shared;
+use crate::tenant::Tenant;
+use crate::tenants::TenantState;
+
+/// How long the files of a block that was replaced stay for queries that began before.
+const GRACE: Duration = Duration::from_secs(60);
+/// How long the thread waits before it tries again what failed.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// What the thread is asked.
+pub(crate) enum Task {
+    Write(Frozen),
+    /// Answer when all before is done.
+    Tell(oneshot::Sender<()>),
+    /// Compact now: all that can be, or what is due.
+    Compact {
+        all: bool,
+        done: oneshot::Sender<()>,
+    },
+    Close,
+}
+
+/// Heads of a segment of the log that become blocks.
+pub(crate) struct Frozen {
+    pub segment: u64,
+}
+
+/// The thread's own.
+pub(crate) struct Maintenance {
+    pub shared: Arc<Shared>,
+    /// The folder of the log.
+    pub log: PathBuf,
+    waiting: Vec<Frozen>,
+    /// Folders to be removed, and when.
+    leaving: Vec<(Instant, Arc<str>)>,
+    clock: Clock,
+    /// When compaction and retention were looked at.
+    looked: Instant,
+    /// When blocks of other servers were looked for.
+    refreshed: Instant,
+}
+
+impl Maintenance {
+    pub fn new(shared: Arc<Shared>, log: PathBuf) -> Self {
+        Self {
+            shared,
+            log,
+            waiting: Vec::new(),
+            leaving: Vec::new(),
+            clock: Clock::new(),
+            looked: Instant::now(),
+            refreshed: Instant::now(),
+        }
+    }
+
+    /// Works until it is told to close.
+    pub fn run(mut self, asked: &Receiver<Task>) {
+        loop {
+            let next = asked.recv_timeout(self.wait());
+            self.write_all();
+            match next {
+                Ok(Task::Write(frozen)) => {
+                    self.waiting.push(frozen);
+                    self.write_all();
+                }
+                Ok(Task::Tell(done)) => {
+                    let _ = done.send(());
+                }
+                Ok(Task::Compact { all, done }) => {
+                    self.compact(all);
+                    self.expire();
+                    let _ = done.send(());
+                }
+                Ok(Task::Close) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            self.look();
+        }
+    }
+
+    /// How long to wait for a task.
+    fn wait(&self) -> Duration {
+        if !self.waiting.is_empty() {
+            return AGAIN;
+        }
+        let options = &self.shared.options;
+        let wait = options.maintenance_interval.saturating_sub(self.looked.elapsed());
+        let refresh = options.refresh_interval.saturating_sub(self.refreshed.elapsed());
+        if self.shared.bucket.is_shared() { wait.min(refresh) } else { wait }
+    }
+
+    /// Does what is due.
+    fn look(&mut self) {
+        let options = &self.shared.options;
+        let is_due = self.looked.elapsed() >= options.maintenance_interval;
+        if self.shared.bucket.is_shared() && self.refreshed.elapsed() >= options.refresh_interval {
+            self.refresh();
+            self.refreshed = Instant::now();
+        }
+        if is_due {
+            self.looked = Instant::now();
+            self.compact(false);
+            self.expire();
+            self.remove_left(Instant::now());
+        }
+    }
+
+    /// Writes blocks of all heads that wait, the oldest first, until one fails.
+    fn write_all(&mut self) {
+        while let Some(frozen) = self.waiting.first() {
+            let written = self.write(frozen.segment);
+            let failure = written.as_ref().err().map(ToString::to_string);
+            *self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+            if let Err(error) = written {
+                return tracing::error!(%error, "a block cannot be written; its samples stay in memory and in the log");
+            }
+            self.waiting.remove(0);
+        }
+    }
+
+    fn write(&self, segment: u64) -> Result<(), StoreError> {
+        for (tenant, state) in self.shared.tenants.all() {
+            let head =
+                state.read().frozen.iter().find(|(of, _)| *of == segment).map(|(_, head)| head.clone());
+            let Some(head) = head else { continue };
+            let batch = head.read();
+            let encoded = encode(&[&BatchSource::new(&batch)], 0)?;
+            let segments = BTreeMap::from([(self.shared.server.clone(), vec![(segment, segment)])]);
+            match encoded {
+                Some(encoded) => {
+                    let block = self.commit(&tenant, encoded, 0, segments, Vec::new())?;
+                    state.replace(Arc::new(block), Some(segment));
+                }
+                None => state.write().frozen.retain(|&(of, _)| of != segment),
+            }
+        }
+        let path = self.log.join(format!("{segment:012}.wal"));
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::Io { path, action: "remove", source: error })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Stores a block; it is there when its last file is.
+    fn commit(
+        &self,
+        tenant: &Tenant,
+        encoded: EncodedBlock,
+        level: u8,
+        segments: BTreeMap<String, Vec<(u64, u64)>>,
+        replaces: Vec<String>,
+    ) -> Result<Block, StoreError> {
+        let (from, until) = encoded.span;
+        let id = format!("{:013}-{:013}-{level}-{:08x}", from.0, until.0, crate::clock::random() as u32);
+        let folder: Arc<str> = format!("{tenant}/blocks/{id}").into();
+        let mut files = BTreeMap::new();
+        for (table, bytes) in &encoded.files {
+            let meta = FileMeta { bytes: bytes.len() as u64, crc32c: crc32c::crc32c(bytes) };
+            files.insert(table.file().to_owned(), meta);
+            self.shared.bucket.put(&format!("{folder}/{}", table.file()), bytes.clone())?;
+        }
+        let meta = BlockMeta {
+            version: VERSION,
+            id,
+            level,
+            from_ms: from,
+            until_ms: until,
+            created_ms: now(),
+            segments,
+            replaces,
+            counts: encoded.counts,
+            files,
+        };
+        let json = serde_json::to_vec(&meta)
+            .map_err(|error| StoreError::Damaged { path: folder.to_string(), message: error.to_string() })?;
+        self.shared.bucket.put(&format!("{folder}/block.json"), Bytes::from(json))?;
+        tracing::info!(
+            block = &*folder,
+            samples = meta.counts.samples,
+            bytes = meta.bytes(),
+            "a block was written"
+        );
+        Ok(Block { meta, folder, set_aside: AtomicBool::new(false) })
+    }
+
+    fn refresh(&self) {
+        if let Err(error) = refresh(&self.shared).and_then(|()| peers::refresh(&self.shared)) {
+            tracing::warn!(%error, "the bucket cannot be listed; blocks that others wrote since are not seen");
+        }
+    }
+
+    /// Whether this server is the one that compacts and removes blocks.
+    fn leads(&self) -> bool {
+        let held = lease::hold(&self.shared.bucket, &self.shared.server, now());
+        held.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the lease for compaction cannot be taken");
+            false
+        })
+    }
+
+    /// Makes few blocks of many: those whose time is over, or all that can be.
+    fn compact(&mut self, all: bool) {
+        if !self.leads() {
+            return;
+        }
+        if self.shared.bucket.is_shared() {
+            // Another server may have compacted the same before.
+            self.refresh();
+        }
+        for (tenant, state) in self.shared.tenants.all() {
+            loop {
+                let blocks = state.read().blocks.clone();
+                let Some(plan) = compaction::plan(&blocks, now(), all) else { break };
+                match self.merge(&tenant, &state, &plan.blocks, plan.level) {
+                    Ok(true) => self.shared.counters.compactions.fetch_add(1, Ordering::Relaxed),
+                    Ok(false) => return,
+                    Err(error) => {
+                        tracing::error!(%error, "blocks cannot be compacted");
+                        break;
+                    }
+                };
+            }
+        }
+    }
+
+    /// Merges blocks, unless another server does that now.
+    fn merge(
+        &mut self,
+        tenant: &Tenant,
+        state: &TenantState,
+        blocks: &[Arc<Block>],
+        level: u8,
+    ) -> Result<bool, StoreError> {
+        let shared = &self.shared;
+        let mut contents = Vec::new();
+        for block in blocks {
+            match block.contents(&shared.bucket, &shared.cache) {
+                Ok(one) => contents.push(one),
+                // It stays as it is; the next plan is without it.
+                Err(error @ StoreError::Damaged { .. }) => {
+                    shared.set_aside(block, &error);
+                    return Ok(true);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let sources: Vec<&dyn BlockSource> = contents.iter().map(|one| one as &dyn BlockSource).collect();
+        let Some(encoded) = encode(&sources, level)? else { return Ok(false) };
+        drop(sources);
+        drop(contents);
+        if !self.leads() {
+            return Ok(false);
+        }
+        let ids: Vec<String> = blocks.iter().map(|block| block.meta.id.clone()).collect();
+        let segments = merged_segments(blocks.iter().map(|block| &block.meta));
+        let block = self.commit(tenant, encoded, level, segments, ids)?;
+        state.replace(Arc::new(block), None);
+        if !self.shared.bucket.is_shared() {
+            let when = Instant::now() + GRACE;
+            self.leaving.extend(blocks.iter().map(|block| (when, block.folder.clone())));
+        }
+        Ok(true)
+    }
+
+    /// Removes blocks that are too old, and the oldest where all take too much.
+    fn expire(&mut self) {
+        if !self.leads() {
+            return;
+        }
+        let options = &self.shared.options;
+        let retention = i64::try_from(options.retention.as_millis()).unwrap_or(i64::MAX);
+        let oldest = self.clock.trusted_now().map(|now| now.0.saturating_sub(retention));
+        let mut blocks: Vec<(Arc<TenantState>, Arc<Block>)> = Vec::new();
+        for (_, state) in self.shared.tenants.all() {
+            blocks.extend(state.read().blocks.iter().map(|block| (state.clone(), block.clone())));
+        }
+        blocks.sort_by_key(|(_, block)| std::cmp::Reverse(block.meta.until_ms));
+        let mut bytes = 0;
+        for (state, block) in blocks {
+            bytes += block.meta.bytes();
+            let is_old = oldest.is_some_and(|oldest| block.meta.until_ms < Millis(oldest));
+            if is_old || bytes > options.max_bytes {
+                state.forget(std::slice::from_ref(&block.meta.id));
+                self.leaving.push((Instant::now() + GRACE, block.folder.clone()));
+                self.shared.counters.expired_blocks.fetch_add(1, Ordering::Relaxed);
+                tracing::info!(block = &*block.folder, too_old = is_old, "a block is removed by retention");
+            }
+        }
+    }
+
+    /// Removes the folders whose time has come.
+    fn remove_left(&mut self, now: Instant) {
+        let shared = self.shared.clone();
+        if shared.bucket.is_shared() && self.leads() {
+            let grace = i64::try_from(GRACE.as_millis()).unwrap_or(i64::MAX);
+            if let Err(error) = remove_replaced(&shared, grace) {
+                tracing::warn!(%error, "blocks that were merged stay");
+            }
+        }
+        self.leaving.retain(|(when, folder)| {
+            *when > now
+                || remove(&shared, folder)
+                    .inspect_err(|error| tracing::warn!(%error, "a block stays"))
+                    .is_err()
+        });
+    }
+}
+
+/// Removes a block's files: first the one that makes it a block.
+pub(crate) fn remove(shared: &Shared, folder: &str) -> Result<(), StoreError> {
+    shared.bucket.delete(&format!("{folder}/block.json"))?;
+    for (path, _) in shared.bucket.list(folder)? {
+        shared.bucket.delete(&path)?;
+    }
+    shared.bucket.remove_folder(folder);
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! What a block has of a selection.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Selected, Selection, Totals};
+use crate::batch::{Batch, StoredSample};
+use crate::block::{Block, BlockIndex, BlockSource, Cached, Part, ProfileRow};
+use crate::calls::SharedCalls;
+use crate::error::StoreError;
+use crate::labels::Labels;
+use crate::shared::Shared;
+
+fn index(block: &Block, shared: &Shared) -> Result<Arc<BlockIndex>, StoreError> {
+    block.index(&shared.bucket, &shared.cache)
+}
+
+/// The profiles that are selected.
+fn profiles_of<'i>(index: &'i BlockIndex, selection: &Selection) -> impl Iterator<Item = &'i ProfileRow> {
+    let chosen = selection.chosen(index.series.iter());
+    let is_in =
+        move |profile: &&ProfileRow| chosen[profile.series as usize] && selection.includes(profile.time);
+    index.profiles.iter().filter(is_in)
+}
+
+pub(super) fn series(
+    block: &Block,
+    shared: &Shared,
+    selection: &Selection,
+    found: &mut BTreeSet<Labels>,
+) -> Result<(), StoreError> {
+    let index = index(block, shared)?;
+    let mut used = vec![false; index.series.len()];
+    profiles_of(&index, selection).for_each(|profile| used[profile.series as usize] = true);
+    found.extend(index.series.iter().zip(used).filter(|&(_, used)| used).map(|(labels, _)| labels.clone()));
+    Ok(())
+}
+
+pub(super) fn profiles(
+    block: &Block,
+    shared: &Shared,
+    selection: &Selection,
+    totals: &mut Totals,
+) -> Result<(), StoreError> {
+    let index = index(block, shared)?;
+    let mut rows = profiles_of(&index, selection).peekable();
+    while let Some(&first) = rows.peek() {
+        let times = totals.entry(index.series[first.series as usize].clone()).or_default();
+        while let Some(profile) = rows.next_if(|profile| profile.series == first.series) {
+            let total = times.entry(profile.time).or_default();
+            *total = total.saturating_add(profile.total);
+        }
+    }
+    Ok(())
+}
+
+/// Where the block's stacks are among the calls; those that are not there yet are added.
+pub(super) fn calls(
+    block: &Block,
+    selected: &Selected,
+    calls: &mut SharedCalls,
+) -> Result<Arc<Vec<u32>>, StoreError> {
+    let shared = &selected.shared;
+    let key = (block.folder.clone(), Part::Calls(calls.generation));
+    if let Some(Cached::Calls(known)) = shared.cache.get(&key) {
+        return Ok(known);
+    }
+    let (dictionary, stacks) = block.dictionary(&shared.bucket)?;
+    let mut known = Vec::new();
+    calls.calls.extend(&dictionary, &selected.names(&dictionary), &mut known);
+    let known = Arc::new(stacks.iter().map(|stack| known[stack.0 as usize]).collect::<Vec<u32>>());
+    shared.cache.insert(key, Cached::Calls(known.clone()));
+    Ok(known)
+}
+
+/// Adds the block's samples to the sums by call.
+pub(super) fn sum(
+    block: &Block,
+    selected: &Selected,
+    calls: &SharedCalls,
+    own: &mut [i64],
+) -> Result<(), StoreError> {
+    let (shared, selection) = (&*selected.shared, &selected.selection);
+    let key = (block.folder.clone(), Part::Calls(calls.generation));
+    let known = match shared.cache.get(&key) {
+        Some(Cached::Calls(known)) => known,
+        // The cache is too small for it.
+        _ => known_again(block, selected, calls)?,
+    };
+    let mut add = |stack: i32, value: i64| {
+        let call = usize::try_from(stack).ok().and_then(|stack| known.get(stack));
+        if let Some(sum) = call.and_then(|&call| own.get_mut(call as usize)) {
+            *sum = sum.saturating_add(value);
+        }
+    };
+    let index = index(block, shared)?;
+    let is_whole = selection.from <= block.meta.from_ms && selection.until >= block.meta.until_ms;
+    if is_whole && let Some(hours) = block.hours(&shared.bucket, &shared.cache)? {
+        let chosen = selection.chosen(index.series.iter());
+        for ((series, stack), value) in hours.series.into_iter().zip(hours.stacks).zip(hours.values) {
+            if usize::try_from(series).is_ok_and(|series| chosen.get(series) == Some(&true)) {
+                add(stack, value);
+            }
+        }
+        return Ok(());
+    }
+    for rows in runs(profiles_of(&index, selection)) {
+        let (stacks, values) = block.samples(&shared.bucket, &shared.cache, &rows)?;
+        stacks.into_iter().zip(values).for_each(|(stack, value)| add(stack, value));
+    }
+    Ok(())
+}
+
+/// Where the block's stacks are, without adding any.
+fn known_again(block: &Block, selected: &Selected, calls: &SharedCalls) -> Result<Arc<Vec<u32>>, StoreError> {
+    let (dictionary, stacks) = block.dictionary(&selected.shared.bucket)?;
+    let known = calls.calls.find(&dictionary, &selected.names(&dictionary));
+    Ok(Arc::new(stacks.iter().map(|stack| known[stack.0 as usize]).collect()))
+}
+
+pub(super) fn batch(block: &Block, selected: &Selected, all: &mut Batch) -> Result<(), StoreError> {
+    let (shared, selection) = (&*selected.shared, &selected.selection);
+    let contents = block.contents(&shared.bucket, &shared.cache)?;
+    let index = index(block, shared)?;
+    let profiles: Vec<ProfileRow> = profiles_of(&index, selection).copied().collect();
+    let names = selected.names(contents.dictionary());
+    let nodes = all.dictionary.absorb_named(contents.dictionary(), &names);
+    for neighbours in profiles.chunk_by(|one, next| one.first + one.samples == next.first) {
+        for sample in contents.samples_of(neighbours)? {
+            let series = all.series_of(&index.series[sample.series.0 as usize]);
+            all.push(StoredSample { series, stack: nodes[sample.stack.0 as usize], ..sample });
+        }
+    }
+    Ok(())
+}
+
+/// The rows of profiles' samples: those of neighbours together.
+fn runs<'p>(profiles: impl Iterator<Item = &'p ProfileRow>) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for profile in profiles {
+        let rows = profile.first..profile.first + profile.samples;
+        match runs.last_mut() {
+            Some(last) if last.end == rows.start => last.end = rows.end,
+            _ => runs.push(rows),
+        }
+    }
+    runs
+}

@@ -1,0 +1,183 @@
+//! Queries: series and times in, sums out. Heads and blocks answer alike.
+//!
+//! A block that turns out to be damaged is left out, and [`Selected`] says how many were.
+
+mod in_block;
+mod in_head;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::batch::{Batch, Millis};
+use crate::block::Block;
+use crate::calls::{CallTree, Calls, SharedCalls};
+use crate::dictionary::Dictionary;
+use crate::error::StoreError;
+use crate::head::Head;
+use crate::labels::Labels;
+use crate::selector::Selector;
+use crate::shared::Shared;
+use crate::symbols::FrameNames;
+use crate::tenant::Tenant;
+
+/// Calls of a tenant that are kept between queries, at most.
+const MOST_CALLS: usize = 3 << 20;
+/// Bytes of memory for a call, with what is summed up for it.
+const CALL_BYTES: usize = 64;
+
+/// Which samples a query is about.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// Of which series.
+    pub selector: Selector,
+    /// The first moment.
+    pub from: Millis,
+    /// The last moment.
+    pub until: Millis,
+}
+
+impl Selection {
+    fn includes(&self, time: Millis) -> bool {
+        (self.from..=self.until).contains(&time)
+    }
+
+    /// By series whether it is selected.
+    fn chosen<'l>(&self, series: impl Iterator<Item = &'l Labels>) -> Vec<bool> {
+        series.map(|labels| self.selector.matches(labels)).collect()
+    }
+}
+
+/// What a tenant has of a selection, as it was when it was asked for.
+pub struct Selected {
+    pub(crate) selection: Selection,
+    pub(crate) heads: Vec<Arc<Head>>,
+    pub(crate) blocks: Vec<Arc<Block>>,
+    pub(crate) calls: Arc<RwLock<SharedCalls>>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) tenant: Tenant,
+}
+
+/// What a profile amounts to: all samples of a series that have one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProfileTotal {
+    /// The series, as its place among those that come with it.
+    pub series: usize,
+    /// When.
+    pub time: Millis,
+    /// The sum of its samples.
+    pub total: i64,
+}
+
+/// Sums by series and time.
+type Totals = BTreeMap<Labels, BTreeMap<Millis, i64>>;
+
+impl Selected {
+    /// The series that have samples in the selection, sorted.
+    pub fn series(&self) -> Result<Vec<Labels>, StoreError> {
+        let mut found = BTreeSet::new();
+        self.heads.iter().for_each(|head| in_head::series(head, &self.selection, &mut found));
+        self.each_block(|block| in_block::series(block, &self.shared, &self.selection, &mut found))?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// Series, and the totals of their profiles by series and time.
+    pub fn profiles(&self) -> Result<(Vec<Labels>, Vec<ProfileTotal>), StoreError> {
+        let mut totals = Totals::new();
+        self.heads.iter().for_each(|head| in_head::profiles(head, &self.selection, &mut totals));
+        self.each_block(|block| in_block::profiles(block, &self.shared, &self.selection, &mut totals))?;
+        let (mut series, mut profiles) = (Vec::new(), Vec::new());
+        for (place, (labels, times)) in totals.into_iter().enumerate() {
+            profiles.extend(times.into_iter().map(|(time, total)| ProfileTotal {
+                series: place,
+                time,
+                total,
+            }));
+            series.push(labels);
+        }
+        Ok((series, profiles))
+    }
+
+    /// All calls by function name, with what was spent in them.
+    pub fn call_tree(&self) -> Result<CallTree<1>, StoreError> {
+        let (shared, [own]) = sums([self])?;
+        Ok(shared.calls.tree(&[own]))
+    }
+
+    /// The samples themselves with their whole frames.
+    pub fn batch(&self) -> Result<Batch, StoreError> {
+        let mut all = Batch::default();
+        self.heads.iter().for_each(|head| in_head::batch(head, self, &mut all));
+        self.each_block(|block| {
+            in_block::batch(block, self, &mut all)?;
+            self.limit(all.memory())
+        })?;
+        Ok(all)
+    }
+
+    /// What one of its heads has.
+    pub(crate) fn of_head(&self, head: &Head) -> Batch {
+        let mut batch = Batch::default();
+        in_head::raw_batch(head, &self.selection, &mut batch);
+        batch
+    }
+
+    /// How many blocks were left out so far because they are damaged.
+    pub fn damaged(&self) -> usize {
+        self.blocks.iter().filter(|block| block.set_aside.load(Ordering::Relaxed)).count()
+    }
+
+    /// Names for frames of a dictionary that came without.
+    fn names(&self, dictionary: &Dictionary) -> FrameNames {
+        self.shared.symbols.names(&self.shared.bucket, &self.tenant, dictionary)
+    }
+
+    fn each_block(
+        &self,
+        mut visit: impl FnMut(&Arc<Block>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        for block in &self.blocks {
+            match visit(block) {
+                Err(error @ StoreError::Damaged { .. }) => self.shared.set_aside(block, &error),
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    fn limit(&self, needed: usize) -> Result<(), StoreError> {
+        let limit = self.shared.options.query_bytes;
+        if needed <= limit { Ok(()) } else { Err(StoreError::TooLarge { needed, limit }) }
+    }
+}
+
+/// What was spent in each call itself, by the calls' places; of several selections of one tenant.
+fn sums<const SIDES: usize>(
+    sides: [&Selected; SIDES],
+) -> Result<(RwLockReadGuard<'_, SharedCalls>, [Vec<i64>; SIDES]), StoreError> {
+    let mut calls = sides[0].calls.write().unwrap_or_else(PoisonError::into_inner);
+    if calls.calls.len() > MOST_CALLS {
+        *calls = SharedCalls { generation: calls.generation + 1, calls: Calls::default() };
+    }
+    for side in sides {
+        side.heads.iter().for_each(|head| in_head::extend(head, side, &mut calls));
+        side.each_block(|block| {
+            in_block::calls(block, side, &mut calls)?;
+            side.limit(calls.calls.len() * CALL_BYTES)
+        })?;
+    }
+    // From here on others may sum up too, and nobody begins anew.
+    let calls = RwLockWriteGuard::downgrade(calls);
+    let mut all: [Vec<i64>; SIDES] = std::array::from_fn(|_| vec![0; calls.calls.len()]);
+    for (side, own) in sides.into_iter().zip(&mut all) {
+        side.heads.iter().for_each(|head| in_head::sum(head, &side.selection, own));
+        side.each_block(|block| in_block::sum(block, side, &calls, own))?;
+    }
+    Ok((calls, all))
+}
+
+/// The calls of two selections of one tenant side by side.
+pub fn diff(left: &Selected, right: &Selected) -> Result<CallTree<2>, StoreError> {
+    let (shared, own) = sums([left, right])?;
+    Ok(shared.calls.tree(&own))
+}

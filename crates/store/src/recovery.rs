@@ -1,0 +1,167 @@
+//! Opens what is stored: blocks that are whole, and the log's segments that became none.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::block::{Block, BlockMeta, VERSION};
+use crate::clock::now;
+use crate::error::StoreError;
+use crate::head::Head;
+use crate::live::live;
+use crate::maintenance::remove;
+use crate::shared::Shared;
+use crate::tenant::Tenant;
+use crate::wal;
+
+/// How long a block without its last file may still be one that another server writes.
+const WRITING: i64 = 3_600_000;
+
+/// Finds the blocks of all tenants: those that are new are opened, those that are gone forgotten. What a crash left of others is removed.
+pub(crate) fn refresh(shared: &Shared) -> Result<(), StoreError> {
+    for name in shared.bucket.folders("")? {
+        if let Ok(tenant) = Tenant::new(&name) {
+            refresh_symbols(shared, &tenant)?;
+            refresh_blocks(shared, &tenant)?;
+        }
+    }
+    Ok(())
+}
+
+/// Finds the symbols of a tenant.
+fn refresh_symbols(shared: &Shared, tenant: &Tenant) -> Result<(), StoreError> {
+    let is_new = shared.symbols.open(&shared.bucket, tenant)?;
+    if let Some(state) = shared.tenants.get(tenant).filter(|_| is_new) {
+        state.forget_calls();
+    }
+    Ok(())
+}
+
+/// Finds the blocks of a tenant.
+pub(crate) fn refresh_blocks(shared: &Shared, tenant: &Tenant) -> Result<(), StoreError> {
+    let state = shared.tenants.get(tenant);
+    // What is written from here on may not be in the listing.
+    let known: HashMap<String, Arc<Block>> = state
+        .iter()
+        .flat_map(|state| state.read().blocks.clone())
+        .map(|block| (block.meta.id.clone(), block))
+        .collect();
+    let mut blocks: Vec<Arc<Block>> = Vec::new();
+    for id in shared.bucket.folders(&format!("{tenant}/blocks"))? {
+        match known.get(&id) {
+            Some(block) => blocks.push(block.clone()),
+            None => {
+                blocks.extend(open_or_remove(shared, &format!("{tenant}/blocks/{id}").into())?.map(Arc::new))
+            }
+        }
+    }
+    let kept = live(&blocks.iter().map(|block| &block.meta).collect::<Vec<_>>());
+    let (there, gone): (Vec<_>, Vec<_>) = blocks.into_iter().zip(kept).partition(|&(_, is_live)| is_live);
+    if !shared.bucket.is_shared() {
+        gone.iter().try_for_each(|(block, _)| remove(shared, &block.folder))?;
+    }
+    if there.is_empty() && known.is_empty() {
+        return Ok(());
+    }
+    let there: Vec<Arc<Block>> = there.into_iter().map(|(block, _)| block).collect();
+    let state = shared.tenants.get_or_new(tenant);
+    state.exchange(&shared.server, &known.into_keys().collect(), there);
+    Ok(())
+}
+
+/// A block that is whole. What is damaged stays where it is; what was never finished goes.
+fn open_or_remove(shared: &Shared, folder: &Arc<str>) -> Result<Option<Block>, StoreError> {
+    match open_block(shared, folder) {
+        Ok(Some(block)) => return Ok(Some(block)),
+        Ok(None) if !shared.bucket.is_shared() => remove(shared, folder)?,
+        Ok(None) => {
+            let newest = shared.bucket.list(folder)?.into_iter().map(|(_, written)| written).max();
+            if newest.is_some_and(|newest| now().0.saturating_sub(newest.0) > WRITING) {
+                remove(shared, folder)?;
+            }
+        }
+        Err(error @ StoreError::Damaged { .. }) => {
+            let mut reported = shared.reported.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if reported.insert(folder.to_string()) {
+                shared.counters.damaged_blocks.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(block = &**folder, %error, "a block cannot be opened and is left out of all answers");
+            }
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(None)
+}
+
+/// A block; `None` if it was never finished.
+fn open_block(shared: &Shared, folder: &Arc<str>) -> Result<Option<Block>, StoreError> {
+    let path = format!("{folder}/block.json");
+    let Some((json, _)) = shared.bucket.find(&path)? else { return Ok(None) };
+    let damaged = |message: String| StoreError::Damaged { path: path.clone(), message };
+    let meta: BlockMeta = serde_json::from_slice(&json).map_err(|error| damaged(error.to_string()))?;
+    if meta.version > VERSION {
+        return Err(damaged(format!(
+            "it has version {} of the layout, and this server reads up to {VERSION}; update it",
+            meta.version
+        )));
+    }
+    if !folder.ends_with(&meta.id) {
+        return Err(damaged(format!("it is of another block, {}", meta.id)));
+    }
+    Ok(Some(Block { meta, folder: folder.clone(), set_aside: AtomicBool::new(false) }))
+}
+
+/// Removes blocks of a bucket that were merged long enough ago, whoever merged them.
+pub(crate) fn remove_replaced(shared: &Shared, grace: i64) -> Result<(), StoreError> {
+    for (name, state) in shared.tenants.all() {
+        let blocks = state.read().blocks.clone();
+        let old = |block: &&Arc<Block>| now().0.saturating_sub(block.meta.created_ms.0) > grace;
+        let replaced: HashSet<&String> =
+            blocks.iter().filter(old).flat_map(|block| &block.meta.replaces).collect();
+        if replaced.is_empty() {
+            continue;
+        }
+        for id in shared.bucket.folders(&format!("{name}/blocks"))? {
+            if replaced.contains(&id) {
+                remove(shared, &format!("{name}/blocks/{id}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads the log: heads that still have to become blocks. Returns their segments, and the number of the next one.
+pub(crate) fn read_log(shared: &Shared, folder: &Path) -> Result<(Vec<u64>, u64), StoreError> {
+    let mut open = Vec::new();
+    let blocks: Vec<_> =
+        shared.tenants.all().iter().flat_map(|(_, state)| state.read().blocks.clone()).collect();
+    let runs = blocks.iter().filter_map(|block| block.meta.segments.get(&shared.server)).flatten();
+    let mut next = runs.map(|&(_, last)| last + 1).max().unwrap_or(1);
+    for (number, path) in wal::segments(folder)? {
+        next = next.max(number + 1);
+        let mut heads: HashMap<String, Head> = HashMap::new();
+        let reading = wal::read(&path, |record| {
+            heads.entry(record.tenant).or_default().append(&record.batch);
+        })?;
+        shared.counters.recovered.fetch_add(reading.records as u64, Ordering::Relaxed);
+        shared.counters.log_damaged.fetch_add(reading.damaged, Ordering::Relaxed);
+        if reading.damaged > 0 {
+            tracing::warn!(
+                segment = %path.display(), bytes = reading.damaged,
+                "bytes of the write-ahead log belong to no whole record and were passed over"
+            );
+        }
+        for (name, head) in heads {
+            let Ok(tenant) = Tenant::new(&name) else { continue };
+            let state = shared.tenants.get_or_new(&tenant);
+            let mut parts = state.write();
+            let is_stored = parts.blocks.iter().any(|block| block.meta.has_segment(&shared.server, number));
+            if !is_stored && !head.is_empty() {
+                head.segment.store(number, Ordering::Relaxed);
+                parts.frozen.push((number, Arc::new(head)));
+            }
+        }
+        open.push(number);
+    }
+    Ok((open, next))
+}

@@ -1,0 +1,296 @@
+//! The store as its users see it.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use quick_cache::OptionsBuilder;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::appender::{Append, Appender, PendingBatch};
+use crate::batch::Batch;
+use crate::block::BlockMeta;
+use crate::bucket::Bucket;
+use crate::error::StoreError;
+use crate::maintenance::{Frozen, Maintenance, Task};
+use crate::options::StoreOptions;
+use crate::peers::{self, Peer};
+use crate::query::{Selected, Selection};
+use crate::recovery::{read_log, refresh, refresh_blocks};
+use crate::shared::{Counters, Shared};
+use crate::status::StoreStatus;
+use crate::symbols::SymbolSource;
+use crate::tenant::Tenant;
+use crate::unwritten::Unwritten;
+use crate::wal::{self, Segment};
+
+/// KiB of batches that may wait to be written.
+const MOST_WAITING: u32 = 64 << 10;
+
+/// A store of profiles.
+pub struct Store {
+    shared: Arc<Shared>,
+    appends: Sender<Append>,
+    tasks: Sender<Task>,
+    waiting: Semaphore,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Locked as long as the store is open.
+    _lock: File,
+}
+
+fn io<'p>(path: &'p Path, action: &'static str) -> impl FnOnce(std::io::Error) -> StoreError + 'p {
+    move |source| StoreError::Io { path: path.into(), action, source }
+}
+
+impl Store {
+    /// Opens a store, or makes one. What a crash left in the log is there again.
+    pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
+        Self::open_with(options, |options, blocks| match &options.bucket {
+            Some(url) => Bucket::s3(url),
+            None => Bucket::directory(blocks),
+        })
+    }
+
+    fn open_with(
+        options: StoreOptions,
+        bucket: impl FnOnce(&StoreOptions, &Path) -> Result<Bucket, StoreError>,
+    ) -> Result<Self, StoreError> {
+        let directory = options.directory.clone();
+        let (log, blocks) = (directory.join("log"), directory.join("blocks"));
+        let folders =
+            if options.bucket.is_some() { vec![&directory, &log] } else { vec![&directory, &log, &blocks] };
+        for folder in folders {
+            std::fs::create_dir_all(folder).map_err(io(folder, "create"))?;
+        }
+        let lock = lock(&directory)?;
+        let bucket = bucket(&options, &blocks)?;
+        let shared = Arc::new(Shared {
+            cache: cache(options.cache_bytes),
+            options,
+            bucket,
+            tenants: Default::default(),
+            server: server_name(&directory)?,
+            counters: Counters::default(),
+            symbols: Default::default(),
+            peers: Mutex::default(),
+            reported: Mutex::default(),
+            log_failure: Mutex::default(),
+            failure: Mutex::default(),
+        });
+        refresh(&shared)?;
+        peers::refresh(&shared)?;
+        let (open, next) = read_log(&shared, &log)?;
+        let segment = Segment::create(&log, next)?;
+        let (tasks, task_receiver) = channel();
+        for segment in open {
+            let _ = tasks.send(Task::Write(Frozen { segment }));
+        }
+        let (appends, append_receiver) = channel();
+        let appender = Appender {
+            shared: shared.clone(),
+            folder: log.clone(),
+            segment,
+            tasks: tasks.clone(),
+            since: Instant::now(),
+        };
+        let maintenance = Maintenance::new(shared.clone(), log);
+        let threads = vec![
+            start("store-append", move || appender.run(&append_receiver))?,
+            start("store-blocks", move || maintenance.run(&task_receiver))?,
+        ];
+        let waiting = Semaphore::new(MOST_WAITING as usize);
+        Ok(Self { shared, appends, tasks, waiting, threads: Mutex::new(threads), _lock: lock })
+    }
+
+    /// Keeps a batch. When this returns, no crash and no power loss takes it away.
+    pub async fn append(&self, tenant: &Tenant, batch: Batch) -> Result<(), StoreError> {
+        if batch.samples().is_empty() {
+            return Ok(());
+        }
+        let too_large = || StoreError::Full("a batch is too large".to_owned());
+        let record = wal::encode(tenant.as_str(), &batch).ok_or_else(too_large)?;
+        let size = u32::try_from(record.len() >> 10).unwrap_or(u32::MAX).saturating_add(1);
+        let _waiting =
+            self.waiting.acquire_many(size.min(MOST_WAITING)).await.map_err(|_| StoreError::Closed)?;
+        let (done, stored) = oneshot::channel();
+        let pending = PendingBatch { tenant: tenant.clone(), batch, record, done };
+        self.appends.send(Append::Batch(Box::new(pending))).map_err(|_| StoreError::Closed)?;
+        stored.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// What a tenant has of a selection, as it is now. Blocks the thread, as all that is asked of it does.
+    pub fn select(&self, tenant: &Tenant, selection: Selection) -> Result<Selected, StoreError> {
+        let state = self.shared.tenants.get(tenant).unwrap_or_default();
+        let parts = state.read();
+        let overlaps = |from, until| from <= selection.until && until >= selection.from;
+        let heads = parts.frozen.iter().map(|(_, head)| head).chain([&parts.head]);
+        let heads = heads.filter(|head| head.span().is_some_and(|(from, until)| overlaps(from, until)));
+        let is_in = |meta: &BlockMeta| overlaps(meta.from_ms, meta.until_ms);
+        let blocks = parts.blocks.iter().filter(|block| is_in(&block.meta));
+        let blocks = blocks.filter(|block| !block.set_aside.load(Ordering::Relaxed));
+        Ok(Selected {
+            heads: heads.cloned().collect(),
+            blocks: blocks.cloned().collect(),
+            calls: state.calls.clone(),
+            shared: self.shared.clone(),
+            tenant: tenant.clone(),
+            selection,
+        })
+    }
+
+    /// Chooses what reads files with symbols.
+    pub fn set_symbol_source(&self, source: Arc<dyn SymbolSource>) {
+        self.shared.symbols.set_source(source);
+    }
+
+    /// Whether a tenant has the symbols of a file.
+    pub fn has_symbols(&self, tenant: &Tenant, build_id: &str) -> bool {
+        self.shared.symbols.has(tenant, build_id)
+    }
+
+    /// Stores the symbols of a file: an ELF file with that build id. Frames that came without names get them from now on.
+    pub fn put_symbols(&self, tenant: &Tenant, build_id: &str, elf: bytes::Bytes) -> Result<(), StoreError> {
+        let shared = &self.shared;
+        shared.symbols.put(&shared.bucket, (tenant, build_id), elf, shared.options.symbol_bytes)?;
+        shared.tenants.get_or_new(tenant).forget_calls();
+        Ok(())
+    }
+
+    /// The other servers of the bucket, as far as they say where they are reached.
+    pub fn peers(&self) -> Vec<Peer> {
+        self.shared.peers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// What a tenant has of a selection that is in no block yet, for another server's [`Store::select_among`].
+    pub fn unwritten(&self, tenant: &Tenant, selection: Selection) -> Result<Vec<u8>, StoreError> {
+        let selected = Selected { blocks: Vec::new(), ..self.select(tenant, selection)? };
+        Ok(Unwritten::of(&selected).encode())
+    }
+
+    /// As [`Store::select`], with what other servers have in no block yet. Ask them first, then this.
+    pub fn select_among(
+        &self,
+        tenant: &Tenant,
+        selection: Selection,
+        unwritten: &[bytes::Bytes],
+    ) -> Result<Selected, StoreError> {
+        // What became a block since they answered is seen by that.
+        if self.shared.bucket.is_shared() {
+            refresh_blocks(&self.shared, tenant)?;
+        }
+        let mut selected = self.select(tenant, selection)?;
+        let blocks =
+            self.shared.tenants.get(tenant).map(|state| state.read().blocks.clone()).unwrap_or_default();
+        for bytes in unwritten {
+            let is_stored =
+                |server: &str, segment| blocks.iter().any(|block| block.meta.has_segment(server, segment));
+            let heads = Unwritten::decode(bytes)?.heads(is_stored);
+            selected.heads.extend(heads.into_iter().map(Arc::new));
+        }
+        Ok(selected)
+    }
+
+    /// What the store holds and what happened to it.
+    pub fn status(&self) -> StoreStatus {
+        StoreStatus::of(&self.shared)
+    }
+
+    /// Writes blocks of all that came so far, and waits for that.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        let (done, flushed) = oneshot::channel();
+        self.appends.send(Append::Rotate(done)).map_err(|_| StoreError::Closed)?;
+        flushed.await.map_err(|_| StoreError::Closed)
+    }
+
+    /// Looks for blocks of other servers, if the blocks are in a bucket. Blocks the thread.
+    pub fn refresh(&self) -> Result<(), StoreError> {
+        if !self.shared.bucket.is_shared() {
+            return Ok(());
+        }
+        refresh(&self.shared)?;
+        peers::refresh(&self.shared)
+    }
+
+    /// Compacts all blocks that can be, and waits for that.
+    pub async fn compact(&self) -> Result<(), StoreError> {
+        self.compact_blocks(true).await
+    }
+
+    /// Compacts the blocks that it is time for, as happens by itself from time to time, and waits for that.
+    pub async fn compact_due(&self) -> Result<(), StoreError> {
+        self.compact_blocks(false).await
+    }
+
+    async fn compact_blocks(&self, all: bool) -> Result<(), StoreError> {
+        let (done, compacted) = oneshot::channel();
+        self.tasks.send(Task::Compact { all, done }).map_err(|_| StoreError::Closed)?;
+        compacted.await.map_err(|_| StoreError::Closed)
+    }
+}
+
+/// Writes blocks of all that came. What can't be written is in the log.
+impl Drop for Store {
+    fn drop(&mut self) {
+        let threads =
+            std::mem::take(self.threads.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let _ = self.appends.send(Append::Close);
+        for (place, thread) in threads.into_iter().enumerate() {
+            // The first one has sent its last head to the second when it ends.
+            let _ = thread.join();
+            if place == 0 {
+                let _ = self.tasks.send(Task::Close);
+            }
+        }
+    }
+}
+
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map_err(|source| StoreError::Io { path: name.into(), action: "start thread", source })
+}
+
+fn cache(bytes: u64) -> crate::block::BlockCache {
+    let options = OptionsBuilder::new().estimated_items_capacity(10_000).weight_capacity(bytes).build();
+    match options {
+        Ok(options) => Cache::with_options(
+            options,
+            crate::block::ByBytes,
+            Default::default(),
+            DefaultLifecycle::default(),
+        ),
+        Err(_) => Cache::with_weighter(10_000, bytes, crate::block::ByBytes),
+    }
+}
+
+/// Keeps other servers out of a directory.
+fn lock(directory: &Path) -> Result<File, StoreError> {
+    let path = directory.join("lock");
+    let file = File::options().create(true).append(true).open(&path).map_err(io(&path, "open"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Locked(directory.into())),
+        Err(TryLockError::Error(source)) => Err(io(&path, "lock")(source)),
+    }
+}
+
+/// The name of the server whose log this is: drawn once.
+fn server_name(directory: &Path) -> Result<String, StoreError> {
+    let path = directory.join("server");
+    match std::fs::read_to_string(&path) {
+        Ok(name) if !name.trim().is_empty() => return Ok(name.trim().to_owned()),
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(io(&path, "read")(error)),
+    }
+    let name = format!("{:016x}", crate::clock::random());
+    std::fs::write(&path, &name).and_then(|()| File::open(&path)?.sync_all()).map_err(io(&path, "write"))?;
+    Ok(name)
+}
+
+#[cfg(test)]
+mod cluster;

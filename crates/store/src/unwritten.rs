@@ -1,0 +1,62 @@
+//! What a server has that is in no block yet, as it tells the others of its bucket.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::head::Head;
+use crate::query::Selected;
+
+/// What a server has of a selection that is in no block yet, by segment of its log.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Unwritten {
+    server: String,
+    parts: Vec<(u64, Batch)>,
+}
+
+impl Unwritten {
+    /// What the heads have.
+    pub fn of(selected: &Selected) -> Self {
+        let parts =
+            selected.heads.iter().map(|head| (head.segment.load(Ordering::Relaxed), selected.of_head(head)));
+        Self { server: selected.shared.server.clone(), parts: parts.collect() }
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).unwrap_or_default()
+    }
+
+    /// As another server sent it.
+    pub fn decode(bytes: &Bytes) -> Result<Self, StoreError> {
+        let damaged = |message: &str| StoreError::Damaged {
+            path: "another server's answer".into(),
+            message: message.into(),
+        };
+        let unwritten: Self = postcard::from_bytes(bytes).map_err(|error| damaged(&error.to_string()))?;
+        match unwritten.parts.iter().all(|(_, batch)| batch.is_whole()) {
+            true => Ok(unwritten),
+            false => Err(damaged("it points at what it doesn't have")),
+        }
+    }
+
+    /// Heads of the parts that are not stored by now.
+    pub fn heads(self, is_stored: impl Fn(&str, u64) -> bool) -> Vec<Head> {
+        let mut stored: HashMap<u64, bool> = HashMap::new();
+        let server = self.server;
+        let mut is_new =
+            |segment: u64| !*stored.entry(segment).or_insert_with(|| is_stored(&server, segment));
+        self.parts
+            .into_iter()
+            .filter(|&(segment, _)| is_new(segment))
+            .map(|(_, batch)| {
+                let head = Head::default();
+                head.append(&batch);
+                head
+            })
+            .collect()
+    }
+}

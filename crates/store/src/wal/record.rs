@@ -1,0 +1,45 @@
+//! A record: mark, length, checksum, then a tenant and a batch.
+
+use serde::{Deserialize, Serialize};
+
+use crate::batch::Batch;
+
+/// What a record begins with, so that the next one is found behind a damaged one.
+pub(super) const MARK: [u8; 4] = *b"\xf1plb";
+/// Bytes before the content: mark, length and CRC-32C of the content.
+pub(super) const HEADER: usize = 12;
+
+/// A batch of a tenant.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Record<B = Batch> {
+    pub tenant: String,
+    pub batch: B,
+}
+
+/// A record's bytes; `None` if it takes more than 4 GiB.
+pub(crate) fn encode(tenant: &str, batch: &Batch) -> Option<Vec<u8>> {
+    let record = Record { tenant: tenant.to_owned(), batch };
+    let mut bytes = vec![0; HEADER];
+    bytes = postcard::to_extend(&record, bytes).ok()?;
+    let content = &bytes[HEADER..];
+    let (length, checksum) = (u32::try_from(content.len()).ok()?, crc32c::crc32c(content));
+    bytes[..4].copy_from_slice(&MARK);
+    bytes[4..8].copy_from_slice(&length.to_le_bytes());
+    bytes[8..12].copy_from_slice(&checksum.to_le_bytes());
+    Some(bytes)
+}
+
+/// The record that some bytes begin with, if it is whole, and its length.
+pub(super) fn decode(bytes: &[u8]) -> Option<(Record, usize)> {
+    let (header, rest) = bytes.split_at_checked(HEADER)?;
+    let word = |place: usize| Some(u32::from_le_bytes(header.get(place..place + 4)?.try_into().ok()?));
+    if header[..4] != MARK {
+        return None;
+    }
+    let content = rest.get(..word(4)? as usize)?;
+    if crc32c::crc32c(content) != word(8)? {
+        return None;
+    }
+    let record: Record = postcard::from_bytes(content).ok()?;
+    record.batch.is_whole().then_some((record, HEADER + content.len()))
+}

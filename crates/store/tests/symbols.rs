@@ -1,0 +1,127 @@
+//! Names that come after the profiles reach them all, and are asked of the file once it is there.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_store::*;
+
+const BUILD_ID: &str = "00ff00ff00ff00ff";
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+/// Reads a file whose lines are an address and the functions there, outermost first.
+struct Lines;
+
+impl SymbolSource for Lines {
+    fn resolve(
+        &self,
+        build_id: &str,
+        addresses: &[u64],
+        read: &dyn Fn() -> Result<bytes::Bytes, StoreError>,
+    ) -> Vec<Vec<ResolvedCall>> {
+        assert_eq!(build_id, BUILD_ID);
+        let text = String::from_utf8(read().unwrap().to_vec()).unwrap();
+        let known: BTreeMap<u64, Vec<&str>> = text
+            .lines()
+            .map(|line| {
+                let mut words = line.split(' ');
+                (words.next().unwrap().parse().unwrap(), words.collect())
+            })
+            .collect();
+        let call = |(place, name): (usize, &&str)| ResolvedCall {
+            function: (*name).to_owned(),
+            line: 7,
+            inlined: place > 0,
+            ..ResolvedCall::default()
+        };
+        let of = |address: &u64| known.get(address).into_iter().flatten().enumerate().map(call).collect();
+        addresses.iter().map(of).collect()
+    }
+}
+
+/// One sample: main, which has a name, then 16 and 32 in a file that has none.
+fn sample(time: i64) -> Batch {
+    let mut batch = Batch::default();
+    let series = batch.series(Labels::new([("service_name", "a")]));
+    let (main, mapping) = (batch.dictionary.text("main"), batch.dictionary.text("/lib/libx.so"));
+    let build_id = batch.dictionary.text(&BUILD_ID.to_uppercase());
+    let main = batch.dictionary.frame(StoredFrame { function: main, ..StoredFrame::default() });
+    let [outer, inner] = [16, 32].map(|address| {
+        batch.dictionary.frame(StoredFrame { mapping, build_id, address, ..StoredFrame::default() })
+    });
+    let stack = batch.dictionary.stack([main, outer, inner]).unwrap();
+    batch.push(StoredSample { series, time: Millis(time), stack, value: 1 });
+    batch
+}
+
+fn path(store: &Store) -> Vec<String> {
+    let all = Selection { selector: Selector::default(), from: Millis(0), until: Millis(i64::MAX) };
+    let selected = store.select(&Tenant::default(), all).unwrap();
+    let tree = selected.call_tree().unwrap();
+    let names: Vec<String> =
+        tree.nodes.iter().map(|node| tree.names[node.name as usize].to_string()).collect();
+    assert!(tree.nodes.iter().enumerate().all(|(place, node)| node.caller == (place as u32).checked_sub(1)));
+    // The samples themselves say the same.
+    let batch = selected.batch().unwrap();
+    for sample in batch.samples() {
+        let frames: Vec<_> = batch.dictionary.frames_of(sample.stack).collect();
+        let shown = frames.iter().rev().map(|&key| {
+            let frame = batch.dictionary.frame_at(key);
+            match batch.dictionary.resolve(frame.function) {
+                "" => format!("libx.so+{:#x}", frame.address),
+                name => name.to_owned(),
+            }
+        });
+        assert_eq!(shown.collect::<Vec<_>>(), names);
+    }
+    names
+}
+
+#[test]
+fn names_reach_old_and_new_profiles() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        retention: Duration::from_secs(u32::MAX.into()),
+        symbol_bytes: 100,
+        ..StoreOptions::new(folder.path())
+    };
+    let open = || {
+        let store = Store::open(options.clone()).unwrap();
+        store.set_symbol_source(Arc::new(Lines));
+        store
+    };
+    let (tenant, store) = (Tenant::default(), open());
+    run(store.append(&tenant, sample(1000))).unwrap();
+    run(store.flush()).unwrap();
+    run(store.append(&tenant, sample(2000))).unwrap();
+    assert_eq!(path(&store), ["main", "libx.so+0x10", "libx.so+0x20"]);
+    assert!(!store.has_symbols(&tenant, BUILD_ID));
+
+    store.put_symbols(&tenant, BUILD_ID, "32 work inlined".into()).unwrap();
+    assert!(store.has_symbols(&tenant, BUILD_ID) && !store.has_symbols(&Tenant::new("b").unwrap(), BUILD_ID));
+    assert_eq!(path(&store), ["main", "libx.so+0x10", "work", "inlined"]);
+    // A better file replaces it, also for what is compacted, and after a start.
+    store.put_symbols(&tenant, BUILD_ID, "16 start\n32 work inlined".into()).unwrap();
+    let names = ["main", "start", "work", "inlined"];
+    assert_eq!(path(&store), names);
+    run(store.compact()).unwrap();
+    run(store.append(&tenant, sample(3000))).unwrap();
+    assert_eq!(path(&store), names);
+    drop(store);
+    let store = open();
+    assert_eq!(path(&store), names);
+
+    for wrong in ["../../etc/passwd", "", "xyz", "0123456g"] {
+        assert!(
+            matches!(store.put_symbols(&tenant, wrong, "".into()), Err(StoreError::BuildId(_))),
+            "{wrong}"
+        );
+    }
+    let large = vec![b'x'; 90].into();
+    assert!(matches!(store.put_symbols(&tenant, "aaaa", large), Err(StoreError::Full(_))));
+}
