@@ -1,0 +1,232 @@
+//! Who may do what: tokens with scopes, read from a file. A server without tokens lets everybody do everything, and so listens on loopback only.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use axum::http::{HeaderMap, header};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use plumb_store::Tenant;
+
+use crate::error::{ApiError, ErrorCode};
+
+/// Shortest token that is taken, in bytes: a shorter one can be guessed.
+const SHORTEST: usize = 16;
+
+/// What a token allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// To send profiles.
+    Write,
+    /// To ask for what is stored.
+    Read,
+    /// Both, for all tenants, and to read metrics.
+    Admin,
+}
+
+impl FromStr for Scope {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "write" => Ok(Self::Write),
+            "read" => Ok(Self::Read),
+            "admin" => Ok(Self::Admin),
+            _ => Err(()),
+        }
+    }
+}
+
+/// A token with what it allows.
+#[derive(Clone)]
+struct Token {
+    secret: Vec<u8>,
+    scopes: Vec<Scope>,
+    /// Whose profiles it is for; `None` for those of all.
+    tenant: Option<Tenant>,
+}
+
+/// All tokens.
+#[derive(Clone, Default)]
+pub struct Tokens(Vec<Token>);
+
+/// Why a file of tokens is refused.
+#[derive(Debug)]
+pub enum TokenError {
+    /// It can't be read.
+    Io(PathBuf, std::io::Error),
+    /// Others than its owner may read or change it.
+    Open(PathBuf),
+    /// A line of it is wrong: its number and why.
+    Line(PathBuf, usize, String),
+    /// It has no token.
+    Empty(PathBuf),
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(path, error) => write!(out, "cannot read {}: {error}", path.display()),
+            Self::Open(path) => {
+                let path = path.display();
+                write!(out, "{path} holds tokens and other users can access it; run: chmod 600 {path}")
+            }
+            Self::Line(path, line, why) => write!(
+                out,
+                "{}:{line}: {why}; a line is a token, its scopes (write,read or admin) and maybe a tenant",
+                path.display()
+            ),
+            Self::Empty(path) => write!(out, "{} holds no token", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for TokenError {}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never the tokens themselves.
+        write!(out, "Tokens({})", self.0.len())
+    }
+}
+
+impl Tokens {
+    /// Reads a file that only its owner may read: on each line a token, its scopes with commas between, and maybe a tenant.
+    pub fn read(path: impl Into<PathBuf>) -> Result<Self, TokenError> {
+        use std::os::unix::fs::PermissionsExt;
+        let path = path.into();
+        let io = |error| TokenError::Io(path.clone(), error);
+        let mode = std::fs::metadata(&path).map_err(io)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            return Err(TokenError::Open(path));
+        }
+        let text = std::fs::read_to_string(&path).map_err(io)?;
+        let tokens = Self::parse(&text).map_err(|(line, why)| TokenError::Line(path.clone(), line, why))?;
+        if tokens.0.is_empty() { Err(TokenError::Empty(path)) } else { Ok(tokens) }
+    }
+
+    /// Reads the lines; the error is a line's number and what is wrong.
+    fn parse(text: &str) -> Result<Self, (usize, String)> {
+        let mut tokens = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong = |why: String| (number + 1, why);
+            let mut words = line.split_whitespace();
+            let secret = words.next().unwrap_or_default().as_bytes().to_vec();
+            if secret.len() < SHORTEST {
+                return Err(wrong(format!("the token has fewer than {SHORTEST} characters")));
+            }
+            let scopes = words.next().ok_or_else(|| wrong("the scopes are missing".into()))?;
+            let scope = |text: &str| text.parse().map_err(|()| wrong(format!("unknown scope {text:?}")));
+            let scopes = scopes.split(',').map(scope).collect::<Result<Vec<Scope>, _>>()?;
+            let tenant =
+                words.next().map(Tenant::new).transpose().map_err(|error| wrong(error.to_string()))?;
+            if let Some(more) = words.next() {
+                return Err(wrong(format!("unexpected {more:?}")));
+            }
+            tokens.push(Token { secret, scopes, tenant });
+        }
+        Ok(Self(tokens))
+    }
+
+    /// A token that may do everything, for what servers of one bucket ask each other.
+    pub(crate) fn admin(&self) -> Option<&str> {
+        let token =
+            self.0.iter().find(|token| token.scopes.contains(&Scope::Admin) && token.tenant.is_none())?;
+        std::str::from_utf8(&token.secret).ok()
+    }
+
+    /// Whether a request may do something; says for which tenant it is, if its token is for one.
+    pub(crate) fn check<'t>(&'t self, headers: &HeaderMap, scope: Scope) -> Result<Option<Tenant>, ApiError> {
+        let given = given(headers).ok_or_else(|| {
+            let message = "a token is needed: send the header Authorization: Bearer TOKEN";
+            ApiError::new(ErrorCode::Unauthenticated, message)
+        })?;
+        // All are compared, so that time tells nothing.
+        let is_known =
+            |known, token: &'t Token| if equal(&token.secret, &given) { Some(token) } else { known };
+        let known: Option<&Token> = self.0.iter().fold(None, is_known);
+        let token =
+            known.ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "the token is not known"))?;
+        if !token.scopes.contains(&scope) && !token.scopes.contains(&Scope::Admin) {
+            let message =
+                format!("the token does not allow this: it needs the scope {scope:?}").to_lowercase();
+            return Err(ApiError::new(ErrorCode::PermissionDenied, message));
+        }
+        Ok(token.tenant.clone())
+    }
+}
+
+/// The token of a request: a bearer's, or the password of a user, as SDKs send it.
+fn given(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, rest) = value.split_once(' ')?;
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Some(rest.trim().as_bytes().to_vec());
+    }
+    if scheme.eq_ignore_ascii_case("basic") {
+        let decoded = STANDARD.decode(rest.trim()).ok()?;
+        let colon = decoded.iter().position(|&byte| byte == b':')?;
+        return Some(decoded[colon + 1..].to_vec());
+    }
+    None
+}
+
+/// Compares in a time that depends on lengths alone.
+fn equal(one: &[u8], other: &[u8]) -> bool {
+    let difference = one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b));
+    one.len() == other.len() && std::hint::black_box(difference) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+
+    const FILE: &str =
+        "# comment\nwriter-0123456789 write shop\nreader-0123456789 read,write\nadmin-01234567890 admin\n";
+
+    fn check(authorization: &str, scope: Scope) -> Result<Option<String>, ErrorCode> {
+        let tokens = Tokens::parse(FILE).unwrap();
+        let mut headers = HeaderMap::new();
+        if !authorization.is_empty() {
+            headers.insert(header::AUTHORIZATION, authorization.parse().unwrap());
+        }
+        let tenant = tokens.check(&headers, scope).map_err(|error| error.code)?;
+        Ok(tenant.map(|tenant| tenant.to_string()))
+    }
+
+    #[test]
+    fn a_token_allows_what_its_line_says() {
+        assert_eq!(check("Bearer writer-0123456789", Scope::Write), Ok(Some("shop".into())));
+        assert_eq!(check("Bearer writer-0123456789", Scope::Read), Err(ErrorCode::PermissionDenied));
+        assert_eq!(check("bearer reader-0123456789", Scope::Read), Ok(None));
+        assert_eq!(check("Bearer admin-01234567890", Scope::Read), Ok(None));
+        // printf 'user:reader-0123456789' | base64
+        assert_eq!(check("Basic dXNlcjpyZWFkZXItMDEyMzQ1Njc4OQ==", Scope::Read), Ok(None));
+        for wrong in
+            ["", "Bearer reader-012345678", "Bearer reader-01234567890", "Basic !!", "reader-0123456789"]
+        {
+            assert_eq!(check(wrong, Scope::Read), Err(ErrorCode::Unauthenticated), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for (line, why) in [
+            ("short read", "fewer than 16"),
+            ("writer-0123456789", "scopes are missing"),
+            ("writer-0123456789 all", "unknown scope \"all\""),
+            ("writer-0123456789 read ../x", "invalid tenant"),
+            ("writer-0123456789 read a b", "unexpected \"b\""),
+        ] {
+            let (number, found) = Tokens::parse(&format!("\n{line}")).err().unwrap();
+            assert!(number == 2 && found.contains(why), "{found}");
+        }
+    }
+}

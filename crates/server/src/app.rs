@@ -1,0 +1,115 @@
+//! What all routes share: the store, the limits, and how work leaves the threads that serve sockets.
+
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use plumb_store::{Batch, Store, Tenant};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::error::{ApiError, ErrorCode};
+use crate::metrics::Metrics;
+use crate::options::ServerOptions;
+use crate::peers;
+
+/// Who asks for which tenant, and what may be done: what a query needs to know.
+pub(crate) struct Context {
+    pub store: Arc<Store>,
+    pub options: Arc<ServerOptions>,
+    pub tenant: Tenant,
+    /// What asks other servers of the bucket.
+    pub peer_agent: ureq::Agent,
+}
+
+/// The state of a server. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub store: Arc<Store>,
+    pub options: Arc<ServerOptions>,
+    pub metrics: Arc<Metrics>,
+    peer_agent: ureq::Agent,
+    queries: Arc<Semaphore>,
+    /// One permit for each KiB of unpacked bodies.
+    in_flight: Arc<Semaphore>,
+}
+
+/// Bytes for which one permit of [`App::in_flight`] stands.
+const PERMIT: usize = 1024;
+
+impl App {
+    pub fn new(store: Arc<Store>, options: ServerOptions) -> Self {
+        let queries = Arc::new(Semaphore::new(options.query.concurrent.max(1)));
+        let in_flight = Arc::new(Semaphore::new(permits(options.ingest.in_flight) as usize));
+        let metrics = Arc::new(Metrics::new());
+        Self { store, options: Arc::new(options), metrics, peer_agent: peers::agent(), queries, in_flight }
+    }
+
+    /// Whose profiles a request is about.
+    pub fn tenant(&self, headers: &HeaderMap) -> Result<Tenant, ApiError> {
+        match headers.get("x-scope-orgid") {
+            None => Ok(Tenant::default()),
+            Some(name) => Ok(Tenant::new(name.to_str().unwrap_or("\u{fffd}"))?),
+        }
+    }
+
+    /// Answers a query on a thread that may block.
+    pub async fn query<T, F>(&self, tenant: Tenant, work: F) -> Result<T, ApiError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Context) -> Result<T, ApiError> + Send + 'static,
+    {
+        let context = Context {
+            store: self.store.clone(),
+            options: self.options.clone(),
+            tenant,
+            peer_agent: self.peer_agent.clone(),
+        };
+        let queries = self.queries.clone();
+        let limit = self.options.query.time;
+        let answer = async move {
+            let permit = queries.acquire_owned().await.map_err(|_| stopping())?;
+            let work = move || {
+                let _running = permit;
+                work(&context)
+            };
+            tokio::task::spawn_blocking(work).await.map_err(|_| failed("the query"))?
+        };
+        timeout(limit, answer).await.unwrap_or_else(|_| Err(too_slow(limit.as_secs())))
+    }
+
+    /// Reads what came into a batch on a thread that may block, and stores it. `size` is what the request brought, or may unpack to.
+    pub async fn ingest<F>(&self, tenant: Tenant, size: usize, work: F) -> Result<(), ApiError>
+    where
+        F: FnOnce(&ServerOptions) -> Result<Batch, ApiError> + Send + 'static,
+    {
+        let most = permits(self.options.ingest.in_flight);
+        let wanted = permits(size).min(most);
+        let permit = self.in_flight.clone().acquire_many_owned(wanted).await.map_err(|_| stopping())?;
+        let options = self.options.clone();
+        let batch = tokio::task::spawn_blocking(move || work(&options)).await;
+        let batch = batch.map_err(|_| failed("reading the profile"))??;
+        let samples = batch.samples().len() as u64;
+        let stored = self.store.append(&tenant, batch).await;
+        drop(permit);
+        stored?;
+        self.metrics.samples.inc_by(samples);
+        Ok(())
+    }
+}
+
+fn permits(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(PERMIT).clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX)
+}
+
+fn stopping() -> ApiError {
+    ApiError::new(ErrorCode::Unavailable, "the server is stopping")
+}
+
+fn failed(what: &str) -> ApiError {
+    ApiError::new(ErrorCode::Internal, format!("{what} ended unexpectedly; the server's log has more"))
+}
+
+fn too_slow(seconds: u64) -> ApiError {
+    let message = format!("the query took more than {seconds} s; select fewer services or a shorter time");
+    ApiError::new(ErrorCode::DeadlineExceeded, message)
+}

@@ -1,0 +1,156 @@
+//! What a client is told when its request fails: a code of the Connect protocol and a sentence.
+
+use std::fmt;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use plumb_formats::foreign::ReadError;
+use plumb_store::{SelectorError, StoreError};
+use serde::Serialize;
+
+/// Codes of the Connect protocol, as far as plumb sends them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// The request is wrong, whatever the state of the server.
+    InvalidArgument,
+    /// No credentials, or unknown ones.
+    Unauthenticated,
+    /// The credentials don't allow it.
+    PermissionDenied,
+    /// There is nothing of that name.
+    NotFound,
+    /// A limit is reached.
+    ResourceExhausted,
+    /// The body is larger than the limit.
+    TooLarge,
+    /// plumb can't do it.
+    Unimplemented,
+    /// The server can't do it now.
+    Unavailable,
+    /// It took longer than the limit.
+    DeadlineExceeded,
+    /// A fault of plumb.
+    Internal,
+}
+
+impl ErrorCode {
+    /// Its name in the protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidArgument => "invalid_argument",
+            Self::Unauthenticated => "unauthenticated",
+            Self::PermissionDenied => "permission_denied",
+            Self::NotFound => "not_found",
+            Self::ResourceExhausted | Self::TooLarge => "resource_exhausted",
+            Self::Unimplemented => "unimplemented",
+            Self::Unavailable => "unavailable",
+            Self::DeadlineExceeded => "deadline_exceeded",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// The status of the HTTP answer.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::InvalidArgument => StatusCode::BAD_REQUEST,
+            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Self::PermissionDenied => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Unimplemented => StatusCode::NOT_IMPLEMENTED,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The number of the code in gRPC.
+    pub fn grpc(self) -> u8 {
+        match self {
+            Self::InvalidArgument => 3,
+            Self::DeadlineExceeded => 4,
+            Self::NotFound => 5,
+            Self::PermissionDenied => 7,
+            Self::ResourceExhausted | Self::TooLarge => 8,
+            Self::Unimplemented => 12,
+            Self::Internal => 13,
+            Self::Unavailable => 14,
+            Self::Unauthenticated => 16,
+        }
+    }
+}
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiError {
+    /// The kind of failure.
+    pub code: ErrorCode,
+    /// What failed and what to do.
+    pub message: String,
+}
+
+impl ApiError {
+    /// An error with a code.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// The request is wrong.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidArgument, message)
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.code.name(), self.message)
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        let code = match &error {
+            StoreError::Tenant(_) => ErrorCode::InvalidArgument,
+            StoreError::TooLarge { .. } => ErrorCode::ResourceExhausted,
+            StoreError::Full(_) | StoreError::Closed => ErrorCode::Unavailable,
+            _ => ErrorCode::Internal,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<SelectorError> for ApiError {
+    fn from(error: SelectorError) -> Self {
+        Self::invalid(error.to_string())
+    }
+}
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        Self::invalid(format!("malformed profile: {error}"))
+    }
+}
+
+/// The body of an error in Connect's unary protocol.
+#[derive(Serialize)]
+struct ErrorBody<'e> {
+    code: &'static str,
+    message: &'e str,
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        if self.code == ErrorCode::Internal {
+            tracing::error!(message = self.message, "request failed");
+        }
+        let body = ErrorBody { code: self.code.name(), message: &self.message };
+        let body = serde_json::to_vec(&body).unwrap_or_default();
+        let mut response = (self.code.status(), body).into_response();
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        response
+    }
+}

@@ -1,0 +1,169 @@
+//! Rows of boxes. A box is a few numbers: for each side the offset, the total and the value of the call itself, then the place of the name.
+//! Offsets count from the end of the box before. Siblings are in the order of their names, "other" comes last.
+
+use std::collections::HashMap;
+
+use plumb_store::CallTree;
+
+use super::prune::Pruned;
+
+/// Names, rows, and the largest value of a call itself.
+pub(crate) struct Layout {
+    pub names: Vec<String>,
+    pub levels: Vec<Vec<i64>>,
+    pub max_self: i64,
+}
+
+/// A box that waits to be put into its row.
+struct Waiting<const SIDES: usize> {
+    what: What,
+    level: usize,
+    offset: [i64; SIDES],
+    own: [i64; SIDES],
+    total: [i64; SIDES],
+}
+
+/// What a box shows.
+#[derive(Clone, Copy)]
+enum What {
+    Whole,
+    /// A place among what is kept.
+    Call(u32),
+    Other,
+}
+
+/// Lays out what is kept of a tree.
+pub(crate) fn layout<const SIDES: usize>(tree: &CallTree<SIDES>, pruned: &Pruned<SIDES>) -> Layout {
+    let callees = Callees::new(tree, pruned);
+    let mut names = NameTable::default();
+    let mut levels: Vec<Vec<i64>> = Vec::new();
+    let mut max_self = 0;
+    let whole =
+        Waiting { what: What::Whole, level: 0, offset: [0; SIDES], own: [0; SIDES], total: tree.total() };
+    let mut waiting = vec![whole];
+    while let Some(one) = waiting.pop() {
+        if one.level == levels.len() {
+            levels.push(Vec::new());
+        }
+        let name = match one.what {
+            What::Whole => names.place("total", None),
+            What::Other => names.place("other", None),
+            What::Call(place) => {
+                let name = tree.nodes[pruned.nodes[place as usize].node as usize].name;
+                names.place(&tree.names[name as usize], Some(name))
+            }
+        };
+        max_self = one.own.iter().copied().fold(max_self, i64::max);
+        // Backwards, because the last box of a row comes first.
+        let row = &mut levels[one.level];
+        row.push(name);
+        for side in (0..SIDES).rev() {
+            row.extend([one.own[side], one.total[side], one.offset[side]]);
+        }
+        callees.wait(tree, pruned, &one, &mut waiting);
+    }
+    for row in &mut levels {
+        row.reverse();
+        count_from_the_box_before::<SIDES>(row);
+    }
+    Layout { names: names.list, levels, max_self }
+}
+
+fn count_from_the_box_before<const SIDES: usize>(row: &mut [i64]) {
+    let mut ends = [0; SIDES];
+    for one in row.chunks_exact_mut(3 * SIDES + 1) {
+        for (side, end) in ends.iter_mut().enumerate() {
+            let offset = one[3 * side];
+            one[3 * side] -= *end;
+            *end = offset + one[3 * side + 1];
+        }
+    }
+}
+
+/// The calls of what is kept, by caller.
+struct Callees {
+    /// Where those of each caller begin, the outermost frames first.
+    starts: Vec<u32>,
+    list: Vec<u32>,
+}
+
+impl Callees {
+    fn new<const SIDES: usize>(tree: &CallTree<SIDES>, pruned: &Pruned<SIDES>) -> Self {
+        let slot = |caller: Option<u32>| caller.map_or(0, |caller| caller as usize + 1);
+        let mut starts = vec![0_u32; pruned.nodes.len() + 2];
+        pruned.nodes.iter().for_each(|kept| starts[slot(kept.caller) + 1] += 1);
+        for place in 1..starts.len() {
+            starts[place] += starts[place - 1];
+        }
+        let mut next = starts.clone();
+        let mut list = vec![0; pruned.nodes.len()];
+        for (place, kept) in pruned.nodes.iter().enumerate() {
+            let at = &mut next[slot(kept.caller)];
+            list[*at as usize] = place as u32;
+            *at += 1;
+        }
+        let name = |place: u32| {
+            let node = pruned.nodes[place as usize].node;
+            &tree.names[tree.nodes[node as usize].name as usize]
+        };
+        for range in starts.windows(2) {
+            let siblings = &mut list[range[0] as usize..range[1] as usize];
+            siblings.sort_unstable_by(|&one, &other| name(one).cmp(name(other)));
+        }
+        Self { starts, list }
+    }
+
+    /// Puts the callees of a box where they are taken from.
+    fn wait<const SIDES: usize>(
+        &self,
+        tree: &CallTree<SIDES>,
+        pruned: &Pruned<SIDES>,
+        caller: &Waiting<SIDES>,
+        waiting: &mut Vec<Waiting<SIDES>>,
+    ) {
+        let (slot, other) = match caller.what {
+            What::Whole => (0, pruned.other),
+            What::Call(place) => (place as usize + 1, pruned.nodes[place as usize].other),
+            What::Other => return,
+        };
+        let level = caller.level + 1;
+        let mut offset: [i64; SIDES] = std::array::from_fn(|side| caller.offset[side] + caller.own[side]);
+        let mut other = other;
+        for &place in &self.list[self.starts[slot] as usize..self.starts[slot + 1] as usize] {
+            let kept = &pruned.nodes[place as usize];
+            if &*tree.names[tree.nodes[kept.node as usize].name as usize] == "other" {
+                // A function of that name can't be told from what is left out.
+                (0..SIDES).for_each(|side| other[side] += kept.total[side]);
+                continue;
+            }
+            let (own, total) = (kept.own, kept.total);
+            waiting.push(Waiting { what: What::Call(place), level, offset, own, total });
+            (0..SIDES).for_each(|side| offset[side] += total[side]);
+        }
+        if other != [0; SIDES] {
+            waiting.push(Waiting { what: What::Other, level, offset, own: other, total: other });
+        }
+    }
+}
+
+/// Names in the order in which they are met.
+#[derive(Default)]
+struct NameTable {
+    list: Vec<String>,
+    /// By the place of a name in the tree.
+    known: HashMap<Option<u32>, i64>,
+}
+
+impl NameTable {
+    fn place(&mut self, name: &str, key: Option<u32>) -> i64 {
+        if self.list.is_empty() {
+            self.list.push(name.to_owned());
+            return 0;
+        }
+        let next = self.list.len() as i64;
+        *self.known.entry(key).or_insert_with(|| {
+            self.list.push(name.to_owned());
+            next
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! Locations of pprof and OTLP: an address with the functions there become frames.
+
+use plumb_store::{Dictionary, FrameKey, StoredFrame, TextId};
+
+/// A line of a location: where in which function.
+pub(super) struct LocationLine {
+    /// `None` where no function is named.
+    pub function: Option<LineFunction>,
+    pub line: i64,
+}
+
+/// A function that a line is in.
+pub(super) struct LineFunction {
+    pub name: TextId,
+    pub system_name: TextId,
+    pub file: TextId,
+    pub start_line: i64,
+}
+
+/// The frames of a location, outermost first. `lines` are innermost first: all but the last were inlined into the next. A frame with a name keeps no
+/// address, because that would keep equal stacks apart; a location without lines is the frame `file`.
+pub(super) fn frames(
+    dictionary: &mut Dictionary,
+    file: StoredFrame,
+    lines: &[LocationLine],
+) -> Vec<FrameKey> {
+    if lines.is_empty() {
+        return vec![dictionary.frame(file)];
+    }
+    let frame = |(depth, line): (usize, &LocationLine)| {
+        let mut frame = file;
+        if let Some(function) = &line.function {
+            frame.function = function.name;
+            let is_other = function.system_name != function.name;
+            frame.system_name = if is_other { function.system_name } else { TextId::default() };
+            frame.file = function.file;
+            frame.start_line = u32::try_from(function.start_line).unwrap_or(0);
+        }
+        frame.line = u32::try_from(line.line).unwrap_or(0);
+        frame.inlined = depth + 1 < lines.len();
+        if frame.function != TextId::default() {
+            frame.address = 0;
+        }
+        dictionary.frame(frame)
+    };
+    lines.iter().enumerate().rev().map(frame).collect()
+}

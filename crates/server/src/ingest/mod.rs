@@ -1,0 +1,16 @@
+//! What comes in becomes a batch of the store: samples by series, time and stack. A file for each format.
+//!
+//! Bytes are hostile here: what points nowhere, what is too much and what can't be added up is refused with a sentence.
+
+mod application;
+mod labels;
+mod location;
+mod otlp;
+mod pprof;
+mod stacks;
+
+pub(crate) use application::Application;
+pub(crate) use labels::series_labels;
+pub(crate) use otlp::add as add_otlp;
+pub(crate) use pprof::PprofReader;
+pub(crate) use stacks::{StackFormat, Target, add as add_stacks};

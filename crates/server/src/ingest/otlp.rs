@@ -1,0 +1,297 @@
+//! OpenTelemetry's profiles: one dictionary for all profiles of a request, a series for each resource and each set of text attributes of its samples.
+//!
+//! The wire format is still in development, and has moved fields without a new name: a sample that has neither values nor timestamps comes from
+//! a sender of another version, and is refused instead of being stored as nothing.
+
+use std::collections::HashMap;
+
+use plumb_formats::otlp::message::{
+    Dictionary, KeyValue, OneValue, OtlpSample, Profile, ProfilesData, Resource,
+};
+use plumb_store::{
+    Batch, FrameKey, Labels, Millis, NAME, ProfileType, SERVICE, SeriesKey, StackNodeId, StoredFrame,
+    StoredSample, TextId,
+};
+
+use super::labels::{series_labels, with_sample_labels};
+use super::location::{self, LineFunction, LocationLine};
+use crate::error::ApiError;
+use crate::moment;
+use crate::options::IngestLimits;
+
+/// Attributes of resources that name one run of a program, or say what it was called with: a series of each would never end.
+const OF_ONE_RUN: [&str; 8] = [
+    "process.pid",
+    "process.executable.path",
+    "process.command",
+    "process.command_line",
+    "process.command_args",
+    "service.instance.id",
+    "container.id",
+    "process.owner",
+];
+
+/// Puts all profiles of a request into a batch.
+pub(crate) fn add(batch: &mut Batch, data: &ProfilesData, limits: &IngestLimits) -> Result<(), ApiError> {
+    let empty = Dictionary::default();
+    let dictionary = data.dictionary.as_ref().unwrap_or(&empty);
+    let samples = data.resource_profiles.iter().flat_map(|one| &one.scope_profiles);
+    let samples: usize = samples.flat_map(|one| &one.profiles).map(|one| one.samples.len()).sum();
+    if samples > limits.samples {
+        return Err(malformed(format!("it has {samples} samples; limit {}", limits.samples)));
+    }
+    let mut reading = Reading {
+        dictionary,
+        limits,
+        texts: vec![None; dictionary.string_table.len()],
+        frames: vec![None; dictionary.location_table.len()],
+        stacks: HashMap::new(),
+    };
+    for of_resource in &data.resource_profiles {
+        let resource = reading.resource(of_resource.resource.as_ref())?;
+        for profile in of_resource.scope_profiles.iter().flat_map(|scope| &scope.profiles) {
+            reading.profile(batch, &resource, profile)?;
+        }
+    }
+    Ok(())
+}
+
+fn malformed(message: impl std::fmt::Display) -> ApiError {
+    ApiError::invalid(format!("malformed profiles: {message}"))
+}
+
+/// Labels of a resource: names and values.
+type Pairs = Vec<(String, String)>;
+
+struct Reading<'d> {
+    dictionary: &'d Dictionary,
+    limits: &'d IngestLimits,
+    texts: Vec<Option<TextId>>,
+    /// By location its frames, outermost first.
+    frames: Vec<Option<Vec<FrameKey>>>,
+    stacks: HashMap<i32, StackNodeId>,
+}
+
+/// A row of a table of the dictionary.
+fn row<'t, T>(table: &'t [T], index: i32, name: &str) -> Result<&'t T, ApiError> {
+    let row = usize::try_from(index).ok().and_then(|index| table.get(index));
+    row.ok_or_else(|| malformed(format!("there is no row {index} in {name}")))
+}
+
+impl<'d> Reading<'d> {
+    fn string(&self, index: i32) -> Result<&'d str, ApiError> {
+        if index == 0 {
+            return Ok("");
+        }
+        row(&self.dictionary.string_table, index, "string_table").map(String::as_str)
+    }
+
+    fn text(&mut self, batch: &mut Batch, index: i32) -> Result<TextId, ApiError> {
+        let text = self.string(index)?;
+        let place = index as usize;
+        if let Some(Some(known)) = self.texts.get(place) {
+            return Ok(*known);
+        }
+        let id = batch.dictionary.text(text);
+        if let Some(slot) = self.texts.get_mut(place) {
+            *slot = Some(id);
+        }
+        Ok(id)
+    }
+
+    /// The labels of a resource. Its service is what it says, or the name of the program.
+    fn resource(&self, resource: Option<&Resource>) -> Result<Pairs, ApiError> {
+        let attributes = resource.map_or(&[][..], |resource| &resource.attributes);
+        let text = |name: &str| attributes.iter().find(|one| one.key == name).and_then(text_of);
+        let service = text("service.name").or_else(|| text("process.executable.name"));
+        let mut pairs = vec![(SERVICE.to_owned(), service.unwrap_or("unknown_service").to_owned())];
+        for attribute in attributes {
+            let is_left_out = attribute.key == "service.name" || OF_ONE_RUN.contains(&attribute.key.as_str());
+            if let Some(value) = text_of(attribute).filter(|_| !is_left_out) {
+                pairs.push((attribute.key.clone(), value.to_owned()));
+            }
+        }
+        Ok(pairs)
+    }
+
+    fn profile(&mut self, batch: &mut Batch, resource: &Pairs, profile: &Profile) -> Result<(), ApiError> {
+        if profile.samples.is_empty() {
+            return Ok(());
+        }
+        let (kind, factor) = self.kind(profile)?;
+        let pairs = resource.iter().map(|(name, value)| (&**name, &**value));
+        let labels = series_labels(pairs.chain([(NAME, &*kind.name)]), self.limits)?;
+        let time = match profile.time_unix_nano {
+            0 => Millis(moment::now()),
+            nanos => Millis::of_nanos(nanos),
+        };
+        let mut series: HashMap<Vec<i32>, SeriesKey> = HashMap::new();
+        let mut total = 0_i64;
+        for (place, sample) in profile.samples.iter().enumerate() {
+            let value = value_of(place, sample)?;
+            let value = value.checked_mul(factor).filter(|value| *value >= 0);
+            let sum = value.and_then(|value| total.checked_add(value));
+            let (Some(value), Some(sum)) = (value, sum) else {
+                return Err(malformed(format!("the value of sample {place} is negative or too large")));
+            };
+            total = sum;
+            let key = &sample.attribute_indices;
+            let known = series.get(key).copied();
+            let of_sample = match known {
+                Some(known) => known,
+                None => {
+                    let key_of_series = self.series(batch, &labels, &kind, key)?;
+                    series.insert(key.clone(), key_of_series);
+                    key_of_series
+                }
+            };
+            let stack = self.stack(batch, sample.stack_index)?;
+            batch.push(StoredSample { series: of_sample, time, stack, value });
+        }
+        Ok(())
+    }
+
+    /// What values count, and what one of them stands for: samples of a clock become time.
+    fn kind(&self, profile: &Profile) -> Result<(ProfileType, i64), ApiError> {
+        let (sample, period) =
+            (profile.sample_type.unwrap_or_default(), profile.period_type.unwrap_or_default());
+        let [sample_type, sample_unit, period_type, period_unit] = [
+            self.string(sample.type_strindex)?,
+            self.string(sample.unit_strindex)?,
+            self.string(period.type_strindex)?,
+            self.string(period.unit_strindex)?,
+        ];
+        let is_clock = (sample_type, sample_unit) == ("samples", "count")
+            && (period_type, period_unit) == ("cpu", "nanoseconds")
+            && profile.period > 0;
+        let (name, sample_type, sample_unit, factor) = match (sample_type, sample_unit) {
+            _ if is_clock => ("process_cpu", "cpu", "nanoseconds", profile.period),
+            ("cpu", unit) => ("process_cpu", "cpu", unit, 1),
+            ("off_cpu" | "off-cpu", unit) => ("off_cpu", "off_cpu", unit, 1),
+            ("wall", unit) => ("wall", "wall", unit, 1),
+            ("", _) => return Err(malformed("a profile has no sample type")),
+            (other, unit) => (other, other, unit, 1),
+        };
+        let parts = [name, sample_type, sample_unit, period_type, period_unit];
+        if let Some(wrong) = parts.iter().find(|part| part.contains([':', '{', '"'])) {
+            return Err(malformed(format!("invalid name of a sample type: {wrong:?}")));
+        }
+        let [name, sample_type, sample_unit, period_type, period_unit] = parts.map(str::to_owned);
+        Ok((ProfileType { name, sample_type, sample_unit, period_type, period_unit }, factor))
+    }
+
+    fn series(
+        &self,
+        batch: &mut Batch,
+        labels: &Labels,
+        kind: &ProfileType,
+        attributes: &[i32],
+    ) -> Result<SeriesKey, ApiError> {
+        if attributes.len() > self.limits.sample_labels {
+            let (count, most) = (attributes.len(), self.limits.sample_labels);
+            return Err(malformed(format!("a sample has {count} attributes; limit {most}")));
+        }
+        let mut pairs = Vec::new();
+        for &index in attributes {
+            let attribute = row(&self.dictionary.attribute_table, index, "attribute_table")?;
+            if let Some(OneValue::Text(value)) =
+                attribute.value.as_ref().and_then(|value| value.value.as_ref())
+            {
+                pairs.push((self.string(attribute.key_strindex)?, value.as_str()));
+            }
+        }
+        let mut labels = with_sample_labels(labels, pairs.into_iter(), self.limits)?;
+        kind.label(&mut labels);
+        let key = batch.series(labels);
+        if batch.all_series().len() > self.limits.series {
+            return Err(malformed(format!("its samples are of more than {} series", self.limits.series)));
+        }
+        Ok(key)
+    }
+
+    fn stack(&mut self, batch: &mut Batch, index: i32) -> Result<StackNodeId, ApiError> {
+        if let Some(&known) = self.stacks.get(&index) {
+            return Ok(known);
+        }
+        let stack = row(&self.dictionary.stack_table, index, "stack_table")?;
+        let mut caller = None;
+        for &location in stack.location_indices.iter().rev() {
+            let place = location as usize;
+            if self.frames.get(place).is_none_or(Option::is_none) {
+                let frames = self.location(batch, location)?;
+                self.frames[place] = Some(frames);
+            }
+            for &frame in self.frames[place].iter().flatten() {
+                caller = Some(batch.dictionary.call(caller, frame));
+            }
+        }
+        let node = match caller {
+            Some(node) => node,
+            None => {
+                let function = batch.dictionary.text("[no stack]");
+                let frame = batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() });
+                batch.dictionary.call(None, frame)
+            }
+        };
+        self.stacks.insert(index, node);
+        Ok(node)
+    }
+
+    /// The frames of a location, outermost first. Native ones have an address in their file and get names later.
+    fn location(&mut self, batch: &mut Batch, index: i32) -> Result<Vec<FrameKey>, ApiError> {
+        let dictionary = self.dictionary;
+        let location = row(&dictionary.location_table, index, "location_table")?;
+        let mut file = StoredFrame { address: location.address, ..StoredFrame::default() };
+        if location.mapping_index != 0 {
+            let mapping = row(&dictionary.mapping_table, location.mapping_index, "mapping_table")?;
+            file.mapping = self.text(batch, mapping.filename_strindex)?;
+            for &attribute in &mapping.attribute_indices {
+                let attribute = row(&dictionary.attribute_table, attribute, "attribute_table")?;
+                let is_build_id = self.string(attribute.key_strindex)? == "process.executable.build_id.gnu";
+                let value = attribute.value.as_ref().and_then(|value| value.value.as_ref());
+                if let Some(OneValue::Text(build_id)) = value.filter(|_| is_build_id) {
+                    file.build_id = batch.dictionary.text(build_id);
+                }
+            }
+        }
+        let mut lines = Vec::with_capacity(location.lines.len());
+        for line in &location.lines {
+            let function = row(&dictionary.function_table, line.function_index, "function_table")?;
+            let function = LineFunction {
+                name: self.text(batch, function.name_strindex)?,
+                system_name: self.text(batch, function.system_name_strindex)?,
+                file: self.text(batch, function.filename_strindex)?,
+                start_line: function.start_line,
+            };
+            lines.push(LocationLine { function: Some(function), line: line.line });
+        }
+        Ok(location::frames(&mut batch.dictionary, file, &lines))
+    }
+}
+
+fn text_of(attribute: &KeyValue) -> Option<&str> {
+    match attribute.value.as_ref()?.value.as_ref()? {
+        OneValue::Text(text) => Some(text),
+        OneValue::Number(_) => None,
+    }
+}
+
+/// The sum of a sample's values; its number of timestamps, each of which is one period, if it has none.
+fn value_of(place: usize, sample: &OtlpSample) -> Result<i64, ApiError> {
+    if sample.values.is_empty() && sample.timestamps_unix_nano.is_empty() {
+        return Err(malformed(format!(
+            "sample {place} has neither values nor timestamps: the sender speaks another version of OpenTelemetry's profiles; this server reads opentelemetry-proto 1.10 and later"
+        )));
+    }
+    if sample.values.is_empty() {
+        return Ok(i64::try_from(sample.timestamps_unix_nano.len()).unwrap_or(i64::MAX));
+    }
+    let mut sum = 0_i64;
+    for &value in &sample.values {
+        sum = sum
+            .checked_add(value)
+            .filter(|_| value >= 0)
+            .ok_or_else(|| malformed(format!("the values of sample {place} are negative or too large")))?;
+    }
+    Ok(sum)
+}

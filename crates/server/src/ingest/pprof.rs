@@ -1,0 +1,309 @@
+//! pprof's profiles: each type of their values becomes a series, each set of labels of their samples another one.
+//!
+//! The message is decoded by `formats`. It goes into the batch without a detour by plumb's own profile: an import that tells threads and
+//! addresses apart would take several times as long as storing it.
+
+use std::collections::HashMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use plumb_formats::pprof::message::{Label, Location, Profile};
+use plumb_formats::pprof::{self, Most};
+use plumb_store::{
+    Batch, FrameKey, Labels, Millis, NAME, ProfileType, SeriesKey, StackNodeId, StoredFrame, StoredSample,
+    TextId,
+};
+
+use super::labels::with_sample_labels;
+use super::location::{self, LineFunction, LocationLine};
+use crate::connect::inflate;
+use crate::error::ApiError;
+use crate::options::IngestLimits;
+
+/// Puts profiles into a batch.
+pub(crate) struct PprofReader<'l> {
+    limits: &'l IngestLimits,
+    now: u128,
+}
+
+/// A series' types with their ids, in the order of a sample's values.
+type SeriesOfTypes = Vec<SeriesKey>;
+
+impl<'l> PprofReader<'l> {
+    pub fn new(limits: &'l IngestLimits) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        Self { limits, now }
+    }
+
+    /// Reads the message, gzipped or not.
+    pub fn decode(&self, bytes: &[u8]) -> Result<Profile, ApiError> {
+        let most = Most { samples: self.limits.samples, rows: self.limits.rows };
+        let mut unpacked = Vec::new();
+        let bytes = match bytes.starts_with(b"\x1f\x8b") {
+            true => {
+                unpacked = inflate(bytes, self.limits.unpacked)?;
+                &unpacked
+            }
+            false => bytes,
+        };
+        let profile = pprof::decode(bytes, most)?;
+        drop(unpacked);
+        Ok(profile)
+    }
+
+    /// Adds a profile of a series.
+    pub fn add(&self, batch: &mut Batch, labels: &Labels, profile: &Profile) -> Result<(), ApiError> {
+        if profile.sample_type.is_empty() {
+            return Err(malformed("it has no sample types"));
+        }
+        let time = self.time(profile.time_nanos, labels)?;
+        let mut reading = Reading::new(profile)?;
+        let types = reading.types(labels.get(NAME).unwrap_or_default())?;
+        let mut series: HashMap<Vec<(i64, i64)>, SeriesOfTypes> = HashMap::new();
+        let mut totals = vec![0_i64; types.len()];
+        for (row, sample) in profile.sample.iter().enumerate() {
+            if sample.value.len() != types.len() {
+                let (values, types) = (sample.value.len(), types.len());
+                return Err(malformed(format!("sample {row} has {values} values of {types} types")));
+            }
+            if sample.label.len() > self.limits.sample_labels {
+                let (labels, most) = (sample.label.len(), self.limits.sample_labels);
+                return Err(malformed(format!("sample {row} has {labels} labels; limit {most}")));
+            }
+            let key = label_key(&sample.label);
+            let keys = match series.get(&key) {
+                Some(known) => known,
+                None => {
+                    let with = reading.labels(&key).collect::<Result<Vec<_>, _>>()?;
+                    let with = with_sample_labels(labels, with.into_iter(), self.limits)?;
+                    let keys = series_of_types(batch, &with, &types);
+                    if batch.all_series().len() > self.limits.series {
+                        let most = self.limits.series;
+                        return Err(malformed(format!("its samples are of more than {most} series")));
+                    }
+                    series.entry(key).or_insert(keys)
+                }
+            };
+            let stack = reading.stack(batch, row, &sample.location_id)?;
+            let stack = stack.unwrap_or_else(|| without_stack(batch));
+            for (place, &value) in sample.value.iter().enumerate() {
+                let sum = totals[place].checked_add(value).filter(|_| value >= 0);
+                totals[place] = sum.ok_or_else(|| unfit(row, value, &types[place]))?;
+                batch.push(StoredSample { series: keys[place], time, stack, value });
+            }
+        }
+        Ok(())
+    }
+
+    /// When a profile was taken: now, if it doesn't say.
+    fn time(&self, nanos: i64, labels: &Labels) -> Result<Millis, ApiError> {
+        let Ok(nanos) = u64::try_from(nanos) else {
+            return Err(malformed(format!("its time is {nanos} ns, before 1970")));
+        };
+        if nanos == 0 {
+            return Ok(Millis::of_nanos(u64::try_from(self.now).unwrap_or(u64::MAX)));
+        }
+        let (time, now) = (u128::from(nanos), self.now);
+        let is_late = self.limits.newest.is_some_and(|most| time > now.saturating_add(most.as_nanos()));
+        let is_early = self.limits.oldest.is_some_and(|most| time < now.saturating_sub(most.as_nanos()));
+        if is_late || is_early {
+            let (seconds, now) = (nanos / 1_000_000_000, now / 1_000_000_000);
+            let side = if is_late { "in the future" } else { "too old" };
+            return Err(ApiError::invalid(format!(
+                "the profile of {labels} is {side}: its time is {seconds} s since 1970, the server's is {now}; check both clocks"
+            )));
+        }
+        Ok(Millis::of_nanos(nanos))
+    }
+}
+
+/// Where a sample without any frame is counted, so that the sum is what it was.
+fn without_stack(batch: &mut Batch) -> StackNodeId {
+    let function = batch.dictionary.text("[no stack]");
+    let frame = batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() });
+    batch.dictionary.call(None, frame)
+}
+
+/// What of a sample's labels tells series apart: key and text of those that have a text.
+fn label_key(labels: &[Label]) -> Vec<(i64, i64)> {
+    let mut key: Vec<(i64, i64)> =
+        labels.iter().filter(|label| label.text != 0).map(|label| (label.key, label.text)).collect();
+    key.sort_unstable();
+    key
+}
+
+fn series_of_types(batch: &mut Batch, labels: &Labels, types: &[ProfileType]) -> SeriesOfTypes {
+    let series = types.iter().map(|kind| {
+        let mut labels = labels.clone();
+        kind.label(&mut labels);
+        batch.series(labels)
+    });
+    series.collect()
+}
+
+fn malformed(message: impl std::fmt::Display) -> ApiError {
+    ApiError::invalid(format!("malformed profile: {message}"))
+}
+
+fn unfit(row: usize, value: i64, kind: &ProfileType) -> ApiError {
+    let why = if value < 0 { "is negative" } else { "makes the sum larger than 64 bits hold" };
+    malformed(format!("sample {row} has {value} {}, which {why}", kind.sample_unit))
+}
+
+/// A message that is being read.
+struct Reading<'p> {
+    profile: &'p Profile,
+    locations: HashMap<u64, &'p Location>,
+    functions: HashMap<u64, usize>,
+    mappings: HashMap<u64, usize>,
+    texts: Vec<Option<TextId>>,
+    /// The frames of a location, outermost first.
+    frames: HashMap<u64, Vec<FrameKey>>,
+}
+
+impl<'p> Reading<'p> {
+    fn new(profile: &'p Profile) -> Result<Self, ApiError> {
+        if profile.string_table.first().is_some_and(|first| !first.is_empty()) {
+            return Err(malformed("its first string is not empty"));
+        }
+        let mut reading = Self {
+            profile,
+            locations: HashMap::with_capacity(profile.location.len()),
+            functions: HashMap::with_capacity(profile.function.len()),
+            mappings: HashMap::new(),
+            texts: vec![None; profile.string_table.len()],
+            frames: HashMap::with_capacity(profile.location.len()),
+        };
+        for location in &profile.location {
+            if location.id == 0 || reading.locations.insert(location.id, location).is_some() {
+                return Err(malformed(format!("location id {} is zero or not unique", location.id)));
+            }
+        }
+        for (place, function) in profile.function.iter().enumerate() {
+            if function.id == 0 || reading.functions.insert(function.id, place).is_some() {
+                return Err(malformed(format!("function id {} is zero or not unique", function.id)));
+            }
+        }
+        for (place, mapping) in profile.mapping.iter().enumerate() {
+            if mapping.id == 0 || reading.mappings.insert(mapping.id, place).is_some() {
+                return Err(malformed(format!("mapping id {} is zero or not unique", mapping.id)));
+            }
+        }
+        Ok(reading)
+    }
+
+    fn string(&self, index: i64) -> Result<&'p str, ApiError> {
+        // A table without any string at all still has the empty one.
+        let text = usize::try_from(index).ok().and_then(|index| self.profile.string_table.get(index));
+        match text {
+            Some(text) => Ok(text),
+            None if index == 0 => Ok(""),
+            None => Err(malformed(format!("there is no string {index}"))),
+        }
+    }
+
+    fn text(&mut self, batch: &mut Batch, index: i64) -> Result<TextId, ApiError> {
+        let text = self.string(index)?;
+        let place = index as usize;
+        if let Some(Some(known)) = self.texts.get(place) {
+            return Ok(*known);
+        }
+        let id = batch.dictionary.text(text);
+        if let Some(slot) = self.texts.get_mut(place) {
+            *slot = Some(id);
+        }
+        Ok(id)
+    }
+
+    fn types(&self, name: &str) -> Result<Vec<ProfileType>, ApiError> {
+        let period = self.profile.period_type.unwrap_or_default();
+        let (period_type, period_unit) = (self.string(period.kind)?, self.string(period.unit)?);
+        let kind = |one: &pprof::message::ValueType| {
+            let (sample_type, sample_unit) = (self.string(one.kind)?, self.string(one.unit)?);
+            let parts = [name, sample_type, sample_unit, period_type, period_unit];
+            if let Some(wrong) = parts.iter().find(|part| part.contains([':', '{', '"'])) {
+                return Err(malformed(format!("invalid name in its sample types: {wrong:?}")));
+            }
+            Ok(ProfileType {
+                name: name.into(),
+                sample_type: sample_type.into(),
+                sample_unit: sample_unit.into(),
+                period_type: period_type.into(),
+                period_unit: period_unit.into(),
+            })
+        };
+        self.profile.sample_type.iter().map(kind).collect()
+    }
+
+    fn labels<'k>(
+        &'k self,
+        key: &'k [(i64, i64)],
+    ) -> impl Iterator<Item = Result<(&'p str, &'p str), ApiError>> + 'k {
+        key.iter().map(|&(key, text)| Ok((self.string(key)?, self.string(text)?)))
+    }
+
+    fn stack(
+        &mut self,
+        batch: &mut Batch,
+        row: usize,
+        leaf_first: &[u64],
+    ) -> Result<Option<StackNodeId>, ApiError> {
+        let mut caller = None;
+        for &id in leaf_first.iter().rev() {
+            if !self.frames.contains_key(&id) {
+                let location = self.locations.get(&id).copied();
+                let location =
+                    location.ok_or_else(|| malformed(format!("sample {row}: there is no location {id}")))?;
+                let frames = self.location(batch, location)?;
+                self.frames.insert(id, frames);
+            }
+            for &frame in &self.frames[&id] {
+                caller = Some(batch.dictionary.call(caller, frame));
+            }
+        }
+        Ok(caller)
+    }
+
+    /// The frames of a location: calls that were inlined there are frames of their own.
+    fn location(&mut self, batch: &mut Batch, location: &Location) -> Result<Vec<FrameKey>, ApiError> {
+        let mut file = StoredFrame { address: location.address, ..StoredFrame::default() };
+        if location.mapping_id != 0 {
+            let place = self.mappings.get(&location.mapping_id).copied();
+            let place = place.ok_or_else(|| {
+                malformed(format!("location {}: there is no mapping {}", location.id, location.mapping_id))
+            })?;
+            let mapping = self.profile.mapping[place];
+            file.mapping = self.text(batch, mapping.filename)?;
+            file.build_id = self.text(batch, mapping.build_id)?;
+            let is_kernel = self.string(mapping.filename)?.starts_with('[');
+            // Where a file was mapped is another place in each process: its own addresses stay.
+            if let Some(inside) = location.address.checked_sub(mapping.memory_start)
+                && mapping.memory_start > 0
+                && !is_kernel
+            {
+                file.address = inside.saturating_add(mapping.file_offset);
+            }
+        }
+        let mut lines = Vec::with_capacity(location.line.len());
+        for line in &location.line {
+            let function = match line.function_id {
+                0 => None,
+                id => Some(self.line_function(batch, location.id, id)?),
+            };
+            lines.push(LocationLine { function, line: line.line });
+        }
+        Ok(location::frames(&mut batch.dictionary, file, &lines))
+    }
+
+    fn line_function(&mut self, batch: &mut Batch, location: u64, id: u64) -> Result<LineFunction, ApiError> {
+        let place = self.functions.get(&id).copied();
+        let place =
+            place.ok_or_else(|| malformed(format!("location {location}: there is no function {id}")))?;
+        let function = self.profile.function[place];
+        Ok(LineFunction {
+            name: self.text(batch, function.name)?,
+            system_name: self.text(batch, function.system_name)?,
+            file: self.text(batch, function.filename)?,
+            start_line: function.start_line,
+        })
+    }
+}

@@ -1,0 +1,32 @@
+//! The HTTP server before the profile store: takes profiles in and answers queries, in the protocols that profilers and Grafana already speak.
+//!
+//! `routes` has a file for each resource, `wire` the messages, `ingest` turns what comes into batches of the store, `query` asks the store, and `flame`
+//! lays out flame graphs. Every answer is made of data by a serializer, so nothing that is shown needs escaping here.
+//!
+//! Only this crate knows HTTP. Not here: bytes on disk (`store`), names for addresses (`symbolize`), options of the command (`cli`). It prints nothing; it
+//! emits `tracing` events.
+
+#![forbid(unsafe_code)]
+
+mod access;
+mod app;
+mod client;
+mod connect;
+mod error;
+mod flame;
+mod ingest;
+mod metrics;
+mod moment;
+mod options;
+mod peers;
+mod query;
+mod routes;
+mod serve;
+mod wire;
+
+pub use access::{Scope, TokenError, Tokens};
+pub use client::{PUSH_PATH, push_request};
+pub use error::{ApiError, ErrorCode};
+pub use options::{IngestLimits, QueryLimits, ServerOptions};
+pub use routes::router;
+pub use serve::{ListenOptions, ServeError, Server};

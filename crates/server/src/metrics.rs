@@ -1,0 +1,125 @@
+//! What the server counts of itself, as Prometheus reads it. Names are those of `docs/serve.md`.
+
+use std::fmt::Write;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use plumb_store::StoreStatus;
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+/// A kind of request.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Route {
+    route: String,
+}
+
+/// A kind of request with its answer.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Answered {
+    route: String,
+    status: u16,
+}
+
+/// Counts.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<Answered, Counter>,
+    durations: Family<Route, Histogram>,
+    /// Bytes of the bodies of requests, as they were sent.
+    pub received: Counter,
+    /// Samples that were stored.
+    pub samples: Counter,
+    /// Connections that are open.
+    pub connections: Gauge,
+    /// Connections that were closed because there were too many.
+    pub shed: Counter,
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("plumb");
+        let requests = Family::default();
+        let durations = Family::<Route, Histogram>::new_with_constructor(|| {
+            // 1 ms to 33 s.
+            Histogram::new(exponential_buckets(0.001, 2.0, 16))
+        });
+        let (received, samples, shed) = (Counter::default(), Counter::default(), Counter::default());
+        let connections = Gauge::default();
+        registry.register("http_requests", "Requests by route and status", requests.clone());
+        registry.register_with_unit(
+            "http_request_duration",
+            "Time to answer",
+            Unit::Seconds,
+            durations.clone(),
+        );
+        registry.register_with_unit(
+            "received",
+            "Size of the bodies of requests, as sent",
+            Unit::Bytes,
+            received.clone(),
+        );
+        registry.register("received_samples", "Samples that were stored", samples.clone());
+        registry.register("http_connections", "Open connections", connections.clone());
+        registry.register(
+            "http_connections_shed",
+            "Connections closed because there were too many",
+            shed.clone(),
+        );
+        Self { registry, requests, durations, received, samples, connections, shed }
+    }
+
+    /// Counts a request.
+    pub fn answered(&self, route: &str, status: u16, took: Duration) {
+        let route = route.to_owned();
+        self.durations.get_or_create(&Route { route: route.clone() }).observe(took.as_secs_f64());
+        self.requests.get_or_create(&Answered { route, status }).inc();
+    }
+
+    /// All of it as text, with what the store says of itself.
+    pub fn text(&self, store: &StoreStatus) -> Result<String, std::fmt::Error> {
+        let mut out = String::new();
+        text::encode_registry(&mut out, &self.registry)?;
+        let mut of_store = Registry::with_prefix("plumb_store");
+        let counters = [
+            ("batches", "Batches that were appended", store.batches),
+            ("samples", "Samples of these", store.samples),
+            ("log_recovered_batches", "Batches read back from the log at start", store.recovered),
+            ("compactions", "Merges of blocks", store.compactions),
+            ("expired_blocks", "Blocks removed by retention", store.expired_blocks),
+        ];
+        for (name, help, value) in counters {
+            let counter = Counter::<u64, AtomicU64>::default();
+            counter.inc_by(value);
+            of_store.register(name, help, counter);
+        }
+        let sum =
+            |of: fn(&plumb_store::TenantStatus) -> u64| store.tenants.iter().map(|(_, one)| of(one)).sum();
+        let gauges: [(&str, &str, u64); 8] = [
+            ("tenants", "Tenants", store.tenants.len() as u64),
+            ("blocks", "Blocks", sum(|one| one.blocks)),
+            ("block_bytes", "Size of these", sum(|one| one.block_bytes)),
+            ("head_samples", "Samples that are in no block yet", sum(|one| one.head_samples)),
+            ("log_bytes", "Size of the current segment of the log", store.log_bytes),
+            ("log_damaged_bytes", "Bytes of the log that were no whole record at start", store.log_damaged),
+            ("damaged_blocks", "Blocks left out because they are damaged", store.damaged_blocks),
+            ("failed", "1 if blocks cannot be written", u64::from(store.failure.is_some())),
+        ];
+        for (name, help, value) in gauges {
+            let gauge = Gauge::<i64>::default();
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+            of_store.register(name, help, gauge);
+        }
+        let mut rest = String::new();
+        text::encode_registry(&mut rest, &of_store)?;
+        // Each part ends with a line that says so.
+        let end = out.rfind("# EOF").unwrap_or(out.len());
+        out.truncate(end);
+        write!(out, "{rest}")?;
+        Ok(out)
+    }
+}

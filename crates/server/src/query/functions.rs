@@ -1,0 +1,177 @@
+//! Functions by name, over all stacks: what was spent in each of them, and by whom it was called. Exact: nothing is left out before it is summed
+//! up, and a function that calls itself is counted once.
+
+use std::collections::HashMap;
+
+use plumb_store::CallTree;
+use serde::Serialize;
+
+/// What was spent in a function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct FunctionRow {
+    pub function: String,
+    /// In the function itself.
+    #[serde(rename = "self")]
+    pub own: i64,
+    /// In it and all that it called.
+    pub total: i64,
+}
+
+/// A function that calls another, or is called by it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct CallRow {
+    pub function: String,
+    /// What was spent below these calls.
+    pub total: i64,
+}
+
+/// The callers and callees of a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Neighbours {
+    #[serde(rename = "self")]
+    pub own: i64,
+    pub total: i64,
+    pub callers: Vec<CallRow>,
+    pub callees: Vec<CallRow>,
+}
+
+/// Goes through a tree, callers first, and says of each node which names are above it.
+fn walk(tree: &CallTree<1>, mut visit: impl FnMut(usize, &[u32])) {
+    let mut starts = vec![0_u32; tree.nodes.len() + 2];
+    let slot = |caller: Option<u32>| caller.map_or(0, |caller| caller as usize + 1);
+    tree.nodes.iter().for_each(|node| starts[slot(node.caller) + 1] += 1);
+    for place in 1..starts.len() {
+        starts[place] += starts[place - 1];
+    }
+    let mut next = starts.clone();
+    let mut callees = vec![0_u32; tree.nodes.len()];
+    for (place, node) in tree.nodes.iter().enumerate() {
+        let at = &mut next[slot(node.caller)];
+        callees[*at as usize] = place as u32;
+        *at += 1;
+    }
+    // How often each name is above.
+    let mut above = vec![0_u32; tree.names.len()];
+    let of = |slot: usize| starts[slot] as usize..starts[slot + 1] as usize;
+    let mut open = vec![(None, of(0))];
+    while let Some((node, rest)) = open.last_mut() {
+        let Some(place) = rest.next() else {
+            let left: Option<usize> = *node;
+            open.pop();
+            if let Some(left) = left {
+                above[tree.nodes[left].name as usize] -= 1;
+            }
+            continue;
+        };
+        let callee = callees[place] as usize;
+        visit(callee, &above);
+        above[tree.nodes[callee].name as usize] += 1;
+        open.push((Some(callee), of(callee + 1)));
+    }
+}
+
+/// All functions, the most expensive by themselves first.
+pub(crate) fn functions(tree: &CallTree<1>) -> Vec<FunctionRow> {
+    let mut sums = vec![(0_i64, 0_i64); tree.names.len()];
+    walk(tree, |place, above| {
+        let node = &tree.nodes[place];
+        let (own, total) = &mut sums[node.name as usize];
+        *own = own.saturating_add(node.own[0]);
+        // Below itself it is in the total already.
+        if above[node.name as usize] == 0 {
+            *total = total.saturating_add(node.total[0]);
+        }
+    });
+    let rows = tree.names.iter().zip(sums);
+    let mut rows: Vec<FunctionRow> =
+        rows.map(|(name, (own, total))| FunctionRow { function: name.to_string(), own, total }).collect();
+    rows.sort_by(|one, other| {
+        (other.own, other.total).cmp(&(one.own, one.total)).then_with(|| one.function.cmp(&other.function))
+    });
+    rows
+}
+
+/// Who calls a function and whom it calls; `None` if it is in no stack.
+pub(crate) fn neighbours(tree: &CallTree<1>, function: &str) -> Option<Neighbours> {
+    let name = tree.names.iter().position(|name| **name == *function)? as u32;
+    let mut found = Neighbours::default();
+    let (mut callers, mut callees) = (HashMap::<Option<u32>, i64>::new(), HashMap::<u32, i64>::new());
+    walk(tree, |place, above| {
+        let node = &tree.nodes[place];
+        let caller = node.caller.map(|caller| tree.nodes[caller as usize].name);
+        if node.name == name {
+            found.own = found.own.saturating_add(node.own[0]);
+            if above[name as usize] == 0 {
+                found.total = found.total.saturating_add(node.total[0]);
+                let sum = callers.entry(caller).or_default();
+                *sum = sum.saturating_add(node.total[0]);
+            }
+        }
+        // Of calls within calls the outermost one: the function once above, and the callee not between.
+        if caller == Some(name) && above[name as usize] == 1 {
+            let sum = callees.entry(node.name).or_default();
+            *sum = sum.saturating_add(node.total[0]);
+        }
+    });
+    let row = |name: Option<u32>, total: i64| {
+        let function = name.map_or_else(String::new, |name| tree.names[name as usize].to_string());
+        CallRow { function, total }
+    };
+    found.callers = callers.into_iter().map(|(name, total)| row(name, total)).collect();
+    found.callees = callees.into_iter().map(|(name, total)| row(Some(name), total)).collect();
+    for rows in [&mut found.callers, &mut found.callees] {
+        rows.sort_by(|one, other| {
+            other.total.cmp(&one.total).then_with(|| one.function.cmp(&other.function))
+        });
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use std::sync::Arc;
+
+    use plumb_store::CallNode;
+
+    use super::*;
+
+    /// `main` (1) calls `f` (2), which calls `f` (3), which calls `g` (4); and `main` calls `g` (5).
+    fn tree() -> CallTree<1> {
+        let node = |caller, name, own, total| CallNode { caller, name, own: [own], total: [total] };
+        CallTree {
+            names: ["main", "f", "g"].map(Arc::from).to_vec(),
+            nodes: vec![
+                node(None, 0, 1, 15),
+                node(Some(0), 1, 2, 9),
+                node(Some(1), 1, 3, 7),
+                node(Some(2), 2, 4, 4),
+                node(Some(0), 2, 5, 5),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_function_that_calls_itself_counts_once() {
+        let rows = functions(&tree());
+        let rows: Vec<(&str, i64, i64)> =
+            rows.iter().map(|row| (row.function.as_str(), row.own, row.total)).collect();
+        assert_eq!(rows, [("g", 9, 9), ("f", 5, 9), ("main", 1, 15)]);
+    }
+
+    #[test]
+    fn callers_and_callees_are_those_of_the_outermost_call() {
+        let f = neighbours(&tree(), "f").unwrap();
+        assert_eq!((f.own, f.total), (5, 9));
+        assert_eq!(f.callers, [CallRow { function: "main".into(), total: 9 }]);
+        assert_eq!(f.callees, [CallRow { function: "f".into(), total: 7 }]);
+        let g = neighbours(&tree(), "g").unwrap();
+        let callers: Vec<(&str, i64)> =
+            g.callers.iter().map(|row| (row.function.as_str(), row.total)).collect();
+        assert_eq!(callers, [("main", 5), ("f", 4)]);
+        let main = neighbours(&tree(), "main").unwrap();
+        assert_eq!(main.callers, [CallRow { function: String::new(), total: 15 }]);
+        assert_eq!(neighbours(&tree(), "none"), None);
+    }
+}

@@ -1,0 +1,21 @@
+//! Questions answered from the store, as `querier.v1` means them. A file for each kind of answer.
+//!
+//! Not here: messages (`wire`), rows of flame graphs (`flame`), the protocol (`connect`).
+
+mod call_site;
+mod duration;
+mod functions;
+mod heatmap;
+mod labels;
+mod merge;
+mod profile;
+mod selection;
+mod series;
+
+pub(crate) use functions::{functions, neighbours};
+pub(crate) use heatmap::heatmap;
+pub(crate) use labels::{analyze, label_names, label_values, profile_types, series_labels, stats};
+pub(crate) use merge::{call_tree, diff, span_profile, stacktraces};
+pub(crate) use profile::merge_profile;
+pub(crate) use selection::profile_type;
+pub(crate) use series::select_series;

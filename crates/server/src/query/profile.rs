@@ -1,0 +1,204 @@
+//! Merged profiles as pprof has them, with files and lines.
+
+use std::collections::HashMap;
+
+use plumb_formats::pprof::message::{
+    Line, Location, PprofFunction, PprofMapping, PprofSample, Profile, ValueType,
+};
+use plumb_store::{Batch, Dictionary, FrameKey, ProfileType, StackNodeId, StoredFrame, TextId};
+use prost::Message;
+
+use super::call_site::{self, BeginsWith};
+use super::merge::without_ids;
+use super::selection::{Range, of_type, profile_type, select};
+use crate::app::Context;
+use crate::connect::Answer;
+use crate::error::{ApiError, ErrorCode};
+use crate::wire::profile_json::Json;
+use crate::wire::querier::MergeProfileRequest;
+
+/// A profile that answers a query.
+pub(crate) struct MergedProfile(pub Profile);
+
+impl Answer for MergedProfile {
+    fn proto(&self) -> Vec<u8> {
+        self.0.encode_to_vec()
+    }
+
+    fn json(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(&Json(&self.0))
+    }
+}
+
+/// All samples of a selection; equal stacks once.
+pub(crate) fn merge_profile(
+    context: &Context,
+    request: MergeProfileRequest,
+) -> Result<MergedProfile, ApiError> {
+    without_ids(&[
+        ("profile_id_selector", &request.profile_id_selector),
+        ("trace_id_selector", &request.trace_id_selector),
+    ])?;
+    if request.max_nodes.unwrap_or(0) != 0 {
+        let message = "max_nodes is not supported for whole profiles: leave it out";
+        return Err(ApiError::new(ErrorCode::Unimplemented, message));
+    }
+    let functions = call_site::functions(request.stack_trace_selector)?;
+    let kind = profile_type(&request.profile_type_id)?;
+    let selector = of_type(&request.profile_type_id, &request.label_selector)?;
+    let range = Range::checked(request.start, request.end, &context.options.query)?;
+    let batch = select(context, selector, range)?.batch()?;
+    Ok(MergedProfile(merged(&batch, &functions, &kind, range.end)))
+}
+
+/// The profile of a batch whose samples have one type.
+pub(crate) fn merged(batch: &Batch, functions: &[String], kind: &ProfileType, end: i64) -> Profile {
+    let mut begins = BeginsWith::new(&batch.dictionary, functions);
+    let mut sums: HashMap<StackNodeId, i64> = HashMap::new();
+    for sample in batch.samples() {
+        if functions.is_empty() || begins.is(sample.stack) {
+            let sum = sums.entry(sample.stack).or_default();
+            *sum = sum.saturating_add(sample.value);
+        }
+    }
+    let mut sums: Vec<(StackNodeId, i64)> = sums.into_iter().collect();
+    sums.sort_unstable_by_key(|&(stack, _)| stack);
+    let mut writer = Writer::new(&batch.dictionary);
+    for (stack, value) in sums {
+        writer.sample(stack, value);
+    }
+    writer.finish(kind, end)
+}
+
+struct Writer<'d> {
+    dictionary: &'d Dictionary,
+    profile: Profile,
+    strings: HashMap<String, i64>,
+    texts: HashMap<TextId, i64>,
+    locations: HashMap<FrameKey, u64>,
+    functions: HashMap<(TextId, TextId, TextId, u32), u64>,
+    mappings: HashMap<(TextId, TextId), u64>,
+}
+
+impl<'d> Writer<'d> {
+    fn new(dictionary: &'d Dictionary) -> Self {
+        Self {
+            dictionary,
+            profile: Profile { string_table: vec![String::new()], ..Profile::default() },
+            strings: HashMap::new(),
+            texts: [(TextId::default(), 0)].into(),
+            locations: HashMap::new(),
+            functions: HashMap::new(),
+            mappings: HashMap::new(),
+        }
+    }
+
+    fn string(&mut self, text: &str) -> i64 {
+        if text.is_empty() {
+            return 0;
+        }
+        if let Some(&known) = self.strings.get(text) {
+            return known;
+        }
+        let place = self.profile.string_table.len() as i64;
+        self.profile.string_table.push(text.to_owned());
+        self.strings.insert(text.to_owned(), place);
+        place
+    }
+
+    fn text(&mut self, id: TextId) -> i64 {
+        if let Some(&known) = self.texts.get(&id) {
+            return known;
+        }
+        let dictionary = self.dictionary;
+        let place = self.string(dictionary.resolve(id));
+        self.texts.insert(id, place);
+        place
+    }
+
+    /// Every frame has a location of its own, inlined calls too: which of them share an instruction is not stored.
+    fn sample(&mut self, stack: StackNodeId, value: i64) {
+        let location_id = self.dictionary.frames_of(stack).map(|frame| self.location(frame)).collect();
+        self.profile.sample.push(PprofSample { location_id, value: vec![value], label: Vec::new() });
+    }
+
+    fn location(&mut self, key: FrameKey) -> u64 {
+        if let Some(&known) = self.locations.get(&key) {
+            return known;
+        }
+        let frame = self.dictionary.frame_at(key);
+        let mapping_id = self.mapping(frame);
+        let line = match frame.function == TextId::default() {
+            true => Vec::new(),
+            false => vec![Line { function_id: self.function(frame), line: frame.line.into() }],
+        };
+        let id = self.profile.location.len() as u64 + 1;
+        self.profile.location.push(Location { id, mapping_id, address: frame.address, line });
+        self.locations.insert(key, id);
+        id
+    }
+
+    fn function(&mut self, frame: StoredFrame) -> u64 {
+        let key = (frame.function, frame.system_name, frame.file, frame.start_line);
+        if let Some(&known) = self.functions.get(&key) {
+            return known;
+        }
+        let id = self.profile.function.len() as u64 + 1;
+        let name = self.text(frame.function);
+        let system_name = match self.text(frame.system_name) {
+            0 => name,
+            other => other,
+        };
+        let filename = self.text(frame.file);
+        let start_line = frame.start_line.into();
+        self.profile.function.push(PprofFunction { id, name, system_name, filename, start_line });
+        self.functions.insert(key, id);
+        id
+    }
+
+    fn mapping(&mut self, frame: StoredFrame) -> u64 {
+        let key = (frame.mapping, frame.build_id);
+        if key == (TextId::default(), TextId::default()) {
+            return 0;
+        }
+        let known = self.mappings.get(&key).copied();
+        let id = known.unwrap_or(self.profile.mapping.len() as u64 + 1);
+        if known.is_none() {
+            let (filename, build_id) = (self.text(frame.mapping), self.text(frame.build_id));
+            // Until a frame is found that says otherwise.
+            let (has_functions, has_filenames, has_line_numbers) = (true, true, true);
+            let mapping = PprofMapping {
+                id,
+                filename,
+                build_id,
+                has_functions,
+                has_filenames,
+                has_line_numbers,
+                ..PprofMapping::default()
+            };
+            self.profile.mapping.push(mapping);
+            self.mappings.insert(key, id);
+        }
+        if frame.function == TextId::default() {
+            let mapping = &mut self.profile.mapping[id as usize - 1];
+            mapping.has_functions = false;
+            mapping.has_filenames = false;
+            mapping.has_line_numbers = false;
+        }
+        id
+    }
+
+    fn finish(mut self, kind: &ProfileType, end: i64) -> Profile {
+        let sample_type =
+            ValueType { kind: self.string(&kind.sample_type), unit: self.string(&kind.sample_unit) };
+        let period_type =
+            ValueType { kind: self.string(&kind.period_type), unit: self.string(&kind.period_unit) };
+        self.profile.sample_type = vec![sample_type];
+        self.profile.period_type = Some(period_type);
+        self.profile.default_sample_type = sample_type.kind;
+        self.profile.time_nanos = end.saturating_mul(1_000_000);
+        // What a value of a merged profile stands for: one of its unit, a second of processor time.
+        self.profile.period = if kind.sample_type == "cpu" { 1_000_000_000 } else { 1 };
+        self.profile
+    }
+}

@@ -1,0 +1,140 @@
+//! Sums over time. A step covers what came after the step before, up to and including its own time.
+
+use std::collections::{BTreeMap, HashMap};
+
+use plumb_store::{Labels, Selected};
+
+use super::call_site::{self, BeginsWith};
+use super::labels::pairs;
+use super::selection::{Range, of_type, select};
+use crate::app::Context;
+use crate::error::ApiError;
+use crate::wire::series::{Point, SelectSeriesRequest, SelectSeriesResponse, Series};
+
+/// The number of [`SelectSeriesRequest::aggregation`] for means.
+pub(crate) const AVERAGE: i32 = 1;
+
+/// A profile's sum with the labels that it is grouped by.
+pub(crate) struct GroupedProfile {
+    pub labels: Labels,
+    pub time: i64,
+    pub value: i64,
+}
+
+/// Sums over time by labels, the largest first.
+pub(crate) fn select_series(
+    context: &Context,
+    request: SelectSeriesRequest,
+) -> Result<SelectSeriesResponse, ApiError> {
+    let selector = of_type(&request.profile_type_id, &request.label_selector)?;
+    let range = Range::checked(request.start, request.end, &context.options.query)?;
+    let step = step_millis(request.step)?;
+    let functions = call_site::functions(request.stack_trace_selector)?;
+    let wider = Range { start: range.start.saturating_sub(step), ..range };
+    let selected = select(context, selector, wider)?;
+    let profiles = match functions.is_empty() {
+        true => grouped(&selected, &request.group_by)?,
+        false => grouped_below(&selected, &request.group_by, &functions)?,
+    };
+    let mut groups: BTreeMap<Labels, BTreeMap<i64, (f64, u32)>> = BTreeMap::new();
+    for profile in profiles {
+        let time = step_of(profile.time, range.start, step);
+        let (sum, count) = groups.entry(profile.labels).or_default().entry(time).or_default();
+        *sum += profile.value as f64;
+        *count += 1;
+    }
+    let is_mean = request.aggregation == AVERAGE;
+    let series = groups.into_iter().map(|(labels, points)| Series {
+        labels: pairs(&labels),
+        points: points
+            .into_iter()
+            .map(|(timestamp, (sum, count))| {
+                let value = if is_mean { sum / f64::from(count) } else { sum };
+                Point { value, timestamp }
+            })
+            .collect(),
+    });
+    let mut series: Vec<(f64, Series)> =
+        series.map(|series| (series.points.iter().map(|point| point.value).sum(), series)).collect();
+    // Stable: equal ones stay in the order of their labels.
+    series.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    if let Some(limit) = limit(request.limit)? {
+        series.truncate(limit);
+    }
+    Ok(SelectSeriesResponse { series: series.into_iter().map(|(_, series)| series).collect() })
+}
+
+/// A step in milliseconds.
+pub(crate) fn step_millis(seconds: f64) -> Result<i64, ApiError> {
+    if seconds.is_nan() || seconds < 0.001 {
+        return Err(ApiError::invalid("step must be >= 1ms"));
+    }
+    // A year, in seconds; what is longer is taken for that.
+    Ok((seconds.min(31_536_000.0) * 1000.0) as i64)
+}
+
+/// How many groups are wanted; `None` for all.
+pub(crate) fn limit(wanted: Option<i64>) -> Result<Option<usize>, ApiError> {
+    let wanted = wanted.unwrap_or(0);
+    let limit = usize::try_from(wanted);
+    let limit = limit.map_err(|_| ApiError::invalid(format!("limit must be non-negative, got {wanted}")))?;
+    Ok(Some(limit).filter(|&limit| limit > 0))
+}
+
+/// The step that a time is in: the first one of the grid from `start` that is not before it.
+pub(crate) fn step_of(time: i64, start: i64, step: i64) -> i64 {
+    let since = i128::from(time) - i128::from(start);
+    let step = i128::from(step);
+    let steps = since.div_euclid(step) + i128::from(since.rem_euclid(step) != 0);
+    i64::try_from(i128::from(start) + steps * step).unwrap_or(time)
+}
+
+/// The sums of single profiles.
+pub(crate) fn grouped(selected: &Selected, by: &[String]) -> Result<Vec<GroupedProfile>, ApiError> {
+    let (series, profiles) = selected.profiles()?;
+    let groups: Vec<Labels> = series.iter().map(|labels| labels.only(by)).collect();
+    let profile = profiles.into_iter().map(|profile| GroupedProfile {
+        labels: groups[profile.series].clone(),
+        time: profile.time.0,
+        value: profile.total,
+    });
+    Ok(profile.collect())
+}
+
+/// The same for stacks that begin with certain functions.
+fn grouped_below(
+    selected: &Selected,
+    by: &[String],
+    functions: &[String],
+) -> Result<Vec<GroupedProfile>, ApiError> {
+    let batch = selected.batch()?;
+    let mut begins = BeginsWith::new(&batch.dictionary, functions);
+    let mut sums: HashMap<_, i64> = HashMap::new();
+    for sample in batch.samples() {
+        if begins.is(sample.stack) {
+            let sum = sums.entry((sample.series, sample.time)).or_default();
+            *sum = sum.saturating_add(sample.value);
+        }
+    }
+    let profile = sums.into_iter().map(|((series, time), value)| GroupedProfile {
+        labels: batch.labels(series).only(by),
+        time: time.0,
+        value,
+    });
+    Ok(profile.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_ends_with_its_own_time() {
+        for (time, step) in [(100, 100), (101, 115), (115, 115), (116, 130), (99, 100), (85, 85), (86, 100)] {
+            assert_eq!(step_of(time, 100, 15), step, "{time}");
+        }
+        assert!(step_millis(0.0001).is_err() && step_millis(f64::NAN).is_err() && step_millis(-1.0).is_err());
+        assert_eq!(step_millis(0.5).ok(), Some(500));
+        assert!(step_of(i64::MAX, i64::MIN, 7) > 0);
+    }
+}

@@ -1,0 +1,250 @@
+//! plumb's own API, `/api/v1`: parameters in the path, JSON out. Tables are exact: they are made of whole stacks.
+
+use axum::Router;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use plumb_formats::{callgrind, firefox, foreign, otlp, pprof, speedscope};
+use plumb_store::SERVICE;
+use prost::Message;
+use serde::Serialize;
+use serde_json::json;
+
+use super::parameters::Parameters;
+use crate::app::{App, Context};
+use crate::error::{ApiError, ErrorCode};
+use crate::moment;
+use crate::query;
+use crate::wire::querier::{DiffRequest, MergeProfileRequest, ProfileTypesRequest, StacktracesRequest};
+use crate::wire::series::SelectSeriesRequest;
+use crate::wire::types::{LabelNamesRequest, LabelValuesRequest};
+
+/// What describes the API to programs.
+const OPENAPI: &str = include_str!("openapi.json");
+
+/// The type of profiles that is meant where none is named.
+const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+
+/// A body with its content type.
+type Answer = (&'static str, Vec<u8>);
+
+/// What answers a path.
+type Work = fn(&Context, &Parameters) -> Result<Answer, ApiError>;
+
+/// All paths with what answers them; each is described in `openapi.json`.
+pub(super) const PATHS: [(&str, Work); 9] = [
+    ("/api/v1/services", services),
+    ("/api/v1/labels", labels),
+    ("/api/v1/types", types),
+    ("/api/v1/functions", functions),
+    ("/api/v1/function", function),
+    ("/api/v1/flame", flame),
+    ("/api/v1/series", series),
+    ("/api/v1/diff", diff),
+    ("/api/v1/export", export),
+];
+
+pub(super) fn routes() -> Router<App> {
+    let mut router = Router::new();
+    for (path, work) in PATHS {
+        router = router.route(
+            path,
+            get(move |State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap| async move {
+                let answered = async {
+                    let tenant = app.tenant(&headers)?;
+                    let parameters = Parameters::parse(query.as_deref());
+                    app.query(tenant, move |context| work(context, &parameters)).await
+                };
+                answered.await.map_or_else(IntoResponse::into_response, response)
+            }),
+        );
+    }
+    router
+}
+
+/// The description, which needs no token.
+pub(super) async fn openapi() -> Response {
+    response(("application/json", OPENAPI.as_bytes().to_vec()))
+}
+
+fn response((kind, body): Answer) -> Response {
+    ([("Content-Type", HeaderValue::from_static(kind))], body).into_response()
+}
+
+fn json<T: Serialize>(answer: &T) -> Result<Answer, ApiError> {
+    let body = serde_json::to_vec(answer);
+    let body = body
+        .map_err(|error| ApiError::new(ErrorCode::Internal, format!("cannot write the answer: {error}")))?;
+    Ok(("application/json", body))
+}
+
+fn number(parameters: &Parameters, name: &str) -> Result<Option<i64>, ApiError> {
+    let Some(text) = parameters.get(name).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let wrong = |_| ApiError::invalid(format!("{name} is no whole number: {text:?}"));
+    text.parse().map(Some).map_err(wrong)
+}
+
+/// The range of time: the last hour, if nothing is said.
+fn range(parameters: &Parameters, [from, until]: [&str; 2]) -> Result<(i64, i64), ApiError> {
+    let now = moment::now();
+    let time = |name: &str, default: &str| {
+        let text = parameters.get(name).filter(|text| !text.is_empty()).unwrap_or(default);
+        moment::parse(text, now).ok_or_else(|| {
+            ApiError::invalid(format!(
+                "{name} is no time: {text:?}; write now-1h, or milliseconds since 1970"
+            ))
+        })
+    };
+    Ok((time(from, "now-1h")?, time(until, "now")?))
+}
+
+fn kind(parameters: &Parameters) -> String {
+    parameters.get("type").filter(|kind| !kind.is_empty()).unwrap_or(CPU).to_owned()
+}
+
+fn selected(parameters: &Parameters, names: [&str; 3]) -> Result<StacktracesRequest, ApiError> {
+    let [query, from, until] = names;
+    let (start, end) = range(parameters, [from, until])?;
+    Ok(StacktracesRequest {
+        profile_type_id: kind(parameters),
+        label_selector: parameters.get(query).unwrap_or_default().to_owned(),
+        start,
+        end,
+        max_nodes: number(parameters, "nodes")?,
+        ..StacktracesRequest::default()
+    })
+}
+
+fn services(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    values(context, parameters, SERVICE)
+}
+
+fn values(context: &Context, parameters: &Parameters, name: &str) -> Result<Answer, ApiError> {
+    let (start, end) = range(parameters, ["from", "until"])?;
+    let matchers = parameters.get("query").map(str::to_owned).into_iter().collect();
+    let request = LabelValuesRequest { name: name.to_owned(), matchers, start, end };
+    json(&query::label_values(context, request)?.names)
+}
+
+/// The values of a label, or the names of all.
+fn labels(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    if let Some(name) = parameters.get("name").filter(|name| !name.is_empty()) {
+        return values(context, parameters, name);
+    }
+    let (start, end) = range(parameters, ["from", "until"])?;
+    let matchers = parameters.get("query").map(str::to_owned).into_iter().collect();
+    json(&query::label_names(context, LabelNamesRequest { matchers, start, end })?.names)
+}
+
+fn types(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let (start, end) = range(parameters, ["from", "until"])?;
+    let types = query::profile_types(context, ProfileTypesRequest { start, end })?.profile_types;
+    json(&types.into_iter().map(|one| one.id).collect::<Vec<_>>())
+}
+
+/// A table of functions, the most expensive by themselves first.
+fn functions(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let tree = query::call_tree(context, &selected(parameters, ["query", "from", "until"])?)?;
+    let mut rows = query::functions(&tree);
+    if parameters.get("order") == Some("total") {
+        rows.sort_by_key(|row| std::cmp::Reverse(row.total));
+    }
+    let count = rows.len();
+    let limit = number(parameters, "limit")?.unwrap_or(100);
+    rows.truncate(usize::try_from(limit).unwrap_or(0));
+    json(&json!({"total": tree.total()[0], "functions": count, "rows": rows}))
+}
+
+/// Callers and callees of a function.
+fn function(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let name = parameters.get("name").filter(|name| !name.is_empty());
+    let name = name.ok_or_else(|| ApiError::invalid("the parameter name is missing: a function's name"))?;
+    let tree = query::call_tree(context, &selected(parameters, ["query", "from", "until"])?)?;
+    let found = query::neighbours(&tree, name);
+    let nothing = || ApiError::new(ErrorCode::NotFound, format!("no selected stack has a function {name:?}"));
+    json(&found.ok_or_else(nothing)?)
+}
+
+fn flame(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let request = selected(parameters, ["query", "from", "until"])?;
+    json(&query::stacktraces(context, request)?.flamegraph)
+}
+
+fn diff(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let left = Some(selected(parameters, ["left", "left_from", "left_until"])?);
+    let right = Some(selected(parameters, ["right", "right_from", "right_until"])?);
+    json(&query::diff(context, DiffRequest { left, right })?.flamegraph)
+}
+
+fn series(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let request = selected(parameters, ["query", "from", "until"])?;
+    let step = number(parameters, "step")?.unwrap_or(15);
+    let request = SelectSeriesRequest {
+        profile_type_id: request.profile_type_id,
+        label_selector: request.label_selector,
+        start: request.start,
+        end: request.end,
+        step: step as f64,
+        group_by: parameters.all("by").map(str::to_owned).collect(),
+        limit: number(parameters, "limit")?,
+        ..SelectSeriesRequest::default()
+    };
+    json(&query::select_series(context, request)?.series)
+}
+
+/// All samples in a format of other tools.
+fn export(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let request = selected(parameters, ["query", "from", "until"])?;
+    let request = MergeProfileRequest {
+        profile_type_id: request.profile_type_id,
+        label_selector: request.label_selector,
+        start: request.start,
+        end: request.end,
+        ..MergeProfileRequest::default()
+    };
+    let message = query::merge_profile(context, request)?.0.encode_to_vec();
+    let format = parameters.get("format").unwrap_or("pprof");
+    if format == "pprof" {
+        return Ok(("application/octet-stream", message));
+    }
+    let profile = foreign::read(&message)?;
+    let mut body = Vec::new();
+    let written = match format {
+        "pprof.gz" => pprof::write(&profile, &mut body),
+        "speedscope" => speedscope::write(&profile, &mut body),
+        "firefox" => firefox::write(&profile, &mut body),
+        "callgrind" => callgrind::write(&profile, &mut body),
+        "otlp" => otlp::write(&profile, &mut body),
+        other => {
+            let known = "pprof, pprof.gz, speedscope, firefox, callgrind, otlp";
+            return Err(ApiError::invalid(format!("unknown format {other:?}; use one of {known}")));
+        }
+    };
+    written.map_err(|error| ApiError::new(ErrorCode::Internal, format!("cannot convert: {error}")))?;
+    Ok((
+        if matches!(format, "speedscope" | "firefox") {
+            "application/json"
+        } else {
+            "application/octet-stream"
+        },
+        body,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use std::collections::BTreeSet;
+
+    use super::{OPENAPI, PATHS};
+
+    #[test]
+    fn every_path_is_described() {
+        let description: serde_json::Value = serde_json::from_str(OPENAPI).unwrap();
+        let described: BTreeSet<&str> =
+            description["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(described, PATHS.iter().map(|(path, _)| *path).collect());
+    }
+}

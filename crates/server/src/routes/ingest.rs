@@ -1,0 +1,198 @@
+//! `/ingest`: profiles of the older agents, and of whoever has only text. The parameters say what it is.
+
+use axum::Router;
+use axum::extract::{RawQuery, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use bytes::Bytes;
+use futures_core::Stream;
+use plumb_formats::pprof::message::Profile;
+use plumb_formats::{foreign, pprof};
+use plumb_store::{Batch, Millis};
+
+use super::parameters::Parameters;
+use crate::app::App;
+use crate::connect;
+use crate::error::{ApiError, ErrorCode};
+use crate::ingest::{Application, PprofReader, StackFormat, Target, add_stacks, series_labels};
+use crate::moment;
+use crate::options::ServerOptions;
+
+pub(super) fn routes() -> Router<App> {
+    Router::new().route("/ingest", post(ingest)).route("/pyroscope/ingest", post(ingest))
+}
+
+/// What the body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Stacks(StackFormat),
+    Pprof,
+    Speedscope,
+}
+
+/// What the parameters say.
+struct Said {
+    application: Application,
+    format: Format,
+    /// Milliseconds since 1970.
+    from: i64,
+    sample_rate: u32,
+    spy: String,
+}
+
+async fn ingest(State(app): State<App>, RawQuery(query): RawQuery, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let stored = async {
+        let tenant = app.tenant(&parts.headers)?;
+        let said = said(&Parameters::parse(query.as_deref()), &parts.headers)?;
+        let bytes = connect::read_body(&app, &parts.headers, body).await?;
+        let bytes = match boundary(&parts.headers) {
+            Some(boundary) => profile_of_form(bytes, boundary).await?,
+            None => bytes,
+        };
+        let size = bytes.len().saturating_mul(5);
+        app.ingest(tenant, size, move |options| batch(&said, &bytes, options)).await
+    };
+    stored.await.map_or_else(IntoResponse::into_response, |()| StatusCode::OK.into_response())
+}
+
+fn said(parameters: &Parameters, headers: &HeaderMap) -> Result<Said, ApiError> {
+    let application = Application::parse(parameters.get("name").unwrap_or_default())?;
+    let content_type =
+        headers.get(header::CONTENT_TYPE).and_then(|one| one.to_str().ok()).unwrap_or_default();
+    let format = match parameters.get("format").unwrap_or_default() {
+        "pprof" => Format::Pprof,
+        "speedscope" => Format::Speedscope,
+        "lines" => Format::Stacks(StackFormat::Lines),
+        "trie" => Format::Stacks(StackFormat::Trie),
+        "tree" => Format::Stacks(StackFormat::Tree),
+        "jfr" => {
+            let message = "format jfr is not supported: convert the recording to pprof";
+            return Err(ApiError::new(ErrorCode::Unimplemented, message));
+        }
+        "" | "groups" | "folded" => match content_type {
+            "binary/octet-stream+trie" => Format::Stacks(StackFormat::Trie),
+            "binary/octet-stream+tree" => Format::Stacks(StackFormat::Tree),
+            form if form.contains("multipart/form-data") => Format::Pprof,
+            _ => Format::Stacks(StackFormat::Groups),
+        },
+        other => {
+            let known = "groups, lines, trie, tree, pprof, speedscope";
+            return Err(ApiError::invalid(format!("unknown format {other:?}; use one of {known}")));
+        }
+    };
+    let now = moment::now();
+    let from = match parameters.get("from").filter(|from| !from.is_empty()) {
+        None => now,
+        Some(from) => moment::parse(from, now).ok_or_else(|| {
+            ApiError::invalid(format!("from is no time: {from:?}; write seconds since 1970, or now-10s"))
+        })?,
+    };
+    let rate = parameters.get("sampleRate").filter(|rate| !rate.is_empty());
+    let sample_rate = rate.map_or(Ok(100), |rate| {
+        let wrong = |_| ApiError::invalid(format!("sampleRate is no number of samples a second: {rate:?}"));
+        rate.parse().map_err(wrong)
+    })?;
+    let spy = parameters.get("spyName").filter(|spy| !spy.is_empty()).unwrap_or("unknown").to_owned();
+    Ok(Said { application, format, from, sample_rate, spy })
+}
+
+fn batch(said: &Said, bytes: &[u8], options: &ServerOptions) -> Result<Batch, ApiError> {
+    let mut batch = Batch::default();
+    let reader = PprofReader::new(&options.ingest);
+    let labels = |kind: &str, service: &str| {
+        let pairs = said.application.pairs(kind, service, &said.spy);
+        series_labels(pairs.iter().map(|(name, value)| (&**name, &**value)), &options.ingest)
+    };
+    let mut profile = match said.format {
+        Format::Stacks(format) => {
+            let (service, kind, factor) = said.application.kind(said.sample_rate)?;
+            let mut labels = labels(&kind.name, &service)?;
+            kind.label(&mut labels);
+            let series = batch.series(labels);
+            let time = Millis(said.from);
+            let unpacked;
+            let bytes = match bytes.starts_with(b"\x1f\x8b") {
+                true => {
+                    unpacked = connect::inflate(bytes, options.ingest.unpacked)?;
+                    &unpacked
+                }
+                false => bytes,
+            };
+            add_stacks(format, bytes, &mut Target { batch: &mut batch, series, time, factor })?;
+            return Ok(batch);
+        }
+        Format::Pprof => reader.decode(bytes)?,
+        Format::Speedscope => {
+            let mut converted = Vec::new();
+            let written = pprof::write(&foreign::read(bytes)?, &mut converted);
+            written
+                .map_err(|error| ApiError::new(ErrorCode::Internal, format!("cannot convert: {error}")))?;
+            reader.decode(&converted)?
+        }
+    };
+    // Older agents wrote microseconds.
+    if profile.time_nanos < 365 * 86_400 * 1_000_000_000 {
+        profile.time_nanos = said.from.saturating_mul(1_000_000);
+    }
+    let labels = labels(kind_of(&profile), &said.application.name)?;
+    reader.add(&mut batch, &labels, &profile)?;
+    Ok(batch)
+}
+
+/// The kind of profile that a profile's types are of.
+fn kind_of(profile: &Profile) -> &str {
+    let text = |index: i64| usize::try_from(index).ok().and_then(|index| profile.string_table.get(index));
+    let mut types = profile.sample_type.iter().filter_map(|one| text(one.kind)).map(String::as_str);
+    if types.clone().any(|one| one == "wall") {
+        return "wall";
+    }
+    let known = |one: &str| match one {
+        one if one.contains("cpu") => Some("process_cpu"),
+        one if one.contains("alloc_") || one.contains("inuse_") => Some("memory"),
+        "space" | "objects" => Some("memory"),
+        one if one.contains("mutex_") => Some("mutex"),
+        one if one.contains("block_") => Some("block"),
+        one if one.contains("goroutine") => Some("goroutines"),
+        _ => None,
+    };
+    let last = types.clone().next_back().unwrap_or("samples");
+    types.find_map(known).unwrap_or(if last == "samples" { "process_cpu" } else { last })
+}
+
+fn boundary(headers: &HeaderMap) -> Option<String> {
+    multer::parse_boundary(headers.get(header::CONTENT_TYPE)?.to_str().ok()?).ok()
+}
+
+/// The profile in a form. The profile before it, which old agents sent along, isn't subtracted any more.
+async fn profile_of_form(bytes: Bytes, boundary: String) -> Result<Bytes, ApiError> {
+    let wrong = |error: multer::Error| ApiError::invalid(format!("malformed form: {error}"));
+    let mut form = multer::Multipart::new(Once(Some(bytes)), boundary);
+    let mut profile = None;
+    while let Some(field) = form.next_field().await.map_err(wrong)? {
+        match field.name() {
+            Some("profile") => profile = Some(field.bytes().await.map_err(wrong)?),
+            Some("prev_profile") => {
+                let message = "prev_profile is not supported: update the agent, so that it sends differences";
+                return Err(ApiError::new(ErrorCode::Unimplemented, message));
+            }
+            _ => {}
+        }
+    }
+    profile.ok_or_else(|| ApiError::invalid("the form has no field profile"))
+}
+
+/// A body that is there already.
+struct Once(Option<Bytes>);
+
+impl Stream for Once {
+    type Item = Result<Bytes, std::convert::Infallible>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        std::task::Poll::Ready(self.0.take().map(Ok))
+    }
+}

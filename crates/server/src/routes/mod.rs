@@ -1,0 +1,77 @@
+//! What can be asked for, by path. A file for each resource.
+
+mod admin;
+mod api;
+mod guard;
+mod health;
+mod ingest;
+mod otlp;
+mod parameters;
+mod push;
+mod querier;
+mod render;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{Method, Uri};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::get;
+use plumb_store::Store;
+
+use self::guard::guard;
+use crate::access::Scope;
+use crate::app::App;
+use crate::error::{ApiError, ErrorCode};
+use crate::options::ServerOptions;
+
+/// Everything that a server answers.
+pub fn router(store: Arc<Store>, options: ServerOptions) -> Router {
+    router_of(App::new(store, options))
+}
+
+/// The same for an application that others look at too.
+pub(crate) fn router_of(app: App) -> Router {
+    let write = push::routes().merge(ingest::routes()).merge(otlp::routes());
+    let read = querier::routes()
+        .merge(render::routes())
+        .merge(api::routes())
+        .route("/metrics", get(health::metrics));
+    Router::new()
+        .route("/ready", get(health::ready))
+        .route("/api/v1/openapi.json", get(api::openapi))
+        .merge(guard(write, &app, Scope::Write))
+        .merge(guard(read, &app, Scope::Read))
+        .merge(guard(admin::routes(), &app, Scope::Admin))
+        .fallback(nothing)
+        .layer(middleware::from_fn_with_state(app.clone(), count))
+        .with_state(app)
+}
+
+async fn nothing(method: Method, uri: Uri) -> ApiError {
+    let path: String = uri.path().chars().take(200).collect();
+    ApiError::new(ErrorCode::NotFound, format!("nothing answers {method} {path}"))
+}
+
+/// Counts and logs every request.
+async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
+    let begin = Instant::now();
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let response = next.run(request).await;
+    let took = begin.elapsed();
+    // Paths that nothing answers would be without number.
+    let route = route.as_deref().unwrap_or("other");
+    let status = response.status().as_u16();
+    app.metrics.answered(route, status, took);
+    let ms = took.as_secs_f64() * 1e3;
+    if status >= 500 {
+        tracing::warn!(%method, route, status, ms, "request");
+    } else {
+        tracing::debug!(%method, route, status, ms, "request");
+    }
+    response
+}

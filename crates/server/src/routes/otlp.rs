@@ -1,0 +1,126 @@
+//! OpenTelemetry's profiles, over gRPC and over HTTP.
+//!
+//! gRPC of one request and one answer is five bytes before a message and a status behind it, so it is written by hand: tonic would bring a second
+//! server beside axum's.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use plumb_formats::otlp::message::ProfilesData;
+use plumb_store::Batch;
+use prost::Message;
+
+use crate::app::App;
+use crate::connect;
+use crate::error::{ApiError, ErrorCode};
+use crate::ingest::add_otlp;
+
+/// The method of the service, as its path in gRPC.
+const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
+
+const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+
+pub(super) fn routes() -> Router<App> {
+    Router::new().route(EXPORT, post(grpc)).route("/v1development/profiles", post(http))
+}
+
+async fn store(app: &App, headers: &HeaderMap, bytes: Bytes) -> Result<(), ApiError> {
+    let tenant = app.tenant(headers)?;
+    // Empty rows of tables take some fifty bytes for each of theirs.
+    let size = bytes.len().saturating_mul(10);
+    app.ingest(tenant, size, move |options| {
+        let data = ProfilesData::decode(&*bytes)
+            .map_err(|error| ApiError::invalid(format!("malformed profiles: {error}")))?;
+        let mut batch = Batch::default();
+        add_otlp(&mut batch, &data, &options.ingest)?;
+        Ok(batch)
+    })
+    .await
+}
+
+async fn http(State(app): State<App>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let kind =
+        parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !kind.starts_with("application/x-protobuf") {
+        let message = format!("content type {kind:?} is not supported; send application/x-protobuf");
+        return ApiError::new(ErrorCode::Unimplemented, message).into_response();
+    }
+    let stored = async {
+        let bytes = connect::read_body(&app, &parts.headers, body).await?;
+        store(&app, &parts.headers, bytes).await
+    };
+    match stored.await {
+        // An answer without anything in it: all was stored.
+        Ok(()) => {
+            ([(header::CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"))], Bytes::new())
+                .into_response()
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+async fn grpc(State(app): State<App>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let stored = async {
+        let framed = connect::read_body(&app, &parts.headers, body).await?;
+        let encoding = parts.headers.get("grpc-encoding").and_then(|one| one.to_str().ok());
+        let message = unframed(framed, encoding, app.options.ingest.unpacked)?;
+        store(&app, &parts.headers, message).await
+    };
+    let mut response = match stored.await {
+        Ok(()) => {
+            let mut trailers = HeaderMap::new();
+            trailers.insert(STATUS, HeaderValue::from_static("0"));
+            let empty_message = Full::new(Bytes::from_static(&[0; 5]));
+            Response::new(Body::new(empty_message.with_trailers(async { Some(Ok(trailers)) })))
+        }
+        Err(error) => {
+            let mut response = Response::new(Body::empty());
+            let status = HeaderValue::from(u16::from(error.code.grpc()));
+            response.headers_mut().insert(STATUS, status);
+            if let Ok(message) = HeaderValue::from_str(&percent_encoded(&error.message)) {
+                response.headers_mut().insert(MESSAGE, message);
+            }
+            response
+        }
+    };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    response
+}
+
+/// The one message of a request.
+fn unframed(mut framed: Bytes, encoding: Option<&str>, most: usize) -> Result<Bytes, ApiError> {
+    let wrong = |why: &str| ApiError::invalid(format!("malformed gRPC message: {why}"));
+    if framed.len() < 5 {
+        return Err(wrong("it ends early"));
+    }
+    let head = framed.split_to(5);
+    let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
+    if framed.len() != length as usize {
+        return Err(wrong("its length is not what it says"));
+    }
+    match (head[0], encoding) {
+        (0, _) => Ok(framed),
+        (1, Some("gzip")) => Ok(connect::inflate(&framed, most)?.into()),
+        (_, other) => {
+            let message = format!("grpc-encoding {other:?} is not supported; use gzip");
+            Err(ApiError::new(ErrorCode::Unimplemented, message))
+        }
+    }
+}
+
+/// A text as gRPC has it in a header.
+fn percent_encoded(text: &str) -> String {
+    let encoded = text.bytes().map(|byte| match byte {
+        b' '..=b'~' if byte != b'%' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    encoded.collect()
+}

@@ -1,0 +1,163 @@
+//! Listens, and serves connections until it is told to stop.
+//!
+//! Slow clients cost little: a connection is told apart by its first bytes before anything is set up for it, headers, bodies and answers have a
+//! time in which they have to go through, and where there are too many connections those go first that have asked for nothing yet.
+
+mod connection;
+mod timed;
+mod tls;
+mod waiting;
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_store::Store;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use self::connection::{Protocols, serve_connection};
+use self::waiting::Waiting;
+use crate::app::App;
+use crate::options::ServerOptions;
+use crate::routes::router_of;
+
+/// Where a server listens and how much it holds open.
+#[derive(Clone, Debug)]
+pub struct ListenOptions {
+    /// The address.
+    pub address: SocketAddr,
+    /// Files of a certificate chain and its key, as PEM.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// Most connections at the same time.
+    pub connections: usize,
+    /// How long a client may take for the headers of a request, and stay idle.
+    pub header_time: Duration,
+    /// How long a client may take nothing of an answer.
+    pub write_time: Duration,
+    /// How long requests may go on after the server was told to stop.
+    pub stop_time: Duration,
+}
+
+impl ListenOptions {
+    /// With room for 16,384 connections.
+    pub fn new(address: SocketAddr) -> Self {
+        Self {
+            address,
+            tls: None,
+            connections: 16_384,
+            header_time: Duration::from_secs(15),
+            write_time: Duration::from_secs(30),
+            stop_time: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why a server can't start.
+#[derive(Debug)]
+pub enum ServeError {
+    /// It would be open to the network without encryption or without tokens.
+    Exposed(SocketAddr),
+    /// The address can't be listened on.
+    Listen(SocketAddr, io::Error),
+    /// The certificate or its key can't be used: the file and why.
+    Certificate(PathBuf, String),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exposed(address) => write!(
+                out,
+                "{address} is not a loopback address: a server that others can reach needs TLS (--tls-cert, --tls-key) and tokens (--tokens)"
+            ),
+            Self::Listen(address, error) => write!(out, "cannot listen on {address}: {error}"),
+            Self::Certificate(path, why) => write!(out, "cannot use {}: {why}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+/// A server that listens.
+pub struct Server {
+    app: App,
+    options: ListenOptions,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+}
+
+impl Server {
+    /// Begins to listen. Connections wait until [`Server::run`].
+    pub async fn bind(
+        store: Arc<Store>,
+        options: ServerOptions,
+        listen: ListenOptions,
+    ) -> Result<Self, ServeError> {
+        let is_open = !listen.address.ip().is_loopback();
+        if is_open && (listen.tls.is_none() || options.tokens.is_none()) {
+            return Err(ServeError::Exposed(listen.address));
+        }
+        let tls =
+            listen.tls.as_ref().map(|(certificate, key)| tls::acceptor(certificate, key)).transpose()?;
+        let listener = TcpListener::bind(listen.address).await;
+        let listener = listener.map_err(|error| ServeError::Listen(listen.address, error))?;
+        Ok(Self { app: App::new(store, options), options: listen, listener, tls })
+    }
+
+    /// Where it listens: the port that the system chose, if it was to.
+    pub fn address(&self) -> SocketAddr {
+        self.listener.local_addr().unwrap_or(self.options.address)
+    }
+
+    /// Serves until `stop` is done; then lets requests end that are under way.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let (stopping, stopped) = watch::channel(false);
+        let waiting = Waiting::default();
+        let protocols = Arc::new(Protocols::new(router_of(self.app.clone()), &self.options, self.tls));
+        let mut connections = JoinSet::new();
+        tokio::pin!(stop);
+        loop {
+            tokio::select! {
+                () = &mut stop => break,
+                Some(_) = connections.join_next() => {}
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        let metrics = self.app.metrics.clone();
+                        if connections.len() >= self.options.connections {
+                            metrics.shed.inc();
+                            if !waiting.end_oldest() {
+                                // All are at work: the newest has to try again.
+                                continue;
+                            }
+                        }
+                        metrics.connections.inc();
+                        let (entry, ended) = waiting.enter();
+                        let served = serve_connection(protocols.clone(), stream, entry, ended, stopped.clone());
+                        connections.spawn(async move {
+                            served.await;
+                            metrics.connections.dec();
+                        });
+                    }
+                    Err(error) => {
+                        // Out of files, mostly; connections that end make room.
+                        tracing::warn!(%error, "cannot accept a connection");
+                        waiting.end_oldest();
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                    }
+                },
+            }
+        }
+        drop(self.listener);
+        let _ = stopping.send(true);
+        let all = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(self.options.stop_time, all).await.is_err() {
+            tracing::warn!(connections = connections.len(), "requests were cut off");
+        }
+    }
+}

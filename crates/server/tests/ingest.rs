@@ -1,0 +1,287 @@
+//! Profiles in every form that clients send, found again by a query; and what is refused, with a sentence and without harm.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod support;
+
+use axum::http::StatusCode;
+use base64::Engine;
+use plumb_formats::pprof::message::{
+    Label, Line, Location, PprofFunction, PprofMapping, PprofSample, Profile, ValueType,
+};
+use plumb_server::{IngestLimits, ServerOptions};
+use prost::Message;
+use serde_json::{Value, json};
+use support::Server;
+
+const TIME: i64 = 1_700_000_000_000;
+
+/// `main` calls `work`, into which `helper` was inlined; 3 samples of 30 ns, one with a label.
+fn profile() -> Profile {
+    let strings =
+        ["", "samples", "count", "cpu", "nanoseconds", "main", "work", "helper", "a.c", "thread", "t1"];
+    let function = |id, name| PprofFunction { id, name, system_name: name, filename: 8, start_line: 1 };
+    let line = |function_id, line| Line { function_id, line };
+    let sample =
+        |value: i64, label| PprofSample { location_id: vec![2, 1], value: vec![value, value * 10], label };
+    Profile {
+        sample_type: vec![ValueType { kind: 1, unit: 2 }, ValueType { kind: 3, unit: 4 }],
+        sample: vec![sample(2, vec![]), sample(1, vec![Label { key: 9, text: 10, number: 0 }])],
+        location: vec![
+            Location { id: 1, line: vec![line(1, 10)], ..Location::default() },
+            Location { id: 2, line: vec![line(3, 30), line(2, 20)], ..Location::default() },
+        ],
+        function: vec![function(1, 5), function(2, 6), function(3, 7)],
+        string_table: strings.map(str::to_owned).to_vec(),
+        time_nanos: TIME * 1_000_000,
+        period_type: Some(ValueType { kind: 3, unit: 4 }),
+        period: 10,
+        ..Profile::default()
+    }
+}
+
+fn push(profile: &Profile, labels: &[(&str, &str)]) -> String {
+    let labels: Vec<Value> =
+        labels.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    let raw = base64::engine::general_purpose::STANDARD.encode(profile.encode_to_vec());
+    json!({"series": [{"labels": labels, "samples": [{"rawProfile": raw, "ID": "x"}]}]}).to_string()
+}
+
+const LABELS: [(&str, &str); 2] = [("__name__", "process_cpu"), ("service_name", "api")];
+const PUSH: &str = "/push.v1.PusherService/Push";
+
+/// The names of the boxes with their totals, level by level.
+async fn flame(server: &Server, kind: &str, selector: &str) -> String {
+    let question = json!({
+        "profileTypeID": kind, "labelSelector": selector, "start": TIME - 1000, "end": TIME + 1000,
+    });
+    let (status, answer) = server.query("SelectMergeStacktraces", &question).await;
+    assert_eq!(status, 200, "{answer}");
+    let graph = &answer["flamegraph"];
+    let levels = graph["levels"].as_array().unwrap().iter().map(|level| {
+        let values: Vec<&str> =
+            level["values"].as_array().unwrap().iter().map(|value| value.as_str().unwrap()).collect();
+        let boxes = values.chunks(4).map(|one| {
+            let name = graph["names"][one[3].parse::<usize>().unwrap()].as_str().unwrap();
+            format!("{name} {}/{}", one[1], one[2])
+        });
+        boxes.collect::<Vec<_>>().join(", ")
+    });
+    levels.collect::<Vec<_>>().join("; ")
+}
+
+#[tokio::test]
+async fn every_type_and_every_label_of_a_sample_is_a_series() {
+    let server = Server::new("types", ServerOptions::default());
+    let (status, body) = server.post(PUSH, "application/json", push(&profile(), &LABELS)).await;
+    assert_eq!((status, &body[..]), (StatusCode::OK, &b"{}"[..]));
+    let cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+    assert_eq!(flame(&server, cpu, "{}").await, "total 30/0; main 30/0; work 30/0; helper 30/30");
+    let one_thread = r#"{thread="t1"}"#;
+    assert_eq!(flame(&server, cpu, one_thread).await, "total 10/0; main 10/0; work 10/0; helper 10/10");
+    let samples = "process_cpu:samples:count:cpu:nanoseconds";
+    assert_eq!(flame(&server, samples, "").await, "total 3/0; main 3/0; work 3/0; helper 3/3");
+    let question = json!({"name": "service_name"});
+    assert_eq!(server.query("LabelValues", &question).await.1, json!({"names": ["api"]}));
+}
+
+/// A change of the profile that has to be refused, and a part of what is said.
+type Damage = (&'static str, fn(&mut Profile));
+
+#[tokio::test]
+async fn a_profile_that_points_nowhere_is_refused() {
+    let server = Server::new("refused", ServerOptions::default());
+    let damages: [Damage; 14] = [
+        ("there is no location 9", |one| one.sample[0].location_id[0] = 9),
+        ("there is no function 9", |one| one.location[0].line[0].function_id = 9),
+        ("there is no mapping 9", |one| one.location[0].mapping_id = 9),
+        ("there is no string 99", |one| one.function[0].name = 99),
+        ("there is no string -1", |one| one.function[0].name = -1),
+        ("location id 1 is zero or not unique", |one| one.location[1].id = 1),
+        ("function id 0 is zero", |one| one.function[0].id = 0),
+        ("mapping id 0 is zero", |one| one.mapping.push(PprofMapping::default())),
+        ("1 values of 2 types", |one| _ = one.sample[0].value.pop()),
+        ("which is negative", |one| one.sample[0].value[1] = -5),
+        ("larger than 64 bits hold", |one| one.sample[0].value[1] = i64::MAX - 5),
+        ("no sample types", |one| one.sample_type.clear()),
+        ("before 1970", |one| one.time_nanos = -1),
+        ("in the future", |one| one.time_nanos = i64::MAX),
+    ];
+    for (wanted, damage) in damages {
+        let mut damaged = profile();
+        damage(&mut damaged);
+        let (status, body) = server.post(PUSH, "application/json", push(&damaged, &LABELS)).await;
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((status, &body["code"]), (StatusCode::BAD_REQUEST, &json!("invalid_argument")), "{body}");
+        assert!(body["message"].as_str().unwrap().contains(wanted), "{wanted}: {body}");
+    }
+    let (_, types) = server.query("ProfileTypes", &json!({})).await;
+    assert_eq!(types, json!({}), "a refused profile leaves nothing behind");
+}
+
+#[tokio::test]
+async fn what_is_too_much_is_refused() {
+    let limits = IngestLimits { body: 4000, unpacked: 10_000, samples: 1, ..IngestLimits::default() };
+    let server = Server::new("limits", ServerOptions { ingest: limits, ..ServerOptions::default() });
+    let (status, body) = server.post(PUSH, "application/json", push(&profile(), &LABELS)).await;
+    assert_eq!(status, 400);
+    assert!(String::from_utf8_lossy(&body).contains("more than 1 samples"));
+    let (status, _) = server.post(PUSH, "application/proto", vec![0; 5000]).await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+    // A megabyte of zeros in a thousand bytes.
+    let mut bomb = Vec::new();
+    let mut packer = flate2::write::GzEncoder::new(&mut bomb, flate2::Compression::best());
+    std::io::Write::write_all(&mut packer, &vec![0; 1 << 20]).unwrap();
+    packer.finish().unwrap();
+    let request = axum::http::Request::post(PUSH)
+        .header("Content-Type", "application/proto")
+        .header("Content-Encoding", "gzip")
+        .body(bomb.clone().into())
+        .unwrap();
+    assert_eq!(server.bytes(request).await.0, StatusCode::PAYLOAD_TOO_LARGE);
+    let mut message = PushMessage::default();
+    message.series[0].samples[0].raw_profile = bomb;
+    let (status, body) = server.push(message.encode_to_vec()).await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE, "{}", String::from_utf8_lossy(&body));
+}
+
+/// A request as the protocol describes it, written down once more.
+#[derive(Clone, PartialEq, Message)]
+struct PushMessageInner {
+    #[prost(message, repeated, tag = "1")]
+    series: Vec<Series>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Series {
+    #[prost(message, repeated, tag = "1")]
+    labels: Vec<Pair>,
+    #[prost(message, repeated, tag = "2")]
+    samples: Vec<Raw>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Pair {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    value: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Raw {
+    #[prost(bytes = "vec", tag = "1")]
+    raw_profile: Vec<u8>,
+}
+
+struct PushMessage;
+
+impl PushMessage {
+    fn default() -> PushMessageInner {
+        let labels = LABELS.map(|(name, value)| Pair { name: name.into(), value: value.into() }).to_vec();
+        let raw_profile = profile().encode_to_vec();
+        PushMessageInner { series: vec![Series { labels, samples: vec![Raw { raw_profile }] }] }
+    }
+}
+
+#[tokio::test]
+async fn garbage_gets_an_answer() {
+    let server = Server::new("garbage", ServerOptions::default());
+    let whole = PushMessage::default().encode_to_vec();
+    for length in 0..whole.len() {
+        let (status, _) = server.push(whole[..length].to_vec()).await;
+        assert!(status == 200 || status == 400, "{length}: {status}");
+    }
+    for at in 0..whole.len() {
+        for bit in [0, 3, 7] {
+            let mut changed = whole.clone();
+            changed[at] ^= 1 << bit;
+            let (status, _) = server.push(changed).await;
+            assert!(status.as_u16() < 500, "{at}.{bit}: {status}");
+        }
+    }
+    let (status, _) = server.post(PUSH, "text/plain", "x").await;
+    assert_eq!(status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    let (status, body) = server.post("/nothing", "text/plain", "x").await;
+    assert_eq!((status, body.starts_with(b"{")), (StatusCode::NOT_FOUND, true));
+}
+
+#[tokio::test]
+async fn the_older_api_takes_stacks_in_all_forms() {
+    let server = Server::new("older", ServerOptions::default());
+    let from = TIME / 1000;
+    // A tree as its format is described: length and text of a name, value, number of children; the first node has no name.
+    let tree = b"\x00\x00\x01\x04main\x01\x02\x01a\x02\x00\x01b\x03\x00";
+    let trie = b"\x00\x00\x01\x04main\x01\x02\x02;a\x02\x00\x02;b\x03\x00";
+    let wanted = "total 60000000/0; main 60000000/10000000; b 30000000/30000000, a 20000000/20000000";
+    for (service, format, body) in [
+        ("groups", "", &b"main 1\nmain;a 2\nmain;b 3\n"[..]),
+        ("folded", "&format=folded", b"main 1\nmain;a 2\nmain;b 3"),
+        ("lines", "&format=lines", b"main\nmain;a\nmain;a\nmain;b\nmain;b\nmain;b\n"),
+        ("tree", "&format=tree", tree),
+        ("trie", "&format=trie", trie),
+    ] {
+        let path = format!("/ingest?name={service}.cpu%7Bregion%3Deu%7D&from={from}&sampleRate=100{format}");
+        let (status, answer) = server.post(&path, "binary/octet-stream", body).await;
+        assert_eq!(status, 200, "{service}: {}", String::from_utf8_lossy(&answer));
+        let selector = format!(r#"{{service_name="{service}",region="eu"}}"#);
+        let found = flame(&server, "process_cpu:cpu:nanoseconds:cpu:nanoseconds", &selector).await;
+        let sorted = |text: &str| {
+            let mut boxes: Vec<String> = text.split([';', ',']).map(|one| one.trim().to_owned()).collect();
+            boxes.sort();
+            boxes
+        };
+        assert_eq!(sorted(&found), sorted(wanted), "{service}");
+    }
+    for body in [&b"main"[..], b"main x", b"\xff\xfe 1"] {
+        let (status, _) = server.post("/ingest?name=bad", "text/plain", body).await;
+        assert_eq!(status, 400);
+    }
+    for (format, whole) in [("tree", &tree[..]), ("trie", trie)] {
+        for length in 0..whole.len() {
+            let path = format!("/ingest?name=bad&format={format}");
+            let (status, _) = server.post(&path, "binary/octet-stream", whole[..length].to_vec()).await;
+            assert_eq!(status, 400, "{format} {length}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_older_api_takes_profiles_plain_and_in_forms() {
+    let server = Server::new("older-profiles", ServerOptions::default());
+    let bytes = profile().encode_to_vec();
+    let (status, _) =
+        server.post("/ingest?name=plain&format=pprof", "binary/octet-stream", bytes.clone()).await;
+    assert_eq!(status, 200);
+    let mut form =
+        b"--xyz\r\nContent-Disposition: form-data; name=\"profile\"; filename=\"p\"\r\n\r\n".to_vec();
+    form.extend_from_slice(&bytes);
+    form.extend_from_slice(b"\r\n--xyz--\r\n");
+    let path = "/pyroscope/ingest?name=form&spyName=gospy";
+    let (status, body) = server.post(path, "multipart/form-data; boundary=xyz", form).await;
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    let speedscope = json!({
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "shared": {"frames": [{"name": "main"}, {"name": "a"}]},
+        "profiles": [{"type": "sampled", "name": "p", "unit": "nanoseconds", "startValue": 0, "endValue": 30,
+                      "samples": [[0, 1], [0]], "weights": [20, 10]}],
+    });
+    let path = format!("/ingest?name=speed&format=speedscope&from={TIME}");
+    let (status, body) = server.post(&path, "application/json", speedscope.to_string()).await;
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    let cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+    for service in ["plain", "form"] {
+        let selector = format!(r#"{{service_name="{service}"}}"#);
+        let wanted = "total 30/0; main 30/0; work 30/0; helper 30/30";
+        assert_eq!(flame(&server, cpu, &selector).await, wanted);
+    }
+    let (_, types) = server.query("ProfileTypes", &json!({})).await;
+    let question = r#"{service_name="speed"}"#;
+    let types: Vec<&str> =
+        types["profileTypes"].as_array().unwrap().iter().map(|one| one["ID"].as_str().unwrap()).collect();
+    let mut found = Vec::new();
+    for kind in &types {
+        found.push(flame(&server, kind, question).await);
+    }
+    assert!(found.iter().any(|one| one == "total 30/0; main 30/10; a 20/20"), "{types:?} {found:?}");
+}

@@ -1,0 +1,153 @@
+//! What the OpenTelemetry profiler sent, over gRPC and HTTP, and what its own library says it means.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use axum::body::Body;
+use axum::http::Request;
+use http_body_util::BodyExt;
+use plumb_server::ServerOptions;
+use serde_json::{Value, json};
+use support::{Server, golden};
+
+const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
+/// One sample of 97 in a second, in nanoseconds.
+const PERIOD: i64 = 10_309_278;
+
+fn export(number: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let packed = golden(&format!("otlp/export-{number}.bin.gz"));
+    flate2::read::GzDecoder::new(&*packed).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn grpc(message: &[u8], tenant: &str) -> Request<Body> {
+    let framed = [&[0][..], &u32::try_from(message.len()).unwrap().to_be_bytes(), message].concat();
+    let request = Request::post(EXPORT).header("Content-Type", "application/grpc").header("TE", "trailers");
+    request.header("X-Scope-OrgID", tenant).body(framed.into()).unwrap()
+}
+
+async fn ask(server: &Server, tenant: &str, method: &str, question: Value) -> Value {
+    let request = Request::post(format!("/querier.v1.QuerierService/{method}"))
+        .header("Content-Type", "application/json")
+        .header("X-Scope-OrgID", tenant)
+        .body(question.to_string().into())
+        .unwrap();
+    let (status, body) = server.bytes(request).await;
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    serde_json::from_slice(&body).unwrap()
+}
+
+fn index(value: &Value) -> usize {
+    value.as_str().map_or(0, |text| text.parse().unwrap())
+}
+
+/// By leaf frame the number of samples of a program.
+async fn leaves(server: &Server, tenant: &str, program: &str) -> BTreeMap<String, i64> {
+    let question = json!({
+        "profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+        "labelSelector": format!("{{process_executable_name={program:?}}}"),
+        "start": 1, "end": i64::MAX / 2_000_000,
+    });
+    let profile = ask(server, tenant, "SelectMergeProfile", question).await;
+    let string = |index: usize| profile["stringTable"][index].as_str().unwrap();
+    let mut leaves = BTreeMap::new();
+    for sample in profile["sample"].as_array().unwrap() {
+        let location = &profile["location"][index(&sample["locationId"][0]) - 1];
+        let leaf = match &location["line"][0]["functionId"] {
+            Value::Null => {
+                let mapping = index(&location["mappingId"]).checked_sub(1);
+                let mapping = mapping.map_or(&Value::Null, |place| &profile["mapping"][place]);
+                let file = string(index(&mapping["filename"]));
+                format!("native:{}", file.rsplit('/').next().unwrap())
+            }
+            function => string(index(&profile["function"][index(function) - 1]["name"])).to_owned(),
+        };
+        let value: i64 = sample["value"][0].as_str().unwrap().parse().unwrap();
+        assert_eq!(value % PERIOD, 0);
+        *leaves.entry(leaf).or_default() += value / PERIOD;
+    }
+    leaves
+}
+
+#[tokio::test]
+async fn all_samples_of_the_profiler_come_through() {
+    let server = Server::new("otlp", ServerOptions::default());
+    let expected: Value = serde_json::from_slice(&golden("otlp/expected.json")).unwrap();
+    for number in 0..6 {
+        let tenant = format!("export-{number}");
+        let response = server.send(grpc(&export(number), &tenant)).await;
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["content-type"]),
+            (200, &"application/grpc".parse().unwrap())
+        );
+        let collected = response.into_body().collect().await.unwrap();
+        assert_eq!(collected.trailers().unwrap()["grpc-status"], "0");
+        assert_eq!(collected.to_bytes().to_vec(), [0; 5], "an empty message");
+        for (program, wanted) in expected[format!("export-{number}.bin")].as_object().unwrap() {
+            let found = leaves(&server, &tenant, program).await;
+            assert_eq!(
+                found.values().sum::<i64>(),
+                wanted["samples"].as_i64().unwrap(),
+                "{tenant} {program}"
+            );
+            for (leaf, count) in wanted["leaf_functions"].as_object().unwrap() {
+                assert_eq!(found.get(leaf), count.as_i64().as_ref(), "{tenant} {program} {leaf}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn http_takes_the_same_and_both_refuse_what_is_no_profile() {
+    let server = Server::new("otlp-http", ServerOptions::default());
+    let (status, _) = server.post("/v1development/profiles", "application/x-protobuf", export(1)).await;
+    assert_eq!(status, 200);
+    let (_, types) = server.query("ProfileTypes", &json!({})).await;
+    assert_eq!(types["profileTypes"][0]["ID"], "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+    let whole = export(0);
+    for length in (0..whole.len()).step_by(997) {
+        let response = server.send(grpc(&whole[..length], "cut")).await;
+        let status = response.headers().get("grpc-status").cloned();
+        assert!(status.is_none_or(|status| status == "3"), "{length}");
+    }
+    let mut message = whole.clone();
+    for at in (0..whole.len()).step_by(331) {
+        message[at] ^= 0x55;
+        let response = server.send(grpc(&message, "changed")).await;
+        let status = response.headers().get("grpc-status").cloned();
+        assert!(status.is_none_or(|status| status == "3"), "{at}");
+        message[at] ^= 0x55;
+    }
+}
+
+#[tokio::test]
+async fn a_sample_without_values_and_timestamps_is_refused_by_name() {
+    use plumb_formats::otlp::message::{
+        Dictionary, OtlpSample, Profile, ProfilesData, ResourceProfiles, ScopeProfiles, Stack, ValueType,
+    };
+    use prost::Message;
+    let server = Server::new("otlp-empty", ServerOptions::default());
+    let kind = Some(ValueType { type_strindex: 1, unit_strindex: 2 });
+    let profile = Profile { sample_type: kind, samples: vec![OtlpSample::default()], ..Profile::default() };
+    let data = ProfilesData {
+        resource_profiles: vec![ResourceProfiles {
+            resource: None,
+            scope_profiles: vec![ScopeProfiles { scope: None, profiles: vec![profile] }],
+        }],
+        dictionary: Some(Dictionary {
+            string_table: ["", "cpu", "nanoseconds"].map(str::to_owned).to_vec(),
+            stack_table: vec![Stack::default()],
+            ..Dictionary::default()
+        }),
+    };
+    let path = "/v1development/profiles";
+    let (status, body) = server.post(path, "application/x-protobuf", data.encode_to_vec()).await;
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(status, 400);
+    assert!(body["message"].as_str().unwrap().contains("neither values nor timestamps"), "{body}");
+}
