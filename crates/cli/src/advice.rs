@@ -112,25 +112,40 @@ impl Watching {
         stop.store(true, Ordering::Release);
         let gathered = thread.join().map_err(|_| anyhow!("the thread that watched calls has failed"))?;
         let (seen, dropped) = (gathered.calls.values().sum::<u64>() + gathered.faults, gathered.dropped);
-        let undisturbed = |time_ns: u64| !gathered.turns.iter().any(|turn| turn.contains(&time_ns));
-        let samples = profile.samples.iter().filter(|sample| undisturbed(sample.time_ns)).count();
-        let (basis, cost_percent) = match gathered.turns.is_empty() || samples < LEAST_UNDISTURBED {
-            true => basis_less_cost(&gathered, profile, filter, (costs, each_ns)),
-            false => (undisturbed_basis(&gathered.turns, profile, filter, costs), 0.0),
+        if gathered.turns.is_empty() {
+            let view = View::new(profile, filter);
+            let (basis, cost_percent) = basis_less_cost(&gathered, &view, filter, (costs, each_ns));
+            let advice = gathered.watched.advise(&basis);
+            return Ok(Verdict { advice, seen, dropped, cost_percent, turns: Vec::new() });
+        }
+        let watched_ns: u64 = gathered.turns.iter().map(|turn| turn.end.saturating_sub(turn.start)).sum();
+        let (watched_ns, all_ns) = (watched_ns as f64, profile.meta.duration_ns as f64);
+        let undisturbed = Filter { except: gathered.turns.clone(), ..filter.clone() };
+        let view = View::new(profile, &undisturbed);
+        let is_enough = view.samples().len() >= LEAST_UNDISTURBED;
+        let (basis, turns) = match is_enough {
+            true => (
+                basis_of_turns(watched_ns, &view, (&undisturbed, all_ns - watched_ns), costs),
+                gathered.turns,
+            ),
+            // What is watched has hardly any processor time, so that watching it took less still.
+            false => {
+                (basis_of_turns(watched_ns, &View::new(profile, filter), (filter, all_ns), costs), Vec::new())
+            }
         };
-        let turns = if samples < LEAST_UNDISTURBED { Vec::new() } else { gathered.turns };
-        Ok(Verdict { advice: gathered.watched.advise(&basis), seen, dropped, cost_percent, turns })
+        let advice = gathered.watched.advise(&basis);
+        Ok(Verdict { advice, seen, dropped, cost_percent: 0.0, turns })
     }
 }
 
 /// What was sampled while all was watched, less what watching took; and that in percent.
 fn basis_less_cost(
     gathered: &Gathered,
-    profile: &Profile,
+    view: &View<'_>,
     filter: &Filter,
     (costs, each_ns): (Costs, f64),
 ) -> (Basis, f64) {
-    let time = kernel_time::of_view(&View::new(profile, filter), filter);
+    let time = kernel_time::of_view(view, filter);
     let Gathered { calls, faults, .. } = gathered;
     let (seen, faults) = (calls.values().sum::<u64>() as f64, *faults as f64);
     // Of a fault one program is told, of a call two.
@@ -145,37 +160,39 @@ fn basis_less_cost(
         cpu_of.insert(name.to_owned(), (row.cost.weight as f64 - seen_ns).max(0.0));
     }
     let basis = Basis {
-        span_ns: profile.meta.duration_ns as f64,
+        span_ns: view.profile().meta.duration_ns as f64,
         cpu_ns: (whole - cost_ns).max(0.0),
         cpu_of,
-        cpu_of_thread: by_thread(profile, filter, 1.0),
+        cpu_of_thread: by_thread(view, 1.0),
         costs,
     };
     (basis, if whole > 0.0 { cost_ns / whole * 100.0 } else { 0.0 })
 }
 
-/// What was sampled while nobody watched, as if it had been as long as was watched.
-fn undisturbed_basis(turns: &[Range<u64>], profile: &Profile, filter: &Filter, costs: Costs) -> Basis {
-    let filter = Filter { except: turns.to_vec(), ..filter.clone() };
-    let time = kernel_time::of_view(&View::new(profile, &filter), &filter);
-    let watched: u64 = turns.iter().map(|turn| turn.end.saturating_sub(turn.start)).sum();
-    let span_ns = watched as f64;
-    let scale = span_ns / (profile.meta.duration_ns as f64 - span_ns).max(1.0);
+/// What was sampled in `sampled_ns`, which `view` is of, as if it had been as long as was watched.
+fn basis_of_turns(
+    watched_ns: f64,
+    view: &View<'_>,
+    (filter, sampled_ns): (&Filter, f64),
+    costs: Costs,
+) -> Basis {
+    let time = kernel_time::of_view(view, filter);
+    let scale = watched_ns / sampled_ns.max(1.0);
     let name =
         |row: &KernelRow| if row.cause == Cause::Fault { "page-fault".to_owned() } else { row.name.clone() };
     Basis {
-        span_ns,
+        span_ns: watched_ns,
         cpu_ns: time.whole.weight as f64 * scale,
         cpu_of: time.rows.iter().map(|row| (name(row), row.cost.weight as f64 * scale)).collect(),
-        cpu_of_thread: by_thread(profile, &filter, scale),
+        cpu_of_thread: by_thread(view, scale),
         costs,
     }
 }
 
-fn by_thread(profile: &Profile, filter: &Filter, scale: f64) -> HashMap<u32, f64> {
+fn by_thread(view: &View<'_>, scale: f64) -> HashMap<u32, f64> {
     let mut times: HashMap<u32, f64> = HashMap::new();
-    for kept in View::new(profile, filter).samples() {
-        let tid = profile.threads[kept.sample.thread].tid;
+    for kept in view.samples() {
+        let tid = view.profile().threads[kept.sample.thread].tid;
         *times.entry(tid).or_default() += kept.sample.weight as f64 * scale;
     }
     times

@@ -129,6 +129,27 @@ Examples:
   plumb doctor profile.plumb                  # what a recording lacks
   plumb doctor --json > doctor.json           # for a bug report";
 
+#[cfg(feature = "server")]
+pub const SERVE: &str = "\
+Examples:
+  plumb serve                                 # on this machine, port 4041
+  plumb serve --store /var/lib/plumb --retention 90d --max-size 100G
+  plumb serve --listen 0.0.0.0:4041 --tls-cert cert.pem --tls-key key.pem --tokens tokens";
+
+#[cfg(feature = "server")]
+pub const PUSH: &str = "\
+Examples:
+  plumb push                                  # profile.plumb to 127.0.0.1:4041
+  plumb push cpu.pb.gz --service checkout --label region=eu
+  plumb push perf.data --to https://profiles.example:4041 --token token";
+
+#[cfg(feature = "server")]
+pub const QUERY: &str = "\
+Examples:
+  plumb query services                        # of the last hour
+  plumb query functions --query '{service_name=\"api\"}' --from now-6h
+  plumb query export -o all.pb.gz             # for any viewer";
+
 pub const GENERATE: &str = "\
 Examples:
   plumb generate man /usr/local/share/man/man1

@@ -62,13 +62,13 @@ impl Exit {
         let target =
             error.chain().find_map(|cause| match cause.downcast_ref::<plumb_capture_perf::Error>() {
                 Some(plumb_capture_perf::Error::Target(target)) => Some(target),
-                _ => cause.downcast_ref::<plumb_target::Error>(),
+                _ => cause.downcast_ref::<plumb_target::TargetError>(),
             });
         match target {
-            Some(plumb_target::Error::Command { error, .. }) if error.kind() == ErrorKind::NotFound => {
+            Some(plumb_target::TargetError::Command { error, .. }) if error.kind() == ErrorKind::NotFound => {
                 Exit::NotFound
             }
-            Some(plumb_target::Error::Command { .. }) => Exit::NotExecutable,
+            Some(plumb_target::TargetError::Command { .. }) => Exit::NotExecutable,
             _ => Exit::Failure,
         }
     }
@@ -96,7 +96,7 @@ pub fn message(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
     for cause in error.chain() {
         parts.push(cause.to_string());
-        if cause.is::<plumb_capture_perf::Error>() || cause.is::<plumb_target::Error>() {
+        if cause.is::<plumb_capture_perf::Error>() || cause.is::<plumb_target::TargetError>() {
             break;
         }
     }
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_command_that_cannot_be_started_has_a_status_of_its_own() {
         let of = |kind: ErrorKind| {
-            let error = plumb_target::Error::Command { name: "x".into(), error: kind.into() };
+            let error = plumb_target::TargetError::Command { name: "x".into(), error: kind.into() };
             Exit::of_error(&anyhow::Error::from(plumb_capture_perf::Error::Target(error)).context("starting"))
         };
         assert_eq!(

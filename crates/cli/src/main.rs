@@ -14,6 +14,8 @@ mod code;
 mod descriptor_links;
 mod examples;
 mod exit;
+#[cfg(feature = "server")]
+mod http;
 mod kernel_time;
 mod limits;
 mod load;
@@ -87,6 +89,15 @@ enum Command {
     Stack(cmd::stack::Args),
     /// Trace system calls with arguments, results and latencies, like strace
     Trace(cmd::trace::Args),
+    /// Keep profiles of many services and answer queries over HTTP
+    #[cfg(feature = "server")]
+    Serve(cmd::serve::Args),
+    /// Send a profile to a server
+    #[cfg(feature = "server")]
+    Push(cmd::push::Args),
+    /// Ask a server for services, functions, callers or a whole profile
+    #[cfg(feature = "server")]
+    Query(cmd::query::Args),
     /// Benchmark process creation on this machine
     Bench(cmd::bench::Args),
     /// Check what plumb can record on this machine, or what a recording lacks
@@ -116,6 +127,12 @@ fn main() -> ExitCode {
         Command::Flame(args) => cmd::flame::run(args),
         Command::Stack(args) => cmd::stack::run(args),
         Command::Trace(args) => cmd::trace::run(args),
+        #[cfg(feature = "server")]
+        Command::Serve(args) => cmd::serve::run(args),
+        #[cfg(feature = "server")]
+        Command::Push(args) => cmd::push::run(args),
+        #[cfg(feature = "server")]
+        Command::Query(args) => cmd::query::run(args),
         Command::Bench(args) => cmd::bench::run(args),
         Command::Doctor(args) => cmd::doctor::run(args),
         Command::Generate(args) => cmd::generate::run(args, Cli::command()),

@@ -30,6 +30,16 @@ pub enum Destination {
     Stdout,
 }
 
+/// Whether nobody gave this program a standard output. Rust's runtime has opened /dev/null in its place, to read and write; a shell opens it to
+/// write only.
+fn is_stdout_closed() -> bool {
+    let is_null = fs::read_link("/proc/self/fd/1").is_ok_and(|path| path == Path::new("/dev/null"));
+    let flags = fs::read_to_string("/proc/self/fdinfo/1").unwrap_or_default();
+    let flags =
+        flags.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+    is_null && flags.is_some_and(|flags| flags & 0o3 == 0o2)
+}
+
 /// Who may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -75,6 +85,10 @@ impl Destination {
     /// Makes sure that it can be written, before work is done for it.
     pub fn check(path: &Path, access: Access) -> Result<Self> {
         let found = Self::of(path)?;
+        ensure!(
+            found != Destination::Stdout || !is_stdout_closed(),
+            "cannot write to standard output: it is closed; name a file, or redirect it"
+        );
         if let Destination::File(file) = &found {
             NewFile::beside(file, access).with_context(|| format!("cannot write {}", path.display()))?;
         }

@@ -12,6 +12,7 @@ pub use plumb_formats::escape::printable;
 
 use crate::exit::Exit;
 use crate::pager::Pager;
+use crate::render::columns::fold;
 
 /// Where a command writes its result: the one place that all text for people passes.
 ///
@@ -32,6 +33,8 @@ pub struct Output<'a> {
 
 /// So much without a line break is passed on.
 const LONG_LINE: usize = 1 << 16;
+/// Indentation of a message's further lines, in columns.
+const HANGING: usize = 9;
 /// More bytes than a mark or a character has.
 const TAIL: usize = 32;
 /// What a mark begins with: a noncharacter.
@@ -167,7 +170,12 @@ impl Drop for Output<'_> {
 #[expect(clippy::print_stderr, reason = "this is the place")]
 pub fn print_message(message: std::fmt::Arguments<'_>) {
     let message = message.to_string().replace(|one| one != '\n' && is_unsafe(one), "\u{fffd}");
-    eprintln!("plumb: {message}");
+    let message = format!("plumb: {message}");
+    if !io::stderr().is_terminal() {
+        return eprintln!("{message}");
+    }
+    let width = terminal_width();
+    message.lines().flat_map(|line| fold(line, width, HANGING)).for_each(|line| eprintln!("{line}"));
 }
 
 /// Says something on standard error, behind `plumb: `.
@@ -182,6 +190,13 @@ pub(crate) use say;
 pub fn status(text: &str) {
     // Writing to a terminal that has gone away is no reason to end.
     let _ = write!(io::stderr(), "\r\x1b[K{}", printable(text));
+}
+
+/// Has what follows begin a line of the terminal, whatever somebody else wrote there last: these spaces stay within an empty line, and end
+/// in the next of one with text.
+pub fn begin_line() {
+    let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
+    let _ = write!(io::stderr(), "{}\r\x1b[K", " ".repeat(width.saturating_sub(1)));
 }
 
 fn terminal_width() -> usize {

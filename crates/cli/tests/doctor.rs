@@ -45,5 +45,5 @@ fn a_recording_has_findings_and_no_host() {
     std::fs::remove_dir_all(&folder).expect("it is ours");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let keys: BTreeSet<&str> = json.as_object().expect("an object").keys().map(String::as_str).collect();
-    assert_eq!(keys, BTreeSet::from(["findings", "plumb", "schema", "subject"]));
+    assert_eq!(keys, BTreeSet::from(["findings", "plumb", "schema", "subject", "version"]));
 }

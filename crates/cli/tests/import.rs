@@ -119,7 +119,7 @@ fn every_command_takes_them() {
         report.contains("how many are complete isn't told") && !report.contains("% complete"),
         "{report}"
     );
-    assert!(report.lines().any(|line| line.contains("75.00%") && line.contains("[k] work")), "{report}");
+    assert!(report.lines().any(|line| line.contains("75%") && line.contains("[k] work")), "{report}");
     assert_eq!(succeeds(&folder, &["fold", "--annotate", "x"]), "sh;main 10\nsh;main;work_[k] 30\n");
 }
 

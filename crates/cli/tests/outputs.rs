@@ -160,3 +160,23 @@ fn a_recording_through_a_link_leaves_the_link() {
     assert_eq!(names(&folder.join("real")), ["file.plumb", "file.plumb.old"]);
     assert_eq!(names(&folder), ["link.plumb", "real"]);
 }
+
+#[test]
+fn a_closed_standard_output_is_no_place_for_a_recording() {
+    if !may_record() {
+        return;
+    }
+    let folder = folder("outputs-closed");
+    let run = |redirection: &str| {
+        let script = format!("exec \"$0\" record -o - -- touch ran {redirection}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_plumb")]).current_dir(&folder).stdin(Stdio::null());
+        command.output().expect("there is a shell")
+    };
+    let closed = run(">&-");
+    assert_eq!(closed.status.code(), Some(1), "{}", text(&closed.stderr));
+    assert!(text(&closed.stderr).contains("standard output: it is closed"), "{}", text(&closed.stderr));
+    assert!(!folder.join("ran").exists(), "that is known before anything runs");
+    let nowhere = run(">/dev/null");
+    assert!(nowhere.status.success(), "{}", text(&nowhere.stderr));
+}

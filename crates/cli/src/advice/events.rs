@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use plumb_analyze::{CallEvent, FaultEvent};
 use plumb_capture_bpf::{Calls, Faults};
-use plumb_syscalls::{End, Outcome, name};
+use plumb_syscalls::{CallEnd, Outcome, name};
 
 use super::paths::Paths;
 
@@ -70,7 +70,7 @@ impl Events {
         self.calls.take(|call| {
             let Some(name) = name(call.abi, call.number) else { return };
             let path = paths.of(name, call);
-            let End::Returned(outcome) = call.end else { return };
+            let CallEnd::Returned(outcome) = call.end else { return };
             if !call.is_shown {
                 return;
             }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use plumb_capture_bpf::Want;
 use plumb_capture_perf::Tracefs;
-use plumb_syscalls::{Abi, Call, Descriptors, Signature, What, number, tracked};
+use plumb_syscalls::{Abi, Descriptors, Signature, SystemCall, What, number, tracked};
 
 use crate::call_formats::described;
 use crate::descriptor_links::Proc;
@@ -68,7 +68,7 @@ impl Paths {
     }
 
     /// The path of a call, of which is seen meanwhile what it does to descriptors.
-    pub fn of(&mut self, name: &str, call: &Call<'_>) -> Option<Rc<str>> {
+    pub fn of(&mut self, name: &str, call: &SystemCall<'_>) -> Option<Rc<str>> {
         let signature = self.known.signatures.get(&call.number).filter(|_| call.abi == Abi::X86_64)?;
         let own = BY_DESCRIPTOR.contains(&name).then(|| self.descriptors.name(call.pid, call.args[0] as i32));
         let own: Option<Rc<str>> = own.flatten().map(Into::into);

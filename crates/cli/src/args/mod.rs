@@ -13,4 +13,4 @@ mod tests;
 
 pub use filter::{FilterArgs, SampleFilterArgs};
 pub use record::{EventArgs, RecordArgs};
-pub use target::{TargetArgs, launch};
+pub use target::{CommandArgs, TargetArgs, launch};

@@ -44,6 +44,20 @@ pub struct TargetArgs {
     pub duration: Option<Duration>,
 }
 
+/// A command to start and observe, in place of a target that runs already: all words from the first that is no option.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[group(skip)]
+pub struct CommandArgs {
+    /// Command to run, after any VAR=VALUE for its environment
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND",
+        conflicts_with = "target"
+    )]
+    pub words: Vec<OsString>,
+}
+
 impl TargetArgs {
     /// Whether an option names a target.
     pub fn names_target(&self) -> bool {

@@ -31,6 +31,25 @@ pub fn nanoseconds(text: &str) -> Result<u64, String> {
     Ok((number * factor) as u64)
 }
 
+/// A long time such as `30d`.
+#[cfg(feature = "server")]
+pub fn period(text: &str) -> Result<Duration, String> {
+    let expected = || "expected a time such as 90s, 12h or 30d".to_owned();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: u64 = number.parse().map_err(|_| expected())?;
+    let factor = match unit.trim() {
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 7 * 86_400,
+        "y" => 365 * 86_400,
+        _ => return Err(expected()),
+    };
+    number.checked_mul(factor).filter(|&seconds| seconds > 0).map(Duration::from_secs).ok_or_else(expected)
+}
+
 /// A number of bytes, such as `256M`.
 pub fn size(text: &str) -> Result<u64, String> {
     let expected = || "expected a size such as 256M or 1G".to_owned();

@@ -1,7 +1,8 @@
 //! What is shown, as lines of text with their shares: made from a view, sorted, not yet filtered by what the user types.
 
 use plumb_analyze::{
-    Call, Filter, Key, Kind, Report, ReportOptions, RowKey, Tree, TreeOptions, View, ViewFrame, hundredths,
+    Call, Filter, Key, Kind, Report, ReportOptions, RowKey, Tree, TreeOptions, View, ViewFrame,
+    rounded_shares,
 };
 
 use plumb_profile::{Process, Profile};
@@ -13,9 +14,9 @@ use super::state::{Narrow, State, Tab};
 /// Branches of trees below this share are left out, in percent: nobody scrolls that far.
 const BRANCHES: TreeOptions = TreeOptions { min_percent: 0.1 };
 
-/// A share in hundredths of a percent.
+/// A share that is given in hundredths of a percent. Pictures of a few seconds carry no more than tenths.
 pub fn percent(hundredths: u32) -> String {
-    format!("{:>4}.{:02}%", hundredths / 100, hundredths % 100)
+    format!("{:>6.1}%", f64::from(hundredths) / 100.0)
 }
 
 /// A line.
@@ -71,8 +72,10 @@ fn flat(view: &View<'_>, filter: &Filter, keys: &[Key], children: bool) -> Table
     let options = ReportOptions { keys: keys.to_vec(), children, min_percent: 0.0 };
     let report = Report::new(view, filter, &options);
     let parts: Vec<u64> = report.rows.iter().map(|row| row.own.weight).collect();
-    let shares = hundredths(&parts, view.whole().weight);
-    let lines = report.rows.iter().zip(shares).map(|(row, own)| {
+    // In tenths, so that what is printed adds up.
+    let shares = rounded_shares(&parts, view.whole().weight, 10);
+    let lines = report.rows.iter().zip(shares).map(|(row, tenths)| {
+        let own = tenths * 10;
         let total = (row.total.percent_of(view.whole()) * 100.0).round() as u32;
         let (name, place, narrow) = if keys == [Key::Symbol] {
             let frame = view.frame(row.key.frame);

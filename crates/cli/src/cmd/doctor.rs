@@ -77,6 +77,8 @@ impl Finding {
 /// What is printed.
 #[derive(Serialize)]
 struct Diagnosis {
+    /// As of all JSON.
+    version: u32,
     /// Version of this structure.
     schema: &'static str,
     /// Version of plumb.
@@ -95,7 +97,8 @@ struct Diagnosis {
 impl Diagnosis {
     fn new(subject: String, findings: Vec<Finding>) -> Self {
         let (host, programs) = (None, Vec::new());
-        Self { schema: SCHEMA, plumb: env!("CARGO_PKG_VERSION"), subject, host, programs, findings }
+        let version = crate::render::JSON_VERSION;
+        Self { version, schema: SCHEMA, plumb: env!("CARGO_PKG_VERSION"), subject, host, programs, findings }
     }
 }
 

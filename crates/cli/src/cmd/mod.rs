@@ -12,9 +12,15 @@ pub mod fold;
 pub mod generate;
 pub mod kernel;
 pub mod procs;
+#[cfg(feature = "server")]
+pub mod push;
+#[cfg(feature = "server")]
+pub mod query;
 pub mod record;
 pub mod report;
 pub mod script;
+#[cfg(feature = "server")]
+pub mod serve;
 pub mod stack;
 pub mod stat;
 pub mod top;

@@ -4,13 +4,12 @@
 
 mod headline;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use plumb_target::Prints;
 
-use crate::args::{EventArgs, RecordArgs, TargetArgs, value};
+use crate::args::{CommandArgs, EventArgs, RecordArgs, TargetArgs, value};
 use crate::examples;
 use crate::exit::Exit;
 use crate::recording::output::Output;
@@ -57,14 +56,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME", requires = "off_cpu", value_parser = value::nanoseconds, default_value = "0")]
     min_block: u64,
 
-    /// Command to record, after any VAR=VALUE for its environment
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND",
-        conflicts_with = "target"
-    )]
-    command: Vec<OsString>,
+    #[command(flatten)]
+    command: CommandArgs,
 
     #[command(flatten)]
     target: TargetArgs,
@@ -79,7 +72,7 @@ pub struct Args {
 /// Runs `plumb record`.
 pub fn run(args: Args) -> Result<Exit> {
     let request =
-        RecordRequest::new(&args.target, &args.recording, &args.command)?.with_events(&args.events)?;
+        RecordRequest::new(&args.target, &args.recording, &args.command.words)?.with_events(&args.events)?;
     let output = Output::check(&args.output)?;
     let request = RecordRequest {
         off_cpu_min_ns: args.off_cpu.then_some(args.min_block),

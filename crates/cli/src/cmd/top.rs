@@ -11,7 +11,6 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +18,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use plumb_target::{End, Target};
 
-use crate::args::{EventArgs, RecordArgs, TargetArgs, value};
+use crate::args::{CommandArgs, EventArgs, RecordArgs, TargetArgs, value};
 use crate::browse::state;
 use crate::examples;
 use crate::exit::Exit;
@@ -83,14 +82,8 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "profile.plumb")]
     output: PathBuf,
 
-    /// Command to record, after any VAR=VALUE for its environment
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND",
-        conflicts_with = "target"
-    )]
-    command: Vec<OsString>,
+    #[command(flatten)]
+    command: CommandArgs,
 
     #[command(flatten)]
     target: TargetArgs,
@@ -139,11 +132,11 @@ pub fn run(args: Args) -> Result<Exit> {
     })
 }
 
-/// Begins to record. Who names nobody gets the machine, or what of it may be seen. Also gives back what is to be said.
+/// Starts the recording of the target, or of all of the machine that the user may see. Also returns what to report about that.
 fn start(args: &Args) -> Result<(RecordRequest, LiveSession, Vec<String>)> {
-    let is_named = args.target.names_target() || !args.command.is_empty();
+    let is_named = args.target.names_target() || !args.command.words.is_empty();
     let request = if is_named {
-        RecordRequest::new(&args.target, &args.recording, &args.command)?
+        RecordRequest::new(&args.target, &args.recording, &args.command.words)?
     } else {
         let machine = TargetArgs { all: true, ..args.target.clone() };
         RecordRequest::new(&machine, &args.recording, &[])?

@@ -9,7 +9,6 @@ mod stacks;
 mod tables;
 mod watched;
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use plumb_process::pidfd;
 use plumb_process::usage::monotonic_ns;
 use plumb_target::{Descendants, End, Target};
 
-use crate::args::{TargetArgs, value};
+use crate::args::{CommandArgs, TargetArgs, value};
 use crate::examples;
 use crate::exit::Exit;
 use crate::recording::{self, notice};
@@ -91,14 +90,8 @@ pub struct Args {
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
 
-    /// Command to trace, after any VAR=VALUE for its environment
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND",
-        conflicts_with = "target"
-    )]
-    command: Vec<OsString>,
+    #[command(flatten)]
+    command: CommandArgs,
     #[command(flatten)]
     target: TargetArgs,
 }
@@ -108,12 +101,12 @@ pub fn run(args: Args) -> Result<Exit> {
     let wanted = Wanted { summary: args.summary, histogram: args.histogram, spikes: args.spikes };
     let plainly = !wanted.looks_at_arguments();
     let selection = Selection::parse(&args.calls, args.strings, plainly)?;
-    if !args.target.names_target() && args.command.is_empty() {
+    if !args.target.names_target() && args.command.words.is_empty() {
         bail!(
             "nothing to trace: name a command, or processes (-p PID, --tree PID, --name PROGRAM, --cgroup PATH), or everything (-a)"
         );
     }
-    let target = args.target.target(false, &args.command)?;
+    let target = args.target.target(false, &args.command.words)?;
     let mut calls = load(&args)?;
     selection.unknown.iter().filter(|_| !plainly).for_each(|why| say!("{why}"));
     selection.each(plainly, |abi, number, want| calls.want(abi, number, want))?;

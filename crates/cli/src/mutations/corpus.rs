@@ -45,7 +45,7 @@ pub fn all() -> Vec<Format> {
     };
     let mut recording = Cursor::new(Vec::new());
     native::write(&profile, &mut recording).unwrap();
-    let fold = |annotate| folded::Options { annotate, ..folded::Options::default() };
+    let fold = |annotate| folded::FoldedOptions { annotate, ..folded::FoldedOptions::default() };
     let perf_script = write(&|out| {
         let (fields, all) = (crate::render::perf_script::Fields::default(), FilterArgs::default());
         script::write(&profile, fields, &all, &mut Output::plain(out)).unwrap();

@@ -153,8 +153,10 @@ fn report(profile: &Profile, round: usize) {
             &Default::default(),
             &mut out,
         ),
-        8 => folded::write(profile, &folded::Options { annotate: true, ..Default::default() }, &mut out)
-            .map_err(Into::into),
+        8 => {
+            folded::write(profile, &folded::FoldedOptions { annotate: true, ..Default::default() }, &mut out)
+                .map_err(Into::into)
+        }
         9 => pprof::write(profile, &mut out).map_err(Into::into),
         10 => speedscope::write(profile, &mut out).map_err(Into::into),
         11 => firefox::write(profile, &mut out).map_err(Into::into),

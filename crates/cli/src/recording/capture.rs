@@ -2,7 +2,7 @@
 
 use plumb_capture_api::{KernelUnwinder, UnwindFallbackStats};
 use plumb_capture_bpf::{LoadError, Programs};
-use plumb_capture_perf::{Counter, Options};
+use plumb_capture_perf::{Counter, SamplingOptions};
 use plumb_target::Target;
 
 mod python;
@@ -34,7 +34,7 @@ fn pays(target: &Target) -> bool {
 pub fn assistant(
     capture: Capture,
     target: &Target,
-    sampled: &Options,
+    sampled: &SamplingOptions,
     timeline: bool,
     table_mib: u16,
 ) -> (Option<Box<dyn KernelUnwinder>>, Option<String>) {
@@ -43,7 +43,7 @@ pub fn assistant(
         return (None, None);
     }
     let mut counters = sampled.counter.iter().chain(sampled.also.iter().map(|(counter, _)| counter));
-    let options = plumb_capture_bpf::Options {
+    let options = plumb_capture_bpf::LoadOptions {
         places: counters.any(Counter::is_place),
         ..options(timeline, table_mib)
     };
@@ -56,11 +56,11 @@ pub fn assistant(
 }
 
 /// How stacks are to be walked in the kernel.
-pub fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::Options {
-    plumb_capture_bpf::Options {
+pub fn options(timeline: bool, table_mib: u16) -> plumb_capture_bpf::LoadOptions {
+    plumb_capture_bpf::LoadOptions {
         counting: !timeline,
         table_memory: usize::from(table_mib) << 20,
-        ..plumb_capture_bpf::Options::default()
+        ..plumb_capture_bpf::LoadOptions::default()
     }
 }
 

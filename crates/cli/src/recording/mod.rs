@@ -149,7 +149,7 @@ pub fn record(
     let (mut session, notes) = Session::start(request, also)?;
     notes.iter().for_each(|note| say!("{note}"));
     let mut looks = Looks {
-        progress: ProgressLine::new(request.is_quiet),
+        progress: ProgressLine::new(request),
         symbols: SymbolLookup::begin(request.symbols()),
         keeping: Keeping::begin(keep.output(), request.max_memory, request.command.clone()),
     };
@@ -162,6 +162,7 @@ pub fn record(
     observer.map_or(Ok(()), TargetObserver::end).context("the observer of the target failed")?;
     let (mut recorded, exceeded) = session.stop();
     looks.progress.clear();
+    looks.progress.has_terminal();
     // Names take what the recorder had.
     plumb_capture_perf::trim_memory();
     let running = recorded.running.take();

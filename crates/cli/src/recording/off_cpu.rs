@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use plumb_capture_api::{KernelUnwinder, Unmeasured};
-use plumb_capture_bpf::{Options, Programs};
+use plumb_capture_bpf::{LoadOptions, Programs};
 use plumb_profile::{FrameId, FrameKind, Profile, Samples, StackId};
 
 /// The event of time that was slept or waited.
@@ -24,7 +24,7 @@ const SCHEDULER: [&str; 8] = [
 ];
 
 /// What measures time off the processor.
-pub fn measure(options: Options) -> Result<Box<dyn KernelUnwinder>> {
+pub fn measure(options: LoadOptions) -> Result<Box<dyn KernelUnwinder>> {
     match Programs::load(options) {
         Ok(programs) => Ok(Box::new(programs)),
         Err(error) => Err(anyhow!(

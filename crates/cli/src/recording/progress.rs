@@ -1,12 +1,15 @@
-//! The one line on the terminal while a recording goes on. Nothing at all where stderr is no terminal.
+//! The one line on the terminal while a recording goes on. Nothing at all where stderr is no terminal, and none while a command writes there:
+//! what two programs draw on one line nobody can read.
 
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use plumb_ingest::Statistics;
 use plumb_symbolize::Progress;
+use plumb_target::{Prints, Target};
 
-use crate::terminal::{say, status};
+use super::RecordRequest;
+use crate::terminal::{begin_line, say, status};
 
 /// Time between two changes of the line.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -14,13 +17,24 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// The line.
 pub(super) struct ProgressLine {
     enabled: bool,
+    /// A command that is recorded writes on the terminal too.
+    shares: bool,
     shown: Option<Instant>,
 }
 
 impl ProgressLine {
     /// A line, unless nobody would see it or it isn't wanted.
-    pub fn new(quiet: bool) -> Self {
-        Self { enabled: !quiet && stderr().is_terminal(), shown: None }
+    pub fn new(request: &RecordRequest) -> Self {
+        let is_command = matches!(request.target, Target::Command(_));
+        let shares = is_command && !matches!(request.sampling.prints, Prints::Nowhere);
+        Self { enabled: !request.is_quiet && stderr().is_terminal(), shares, shown: None }
+    }
+
+    /// The command has ended: the terminal is plumb's own again. The command's last line may lack its end.
+    pub fn has_terminal(&mut self) {
+        if std::mem::take(&mut self.shares) && self.enabled {
+            begin_line();
+        }
     }
 
     /// Prints a sentence that stays.
@@ -32,7 +46,7 @@ impl ProgressLine {
 
     /// Shows how the recording goes.
     pub fn show(&mut self, elapsed: Duration, statistics: &Statistics) {
-        if !self.due() {
+        if self.shares || !self.due() {
             return;
         }
         let Statistics { samples, complete, .. } = statistics;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use plumb_capture_api::KernelUnwinder;
 use plumb_capture_bpf::OffCpu;
-use plumb_capture_perf::{Code, Options};
+use plumb_capture_perf::{Code, SamplingOptions};
 use plumb_target::{Launch, Prints, Target};
 
 use super::{capture, event, memory, off_cpu};
@@ -23,7 +23,7 @@ pub struct RecordRequest {
     /// Until when; `None`: until the target ends, or Ctrl-C.
     pub duration: Option<Duration>,
     /// What triggers samples, and how many.
-    pub sampling: Options,
+    pub sampling: SamplingOptions,
     /// How stacks are captured.
     pub capture: Capture,
     /// Each sample keeps its time.
@@ -73,8 +73,8 @@ impl RecordRequest {
 
     /// A recording of processor time of a target.
     pub fn of(target: Target, command: Vec<String>, recording: &RecordArgs) -> Self {
-        let default = Options::default();
-        let sampling = Options {
+        let default = SamplingOptions::default();
+        let sampling = SamplingOptions {
             frequency_hz: recording.frequency.unwrap_or(default.frequency_hz),
             each_if_rare: recording.frequency.is_none(),
             scan: recording.scan,
@@ -149,15 +149,17 @@ impl RecordRequest {
             walks: self.capture != Capture::Perf,
             looks_back: true,
         };
-        let programs =
-            plumb_capture_bpf::Options { off_cpu: Some(off_cpu), ..capture::options(self.timeline, tables) };
+        let programs = plumb_capture_bpf::LoadOptions {
+            off_cpu: Some(off_cpu),
+            ..capture::options(self.timeline, tables)
+        };
         Ok(Capturing { options, unwinder: Some(off_cpu::measure(programs)?), note: None })
     }
 }
 
 /// How a request is met.
 pub(super) struct Capturing {
-    pub options: Options,
+    pub options: SamplingOptions,
     pub unwinder: Option<Box<dyn KernelUnwinder>>,
     /// Why that is less than what was asked for.
     pub note: Option<String>,

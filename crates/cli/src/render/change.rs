@@ -62,11 +62,6 @@ pub fn title(subject: &Subject, diff: &Diff<'_, '_>) -> String {
     }
 }
 
-/// A share: `12.34%`.
-pub fn percent(share: f64) -> String {
-    format!("{:.2}%", share * 100.0)
-}
-
 /// A value in the event's unit.
 pub fn value(value: f64, unit: &str) -> String {
     if value == 0.0 {
@@ -154,11 +149,15 @@ pub fn speed(diff: &Diff<'_, '_>) -> Option<String> {
     ))
 }
 
-/// What would have been seen: of the largest rows that are not marked.
+/// Rows below this share of either side matter to nobody.
+const MATTERS: f64 = 0.02;
+
+/// The least change that the runs could detect, for the largest unmarked rows.
 pub fn detectable(diff: &Diff<'_, '_>) -> Option<String> {
     let alpha = diff.options.alpha;
     let quiet = diff.rows.iter().filter(|row| row.change.mark(alpha) == Mark::Noise);
     let parts: Vec<String> = quiet
+        .filter(|row| row.change.share.iter().any(|&share| share >= MATTERS))
         .take(3)
         .map(|row| {
             let share = (row.change.share[0] + row.change.share[1]) * 50.0;

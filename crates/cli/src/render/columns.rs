@@ -26,6 +26,26 @@ pub fn right(text: &str, columns: usize) -> String {
     padded
 }
 
+/// A line in lines of at most `width` columns, broken at spaces; those after the first are indented by `hanging` more than the first is. A longer
+/// word has a line of its own, which sticks out.
+pub fn fold(line: &str, width: usize, hanging: usize) -> Vec<String> {
+    if self::width(line) <= width {
+        return vec![line.to_owned()];
+    }
+    let indent = line.chars().take_while(|&one| one == ' ').count() + hanging;
+    let mut lines = Vec::new();
+    let mut current = String::new();
+    for word in line.split_inclusive(' ') {
+        let is_begun = !current.trim().is_empty();
+        if is_begun && self::width(&current) + self::width(word.trim_end()) > width {
+            lines.push(std::mem::replace(&mut current, " ".repeat(indent)).trim_end().to_owned());
+        }
+        current.push_str(word);
+    }
+    lines.push(current.trim_end().to_owned());
+    lines
+}
+
 fn missing(text: &str, columns: usize) -> usize {
     columns.min(WIDEST).saturating_sub(width(text))
 }
@@ -39,6 +59,14 @@ mod tests {
         assert_eq!((width("main"), width("中文"), width("é"), width("e\u{301}")), (4, 4, 1, 1));
         assert_eq!((left("中", 4), right("中", 4)), ("中  ".to_owned(), "  中".to_owned()));
         assert_eq!((left("long", 2), right("long", 2)), ("long".to_owned(), "long".to_owned()));
+    }
+
+    #[test]
+    fn a_line_is_folded_at_spaces() {
+        assert_eq!(fold("plumb: all fits", 20, 2), ["plumb: all fits"]);
+        assert_eq!(fold("plumb:   12%  in the file a", 15, 2), ["plumb:   12%", "  in the file a"]);
+        let path = "/a/long/path/which/nobody/can/break";
+        assert_eq!(fold(&format!("  in {path} too"), 12, 2), ["  in", &format!("    {path}"), "    too"]);
     }
 
     #[test]

@@ -30,5 +30,5 @@ pub fn write(
     let kept = View::new(profile, filter).to_profile();
     let event = filter.event.map(|event| profile.strings.get(profile.events[event].name));
     let is_weighed = weights || event.is_some_and(|event| !event.is_empty() && !is_clock(event));
-    Ok(folded::write(&kept, &folded::Options { inlined, annotate, samples: !is_weighed }, out)?)
+    Ok(folded::write(&kept, &folded::FoldedOptions { inlined, annotate, samples: !is_weighed }, out)?)
 }

@@ -7,6 +7,8 @@ use plumb_analyze::{
 use plumb_profile::Address;
 use plumb_symbolize::{Binary, Options};
 
+use crate::render::precision::Precision;
+
 /// Most functions that are offered to choose from.
 const OFFERED: usize = 20;
 /// Names of more characters are shown without their template arguments.
@@ -110,9 +112,10 @@ fn shown_name(function: &SampledFunction) -> String {
 
 /// Functions one a line, as they can be given.
 fn list(view: &View<'_>, functions: &[SampledFunction]) -> String {
+    let precision = Precision::of(view);
     let line = |function: &SampledFunction| {
-        let share = function.own.percent_of(view.whole());
-        format!("  {share:>6.2}%  {}", shown_name(function))
+        let share = precision.percent(function.own.percent_of(view.whole()));
+        format!("  {share:>7}  {}", shown_name(function))
     };
     let mut lines: Vec<String> = functions.iter().take(OFFERED).map(line).collect();
     if functions.len() > OFFERED {

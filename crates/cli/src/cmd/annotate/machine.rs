@@ -53,6 +53,7 @@ pub fn json(shown: &mut Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
         })
         .collect();
     let document = json!({
+        "version": crate::render::JSON_VERSION,
         "function": function.name,
         "file": function.path,
         "code": annotated.path.display().to_string(),

@@ -10,6 +10,7 @@ use super::lines::files;
 use super::rows::{Columns, Figures, Item, items, note, short};
 use super::{Args, Shown, Style, gaps, header};
 use crate::render::page::{self as frame, escape};
+use crate::render::precision::Precision;
 
 const STYLE: &str = include_str!("page.css");
 /// Rows of the list of the hottest.
@@ -67,22 +68,25 @@ fn titles(columns: Columns) -> String {
 
 /// Cells of figures.
 fn cells(columns: Columns, figures: &Figures) -> String {
-    let cell = |percent: f64, class: &str, mark: &str| {
+    let cell = |percent: f64, precision: Precision, class: &str, mark: &str| {
         if percent <= 0.0 {
             return format!("<td{class}></td>");
         }
         // Nothing is darker than half: text has to be read on it.
         let strength = (percent / 100.0).sqrt() * 0.5;
-        format!("<td{class} style=\"background:rgba(var(--heat),{strength:.2})\">{percent:.2}%{mark}</td>")
+        format!(
+            "<td{class} style=\"background:rgba(var(--heat),{strength:.2})\">{}{mark}</td>",
+            precision.percent(percent).replace('<', "&lt;")
+        )
     };
-    let mut cells = cell(figures.own, class_of_own(columns), "");
+    let mut cells = cell(figures.own, columns.own, class_of_own(columns), "");
     if columns.has_adjusted {
-        cells += &cell(figures.own_of_all, class_of_own(columns), "");
-        cells += &cell(figures.adjusted, "", if figures.is_doubtful { "<i>~</i>" } else { "" });
+        cells += &cell(figures.own_of_all, columns.of_all, class_of_own(columns), "");
+        cells += &cell(figures.adjusted, columns.own, "", if figures.is_doubtful { "<i>~</i>" } else { "" });
     }
-    cells += &cell(figures.of_all, "", "");
+    cells += &cell(figures.of_all, columns.of_all, "", "");
     if columns.has_called {
-        cells += &cell(figures.called, " class=\"raw\"", "");
+        cells += &cell(figures.called, columns.of_all, " class=\"raw\"", "");
     }
     cells
 }
@@ -97,7 +101,7 @@ fn table(page: &mut String, title: &str, columns: &str, rows: &str) {
 fn hottest(shown: &Shown<'_, '_>, style: Style, page: &mut String) {
     let annotated = shown.annotated;
     let annotation = &annotated.annotation;
-    let columns = Columns::of(annotation);
+    let columns = Columns::of(shown);
     let mut rows = String::new();
     for index in annotation.hot_instructions().into_iter().take(HOTTEST) {
         let row = &annotation.rows[index];
@@ -105,7 +109,7 @@ fn hottest(shown: &Shown<'_, '_>, style: Style, page: &mut String) {
         let text = escape(&annotated.texts[index]);
         let text = if style == Style::Lines { text } else { format!("<a href=\"#i{index}\">{text}</a>") };
         let class = annotation.listing.instructions()[index].class.words().join(" ");
-        let note = note(annotation, row);
+        let note = note(annotation, columns, row);
         rows.push_str(&format!(
             "<tr>{}<td class=\"class\">{class}</td><td class=\"text\">{text} <i>{note}</i></td><td class=\"text\">{}</td></tr>\n",
             cells(columns, &Figures::of(annotation, row)),
@@ -126,7 +130,7 @@ fn hottest(shown: &Shown<'_, '_>, style: Style, page: &mut String) {
 fn source(shown: &mut Shown<'_, '_>, args: &Args, page: &mut String) {
     let (files, without) = files(shown, args);
     let annotation = &shown.annotated.annotation;
-    let columns = Columns::of(annotation);
+    let columns = Columns::of(shown);
     let empty = cells(columns, &Figures::default());
     let mut rows = String::new();
     for file in files {
@@ -164,7 +168,7 @@ fn instructions(shown: &mut Shown<'_, '_>, args: &Args, style: Style, page: &mut
     let listing = &annotation.listing;
     let gutter = Gutter::new(listing, |from, to| visible[from] || visible[to]);
     let mut rows = String::new();
-    let columns = Columns::of(annotation);
+    let columns = Columns::of(shown);
     let aside = format!("{}<td class=\"class\"></td><td></td>", cells(columns, &Figures::default()));
     for item in items {
         match item {
@@ -188,7 +192,7 @@ fn instructions(shown: &mut Shown<'_, '_>, args: &Args, style: Style, page: &mut
             Item::Instruction(index) => {
                 let (row, instruction) = (&annotation.rows[index], &listing.instructions()[index]);
                 let is_first = index == 0 || listing.instructions()[index - 1].block != instruction.block;
-                let note = note(annotation, row);
+                let note = note(annotation, columns, row);
                 let text = escape(&annotated.texts[index]);
                 let text = match listing.jump(index) {
                     Some(to) if visible[to] => format!("<a href=\"#i{to}\">{text}</a>"),

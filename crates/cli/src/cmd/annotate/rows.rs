@@ -4,6 +4,7 @@ use plumb_analyze::{AnnotatedRow, Annotation, SourcePlace};
 
 use super::lines::LineCosts;
 use super::{Args, Shown, Style, fold};
+use crate::render::precision::Precision;
 
 /// Shares from which on something is said of an instruction, in percent of the function.
 const WORDS: f64 = 1.0;
@@ -93,14 +94,14 @@ pub fn short(place: &SourcePlace) -> String {
 }
 
 /// What is to be said of an instruction's adjusted weight; empty if nothing.
-pub fn note(annotation: &Annotation, row: &AnnotatedRow) -> String {
+pub fn note(annotation: &Annotation, columns: Columns, row: &AnnotatedRow) -> String {
     if annotation.share(row.adjusted) < WORDS {
         return String::new();
     }
     let behind = annotation.share(row.behind);
     match row.doubt {
         Some(doubt) => doubt.text().into(),
-        None if behind >= WORDS => format!("{behind:.2}% was in line behind it"),
+        None if behind >= WORDS => format!("{} was in line behind it", columns.own.percent(behind)),
         None => String::new(),
     }
 }
@@ -112,13 +113,22 @@ pub struct Columns {
     pub has_adjusted: bool,
     /// Something is called from the function.
     pub has_called: bool,
+    /// How shares of the function are written.
+    pub own: Precision,
+    /// How shares of everything are written.
+    pub of_all: Precision,
 }
 
 impl Columns {
     /// Those of a function.
-    pub fn of(annotation: &Annotation) -> Self {
-        let has_called = annotation.rows.iter().any(|row| row.called.samples > 0);
-        Self { has_adjusted: annotation.is_adjusted, has_called }
+    pub fn of(shown: &Shown<'_, '_>) -> Self {
+        let annotation = &shown.annotated.annotation;
+        Self {
+            has_adjusted: annotation.is_adjusted,
+            has_called: annotation.rows.iter().any(|row| row.called.samples > 0),
+            own: Precision::of_part(shown.view, annotation.own),
+            of_all: Precision::of(shown.view),
+        }
     }
 }
 

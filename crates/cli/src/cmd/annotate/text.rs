@@ -11,6 +11,7 @@ use super::rows::{Columns, Figures, Item, items};
 use super::{Args, Shown, Style, header, lines, rows};
 use crate::code::Annotated;
 use crate::render::columns::{left, right};
+use crate::render::precision::Precision;
 use crate::render::table::heat;
 use crate::terminal::{Output, printable};
 
@@ -29,7 +30,7 @@ pub fn write(shown: &mut Shown<'_, '_>, args: &Args, out: &mut Output<'_>) -> Re
         writeln!(out, "# {}", printable(&line))?;
     }
     writeln!(out, "#")?;
-    let columns = Columns::of(&shown.annotated.annotation);
+    let columns = Columns::of(shown);
     if style == Style::Lines {
         source(shown, args, &columns, out)?;
     } else {
@@ -55,19 +56,19 @@ impl Columns {
     }
 
     fn cells(&self, figures: &Figures, out: &Output<'_>) -> String {
-        let mut text = cell(figures.own, 7, out) + " ";
+        let mut text = cell(figures.own, self.own, 7, out) + " ";
         if self.has_adjusted && is_wide(out) {
-            text.push_str(&cell(figures.own_of_all, 8, out));
+            text.push_str(&cell(figures.own_of_all, self.of_all, 8, out));
             text.push(' ');
         }
         if self.has_adjusted {
-            text.push_str(&cell(figures.adjusted, 10, out));
+            text.push_str(&cell(figures.adjusted, self.own, 10, out));
             text.push(if figures.is_doubtful { '~' } else { ' ' });
         }
-        text.push_str(&cell(figures.of_all, 8, out));
+        text.push_str(&cell(figures.of_all, self.of_all, 8, out));
         text.push(' ');
         if self.has_called {
-            text.push_str(&cell(figures.called, 8, out));
+            text.push_str(&cell(figures.called, self.of_all, 8, out));
             text.push(' ');
         }
         text
@@ -80,11 +81,11 @@ fn is_wide(out: &Output<'_>) -> bool {
 }
 
 /// A share; nothing where there is none.
-fn cell(percent: f64, width: usize, out: &Output<'_>) -> String {
+fn cell(percent: f64, precision: Precision, width: usize, out: &Output<'_>) -> String {
     if percent <= 0.0 {
         return " ".repeat(width);
     }
-    out.styled(heat(percent), &right(&format!("{percent:.2}%"), width))
+    out.styled(heat(percent), &right(&precision.percent(percent), width))
 }
 
 fn instructions(
@@ -170,7 +171,7 @@ impl<'a> Sheet<'a> {
             Some(width) => (out.styled(cyan, &left(&self.classes[index], width)) + "  ", String::new()),
             None => (String::new(), self.classes[index].clone()),
         };
-        let more = rows::note(annotation, row);
+        let more = rows::note(annotation, *self.columns, row);
         if !more.is_empty() {
             note = if note.is_empty() { more } else { format!("{note}; {more}") };
         }

@@ -87,8 +87,13 @@ pub(super) fn json(
         .map(|side| json!({"name": side.name, "command": side.text, "environment": side.variables}))
         .collect();
     let verdict = verdict::verdict(compared, args);
-    let word = verdict.split([':', ' ']).next().unwrap_or_default();
+    let word = match verdict.split([':', ' ']).next().unwrap_or_default() {
+        // The runs show no difference, and are too few to say that there is none that matters.
+        "can't" | "no" => "can't tell",
+        word => word,
+    };
     let document = json!({
+        "version": crate::render::JSON_VERSION,
         "sides": sides,
         "runs": args.runs,
         "alpha": args.alpha,
@@ -96,7 +101,7 @@ pub(super) fn json(
         "confidence": CONFIDENCE,
         "figures": figures,
         "profile": explained.map(profile::json),
-        "verdict": if word == "can't" { "can't tell" } else { word },
+        "verdict": word,
         "says": verdict,
     });
     plumb_formats::json::write_pretty(&mut *out, &document)?;

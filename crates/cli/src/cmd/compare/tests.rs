@@ -47,6 +47,10 @@ fn a_verdict_says_what_it_goes_by() {
         said((&steady, &steady), (&steady, &steady)),
         "same within 1%: wall same within 1%; user+sys same within 1%"
     );
+    let quiet = runs(1e9, 0.08);
+    let little = said((&quiet, &quiet), (&steady, &steady));
+    assert!(little.starts_with("no difference above "), "{little}");
+    assert!(little.contains("wall no difference above ") && little.contains("(+0.0% ["), "{little}");
     let few = said((&slow[..3], &fast[..3]), (&slow[..3], &fast[..3]));
     assert!(few.starts_with("can't tell: "), "{few}");
     let unsure = said((&wild, &wild), (&wild, &wild));

@@ -7,6 +7,8 @@ use super::figures::Compared;
 
 /// What the verdict goes by, if the commands print no metric.
 const BY: [&str; 2] = ["wall_ns", "cpu_ns"];
+/// An interval within this, as a part of the value, is said as the most that there can be of a difference.
+const LITTLE: f64 = 0.05;
 /// Runs of each that are suggested at most.
 const MOST_RUNS: f64 = 200.0;
 
@@ -27,10 +29,27 @@ pub(super) fn verdict(compared: &[Compared], args: &Args) -> String {
         (false, false) if by.iter().all(|one| one.verdict == Verdict::Same) => {
             format!("same within {}: {parts}", percent(args.same))
         }
+        (false, false) if by.iter().all(|one| no_more_than(one, args).is_some()) => {
+            let most = by.iter().filter_map(|one| no_more_than(one, args)).fold(0.0, f64::max);
+            format!("no difference above {}: {parts}", percent(most))
+        }
         (false, false) => format!(
             "can't tell: {parts}{}",
             more_runs(&by, args, compared.iter().filter(|one| one.comparison.is_some()).count())
         ),
+    }
+}
+
+/// The largest difference that the confidence interval allows, where it is small.
+fn no_more_than(one: &Compared, args: &Args) -> Option<f64> {
+    match one.verdict {
+        Verdict::Same => Some(args.same),
+        Verdict::CantTell => {
+            let ratio = one.comparison?.ratio;
+            let most = (ratio.low - 1.0).abs().max((ratio.high - 1.0).abs());
+            (ratio.is_wide_enough() && most <= LITTLE).then_some(most)
+        }
+        Verdict::Less | Verdict::More => None,
     }
 }
 
@@ -43,6 +62,10 @@ fn part(one: &Compared, args: &Args) -> String {
     match one.verdict {
         Verdict::Less | Verdict::More => format!("{title} {interval}"),
         Verdict::Same => format!("{title} same within {}", percent(args.same)),
+        Verdict::CantTell if no_more_than(one, args).is_some() => {
+            let most = no_more_than(one, args).unwrap_or_default();
+            format!("{title} no difference above {} ({interval})", percent(most))
+        }
         Verdict::CantTell => format!(
             "{title} can't tell ({interval}; the smallest change that these runs could have shown: {})",
             percent(comparison.detectable - 1.0)

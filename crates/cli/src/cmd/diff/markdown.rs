@@ -8,6 +8,7 @@ use plumb_analyze::Mark;
 use super::Shown;
 use crate::render::change;
 use crate::render::markdown::{cell_code, code, escape};
+use crate::render::precision::Precision;
 use crate::terminal::Output;
 
 /// Writes the table.
@@ -22,6 +23,7 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     writeln!(out, "- All: {}", change::whole(diff, &shown.unit))?;
     writeln!(out, "\n| | Base % | New % | Change | Base | New | Interval | Notes |")?;
     writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---|")?;
+    let precision = Precision::of_sides(shown.views);
     for row in shown.rows() {
         let change = &row.change;
         let title = change::title(&row.subject, diff);
@@ -29,9 +31,9 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
         let bold = |text: String| if is_marked { format!("**{text}**") } else { text };
         let cells = [
             cell_code(title.trim_start_matches("[.] ")),
-            change::percent(change.share[0]),
-            change::percent(change.share[1]),
-            bold(format!("{:+.2}%", change.share_difference() * 100.0)),
+            precision.percent(change.share[0] * 100.0),
+            precision.percent(change.share[1] * 100.0),
+            bold(precision.signed(change.share_difference() * 100.0)),
             change::value(change.value[0], &shown.unit),
             change::value(change.value[1], &shown.unit),
             format!(
@@ -49,7 +51,7 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     }
     let (rows, shares) = shown.rest();
     if rows > 0 {
-        let [base, new] = shares.map(change::percent);
+        let [base, new] = shares.map(|share| precision.percent(share * 100.0));
         writeln!(out, "| {rows} more | {base} | {new} | | | | | |")?;
     }
     writeln!(out, "\n{}: {}.", escape(&change::per(diff, &shown.event, &shown.unit)), change::rule(diff))?;

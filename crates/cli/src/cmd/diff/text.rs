@@ -9,6 +9,7 @@ use plumb_analyze::{Mark, View, shorten};
 use super::{Recording, Shown};
 use crate::render::change;
 use crate::render::columns::{self, left, right};
+use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 
 const HEAD: [&str; 7] = ["Base", "New", "Base value", "New value", "Change", "Interval", "Note"];
@@ -79,13 +80,14 @@ fn row_title(shown: &Shown<'_, '_>) -> &'static str {
 /// The cells of the rows that are shown, their titles, and how they are marked.
 fn lines(shown: &Shown<'_, '_>) -> Vec<([String; 7], String, Mark)> {
     let diff = shown.diff;
+    let precision = Precision::of_sides(shown.views);
     shown
         .rows()
         .map(|row| {
             let change = &row.change;
             let cells = [
-                change::percent(change.share[0]),
-                change::percent(change.share[1]),
+                precision.percent(change.share[0] * 100.0),
+                precision.percent(change.share[1] * 100.0),
                 change::value(change.value[0], &shown.unit),
                 change::value(change.value[1], &shown.unit),
                 change::relative(change),
@@ -127,13 +129,12 @@ fn style(mark: Mark) -> Style {
 fn rest(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     let (rows, shares) = shown.rest();
     if rows > 0 {
+        let [base, new] = shares.map(|share| Precision::of_sides(shown.views).percent(share * 100.0));
         let word = if rows == 1 { "row" } else { "rows" };
         writeln!(
             out,
-            "# {rows} {word} below {}%, none marked: {} of the base, {} of the new",
-            shown.least() * 100.0,
-            change::percent(shares[0]),
-            change::percent(shares[1])
+            "# {rows} {word} below {}%, none marked: {base} of the base, {new} of the new",
+            shown.least() * 100.0
         )?;
     }
     if let Some(text) = change::detectable(shown.diff) {

@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use plumb_analyze::Cause;
 use plumb_capture_perf::Tracefs;
 use plumb_profile::Profile;
-use plumb_syscalls::{Abi, End, Longest, Outcome, Piece, Signature, Times, What, errno_name, gives_bytes};
+use plumb_syscalls::{
+    Abi, CallEnd, Longest, Outcome, Piece, Signature, Times, What, errno_name, gives_bytes,
+};
 
 use super::Args;
 use super::counted::{Apart, Call, Counted};
@@ -180,7 +182,7 @@ fn in_words(name: &str, signature: &Signature, one: &Longest) -> Option<String> 
     let text = signature.takes().iter().position(|take| matches!(take.what, What::String { .. }));
     let text = text.filter(|_| !one.text.is_empty());
     let piece = text.map(|take| Piece { take, is_cut: false, bytes: one.text.as_bytes() });
-    let call = plumb_syscalls::Call {
+    let call = plumb_syscalls::SystemCall {
         begin_ns: one.end_ns.saturating_sub(one.ns),
         end_ns: one.end_ns,
         pid: one.pid,
@@ -189,7 +191,7 @@ fn in_words(name: &str, signature: &Signature, one: &Longest) -> Option<String> 
         abi: Abi::X86_64,
         number: plumb_syscalls::number(Abi::X86_64, name)?,
         args: one.args,
-        end: End::Returned(Outcome::of(one.result)),
+        end: CallEnd::Returned(Outcome::of(one.result)),
         is_late: false,
         is_shown: true,
         pieces: piece.into_iter().collect(),

@@ -29,6 +29,7 @@ pub(super) fn json(
         time.rows.iter().map(|row| row_json(shown, row, args.stacks.unwrap_or(0))).collect();
     rows.extend(unsampled(shown).map(|row| row_json(shown, &row, 0)));
     let mut document = json!({
+        "version": crate::render::JSON_VERSION,
         "command": meta.command,
         "recorder": meta.recorder,
         "duration_ns": meta.duration_ns,

@@ -8,6 +8,7 @@ use plumb_syscalls::Account;
 use super::{Args, Shown, calls};
 use crate::render::duration::{short_time, time};
 use crate::render::label;
+use crate::render::precision::Precision;
 use crate::render::table::{self, Column, Layout};
 use crate::terminal::{Output, printable};
 
@@ -75,11 +76,12 @@ fn rows(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> 
         titles.iter().chain(counted).map(|&title| Column { title, layout: Layout::Number }).collect();
     columns.push(Column { title: "Went into", layout: Layout::Word });
     let mut lines = Vec::new();
+    let precision = Precision::of(&shown.view);
     for row in &shown.time.rows {
         let of_row = shown.counted.as_ref().map(|counted| counted.of_row(&row.name));
-        lines.push(line(shown, row.cost, row.cause, (label::cause(row.cause, &row.name), of_row)));
+        lines.push(line(shown, precision, row.cost, row.cause, (label::cause(row.cause, &row.name), of_row)));
         for &(kind, cost) in row.kinds.iter().filter(|_| row.kinds.len() > 1) {
-            lines.push(line(shown, cost, row.cause, (&format!("  {kind}"), of_row.map(|_| None))));
+            lines.push(line(shown, precision, cost, row.cause, (&format!("  {kind}"), of_row.map(|_| None))));
         }
     }
     table::write(&columns, &lines, args.full_names, out)?;
@@ -99,6 +101,7 @@ fn rows(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> 
 /// A line. With its name comes what was counted of the row, if something was, and if anything was at all.
 fn line(
     shown: &Shown<'_>,
+    precision: Precision,
     cost: Cost,
     cause: Cause,
     (name, counted): (&str, Option<Option<&Account>>),
@@ -106,7 +109,7 @@ fn line(
     // What idles is no part of what was used.
     let share = match cause {
         Cause::Idle => "-".to_owned(),
-        _ => format!("{:.1}%", cost.percent_of(shown.time.whole)),
+        _ => precision.percent(cost.percent_of(shown.time.whole)),
     };
     let (error, samples) = match cost.samples {
         0 => ("-".to_owned(), "-".to_owned()),
@@ -141,9 +144,10 @@ fn stacks(shown: &Shown<'_>, most: usize, full: bool, out: &mut Output<'_>) -> i
             amount(shown, row.cost),
             row.cost.samples
         )?;
+        let precision = Precision::of_part(&shown.view, row.cost);
         for &(node, cost) in row.stacks.iter().take(most) {
             let text = label::stack(&shown.view, node, full);
-            writeln!(out, "  {:5.1}%  {text}", cost.percent_of(row.cost))?;
+            writeln!(out, "  {:>6}  {text}", precision.percent(cost.percent_of(row.cost)))?;
         }
         if let Some(more) = row.stacks.len().checked_sub(most).filter(|&more| more > 0) {
             writeln!(out, "          and {more} more stacks")?;

@@ -27,6 +27,7 @@ pub(super) fn json(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
         .collect();
     let advice = shown.advice.json(procs, place);
     let document = json!({
+        "version": crate::render::JSON_VERSION,
         "command": meta.command,
         "recorder": meta.recorder,
         "span_ns": procs.span_ns,

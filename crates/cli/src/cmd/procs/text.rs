@@ -8,6 +8,7 @@ use super::{Args, Shown};
 use crate::advice::processes;
 use crate::render::duration::time;
 use crate::render::label;
+use crate::render::precision::Precision;
 use crate::render::table::{self, Column, Layout};
 use crate::terminal::{Output, printable};
 
@@ -69,7 +70,8 @@ fn tree(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()> 
             .into();
     columns.push(Column { title: "Program", layout: Layout::Path });
     let procs = &shown.procs;
-    let share = |cost: Cost| format!("{:.1}%", cost.percent_of(procs.whole));
+    let precision = Precision::of(&shown.view);
+    let share = |cost: Cost| precision.percent(cost.percent_of(procs.whole));
     let mut lines = Vec::new();
     let (mut hidden, mut rest) = (0_usize, Cost::default());
     for (index, program) in procs.programs.iter().enumerate() {
@@ -165,9 +167,11 @@ fn starts(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()
             program.forking.samples,
             mean(shown, program.forking.weight, program.processes)
         )?;
+        let precision = Precision::of_part(&shown.view, program.forking);
         for start in program.starts.iter().take(args.stacks) {
             let frames = stack(shown, start.node, args.full_names);
-            writeln!(out, "  {:5.1}%  {frames}", start.cost.percent_of(program.forking))?;
+            let share = precision.percent(start.cost.percent_of(program.forking));
+            writeln!(out, "  {share:>6}  {frames}")?;
         }
         if let Some(more) = program.starts.len().checked_sub(args.stacks).filter(|&more| more > 0) {
             writeln!(out, "          and {more} more stacks")?;

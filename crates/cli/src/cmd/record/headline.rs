@@ -13,6 +13,8 @@ use crate::recording::{Recording, capture, off_cpu, percent};
 use crate::stack_quality::{StackCounts, Stacks, Way, interpreted, nameless};
 use crate::terminal::say;
 
+/// Smallest share of the samples that gets advice, in percent: nobody rebuilds a library for one sample of thousands.
+const ADVISED: f64 = 1.0;
 /// Causes that are named one by one.
 const CAUSES: usize = 5;
 /// With fewer samples than these a coverage says nothing.
@@ -156,7 +158,7 @@ fn nameless_lines(profile: &Profile) -> Vec<String> {
             percent(place.samples, samples),
             place.place
         ));
-        lines.extend(arrow(place.remedy));
+        lines.extend(arrow(place.remedy, (place.samples, samples)));
     }
     lines
 }
@@ -170,7 +172,7 @@ fn interpreted_lines(profile: &Profile, by_kernel: bool) -> Vec<String> {
         lines.push(format!(
             "{share} of samples are in {language}: shown are functions of its interpreter, not of the program"
         ));
-        lines.extend(arrow(&found.remedy));
+        lines.extend(arrow(&found.remedy, (found.samples, samples)));
     }
     lines
 }
@@ -180,9 +182,10 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
 }
 
-/// The line with a remedy, if there is one.
-fn arrow(remedy: &str) -> Option<String> {
-    (!remedy.is_empty()).then(|| format!("          -> {remedy}"))
+/// The line with a remedy, if there is one and it concerns enough of the samples.
+fn arrow(remedy: &str, (part, whole): (u64, u64)) -> Option<String> {
+    (!remedy.is_empty() && part as f64 * 100.0 >= whole as f64 * ADVISED)
+        .then(|| format!("          -> {remedy}"))
 }
 
 fn stack_lines(stacks: &Stacks) -> Vec<String> {
@@ -203,11 +206,14 @@ fn stack_lines(stacks: &Stacks) -> Vec<String> {
     }
     let mut lines = vec![first];
     let mut causes = stacks.causes.iter().take(CAUSES).peekable();
+    // Of those in a row with one remedy.
+    let mut mended = 0;
     while let Some(cause) = causes.next() {
+        mended += cause.samples;
         lines.push(format!("  {:>6}  {}", percent(cause.samples, stacks.samples), cause.text()));
         let remedy = cause.remedy();
         if causes.peek().is_none_or(|next| next.remedy() != remedy) {
-            lines.extend(arrow(remedy));
+            lines.extend(arrow(remedy, (std::mem::take(&mut mended), stacks.samples)));
         }
     }
     let rest: u64 = stacks.causes.iter().skip(CAUSES).map(|cause| cause.samples).sum();
@@ -219,7 +225,7 @@ fn stack_lines(stacks: &Stacks) -> Vec<String> {
 
 fn own(profile: &Profile, target: Option<CpuTime>, recording: Duration) -> Option<String> {
     let own = Duration::from_nanos(profile.meta.recorder_cpu_ns?);
-    let mut text = format!("plumb itself used {:.2} s of processor time", own.as_secs_f64());
+    let mut text = format!("overhead: {:.2} s of processor time", own.as_secs_f64());
     let target = target.map_or(0.0, |target| target.total().as_secs_f64());
     if target >= ENOUGH_SECONDS {
         text += &format!(", {:.1}% of the target's", own.as_secs_f64() / target * 100.0);
@@ -231,6 +237,13 @@ fn own(profile: &Profile, target: Option<CpuTime>, recording: Duration) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_rare_has_no_advice() {
+        assert_eq!(arrow("build libc anew", (1, 8757)), None);
+        assert!(arrow("build libc anew", (88, 8757)).is_some());
+        assert_eq!(arrow("", (8757, 8757)), None);
+    }
 
     #[test]
     fn no_samples_are_explained_by_the_time_that_was_used() {

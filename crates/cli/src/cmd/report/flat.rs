@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use plumb_analyze::{Cost, Key, Kind, Report, Rest, Row, View, hundredths};
+use plumb_analyze::{Cost, Key, Kind, Report, Rest, Row, View, rounded_shares};
 
 use super::Args;
 use super::table::{self, Column, Layout, Line};
+use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 
 /// What `--sort` is unless it is given.
@@ -14,7 +15,8 @@ const DEFAULT_SORT: [Key; 3] = [Key::Comm, Key::Dso, Key::Symbol];
 
 /// Writes the table.
 pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>) -> io::Result<()> {
-    let shares = Shares::new(report, view.whole());
+    let shares = Shares::new(report, view);
+    let precision = shares.precision;
     let names = FileNames::new(view, report, args);
     let sort = &without_constant(report, args, &names, out)?[..];
     let shown = shown_rows(report, args, out);
@@ -25,9 +27,9 @@ pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>
             let (total, own) = shares.of(index, row);
             let mut cells = Vec::new();
             if !args.no_children {
-                cells.push(percent(total));
+                cells.push(precision.steps(total, row.total.weight > 0));
             }
-            cells.push(percent(own));
+            cells.push(precision.steps(own, row.own.weight > 0));
             if args.show_nr_samples {
                 cells.push(row.own.samples.to_string());
             }
@@ -38,13 +40,15 @@ pub fn write(view: &View<'_>, report: &Report, args: &Args, out: &mut Output<'_>
     table::write(&columns(args, sort), &lines, args.full_names, out)?;
     let more = &report.rows[shown..];
     if !more.is_empty() {
-        let share = percent((shown..report.rows.len()).map(|index| shares.own[index]).sum());
+        let steps = (shown..report.rows.len()).map(|index| shares.own[index]).sum();
+        let share = precision.steps(steps, more.iter().any(|row| row.own.weight > 0));
         let rows = if more.len() == 1 { "row" } else { "rows" };
-        writeln!(out, "# {} more {rows}, {} in themselves: --limit N shows more", more.len(), share.trim())?;
+        writeln!(out, "# {} more {rows}, {} in themselves: --limit N shows more", more.len(), share)?;
     }
-    let (below, unnamed) = (percent(shares.below), percent(shares.unnamed));
-    write_rest(out, report.below, below.trim(), &format!("below {} %", shown_minimum(args)))?;
-    write_rest(out, report.unnamed, unnamed.trim(), "not named by --dso or --symbol")
+    let share = |steps, rest: Rest| precision.steps(steps, rest.own.weight > 0);
+    let (below, unnamed) = (share(shares.below, report.below), share(shares.unnamed, report.unnamed));
+    write_rest(out, report.below, &below, &format!("below {} %", shown_minimum(args)))?;
+    write_rest(out, report.unnamed, &unnamed, "not named by --dso or --symbol")
 }
 
 /// What the table is sorted by, without what is the same in all rows, which is said above it: nobody asked for that one by itself.
@@ -115,34 +119,33 @@ fn columns(args: &Args, sort: &[Key]) -> Vec<Column> {
     columns
 }
 
-/// Shares in hundredths of a percent. Those of Self add up over all rows, shown or not.
+/// Shares in steps of the last digit. Those of Self add up over all rows, shown or not.
 struct Shares {
     own: Vec<u32>,
     below: u32,
     unnamed: u32,
     whole: Cost,
+    precision: Precision,
 }
 
 impl Shares {
-    fn new(report: &Report, whole: Cost) -> Self {
+    fn new(report: &Report, view: &View<'_>) -> Self {
+        let (whole, precision) = (view.whole(), Precision::of(view));
         let mut parts: Vec<u64> = report.rows.iter().map(|row| row.own.weight).collect();
         parts.extend([report.below.own.weight, report.unnamed.own.weight]);
-        let mut own = hundredths(&parts, whole.weight);
+        let mut own = rounded_shares(&parts, whole.weight, precision.per_percent());
         let unnamed = own.pop().unwrap_or_default();
         let below = own.pop().unwrap_or_default();
-        Self { own, below, unnamed, whole }
+        Self { own, below, unnamed, whole, precision }
     }
 
     /// The row's total and own share.
     fn of(&self, index: usize, row: &Row) -> (u32, u32) {
         let own = self.own[index];
-        let total = (row.total.percent_of(self.whole) * 100.0).round() as u32;
+        let total =
+            (row.total.percent_of(self.whole) * f64::from(self.precision.per_percent())).round() as u32;
         (total.max(own), own)
     }
-}
-
-fn percent(hundredths: u32) -> String {
-    format!("{:>4}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
 /// Files by their last component, as perf shows them, except where that would make two files look like one.

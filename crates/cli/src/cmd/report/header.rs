@@ -6,6 +6,7 @@ use plumb_analyze::{Summary, View, coverage, is_clock};
 use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
 
 use super::shown::Shown;
+use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 
 /// Writes the header, each line behind a `#`.
@@ -27,9 +28,9 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
         let hint = if part.samples == 0 { ": none matches all of them" } else { "" };
         writeln!(
             out,
-            "# Kept:     {} samples, {:.2} % of the event's, by filters{hint}",
+            "# Kept:     {} samples, {} of the event's, by filters{hint}",
             part.samples,
-            part.percent_of(whole)
+            Precision::of(view).percent(part.percent_of(whole))
         )?;
     }
     if lacks_script(profile) {

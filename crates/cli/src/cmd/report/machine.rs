@@ -18,6 +18,7 @@ pub fn json(shown: &[Shown<'_>], args: &Args, out: &mut Output<'_>) -> Result<()
     let Some(profile) = shown.first().map(|shown| shown.view.profile()) else { return Ok(()) };
     let meta = &profile.meta;
     let document = serde_json::json!({
+        "version": crate::render::JSON_VERSION,
         "command": meta.command,
         "recorder": meta.recorder,
         "host": meta.host,

@@ -44,13 +44,13 @@ fn the_table_has_perfs_columns() {
     assert_eq!(
         body(&text),
         [
-            "    80.00%     0.00%  web      app                [.] main",
-            "    40.00%    40.00%  web      [kernel.kallsyms]  [k] tcp_send",
-            "    40.00%     0.00%  web      libc.so            [.] send",
-            "    30.00%    30.00%  web      app                [.] std::map<…>::operator[](std::string const&) const",
-            "    20.00%    20.00%  swapper  [kernel.kallsyms]  [k] idle",
-            "    10.00%    10.00%  web      app                [.] pick (inlined)",
-            "    10.00%     0.00%  web      -                  [-] [stack deeper than its copy]",
+            "       80%        0%  web      app                [.] main",
+            "       40%       40%  web      [kernel.kallsyms]  [k] tcp_send",
+            "       40%        0%  web      libc.so            [.] send",
+            "       30%       30%  web      app                [.] std::map<…>::operator[](std::string const&) const",
+            "       20%       20%  swapper  [kernel.kallsyms]  [k] idle",
+            "       10%       10%  web      app                [.] pick (inlined)",
+            "       10%        0%  web      -                  [-] [stack deeper than its copy]",
         ]
     );
 }
@@ -63,7 +63,7 @@ fn a_command_that_is_the_same_in_all_rows_stands_above_them() {
     assert!(text.contains("# All of:   web\n#\n"), "{text}");
     assert_eq!(
         body(&text),
-        ["   100.00%    20.00%  app            [.] main", "    80.00%    80.00%  app            [.] send"]
+        ["      100%       20%  app            [.] main", "       80%       80%  app            [.] send"]
     );
     // Who asks for columns gets them.
     let asked = report(&made.profile, &["--sort", "comm,sym"]);
@@ -74,7 +74,7 @@ fn a_command_that_is_the_same_in_all_rows_stands_above_them() {
 fn a_limit_shows_the_first_rows_and_says_what_is_left_out() {
     let text = report(&example().profile, &["--limit", "3"]);
     assert_eq!(body(&text).len(), 3, "{text}");
-    assert!(text.contains("# 4 more rows, 60.00% in themselves: --limit N shows more\n"), "{text}");
+    assert!(text.contains("# 4 more rows, 60% in themselves: --limit N shows more\n"), "{text}");
     let json: Value = serde_json::from_str(&report(&example().profile, &["--limit", "3", "--json"])).unwrap();
     assert_eq!(json["reports"][0]["rows"].as_array().unwrap().len(), 3);
     assert!(!report(&example().profile, &["--limit", "7"]).contains("more rows"));
@@ -100,10 +100,10 @@ fn the_head_says_how_good_the_recording_is() {
     assert!(text.contains("# Stacks:   75.00 % complete; cut: 1 stack deeper than its copy\n"), "{text}");
     assert!(!text.contains("# Kept"), "{text}");
     let part = report(&example().profile, &["--tid", "8"]);
-    assert!(part.contains("# Kept:     2 samples, 70.00 % of the event's, by filters\n"), "{part}");
+    assert!(part.contains("# Kept:     2 samples, 70% of the event's, by filters\n"), "{part}");
 }
 
-/// The printed Self shares of all rows, in hundredths.
+/// The printed Self shares of all rows, in percent.
 fn printed_self(text: &str) -> u64 {
     let digits =
         |line: &str| line[11..20].trim().trim_end_matches('%').replace('.', "").parse::<u64>().unwrap();
@@ -116,13 +116,13 @@ fn printed_shares_add_up_to_100() {
     for name in 0..7 {
         made.sample("a", &format!("main@app;f{name}@app"), 1);
     }
-    assert_eq!(printed_self(&report(&made.profile, &[])), 10_000);
-    assert_eq!(printed_self(&report(&example().profile, &["--sort", "comm"])), 10_000);
+    assert_eq!(printed_self(&report(&made.profile, &[])), 100);
+    assert_eq!(printed_self(&report(&example().profile, &["--sort", "comm"])), 100);
     let relative = report(&example().profile, &["--comm", "web", "--percentage", "relative"]);
-    assert_eq!(printed_self(&relative), 10_000);
+    assert_eq!(printed_self(&relative), 100);
     let absolute = report(&example().profile, &["--comm", "web"]);
-    assert_eq!(printed_self(&absolute), 8_000);
-    assert_eq!(printed_self(&report(&example().profile, &["--no-idle"])), 10_000, "idle is separable");
+    assert_eq!(printed_self(&absolute), 80);
+    assert_eq!(printed_self(&report(&example().profile, &["--no-idle"])), 100, "idle is separable");
 }
 
 #[test]
@@ -144,10 +144,10 @@ fn programs_are_chosen_by_their_executables() {
     ids.into_iter().for_each(|id| profile.processes.get_mut(id).exe = exe);
     let kept = |exe| printed_self(&report(&profile, &["--exe", exe]));
     for exe in ["server", "/opt/web/server", "/^.opt/"] {
-        assert_eq!(kept(exe), 8_000, "{exe}");
+        assert_eq!(kept(exe), 80, "{exe}");
     }
-    assert_eq!(kept("[swapper]"), 2_000, "of what has none it is the name");
-    assert_eq!(printed_self(&report(&profile, &["--exe", "server", "--exe", "[swapper]"])), 10_000);
+    assert_eq!(kept("[swapper]"), 20, "a process without an executable goes under its name");
+    assert_eq!(printed_self(&report(&profile, &["--exe", "server", "--exe", "[swapper]"])), 100);
     for exe in ["serve", "web", "/opt/web"] {
         assert_eq!(kept(exe), 0, "{exe}");
     }
@@ -158,7 +158,7 @@ fn programs_are_chosen_by_their_executables() {
 fn rows_that_are_cut_are_summed_up() {
     let text = report(&example().profile, &["--no-children", "--min", "25"]);
     assert_eq!(body(&text).len(), 2);
-    assert!(text.ends_with("# 2 rows below 25 %: 30.00% in themselves\n"), "{text}");
+    assert!(text.ends_with("# 2 rows below 25 %: 30% in themselves\n"), "{text}");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn files_of_one_name_are_told_apart() {
     let text = report(&made.profile, &["--sort", "dso"]);
     assert_eq!(
         body(&text),
-        ["    66.67%    66.67%  /opt/two/lib.so", "    33.33%    33.33%  /opt/one/lib.so"]
+        ["       67%       67%  /opt/two/lib.so", "       33%       33%  /opt/one/lib.so"]
     );
 }
 
@@ -188,7 +188,7 @@ fn lines_are_shown_with_their_file() {
     let mut made = Made::new();
     made.sample("a", "work:7@app", 3).sample("a", "operator/@app", 1);
     let text = report(&made.profile, &["--sort", "srcline"]);
-    assert_eq!(body(&text), ["    75.00%    75.00%  work.c:7", "    25.00%    25.00%  operator/"]);
+    assert_eq!(body(&text), ["       75%       75%  work.c:7", "       25%       25%  operator/"]);
 }
 
 #[test]
@@ -202,23 +202,23 @@ fn trees_show_branches_and_what_was_cut() {
     assert_eq!(
         body(&text),
         [
-            "   100.00%     0.00%  main  [app]",
-            "    90.00%     0.00%  ├─ load  [app]",
-            "    60.00%     0.00%  │  ├─ parse  [app]",
-            "    60.00%    60.00%  │  │  malloc  [libc.so]",
-            "    30.00%    30.00%  │  └─ read  [libc.so]",
-            "     8.00%     8.00%  └─ init  [app]",
+            "      100%        0%  main  [app]",
+            "       90%        0%  ├─ load  [app]",
+            "       60%        0%  │  ├─ parse  [app]",
+            "       60%       60%  │  │  malloc  [libc.so]",
+            "       30%       30%  │  └─ read  [libc.so]",
+            "        8%        8%  └─ init  [app]",
         ]
     );
-    assert!(text.ends_with("# 1 branch below 5 %: 2.00% in all\n"), "{text}");
+    assert!(text.ends_with("# 1 branch below 5 %: 2% in all\n"), "{text}");
     let callers = report(&made.profile, &["--callers", "malloc"]);
     assert_eq!(
         body(&callers),
         [
-            "    60.00%  malloc  [libc.so]",
-            "    60.00%  parse  [app]",
-            "    60.00%  load  [app]",
-            "    60.00%  main  [app]"
+            "       60%  malloc  [libc.so]",
+            "       60%  parse  [app]",
+            "       60%  load  [app]",
+            "       60%  main  [app]"
         ]
     );
 }
@@ -231,11 +231,11 @@ fn long_recursion_is_passed_over() {
     assert_eq!(
         body(&text),
         [
-            "   100.00%     0.00%  main  [app]",
-            "   100.00%     0.00%  down  [app]",
+            "      100%        0%  main  [app]",
+            "      100%        0%  down  [app]",
             "                      ⋮ 98 more calls of itself",
-            "   100.00%     0.00%  down  [app]",
-            "   100.00%   100.00%  leaf  [app]",
+            "      100%        0%  down  [app]",
+            "      100%      100%  leaf  [app]",
         ]
     );
     let all: Value = serde_json::from_str(&report(&made.profile, &["--top-down", "--json"])).unwrap();
@@ -280,7 +280,7 @@ fn events_are_reported_one_by_one() {
     let mut made = Made::new();
     made.sample("a", "f@app", 1).event("faults", "faults").sample("a", "g@app", 10);
     let text = report(&made.profile, &[]);
-    assert_eq!(body(&text).iter().filter(|line| line.contains("100.00%")).count(), 2, "{text}");
+    assert_eq!(body(&text).iter().filter(|line| line.contains("100%")).count(), 2, "{text}");
     let one = report(&made.profile, &["--event", "faults"]);
     assert!(one.contains("1 of faults, 10 faults") && !one.contains("cpu-clock"), "{one}");
     assert!(try_report(&made.profile, &["--event", "cycles"], None).is_err());

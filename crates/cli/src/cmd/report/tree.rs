@@ -10,6 +10,7 @@ use super::Args;
 use super::shown::TreeKind;
 use super::table::{self, heat};
 use crate::render::columns;
+use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 
 /// Writes the trees.
@@ -20,6 +21,7 @@ pub fn write(
     out: &mut Output<'_>,
 ) -> io::Result<()> {
     let min = args.min.unwrap_or(0.5);
+    let precision = Precision::of(view);
     for (index, (kind, tree)) in trees.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
@@ -37,7 +39,8 @@ pub fn write(
             }
             false => writeln!(out, "#    Share  {title}\n# ........  {}\n#", dots(&title))?,
         }
-        Writer { view, tree, has_own, min, full: args.full_names, paths: dso_count(view) > 1 }.write(out)?;
+        let (full, paths) = (args.full_names, dso_count(view) > 1);
+        Writer { view, tree, has_own, min, precision, full, paths }.write(out)?;
     }
     Ok(())
 }
@@ -59,6 +62,7 @@ struct Writer<'a, 'p> {
     tree: &'a Tree,
     has_own: bool,
     min: f64,
+    precision: Precision,
     full: bool,
     paths: bool,
 }
@@ -129,9 +133,10 @@ impl Writer<'_, '_> {
 
     fn numbers(&self, total: Cost, own: Cost) -> String {
         let whole = self.view.whole();
+        let share = |cost: Cost| self.precision.percent(cost.percent_of(whole));
         match self.has_own {
-            true => format!("{:>9.2}% {:>8.2}%  ", total.percent_of(whole), own.percent_of(whole)),
-            false => format!("{:>9.2}%  ", total.percent_of(whole)),
+            true => format!("{:>10} {:>9}  ", share(total), share(own)),
+            false => format!("{:>10}  ", share(total)),
         }
     }
 
@@ -146,8 +151,8 @@ impl Writer<'_, '_> {
             return Ok(());
         }
         let rows = if rest.rows == 1 { "branch" } else { "branches" };
-        let share = rest.own.percent_of(self.view.whole());
-        writeln!(out, "# {} {rows} below {} %: {share:.2}% in all", rest.rows, self.min)
+        let share = self.precision.percent(rest.own.percent_of(self.view.whole()));
+        writeln!(out, "# {} {rows} below {} %: {share} in all", rest.rows, self.min)
     }
 
     fn name(&self, node: &TreeNode, width: Option<usize>) -> String {

@@ -127,7 +127,7 @@ fn collapsing_the_text_is_folding_the_profile() {
     let mut collapsed = Vec::new();
     Folder::from(Options::default()).collapse(script(&made.profile, &[]).as_bytes(), &mut collapsed).unwrap();
     let mut folded = Vec::new();
-    let options = folded::Options { samples: false, ..Default::default() };
+    let options = folded::FoldedOptions { samples: false, ..Default::default() };
     folded::write(&made.profile, &options, &mut folded).unwrap();
     let sorted = |text: Vec<u8>| {
         let mut lines: Vec<String> = String::from_utf8(text).unwrap().lines().map(str::to_owned).collect();

@@ -19,7 +19,10 @@ pub fn write(snapshot: &Snapshot, stacks: &Stacks<'_>, out: &mut Output<'_>) -> 
         Err(refusal) => json!({"pid": pid, "error": refusal.to_string()}),
     };
     let processes: Vec<Value> = snapshot.processes.iter().map(of).collect();
-    plumb_formats::json::write(&mut *out, &json!({ "processes": processes }))?;
+    plumb_formats::json::write(
+        &mut *out,
+        &json!({ "version": crate::render::JSON_VERSION, "processes": processes }),
+    )?;
     writeln!(out)?;
     out.flush()?;
     Ok(())

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use plumb_formats::escape::is_unsafe;
-use plumb_syscalls::{Call, Descriptors, End, Outcome, Signature, errno_name, named};
+use plumb_syscalls::{CallEnd, Descriptors, Outcome, Signature, SystemCall, errno_name, named};
 use serde_json::{Map, Value, json};
 
 /// Writes the line of a call, and has descriptors know what it did.
 pub(super) fn text(
-    call: &Call<'_>,
+    call: &SystemCall<'_>,
     signature: &Signature,
     descriptors: &mut Descriptors,
     begin_ns: u64,
@@ -35,7 +35,7 @@ pub(super) fn text(
     }
     descriptors.apply(call, signature);
     match call.end {
-        End::Unfinished => out.push_str(" <unfinished>"),
+        CallEnd::Unfinished => out.push_str(" <unfinished>"),
         _ => {
             out.push_str(") = ");
             signature.end(call, &mut |fd, out| descriptors.write(call.pid, fd, out), out);
@@ -46,7 +46,7 @@ pub(super) fn text(
 
 /// Likewise as JSON.
 pub(super) fn json(
-    call: &Call<'_>,
+    call: &SystemCall<'_>,
     signature: &Signature,
     descriptors: &mut Descriptors,
     begin_ns: u64,
@@ -61,6 +61,7 @@ pub(super) fn json(
     let mut result = String::new();
     signature.end(call, &mut |fd, out| descriptors.write(call.pid, fd, out), &mut result);
     let mut line = json!({
+        "version": crate::render::JSON_VERSION,
         "time_ns": call.begin_ns.saturating_sub(begin_ns),
         "latency_ns": call.latency_ns(),
         "comm": String::from_utf8_lossy(call.comm),
@@ -72,12 +73,12 @@ pub(super) fn json(
         "result": result,
     });
     let more = match call.end {
-        End::Returned(Outcome::Value(value)) => ("value", Value::from(value)),
-        End::Returned(Outcome::Error(number)) => {
+        CallEnd::Returned(Outcome::Value(value)) => ("value", Value::from(value)),
+        CallEnd::Returned(Outcome::Error(number)) => {
             ("error", errno_name(number).map_or_else(|| Value::from(number), Value::from))
         }
-        End::Unfinished => ("unfinished", Value::from(true)),
-        End::ThreadEnded => ("thread_ended", Value::from(true)),
+        CallEnd::Unfinished => ("unfinished", Value::from(true)),
+        CallEnd::ThreadEnded => ("thread_ended", Value::from(true)),
     };
     line[more.0] = more.1;
     let _ = writeln!(out, "{}", plumb_formats::json::line(&line).unwrap_or_default());

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_process::usage::monotonic_ns;
 use plumb_profile::Profile;
-use plumb_syscalls::{Call, Descriptors};
+use plumb_syscalls::{Descriptors, SystemCall};
 
 use super::select::Selection;
 use super::stacks::Held;
@@ -61,7 +61,7 @@ impl Shown {
     }
 
     /// A call.
-    pub fn show(&mut self, call: &Call<'_>) -> Result<()> {
+    pub fn show(&mut self, call: &SystemCall<'_>) -> Result<()> {
         let signature = self.selection.signature(call.abi, call.number);
         // The kernel's filter knows nothing of what looking takes.
         let is_shown = call.is_shown && call.latency_ns().unwrap_or(0) >= self.min_ns;

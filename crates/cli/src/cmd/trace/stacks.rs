@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_analyze::{Filter, Kind, NodeId, View, ViewFrame};
 use plumb_profile::Profile;
-use plumb_syscalls::Call;
+use plumb_syscalls::SystemCall;
 use serde_json::{Value, json};
 
 use crate::terminal::printable;
@@ -24,7 +24,7 @@ pub(super) struct Held {
 
 impl Held {
     /// The line of a call.
-    pub fn new(call: &Call<'_>, line: String) -> Self {
+    pub fn new(call: &SystemCall<'_>, line: String) -> Self {
         Self { line, tid: call.tid, begin_ns: call.begin_ns, end_ns: call.end_ns }
     }
 }

@@ -6,7 +6,7 @@ mod summary;
 
 use std::collections::HashMap;
 
-use plumb_syscalls::{Abi, Call, Descriptors, Heat, Signature};
+use plumb_syscalls::{Abi, Descriptors, Heat, Signature, SystemCall};
 
 use spikes::Spikes;
 use summary::Row;
@@ -50,7 +50,7 @@ impl Tables {
     }
 
     /// Counts a call, and has descriptors know what it did.
-    pub fn add(&mut self, call: &Call<'_>, signature: &Signature, descriptors: &mut Descriptors) {
+    pub fn add(&mut self, call: &SystemCall<'_>, signature: &Signature, descriptors: &mut Descriptors) {
         if self.wanted.summary {
             self.rows.entry((call.abi, call.number)).or_default().add(call);
         }

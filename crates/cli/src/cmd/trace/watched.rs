@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use plumb_capture_bpf::Calls;
-use plumb_capture_perf::{Counter, Error, Named, Options, Recorded, Recorder, Trigger};
+use plumb_capture_perf::{Counter, Error, Named, Recorded, Recorder, SamplingOptions, Trigger};
 use plumb_profile::Profile;
 use plumb_target::{End, Notice, Running, Subject, Target};
 
@@ -41,8 +41,8 @@ impl Watched {
         let Some(first) = triggers.next() else {
             bail!("--stack needs a tracepoint, and these calls have none")
         };
-        let default = Options::default();
-        let options = Options {
+        let default = SamplingOptions::default();
+        let options = SamplingOptions {
             counter: Some(counter(first)),
             also: triggers.map(|trigger| (counter(trigger), default.code)).collect(),
             period: Some(1),

@@ -50,12 +50,12 @@ fn shares_are_of_what_the_filters_keep_and_events_are_apart() {
         line.split_whitespace().take(2).map(str::to_owned).collect::<Vec<_>>()
     };
     assert!(first.starts_with("plumb view  2 samples of cpu-clock"), "{first}");
-    assert_eq!(line(&first, "] parse"), ["50.00%", "15.00%"], "as in plumb report");
+    assert_eq!(line(&first, "] parse"), ["50.0%", "15.0%"], "as in plumb report");
     assert!(!first.contains("idle") && !first.contains("touch"), "{first}");
     assert!(press(&mut shown, KeyCode::Char('n')));
     let second = screen(&mut shown);
     assert!(second.contains("1 samples of page-faults  3 page-faults"), "{second}");
-    assert_eq!(line(&second, "] touch"), ["100.00%", "100.00%"]);
+    assert_eq!(line(&second, "] touch"), ["100.0%", "100.0%"]);
     press(&mut shown, KeyCode::Char('n'));
     assert_eq!(screen(&mut shown), first);
 }

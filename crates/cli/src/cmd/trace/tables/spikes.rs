@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use plumb_syscalls::{Abi, Bursts, Call, Descriptors, Latencies, Moment, Signature, bursts, named};
+use plumb_syscalls::{Abi, Bursts, Descriptors, Latencies, Moment, Signature, SystemCall, bursts, named};
 use serde_json::{Value, json};
 
 use super::time;
@@ -45,7 +45,7 @@ pub(super) struct Spikes {
 
 impl Spikes {
     /// Counts a call.
-    pub fn add(&mut self, call: &Call<'_>, signature: &Signature, descriptors: &mut Descriptors) {
+    pub fn add(&mut self, call: &SystemCall<'_>, signature: &Signature, descriptors: &mut Descriptors) {
         let Some(latency) = call.latency_ns() else { return };
         if self.remembered == MOST {
             self.forgotten += 1;
@@ -107,7 +107,8 @@ impl Spikes {
     pub fn json(&mut self) -> Vec<Value> {
         let one = |(key, group, bursts): &(&Key, &Group, Bursts)| {
             json!({
-                "call": named(key.abi, key.number),
+                "version": crate::render::JSON_VERSION,
+            "call": named(key.abi, key.number),
                 "file": key.file,
                 "comm": group.comm,
                 "pid": key.pid,

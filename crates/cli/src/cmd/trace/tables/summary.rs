@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
-use plumb_syscalls::{Abi, Call, End, Latencies, errno_name, named};
+use plumb_syscalls::{Abi, CallEnd, Latencies, SystemCall, errno_name, named};
 use serde_json::{Value, json};
 
 use super::time;
@@ -19,12 +19,12 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub fn add(&mut self, call: &Call<'_>) {
+    pub fn add(&mut self, call: &SystemCall<'_>) {
         self.calls += 1;
         if let Some(error) = call.error() {
             *self.errors.entry(error).or_default() += 1;
         }
-        match call.latency_ns().filter(|_| matches!(call.end, End::Returned(_))) {
+        match call.latency_ns().filter(|_| matches!(call.end, CallEnd::Returned(_))) {
             Some(latency) => self.latencies.add(latency),
             None => self.unmeasured += 1,
         }
@@ -89,6 +89,7 @@ pub(super) fn text(rows: &HashMap<(Abi, u32), Row>) -> String {
 pub(super) fn json(rows: &HashMap<(Abi, u32), Row>) -> Vec<Value> {
     let row = |(name, row): (String, &Row)| {
         json!({
+            "version": crate::render::JSON_VERSION,
             "call": name,
             "calls": row.calls,
             "errors": row.failed(),

@@ -1,0 +1,74 @@
+//! `plumb push`: sends a profile to a server, whatever file it is in.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use plumb_formats::pprof;
+use plumb_server::{PUSH_PATH, push_request};
+
+use crate::examples;
+use crate::exit::Exit;
+use crate::http::Client;
+use crate::terminal::{Output, finish};
+
+/// Arguments of `plumb push`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = examples::PUSH)]
+pub struct Args {
+    /// Recording, or a profile of another tool
+    #[arg(default_value = "profile.plumb")]
+    file: PathBuf,
+    /// URL of the server
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:4041")]
+    to: String,
+    /// Service that was profiled [default: the recorded program, or the name of the file]
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+    /// Label of the profile (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
+    label: Vec<(String, String)>,
+    /// Kind of profile
+    #[arg(long, value_name = "NAME", default_value = "process_cpu")]
+    kind: String,
+    /// File that holds a token
+    #[arg(long, value_name = "FILE")]
+    token: Option<PathBuf>,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Runs `plumb push`.
+pub fn run(args: Args) -> Result<Exit> {
+    let mut profile = crate::load::load(&args.file)?;
+    if profile.samples.is_empty() {
+        bail!("{} has no samples", args.file.display());
+    }
+    if profile.meta.start_unix_ns == 0 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        profile.meta.start_unix_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+    }
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let service = args.service.or_else(|| profile.meta.command.first().map(|program| name(program)));
+    let service = match service {
+        Some(service) => service,
+        None => args.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()),
+    };
+    let mut bytes = Vec::new();
+    pprof::write(&profile, &mut bytes).context("cannot convert the profile")?;
+    let mut labels = args.label;
+    labels.push(("__name__".to_owned(), args.kind));
+    labels.push(("service_name".to_owned(), service.clone()));
+    let client = Client::new(&args.to, args.token.as_deref())?;
+    client.post(PUSH_PATH, "application/proto", &push_request(&labels, bytes))?;
+    let samples = profile.samples.len();
+    let mut out = Output::stdout();
+    finish((|| {
+        writeln!(out, "sent {samples} samples of {service} to {}", args.to)?;
+        Ok(out.flush()?)
+    })())
+}

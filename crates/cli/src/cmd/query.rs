@@ -1,0 +1,215 @@
+//! `plumb query`: asks a server for functions, callers, series or a whole profile.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::examples;
+use crate::exit::Exit;
+use crate::http::Client;
+use crate::newfile;
+use crate::terminal::{Output, finish};
+
+/// Arguments of `plumb query`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = examples::QUERY)]
+pub struct Args {
+    /// Kind of answer
+    #[arg(value_enum)]
+    what: What,
+    /// Function whose callers and callees are shown (callers), or label whose values are listed (labels)
+    name: Option<String>,
+    /// URL of the server
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:4041")]
+    to: String,
+    /// Label selector, such as '{service_name="api"}'
+    #[arg(long, value_name = "SELECTOR", default_value = "{}")]
+    query: String,
+    /// Profile type
+    #[arg(long = "type", value_name = "TYPE", default_value = "process_cpu:cpu:nanoseconds:cpu:nanoseconds")]
+    kind: String,
+    /// Begin: now-1h, or seconds or milliseconds since 1970
+    #[arg(long, value_name = "TIME", default_value = "now-1h")]
+    from: String,
+    /// End
+    #[arg(long, value_name = "TIME", default_value = "now")]
+    until: String,
+    /// Most rows
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Output format, if the extension does not select it
+    ///
+    /// pprof, pprof.gz, speedscope, firefox, callgrind or otlp.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+    /// File to write an export to
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// File that holds a token
+    #[arg(long, value_name = "FILE")]
+    token: Option<PathBuf>,
+}
+
+/// Kinds of answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    /// Services that have profiles
+    Services,
+    /// Labels, or the values of one
+    Labels,
+    /// Profile types
+    Types,
+    /// Functions, the most expensive by themselves first
+    Functions,
+    /// Callers and callees of a function
+    Callers,
+    /// All samples, as a file
+    Export,
+}
+
+/// The answer to [`What::Functions`].
+#[derive(Deserialize)]
+struct Table {
+    total: i64,
+    rows: Vec<FunctionRow>,
+}
+
+#[derive(Deserialize)]
+struct FunctionRow {
+    function: String,
+    #[serde(rename = "self")]
+    own: i64,
+    total: i64,
+}
+
+/// The answer to [`What::Callers`].
+#[derive(Deserialize)]
+struct Neighbours {
+    #[serde(rename = "self")]
+    own: i64,
+    total: i64,
+    callers: Vec<CallRow>,
+    callees: Vec<CallRow>,
+}
+
+#[derive(Deserialize)]
+struct CallRow {
+    function: String,
+    total: i64,
+}
+
+/// Runs `plumb query`.
+pub fn run(args: Args) -> Result<Exit> {
+    let client = Client::new(&args.to, args.token.as_deref())?;
+    let limit = args.limit.to_string();
+    let mut parameters = vec![
+        ("query", args.query.as_str()),
+        ("type", args.kind.as_str()),
+        ("from", args.from.as_str()),
+        ("until", args.until.as_str()),
+    ];
+    let path = match args.what {
+        What::Services => "/api/v1/services",
+        What::Labels => "/api/v1/labels",
+        What::Types => "/api/v1/types",
+        What::Functions => "/api/v1/functions",
+        What::Callers => "/api/v1/function",
+        What::Export => "/api/v1/export",
+    };
+    match args.what {
+        What::Functions => parameters.push(("limit", &limit)),
+        What::Export => parameters.push(("format", format(&args))),
+        What::Callers | What::Labels => parameters.extend(args.name.as_deref().map(|name| ("name", name))),
+        What::Services | What::Types => {}
+    }
+    let answer = client.get(path, &parameters)?;
+    if args.what == What::Export {
+        return export(&args, &answer);
+    }
+    let mut out = Output::stdout();
+    finish(show(&args, &answer, &mut out).and_then(|()| Ok(out.flush()?)))
+}
+
+/// The format of an export: --format, or the one that the file's extension selects.
+fn format(args: &Args) -> &str {
+    if let Some(format) = &args.format {
+        return format;
+    }
+    let name = args.output.as_ref().map(|path| path.to_string_lossy()).unwrap_or_default();
+    let known = [
+        (".speedscope.json", "speedscope"),
+        (".firefox.json", "firefox"),
+        (".callgrind", "callgrind"),
+        (".otlp", "otlp"),
+        (".pb", "pprof"),
+        (".pprof", "pprof"),
+    ];
+    known.into_iter().find(|(end, _)| name.ends_with(end)).map_or("pprof.gz", |(_, format)| format)
+}
+
+fn export(args: &Args, answer: &[u8]) -> Result<Exit> {
+    let Some(path) = &args.output else {
+        return finish(std::io::stdout().lock().write_all(answer).map_err(Into::into));
+    };
+    newfile::write(path, answer)?;
+    Ok(Exit::Success)
+}
+
+fn show(args: &Args, answer: &[u8], out: &mut impl Write) -> Result<()> {
+    let unexpected = || format!("cannot understand the answer of {}", args.to);
+    if args.json {
+        out.write_all(answer)?;
+        return Ok(writeln!(out)?);
+    }
+    match args.what {
+        What::Functions => {
+            let table: Table = serde_json::from_slice(answer).with_context(unexpected)?;
+            if table.rows.is_empty() {
+                return nothing(args);
+            }
+            let share = |value: i64| 100.0 * value as f64 / table.total.max(1) as f64;
+            writeln!(out, "{:>7} {:>7}  function", "self", "total")?;
+            for row in &table.rows {
+                writeln!(out, "{:>6.1}% {:>6.1}%  {}", share(row.own), share(row.total), row.function)?;
+            }
+        }
+        What::Callers => {
+            let found: Neighbours = serde_json::from_slice(answer).with_context(unexpected)?;
+            if found.total == 0 {
+                return nothing(args);
+            }
+            let share = |value: i64| 100.0 * value as f64 / found.total as f64;
+            writeln!(out, "{:>6.1}%  in the function itself", share(found.own))?;
+            for (head, rows) in [("callers", &found.callers), ("callees", &found.callees)] {
+                writeln!(out, "\n{head}")?;
+                for row in rows.iter().take(args.limit) {
+                    let name = if row.function.is_empty() { "[outermost frame]" } else { &row.function };
+                    writeln!(out, "{:>6.1}%  {name}", share(row.total))?;
+                }
+            }
+        }
+        _ => {
+            let names: Vec<String> = serde_json::from_slice(answer).with_context(unexpected)?;
+            if names.is_empty() {
+                return nothing(args);
+            }
+            names.iter().try_for_each(|name| writeln!(out, "{name}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The error for an empty answer, with a command to try next.
+fn nothing(args: &Args) -> Result<()> {
+    bail!(
+        "no profiles match {} from {} until {}; list the services that have some: plumb query services --from now-30d",
+        args.query,
+        args.from,
+        args.until
+    )
+}

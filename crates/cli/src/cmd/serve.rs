@@ -1,0 +1,174 @@
+//! `plumb serve`: keeps profiles of many services and answers queries, over HTTP.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use plumb_server::{ListenOptions, Server, ServerOptions, Tokens};
+use plumb_store::{Store, StoreOptions};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::value::{period, size};
+use crate::examples;
+use crate::exit::Exit;
+use crate::terminal::say;
+
+/// Arguments of `plumb serve`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = examples::SERVE)]
+pub struct Args {
+    /// Address to listen on
+    ///
+    /// An address that is not loopback needs --tls-cert, --tls-key and --tokens.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4041")]
+    listen: SocketAddr,
+    /// Directory or bucket of the profiles: DIR or s3://BUCKET/PREFIX
+    ///
+    /// Any number of servers may have the same bucket. Region, keys and endpoint come from the environment: AWS_REGION, AWS_ACCESS_KEY_ID,
+    /// AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP.
+    #[arg(long, value_name = "PLACE", default_value = "plumb-store")]
+    store: String,
+    /// Directory of the write-ahead log, with a bucket
+    #[arg(long, value_name = "DIR", default_value = "plumb-wal")]
+    wal: PathBuf,
+    /// URL of this server for the other servers of a bucket
+    ///
+    /// They ask each other for profiles that are in no block yet. With --tokens all have the same admin token.
+    #[arg(long, value_name = "URL")]
+    advertise: Option<String>,
+    /// Delete profiles older than this
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = period)]
+    retention: Duration,
+    /// Delete the oldest profiles beyond this size
+    #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = size)]
+    max_size: u64,
+    /// Refuse requests larger than this
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
+    max_body: u64,
+    /// Refuse queries of a longer time range
+    #[arg(long, value_name = "TIME", value_parser = period)]
+    max_query_length: Option<Duration>,
+    /// Refuse profiles older than this when they arrive
+    #[arg(long, value_name = "TIME", value_parser = period)]
+    max_age: Option<Duration>,
+    /// Certificate chain (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// File of tokens, one per line: token, scopes, and optionally a tenant
+    ///
+    /// SCOPES are write, read (write,read for both) or admin. Clients send `Authorization: Bearer TOKEN`, or the token as the password of
+    /// basic authentication. Only the file's owner may have access to it.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// Log format on standard error
+    #[arg(long, value_enum, default_value = "text")]
+    log: LogFormat,
+    /// Least severe messages to log
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
+    log_level: LogLevel,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum LogFormat {
+    /// For people
+    Text,
+    /// One object per line
+    Json,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum LogLevel {
+    /// Errors only
+    Error,
+    /// Warnings too
+    Warn,
+    /// Start and stop
+    Info,
+    /// Every request
+    Debug,
+}
+
+/// Runs `plumb serve`.
+pub fn run(args: Args) -> Result<Exit> {
+    plumb_capture_perf::return_freed_memory();
+    log(args.log, args.log_level);
+    raise_file_limit();
+    let tokens = args.tokens.as_ref().map(Tokens::read).transpose()?;
+    let mut options = ServerOptions { tokens, ..ServerOptions::default() };
+    options.ingest.body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
+    options.ingest.unpacked = options.ingest.unpacked.max(options.ingest.body.saturating_mul(2));
+    options.ingest.in_flight = options.ingest.in_flight.max(options.ingest.unpacked);
+    options.ingest.oldest = args.max_age;
+    options.query.length = args.max_query_length;
+    let mut listen = ListenOptions::new(args.listen);
+    listen.tls = args.tls_cert.zip(args.tls_key);
+    let is_bucket = args.store.starts_with("s3://");
+    let directory = if is_bucket { args.wal } else { PathBuf::from(&args.store) };
+    let store = StoreOptions {
+        bucket: is_bucket.then_some(args.store),
+        address: args.advertise,
+        retention: args.retention,
+        max_bytes: args.max_size,
+        ..StoreOptions::new(directory)
+    };
+    let store = Arc::new(Store::open(store)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the server's threads")?;
+    let served = runtime.block_on(serve(store.clone(), options, listen));
+    // Whoever still has the store lets go of it before it is closed.
+    drop(runtime);
+    drop(store);
+    served
+}
+
+async fn serve(store: Arc<Store>, options: ServerOptions, listen: ListenOptions) -> Result<Exit> {
+    let scheme = if listen.tls.is_some() { "https" } else { "http" };
+    let server = Server::bind(store, options, listen).await?;
+    let url = format!("{scheme}://{}", server.address());
+    say!("listening on {url}");
+    tracing::info!(url, "started");
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let stop = async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tracing::info!("stopping");
+    };
+    server.run(stop).await;
+    tracing::info!("stopped");
+    Ok(Exit::Success)
+}
+
+fn log(format: LogFormat, level: LogLevel) {
+    let level = match level {
+        LogLevel::Error => tracing::Level::ERROR,
+        LogLevel::Warn => tracing::Level::WARN,
+        LogLevel::Info => tracing::Level::INFO,
+        LogLevel::Debug => tracing::Level::DEBUG,
+    };
+    let lines = tracing_subscriber::fmt().with_max_level(level).with_target(false);
+    // What can't be logged because the disk is full must not end the thread that tried.
+    let lines = lines.with_ansi(false).with_writer(std::io::stderr).log_internal_errors(false);
+    match format {
+        LogFormat::Text => lines.init(),
+        LogFormat::Json => lines.json().init(),
+    }
+}
+
+/// Each connection is an open file, and the usual limit is 1,024.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "cannot raise the limit of open files");
+    }
+}

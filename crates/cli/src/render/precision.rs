@@ -1,0 +1,99 @@
+//! Shares in percent with no more digits than samples carry: 12.4% of 900 samples, not 12.38%.
+//!
+//! All shares of a table have the same number of digits, so that their points line up. The last one is worth at most half the standard error
+//! of a share of 10%: what rounding takes is little beside what isn't known. Not here: JSON and CSV, which have all digits.
+
+use plumb_analyze::{Cost, Sampling, View};
+
+/// How many decimals a share has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Precision {
+    decimals: usize,
+}
+
+impl Precision {
+    /// For shares of the samples that `view` keeps.
+    pub fn of(view: &View<'_>) -> Self {
+        let sampling = Sampling::of(view);
+        Self::of_draws(sampling.draws_of(sampling.whole()))
+    }
+
+    /// Of shares of a part of that.
+    pub fn of_part(view: &View<'_>, part: Cost) -> Self {
+        Self::of_draws(Sampling::of(view).draws_of(part))
+    }
+
+    /// Of shares of two amounts: as the one that is known less well.
+    pub fn of_sides<'v, 'p: 'v>(sides: [&'v [View<'p>]; 2]) -> Self {
+        let draws = sides.map(|side| {
+            let each = side.iter().map(Sampling::of);
+            each.map(|sampling| sampling.draws_of(sampling.whole())).sum::<f64>()
+        });
+        Self::of_draws(draws[0].min(draws[1]))
+    }
+
+    /// For shares of this many independent draws: the standard error of a share p is √(p(1 - p) / n), which is 30 / √n percent for 10%.
+    fn of_draws(draws: f64) -> Self {
+        let error = 30.0 / draws.max(f64::MIN_POSITIVE).sqrt();
+        let decimals = match error / 2.0 {
+            step if step >= 1.0 => 0,
+            step if step >= 0.1 => 1,
+            _ => 2,
+        };
+        Self { decimals }
+    }
+
+    /// Steps of the last digit in one percent.
+    pub fn per_percent(self) -> u32 {
+        10_u32.pow(self.decimals as u32)
+    }
+
+    /// A share. One that is there but would be rounded to nothing is said to be less than the last digit.
+    pub fn percent(self, percent: f64) -> String {
+        let steps = (percent * f64::from(self.per_percent())).round();
+        match steps == 0.0 && percent > 0.0 {
+            true => self.least(),
+            false => format!("{percent:.*}%", self.decimals),
+        }
+    }
+
+    /// A difference of shares, with its sign.
+    pub fn signed(self, percent: f64) -> String {
+        format!("{percent:+.*}%", self.decimals)
+    }
+
+    /// A share in steps; `is_some`: it is more than nothing.
+    pub fn steps(self, steps: u32, is_some: bool) -> String {
+        match steps == 0 && is_some {
+            true => self.least(),
+            false => format!("{:.*}%", self.decimals, f64::from(steps) / f64::from(self.per_percent())),
+        }
+    }
+
+    fn least(self) -> String {
+        format!("<{}%", 1.0 / f64::from(self.per_percent()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_has_the_digits_that_its_samples_carry() {
+        // The root of 0.1238 * 0.8762 / n: 3.3%, 1.1% and 0.1%.
+        for (draws, text) in [(100.0, "12%"), (900.0, "12.4%"), (100_000.0, "12.38%")] {
+            assert_eq!(Precision::of_draws(draws).percent(12.38), text);
+        }
+        assert_eq!(Precision::of_draws(0.0).percent(100.0), "100%");
+    }
+
+    #[test]
+    fn what_is_there_is_not_said_to_be_nothing() {
+        let precision = Precision::of_draws(900.0);
+        assert_eq!([0.04, 0.0, -0.3].map(|share| precision.percent(share)), ["<0.1%", "0.0%", "-0.3%"]);
+        assert_eq!(precision.steps(0, true), "<0.1%");
+        assert_eq!(precision.steps(0, false), "0.0%");
+        assert_eq!(Precision::of_draws(9.0).percent(0.4), "<1%");
+    }
+}

@@ -1,0 +1,94 @@
+//! What is on a terminal, of usual size and of a small one: nothing of two programs in one line, nothing cut within words, nothing left over
+//! from what was drawn before.
+//!
+//! Takes `script` (util-linux) and perf events; where these are missing a test says so and does nothing.
+
+mod spun;
+mod typed;
+
+use spun::{folder, may_record, recorded};
+use typed::Terminal;
+
+/// The rows of a screen, each as it is seen.
+fn rows(terminal: &Terminal, columns: u16) -> Vec<String> {
+    let seen = terminal.seen.lock().expect("nobody panics with it");
+    seen.0.screen().rows(0, columns).map(|row| row.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn what_a_recorded_command_prints_stays_as_it_printed_it() {
+    if !may_record() {
+        return;
+    }
+    let folder = folder("screens-mixed");
+    // Longer than the live line takes to come, and without the end of a line.
+    let command = "sh -c 'printf begin-; sleep 1; printf end'";
+    let line = format!("{} record -- {command}", env!("CARGO_BIN_EXE_plumb"));
+    let Some(mut terminal) = Terminal::run(&folder, (24, 80), &line) else { return };
+    terminal.until(|screen| screen.contains("see it with"));
+    assert!(terminal.all().contains("begin-end"), "{:?}", terminal.all());
+    let rows = rows(&terminal, 80);
+    assert!(rows.iter().any(|row| row == "begin-end"), "{rows:#?}");
+    assert!(rows.iter().any(|row| row.starts_with("plumb: profile.plumb")), "{rows:#?}");
+    assert!(rows.iter().all(|row| !row.contains("plumb: ") || row.starts_with("plumb: ")), "{rows:#?}");
+    terminal.end();
+}
+
+#[test]
+fn the_summary_is_broken_at_words() {
+    if !may_record() {
+        return;
+    }
+    let folder = folder("screens-words");
+    let line = format!("{} record -- sh -c true", env!("CARGO_BIN_EXE_plumb"));
+    let Some(mut terminal) = Terminal::run(&folder, (24, 44), &line) else { return };
+    terminal.until(|screen| screen.contains("plumb report"));
+    let all = terminal.all();
+    let said: Vec<&str> = all.split("\u{1b}[K").last().expect("there is one").lines().collect();
+    let said = &said[..said.iter().position(|line| line.trim().is_empty()).unwrap_or(said.len())];
+    // What the program wrote has line ends of its own only, none of the terminal's.
+    assert!(said.len() > 3 && said.iter().all(|line| line.chars().count() <= 44), "{said:#?}");
+    assert!(said.iter().any(|line| line.starts_with("    ")), "something did not fit: {said:#?}");
+    terminal.end();
+}
+
+/// Keys, and what is on the screen once they were taken: all other pictures, the help, and the first again.
+const KEYS: [(&str, &str); 6] = [
+    ("f", "itself"),
+    ("t", "Call, and"),
+    ("?", "PgUp"),
+    (" ", "Call, and"),
+    ("e", "Executable"),
+    ("s", "Self↓"),
+];
+
+/// After other pictures a picture is what it is when it comes first.
+fn leaves_nothing(size: (u16, u16), command: &str, name: &str) {
+    let Some(folder) = recorded(name) else { return };
+    let line = format!("{} {command}", env!("CARGO_BIN_EXE_plumb"));
+    let shown = |keys: &[(&str, &str)]| {
+        let mut terminal = Terminal::run(&folder, size, &line)?;
+        let last = |screen: &str| screen.lines().last().is_some_and(|line| line.contains("quit"));
+        let mut screen = terminal.until(last);
+        for (key, is_so) in keys {
+            terminal.press(key);
+            screen = terminal.until(|screen| screen.contains(is_so));
+        }
+        terminal.press("q");
+        terminal.end();
+        Some(screen.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"))
+    };
+    let (Some(first), Some(last)) = (shown(&[]), shown(&KEYS)) else { return };
+    assert!(first.lines().count() <= usize::from(size.0), "{first}");
+    assert_eq!(first, last, "{size:?}");
+}
+
+#[test]
+fn pictures_leave_nothing_on_a_usual_terminal() {
+    leaves_nothing((24, 80), "view", "screens-usual");
+}
+
+#[test]
+fn pictures_leave_nothing_on_a_small_terminal() {
+    leaves_nothing((10, 40), "view", "screens-small");
+}
