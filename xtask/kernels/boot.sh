@@ -67,5 +67,6 @@ poweroff -f
 I
 chmod +x "$root/init"
 (cd "$root" && find . | cpio -o -H newc 2>/dev/null | gzip -1 >"$root.gz")
+# A processor that is stuck for two minutes (twice the threshold) ends the run.
 timeout "${LIMIT:-900}" qemu-system-x86_64 -M q35 -cpu max -smp 2 -m 3G -nographic -no-reboot -kernel "$work/$image/vmlinuz" \
-    -initrd "$root.gz" -append 'console=ttyS0 quiet softlockup_panic=1 panic=-1' </dev/null | sed -un 's/\r//g; /KERNEL\t/,$p'
+    -initrd "$root.gz" -append 'console=ttyS0 quiet watchdog_thresh=60 softlockup_panic=1 panic=-1' </dev/null | sed -un 's/\r//g; /KERNEL\t/,$p'
