@@ -164,6 +164,15 @@ pub struct OtlpSample {
 /// A file that code was mapped from.
 #[derive(Clone, PartialEq, Message)]
 pub struct OtlpMapping {
+    /// Where the file was mapped; 0 where addresses are those of the file's headers.
+    #[prost(uint64, tag = "1")]
+    pub memory_start: u64,
+    /// The end of that.
+    #[prost(uint64, tag = "2")]
+    pub memory_limit: u64,
+    /// The first byte of the file that was mapped there.
+    #[prost(uint64, tag = "3")]
+    pub file_offset: u64,
     /// The file.
     #[prost(int32, tag = "4")]
     pub filename_strindex: i32,

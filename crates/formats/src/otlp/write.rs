@@ -254,6 +254,9 @@ impl<'p> Made<'p> {
             .into_iter()
             .collect();
         let filename_strindex = self.string(self.profile.strings.get(*path));
-        self.mappings.add(id, message::OtlpMapping { filename_strindex, attribute_indices })
+        self.mappings.add(
+            id,
+            message::OtlpMapping { filename_strindex, attribute_indices, ..message::OtlpMapping::default() },
+        )
     }
 }

@@ -58,6 +58,8 @@ type FunctionKey = (i64, i64, i64);
 struct Made<'p> {
     profile: &'p Profile,
     message: message::Profile,
+    /// Which type of values is that of the first event.
+    first_event: usize,
     strings: Strings,
     functions: BTreeMap<u64, message::PprofFunction>,
     function_ids: HashMap<FunctionKey, u64>,
@@ -71,6 +73,7 @@ impl<'p> Made<'p> {
         Made {
             profile,
             message: message::Profile::default(),
+            first_event: 0,
             strings,
             functions: BTreeMap::new(),
             function_ids: HashMap::new(),
@@ -79,10 +82,15 @@ impl<'p> Made<'p> {
         }
     }
 
-    /// The number of samples, and what they weigh by event.
+    /// The number of samples, unless an event is just that, and what they weigh by event.
     fn types(&mut self) {
         let (samples, count) = (self.strings.add("samples"), self.strings.add("count"));
-        self.message.sample_type.push(message::ValueType { kind: samples, unit: count });
+        let text = |id| self.profile.strings.get(id);
+        let mut events = self.profile.events.rows().iter();
+        if !events.any(|event| (text(event.name), text(event.unit)) == ("samples", "")) {
+            self.message.sample_type.push(message::ValueType { kind: samples, unit: count });
+        }
+        self.first_event = self.message.sample_type.len();
         for event in self.profile.events.rows() {
             // What readers know clocks by.
             let kind = match self.profile.strings.get(event.name) {
@@ -97,7 +105,8 @@ impl<'p> Made<'p> {
             let value = message::ValueType { kind: self.strings.add(kind), unit: self.strings.add(unit) };
             self.message.sample_type.push(value);
         }
-        self.message.default_sample_type = self.message.sample_type.get(1).map_or(samples, |one| one.kind);
+        self.message.default_sample_type =
+            self.message.sample_type.get(self.first_event).map_or(samples, |one| one.kind);
     }
 
     /// The file of the program that was sampled most is the first: readers call the profile by it.
@@ -120,9 +129,11 @@ impl<'p> Made<'p> {
         let values = self.message.sample_type.len();
         for sample in self.profile.samples.iter() {
             let sum = sums.entry((sample.thread, sample.stack)).or_insert_with(|| vec![0; values]);
-            sum[0] += 1;
+            if self.first_event == 1 {
+                sum[0] += 1;
+            }
             let weight = i64::try_from(sample.weight).unwrap_or(i64::MAX);
-            if let Some(value) = sum.get_mut(sample.event.index() + 1) {
+            if let Some(value) = sum.get_mut(sample.event.index() + self.first_event) {
                 *value = value.saturating_add(weight);
             }
         }
@@ -217,7 +228,7 @@ impl<'p> Made<'p> {
         let meta = &self.profile.meta;
         self.message.time_nanos = i64::try_from(meta.start_unix_ns).unwrap_or(0);
         self.message.duration_nanos = i64::try_from(meta.duration_ns).unwrap_or(0);
-        self.message.period_type = self.message.sample_type.get(1).copied();
+        self.message.period_type = self.message.sample_type.get(self.first_event).copied();
         self.message.period = meta.frequency_hz.map_or(0, |hz| 1_000_000_000 / i64::from(hz.max(1)));
         let mut comments = vec![meta.recorder.clone()];
         comments.extend((!meta.command.is_empty()).then(|| meta.command.join(" ")));

@@ -231,7 +231,16 @@ impl<'p> Reading<'p> {
                 period_unit: period_unit.into(),
             })
         };
-        self.profile.sample_type.iter().map(kind).collect()
+        let types: Vec<ProfileType> = self.profile.sample_type.iter().map(kind).collect::<Result<_, _>>()?;
+        for (place, one) in types.iter().enumerate() {
+            if types[..place].contains(one) {
+                let (kind, unit) = (&one.sample_type, &one.sample_unit);
+                return Err(malformed(format!(
+                    "it has two sample types {kind}/{unit}, whose values would be added up"
+                )));
+            }
+        }
+        Ok(types)
     }
 
     fn labels<'k>(
@@ -281,6 +290,7 @@ impl<'p> Reading<'p> {
                 && !is_kernel
             {
                 file.address = inside.saturating_add(mapping.file_offset);
+                file.is_file_offset = true;
             }
         }
         let mut lines = Vec::with_capacity(location.line.len());
