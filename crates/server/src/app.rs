@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use plumb_store::{Batch, Store, Tenant};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::metrics::Metrics;
 use crate::options::ServerOptions;
 use crate::peers;
+use crate::symbols::ElfSymbols;
 
 /// Who asks for which tenant, and what may be done: what a query needs to know.
 pub(crate) struct Context {
@@ -38,6 +39,7 @@ const PERMIT: usize = 1024;
 
 impl App {
     pub fn new(store: Arc<Store>, options: ServerOptions) -> Self {
+        store.set_symbol_source(Arc::new(ElfSymbols));
         let queries = Arc::new(Semaphore::new(options.query.concurrent.max(1)));
         let in_flight = Arc::new(Semaphore::new(permits(options.ingest.in_flight) as usize));
         let metrics = Arc::new(Metrics::new());
@@ -77,14 +79,18 @@ impl App {
         timeout(limit, answer).await.unwrap_or_else(|_| Err(too_slow(limit.as_secs())))
     }
 
+    /// Waits until there is memory for a body of this size.
+    pub async fn room(&self, size: usize) -> Result<OwnedSemaphorePermit, ApiError> {
+        let wanted = permits(size).min(permits(self.options.ingest.in_flight));
+        self.in_flight.clone().acquire_many_owned(wanted).await.map_err(|_| stopping())
+    }
+
     /// Reads what came into a batch on a thread that may block, and stores it. `size` is what the request brought, or may unpack to.
     pub async fn ingest<F>(&self, tenant: Tenant, size: usize, work: F) -> Result<(), ApiError>
     where
         F: FnOnce(&ServerOptions) -> Result<Batch, ApiError> + Send + 'static,
     {
-        let most = permits(self.options.ingest.in_flight);
-        let wanted = permits(size).min(most);
-        let permit = self.in_flight.clone().acquire_many_owned(wanted).await.map_err(|_| stopping())?;
+        let permit = self.room(size).await?;
         let options = self.options.clone();
         let batch = tokio::task::spawn_blocking(move || work(&options)).await;
         let batch = batch.map_err(|_| failed("reading the profile"))??;

@@ -1,4 +1,4 @@
-//! What a client of a server sends: a profile as `plumb push` does.
+//! What clients of a server share with it: how `plumb push` sends a profile, and which type is meant where none is named.
 
 use prost::Message;
 
@@ -8,10 +8,29 @@ use crate::wire::types::LabelPair;
 /// The path of requests that [`push_request`] makes.
 pub const PUSH_PATH: &str = "/push.v1.PusherService/Push";
 
+/// Where files with symbols go: `PUT` this path, `/`, and the file's build id.
+pub const SYMBOLS_PATH: &str = "/api/v1/symbols";
+
 /// The body of a request (`application/proto`) that stores a profile as pprof has it, gzipped or not.
 pub fn push_request(labels: &[(String, String)], profile: Vec<u8>) -> Vec<u8> {
     let labels = labels.iter().map(|(name, value)| LabelPair { name: name.clone(), value: value.clone() });
     let samples = vec![RawSample { raw_profile: profile, id: String::new() }];
     let series = RawProfileSeries { labels: labels.collect(), samples };
     PushRequest { series: vec![series] }.encode_to_vec()
+}
+
+/// The type of profiles of processor time.
+const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+
+/// The type that is meant where none is named: processor time, or the only one that there is.
+///
+/// # Errors
+/// There are several others: a sentence that names them.
+pub fn default_type(types: &[String]) -> Result<&str, String> {
+    match types {
+        [] => Ok(CPU),
+        [only] => Ok(only),
+        several if several.iter().any(|kind| kind == CPU) => Ok(CPU),
+        several => Err(format!("profiles of several types match; choose one: {}", several.join(", "))),
+    }
 }

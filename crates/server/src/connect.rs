@@ -4,6 +4,7 @@
 //! message types and a code generator.
 
 use std::io::Read;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -116,12 +117,33 @@ where
     answered.await.map_or_else(IntoResponse::into_response, |body| codec.response(body))
 }
 
+/// How large a body may be, and how long it may take.
+pub(crate) struct BodyLimits {
+    /// Bytes as it is sent.
+    pub sent: usize,
+    /// Bytes unpacked.
+    pub unpacked: usize,
+    /// Time in which it has to arrive.
+    pub time: Duration,
+}
+
 /// The body of a request, unpacked.
 pub(crate) async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, ApiError> {
     let limits = &app.options.ingest;
-    let read = timeout(limits.body_time, collect(body, limits.body)).await;
+    let limits = BodyLimits { sent: limits.body, unpacked: limits.unpacked, time: limits.body_time };
+    read_body_within(app, headers, body, &limits).await
+}
+
+/// The same with other limits.
+pub(crate) async fn read_body_within(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+    limits: &BodyLimits,
+) -> Result<Bytes, ApiError> {
+    let read = timeout(limits.time, collect(body, limits.sent)).await;
     let bytes = read.map_err(|_| {
-        let seconds = limits.body_time.as_secs();
+        let seconds = limits.time.as_secs();
         ApiError::new(ErrorCode::DeadlineExceeded, format!("the body did not arrive within {seconds} s"))
     })??;
     app.metrics.received.inc_by(bytes.len() as u64);

@@ -3,7 +3,7 @@
 //! `routes` has a file for each resource, `wire` the messages, `ingest` turns what comes into batches of the store, `query` asks the store, and `flame`
 //! lays out flame graphs. Every answer is made of data by a serializer, so nothing that is shown needs escaping here.
 //!
-//! Only this crate knows HTTP. Not here: bytes on disk (`store`), names for addresses (`symbolize`), options of the command (`cli`). It prints nothing; it
+//! Only this crate knows HTTP. Not here: bytes on disk (`store`), how names are found for addresses (`symbolize`), options of the command (`cli`). It prints nothing; it
 //! emits `tracing` events.
 
 #![forbid(unsafe_code)]
@@ -22,10 +22,11 @@ mod peers;
 mod query;
 mod routes;
 mod serve;
+mod symbols;
 mod wire;
 
 pub use access::{Scope, TokenError, Tokens};
-pub use client::{PUSH_PATH, push_request};
+pub use client::{PUSH_PATH, SYMBOLS_PATH, default_type, push_request};
 pub use error::{ApiError, ErrorCode};
 pub use options::{IngestLimits, QueryLimits, ServerOptions};
 pub use routes::router;

@@ -44,6 +44,10 @@ pub struct IngestLimits {
     pub newest: Option<Duration>,
     /// How long a client may take to send its body.
     pub body_time: Duration,
+    /// Bytes of a file with symbols, as it is sent and unpacked.
+    pub symbols: usize,
+    /// How long a client may take to send one.
+    pub symbols_time: Duration,
 }
 
 impl Default for IngestLimits {
@@ -62,6 +66,8 @@ impl Default for IngestLimits {
             oldest: None,
             newest: Some(Duration::from_secs(600)),
             body_time: Duration::from_secs(30),
+            symbols: 256 << 20,
+            symbols_time: Duration::from_secs(300),
         }
     }
 }

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
 use crate::dictionary::{Dictionary, StoredFrame};
-use crate::symbols::FrameNames;
+use crate::resolved::FrameNames;
 
 /// A call: a caller's place, or [`ROOT`], and the name's.
 type Call = (u32, u32);

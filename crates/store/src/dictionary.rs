@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
-use crate::symbols::{FrameNames, ResolvedCall};
+use crate::resolved::{FrameNames, ResolvedCall};
 
 /// A string's place in a [`Dictionary`]; 0 is the empty one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -42,8 +42,17 @@ pub struct StoredFrame {
     pub build_id: TextId,
     /// The address in the file as its headers count; 0 of a frame that has a name, because that would keep equal stacks apart.
     pub address: u64,
+    /// The address is a byte offset in the file instead, as that of pprof profiles that say where files were mapped.
+    pub is_file_offset: bool,
     /// The compiler put the function into its caller.
     pub inlined: bool,
+}
+
+impl StoredFrame {
+    /// Whether it has no name of its own.
+    pub(crate) fn is_nameless(&self) -> bool {
+        self.function == TextId::default()
+    }
 }
 
 /// A frame that a frame called, or the outermost one.
@@ -197,6 +206,7 @@ impl Dictionary {
             start_line,
             inlined,
             address: 0,
+            is_file_offset: false,
             ..frame
         })
     }

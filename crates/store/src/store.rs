@@ -112,6 +112,7 @@ impl Store {
         if batch.samples().is_empty() {
             return Ok(());
         }
+        self.shared.symbols.want(tenant, &batch.dictionary);
         let too_large = || StoreError::Full("a batch is too large".to_owned());
         let record = wal::encode(tenant.as_str(), &batch).ok_or_else(too_large)?;
         let size = u32::try_from(record.len() >> 10).unwrap_or(u32::MAX).saturating_add(1);
@@ -151,6 +152,11 @@ impl Store {
     /// Whether a tenant has the symbols of a file.
     pub fn has_symbols(&self, tenant: &Tenant, build_id: &str) -> bool {
         self.shared.symbols.has(tenant, build_id)
+    }
+
+    /// The build ids of files that profiles of a tenant came without names for since the server began, and that it does not have.
+    pub fn missing_symbols(&self, tenant: &Tenant) -> Vec<String> {
+        self.shared.symbols.missing(tenant)
     }
 
     /// Stores the symbols of a file: an ELF file with that build id. Frames that came without names get them from now on.

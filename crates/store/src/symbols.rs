@@ -4,31 +4,16 @@
 //! [`SymbolSource`]'s to know: this crate reads no ELF.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
 
 use crate::bucket::Bucket;
 use crate::dictionary::{Dictionary, TextId};
 use crate::error::StoreError;
+use crate::resolved::{FileAddress, FrameNames, ResolvedCall, is_build_id};
 use crate::tenant::Tenant;
-
-/// A function at an address: the one that the compiler made code of, or one that it put into it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResolvedCall {
-    /// The readable name.
-    pub function: String,
-    /// The mangled name, if that is another.
-    pub system_name: String,
-    /// The source file; empty if it isn't known.
-    pub file: String,
-    /// The line in it; 0 if it isn't known.
-    pub line: u32,
-    /// The line where the function begins; 0 if it isn't known.
-    pub start_line: u32,
-    /// The compiler put it into its caller.
-    pub inlined: bool,
-}
+use crate::wanted::WantedFiles;
 
 /// What reads files with symbols.
 pub trait SymbolSource: Send + Sync {
@@ -36,13 +21,29 @@ pub trait SymbolSource: Send + Sync {
     fn resolve(
         &self,
         build_id: &str,
-        addresses: &[u64],
+        addresses: &[FileAddress],
         read: &dyn Fn() -> Result<Bytes, StoreError>,
     ) -> Vec<Vec<ResolvedCall>>;
 }
 
-/// By frame of a dictionary the calls that it really is.
-pub(crate) type FrameNames = HashMap<u32, Vec<ResolvedCall>>;
+/// A file of a tenant.
+type FileKey = (Tenant, String);
+
+/// What files said of addresses, so that each is asked once.
+#[derive(Default)]
+struct KnownNames {
+    files: HashMap<FileKey, HashMap<FileAddress, Vec<ResolvedCall>>>,
+    addresses: usize,
+}
+
+/// Addresses whose functions are remembered.
+const MOST_KNOWN: usize = 1_000_000;
+
+impl KnownNames {
+    fn forget(&mut self, file: &FileKey) {
+        self.addresses -= self.files.remove(file).map_or(0, |names| names.len());
+    }
+}
 
 /// The files with symbols of all tenants.
 #[derive(Default)]
@@ -50,15 +51,13 @@ pub(crate) struct SymbolFiles {
     /// By tenant and build id how large each is.
     files: RwLock<HashMap<Tenant, HashMap<String, u64>>>,
     source: RwLock<Option<Arc<dyn SymbolSource>>>,
+    /// One query at a time reads files: they are large, and others mostly want the same.
+    known: Mutex<KnownNames>,
+    wanted: Mutex<WantedFiles>,
 }
 
 fn path(tenant: &Tenant, build_id: &str) -> String {
     format!("{tenant}/symbols/{build_id}")
-}
-
-/// Whether a text is a build id: up to 64 bytes in hexadecimal digits.
-fn is_build_id(text: &str) -> bool {
-    (4..=128).contains(&text.len()) && text.bytes().all(|one| one.is_ascii_hexdigit())
 }
 
 impl SymbolFiles {
@@ -71,8 +70,25 @@ impl SymbolFiles {
             }
         }
         let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
-        let before = files.insert(tenant.clone(), found);
-        Ok(before.unwrap_or_default() != files[tenant])
+        let before = files.insert(tenant.clone(), found).unwrap_or_default();
+        let now = &files[tenant];
+        let mut known = lock(&self.known);
+        for (build_id, _) in before.iter().filter(|&(build_id, size)| now.get(build_id) != Some(size)) {
+            known.forget(&(tenant.clone(), build_id.clone()));
+        }
+        Ok(before != *now)
+    }
+
+    /// Notes which files a batch has nameless frames of.
+    pub fn want(&self, tenant: &Tenant, dictionary: &Dictionary) {
+        if self.source.read().unwrap_or_else(PoisonError::into_inner).is_some() {
+            lock(&self.wanted).note(tenant, dictionary, |build_id| self.has(tenant, build_id));
+        }
+    }
+
+    /// The build ids of files that frames came of without names, and that are not there.
+    pub fn missing(&self, tenant: &Tenant) -> Vec<String> {
+        lock(&self.wanted).of(tenant)
     }
 
     pub fn set_source(&self, source: Arc<dyn SymbolSource>) {
@@ -106,7 +122,9 @@ impl SymbolFiles {
             return Err(StoreError::Full(message));
         }
         bucket.put(&path(tenant, &build_id), bytes)?;
+        lock(&self.wanted).came(tenant, &build_id);
         let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
+        lock(&self.known).forget(&(tenant.clone(), build_id.clone()));
         files.entry(tenant.clone()).or_default().insert(build_id, size);
         Ok(())
     }
@@ -114,32 +132,54 @@ impl SymbolFiles {
     /// Names for the frames of a dictionary that have none.
     pub fn names(&self, bucket: &Bucket, tenant: &Tenant, dictionary: &Dictionary) -> FrameNames {
         let source = self.source.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut wanted: HashMap<String, Vec<(u32, u64)>> = HashMap::new();
-        {
-            let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
-            let Some(files) = files.get(tenant).filter(|files| !files.is_empty()) else {
-                return FrameNames::new();
-            };
-            let mut is_known: HashMap<TextId, Option<String>> = HashMap::new();
-            let nameless = |frame: &crate::StoredFrame| frame.function == TextId::default();
-            for (place, frame) in dictionary.frames().enumerate().filter(|(_, frame)| nameless(frame)) {
-                let build_id = is_known.entry(frame.build_id).or_insert_with(|| {
-                    let text = dictionary.resolve(frame.build_id).to_ascii_lowercase();
-                    files.contains_key(&text).then_some(text)
-                });
-                if let Some(build_id) = build_id {
-                    wanted.entry(build_id.clone()).or_default().push((place as u32, frame.address));
-                }
-            }
-        }
+        let Some(source) = source else { return FrameNames::new() };
+        let wanted = self.nameless(tenant, dictionary);
         let mut names = FrameNames::new();
-        let Some(source) = source else { return names };
         for (build_id, frames) in wanted {
-            let addresses: Vec<u64> = frames.iter().map(|&(_, address)| address).collect();
-            let found = source.resolve(&build_id, &addresses, &|| bucket.get(&path(tenant, &build_id)));
-            let named = frames.iter().zip(found).filter(|(_, calls)| !calls.is_empty());
-            names.extend(named.map(|(&(place, _), calls)| (place, calls)));
+            let read = || bucket.get(&path(tenant, &build_id));
+            let mut known = lock(&self.known);
+            let file = (tenant.clone(), build_id.clone());
+            let of_file = known.files.entry(file).or_default();
+            let mut unknown: Vec<FileAddress> =
+                frames.iter().map(|&(_, at)| at).filter(|at| !of_file.contains_key(at)).collect();
+            unknown.sort_unstable_by_key(|at| (at.is_file_offset, at.address));
+            unknown.dedup();
+            if !unknown.is_empty() {
+                let calls = source.resolve(&build_id, &unknown, &read);
+                of_file.extend(unknown.iter().copied().zip(calls));
+            }
+            let named = frames.iter().filter_map(|&(place, at)| Some((place, of_file.get(&at)?.clone())));
+            names.extend(named.filter(|(_, calls)| !calls.is_empty()));
+            known.addresses += unknown.len();
+            if known.addresses > MOST_KNOWN {
+                *known = KnownNames::default();
+            }
         }
         names
     }
+
+    /// By build id of a file that is there the frames without a name: their places and addresses.
+    fn nameless(&self, tenant: &Tenant, dictionary: &Dictionary) -> HashMap<String, Vec<(u32, FileAddress)>> {
+        let mut nameless: HashMap<String, Vec<(u32, FileAddress)>> = HashMap::new();
+        let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(files) = files.get(tenant).filter(|files| !files.is_empty()) else {
+            return nameless;
+        };
+        let mut is_there: HashMap<TextId, Option<String>> = HashMap::new();
+        for (place, frame) in dictionary.frames().enumerate().filter(|(_, frame)| frame.is_nameless()) {
+            let build_id = is_there.entry(frame.build_id).or_insert_with(|| {
+                let text = dictionary.resolve(frame.build_id).to_ascii_lowercase();
+                files.contains_key(&text).then_some(text)
+            });
+            if let Some(build_id) = build_id {
+                let at = FileAddress { address: frame.address, is_file_offset: frame.is_file_offset };
+                nameless.entry(build_id.clone()).or_default().push((place as u32, at));
+            }
+        }
+        nameless
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -21,7 +21,7 @@ impl SymbolSource for Lines {
     fn resolve(
         &self,
         build_id: &str,
-        addresses: &[u64],
+        addresses: &[FileAddress],
         read: &dyn Fn() -> Result<bytes::Bytes, StoreError>,
     ) -> Vec<Vec<ResolvedCall>> {
         assert_eq!(build_id, BUILD_ID);
@@ -39,7 +39,8 @@ impl SymbolSource for Lines {
             inlined: place > 0,
             ..ResolvedCall::default()
         };
-        let of = |address: &u64| known.get(address).into_iter().flatten().enumerate().map(call).collect();
+        let of =
+            |at: &FileAddress| known.get(&at.address).into_iter().flatten().enumerate().map(call).collect();
         addresses.iter().map(of).collect()
     }
 }
@@ -101,10 +102,13 @@ fn names_reach_old_and_new_profiles() {
     run(store.append(&tenant, sample(2000))).unwrap();
     assert_eq!(path(&store), ["main", "libx.so+0x10", "libx.so+0x20"]);
     assert!(!store.has_symbols(&tenant, BUILD_ID));
+    assert_eq!(store.missing_symbols(&tenant), [BUILD_ID]);
+    assert!(store.missing_symbols(&Tenant::new("b").unwrap()).is_empty());
 
     store.put_symbols(&tenant, BUILD_ID, "32 work inlined".into()).unwrap();
     assert!(store.has_symbols(&tenant, BUILD_ID) && !store.has_symbols(&Tenant::new("b").unwrap(), BUILD_ID));
     assert_eq!(path(&store), ["main", "libx.so+0x10", "work", "inlined"]);
+    assert!(store.missing_symbols(&tenant).is_empty());
     // A better file replaces it, also for what is compacted, and after a start.
     store.put_symbols(&tenant, BUILD_ID, "16 start\n32 work inlined".into()).unwrap();
     let names = ["main", "start", "work", "inlined"];

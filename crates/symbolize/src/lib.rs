@@ -47,8 +47,9 @@ pub use session::Session;
 pub use summary::{DsoSummary, Missing, Summary};
 
 use std::collections::HashMap;
+use std::path::Path;
 
-use plumb_profile::Profile;
+use plumb_profile::{BuildId, Profile};
 
 /// Finds for each frame that has no lines yet what it stands for.
 ///
@@ -60,4 +61,9 @@ pub fn symbolize(profile: &mut Profile, options: &Options, progress: &mut dyn Fn
     let summary = session.finish(profile, progress);
     make_readable(profile);
     summary
+}
+
+/// The build id of an ELF file; `None` if it can't be read, is no ELF file, or has none.
+pub fn build_id_of(path: &Path) -> Option<BuildId> {
+    elf::Image::open(path).ok()?.build_id
 }

@@ -40,6 +40,7 @@ pub(super) fn frames(
         frame.inlined = depth + 1 < lines.len();
         if frame.function != TextId::default() {
             frame.address = 0;
+            frame.is_file_offset = false;
         }
         dictionary.frame(frame)
     };

@@ -245,6 +245,12 @@ impl<'d> Reading<'d> {
         if location.mapping_index != 0 {
             let mapping = row(&dictionary.mapping_table, location.mapping_index, "mapping_table")?;
             file.mapping = self.text(batch, mapping.filename_strindex)?;
+            if mapping.memory_start > 0
+                && (mapping.memory_start..mapping.memory_limit).contains(&location.address)
+            {
+                file.address = (location.address - mapping.memory_start).saturating_add(mapping.file_offset);
+                file.is_file_offset = true;
+            }
             for &attribute in &mapping.attribute_indices {
                 let attribute = row(&dictionary.attribute_table, attribute, "attribute_table")?;
                 let is_build_id = self.string(attribute.key_strindex)? == "process.executable.build_id.gnu";

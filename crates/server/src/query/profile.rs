@@ -17,6 +17,9 @@ use crate::error::{ApiError, ErrorCode};
 use crate::wire::profile_json::Json;
 use crate::wire::querier::MergeProfileRequest;
 
+/// Where the mapping of a file begins whose frames have offsets in the file, and the offset that is mapped there.
+const FILE_OFFSETS: u64 = 4096;
+
 /// A profile that answers a query.
 pub(crate) struct MergedProfile(pub Profile);
 
@@ -77,7 +80,7 @@ struct Writer<'d> {
     texts: HashMap<TextId, i64>,
     locations: HashMap<FrameKey, u64>,
     functions: HashMap<(TextId, TextId, TextId, u32), u64>,
-    mappings: HashMap<(TextId, TextId), u64>,
+    mappings: HashMap<(TextId, TextId, bool), u64>,
 }
 
 impl<'d> Writer<'d> {
@@ -157,8 +160,8 @@ impl<'d> Writer<'d> {
     }
 
     fn mapping(&mut self, frame: StoredFrame) -> u64 {
-        let key = (frame.mapping, frame.build_id);
-        if key == (TextId::default(), TextId::default()) {
+        let key = (frame.mapping, frame.build_id, frame.is_file_offset);
+        if key == (TextId::default(), TextId::default(), false) {
             return 0;
         }
         let known = self.mappings.get(&key).copied();
@@ -167,8 +170,14 @@ impl<'d> Writer<'d> {
             let (filename, build_id) = (self.text(frame.mapping), self.text(frame.build_id));
             // Until a frame is found that says otherwise.
             let (has_functions, has_filenames, has_line_numbers) = (true, true, true);
+            // A place in memory says that addresses are offsets in the file; this one maps each offset to itself.
+            let (memory_start, memory_limit) =
+                if frame.is_file_offset { (FILE_OFFSETS, u64::MAX) } else { (0, 0) };
             let mapping = PprofMapping {
                 id,
+                memory_start,
+                memory_limit,
+                file_offset: memory_start,
                 filename,
                 build_id,
                 has_functions,

@@ -1,30 +1,34 @@
 //! plumb's own API, `/api/v1`: parameters in the path, JSON out. Tables are exact: they are made of whole stacks.
 
+use std::io::{self, Cursor};
+
 use axum::Router;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use plumb_formats::{callgrind, firefox, foreign, otlp, pprof, speedscope};
-use plumb_store::SERVICE;
+use plumb_formats::folded::{self, FoldedOptions};
+use plumb_formats::{callgrind, chrome, csv, firefox, foreign, native, otlp, pprof, speedscope};
+use plumb_store::{PROFILE_TYPE, SERVICE};
 use prost::Message;
 use serde::Serialize;
 use serde_json::json;
 
 use super::parameters::Parameters;
 use crate::app::{App, Context};
+use crate::client::default_type;
 use crate::error::{ApiError, ErrorCode};
 use crate::moment;
 use crate::query;
-use crate::wire::querier::{DiffRequest, MergeProfileRequest, ProfileTypesRequest, StacktracesRequest};
+use crate::wire::querier::{DiffRequest, MergeProfileRequest, StacktracesRequest};
 use crate::wire::series::SelectSeriesRequest;
 use crate::wire::types::{LabelNamesRequest, LabelValuesRequest};
 
 /// What describes the API to programs.
 const OPENAPI: &str = include_str!("openapi.json");
 
-/// The type of profiles that is meant where none is named.
-const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+/// Points of a series where no step is given.
+const POINTS: i64 = 60;
 
 /// A body with its content type.
 type Answer = (&'static str, Vec<u8>);
@@ -99,16 +103,42 @@ fn range(parameters: &Parameters, [from, until]: [&str; 2]) -> Result<(i64, i64)
     Ok((time(from, "now-1h")?, time(until, "now")?))
 }
 
-fn kind(parameters: &Parameters) -> String {
-    parameters.get("type").filter(|kind| !kind.is_empty()).unwrap_or(CPU).to_owned()
+/// The type of profiles: what is asked for, or what [`default_type`] takes of those that are selected.
+fn kind(
+    context: &Context,
+    parameters: &Parameters,
+    selector: &str,
+    (start, end): (i64, i64),
+) -> Result<String, ApiError> {
+    if let Some(kind) = parameters.get("type").filter(|kind| !kind.is_empty()) {
+        return Ok(kind.to_owned());
+    }
+    let types = selected_types(context, selector, (start, end))?;
+    default_type(&types).map(str::to_owned).map_err(ApiError::invalid)
 }
 
-fn selected(parameters: &Parameters, names: [&str; 3]) -> Result<StacktracesRequest, ApiError> {
+/// The types of profiles that a selector matches.
+fn selected_types(
+    context: &Context,
+    selector: &str,
+    (start, end): (i64, i64),
+) -> Result<Vec<String>, ApiError> {
+    let matchers = Some(selector.to_owned()).filter(|one| !one.is_empty()).into_iter().collect();
+    let request = LabelValuesRequest { name: PROFILE_TYPE.to_owned(), matchers, start, end };
+    Ok(query::label_values(context, request)?.names)
+}
+
+fn selected(
+    context: &Context,
+    parameters: &Parameters,
+    names: [&str; 3],
+) -> Result<StacktracesRequest, ApiError> {
     let [query, from, until] = names;
     let (start, end) = range(parameters, [from, until])?;
+    let label_selector = parameters.get(query).unwrap_or_default().to_owned();
     Ok(StacktracesRequest {
-        profile_type_id: kind(parameters),
-        label_selector: parameters.get(query).unwrap_or_default().to_owned(),
+        profile_type_id: kind(context, parameters, &label_selector, (start, end))?,
+        label_selector,
         start,
         end,
         max_nodes: number(parameters, "nodes")?,
@@ -139,13 +169,12 @@ fn labels(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError
 
 fn types(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
     let (start, end) = range(parameters, ["from", "until"])?;
-    let types = query::profile_types(context, ProfileTypesRequest { start, end })?.profile_types;
-    json(&types.into_iter().map(|one| one.id).collect::<Vec<_>>())
+    json(&selected_types(context, parameters.get("query").unwrap_or_default(), (start, end))?)
 }
 
 /// A table of functions, the most expensive by themselves first.
 fn functions(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
-    let tree = query::call_tree(context, &selected(parameters, ["query", "from", "until"])?)?;
+    let tree = query::call_tree(context, &selected(context, parameters, ["query", "from", "until"])?)?;
     let mut rows = query::functions(&tree);
     if parameters.get("order") == Some("total") {
         rows.sort_by_key(|row| std::cmp::Reverse(row.total));
@@ -160,26 +189,27 @@ fn functions(context: &Context, parameters: &Parameters) -> Result<Answer, ApiEr
 fn function(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
     let name = parameters.get("name").filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| ApiError::invalid("the parameter name is missing: a function's name"))?;
-    let tree = query::call_tree(context, &selected(parameters, ["query", "from", "until"])?)?;
+    let tree = query::call_tree(context, &selected(context, parameters, ["query", "from", "until"])?)?;
     let found = query::neighbours(&tree, name);
     let nothing = || ApiError::new(ErrorCode::NotFound, format!("no selected stack has a function {name:?}"));
     json(&found.ok_or_else(nothing)?)
 }
 
 fn flame(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
-    let request = selected(parameters, ["query", "from", "until"])?;
+    let request = selected(context, parameters, ["query", "from", "until"])?;
     json(&query::stacktraces(context, request)?.flamegraph)
 }
 
 fn diff(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
-    let left = Some(selected(parameters, ["left", "left_from", "left_until"])?);
-    let right = Some(selected(parameters, ["right", "right_from", "right_until"])?);
+    let left = Some(selected(context, parameters, ["left", "left_from", "left_until"])?);
+    let right = Some(selected(context, parameters, ["right", "right_from", "right_until"])?);
     json(&query::diff(context, DiffRequest { left, right })?.flamegraph)
 }
 
 fn series(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
-    let request = selected(parameters, ["query", "from", "until"])?;
-    let step = number(parameters, "step")?.unwrap_or(15);
+    let request = selected(context, parameters, ["query", "from", "until"])?;
+    let least = (request.end.saturating_sub(request.start) / 1000 / POINTS).max(15);
+    let step = number(parameters, "step")?.unwrap_or(least);
     let request = SelectSeriesRequest {
         profile_type_id: request.profile_type_id,
         label_selector: request.label_selector,
@@ -195,7 +225,7 @@ fn series(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError
 
 /// All samples in a format of other tools.
 fn export(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
-    let request = selected(parameters, ["query", "from", "until"])?;
+    let request = selected(context, parameters, ["query", "from", "until"])?;
     let request = MergeProfileRequest {
         profile_type_id: request.profile_type_id,
         label_selector: request.label_selector,
@@ -203,7 +233,14 @@ fn export(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError
         end: request.end,
         ..MergeProfileRequest::default()
     };
-    let message = query::merge_profile(context, request)?.0.encode_to_vec();
+    let mut message = query::merge_profile(context, request)?.0;
+    if message.sample.is_empty() {
+        let nothing = "no profiles match; /api/v1/services lists the services that have some";
+        return Err(ApiError::new(ErrorCode::NotFound, nothing));
+    }
+    // Profiles of any period are in it.
+    message.period = 0;
+    let message = message.encode_to_vec();
     let format = parameters.get("format").unwrap_or("pprof");
     if format == "pprof" {
         return Ok(("application/octet-stream", message));
@@ -215,21 +252,28 @@ fn export(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError
         "speedscope" => speedscope::write(&profile, &mut body),
         "firefox" => firefox::write(&profile, &mut body),
         "callgrind" => callgrind::write(&profile, &mut body),
+        "folded" => folded::write(&profile, &FoldedOptions::default(), &mut body),
+        "csv" => csv::write(&profile, &mut body),
+        "trace" => chrome::write(&profile, &mut body),
+        "plumb" => {
+            let mut file = Cursor::new(Vec::new());
+            let written = native::write(&profile, &mut file).map_err(io::Error::other);
+            body = file.into_inner();
+            written
+        }
         "otlp" => otlp::write(&profile, &mut body),
         other => {
-            let known = "pprof, pprof.gz, speedscope, firefox, callgrind, otlp";
+            let known = "pprof, pprof.gz, speedscope, firefox, trace, callgrind, folded, otlp, csv, plumb";
             return Err(ApiError::invalid(format!("unknown format {other:?}; use one of {known}")));
         }
     };
     written.map_err(|error| ApiError::new(ErrorCode::Internal, format!("cannot convert: {error}")))?;
-    Ok((
-        if matches!(format, "speedscope" | "firefox") {
-            "application/json"
-        } else {
-            "application/octet-stream"
-        },
-        body,
-    ))
+    let kind = match format {
+        "speedscope" | "firefox" | "trace" => "application/json",
+        "folded" | "csv" | "callgrind" => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    };
+    Ok((kind, body))
 }
 
 #[cfg(test)]
@@ -245,6 +289,7 @@ mod tests {
         let description: serde_json::Value = serde_json::from_str(OPENAPI).unwrap();
         let described: BTreeSet<&str> =
             description["paths"].as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(described, PATHS.iter().map(|(path, _)| *path).collect());
+        let answered = PATHS.iter().map(|(path, _)| *path).chain(super::super::symbols::PATHS);
+        assert_eq!(described, answered.collect());
     }
 }

@@ -10,6 +10,7 @@ mod parameters;
 mod push;
 mod querier;
 mod render;
+mod symbols;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,7 +36,7 @@ pub fn router(store: Arc<Store>, options: ServerOptions) -> Router {
 
 /// The same for an application that others look at too.
 pub(crate) fn router_of(app: App) -> Router {
-    let write = push::routes().merge(ingest::routes()).merge(otlp::routes());
+    let write = push::routes().merge(ingest::routes()).merge(otlp::routes()).merge(symbols::routes());
     let read = querier::routes()
         .merge(render::routes())
         .merge(api::routes())

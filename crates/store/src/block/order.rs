@@ -65,7 +65,7 @@ impl BlockOrder {
     }
 }
 
-type Content<'d> = (&'d str, &'d str, &'d str, u32, u32, &'d str, &'d str, u64, bool);
+type Content<'d> = (&'d str, &'d str, &'d str, u32, u32, &'d str, &'d str, u64, bool, bool);
 
 /// What frames are compared by.
 fn content(dictionary: &Dictionary, frame: StoredFrame) -> Content<'_> {
@@ -79,6 +79,7 @@ fn content(dictionary: &Dictionary, frame: StoredFrame) -> Content<'_> {
         text(frame.file),
         text(frame.build_id),
         frame.address,
+        frame.is_file_offset,
         frame.inlined,
     )
 }
@@ -87,14 +88,15 @@ fn content(dictionary: &Dictionary, frame: StoredFrame) -> Content<'_> {
 pub(crate) fn stack_hashes(dictionary: &Dictionary) -> Vec<u64> {
     let mut bytes = Vec::new();
     let frame_hash = |&frame: &StoredFrame| {
-        let (mapping, function, system_name, line, start_line, file, build_id, address, inlined) =
+        let (mapping, function, system_name, line, start_line, file, build_id, address, is_offset, inlined) =
             content(dictionary, frame);
         bytes.clear();
         for text in [mapping, function, system_name, file, build_id] {
             bytes.extend((text.len() as u64).to_le_bytes());
             bytes.extend(text.as_bytes());
         }
-        for number in [u64::from(line), u64::from(start_line), address, u64::from(inlined)] {
+        let flags = u64::from(inlined) | u64::from(is_offset) << 1;
+        for number in [u64::from(line), u64::from(start_line), address, flags] {
             bytes.extend(number.to_le_bytes());
         }
         XxHash3_64::oneshot(&bytes)

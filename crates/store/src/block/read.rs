@@ -289,7 +289,7 @@ fn read_frames(table: &TableReader, dictionary: &mut Dictionary) -> Result<Vec<F
     let (functions, system_names, files) = (table.texts(1)?, table.texts(2)?, table.texts(3)?);
     let (lines, starts) = (table.i32s(4)?, table.i32s(5)?);
     let (mappings, build_ids) = (table.texts(6)?, table.texts(7)?);
-    let (addresses, inlined) = (table.i64s(8)?, table.bools(9)?);
+    let (addresses, offsets, inlined) = (table.i64s(8)?, table.bools(9)?, table.bools(10)?);
     let frame = |place: usize| {
         let frame = StoredFrame {
             function: dictionary.text(&functions[place]),
@@ -300,6 +300,7 @@ fn read_frames(table: &TableReader, dictionary: &mut Dictionary) -> Result<Vec<F
             mapping: dictionary.text(&mappings[place]),
             build_id: dictionary.text(&build_ids[place]),
             address: addresses[place].cast_unsigned(),
+            is_file_offset: offsets[place],
             inlined: inlined[place],
         };
         dictionary.frame(frame)

@@ -82,6 +82,7 @@ impl BlockTable {
                  required binary mapping (STRING);
                  required binary build_id (STRING);
                  required int64 address;
+                 required boolean file_offset;
                  required boolean inlined;"
             }
         }

@@ -269,6 +269,7 @@ fn frames(dictionary: &Dictionary, order: &BlockOrder, packing: i32) -> Result<B
         };
         let (lines, starts) = (ints(|frame| frame.line), ints(|frame| frame.start_line));
         let addresses: Vec<i64> = all.iter().map(|frame| frame.address.cast_signed()).collect();
+        let offsets: Vec<bool> = all.iter().map(|frame| frame.is_file_offset).collect();
         let inlined: Vec<bool> = all.iter().map(|frame| frame.inlined).collect();
         let text = |of: fn(&crate::dictionary::StoredFrame) -> crate::dictionary::TextId| {
             texts(all.iter().map(move |frame| dictionary.resolve(of(frame))))
@@ -283,6 +284,7 @@ fn frames(dictionary: &Dictionary, order: &BlockOrder, packing: i32) -> Result<B
             text(|frame| frame.mapping),
             text(|frame| frame.build_id),
             Values::I64(&addresses),
+            Values::Bool(&offsets),
             Values::Bool(&inlined),
         ])?;
     }

@@ -8,7 +8,7 @@ use crate::batch::{Batch, StoredSample};
 use crate::calls::SharedCalls;
 use crate::head::Head;
 use crate::labels::Labels;
-use crate::symbols::FrameNames;
+use crate::resolved::FrameNames;
 
 /// The samples that are selected.
 fn samples<'b>(batch: &'b Batch, selection: &Selection) -> impl Iterator<Item = &'b StoredSample> {

@@ -16,9 +16,9 @@ use crate::dictionary::Dictionary;
 use crate::error::StoreError;
 use crate::head::Head;
 use crate::labels::Labels;
+use crate::resolved::FrameNames;
 use crate::selector::Selector;
 use crate::shared::Shared;
-use crate::symbols::FrameNames;
 use crate::tenant::Tenant;
 
 /// Calls of a tenant that are kept between queries, at most.

@@ -1,0 +1,87 @@
+//! Files with symbols, by build id: which are wanted, and the files themselves.
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, put};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::connect::{BodyLimits, read_body_within};
+use crate::error::{ApiError, ErrorCode};
+use crate::symbols::build_id;
+
+/// Paths of files with symbols; each is described in `openapi.json`.
+pub(super) const PATHS: [&str; 2] = ["/api/v1/symbols/missing", "/api/v1/symbols/{build_id}"];
+
+pub(super) fn routes() -> Router<App> {
+    let [wanted, file] = PATHS;
+    Router::new().route(wanted, get(missing)).route(file, put(upload).get(has))
+}
+
+/// Files that are asked for.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MissingSymbols {
+    version: u32,
+    build_ids: Vec<String>,
+}
+
+async fn missing(State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {
+    let build_ids = app.store.missing_symbols(&app.tenant(&headers)?);
+    let body = serde_json::to_vec(&MissingSymbols { version: 1, build_ids });
+    let body = body
+        .map_err(|error| ApiError::new(ErrorCode::Internal, format!("cannot write the answer: {error}")))?;
+    Ok(([("content-type", "application/json")], body).into_response())
+}
+
+async fn has(
+    State(app): State<App>,
+    Path(build_id): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, ApiError> {
+    let tenant = app.tenant(&headers)?;
+    match app.store.has_symbols(&tenant, &build_id) {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(ApiError::new(ErrorCode::NotFound, "there are no symbols of a file with this build id")),
+    }
+}
+
+async fn upload(
+    State(app): State<App>,
+    Path(wanted): Path<String>,
+    request: Request,
+) -> Result<StatusCode, ApiError> {
+    let (parts, body) = request.into_parts();
+    let tenant = app.tenant(&parts.headers)?;
+    let limits = &app.options.ingest;
+    let limits = BodyLimits { sent: limits.symbols, unpacked: limits.symbols, time: limits.symbols_time };
+    // How large it is says who sends it, or else it may be as large as any.
+    let length = parts.headers.get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
+    let is_packed = parts.headers.contains_key("content-encoding");
+    let _room = app.room(length.filter(|_| !is_packed).unwrap_or(limits.unpacked)).await?;
+    let bytes = read_body_within(&app, &parts.headers, body, &limits).await?;
+    let stored = tokio::task::spawn_blocking(move || {
+        let found = build_id(&bytes);
+        let found = found.map_err(|error| {
+            ApiError::new(ErrorCode::Unavailable, format!("cannot write a temporary file: {error}"))
+        })?;
+        match found {
+            Some(found) if found.eq_ignore_ascii_case(&wanted) => {}
+            Some(found) => {
+                return Err(ApiError::invalid(format!(
+                    "the file has the build id {found}, not {wanted:.200}"
+                )));
+            }
+            None => {
+                return Err(ApiError::invalid(
+                    "it is no ELF file with a build id: send the program, the library, or its debug file",
+                ));
+            }
+        }
+        Ok(app.store.put_symbols(&tenant, &wanted, bytes)?)
+    });
+    stored.await.map_err(|_| ApiError::new(ErrorCode::Internal, "reading the file ended unexpectedly"))??;
+    Ok(StatusCode::CREATED)
+}
