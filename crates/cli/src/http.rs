@@ -49,6 +49,16 @@ impl Client {
         self.body(response)
     }
 
+    /// Puts a body; returns the answer's.
+    pub fn put(&self, path: &str, body: &[u8]) -> Result<Vec<u8>> {
+        let mut request = self.agent.put(format!("{}{path}", self.url));
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        let response = request.send(body).with_context(|| format!("cannot send to {}", self.url))?;
+        self.body(response)
+    }
+
     /// Asks with parameters; returns the answer's body.
     pub fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<u8>> {
         let mut request = self.agent.get(format!("{}{path}", self.url));

@@ -2,6 +2,8 @@
 
 mod kind;
 mod perf_data;
+#[cfg(feature = "server")]
+mod remote;
 
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read, Seek};
@@ -35,6 +37,9 @@ pub fn load(path: &Path) -> Result<Profile> {
         return read(Cursor::new(bytes), "standard input");
     }
     let name = path.display().to_string();
+    if name.starts_with("http://") || name.starts_with("https://") {
+        return read_remote(&name);
+    }
     if path.is_dir() {
         bail!("{name}: a directory; plumb cannot read the output of `perf record --threads`");
     }
@@ -52,6 +57,18 @@ pub fn load(path: &Path) -> Result<Profile> {
         }
         Err(error) => Err(error).context(name),
     }
+}
+
+#[cfg(feature = "server")]
+fn read_remote(url: &str) -> Result<Profile> {
+    read(Cursor::new(remote::fetch(url)?), url)
+}
+
+#[cfg(not(feature = "server"))]
+fn read_remote(url: &str) -> Result<Profile> {
+    bail!(
+        "{url}: this plumb was built without the feature `server`, which reads URLs; download the profile and name the file"
+    )
 }
 
 /// Whose a file is that may not be read: a recording is its owner's, who is often root.

@@ -1,12 +1,13 @@
-//! `plumb push`: sends a profile to a server, whatever file it is in.
+//! `plumb push`: sends a profile to a server, whatever file it is in, or a file with symbols.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use plumb_formats::pprof;
-use plumb_server::{PUSH_PATH, push_request};
+use plumb_server::{PUSH_PATH, SYMBOLS_PATH, push_request};
 
 use crate::examples;
 use crate::exit::Exit;
@@ -17,7 +18,7 @@ use crate::terminal::{Output, finish};
 #[derive(clap::Args, Debug)]
 #[command(after_help = examples::PUSH)]
 pub struct Args {
-    /// Recording, or a profile of another tool
+    /// Recording, or a profile of another tool; or an ELF file, whose symbols name the frames that came without
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
     /// URL of the server
@@ -44,6 +45,9 @@ fn label(text: &str) -> Result<(String, String), String> {
 
 /// Runs `plumb push`.
 pub fn run(args: Args) -> Result<Exit> {
+    if is_elf(&args.file) {
+        return push_symbols(&args);
+    }
     let mut profile = crate::load::load(&args.file)?;
     if profile.samples.is_empty() {
         bail!("{} has no samples", args.file.display());
@@ -69,6 +73,27 @@ pub fn run(args: Args) -> Result<Exit> {
     let mut out = Output::stdout();
     finish((|| {
         writeln!(out, "sent {samples} samples of {service} to {}", args.to)?;
+        Ok(out.flush()?)
+    })())
+}
+
+/// Whether a file begins as ELF files do. What can't be read is found out later.
+fn is_elf(path: &Path) -> bool {
+    let mut start = [0; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"\x7fELF"
+}
+
+fn push_symbols(args: &Args) -> Result<Exit> {
+    let name = args.file.display();
+    let Some(build_id) = plumb_symbolize::build_id_of(&args.file) else {
+        bail!("{name} has no build ID, by which frames find it; link it with --build-id");
+    };
+    let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {name}"))?;
+    let client = Client::new(&args.to, args.token.as_deref())?;
+    client.put(&format!("{SYMBOLS_PATH}/{build_id}"), &bytes)?;
+    let mut out = Output::stdout();
+    finish((|| {
+        writeln!(out, "sent the symbols of {name} (build ID {build_id}) to {}", args.to)?;
         Ok(out.flush()?)
     })())
 }

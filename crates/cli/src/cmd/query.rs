@@ -1,9 +1,12 @@
 //! `plumb query`: asks a server for functions, callers, series or a whole profile.
 
+mod series;
+
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use plumb_server::default_type;
 use serde::Deserialize;
 
 use crate::examples;
@@ -27,9 +30,9 @@ pub struct Args {
     /// Label selector, such as '{service_name="api"}'
     #[arg(long, value_name = "SELECTOR", default_value = "{}")]
     query: String,
-    /// Profile type
-    #[arg(long = "type", value_name = "TYPE", default_value = "process_cpu:cpu:nanoseconds:cpu:nanoseconds")]
-    kind: String,
+    /// Profile type [default: CPU time, or the only one that matches]
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
     /// Begin: now-1h, or seconds or milliseconds since 1970
     #[arg(long, value_name = "TIME", default_value = "now-1h")]
     from: String,
@@ -39,9 +42,12 @@ pub struct Args {
     /// Most rows
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
+    /// With series: a row per value of this label (repeatable) [default: service_name]
+    #[arg(long, value_name = "LABEL")]
+    by: Vec<String>,
     /// Output format, if the extension does not select it
     ///
-    /// pprof, pprof.gz, speedscope, firefox, callgrind or otlp.
+    /// pprof, pprof.gz, speedscope, firefox, trace, callgrind, folded, otlp, csv, or plumb for a recording.
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
     /// File to write an export to
@@ -65,9 +71,12 @@ enum What {
     /// Profile types
     Types,
     /// Functions, the most expensive by themselves first
+    #[value(alias = "top")]
     Functions,
     /// Callers and callees of a function
     Callers,
+    /// Sums over time
+    Series,
     /// All samples, as a file
     Export,
 }
@@ -107,24 +116,41 @@ struct CallRow {
 pub fn run(args: Args) -> Result<Exit> {
     let client = Client::new(&args.to, args.token.as_deref())?;
     let limit = args.limit.to_string();
-    let mut parameters = vec![
-        ("query", args.query.as_str()),
-        ("type", args.kind.as_str()),
-        ("from", args.from.as_str()),
-        ("until", args.until.as_str()),
-    ];
+    let mut parameters =
+        vec![("query", args.query.as_str()), ("from", args.from.as_str()), ("until", args.until.as_str())];
+    let kind = match (args.what, &args.kind) {
+        (What::Services | What::Labels | What::Types, _) => String::new(),
+        (_, Some(kind)) => kind.clone(),
+        (_, None) => {
+            let types = client.get("/api/v1/types", &parameters)?;
+            let types: Vec<String> = serde_json::from_slice(&types).with_context(|| unexpected(&args))?;
+            let kind = default_type(&types).map_err(|several| anyhow!("{several} (--type)"))?;
+            kind.to_owned()
+        }
+    };
+    if !kind.is_empty() {
+        parameters.push(("type", &kind));
+    }
     let path = match args.what {
         What::Services => "/api/v1/services",
         What::Labels => "/api/v1/labels",
         What::Types => "/api/v1/types",
         What::Functions => "/api/v1/functions",
         What::Callers => "/api/v1/function",
+        What::Series => "/api/v1/series",
         What::Export => "/api/v1/export",
     };
     match args.what {
         What::Functions => parameters.push(("limit", &limit)),
         What::Export => parameters.push(("format", format(&args))),
         What::Callers | What::Labels => parameters.extend(args.name.as_deref().map(|name| ("name", name))),
+        What::Series => {
+            parameters.push(("limit", &limit));
+            parameters.extend(args.by.iter().map(|label| ("by", label.as_str())));
+            if args.by.is_empty() {
+                parameters.push(("by", "service_name"));
+            }
+        }
         What::Services | What::Types => {}
     }
     let answer = client.get(path, &parameters)?;
@@ -132,7 +158,7 @@ pub fn run(args: Args) -> Result<Exit> {
         return export(&args, &answer);
     }
     let mut out = Output::stdout();
-    finish(show(&args, &answer, &mut out).and_then(|()| Ok(out.flush()?)))
+    finish(show(&args, &kind, &answer, &mut out).and_then(|()| Ok(out.flush()?)))
 }
 
 /// The format of an export: --format, or the one that the file's extension selects.
@@ -145,7 +171,11 @@ fn format(args: &Args) -> &str {
         (".speedscope.json", "speedscope"),
         (".firefox.json", "firefox"),
         (".callgrind", "callgrind"),
+        (".trace.json", "trace"),
         (".otlp", "otlp"),
+        (".folded", "folded"),
+        (".csv", "csv"),
+        (".plumb", "plumb"),
         (".pb", "pprof"),
         (".pprof", "pprof"),
     ];
@@ -160,8 +190,12 @@ fn export(args: &Args, answer: &[u8]) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn show(args: &Args, answer: &[u8], out: &mut impl Write) -> Result<()> {
-    let unexpected = || format!("cannot understand the answer of {}", args.to);
+fn unexpected(args: &Args) -> String {
+    format!("cannot understand the answer of {}", args.to)
+}
+
+fn show(args: &Args, kind: &str, answer: &[u8], out: &mut impl Write) -> Result<()> {
+    let unexpected = || unexpected(args);
     if args.json {
         out.write_all(answer)?;
         return Ok(writeln!(out)?);
@@ -192,6 +226,13 @@ fn show(args: &Args, answer: &[u8], out: &mut impl Write) -> Result<()> {
                     writeln!(out, "{:>6.1}%  {name}", share(row.total))?;
                 }
             }
+        }
+        What::Series => {
+            let rows: Vec<series::SeriesRow> = serde_json::from_slice(answer).with_context(unexpected)?;
+            if rows.is_empty() {
+                return nothing(args);
+            }
+            series::show(&rows, kind, out)?;
         }
         _ => {
             let names: Vec<String> = serde_json::from_slice(answer).with_context(unexpected)?;

@@ -1,0 +1,123 @@
+//! A server, profiles pushed to it, and what commands say of them: the numbers that went in.
+
+#![cfg(feature = "server")]
+
+mod spun;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use spun::{folder, plumb, reported, succeeds, text};
+
+/// 700 of 1,000 in work, which main calls.
+const API: &str = "api;main;work 700\napi;main;rest;deep 300\n";
+const BATCH: &str = "batch;main;sort 500\n";
+
+/// A server in a folder. Ends with it.
+struct Serving {
+    child: Child,
+    url: String,
+}
+
+impl Serving {
+    fn start(folder: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--store", "store"]).current_dir(folder);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("plumb starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        let first = lines.next().expect("it says where it listens").expect("it is text");
+        let url = first.split_once("listening on ").expect("it says where it listens").1.to_owned();
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, url }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A server that has both profiles.
+fn served(name: &str) -> (PathBuf, Serving) {
+    let folder = folder(name);
+    std::fs::write(folder.join("api.folded"), API).expect("it can be written");
+    std::fs::write(folder.join("batch.folded"), BATCH).expect("it can be written");
+    let serving = Serving::start(&folder);
+    for service in ["api", "batch"] {
+        let file = format!("{service}.folded");
+        let said = succeeds(&folder, &["push", &file, "--service", service, "--to", &serving.url]);
+        assert!(said.contains(&format!("samples of {service}")), "{said}");
+    }
+    (folder, serving)
+}
+
+#[test]
+fn what_was_pushed_is_what_query_shows() {
+    let (folder, serving) = served("serve-query");
+    let query = |words: &[&str]| succeeds(&folder, &[&["query", "--to", &serving.url], words].concat());
+    assert_eq!(query(&["services"]), "api\nbatch\n");
+    let functions = query(&["functions", "--query", "{service_name=\"api\"}"]);
+    let row = |name: &str| -> Vec<String> {
+        let line = functions.lines().find(|line| line.ends_with(name)).expect("it has a row");
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(row("work"), ["70.0%", "70.0%", "work"]);
+    assert_eq!(row("main"), ["0.0%", "100.0%", "main"]);
+    assert!(!functions.contains("sort"), "{functions}");
+    let callers = query(&["callers", "rest"]);
+    assert!(callers.contains("100.0%  main") && callers.contains("100.0%  deep"), "{callers}");
+    let series = query(&["series"]);
+    let shares: Vec<(&str, &str)> = series
+        .lines()
+        .skip(1)
+        .map(|line| (line.split_whitespace().nth(1).unwrap_or(""), line.rsplit(' ').next().unwrap_or("")))
+        .collect();
+    assert_eq!(shares, [("66.7%", "api"), ("33.3%", "batch")]);
+}
+
+#[test]
+fn what_a_server_selects_is_read_by_url_and_exported_in_every_format() {
+    let (folder, serving) = served("serve-url");
+    let url = format!("{}/?query={{service_name=\"api\"}}", serving.url);
+    let report = reported(&folder, &url);
+    let (own, with_children, _) = report["work"];
+    assert_eq!((own, with_children, report["main"].1), (700, 700, 1000));
+    for name in ["x.pb.gz", "x.speedscope.json", "x.firefox.json", "x.folded", "x.plumb"] {
+        succeeds(
+            &folder,
+            &["query", "--to", &serving.url, "--query", "{service_name=\"api\"}", "export", "-o", name],
+        );
+        let folded = succeeds(&folder, &["fold", name]);
+        let work: Vec<&str> = folded.lines().filter(|line| line.contains(";work ")).collect();
+        assert!(work.len() == 1 && work[0].ends_with(" 700"), "{name}: {folded}");
+    }
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let (folder, serving) = served("serve-errors");
+    let refused = |words: &[&str]| {
+        let output = plumb(&folder, words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        text(&output.stderr)
+    };
+    let nothing =
+        refused(&["query", "functions", "--to", &serving.url, "--query", "{service_name=\"none\"}"]);
+    assert!(nothing.contains("plumb query services"), "{nothing}");
+    let nothing = refused(&["report", &format!("{}/?query={{service_name=\"none\"}}", serving.url)]);
+    assert!(nothing.contains("no profiles match"), "{nothing}");
+    let wrong = refused(&["query", "functions", "--to", &serving.url, "--query", "{service_name"]);
+    assert!(wrong.contains("refused the request"), "{wrong}");
+    let nobody = refused(&["push", "api.folded", "--to", "http://127.0.0.1:1"]);
+    assert!(nobody.contains("http://127.0.0.1:1"), "{nobody}");
+    let no_url = refused(&["push", "api.folded", "--to", "127.0.0.1:1"]);
+    assert!(no_url.contains("http://127.0.0.1:4041"), "{no_url}");
+    let missing = refused(&["push", "missing.pb.gz", "--to", &serving.url]);
+    assert!(missing.contains("missing.pb.gz"), "{missing}");
+    // A second server in the same store would write over what the first one writes.
+    let second = refused(&["serve", "--listen", "127.0.0.1:0", "--store", "store"]);
+    assert!(second.contains("store"), "{second}");
+}
