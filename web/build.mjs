@@ -1,13 +1,17 @@
-// Builds dist/flame.html, the page that the command embeds: style and script inside, a place left for the data.
-// The same source gives the same bytes. `--check` says whether the committed page is what the source builds;
+// Builds dist/flame.html, the page that the command embeds (style and script inside, a place left for the data), and the page that a
+// server shows: dist/page.html with page.js and page.css beside it.
+// The same source gives the same bytes. `--check` says whether the committed files are what the source builds;
 // `--model` builds the pure part alone, for the unit tests.
 
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const here = (path) => new URL(path, import.meta.url).pathname;
-const PAGE = here("dist/flame.html");
+
+/** Most bytes of the served page's files, compressed. */
+const MOST = 300_000;
 
 async function bundle(entry, options) {
   const result = await build({
@@ -38,22 +42,36 @@ async function page() {
   return template.replace(/\{\{(policy|style|script)\}\}/g, (_, name) => parts[name]);
 }
 
+/** All files of dist, by name. */
+async function files() {
+  const served = {
+    "page.html": (await readFile(here("src/served.html"), "utf8")).trim() + "\n",
+    "page.js": (await bundle("src/served.ts", { format: "iife", minify: true })) + "\n",
+    "page.css": (await bundle("src/served.css", { minify: true })) + "\n",
+  };
+  const size = Object.values(served).reduce((sum, text) => sum + gzipSync(text).length, 0);
+  if (size > MOST) throw new Error(`the served page takes ${size} bytes compressed, more than ${MOST}`);
+  console.log(`served page: ${size} bytes compressed`);
+  return { "flame.html": await page(), ...served };
+}
+
 if (process.argv.includes("--model")) {
   const model = await bundle("src/model/index.ts", { format: "esm", platform: "neutral" });
   await mkdir(here("build"), { recursive: true });
   await writeFile(here("build/model.mjs"), model);
 } else {
-  const built = await page();
+  const built = await files();
   if (process.argv.includes("--check")) {
-    const committed = await readFile(PAGE, "utf8").catch(() => "");
-    if (committed !== built) {
-      console.error("web/dist/flame.html is not what web/src builds: run `npm run build` in web/ and commit it");
+    for (const [name, text] of Object.entries(built)) {
+      const committed = await readFile(here(`dist/${name}`), "utf8").catch(() => "");
+      if (committed === text) continue;
+      console.error(`web/dist/${name} is not what web/src builds: run \`npm run build\` in web/ and commit it`);
       process.exit(1);
     }
-    console.log("web/dist/flame.html is up to date");
+    console.log("web/dist is up to date");
   } else {
     await mkdir(here("dist"), { recursive: true });
-    await writeFile(PAGE, built);
-    console.log(`web/dist/flame.html: ${built.length} bytes`);
+    for (const [name, text] of Object.entries(built)) await writeFile(here(`dist/${name}`), text);
+    console.log(`web/dist: ${Object.entries(built).map(([name, text]) => `${name} ${text.length} bytes`).join(", ")}`);
   }
 }

@@ -1,4 +1,4 @@
-// Makes pages without the command: the payload that crates/cli/src/cmd/flame/payload.rs writes, and made-up profiles.
+// Makes pages without the command: the payload that crates/report/src/flame/payload.rs writes, and made-up profiles.
 
 import { readFile } from "node:fs/promises";
 import { deflateRawSync } from "node:zlib";

@@ -5,10 +5,6 @@
 //! `valgrind --tool=callgrind` counts instructions: of `annotate_cost RECORDING FUNCTIONS TIMES`, which annotates the last of so
 //! many functions so many times and does nothing else, two counts differ by what the additional times take.
 
-#[allow(dead_code, reason = "not all that commands ask for is timed")]
-#[path = "../src/code.rs"]
-mod code;
-
 use std::cell::RefCell;
 use std::fs::File;
 use std::time::Instant;
@@ -33,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(times) = times {
         let function = user.take(count).last().ok_or("no function can be annotated")?;
         for _ in 0..times {
-            std::hint::black_box(code::annotate(&view, function, &options)?);
+            std::hint::black_box(plumb_report::code::annotate(&view, function, &options)?);
         }
         return Ok(());
     }
@@ -75,7 +71,7 @@ fn row(
         timed(samples),
         // Each file is asked once, as by the command.
         timed(|| opened.borrow_mut().pop().map(|mut binary| binary.places(&addresses))),
-        timed(|| code::annotate(view, function, options)),
+        timed(|| plumb_report::code::annotate(view, function, options)),
     );
     Ok(())
 }

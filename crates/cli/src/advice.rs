@@ -26,10 +26,10 @@ use plumb_profile::Profile;
 use plumb_syscalls::Abi;
 use plumb_target::{Subject, Target};
 
-use crate::kernel_time;
 pub use costs::call_ns;
 use events::{Event, Events};
 use paths::{Known, Paths};
+use plumb_report::kernel_time;
 pub use show::{json, text};
 use turns::Turns;
 

@@ -17,7 +17,8 @@ pub const RECORD: &str = "\
 Examples:
   plumb record -- make -j8                    # a command and its children
   plumb record -p 1234 --duration 30          # a running process, for 30 s
-  sudo plumb record --off-cpu -- ./server     # what its threads wait for";
+  sudo plumb record --off-cpu -- ./server     # what its threads wait for
+  plumb record --open -- ./program            # then show it in the browser";
 
 pub const TOP: &str = "\
 Examples:
@@ -130,9 +131,17 @@ Examples:
   plumb doctor --json > doctor.json           # for a bug report";
 
 #[cfg(feature = "server")]
+pub const OPEN: &str = "\
+Examples:
+  plumb open                                  # profile.plumb
+  plumb open old.plumb new.plumb              # two recordings, to switch between
+  plumb open cpu.pb.gz                        # a profile of another tool";
+
+#[cfg(feature = "server")]
 pub const SERVE: &str = "\
 Examples:
-  plumb serve                                 # on this machine, port 4041
+  plumb serve profile.plumb                   # a recording, for the browser
+  plumb serve                                 # a store on this machine, port 4041
   plumb serve --store /var/lib/plumb --retention 90d --max-size 100G
   plumb serve --listen 0.0.0.0:4041 --tls-cert cert.pem --tls-key key.pem --tokens tokens";
 

@@ -10,13 +10,11 @@ mod args;
 mod browse;
 mod call_formats;
 mod cmd;
-mod code;
 mod descriptor_links;
 mod examples;
 mod exit;
 #[cfg(feature = "server")]
 mod http;
-mod kernel_time;
 mod limits;
 mod load;
 mod newfile;
@@ -25,6 +23,8 @@ mod panics;
 mod recording;
 mod render;
 mod run_metrics;
+#[cfg(feature = "server")]
+mod showing;
 mod stack_quality;
 mod terminal;
 mod words;
@@ -89,7 +89,10 @@ enum Command {
     Stack(cmd::stack::Args),
     /// Trace system calls with arguments, results and latencies, like strace
     Trace(cmd::trace::Args),
-    /// Keep profiles of many services and answer queries over HTTP
+    /// Show recordings in the browser: timeline, flame graph, tables, verdict
+    #[cfg(feature = "server")]
+    Open(cmd::open::Args),
+    /// Serve recordings to the browser, or keep profiles of many services and answer queries over HTTP
     #[cfg(feature = "server")]
     Serve(cmd::serve::Args),
     /// Send a profile to a server
@@ -127,6 +130,8 @@ fn main() -> ExitCode {
         Command::Flame(args) => cmd::flame::run(args),
         Command::Stack(args) => cmd::stack::run(args),
         Command::Trace(args) => cmd::trace::run(args),
+        #[cfg(feature = "server")]
+        Command::Open(args) => cmd::open::run(args),
         #[cfg(feature = "server")]
         Command::Serve(args) => cmd::serve::run(args),
         #[cfg(feature = "server")]

@@ -9,5 +9,6 @@ export * from "./navigate";
 export * from "./pivot";
 export * from "./scene";
 export * from "./search";
+export * from "./selection";
 export * from "./state";
 export * from "./tree";

@@ -5,7 +5,8 @@ const BRIEF = 6;
 
 /**
  * Shorter forms of a name, the longest first: without the arguments of calls and the return type, then without
- * long template arguments. `void ns::f<int, A<B> >(char*) const` becomes `ns::f<int, A<B> >`, then `ns::f<…>`.
+ * long template arguments, then the function's own name alone. `void ns::f<int, A<B> >(char*) const` becomes
+ * `ns::f<int, A<B> >`, then `ns::f<…>`, then `f<…>`.
  */
 export function shorter(name: string): string[] {
   // Addresses and markers have no parts.
@@ -14,7 +15,32 @@ export function shorter(name: string): string[] {
   const bare = withoutReturnType(withoutParameters(safe));
   // In Rust, `<T as Trait>::f` opens with a bracket that says what it is about: kept.
   const brief = bare.startsWith("<") ? bare : withoutTemplateArguments(bare);
-  return [...new Set([restore(bare), restore(brief)])];
+  return [...new Set([restore(bare), restore(brief), restore(ownName(brief))])];
+}
+
+/** The name without parameters, return type and long template arguments: for running text and tables. */
+export function brief(name: string): string {
+  const forms = shorter(name);
+  const qualified = forms.filter((form) => form.includes("::"));
+  return (qualified.length > 0 ? qualified : forms).at(-1) ?? name;
+}
+
+/** What comes after the last `::` outside of brackets. */
+function ownName(name: string): string {
+  let from = 0;
+  let start = 0;
+  const look = (to: number) => {
+    const at = name.slice(from, to).lastIndexOf("::");
+    if (at >= 0) start = from + at + 2;
+  };
+  brackets(name, (open, end) => {
+    look(open);
+    from = end;
+  });
+  look(name.length);
+  // A closure has no name of its own: what it is in says more.
+  const own = name.slice(start);
+  return own === "" || own.startsWith("{") ? name : own;
 }
 
 /** Puts a letter that is no sign in place of operators whose signs look like brackets, or that hold a space. */
@@ -47,7 +73,10 @@ function brackets(name: string, each: (open: number, end: number) => void): void
 function withoutParameters(name: string): string {
   let cut = 0;
   brackets(name, (open, end) => {
-    if (name[open] === "(" && !name.startsWith("(anonymous namespace)", open) && end > open) cut = open;
+    if (name[open] === "(" && !name.startsWith("(anonymous namespace)", open) && end > open) {
+      // What is in a function is no parameter of it: `run()::{lambda()#1}`.
+      cut = name.startsWith("::", end) ? 0 : open;
+    }
   });
   return cut > 0 ? name.slice(0, cut) : name;
 }

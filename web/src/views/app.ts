@@ -10,7 +10,7 @@ import { find, matching, type Found, type Query } from "../model/search";
 import { boxOfHash, frameOfHash, fromHash, hashOfBox, hashOfFrame, toHash } from "../model/state";
 import { pathTo, type Tree } from "../model/tree";
 import { byId } from "../widgets/dom";
-import { openMenu } from "../widgets/menu";
+import { openMenu, type Choice } from "../widgets/menu";
 import { MARK_NAMES, paletteFor, type Palette } from "../widgets/palette";
 import { Themes } from "../widgets/theme";
 import { Tooltip } from "../widgets/tooltip";
@@ -23,6 +23,15 @@ import { showLegend } from "./legend";
 import { Toolbar } from "./toolbar";
 
 const ROOT: Place = { callers: false, box: 0 };
+
+/** Of a picture that is a part of a larger page: what that page gives it. */
+export interface Embedding {
+  readonly themes: Themes;
+  /** Aborted when the picture leaves the page. */
+  readonly signal: AbortSignal;
+  /** What else can be done with a function. */
+  choices(name: string): readonly Choice[];
+}
 const TAP_TWICE_MS = 450;
 
 export class App {
@@ -34,7 +43,7 @@ export class App {
   private readonly toolbar: Toolbar;
   private readonly details: Details;
   private readonly crumb: Crumb;
-  private readonly help: Help;
+  private readonly help: Help | undefined;
   private readonly tooltip = new Tooltip();
   private readonly themes: Themes;
   private palette: Palette;
@@ -50,17 +59,24 @@ export class App {
   private all = false;
   private lastTap = { time: 0, place: ROOT };
 
-  constructor(profile: Profile) {
+  constructor(
+    profile: Profile,
+    private readonly embedding?: Embedding,
+  ) {
     this.frames = profile.frames;
     this.facts = profile.facts;
     this.tree = profile.tree;
     const isDiff = profile.facts.diff !== undefined;
     this.icicleByDefault = profile.facts.icicle === true;
     this.scene = { tree: this.tree, icicle: this.icicleByDefault, zoom: ROOT };
-    this.themes = new Themes(() => this.recolour());
+    this.themes = embedding?.themes ?? new Themes();
+    const signal = embedding?.signal;
+    const heard = signal ? { signal } : {};
+    this.themes.listen(() => this.recolour(), signal);
     this.palette = paletteFor(this.themes.current, this.frames);
-    showHeadline(byId("headline"), profile.facts, this.tree.total[0]);
-    this.help = new Help(profile.facts.recorder, isDiff);
+    this.headline();
+    this.help = embedding ? undefined : new Help(profile.facts.recorder, isDiff);
+    signal?.addEventListener("abort", () => this.tooltip.remove());
     this.details = new Details(byId("details"), this.frames, profile.facts, this.tree.total[0], {
       zoom: (place) => this.zoom(place),
       calls: (place) => this.pivot(place),
@@ -76,8 +92,8 @@ export class App {
       swap: () => this.swap(),
       widen: () => this.widen(),
       theme: () => this.themes.toggle(),
-      help: () => this.help.toggle(),
-    }, isDiff);
+      help: () => this.help?.toggle(),
+    }, { isDiff, isEmbedded: embedding !== undefined });
     this.graph = new Graph(byId("graph"), {
       hover: (place, event) => this.hover(place, event),
       press: (place, isTouch) => this.press(place, isTouch),
@@ -86,10 +102,15 @@ export class App {
     });
     showLegend(byId("legend"), this.frames, this.tree, this.themes.current);
     this.restore();
-    addEventListener("popstate", () => this.restore());
-    addEventListener("keydown", (event) => this.key(event));
-    addEventListener("beforeprint", () => this.print(true));
-    addEventListener("afterprint", () => this.print(false));
+    addEventListener("popstate", () => this.restore(), heard);
+    addEventListener("keydown", (event) => this.key(event), heard);
+    addEventListener("beforeprint", () => this.print(true), heard);
+    addEventListener("afterprint", () => this.print(false), heard);
+  }
+
+  /** A larger page has a headline of its own. */
+  private headline(): void {
+    if (!this.embedding) showHeadline(byId("headline"), this.facts, this.tree.total[0], this.swapped);
   }
 
   // --- state and address ---
@@ -220,7 +241,7 @@ export class App {
     this.tree = this.all && !all ? rewidened(this.tree, "all") : tree;
     this.calls = -1;
     this.toolbar.diff(this.swapped, this.all);
-    showHeadline(byId("headline"), this.facts, this.tree.total[0], this.swapped);
+    this.headline();
   }
 
   private swap(): void {
@@ -339,6 +360,7 @@ export class App {
       { label: "Zoom to this box", run: () => this.zoom(place) },
       { label: "All calls of this function", run: () => this.pivot(place) },
       { label: "Search for this name", run: () => this.searchFor(name) },
+      ...(this.embedding?.choices(name) ?? []),
       { label: "Copy name", run: () => void navigator.clipboard?.writeText(name) },
     ]);
   }
@@ -384,7 +406,7 @@ export class App {
       case "i":
         return () => this.invert();
       case "d":
-        return () => this.themes.toggle();
+        return this.embedding ? undefined : () => this.themes.toggle();
       case "s":
         return () => this.swap();
       case "w":
@@ -397,7 +419,7 @@ export class App {
       case "0":
         return () => this.reset();
       case "?":
-        return () => this.help.toggle();
+        return this.help ? () => this.help?.toggle() : undefined;
       default:
         return undefined;
     }

@@ -1,6 +1,6 @@
 // Says that the picture is of all calls of one function, and leads back.
 
-import { shorter } from "../model/names";
+import { brief } from "../model/names";
 import { button, el } from "../widgets/dom";
 
 export class Crumb {
@@ -16,7 +16,7 @@ export class Crumb {
   show(name: string | undefined, share: string): void {
     this.host.hidden = name === undefined;
     if (name === undefined) return;
-    const short = shorter(name).at(-1) ?? name;
+    const short = brief(name);
     this.text.replaceChildren("All calls of ", el("b", { title: name }, short), ` (${share} of all), callers and callees merged`);
   }
 }

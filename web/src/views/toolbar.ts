@@ -50,7 +50,7 @@ export class Toolbar {
   constructor(
     host: HTMLElement,
     private readonly events: ToolbarEvents,
-    isDiff: boolean,
+    kind: { readonly isDiff: boolean; readonly isEmbedded: boolean },
   ) {
     this.regex = button(".*", "Regular expression", () => this.toggleRegex(), "inset");
     this.regex.setAttribute("aria-pressed", "false");
@@ -67,11 +67,15 @@ export class Toolbar {
       el(
         "div",
         { class: "buttons" },
-        ...(isDiff ? [this.swapButton, this.widthButton] : []),
+        ...(kind.isDiff ? [this.swapButton, this.widthButton] : []),
         this.resetButton,
         this.invertButton,
-        button("◐", "Dark or light (D)", () => events.theme(), "icon"),
-        button("?", "Keys and help (?)", () => events.help(), "icon"),
+        ...(kind.isEmbedded
+          ? []
+          : [
+              button("◐", "Dark or light (D)", () => events.theme(), "icon"),
+              button("?", "Keys and help (?)", () => events.help(), "icon"),
+            ]),
       ),
     );
   }

@@ -7,7 +7,9 @@ export class Themes {
   private chosen: Theme | undefined;
   private readonly system = matchMedia("(prefers-color-scheme: dark)");
 
-  constructor(private readonly onChange: (theme: Theme) => void) {
+  private readonly listeners = new Set<(theme: Theme) => void>();
+
+  constructor() {
     this.chosen = stored();
     this.system.addEventListener("change", () => this.apply());
     document.documentElement.dataset["theme"] = this.current;
@@ -15,6 +17,12 @@ export class Themes {
 
   get current(): Theme {
     return this.chosen ?? (this.system.matches ? "dark" : "light");
+  }
+
+  /** Calls `listener` with each change, until `signal` is aborted. */
+  listen(listener: (theme: Theme) => void, signal?: AbortSignal): void {
+    this.listeners.add(listener);
+    signal?.addEventListener("abort", () => this.listeners.delete(listener));
   }
 
   toggle(): void {
@@ -29,7 +37,7 @@ export class Themes {
 
   private apply(): void {
     document.documentElement.dataset["theme"] = this.current;
-    this.onChange(this.current);
+    for (const listener of this.listeners) listener(this.current);
   }
 }
 

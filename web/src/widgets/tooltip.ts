@@ -22,6 +22,10 @@ export class Tooltip {
     this.box.style.top = `${Math.max(6, top)}px`;
   }
 
+  remove(): void {
+    this.box.remove();
+  }
+
   hide(): void {
     this.box.hidden = true;
   }

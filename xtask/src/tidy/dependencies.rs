@@ -22,6 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-interpreters",
             "plumb-process",
             "plumb-profile",
+            "plumb-report",
             "plumb-server",
             "plumb-snapshot",
             "plumb-stat-runner",
@@ -63,7 +64,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("plumb-process", &[]),
     ("plumb-profile", &[]),
     ("plumb-sampler", &["plumb-process", "plumb-unwind"]),
-    ("plumb-server", &["plumb-analyze", "plumb-formats", "plumb-profile", "plumb-store", "plumb-symbolize"]),
+    (
+        "plumb-report",
+        &["plumb-analyze", "plumb-process", "plumb-profile", "plumb-symbolize", "plumb-syscalls"],
+    ),
+    (
+        "plumb-server",
+        &[
+            "plumb-analyze",
+            "plumb-formats",
+            "plumb-profile",
+            "plumb-report",
+            "plumb-store",
+            "plumb-symbolize",
+        ],
+    ),
     (
         "plumb-snapshot",
         &["plumb-ingest", "plumb-interpreters", "plumb-process", "plumb-profile", "plumb-unwind"],

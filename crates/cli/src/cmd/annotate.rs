@@ -9,7 +9,6 @@ mod lines;
 mod machine;
 mod page;
 mod rows;
-mod source;
 mod text;
 
 use std::io::Write;
@@ -20,13 +19,13 @@ use plumb_analyze::{Filter, SampledFunction, View};
 use plumb_profile::Profile;
 use plumb_symbolize::Options;
 
-use self::source::{Map, Sources};
 use crate::args::FilterArgs;
 use crate::args::value;
-use crate::code::{Annotated, annotate};
 use crate::examples;
 use crate::exit::Exit;
 use crate::terminal::{Output, finish, say};
+use plumb_report::code::{Annotated, annotate};
+use plumb_report::source::{Map, Sources};
 
 /// Arguments of `plumb annotate`.
 #[derive(clap::Args, Debug, Default)]

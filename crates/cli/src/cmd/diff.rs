@@ -22,11 +22,11 @@ use crate::args::FilterArgs;
 use crate::args::value;
 use crate::examples;
 use crate::exit::Exit;
-use crate::kernel_time;
 use crate::limits;
 use crate::render::flame;
 use crate::terminal::{Output, finish, say};
 use crate::words::parsed;
+use plumb_report::kernel_time;
 
 /// What is compared if nothing is named: the recording before, as `plumb record` keeps it, and the last.
 const LAST_TWO: [&str; 2] = ["profile.plumb.old", "profile.plumb"];

@@ -5,11 +5,8 @@
 
 mod again;
 mod brief;
-mod code;
 mod loops;
-mod machine;
 mod places;
-mod scripts;
 mod sections;
 
 #[cfg(test)]
@@ -23,16 +20,16 @@ use anyhow::{Result, bail};
 use plumb_analyze::{ExplainOptions, Explanation, Filter, explained_event, is_clock, is_untold};
 use plumb_profile::Profile;
 
-use self::code::HotFunctions;
+use plumb_report::explain::{self as document, HotFunctions};
 
 use crate::advice::Watching;
 use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
 use crate::examples;
 use crate::exit::Exit;
-use crate::kernel_time;
 use crate::recording::{RecordRequest, prints_beside, record_profile};
 use crate::render::document::{html, markdown, text};
 use crate::terminal::{Output, finish};
+use plumb_report::kernel_time;
 
 /// Arguments of `plumb explain`.
 #[derive(clap::Args, Debug)]
@@ -121,13 +118,13 @@ fn write_watched(
     // What ran slower for being watched is no part of the answer.
     let filter = Filter { except, ..filter };
     let view = Explanation::view(profile, &filter);
-    let sources = scripts::sources(&view);
+    let sources = document::sources(&view);
     let options = ExplainOptions {
         calls,
         threshold: args.threshold,
         call_name: &call_name,
         sources: &sources,
-        caches: loops::caches(),
+        caches: document::caches(),
         waits: waits.as_ref(),
     };
     let code = HotFunctions::read(&view);
@@ -144,7 +141,10 @@ fn write_watched(
         }
     }
     if args.json {
-        machine::json(&report, &code, args, out)?;
+        let mut value = document::document(&report, &code, &args.filters.samples.ignore);
+        value["again"] = again::commands(profile, args.records()).into();
+        plumb_formats::json::write_pretty(&mut *out, &value)?;
+        writeln!(out)?;
     } else {
         let is_brief = !(args.full || args.md || args.html);
         let document = match is_brief {

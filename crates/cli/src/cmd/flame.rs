@@ -32,7 +32,7 @@ pub struct Args {
     /// Title of the graph [default: the recorded command]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// Open the file in a viewer (xdg-open)
+    /// Open the result in a browser
     #[arg(long)]
     open: bool,
     #[command(flatten)]

@@ -27,10 +27,10 @@ use crate::advice::{self, Watching, processes};
 use crate::args::{RecordArgs, SampleFilterArgs, TargetArgs};
 use crate::examples;
 use crate::exit::Exit;
-use crate::kernel_time;
 use crate::recording::capture::Capture;
 use crate::recording::{CTRL_C, RecordRequest, prints_beside, record_profile};
 use crate::terminal::{Output, finish};
+use plumb_report::kernel_time;
 
 /// Arguments of `plumb kernel`.
 #[derive(clap::Args, Debug)]

@@ -11,6 +11,8 @@ pub mod flame;
 pub mod fold;
 pub mod generate;
 pub mod kernel;
+#[cfg(feature = "server")]
+pub mod open;
 pub mod procs;
 #[cfg(feature = "server")]
 pub mod push;

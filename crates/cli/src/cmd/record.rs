@@ -14,6 +14,8 @@ use crate::examples;
 use crate::exit::Exit;
 use crate::recording::output::Output;
 use crate::recording::{self, CTRL_C, Keep, RecordRequest, notice};
+#[cfg(feature = "server")]
+use crate::showing;
 use crate::terminal::say;
 
 /// Arguments of `plumb record`.
@@ -35,6 +37,13 @@ pub struct Args {
     /// Do not print the live line and the summary
     #[arg(short, long)]
     quiet: bool,
+
+    /// Open the result in a browser
+    ///
+    /// plumb then serves the recording on this machine until Ctrl-C, as plumb open does.
+    #[cfg(feature = "server")]
+    #[arg(long)]
+    open: bool,
 
     /// Record how long threads are off the CPU, and where: blocked or in the run queue
     ///
@@ -93,5 +102,13 @@ pub fn run(args: Args) -> Result<Exit> {
         say!("{text}");
     }
     let exit = ending.exit()?;
-    Ok(if recording.is_ok() { exit } else { exit.or(Exit::Failure) })
+    let Ok(recording) = recording else { return Ok(exit.or(Exit::Failure)) };
+    #[cfg(feature = "server")]
+    if args.open {
+        let name = args.output.display().to_string();
+        showing::show(vec![showing::recording(&name, recording.into_profile()?)], None, true)?;
+    }
+    #[cfg(not(feature = "server"))]
+    drop(recording);
+    Ok(exit)
 }

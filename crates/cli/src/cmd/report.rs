@@ -22,9 +22,9 @@ use crate::args::FilterArgs;
 use crate::args::value;
 use crate::examples;
 use crate::exit::Exit;
-use crate::kernel_time;
 use crate::render::{label, table};
 use crate::terminal::{Output, finish};
+use plumb_report::kernel_time;
 
 /// Arguments of `plumb report`.
 #[derive(clap::Args, Debug)]

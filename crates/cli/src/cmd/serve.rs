@@ -1,6 +1,6 @@
-//! `plumb serve`: keeps profiles of many services and answers queries, over HTTP.
+//! `plumb serve`: shows recordings in the browser, or keeps profiles of many services and answers queries, over HTTP.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +13,25 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::args::value::{period, size};
 use crate::examples;
 use crate::exit::Exit;
+use crate::showing;
 use crate::terminal::say;
+
+/// Where a store listens unless told.
+const STORE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4041);
 
 /// Arguments of `plumb serve`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = examples::SERVE)]
 pub struct Args {
+    /// Recordings, or profiles of other tools, to show instead of a store
+    #[arg(value_name = "FILE", conflicts_with_all = ["store", "wal", "advertise", "retention", "max_size", "max_body", "max_query_length", "max_age", "tls_cert", "tokens"])]
+    files: Vec<PathBuf>,
     /// Address to listen on
     ///
-    /// An address that is not loopback needs --tls-cert, --tls-key and --tokens.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4041")]
-    listen: SocketAddr,
+    /// Without it, 127.0.0.1:4041; with FILE, the first free port from there. An address that is not loopback needs --tls-cert, --tls-key
+    /// and --tokens, and serves no FILE.
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
     /// Directory or bucket of the profiles: DIR or s3://BUCKET/PREFIX
     ///
     /// Any number of servers may have the same bucket. Region, keys and endpoint come from the environment: AWS_REGION, AWS_ACCESS_KEY_ID,
@@ -97,6 +105,11 @@ enum LogLevel {
 
 /// Runs `plumb serve`.
 pub fn run(args: Args) -> Result<Exit> {
+    if !args.files.is_empty() {
+        let recordings = args.files.iter().map(|file| showing::load(file)).collect::<Result<_>>()?;
+        showing::show(recordings, args.listen, false)?;
+        return Ok(Exit::Success);
+    }
     plumb_capture_perf::return_freed_memory();
     log(args.log, args.log_level);
     raise_file_limit();
@@ -107,7 +120,7 @@ pub fn run(args: Args) -> Result<Exit> {
     options.ingest.in_flight = options.ingest.in_flight.max(options.ingest.unpacked);
     options.ingest.oldest = args.max_age;
     options.query.length = args.max_query_length;
-    let mut listen = ListenOptions::new(args.listen);
+    let mut listen = ListenOptions::new(args.listen.unwrap_or(STORE));
     listen.tls = args.tls_cert.zip(args.tls_key);
     let is_bucket = args.store.starts_with("s3://");
     let directory = if is_bucket { args.wal } else { PathBuf::from(&args.store) };

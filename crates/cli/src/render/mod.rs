@@ -3,9 +3,6 @@
 //! Invariant: nothing here computes what it writes, and no command writes HTML or escapes it by itself. Not here: the terminal
 //! ([`crate::terminal`]).
 
-/// Version of all that `--json` writes, which docs/json.md lists. It grows when a field goes or changes its meaning, not when one is added.
-pub const JSON_VERSION: u32 = 1;
-
 pub mod change;
 pub mod change_json;
 pub mod columns;

@@ -1,11 +1,10 @@
-//! What all advice says, whatever its rule goes by: what was seen, measured and is to be done.
+//! What all advice says to people, whatever its rule goes by: what was seen, measured and is to be done.
 //!
-//! Not here: what the gain is counted in, which is the caller's.
+//! Not here: what the gain is counted in, which is the caller's; the same for programs (`plumb_report::rule`).
 
 use std::io::{self, Write};
 
 use plumb_analyze::{Measure, Rule};
-use serde_json::{Map, Value, json};
 
 use crate::render::duration::time;
 use crate::terminal::Output;
@@ -28,22 +27,7 @@ pub fn write(
     writeln!(out, "  source     {}", rule.source)
 }
 
-/// The same for programs; the caller adds what is bounded.
-pub fn fields(about: &str, rule: &Rule, measured: &[Measure]) -> Map<String, Value> {
-    let measured: Vec<Value> =
-        measured.iter().map(|one| json!({"what": one.what, "value": one.value, "unit": one.unit})).collect();
-    Map::from_iter([
-        ("rule".into(), rule.name.into()),
-        ("about".into(), about.into()),
-        ("pattern".into(), rule.pattern.into()),
-        ("threshold".into(), rule.threshold.into()),
-        ("remedy".into(), rule.remedy.into()),
-        ("bound".into(), rule.bound.into()),
-        ("source".into(), rule.source.into()),
-        ("measured".into(), measured.into()),
-    ])
-}
-
+/// `forks: 12/s`.
 pub fn number(measure: &Measure) -> String {
     let Measure { what, value, unit } = measure;
     match *unit {

@@ -7,9 +7,9 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 
-use super::parameters::Parameters;
 use crate::app::App;
 use crate::error::ApiError;
+use crate::parameters::Parameters;
 use crate::wire::unwritten::UnwrittenRequest;
 
 pub(super) fn routes() -> Router<App> {

@@ -14,11 +14,11 @@ use prost::Message;
 use serde::Serialize;
 use serde_json::json;
 
-use super::parameters::Parameters;
 use crate::app::{App, Context};
 use crate::client::default_type;
 use crate::error::{ApiError, ErrorCode};
 use crate::moment;
+use crate::parameters::Parameters;
 use crate::query;
 use crate::wire::querier::{DiffRequest, MergeProfileRequest, StacktracesRequest};
 use crate::wire::series::SelectSeriesRequest;

@@ -11,13 +11,13 @@ use plumb_formats::pprof::message::Profile;
 use plumb_formats::{foreign, pprof};
 use plumb_store::{Batch, Millis};
 
-use super::parameters::Parameters;
 use crate::app::App;
 use crate::connect;
 use crate::error::{ApiError, ErrorCode};
 use crate::ingest::{Application, PprofReader, StackFormat, Target, add_stacks, series_labels};
 use crate::moment;
 use crate::options::ServerOptions;
+use crate::parameters::Parameters;
 
 pub(super) fn routes() -> Router<App> {
     Router::new().route("/ingest", post(ingest)).route("/pyroscope/ingest", post(ingest))

@@ -4,11 +4,13 @@ mod admin;
 mod api;
 mod guard;
 mod health;
+mod host;
 mod ingest;
 mod otlp;
-mod parameters;
+mod page;
 mod push;
 mod querier;
+mod recordings;
 mod render;
 mod symbols;
 
@@ -28,6 +30,7 @@ use crate::access::Scope;
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 use crate::options::ServerOptions;
+use crate::recordings::Recordings;
 
 /// Everything that a server answers.
 pub fn router(store: Arc<Store>, options: ServerOptions) -> Router {
@@ -36,12 +39,14 @@ pub fn router(store: Arc<Store>, options: ServerOptions) -> Router {
 
 /// The same for an application that others look at too.
 pub(crate) fn router_of(app: App) -> Router {
+    let is_open = app.options.tokens.is_none();
     let write = push::routes().merge(ingest::routes()).merge(otlp::routes()).merge(symbols::routes());
     let read = querier::routes()
         .merge(render::routes())
         .merge(api::routes())
         .route("/metrics", get(health::metrics));
-    Router::new()
+    let router = Router::new()
+        .merge(page::routes("store"))
         .route("/ready", get(health::ready))
         .route("/api/v1/openapi.json", get(api::openapi))
         .merge(guard(write, &app, Scope::Write))
@@ -49,7 +54,17 @@ pub(crate) fn router_of(app: App) -> Router {
         .merge(guard(admin::routes(), &app, Scope::Admin))
         .fallback(nothing)
         .layer(middleware::from_fn_with_state(app.clone(), count))
-        .with_state(app)
+        .with_state(app);
+    // With tokens a foreign page gets nothing, whatever it calls this server.
+    if is_open { router.layer(middleware::from_fn(host::check)) } else { router }
+}
+
+/// Everything that a server of recordings answers.
+pub fn recordings_router(recordings: Recordings) -> Router {
+    page::routes("recordings")
+        .merge(recordings::routes(recordings))
+        .fallback(nothing)
+        .layer(middleware::from_fn(host::check))
 }
 
 async fn nothing(method: Method, uri: Uri) -> ApiError {

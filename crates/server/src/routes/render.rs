@@ -10,10 +10,10 @@ use axum::routing::get;
 use plumb_store::ProfileType;
 use serde::Serialize;
 
-use super::parameters::Parameters;
 use crate::app::{App, Context};
 use crate::error::{ApiError, ErrorCode};
 use crate::moment;
+use crate::parameters::Parameters;
 use crate::query;
 use crate::wire::flamebearer::{Flamebearer, Levels, Metadata, Rendered, Timeline};
 use crate::wire::querier::{DiffRequest, ProfileTypesRequest, StacktracesRequest};

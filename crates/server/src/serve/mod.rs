@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use plumb_store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -24,8 +25,10 @@ use tokio_rustls::TlsAcceptor;
 use self::connection::{Protocols, serve_connection};
 use self::waiting::Waiting;
 use crate::app::App;
+use crate::metrics::Metrics;
 use crate::options::ServerOptions;
-use crate::routes::router_of;
+use crate::recordings::Recordings;
+use crate::routes::{recordings_router, router_of};
 
 /// Where a server listens and how much it holds open.
 #[derive(Clone, Debug)]
@@ -63,6 +66,8 @@ impl ListenOptions {
 pub enum ServeError {
     /// It would be open to the network without encryption or without tokens.
     Exposed(SocketAddr),
+    /// Recordings would be open to the network.
+    ExposedRecordings(SocketAddr),
     /// The address can't be listened on.
     Listen(SocketAddr, io::Error),
     /// The certificate or its key can't be used: the file and why.
@@ -76,6 +81,10 @@ impl fmt::Display for ServeError {
                 out,
                 "{address} is not a loopback address: a server that others can reach needs TLS (--tls-cert, --tls-key) and tokens (--tokens)"
             ),
+            Self::ExposedRecordings(address) => write!(
+                out,
+                "{address} is not a loopback address: recordings are shown on this machine only; from another, forward a port: ssh -L 4041:127.0.0.1:4041 HOST"
+            ),
             Self::Listen(address, error) => write!(out, "cannot listen on {address}: {error}"),
             Self::Certificate(path, why) => write!(out, "cannot use {}: {why}", path.display()),
         }
@@ -86,7 +95,8 @@ impl std::error::Error for ServeError {}
 
 /// A server that listens.
 pub struct Server {
-    app: App,
+    router: Router,
+    metrics: Arc<Metrics>,
     options: ListenOptions,
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -103,11 +113,28 @@ impl Server {
         if is_open && (listen.tls.is_none() || options.tokens.is_none()) {
             return Err(ServeError::Exposed(listen.address));
         }
+        let app = App::new(store, options);
+        Self::listen(router_of(app.clone()), app.metrics, listen).await
+    }
+
+    /// Likewise for recordings, which are shown on this machine alone.
+    pub async fn bind_recordings(recordings: Recordings, listen: ListenOptions) -> Result<Self, ServeError> {
+        if !listen.address.ip().is_loopback() {
+            return Err(ServeError::ExposedRecordings(listen.address));
+        }
+        Self::listen(recordings_router(recordings), Arc::new(Metrics::new()), listen).await
+    }
+
+    async fn listen(
+        router: Router,
+        metrics: Arc<Metrics>,
+        options: ListenOptions,
+    ) -> Result<Self, ServeError> {
         let tls =
-            listen.tls.as_ref().map(|(certificate, key)| tls::acceptor(certificate, key)).transpose()?;
-        let listener = TcpListener::bind(listen.address).await;
-        let listener = listener.map_err(|error| ServeError::Listen(listen.address, error))?;
-        Ok(Self { app: App::new(store, options), options: listen, listener, tls })
+            options.tls.as_ref().map(|(certificate, key)| tls::acceptor(certificate, key)).transpose()?;
+        let listener = TcpListener::bind(options.address).await;
+        let listener = listener.map_err(|error| ServeError::Listen(options.address, error))?;
+        Ok(Self { router, metrics, options, listener, tls })
     }
 
     /// Where it listens: the port that the system chose, if it was to.
@@ -119,7 +146,7 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(false);
         let waiting = Waiting::default();
-        let protocols = Arc::new(Protocols::new(router_of(self.app.clone()), &self.options, self.tls));
+        let protocols = Arc::new(Protocols::new(self.router, &self.options, self.tls));
         let mut connections = JoinSet::new();
         tokio::pin!(stop);
         loop {
@@ -128,7 +155,7 @@ impl Server {
                 Some(_) = connections.join_next() => {}
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
-                        let metrics = self.app.metrics.clone();
+                        let metrics = self.metrics.clone();
                         if connections.len() >= self.options.connections {
                             metrics.shed.inc();
                             if !waiting.end_oldest() {

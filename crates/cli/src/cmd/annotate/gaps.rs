@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use plumb_analyze::Annotation;
 
-use super::source::Sources;
+use plumb_report::source::Sources;
 
 /// Files that are named.
 const FILES: usize = 5;

@@ -3,112 +3,18 @@
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_analyze::{Doubt, SourcePlace};
-use serde_json::{Value, json};
+use plumb_report::listing;
 
 use super::{Shown, header};
 use crate::terminal::Output;
 
 /// Writes one JSON object.
 pub fn json(shown: &mut Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
-    let (function, annotated) = (shown.function, shown.annotated);
-    let annotation = &annotated.annotation;
-    let profile = shown.view.profile();
-    let event = shown.filter.event.map(|event| &profile.events[event]);
-    let instructions: Vec<Value> =
-        (0..annotation.rows.len()).map(|index| instruction(shown, index)).collect();
-    let lines: Vec<Value> = annotation
-        .hot_lines()
-        .iter()
-        .map(|line| {
-            json!({
-                "function": line.place.function,
-                "file": line.place.file,
-                "line": line.place.line,
-                "text": shown.sources.line(&line.place.file, line.place.line),
-                "weight": line.own.weight,
-                "samples": line.own.samples,
-                "percent_of_function": annotation.share(line.own.weight as f64),
-                "percent_of_all": annotation.share_of_whole(line.own.weight as f64),
-                "adjusted_weight": line.adjusted,
-                "adjusted_percent_of_function": annotation.share(line.adjusted),
-                "adjusted_percent_of_all": annotation.share_of_whole(line.adjusted),
-                "called_weight": line.called.weight,
-                "instructions": line.instructions,
-            })
-        })
-        .collect();
-    let blocks: Vec<Value> = annotation
-        .blocks()
-        .iter()
-        .map(|block| {
-            json!({
-                "first": block.first,
-                "last": block.last,
-                "weight": block.own.weight,
-                "percent_of_function": annotation.share(block.own.weight as f64),
-                "adjusted_percent_of_function": annotation.share(block.adjusted),
-                "after_branch_percent_of_function": annotation.share(block.after_branch),
-            })
-        })
-        .collect();
-    let document = json!({
-        "version": crate::render::JSON_VERSION,
-        "function": function.name,
-        "file": function.path,
-        "code": annotated.path.display().to_string(),
-        "start": hex(annotation.listing.start.0),
-        "end": hex(annotation.listing.end.0),
-        "event": event.map(|event| profile.strings.get(event.name)),
-        "unit": event.map(|event| profile.strings.get(event.unit)),
-        "adjusted": annotation.is_adjusted,
-        "weight": annotation.own.weight,
-        "samples": annotation.own.samples,
-        "percent_of_all": annotation.own.percent_of(annotation.whole),
-        "whole_weight": annotation.whole.weight,
-        "outside_weight": annotation.outside.weight,
-        "instructions": instructions,
-        "lines": lines,
-        "blocks": blocks,
-        "notes": header::notes(shown),
-    });
+    let event = shown.filter.event;
+    let mut document =
+        listing::document(shown.view, event, shown.function, shown.annotated, &mut shown.sources);
+    document["notes"] = header::notes(shown).into();
     plumb_formats::json::write(&mut *out, &document)?;
     writeln!(out)?;
     Ok(())
-}
-
-fn instruction(shown: &Shown<'_, '_>, index: usize) -> Value {
-    let annotated = shown.annotated;
-    let annotation = &annotated.annotation;
-    let (row, instruction) = (&annotation.rows[index], &annotation.listing.instructions()[index]);
-    json!({
-        "address": hex(instruction.address.0),
-        "length": instruction.length,
-        "text": annotated.texts[index],
-        "class": instruction.class.words(),
-        "block": instruction.block,
-        "target": instruction.target.map(|target| hex(target.0)),
-        "target_name": instruction.target.and_then(|target| annotated.names.get(&target)),
-        "jump_to": annotation.listing.jump(index),
-        "weight": row.own.weight,
-        "samples": row.own.samples,
-        "percent_of_function": annotation.share(row.own.weight as f64),
-        "percent_of_all": annotation.share_of_whole(row.own.weight as f64),
-        "adjusted_weight": row.adjusted,
-        "adjusted_percent_of_function": annotation.share(row.adjusted),
-        "adjusted_percent_of_all": annotation.share_of_whole(row.adjusted),
-        "behind_percent_of_function": annotation.share(row.behind),
-        "doubt": row.doubt.map(Doubt::name),
-        "called_weight": row.called.weight,
-        "called_percent_of_all": annotation.share_of_whole(row.called.weight as f64),
-        "places": row.places.iter().map(place).collect::<Vec<Value>>(),
-    })
-}
-
-fn place(place: &SourcePlace) -> Value {
-    json!({ "function": place.function, "file": place.file, "line": place.line })
-}
-
-fn hex(address: u64) -> String {
-    format!("{address:#x}")
 }

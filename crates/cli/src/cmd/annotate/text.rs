@@ -9,11 +9,11 @@ use plumb_analyze::{cut_middle, shorten};
 use super::jumps::Gutter;
 use super::rows::{Columns, Figures, Item, items};
 use super::{Args, Shown, Style, header, lines, rows};
-use crate::code::Annotated;
 use crate::render::columns::{left, right};
 use crate::render::precision::Precision;
 use crate::render::table::heat;
 use crate::terminal::{Output, printable};
+use plumb_report::code::Annotated;
 
 /// Characters of an inlined function's name.
 const NAME: usize = 60;

@@ -93,7 +93,7 @@ pub(super) fn json(
         word => word,
     };
     let document = json!({
-        "version": crate::render::JSON_VERSION,
+        "version": plumb_report::JSON_VERSION,
         "sides": sides,
         "runs": args.runs,
         "alpha": args.alpha,

@@ -13,12 +13,12 @@ use super::side::Side;
 use super::{Args, prints, progress, side_of};
 use crate::args::RecordArgs;
 use crate::exit::Exit;
-use crate::kernel_time;
 use crate::recording::{RecordRequest, record_profile};
 use crate::render::columns::{self, left, right};
 use crate::render::markdown::{cell_code, escape};
 use crate::render::{change, change_json};
 use crate::terminal::{Output, printable};
+use plumb_report::kernel_time;
 
 /// Samples a second: runs may be short, and what they say is right to one in the square root of the number of samples.
 const FREQUENCY: u32 = 1999;

@@ -32,7 +32,7 @@ pub(super) fn json(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     let (rest, shares) = shown.rest();
     let speed = diff.speed();
     let document = json!({
-        "version": crate::render::JSON_VERSION,
+        "version": plumb_report::JSON_VERSION,
         "event": shown.event,
         "unit": shown.unit,
         "per": per(diff.options.per),

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::Shown;
 use crate::render::change;
-use crate::render::flame::payload::{self, Frames, write_column, write_depths};
 use crate::render::flame::svg::{Drawing, clean, narrowest};
 use crate::render::flame::{Facts, Format, html};
+use plumb_report::flame::payload::{self, Frames, write_column, write_depths};
 
 /// What the page wants to know, beside what it does of any picture.
 #[derive(Serialize)]

@@ -8,13 +8,13 @@ use plumb_analyze::{
     Bottleneck, BoundBy, CodeAdvice, Explanation, Extent, FrameIndex, HotFunction, PredictedGain, Share,
 };
 
-use super::code::HotFunctions;
 use super::sections::{cell, name, short_percent, tells_kernel, text_of, whole};
 use super::{loops, places};
 use crate::render::document::{Block, Document, Section, Text};
 use crate::render::duration::time;
 use crate::render::table::Layout;
 use crate::render::{label, rule};
+use plumb_report::explain::HotFunctions;
 
 /// Functions and further causes that are listed.
 const FUNCTIONS: usize = 5;

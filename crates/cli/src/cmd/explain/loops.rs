@@ -1,15 +1,8 @@
-//! What a hot loop showed, in a sentence and for programs.
+//! What a hot loop showed, in a sentence.
+//!
+//! Not here: the same for programs (`plumb_report::explain`).
 
-use plumb_analyze::{AccessPattern, CacheSizes, LoopCause, LoopFinding};
-use serde_json::{Value, json};
-
-/// The caches of this machine, which is taken for that of the recording.
-pub(super) fn caches() -> CacheSizes {
-    let [_, l2, l3, l4] = plumb_process::cache_sizes();
-    let known = CacheSizes::default();
-    let l2 = l2.unwrap_or(known.l2);
-    CacheSizes { l2, l3: l4.or(l3).unwrap_or(known.l3.max(l2)) }
-}
+use plumb_analyze::{AccessPattern, LoopCause, LoopFinding};
 
 /// The evidence.
 pub(super) fn sentence(finding: &LoopFinding) -> String {
@@ -74,36 +67,4 @@ fn size(bytes: u64) -> String {
         1_048_576..1_073_741_824 => format!("{} MiB", bytes >> 20),
         _ => format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)),
     }
-}
-
-/// The same for programs.
-pub(super) fn json(finding: &LoopFinding) -> Value {
-    let mut value = match finding.cause {
-        LoopCause::BusyWait { takes_lock } => json!({"kind": "busy-wait", "takes_lock": takes_lock}),
-        LoopCause::SharedLine { same_word, threads } => {
-            json!({"kind": "shared-line", "same_word": same_word, "threads": threads})
-        }
-        LoopCause::LinearSearch => json!({"kind": "linear-search"}),
-        LoopCause::CachedChase { working_set, cycles } => {
-            json!({"kind": "pointer-chain", "working_set_bytes": working_set, "cycles": cycles})
-        }
-        LoopCause::StoreForwarding { stored, loaded } => {
-            json!({"kind": "store-forwarding", "stored_bytes": stored, "loaded_bytes": loaded})
-        }
-        LoopCause::Dispatch { targets } => json!({"kind": "dispatch", "targets": targets}),
-        LoopCause::Mispredictions { cycles, least } => {
-            json!({"kind": "mispredictions", "cycles": cycles, "least_cycles": least})
-        }
-        LoopCause::TlbMiss { pages } => json!({"kind": "tlb-miss", "page_bytes": pages}),
-        LoopCause::CacheMiss { pattern, working_set, is_least, is_beyond_l3, addresses } => json!({
-            "kind": "cache-miss",
-            "pattern": pattern.name(),
-            "working_set_bytes": working_set,
-            "is_lower_bound": is_least,
-            "beyond_last_level": is_beyond_l3,
-            "addresses": addresses,
-        }),
-    };
-    value["avoidable_share"] = finding.avoidable.into();
-    value
 }

@@ -10,12 +10,12 @@ pub(super) use time::tells_kernel;
 
 use plumb_analyze::{Cost, Explanation, FrameIndex, Gain, Kind, Share, View};
 
-use super::code::HotFunctions;
 pub(super) use super::places::{file_name, name};
 use super::places::{short, short_name};
 use super::{Args, again};
 use crate::render::document::{Document, Text};
 use crate::render::duration::time as text_of_time;
+use plumb_report::explain::HotFunctions;
 
 /// The report.
 pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {

@@ -9,8 +9,8 @@ use plumb_profile::{
 };
 
 use super::{Args, Facts, Format, draw, format_of, html, svg};
-use crate::render::flame::payload;
 use crate::words::parsed;
+use plumb_report::flame::payload;
 
 /// A frame, and the functions in it with their lines: innermost inlined call first.
 fn frame(profile: &mut Profile, kind: DsoKind, path: &str, lines: &[(&str, u32)]) -> FrameId {

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_analyze::{Cost, Filter, KernelRow, NodeId};
+use plumb_analyze::{Cost, Filter, KernelRow};
 use plumb_formats::csv::field;
+use plumb_report::kernel;
 use plumb_syscalls::{Account, gives_bytes};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -24,28 +25,12 @@ pub(super) fn json(
     args: &Args,
     out: &mut Output<'_>,
 ) -> Result<()> {
-    let (time, meta) = (&shown.time, &shown.view.profile().meta);
-    let mut rows: Vec<Value> =
-        time.rows.iter().map(|row| row_json(shown, row, args.stacks.unwrap_or(0))).collect();
-    rows.extend(unsampled(shown).map(|row| row_json(shown, &row, 0)));
-    let mut document = json!({
-        "version": crate::render::JSON_VERSION,
-        "command": meta.command,
-        "recorder": meta.recorder,
-        "duration_ns": meta.duration_ns,
-        "frequency_hz": meta.frequency_hz,
-        "samples": time.whole.samples,
-        "lost_samples": meta.lost_samples,
-        "total_ns": time.whole.weight,
-        "user_ns": time.whole.weight.saturating_sub(time.kernel.weight),
-        "kernel_ns": time.kernel.weight,
-        "rusage_ns": time.accounted_ns,
-        "off_percent": time.off_percent(),
-        "is_time": time.is_time,
-        "kernel_named": !time.nameless_kernel,
-        "warnings": meta.warnings,
-        "rows": rows,
-    });
+    let stacks = args.stacks.unwrap_or(0);
+    let mut document = kernel::document(&shown.view, &shown.time, stacks);
+    if let Some(rows) = document["rows"].as_array_mut() {
+        rows.extend(unsampled(shown).map(|row| kernel::row(&shown.view, &shown.time, &row, 0)));
+        rows.iter_mut().for_each(|row| add_counts(shown, row));
+    }
     if let Some(verdict) = verdict {
         document["advice"] = advice::json(verdict);
         document["advice"]["processes"] = processes::json(shown.view.profile(), filter).into();
@@ -58,28 +43,12 @@ pub(super) fn json(
     Ok(())
 }
 
-fn row_json(shown: &Shown<'_>, row: &KernelRow, stacks: usize) -> Value {
-    let kinds = row
-        .kinds
-        .iter()
-        .map(|&(kind, cost)| json!({"name": kind, "cpu_ns": cost.weight, "samples": cost.samples}));
-    let account = of_row(shown, &row.name);
-    let mut value = json!({
-        "name": row.name,
-        "cause": row.cause.name(),
-        "cpu_ns": row.cost.weight,
-        "samples": row.cost.samples,
-        "percent": row.cost.percent_of(shown.time.whole),
-        "calls": account.map(|account| account.calls),
-        "errors": account.map(|account| account.failed),
-        "wall_ns": wall_ns(account),
-        "kinds": kinds.collect::<Vec<_>>(),
-    });
-    if stacks > 0 {
-        let list = row.stacks.iter().take(stacks).map(|&(node, cost)| stack_json(shown, node, cost));
-        value["stacks"] = list.collect::<Vec<_>>().into();
-    }
-    value
+/// What was counted of a row; null where nothing was.
+fn add_counts(shown: &Shown<'_>, row: &mut Value) {
+    let account = row["name"].as_str().and_then(|name| of_row(shown, name));
+    row["calls"] = account.map(|account| account.calls).into();
+    row["errors"] = account.map(|account| account.failed).into();
+    row["wall_ns"] = wall_ns(account).into();
 }
 
 /// What was counted of a row; `None`: nothing was counted at all. Of user code there are no calls.
@@ -170,12 +139,6 @@ fn call_json(call: &Call) -> Value {
         }
     }
     value
-}
-
-fn stack_json(shown: &Shown<'_>, node: NodeId, cost: Cost) -> Value {
-    let frames: Vec<Value> =
-        shown.view.stack(node).map(|frame| json!({"function": frame.name, "file": frame.dso_path})).collect();
-    json!({"samples": cost.samples, "cpu_ns": cost.weight, "leaf_first": frames})
 }
 
 #[derive(Serialize)]

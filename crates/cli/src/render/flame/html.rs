@@ -12,9 +12,9 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use plumb_analyze::Flame;
 use plumb_formats::escape::printable;
+use plumb_report::flame::payload;
 
 use super::Facts;
-use super::payload;
 use crate::render::page::escape;
 
 /// Built by `npm run build` in web/, and committed: a machine that builds plumb may have no node.

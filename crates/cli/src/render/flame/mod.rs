@@ -1,10 +1,8 @@
 //! Flame graphs as files: the page, the picture, and what both say of the recording.
 //!
-//! Not here: the layout (analyze), the page's program (web/).
+//! Not here: the layout (analyze), the page's data (`plumb_report::flame`), its program (web/).
 
-mod facts;
 pub mod html;
-pub mod payload;
 pub mod svg;
 
 use std::path::Path;
@@ -14,7 +12,7 @@ use anyhow::{Result, bail};
 use crate::newfile;
 use crate::terminal::say;
 
-pub use facts::Facts;
+pub use plumb_report::flame::Facts;
 
 /// What kind of file is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

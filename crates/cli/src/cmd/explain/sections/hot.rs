@@ -5,11 +5,11 @@ use plumb_analyze::{
 };
 
 use super::{cell, file_name, interval, name, path, percent, short_name, whole, with_interval};
-use crate::cmd::explain::code::HotFunctions;
 use crate::cmd::explain::places;
-use crate::code::Annotated;
 use crate::render::document::{Block, Section, Text};
 use crate::render::table::{Layout, Line};
+use plumb_report::code::Annotated;
+use plumb_report::explain::HotFunctions;
 
 /// Call paths shown of each function.
 const PATHS: usize = 3;

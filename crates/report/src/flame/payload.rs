@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 
-use anyhow::Result;
 use plumb_analyze::{BoxKind, Flame, FlameBox, Label};
 use serde::Serialize;
 
@@ -28,7 +27,10 @@ struct Header<'a> {
 }
 
 /// Encodes the picture.
-pub fn encode(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// The header can't be written as JSON.
+pub fn encode(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>, serde_json::Error> {
     let frames = Frames::new(&flame.labels);
     let each = flame.weight_of_each();
     let header = Header {
@@ -51,11 +53,14 @@ pub fn encode(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>> {
 
 /// The labels of boxes: all texts, and the columns that say which of them, and which kind, each label has.
 pub struct Frames<'a> {
+    /// All texts.
     pub texts: Vec<&'a str>,
+    /// Name, file of the code, source file and kind of each label.
     pub columns: [Vec<u64>; 4],
 }
 
 impl<'a> Frames<'a> {
+    /// Of these labels.
     pub fn new(labels: &'a [Label<'_>]) -> Self {
         let mut texts = Texts::default();
         texts.add("");

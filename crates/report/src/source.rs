@@ -12,7 +12,7 @@ use std::time::SystemTime;
 /// Largest source file that is read.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// Paths that begin with one thing are to be found below another.
+/// `FROM=TO`: paths that begin with one thing are to be found below another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
     from: String,

@@ -1,8 +1,5 @@
 //! The report for programs: one JSON object, whose field names are stable. What isn't known is null.
 
-use std::io::Write;
-
-use anyhow::Result;
 use plumb_analyze::{
     Advice, Bottleneck, BoundBy, CallPath, CodeAdvice, Cost, Doubt, Explanation, FrameIndex, Gain,
     HotFunction, HotInstruction, KernelRow, PredictedGain, RunSummary, SampledLine, Share, View, Waits,
@@ -10,33 +7,27 @@ use plumb_analyze::{
 use plumb_profile::{Queued, QueuedThread};
 use serde_json::{Value, json};
 
-use super::code::HotFunctions;
-use super::{Args, again, loops};
+use super::{HotFunctions, loops};
 use crate::code::Annotated;
-use crate::render::rule;
-use crate::terminal::Output;
+use crate::rule;
 
 /// Stacks of each reason to wait.
 const STACKS: usize = 5;
 
-pub(super) fn json(
-    report: &Explanation<'_>,
-    code: &HotFunctions,
-    args: &Args,
-    out: &mut Output<'_>,
-) -> Result<()> {
+/// The report as one object. `ignore`: patterns of what was left out.
+pub fn document(report: &Explanation<'_>, code: &HotFunctions, ignore: &[String]) -> Value {
     let profile = report.view.profile();
     let meta = &profile.meta;
     let paths = report.paths.iter().map(Some).chain(std::iter::repeat(None));
     let functions = report.functions.iter().zip(paths).map(|(one, paths)| function(report, one, paths));
-    let document = json!({
-        "version": crate::render::JSON_VERSION,
+    json!({
+        "version": crate::JSON_VERSION,
         "command": meta.command,
         "counted": report.untold,
         "unit": if report.time.is_time { "ns" } else { "" },
         "time": pace(report),
         "left_out": {
-            "ignore": args.filters.samples.ignore,
+            "ignore": ignore,
             "weight": report.left_out.weight,
             "samples": report.left_out.samples,
             "percent": report.left_out.percent_of(report.view.recorded()),
@@ -53,11 +44,7 @@ pub(super) fn json(
         },
         "quality": quality(report),
         "verdict": verdict(report),
-        "again": again::commands(profile, args.records()),
-    });
-    plumb_formats::json::write_pretty(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+    })
 }
 
 fn pace(report: &Explanation<'_>) -> Value {

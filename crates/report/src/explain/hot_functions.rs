@@ -6,13 +6,15 @@ use plumb_symbolize::{NoCode, Options};
 use crate::code::{Annotated, annotate};
 
 /// The hot functions of which the code could be read, and the others.
-pub(super) struct HotFunctions {
+pub struct HotFunctions {
+    /// Those whose code was read.
     pub known: Vec<(SampledFunction, Annotated)>,
-    /// Why not.
+    /// The others, and why not.
     pub unknown: Vec<(SampledFunction, NoCode)>,
 }
 
 impl HotFunctions {
+    /// Reads the code of the functions of a view that are worth it.
     pub fn read(view: &View<'_>) -> Self {
         let mut functions = HotFunctions { known: Vec::new(), unknown: Vec::new() };
         for function in worth_reading(view) {

@@ -14,7 +14,7 @@ const MOST_FILES: usize = 64;
 const MOST_BYTES: u64 = 4 << 20;
 
 /// The sources of the functions of a view.
-pub(super) fn sources(view: &View<'_>) -> ScriptSources {
+pub fn sources(view: &View<'_>) -> ScriptSources {
     let profile = view.profile();
     let scripts = view.frames().filter(|(_, frame)| frame.frame.is_some_and(|id| profile.is_script(id)));
     let paths: BTreeSet<&str> =

@@ -1,7 +1,7 @@
 //! Parameters in a path, decoded. Names may come more than once.
 
 /// Names with values, in their order.
-pub(super) struct Parameters(Vec<(String, String)>);
+pub(crate) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
     pub fn parse(query: Option<&str>) -> Self {
@@ -11,6 +11,11 @@ impl Parameters {
     /// The first value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All names with their values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// All values of a name.

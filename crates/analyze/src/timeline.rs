@@ -1,0 +1,254 @@
+//! When threads did what: the weight of each thread and event in bins of equal length over the whole recording.
+//!
+//! Invariant: what is in the bins of all rows, and what is left out, adds up to the view's part. A sample of an interval (time off
+//! the processor) is spread over it; any other is in the bin of its moment.
+//!
+//! Not here: colours, pixels, which rows are shown.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use plumb_profile::{EventId, Id, Profile, Sample, ThreadId};
+
+use crate::cost::Cost;
+use crate::coverage::is_clock;
+use crate::filter::start_ns;
+use crate::view::View;
+
+/// Events of intervals off the processor: blocked from the sample's moment on, then waiting for a processor.
+const INTERVALS: [&str; 2] = ["off-cpu", "run-queue"];
+/// Samples of a clock that weigh more than this many of its periods on average stand for several, at one moment.
+const AGGREGATED: f64 = 3.0;
+
+/// One thread's part of one event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimelineRow {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The event.
+    pub event: EventId,
+    /// All of it.
+    pub total: Cost,
+    /// Weight in each bin.
+    pub bins: Vec<u64>,
+}
+
+/// Weights over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// Length of the recording.
+    pub duration_ns: u64,
+    /// Length of a bin.
+    pub bin_ns: u64,
+    /// Rows of the heaviest threads; rows of a thread are together, heaviest thread first.
+    pub rows: Vec<TimelineRow>,
+    /// Threads without rows.
+    pub left_out: usize,
+    /// What these cost, by event.
+    pub left_out_costs: Vec<(EventId, Cost)>,
+    /// Whether samples lack moments of their own: identical stacks are one sample.
+    pub is_aggregated: bool,
+}
+
+impl Timeline {
+    /// Weights in `bins` bins, of at most `threads` threads. The view should have no time range and may have all events.
+    pub fn new(view: &View<'_>, bins: usize, threads: usize) -> Self {
+        let profile = view.profile();
+        let zero = start_ns(profile);
+        let bins = bins.max(1);
+        let last = view.samples().map(|kept| kept.sample.time_ns.saturating_sub(zero)).max().unwrap_or(0);
+        let duration_ns = profile.meta.duration_ns.max(last + 1);
+        let bin_ns = duration_ns.div_ceil(bins as u64).max(1);
+        let (shown, rest) = heaviest(view, threads);
+        let mut filler = Filler::new(profile, zero, bin_ns, bins);
+        for kept in view.samples().filter(|kept| shown.contains_key(&kept.sample.thread)) {
+            filler.add(kept.sample);
+        }
+        let mut rows: Vec<TimelineRow> = filler.rows.into_values().collect();
+        rows.sort_by_key(|row| (shown[&row.thread], row.event));
+        Timeline {
+            duration_ns,
+            bin_ns,
+            rows,
+            left_out: rest.threads,
+            left_out_costs: rest.costs,
+            is_aggregated: is_aggregated(view),
+        }
+    }
+}
+
+/// What has no rows.
+#[derive(Default)]
+struct LeftOut {
+    threads: usize,
+    costs: Vec<(EventId, Cost)>,
+}
+
+/// The threads that cost most with their ranks, and the others. Events of different units can't be added up, so that each thread
+/// ranks by its best place in any of them.
+fn heaviest(view: &View<'_>, most: usize) -> (HashMap<ThreadId, usize>, LeftOut) {
+    let mut costs: HashMap<(EventId, ThreadId), Cost> = HashMap::new();
+    for kept in view.samples() {
+        *costs.entry((kept.sample.event, kept.sample.thread)).or_default() +=
+            Cost::of_sample(kept.sample.weight);
+    }
+    let mut ordered: Vec<_> = costs.iter().collect();
+    ordered.sort_by_key(|&(&(event, thread), cost)| (event, Reverse(cost.weight), thread));
+    let mut places: HashMap<ThreadId, (usize, EventId)> = HashMap::new();
+    for of_event in ordered.chunk_by(|a, b| a.0.0 == b.0.0) {
+        for (place, &(&(event, thread), _)) in of_event.iter().enumerate() {
+            let best = places.entry(thread).or_insert((place, event));
+            *best = (*best).min((place, event));
+        }
+    }
+    let mut threads: Vec<_> = places.into_iter().map(|(thread, place)| (place, thread)).collect();
+    threads.sort_unstable();
+    let ranks: HashMap<ThreadId, usize> =
+        threads.iter().take(most).enumerate().map(|(rank, &(_, thread))| (thread, rank)).collect();
+    let mut rest = LeftOut { threads: threads.len() - ranks.len(), costs: Vec::new() };
+    for (&(event, _), &cost) in ordered.iter().copied().filter(|((_, thread), _)| !ranks.contains_key(thread))
+    {
+        match rest.costs.last_mut().filter(|(known, _)| *known == event) {
+            Some((_, sum)) => *sum += cost,
+            None => rest.costs.push((event, cost)),
+        }
+    }
+    (ranks, rest)
+}
+
+fn is_aggregated(view: &View<'_>) -> bool {
+    let profile = view.profile();
+    let Some(hz) = profile.meta.frequency_hz.filter(|&hz| hz > 0) else { return false };
+    let is_time = |id: EventId| {
+        let event = &profile.events[id];
+        is_clock(profile.strings.get(event.name)) && profile.strings.get(event.unit) == "ns"
+    };
+    let of_clock: Cost = view
+        .samples()
+        .filter(|kept| is_time(kept.sample.event))
+        .map(|kept| Cost::of_sample(kept.sample.weight))
+        .sum();
+    of_clock.weight as f64 > AGGREGATED * of_clock.samples as f64 * 1e9 / f64::from(hz)
+}
+
+struct Filler {
+    zero: u64,
+    bin_ns: u64,
+    bins: usize,
+    /// By event, whether its samples are intervals, and whether these come after what the thread was blocked.
+    intervals: Vec<Option<usize>>,
+    /// When threads last began to be blocked, and for how long.
+    blocked: HashMap<ThreadId, (u64, u64)>,
+    rows: HashMap<(ThreadId, EventId), TimelineRow>,
+}
+
+impl Filler {
+    fn new(profile: &Profile, zero: u64, bin_ns: u64, bins: usize) -> Self {
+        let name = |event: &plumb_profile::Event| profile.strings.get(event.name);
+        let interval = |event| INTERVALS.iter().position(|&known| known == name(event));
+        let intervals = profile.events.rows().iter().map(interval).collect();
+        let (blocked, rows) = (HashMap::new(), HashMap::new());
+        Self { zero, bin_ns, bins, intervals, blocked, rows }
+    }
+
+    fn add(&mut self, sample: Sample) {
+        let from = sample.time_ns.saturating_sub(self.zero);
+        let interval = self.intervals[sample.event.index()];
+        let from = match interval {
+            Some(0) => {
+                self.blocked.insert(sample.thread, (from, sample.weight));
+                from
+            }
+            // The wait for a processor follows the wait for what was blocked on.
+            Some(_) => match self.blocked.get(&sample.thread) {
+                Some(&(began, ns)) if began == from => from.saturating_add(ns),
+                _ => from,
+            },
+            None => from,
+        };
+        let row = self.rows.entry((sample.thread, sample.event)).or_insert_with(|| TimelineRow {
+            thread: sample.thread,
+            event: sample.event,
+            total: Cost::default(),
+            bins: vec![0; self.bins],
+        });
+        row.total += Cost::of_sample(sample.weight);
+        let last = self.bins - 1;
+        let at = |ns: u64| usize::try_from(ns / self.bin_ns).unwrap_or(last).min(last);
+        if interval.is_none() {
+            row.bins[at(from)] = row.bins[at(from)].saturating_add(sample.weight);
+            return;
+        }
+        let (mut left, mut bin, mut moment) = (sample.weight, at(from), from);
+        while left > 0 {
+            let end = (bin as u64 + 1).saturating_mul(self.bin_ns);
+            // What lies beyond the end of the recording is the last bin's.
+            let part = if bin == last { left } else { left.min(end.saturating_sub(moment)) };
+            row.bins[bin] = row.bins[bin].saturating_add(part);
+            left -= part;
+            moment = end;
+            bin = (bin + 1).min(last);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::Filter;
+    use plumb_profile::{Event, Process, Thread};
+
+    /// Threads 1 and 2 of one process; samples are (event, thread, seconds/10, weight).
+    fn profile(samples: &[(&str, u32, u64, u64)]) -> Profile {
+        let mut profile = Profile::default();
+        let empty = profile.strings.empty();
+        let process = profile.processes.push(Process { pid: 1, ppid: 0, exe: empty });
+        let threads: Vec<ThreadId> =
+            (1..=3).map(|tid| profile.threads.push(Thread { process, tid, comm: empty })).collect();
+        for &(name, tid, tenths, weight) in samples {
+            let name = profile.strings.add(name);
+            let known = profile.events.iter().find(|(_, event)| event.name == name).map(|(id, _)| id);
+            let event = known.unwrap_or_else(|| profile.events.push(Event { name, unit: name }));
+            profile.samples.push(Sample {
+                time_ns: tenths * 100_000_000,
+                thread: threads[tid as usize - 1],
+                cpu: 0,
+                event,
+                stack: None,
+                syscall: None,
+                weight,
+            });
+        }
+        profile.meta.duration_ns = 1_000_000_000;
+        profile
+    }
+
+    fn bins(timeline: &Timeline) -> Vec<Vec<u64>> {
+        timeline.rows.iter().map(|row| row.bins.clone()).collect()
+    }
+
+    #[test]
+    fn moments_are_in_their_bin_and_all_are_there() {
+        let profile = profile(&[("cpu-clock", 1, 0, 5), ("cpu-clock", 1, 9, 2), ("cpu-clock", 2, 5, 9)]);
+        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 2, 8);
+        assert_eq!(timeline.bin_ns, 500_000_000);
+        assert_eq!(bins(&timeline), [[0, 9], [5, 2]], "the heavier thread is first");
+    }
+
+    #[test]
+    fn intervals_are_spread_and_a_wait_for_a_processor_follows() {
+        let tenth = 100_000_000;
+        let profile = profile(&[("off-cpu", 1, 2, 4 * tenth), ("run-queue", 1, 2, 2 * tenth)]);
+        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 5, 8);
+        assert_eq!(bins(&timeline), [[0, 2, 2, 0, 0], [0, 0, 0, 2, 0]].map(|row| row.map(|n| n * tenth)));
+    }
+
+    #[test]
+    fn threads_beyond_the_limit_are_counted() {
+        let profile = profile(&[("cpu-clock", 1, 0, 5), ("cpu-clock", 2, 1, 3), ("cpu-clock", 3, 2, 4)]);
+        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 1, 1);
+        assert_eq!(bins(&timeline), [[5]]);
+        assert_eq!(timeline.left_out, 2);
+        assert_eq!(timeline.left_out_costs[0].1, Cost { weight: 7, samples: 2 });
+    }
+}

@@ -1,0 +1,113 @@
+//! Shows recordings in the browser: loads them, serves the page on this machine, opens it.
+//!
+//! Not here: the page and its answers (`plumb_server`), a store of profiles (`plumb serve`).
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use plumb_profile::Profile;
+use plumb_server::{Lack, ListenOptions, Recordings, ServeError, ServedRecording, Server};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::stack_quality::{Stacks, nameless};
+use crate::terminal::say;
+
+/// Where the page is looked for first.
+const FIRST_PORT: u16 = 4041;
+/// Ports that are tried after it.
+const MORE_PORTS: u16 = 50;
+
+/// Loads a file to be shown.
+///
+/// # Errors
+/// It can't be read.
+pub fn load(path: &Path) -> Result<ServedRecording> {
+    let profile = crate::load::load(path)?;
+    Ok(recording(&path.display().to_string(), profile))
+}
+
+/// A recording that was read already.
+pub fn recording(name: &str, profile: Profile) -> ServedRecording {
+    let lacks = lacks(&profile);
+    ServedRecording { name: name.to_owned(), profile: Arc::new(profile), lacks }
+}
+
+/// What a recording lacks, with what would mend it.
+fn lacks(profile: &Profile) -> Vec<Lack> {
+    let cut = Stacks::of(profile).causes;
+    let cut = cut.iter().map(|cause| Lack {
+        what: format!("truncated stacks: {}", cause.text()),
+        samples: cause.samples,
+        remedy: cause.remedy().to_owned(),
+    });
+    let nameless = nameless(profile).0.into_iter().map(|place| Lack {
+        what: format!("no function names: {}", place.place),
+        samples: place.samples,
+        remedy: place.remedy.to_owned(),
+    });
+    cut.chain(nameless).collect()
+}
+
+/// Serves recordings until Ctrl-C, and opens the page if wanted. `listen`: where; the first free port from 4041 if `None`.
+///
+/// # Errors
+/// It can't listen.
+pub fn show(recordings: Vec<ServedRecording>, listen: Option<SocketAddr>, is_opened: bool) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the server's threads")?;
+    runtime.block_on(async {
+        let server = bind(Recordings::new(recordings), listen).await?;
+        let (mut interrupt, mut terminate) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let url = format!("http://{}/", server.address());
+        say!("listening on {url}; Ctrl-C ends it");
+        if is_opened && let Err(why) = open(&url) {
+            say!("cannot open a browser: {why}; open {url} by hand");
+        }
+        let stop = async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        server.run(stop).await;
+        Ok(())
+    })
+}
+
+async fn bind(recordings: Recordings, listen: Option<SocketAddr>) -> Result<Server, ServeError> {
+    if let Some(address) = listen {
+        return Server::bind_recordings(recordings, ListenOptions::new(address)).await;
+    }
+    let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+    for port in FIRST_PORT..FIRST_PORT + MORE_PORTS {
+        match Server::bind_recordings(recordings.clone(), ListenOptions::new(at(port))).await {
+            Err(ServeError::Listen(_, error)) if error.kind() == std::io::ErrorKind::AddrInUse => {}
+            bound => return bound,
+        }
+    }
+    Server::bind_recordings(recordings, ListenOptions::new(at(0))).await
+}
+
+/// Opens a browser, which lives on by itself and doesn't see Ctrl-C.
+fn open(url: &str) -> Result<(), String> {
+    use std::os::unix::process::CommandExt;
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if rustix::process::geteuid().is_root() && set("SUDO_USER").is_some() {
+        return Err("plumb runs as root, and a browser should not".into());
+    }
+    let chosen = set("BROWSER");
+    if chosen.is_none() && set("DISPLAY").is_none() && set("WAYLAND_DISPLAY").is_none() {
+        return Err("there is no display, and BROWSER is not set".into());
+    }
+    let browser = chosen.unwrap_or_else(|| "xdg-open".into());
+    let mut command = Command::new(&browser);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    match command.spawn() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("cannot start {}: {error}", Path::new(&browser).display())),
+    }
+}

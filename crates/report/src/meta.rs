@@ -1,0 +1,30 @@
+//! What a recording says about its own making.
+
+use plumb_profile::Profile;
+use serde_json::{Value, json};
+
+/// Facts about the recording as a whole.
+pub fn document(profile: &Profile) -> Value {
+    let meta = &profile.meta;
+    json!({
+        "version": crate::JSON_VERSION,
+        "command": meta.command,
+        "recorder": meta.recorder,
+        "host": meta.host,
+        "kernel": meta.kernel,
+        "arch": meta.arch,
+        "cpus": meta.cpus,
+        "start_unix_ns": meta.start_unix_ns,
+        "duration_ns": meta.duration_ns,
+        "target_cpu_ns": meta.target_cpu_ns,
+        "frequency_hz": meta.frequency_hz,
+        "occurrences": match meta.occurrences[..] {
+            [only] => only,
+            _ => None,
+        },
+        "scope": meta.scope.name(),
+        "lost_samples": meta.lost_samples,
+        "damaged_records": meta.damaged_records,
+        "warnings": meta.warnings,
+    })
+}

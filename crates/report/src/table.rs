@@ -1,0 +1,217 @@
+//! Tables and trees of a report: a row for each function (or what else tells rows apart), a node for each call.
+//!
+//! Not here: which rows there are (`analyze`), CSV (`cli`).
+
+use plumb_analyze::{Call, Cost, FrameIndex, Key, Kind, Row, RowKey, Summary, Tree, TreeNode, View};
+use serde::Serialize;
+
+/// A row.
+#[derive(Serialize)]
+pub struct RowJson {
+    /// What it costs.
+    #[serde(flatten)]
+    pub cost: CostJson,
+    /// What it is about.
+    #[serde(flatten)]
+    pub place: PlaceJson,
+}
+
+/// Self cost and cost with what was called.
+#[derive(Serialize)]
+pub struct CostJson {
+    /// Share of the whole, with what was called.
+    pub children_percent: f64,
+    /// Share of the whole.
+    pub self_percent: f64,
+    /// Weight with what was called.
+    pub children_weight: u64,
+    /// Weight.
+    pub self_weight: u64,
+    /// Samples with what was called.
+    pub children_samples: u64,
+    /// Samples.
+    pub self_samples: u64,
+}
+
+/// What a row is about, as far as its report's keys go.
+#[derive(Serialize, Default)]
+pub struct PlaceJson {
+    /// Thread's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comm: Option<String>,
+    /// Process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tid: Option<u32>,
+    /// Executable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exe: Option<String>,
+    /// File of the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dso: Option<String>,
+    /// Function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sym: Option<String>,
+    /// user, kernel or marker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<&'static str>,
+    /// Whether all of it are inlined calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inlined: Option<bool>,
+    /// Where the function starts, or the address itself without a function, in the file's own address space.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Source file and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub srcline: Option<String>,
+}
+
+/// A tree.
+#[derive(Serialize)]
+pub struct TreeJson {
+    /// top-down, bottom-up, callers or callees.
+    pub kind: &'static str,
+    /// What callers or callees are of.
+    pub function: Option<String>,
+    /// Parents come before their children; `parent` is an index in this list.
+    pub nodes: Vec<NodeJson>,
+}
+
+/// A call.
+#[derive(Serialize)]
+pub struct NodeJson {
+    /// The node above.
+    pub parent: Option<usize>,
+    /// Branches from here that were below the limit.
+    pub cut_branches: usize,
+    /// What these cost.
+    pub cut_weight: u64,
+    /// What it costs.
+    #[serde(flatten)]
+    pub cost: CostJson,
+    /// What is called.
+    #[serde(flatten)]
+    pub place: PlaceJson,
+}
+
+impl RowJson {
+    /// A row whose report has these keys.
+    pub fn new(view: &View<'_>, row: &Row, keys: &[Key]) -> Self {
+        Self { cost: CostJson::new(view, row.own, row.total), place: place(view, row.key, row.inlined, keys) }
+    }
+}
+
+impl CostJson {
+    /// Of a view's whole.
+    pub fn new(view: &View<'_>, own: Cost, total: Cost) -> Self {
+        CostJson {
+            children_percent: total.percent_of(view.whole()),
+            self_percent: own.percent_of(view.whole()),
+            children_weight: total.weight,
+            self_weight: own.weight,
+            children_samples: total.samples,
+            self_samples: own.samples,
+        }
+    }
+}
+
+impl TreeJson {
+    /// Of a tree of this kind.
+    pub fn new(view: &View<'_>, kind: &'static str, function: Option<String>, tree: &Tree) -> Self {
+        let mut nodes: Vec<NodeJson> = tree
+            .nodes
+            .iter()
+            .map(|node| NodeJson {
+                parent: None,
+                cut_branches: node.below.rows,
+                cut_weight: node.below.own.weight,
+                cost: CostJson::new(view, node.own, node.total),
+                place: call(view, node),
+            })
+            .collect();
+        for (parent, node) in tree.nodes.iter().enumerate() {
+            for &child in &node.children {
+                nodes[child].parent = Some(parent);
+            }
+        }
+        TreeJson { kind, function, nodes }
+    }
+}
+
+fn call(view: &View<'_>, node: &TreeNode) -> PlaceJson {
+    match node.call {
+        Call::Comm(thread) => {
+            let profile = view.profile();
+            let comm = profile.strings.get(profile.threads[thread].comm);
+            PlaceJson { comm: Some(comm.into()), ..Default::default() }
+        }
+        Call::Frame { frame, inlined } => frame_place(view, frame, inlined),
+    }
+}
+
+fn frame_place(view: &View<'_>, frame: FrameIndex, inlined: bool) -> PlaceJson {
+    let frame = view.frame(frame);
+    let start = frame.function.and_then(|id| view.profile().symbols.functions[id].start);
+    let address = if frame.named { start } else { Some(frame.address) };
+    PlaceJson {
+        dso: Some(frame.dso_path.into()),
+        sym: Some(frame.name.to_string()),
+        kind: Some(match frame.kind {
+            Kind::User => "user",
+            Kind::Kernel => "kernel",
+            Kind::Marker => "marker",
+        }),
+        inlined: Some(inlined),
+        address: address.filter(|_| frame.kind != Kind::Marker).map(|address| format!("{:#x}", address.0)),
+        ..Default::default()
+    }
+}
+
+fn place(view: &View<'_>, key: RowKey, inlined: bool, keys: &[Key]) -> PlaceJson {
+    let profile = view.profile();
+    let thread = &profile.threads[key.thread];
+    let has = |wanted| keys.contains(&wanted);
+    let text = |wanted| has(wanted).then(|| key.text(view, wanted).into_owned());
+    let symbol = if has(Key::Symbol) { frame_place(view, key.frame, inlined) } else { PlaceJson::default() };
+    PlaceJson {
+        comm: text(Key::Comm),
+        pid: has(Key::Pid).then(|| profile.processes[thread.process].pid),
+        tid: has(Key::Tid).then_some(thread.tid),
+        exe: text(Key::Exe),
+        dso: text(Key::Dso).or(symbol.dso),
+        srcline: text(Key::SrcLine),
+        ..symbol
+    }
+}
+
+/// Why stacks are cut.
+#[derive(Serialize)]
+pub struct CauseJson {
+    /// The reason.
+    pub cause: &'static str,
+    /// The file to blame.
+    pub file: Option<String>,
+    /// Samples.
+    pub samples: u64,
+}
+
+/// Why stacks of a view are cut.
+pub fn causes(view: &View<'_>, summary: &Summary) -> Vec<CauseJson> {
+    let profile = view.profile();
+    let file = |dso| profile.strings.get(profile.dsos[dso].path).to_owned();
+    let mut causes: Vec<_> = summary
+        .causes
+        .iter()
+        .map(|cause| CauseJson {
+            cause: cause.cut.name(),
+            file: cause.dso.map(file),
+            samples: cause.cost.samples,
+        })
+        .collect();
+    if summary.without_stack > 0 {
+        causes.push(CauseJson { cause: "no-stack", file: None, samples: summary.without_stack });
+    }
+    causes
+}

@@ -1,0 +1,261 @@
+//! What can be asked of a recording. Each answer is made by one function of the recording and the parameters.
+
+use plumb_analyze::{
+    ExplainOptions, Explanation, Filter, Flame, Grouping, Key, Pattern, Procs, Report, ReportOptions,
+    Summary, Timeline, Tree, TreeOptions, View, coverage, explained_event, is_clock, is_untold,
+};
+use plumb_profile::{Id, Profile, Scope};
+use plumb_report::explain::{self, HotFunctions};
+use plumb_report::flame::{Facts, payload};
+use plumb_report::table::{TreeJson, causes};
+use plumb_report::{kernel, kernel_time, meta, procs, table, timeline};
+use serde_json::{Value, json};
+
+use super::ServedRecording;
+use super::selected::Selected;
+use crate::error::{ApiError, ErrorCode};
+use crate::parameters::Parameters;
+
+/// A body with its content type.
+pub(crate) type Answer = (&'static str, Vec<u8>);
+
+/// What answers a path.
+type Work = fn(&ServedRecording, &Parameters) -> Result<Answer, ApiError>;
+
+/// All paths below a recording's own with what answers them.
+pub(crate) const PATHS: [(&str, Work); 9] = [
+    ("", about),
+    ("/timeline", timeline_of),
+    ("/flame", flame),
+    ("/functions", functions),
+    ("/function", function),
+    ("/tree", tree),
+    ("/processes", processes),
+    ("/kernel", kernel_of),
+    ("/explain", explain_of),
+];
+
+fn json(document: &Value) -> Result<Answer, ApiError> {
+    let body = serde_json::to_vec(document).map_err(|error| unwritten(&error))?;
+    Ok(("application/json", body))
+}
+
+fn unwritten(error: &serde_json::Error) -> ApiError {
+    ApiError::new(ErrorCode::Internal, format!("cannot write the answer: {error}"))
+}
+
+/// Facts, events, and how far the selection is to be trusted.
+fn about(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let profile = &*recording.profile;
+    let selected = Selected::new(parameters, &[])?;
+    let mut document = meta::document(profile);
+    document["name"] = recording.name.clone().into();
+    document["events"] = events(profile).into();
+    let (view, filter) = selected.view(profile)?;
+    let summary = Summary::new(&view);
+    document["selected"] = json!({
+        "event": event_name(profile, &filter),
+        "unit": unit(profile, &filter),
+        "samples": view.recorded().samples,
+        "weight": view.recorded().weight,
+        "kept_samples": view.part().samples,
+        "kept_weight": view.part().weight,
+        "coverage_percent": coverage(profile, filter.event),
+        "complete_percent": summary.complete_percent(),
+        "cut_causes": causes(&view, &summary),
+        "options": selected.typed(),
+    });
+    document["lacks"] = serde_json::to_value(&recording.lacks).map_err(|error| unwritten(&error))?;
+    document["recorder_cpu_ns"] = profile.meta.recorder_cpu_ns.into();
+    json(&document)
+}
+
+fn events(profile: &Profile) -> Vec<Value> {
+    let mut sums = vec![(0_u64, 0_u64); profile.events.len()];
+    for sample in profile.samples.iter() {
+        let sum = &mut sums[sample.event.index()];
+        *sum = (sum.0 + 1, sum.1.saturating_add(sample.weight));
+    }
+    let one = |(event, (samples, weight)): (&plumb_profile::Event, (u64, u64))| {
+        let name = profile.strings.get(event.name);
+        json!({"name": name, "unit": profile.strings.get(event.unit), "samples": samples, "weight": weight, "is_clock": is_clock(name)})
+    };
+    profile.events.rows().iter().zip(sums).map(one).collect()
+}
+
+fn event_name<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str> {
+    filter.event.map(|event| profile.strings.get(profile.events[event].name))
+}
+
+fn unit<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str> {
+    filter.event.map(|event| profile.strings.get(profile.events[event].unit))
+}
+
+/// Weights of threads over time, whatever time is selected: it is where times are chosen.
+fn timeline_of(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let selected = Selected::new(parameters, &["bins", "threads"])?;
+    let bins = selected.number("bins", 400, 1..=4000)?;
+    let threads = selected.number("threads", 64, 1..=1000)?;
+    let view = View::new(&recording.profile, &selected.whole(&recording.profile)?);
+    json(&timeline::document(&view, &Timeline::new(&view, bins, threads)))
+}
+
+/// A flame graph as `plumb flame` puts it into its page.
+fn flame(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let selected = Selected::new(parameters, &["by"])?;
+    let profile = &*recording.profile;
+    let grouping = match selected.text("by") {
+        None if profile.meta.scope == Scope::System => Grouping::Comm,
+        None | Some("none") => Grouping::None,
+        Some("thread") => Grouping::Thread,
+        Some("comm") => Grouping::Comm,
+        Some("process") => Grouping::Process,
+        Some(other) => {
+            return Err(ApiError::invalid(format!(
+                "by={other}: stacks are grouped by none, thread, comm or process"
+            )));
+        }
+    };
+    let (view, filter) = selected.view(profile)?;
+    let flame = Flame::new(&view, grouping);
+    let facts = Facts::new(&view, &filter);
+    let title = facts.command.clone().unwrap_or_else(|| recording.name.clone());
+    let bytes = payload::encode(&flame, &Facts { title, ..facts }).map_err(|error| unwritten(&error))?;
+    Ok(("application/octet-stream", bytes))
+}
+
+/// Most rows of a table.
+const MOST_ROWS: usize = 100_000;
+
+fn functions(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let selected = Selected::new(parameters, &["sort", "limit"])?;
+    let limit = selected.number("limit", 1000, 1..=MOST_ROWS)?;
+    let keys = selected.text("sort").unwrap_or("dso,sym").split(',').map(str::parse::<Key>);
+    let keys = keys.collect::<Result<Vec<Key>, _>>();
+    let keys = keys.map_err(|error| ApiError::invalid(format!("sort: {error}")))?;
+    let profile = &*recording.profile;
+    let (view, filter) = selected.view(profile)?;
+    let options = ReportOptions { keys, ..ReportOptions::default() };
+    let report = Report::new(&view, &filter, &options);
+    let rows = report.rows.iter().take(limit).map(|row| table::RowJson::new(&view, row, &options.keys));
+    let mut document = head(profile, &view, &filter);
+    document["rows"] = serde_json::to_value(rows.collect::<Vec<_>>()).map_err(|error| unwritten(&error))?;
+    document["rows_more"] = report.rows.len().saturating_sub(limit).into();
+    json(&document)
+}
+
+/// What all tables of one event begin with.
+fn head(profile: &Profile, view: &View<'_>, filter: &Filter) -> Value {
+    json!({
+        "version": plumb_report::JSON_VERSION,
+        "event": event_name(profile, filter),
+        "unit": unit(profile, filter),
+        "samples": view.recorded().samples,
+        "weight": view.recorded().weight,
+        "kept_samples": view.part().samples,
+        "kept_weight": view.part().weight,
+    })
+}
+
+fn trees(document: &mut Value, trees: Vec<TreeJson>) -> Result<(), ApiError> {
+    document["trees"] = serde_json::to_value(trees).map_err(|error| unwritten(&error))?;
+    Ok(())
+}
+
+/// Callers and callees of a function, all paths merged.
+fn function(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let selected = Selected::new(parameters, &["name", "min"])?;
+    let name = selected.required("name")?;
+    let options = TreeOptions { min_percent: selected.percent("min", 0.1)? };
+    let profile = &*recording.profile;
+    let (view, filter) = selected.view(profile)?;
+    let pattern = Pattern::Exact(name.to_owned());
+    let callers = Tree::callers(&view, &pattern, options);
+    let callees = Tree::callees(&view, &pattern, options);
+    let mut document = head(profile, &view, &filter);
+    let named = Some(name.to_owned());
+    trees(
+        &mut document,
+        vec![
+            TreeJson::new(&view, "callers", named.clone(), &callers),
+            TreeJson::new(&view, "callees", named, &callees),
+        ],
+    )?;
+    json(&document)
+}
+
+fn tree(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let selected = Selected::new(parameters, &["direction", "min"])?;
+    let options = TreeOptions { min_percent: selected.percent("min", 0.5)? };
+    let profile = &*recording.profile;
+    let (view, filter) = selected.view(profile)?;
+    let (kind, tree) = match selected.text("direction").unwrap_or("top-down") {
+        "top-down" => ("top-down", Tree::top_down(&view, options)),
+        "bottom-up" => ("bottom-up", Tree::bottom_up(&view, options)),
+        other => {
+            return Err(ApiError::invalid(format!(
+                "direction={other}: a call tree is top-down or bottom-up"
+            )));
+        }
+    };
+    let mut document = head(profile, &view, &filter);
+    trees(&mut document, vec![TreeJson::new(&view, kind, None, &tree)])?;
+    json(&document)
+}
+
+fn processes(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let selected = Selected::new(parameters, &[])?;
+    let profile = &*recording.profile;
+    // Nobody's process idles.
+    let filter = Filter { no_idle: true, ..selected.filter(profile)? };
+    let view = View::new(profile, &filter);
+    let found = Procs::new(&view, &filter);
+    let all: Vec<usize> = (0..found.programs.len()).collect();
+    json(&procs::document(&view, &found, &all))
+}
+
+fn kernel_of(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let selected = Selected::new(parameters, &["stacks"])?;
+    let stacks = selected.number("stacks", 3, 0..=100)?;
+    let profile = &*recording.profile;
+    let (view, filter) = selected.view(profile)?;
+    let time = kernel_time::of_view(&view, &filter);
+    let mut document = kernel::document(&view, &time, stacks);
+    document["event"] = event_name(profile, &filter).into();
+    document["unit"] = unit(profile, &filter).into();
+    json(&document)
+}
+
+/// The verdict. Of the event that is selected if that is a clock, otherwise of the first that is.
+fn explain_of(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let selected = Selected::new(parameters, &["threshold"])?;
+    let threshold = selected.percent("threshold", 10.0)?;
+    let profile = &*recording.profile;
+    let filter = selected.filter(profile)?;
+    let is_explained = |name: &str| is_clock(name) || is_untold(name);
+    let event = match event_name(profile, &filter) {
+        Some(name) if is_explained(name) => filter.event,
+        _ => explained_event(profile),
+    };
+    let Some(event) = event else {
+        return Err(ApiError::new(
+            ErrorCode::NotFound,
+            "no samples of processor time, which is what is explained; the other views show the events that there are",
+        ));
+    };
+    let filter = Filter { event: Some(event), no_idle: true, ..selected.any_event(profile)? };
+    let view = Explanation::view(profile, &filter);
+    let call_name = kernel_time::call_names(profile);
+    let sources = explain::sources(&view);
+    let options = ExplainOptions {
+        calls: Vec::new(),
+        threshold,
+        call_name: &call_name,
+        sources: &sources,
+        caches: explain::caches(),
+        waits: None,
+    };
+    let code = HotFunctions::read(&view);
+    let report = Explanation::new(view, &filter, &code.for_analysis(), &options);
+    json(&explain::document(&report, &code, &[]))
+}

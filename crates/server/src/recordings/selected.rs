@@ -1,0 +1,103 @@
+//! From parameters to what is looked at: selection words as `plumb report` has them, and the numbers of an answer.
+//!
+//! Invariant: a parameter that is not known is refused, so that nothing is filtered less than its address says.
+
+use plumb_analyze::{Filter, Selection, SelectionWord, View};
+use plumb_profile::Profile;
+
+use crate::error::{ApiError, ErrorCode};
+use crate::parameters::Parameters;
+
+/// What parameters select.
+pub(super) struct Selected<'a> {
+    parameters: &'a Parameters,
+    selection: Selection,
+}
+
+impl<'a> Selected<'a> {
+    /// Reads parameters. `known`: names that an answer takes beside selection words.
+    pub fn new(parameters: &'a Parameters, known: &[&str]) -> Result<Self, ApiError> {
+        let mut selection = Selection::default();
+        for (name, text) in parameters.iter() {
+            match SelectionWord::from_name(name) {
+                Some(word) => selection.add(word, text),
+                None if known.contains(&name) => {}
+                None => {
+                    let words: Vec<&str> = SelectionWord::ALL.map(SelectionWord::name).to_vec();
+                    return Err(ApiError::invalid(format!(
+                        "unknown parameter `{name}`; there are {}",
+                        [known, &words].concat().join(", ")
+                    )));
+                }
+            }
+        }
+        Ok(Self { parameters, selection })
+    }
+
+    /// The filter of one event: the one that is selected, or the first with samples.
+    pub fn filter(&self, profile: &Profile) -> Result<Filter, ApiError> {
+        let mut filters = self.selection.filter_per_event(profile).map_err(invalid)?;
+        Ok(filters.swap_remove(0))
+    }
+
+    /// The filter of all events and all times.
+    pub fn whole(&self, profile: &Profile) -> Result<Filter, ApiError> {
+        let words = [SelectionWord::Event, SelectionWord::Time];
+        self.selection.without(&words).filter(profile).map_err(invalid)
+    }
+
+    /// The filter without any event.
+    pub fn any_event(&self, profile: &Profile) -> Result<Filter, ApiError> {
+        self.selection.without(&[SelectionWord::Event]).filter(profile).map_err(invalid)
+    }
+
+    /// The selection as options of a command.
+    pub fn typed(&self) -> String {
+        self.selection.typed()
+    }
+
+    /// The view of one event.
+    pub fn view<'p>(&self, profile: &'p Profile) -> Result<(View<'p>, Filter), ApiError> {
+        let filter = self.filter(profile)?;
+        Ok((View::new(profile, &filter), filter))
+    }
+
+    /// A number among these.
+    pub fn number(
+        &self,
+        name: &str,
+        default: usize,
+        range: std::ops::RangeInclusive<usize>,
+    ) -> Result<usize, ApiError> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
+            ApiError::invalid(format!(
+                "{name}={text}: expected a whole number from {} to {}",
+                range.start(),
+                range.end()
+            ))
+        })
+    }
+
+    /// A share in percent.
+    pub fn percent(&self, name: &str, default: f64) -> Result<f64, ApiError> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        let number = text.parse().ok().filter(|share| (0.0..=100.0).contains(share));
+        number.ok_or_else(|| ApiError::invalid(format!("{name}={text}: expected a percentage from 0 to 100")))
+    }
+
+    /// A parameter that is not empty.
+    pub fn text(&self, name: &str) -> Option<&'a str> {
+        self.parameters.get(name).filter(|text| !text.is_empty())
+    }
+
+    /// A parameter that has to be there.
+    pub fn required(&self, name: &str) -> Result<&'a str, ApiError> {
+        self.text(name).ok_or_else(|| ApiError::invalid(format!("the parameter `{name}` is missing")))
+    }
+}
+
+fn invalid(error: plumb_analyze::BadSelection) -> ApiError {
+    // Selection words are options of commands too, where they have dashes.
+    ApiError::new(ErrorCode::InvalidArgument, error.to_string().trim_start_matches("--").to_owned())
+}

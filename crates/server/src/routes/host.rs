@@ -1,0 +1,56 @@
+//! Which names a server without tokens answers to: those of this machine.
+//!
+//! A page of another site can have its own name point at a loopback address (DNS rebinding) and then read what answers there, as the
+//! browser takes both for one site. It can't choose the `Host` that its requests carry: that is its own name.
+
+use std::net::IpAddr;
+
+use axum::extract::Request;
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::error::{ApiError, ErrorCode};
+
+/// Lets requests pass that name no host, `localhost`, or an address.
+pub(super) async fn check(request: Request, next: Next) -> Response {
+    let named = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or("?").to_owned());
+    let named = named.or_else(|| request.uri().authority().map(|authority| authority.as_str().to_owned()));
+    match named {
+        Some(name) if !is_ours(&name) => {
+            let name: String = name.chars().take(100).collect();
+            let message = format!(
+                "this server answers to localhost and to addresses, not to {name:?}; a proxy before it has to send Host: localhost"
+            );
+            ApiError::new(ErrorCode::PermissionDenied, message).into_response()
+        }
+        _ => next.run(request).await,
+    }
+}
+
+/// Whether a name, with or without a port, can't be that of another site.
+fn is_ours(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_no_site_can_have_are_ours() {
+        for ours in ["localhost", "localhost:4041", "LOCALHOST:1", "127.0.0.1:4041", "[::1]:80", "10.0.0.7"] {
+            assert!(is_ours(ours), "{ours}");
+        }
+        for other in
+            ["evil.example", "evil.example:4041", "localhost.evil.example", "127.0.0.1.evil.example", ""]
+        {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
+}

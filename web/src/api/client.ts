@@ -1,0 +1,91 @@
+// Asks the server. Errors carry the server's own sentence.
+
+import type {
+  ExplainAnswer,
+  FunctionsAnswer,
+  KernelAnswer,
+  ProcessesAnswer,
+  RecordingAbout,
+  RecordingEntry,
+  ServerAbout,
+  TimelineAnswer,
+  TreesAnswer,
+} from "./types";
+
+export type Parameters = readonly (readonly [string, string])[];
+
+async function ask(path: string, parameters: Parameters, signal: AbortSignal | undefined): Promise<Response> {
+  const query = new URLSearchParams(parameters.map(([name, value]) => [name, value])).toString();
+  let response: Response;
+  try {
+    response = await fetch(query === "" ? path : `${path}?${query}`, signal ? { signal } : {});
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Error("the server does not answer: it may have ended; start plumb again and reload this page");
+  }
+  if (response.ok) return response;
+  const refusal = (await response.json().catch(() => ({}))) as { message?: string };
+  throw new Error(refusal.message ?? `the server answered with status ${response.status}`);
+}
+
+const json = async <T>(path: string, parameters: Parameters = [], signal?: AbortSignal): Promise<T> =>
+  (await (await ask(path, parameters, signal)).json()) as T;
+
+export const serverAbout = (): Promise<ServerAbout> => json("/api/v1/about");
+
+export const recordings = async (): Promise<readonly RecordingEntry[]> =>
+  (await json<{ recordings: readonly RecordingEntry[] }>("/api/v1/recordings")).recordings;
+
+/** Answers on one selection of one recording. */
+export class RecordingClient {
+  constructor(
+    private readonly id: string,
+    private readonly selection: Parameters,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  private get<T>(path: string, parameters: Parameters = []): Promise<T> {
+    return json(this.path(path), [...this.selection, ...parameters], this.signal);
+  }
+
+  private path(path: string): string {
+    return `/api/v1/recordings/${encodeURIComponent(this.id)}${path}`;
+  }
+
+  about(): Promise<RecordingAbout> {
+    return this.get("");
+  }
+
+  timeline(bins: number): Promise<TimelineAnswer> {
+    return this.get("/timeline", [["bins", String(bins)]]);
+  }
+
+  async flame(): Promise<Uint8Array> {
+    const response = await ask(this.path("/flame"), this.selection, this.signal);
+    return new Uint8Array(await response.arrayBuffer());
+  }
+
+  functions(limit: number): Promise<FunctionsAnswer> {
+    return this.get("/functions", [["limit", String(limit)]]);
+  }
+
+  callersAndCallees(name: string): Promise<TreesAnswer> {
+    return this.get("/function", [["name", name]]);
+  }
+
+  tree(direction: string): Promise<TreesAnswer> {
+    return this.get("/tree", [["direction", direction]]);
+  }
+
+  processes(): Promise<ProcessesAnswer> {
+    return this.get("/processes");
+  }
+
+  kernel(): Promise<KernelAnswer> {
+    return this.get("/kernel");
+  }
+
+  explain(): Promise<ExplainAnswer> {
+    return this.get("/explain");
+  }
+}

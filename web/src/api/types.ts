@@ -1,0 +1,237 @@
+// What the server answers, as far as the page reads it. The documents are described in docs/json.md and docs/page.md.
+
+export interface ServerAbout {
+  readonly plumb: string;
+  readonly serves: "recordings" | "store";
+}
+
+export interface RecordingEntry {
+  readonly id: string;
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly start_unix_ns: number;
+  readonly duration_ns: number;
+  readonly samples: number;
+}
+
+export interface EventEntry {
+  readonly name: string;
+  readonly unit: string;
+  readonly samples: number;
+  readonly weight: number;
+  readonly is_clock: boolean;
+}
+
+export interface CutCause {
+  readonly cause: string;
+  readonly file: string | null;
+  readonly samples: number;
+}
+
+export interface Lack {
+  readonly what: string;
+  readonly samples: number;
+  readonly remedy: string;
+}
+
+/** Facts of a recording, and of what is selected of it. */
+export interface RecordingAbout {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly recorder: string;
+  readonly host: string;
+  readonly kernel: string;
+  readonly arch: string;
+  readonly cpus: number;
+  readonly start_unix_ns: number;
+  readonly duration_ns: number;
+  readonly target_cpu_ns: number | null;
+  readonly recorder_cpu_ns: number | null;
+  readonly frequency_hz: number | null;
+  readonly lost_samples: number;
+  readonly damaged_records: number;
+  readonly warnings: readonly string[];
+  readonly events: readonly EventEntry[];
+  readonly lacks: readonly Lack[];
+  readonly selected: {
+    readonly event: string | null;
+    readonly unit: string | null;
+    readonly samples: number;
+    readonly weight: number;
+    readonly kept_samples: number;
+    readonly kept_weight: number;
+    readonly coverage_percent: number | null;
+    readonly complete_percent: number | null;
+    readonly cut_causes: readonly CutCause[];
+    readonly options: string;
+  };
+}
+
+export interface TimelineEntry {
+  readonly comm: string;
+  readonly pid: number;
+  readonly tid: number;
+  readonly exe: string;
+  readonly event: string;
+  readonly weight: number;
+  readonly samples: number;
+  readonly bins: readonly number[];
+}
+
+export interface TimelineAnswer {
+  readonly duration_ns: number;
+  readonly bin_ns: number;
+  readonly aggregated: boolean;
+  readonly rows: readonly TimelineEntry[];
+  readonly threads_left_out: number;
+}
+
+export interface Costs {
+  readonly children_percent: number;
+  readonly self_percent: number;
+  readonly children_weight: number;
+  readonly self_weight: number;
+  readonly children_samples: number;
+  readonly self_samples: number;
+}
+
+export interface Place {
+  readonly comm?: string;
+  readonly pid?: number;
+  readonly tid?: number;
+  readonly exe?: string;
+  readonly dso?: string;
+  readonly sym?: string;
+  readonly kind?: "user" | "kernel" | "marker";
+  readonly inlined?: boolean;
+  readonly srcline?: string;
+}
+
+export type TableRow = Costs & Place;
+
+export interface Head {
+  readonly event: string | null;
+  readonly unit: string | null;
+  readonly samples: number;
+  readonly weight: number;
+  readonly kept_samples: number;
+  readonly kept_weight: number;
+}
+
+export interface FunctionsAnswer extends Head {
+  readonly rows: readonly TableRow[];
+  readonly rows_more: number;
+}
+
+export type CallNode = Costs & Place & { readonly parent: number | null; readonly cut_branches: number; readonly cut_weight: number };
+
+export interface CallTree {
+  readonly kind: "top-down" | "bottom-up" | "callers" | "callees";
+  readonly nodes: readonly CallNode[];
+}
+
+export interface TreesAnswer extends Head {
+  readonly trees: readonly CallTree[];
+}
+
+export interface Program {
+  readonly parent: number | null;
+  readonly depth: number;
+  readonly exe: string;
+  readonly comm: string;
+  readonly forked: boolean;
+  readonly processes: number;
+  readonly mean_life_ns: number | null;
+  readonly total_weight: number;
+  readonly self_weight: number;
+  readonly user_weight: number;
+  readonly kernel_weight: number;
+  readonly forks: number;
+  readonly peak_rss_bytes: number | null;
+}
+
+export interface ProcessesAnswer {
+  readonly span_ns: number;
+  readonly unit: string;
+  readonly weight: number;
+  readonly processes: number;
+  readonly most_alive: number | null;
+  readonly lives_recorded: boolean;
+  readonly programs: readonly Program[];
+}
+
+export interface KernelEntry {
+  readonly name: string;
+  readonly cause: string;
+  readonly cpu_ns: number;
+  readonly samples: number;
+  readonly percent: number;
+  readonly stacks?: readonly { readonly samples: number; readonly cpu_ns: number; readonly leaf_first: readonly { readonly function: string; readonly file: string }[] }[];
+}
+
+export interface KernelAnswer {
+  readonly unit: string | null;
+  readonly samples: number;
+  readonly total_ns: number;
+  readonly user_ns: number;
+  readonly kernel_ns: number;
+  readonly rusage_ns: number | null;
+  readonly off_percent: number | null;
+  readonly is_time: boolean;
+  readonly kernel_named: boolean;
+  readonly rows: readonly KernelEntry[];
+}
+
+export interface ShareInterval {
+  readonly percent: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface Candidate {
+  readonly kind: string;
+  readonly name: string;
+  readonly share: ShareInterval;
+  readonly gain: { readonly cpu_percent: { readonly low: number; readonly high: number } } | null;
+}
+
+export interface CodeCause {
+  readonly rule: string;
+  readonly pattern: string;
+  readonly remedy: string;
+  readonly source: string;
+  readonly bound: string;
+  readonly share: ShareInterval;
+  readonly functions: readonly { readonly function: string; readonly file: string }[];
+}
+
+export interface HotFunction {
+  readonly function: string;
+  readonly file: string;
+  readonly kernel: boolean;
+  readonly self: ShareInterval;
+  readonly total: ShareInterval;
+  readonly line: { readonly file: string; readonly line: number } | null;
+}
+
+export interface ExplainAnswer {
+  readonly time: {
+    readonly elapsed_ns: number | null;
+    readonly cpu_ns: number;
+    readonly processors_used: number | null;
+    readonly processors: number;
+    readonly kernel_percent: number | null;
+    readonly class: string | null;
+    readonly judged_by: string | null;
+  };
+  readonly functions: readonly HotFunction[];
+  readonly causes: { readonly code: readonly CodeCause[]; readonly processes: readonly (CodeCause & { readonly about: string })[] };
+  readonly verdict: {
+    readonly threshold_percent: number;
+    readonly verdict: "go on" | "stop" | "waits" | "can't tell";
+    readonly cause: Candidate | null;
+    readonly above: readonly Candidate[];
+    readonly unsure: readonly (Candidate & { readonly samples_needed: number })[];
+    readonly largest: Candidate | null;
+  };
+}

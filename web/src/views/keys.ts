@@ -1,0 +1,72 @@
+// Keys of the whole page, and the sheet that lists them.
+
+import { button, el } from "../widgets/dom";
+
+export interface KeyEvents {
+  view(index: number): void;
+  timeline(): void;
+  undo(): void;
+  theme(): void;
+}
+
+const FLAME: readonly [string, string][] = [
+  ["Click", "zoom to a box; callers stay, dimmed"],
+  ["Right click", "all that can be done with a function: callers, only, drop, hide, copy"],
+  ["← → ↑ ↓, Enter", "move between boxes, zoom to one"],
+  ["Backspace", "zoom out by one caller"],
+  ["C", "all calls of the selected function: callers and callees"],
+  ["/, N, Shift-N", "search, next match, previous match"],
+  ["I", "flame or icicle"],
+  ["Esc, 0", "reset zoom and search"],
+];
+
+export class Keys {
+  private readonly dialog = el("dialog", { class: "help", "aria-label": "Keys" });
+
+  constructor(titles: readonly string[], made: string, events: KeyEvents) {
+    const page: readonly [string, string][] = [
+      [`1 to ${titles.length}`, titles.join(", ")],
+      ["T", "show or fold the timeline"],
+      ["U", "undo the last filter"],
+      ["D", "dark or light"],
+      ["?", "this sheet"],
+    ];
+    const timeline: readonly [string, string][] = [
+      ["Drag", "select an interval; all views then show that interval"],
+      ["← →", "move the interval"],
+      ["+ −", "narrow or widen it"],
+      ["Esc, double click", "the whole recording"],
+    ];
+    const part = (title: string, keys: readonly [string, string][]) => [
+      el("h2", {}, title),
+      el("dl", {}, ...keys.map(([key, what]) => el("div", {}, el("dt", {}, key), el("dd", {}, what)))),
+    ];
+    const close = button("Close", "Close this sheet", () => this.dialog.close());
+    this.dialog.append(...part("Page", page), ...part("Timeline", timeline), ...part("Flame graph", FLAME), el("p", { class: "made" }, made), close);
+    this.dialog.addEventListener("click", (event) => {
+      if (event.target === this.dialog) this.dialog.close();
+    });
+    document.body.append(this.dialog);
+    addEventListener("keydown", (event) => this.key(event, titles.length, events));
+  }
+
+  toggle(): void {
+    if (!this.dialog.isConnected) document.body.append(this.dialog);
+    if (this.dialog.open) this.dialog.close();
+    else this.dialog.showModal();
+  }
+
+  private key(event: KeyboardEvent, views: number, events: KeyEvents): void {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (isTyping || document.querySelector("dialog[open]")) return;
+    const number = Number(event.key);
+    if (Number.isInteger(number) && number >= 1 && number <= views) events.view(number - 1);
+    else if (event.key === "t") events.timeline();
+    else if (event.key === "u") events.undo();
+    else if (event.key === "d") events.theme();
+    else if (event.key === "?") this.toggle();
+    else return;
+    event.preventDefault();
+  }
+}

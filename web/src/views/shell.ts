@@ -1,0 +1,240 @@
+// The page that a server shows: which recording and what of it is looked at, the timeline above, one view below.
+//
+// All state is in the address: `?r=0&view=flame&comm=worker&time=1-2`. What a flame graph is zoomed to stands behind the `#`.
+
+import { RecordingClient } from "../api/client";
+import type { RecordingAbout, RecordingEntry, ServerAbout } from "../api/types";
+import { count, duration } from "../model/format";
+import { exactly, termsOf, withTerm, withoutTerm, withoutWord, type Term } from "../model/selection";
+import { button, el } from "../widgets/dom";
+import type { Choice } from "../widgets/menu";
+import { Themes } from "../widgets/theme";
+import { callTree } from "./call_tree";
+import { Chips } from "./chips";
+import { flameView } from "./flame_view";
+import { functionTable } from "./function_table";
+import { kernelTable } from "./kernel_table";
+import { Keys } from "./keys";
+import { processTable } from "./process_table";
+import { qualityView } from "./quality";
+import { TimelineStrip } from "./timeline_strip";
+import { verdictView } from "./verdict";
+import type { View, ViewContext } from "./view";
+
+const VIEWS: readonly View[] = [flameView, functionTable, callTree, processTable, kernelTable, verdictView, qualityView];
+
+export class Shell {
+  private readonly themes = new Themes();
+  private readonly picker = el("select", { "aria-label": "Recording" });
+  private readonly facts = el("p", { class: "facts-line" });
+  private readonly chips: Chips;
+  private readonly timeline: TimelineStrip;
+  private readonly tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
+  private readonly host = el("main", { id: "view", tabindex: "-1" });
+  private readonly keys: Keys;
+  private recording: RecordingEntry;
+  private view: View = VIEWS[0];
+  private terms: Term[] = [];
+  private detail = "";
+  private asked = new AbortController();
+  private loaded: { readonly key: string; readonly about: RecordingAbout } | undefined;
+
+  constructor(
+    private readonly recordings: readonly RecordingEntry[],
+    server: ServerAbout,
+  ) {
+    if (recordings.length === 0) throw new Error("the server has no recordings; start it with one: plumb open FILE");
+    this.recording = recordings[0];
+    this.chips = new Chips({
+      remove: (index) => this.choose(withoutTerm(this.terms, index)),
+      clear: () => this.choose(this.terms.filter(([word]) => word === "event")),
+      event: (name) => this.choose(withTerm(this.terms, ["event", name])),
+    });
+    this.timeline = new TimelineStrip(this.themes, {
+      select: (term) => this.choose(withTerm(this.terms, term)),
+      clear: () => this.choose(withoutWord(this.terms, "time")),
+    });
+    this.keys = new Keys(VIEWS.map((view) => view.title), `plumb ${server.plumb}`, {
+      view: (index) => this.go(VIEWS[index].id),
+      timeline: () => this.timeline.toggle(),
+      undo: () => this.choose(withoutTerm(this.terms, this.terms.length - 1)),
+      theme: () => this.themes.toggle(),
+    });
+    this.build();
+    addEventListener("popstate", () => this.restore());
+    this.restore();
+  }
+
+  private build(): void {
+    for (const { id, name, command } of this.recordings) {
+      const said = command.length > 0 ? `${name}: ${command.join(" ")}` : name;
+      this.picker.append(el("option", { value: id }, said));
+    }
+    this.picker.addEventListener("change", () => {
+      const chosen = this.recordings.find(({ id }) => id === this.picker.value);
+      if (chosen) this.remember({ recording: chosen, terms: [], detail: "" });
+    });
+    for (const view of VIEWS) {
+      const tab = el("button", { type: "button", role: "tab", id: `tab-${view.id}`, "aria-controls": "view" }, view.title);
+      tab.addEventListener("click", () => this.go(view.id));
+      this.tabs.append(tab);
+    }
+    this.tabs.addEventListener("keydown", (event) => this.tabKey(event));
+    const buttons = el(
+      "div",
+      { class: "buttons" },
+      button("◐", "Dark or light (D)", () => this.themes.toggle(), "icon"),
+      button("?", "Keys and help (?)", () => this.keys.toggle(), "icon"),
+    );
+    document.body.replaceChildren(
+      el("header", {}, el("div", { class: "title" }, this.picker, buttons), this.facts, this.chips.element),
+      this.timeline.element,
+      this.tabs,
+      this.host,
+    );
+  }
+
+  // --- state and address ---
+
+  private restore(): void {
+    const query = new URLSearchParams(location.search);
+    this.recording = this.recordings.find(({ id }) => id === query.get("r")) ?? this.recordings[0];
+    this.view = VIEWS.find(({ id }) => id === query.get("view")) ?? VIEWS[0];
+    this.detail = query.get("detail") ?? "";
+    this.terms = termsOf(query);
+    void this.show();
+  }
+
+  private remember(state: { recording?: RecordingEntry; view?: View; terms?: readonly Term[]; detail?: string }): void {
+    const { recording = this.recording, view = this.view, terms = this.terms, detail = this.detail } = state;
+    const query = new URLSearchParams();
+    if (recording !== this.recordings[0]) query.set("r", recording.id);
+    if (view !== VIEWS[0]) query.set("view", view.id);
+    if (detail !== "") query.set("detail", detail);
+    for (const [word, text] of terms) query.append(word, text);
+    const search = query.toString();
+    // A zoom is of one view of one selection.
+    history.pushState(null, "", `${location.pathname}${search === "" ? "" : `?${search}`}`);
+    this.restore();
+  }
+
+  private choose(terms: readonly Term[]): void {
+    this.remember({ terms });
+  }
+
+  private go(id: string, detail = ""): void {
+    const view = VIEWS.find((one) => one.id === id);
+    if (view) this.remember({ view, detail });
+  }
+
+  // --- showing ---
+
+  private async show(): Promise<void> {
+    this.asked.abort();
+    const asked = new AbortController();
+    this.asked = asked;
+    const { signal } = asked;
+    this.picker.value = this.recording.id;
+    this.mark();
+    this.host.setAttribute("aria-busy", "true");
+    const client = new RecordingClient(this.recording.id, this.terms, signal);
+    try {
+      const about = await this.about(client);
+      document.title = `${about.command.join(" ") || about.name} · plumb`;
+      this.say(about);
+      this.chips.show(this.terms, about);
+      void this.timeline.show(client, this.terms, about, this.recording.id).catch((error: unknown) => this.fail(error, signal));
+      const host = el("div", { class: `view view-${this.view.id}` });
+      if (about.selected.kept_samples === 0) host.append(nothing(about));
+      else await this.view.show(host, this.context(client, about, signal));
+      if (signal.aborted) return;
+      this.host.replaceChildren(host);
+      host.dispatchEvent(new Event("shown"));
+    } catch (error) {
+      this.fail(error, signal);
+    }
+    if (!signal.aborted) this.host.removeAttribute("aria-busy");
+  }
+
+  private async about(client: RecordingClient): Promise<RecordingAbout> {
+    const key = JSON.stringify([this.recording.id, this.terms]);
+    if (this.loaded?.key !== key) this.loaded = { key, about: await client.about() };
+    return this.loaded.about;
+  }
+
+  private context(client: RecordingClient, about: RecordingAbout, signal: AbortSignal): ViewContext {
+    return {
+      client,
+      about,
+      signal,
+      terms: this.terms,
+      themes: this.themes,
+      detail: this.detail,
+      select: (term) => this.choose(withTerm(this.terms, term)),
+      go: (view, detail) => this.go(view, detail),
+      choices: (name) => this.choices(name),
+    };
+  }
+
+  private choices(name: string): readonly Choice[] {
+    const only = (term: Term) => () => this.choose(withTerm(this.terms, term));
+    return [
+      { label: "Callers and callees", run: () => this.go("table", name) },
+      { label: "Only stacks with it", run: only(["focus", exactly(name)]) },
+      { label: "Drop stacks with it", run: only(["ignore", exactly(name)]) },
+      { label: "Hide it; callers get its time", run: only(["hide", exactly(name)]) },
+    ];
+  }
+
+  private fail(error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const message = error instanceof Error ? error.message : String(error);
+    const back = button("Remove all filters", "Remove all filters", () => this.choose([]));
+    this.host.replaceChildren(el("div", { class: "problem", role: "alert" }, el("p", {}, message), ...(this.terms.length > 0 ? [back] : [])));
+    this.host.removeAttribute("aria-busy");
+  }
+
+  private say(about: RecordingAbout): void {
+    const parts: (string | Node)[] = [];
+    const { selected } = about;
+    if (about.duration_ns > 0) parts.push(`${duration(about.duration_ns)} recorded`);
+    if (about.target_cpu_ns !== null) parts.push(`${duration(about.target_cpu_ns)} CPU time`);
+    const samples = count(selected.kept_samples);
+    parts.push(selected.kept_samples === selected.samples ? `${samples} samples` : `${samples} of ${count(selected.samples)} samples`);
+    if (selected.complete_percent !== null) parts.push(`${selected.complete_percent.toFixed(1)}% complete stacks`);
+    if (about.lost_samples > 0) parts.push(el("b", { class: "bad" }, `${count(about.lost_samples)} samples lost`));
+    if (about.host !== "") parts.push(about.host);
+    this.facts.replaceChildren(...parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part])));
+  }
+
+  private mark(): void {
+    VIEWS.forEach((view, index) => {
+      const tab = this.tabs.children[index] as HTMLElement;
+      const isShown = view === this.view;
+      tab.setAttribute("aria-selected", String(isShown));
+      tab.tabIndex = isShown ? 0 : -1;
+      if (isShown) {
+        this.host.setAttribute("aria-labelledby", tab.id);
+        tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+      }
+    });
+    this.host.setAttribute("role", "tabpanel");
+  }
+
+  private tabKey(event: KeyboardEvent): void {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (step === 0) return;
+    const at = (VIEWS.indexOf(this.view) + step + VIEWS.length) % VIEWS.length;
+    this.go(VIEWS[at].id);
+    (this.tabs.children[at] as HTMLElement).focus();
+    event.preventDefault();
+  }
+}
+
+function nothing(about: RecordingAbout): HTMLElement {
+  const why =
+    about.selected.samples === 0 && about.selected.options === ""
+      ? "This recording has no samples. Record for longer, or at a higher frequency: plumb record -F 999 -- COMMAND."
+      : "No sample passes the filters above. Remove one of them to see samples again.";
+  return el("p", { class: "empty" }, why);
+}

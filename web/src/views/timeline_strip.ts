@@ -1,0 +1,223 @@
+// The timeline: a row per thread with what it did when. Dragging selects an interval for all views.
+
+import type { RecordingClient } from "../api/client";
+import type { RecordingAbout, TimelineAnswer, TimelineEntry } from "../api/types";
+import { count, duration, weight } from "../model/format";
+import { intervalOf, intervalTerm, type Term } from "../model/selection";
+import { button, el } from "../widgets/dom";
+import type { Themes } from "../widgets/theme";
+import { Tooltip } from "../widgets/tooltip";
+import { TimelinePainter, type ThreadRow } from "./timeline_painter";
+
+export interface TimelineEvents {
+  select(term: Term): void;
+  clear(): void;
+}
+
+/** Bins of the timeline: narrower ones would hold a handful of samples, and look as if threads stopped between them. */
+const MOST_BINS = 600;
+const SAMPLES_PER_BIN = 8;
+/** A shorter drag is a click. */
+const DRAG_PX = 4;
+export const ROW = 22;
+
+interface Interval {
+  readonly from: number;
+  readonly to: number;
+}
+
+export class TimelineStrip {
+  readonly element = el("section", { class: "timeline", "aria-label": "Timeline" });
+  private readonly summary = el("span", { class: "hint", role: "status" });
+  private readonly labels = el("div", { class: "threads" });
+  private readonly canvas = el("canvas", { tabindex: "0", role: "slider" });
+  private readonly brush = el("div", { class: "brush", hidden: true });
+  private readonly area = el("div", { class: "lanes" }, this.canvas, this.brush);
+  private readonly rows = el("div", { class: "timeline-rows" }, this.labels, this.area);
+  private readonly axis = el("div", { class: "axis", "aria-hidden": "true" });
+  private readonly fold: HTMLButtonElement;
+  private readonly tooltip = new Tooltip();
+  private readonly painter: TimelinePainter;
+  private answer: TimelineAnswer | undefined;
+  private threads: ThreadRow[] = [];
+  private interval: Interval | undefined;
+  private shown = "";
+
+  constructor(
+    private readonly themes: Themes,
+    private readonly events: TimelineEvents,
+  ) {
+    this.painter = new TimelinePainter(this.canvas);
+    this.fold = button("▾ Timeline", "Show or fold the timeline (T)", () => this.toggle(), "small");
+    this.fold.setAttribute("aria-expanded", "true");
+    this.element.append(el("div", { class: "timeline-head" }, this.fold, this.summary, this.painter.legend), this.rows, this.axis);
+    themes.listen(() => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.area);
+    this.listen();
+  }
+
+  toggle(): void {
+    const isFolded = this.element.classList.toggle("folded");
+    this.fold.setAttribute("aria-expanded", String(!isFolded));
+    this.fold.textContent = isFolded ? "▸ Timeline" : "▾ Timeline";
+  }
+
+  async show(client: RecordingClient, terms: readonly Term[], about: RecordingAbout, recording: string): Promise<void> {
+    // Times and events choose nothing here.
+    const key = JSON.stringify([recording, terms.filter(([word]) => word !== "time" && word !== "event")]);
+    if (key !== this.shown || !this.answer) {
+      this.answer = await client.timeline(binsOf(about));
+      this.shown = key;
+      this.threads = threadsOf(this.answer);
+      this.name();
+    }
+    this.interval = intervalOf(terms, this.answer.duration_ns);
+    this.draw();
+  }
+
+  private name(): void {
+    const { answer } = this;
+    if (!answer) return;
+    this.labels.replaceChildren(
+      ...this.threads.map((row) => {
+        const { comm, pid, tid } = row.entries[0];
+        const title = `Only thread ${comm}, ${tid} of process ${pid}`;
+        const label = button("", title, () => this.events.select(["tid", String(tid)]), "thread");
+        label.replaceChildren(el("span", { class: "comm" }, comm || "?"), el("span", { class: "tid" }, String(tid)));
+        return label;
+      }),
+    );
+    if (answer.threads_left_out > 0) this.labels.append(el("span", { class: "hint left-out" }, `and ${count(answer.threads_left_out)} threads`));
+  }
+
+  private draw(): void {
+    const { answer } = this;
+    if (!answer || this.area.clientWidth === 0) return;
+    const { theme, width } = { theme: this.themes.current, width: this.area.clientWidth };
+    this.painter.draw(this.threads, answer, { theme, width, rowHeight: ROW });
+    this.say(answer);
+    this.place(this.interval);
+    const marks = 4;
+    this.axis.replaceChildren(
+      ...Array.from({ length: marks + 1 }, (_, index) => el("span", {}, duration((answer.duration_ns * index) / marks))),
+    );
+  }
+
+  private say(answer: TimelineAnswer): void {
+    const { interval } = this;
+    const range = interval ? `${duration(interval.from)} to ${duration(interval.to)} selected` : "drag to select an interval";
+    const note = answer.aggregated ? "; samples have no times of their own here: record with --timeline" : "";
+    this.summary.textContent = `${range}${note}`;
+    this.canvas.setAttribute("aria-label", "Selected interval. Arrow keys move it, plus and minus narrow and widen it, Escape selects everything.");
+    this.canvas.setAttribute("aria-valuemin", "0");
+    this.canvas.setAttribute("aria-valuemax", String(answer.duration_ns / 1e9));
+    this.canvas.setAttribute("aria-valuenow", String((interval?.from ?? 0) / 1e9));
+    this.canvas.setAttribute("aria-valuetext", interval ? range : "everything");
+  }
+
+  /** Shows an interval as selected. */
+  private place(interval: Interval | undefined): void {
+    this.brush.hidden = interval === undefined;
+    if (!interval || !this.answer) return;
+    const percent = (ns: number) => (100 * ns) / (this.answer?.duration_ns ?? 1);
+    this.brush.style.left = `${percent(interval.from)}%`;
+    this.brush.style.width = `${percent(interval.to - interval.from)}%`;
+  }
+
+  private listen(): void {
+    let start: number | undefined;
+    const at = (event: PointerEvent) => {
+      const bounds = this.area.getBoundingClientRect();
+      return Math.max(0, Math.min(bounds.width, event.clientX - bounds.left));
+    };
+    const time = (pixel: number) => ((this.answer?.duration_ns ?? 0) * pixel) / Math.max(1, this.area.clientWidth);
+    const between = (a: number, b: number): Interval => ({ from: time(Math.min(a, b)), to: time(Math.max(a, b)) });
+    this.area.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      start = at(event);
+      this.area.setPointerCapture(event.pointerId);
+    });
+    this.area.addEventListener("pointermove", (event) => {
+      const here = at(event);
+      if (start === undefined) this.hover(event, here);
+      else if (Math.abs(here - start) >= DRAG_PX) this.place(between(start, here));
+    });
+    this.area.addEventListener("pointerup", (event) => {
+      const from = start;
+      start = undefined;
+      if (from !== undefined && Math.abs(at(event) - from) >= DRAG_PX) this.choose(between(from, at(event)));
+    });
+    this.area.addEventListener("pointercancel", () => {
+      start = undefined;
+      this.place(this.interval);
+    });
+    this.area.addEventListener("pointerleave", () => this.tooltip.hide());
+    this.area.addEventListener("dblclick", () => this.events.clear());
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  private choose({ from, to }: Interval): void {
+    this.tooltip.hide();
+    if (to > from) this.events.select(intervalTerm(from, to));
+  }
+
+  private hover(event: PointerEvent, pixel: number): void {
+    const { answer } = this;
+    const row = this.threads[Math.floor((event.clientY - this.area.getBoundingClientRect().top) / ROW)];
+    if (!answer || !row || event.pointerType === "touch") {
+      this.tooltip.hide();
+      return;
+    }
+    const ns = (answer.duration_ns * pixel) / this.area.clientWidth;
+    const bin = Math.min(row.entries[0].bins.length - 1, Math.floor(ns / answer.bin_ns));
+    const parts = row.entries.filter((entry) => entry.bins[bin] > 0).map((entry) => said(entry, bin, answer.bin_ns));
+    const { comm, tid } = row.entries[0];
+    this.tooltip.show(event.clientX, event.clientY, `${comm} ${tid}, at ${duration(ns)}`, parts.join(", ") || "no samples");
+  }
+
+  private key(event: KeyboardEvent): void {
+    const whole = this.answer?.duration_ns ?? 0;
+    const { from, to } = this.interval ?? { from: 0, to: whole };
+    const length = to - from;
+    const within = (start: number, size: number): Interval => {
+      const kept = Math.min(whole, Math.max(whole / 1000, size));
+      const begin = Math.max(0, Math.min(whole - kept, start));
+      return { from: begin, to: begin + kept };
+    };
+    const next = {
+      ArrowLeft: () => within(from - length / 4, length),
+      ArrowRight: () => within(from + length / 4, length),
+      "+": () => within(from + length / 4, length / 2),
+      "=": () => within(from + length / 4, length / 2),
+      "-": () => within(from - length / 2, length * 2),
+    }[event.key];
+    if (event.key === "Escape" && this.interval) this.events.clear();
+    else if (next) this.choose(next());
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+function binsOf({ duration_ns, frequency_hz }: RecordingAbout): number {
+  const samples = (duration_ns / 1e9) * (frequency_hz ?? 1000);
+  return Math.round(Math.max(60, Math.min(MOST_BINS, samples / SAMPLES_PER_BIN)));
+}
+
+function said(entry: TimelineEntry, bin: number, length: number): string {
+  const value = entry.bins[bin];
+  const isTime = TimelinePainter.isTime(entry.event);
+  return isTime ? `${entry.event} ${Math.min(100, Math.round((100 * value) / length))}%` : `${entry.event} ${weight(value, "")}`;
+}
+
+/** Rows of one thread are together, the heaviest thread first. */
+function threadsOf(answer: TimelineAnswer): ThreadRow[] {
+  const threads: { key: string; entries: TimelineEntry[] }[] = [];
+  for (const entry of answer.rows) {
+    const key = `${entry.pid} ${entry.tid} ${entry.comm}`;
+    const last = threads.at(-1);
+    if (last?.key === key) last.entries.push(entry);
+    else threads.push({ key, entries: [entry] });
+  }
+  return threads;
+}
