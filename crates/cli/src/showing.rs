@@ -78,18 +78,24 @@ pub fn show(recordings: Vec<ServedRecording>, listen: Option<SocketAddr>, is_ope
     })
 }
 
+/// Whose programs may look: those of the user, of root, and of who became root by sudo.
+fn users() -> Vec<u32> {
+    let invoking = std::env::var("SUDO_UID").ok().and_then(|user| user.parse().ok());
+    [rustix::process::geteuid().as_raw(), 0].into_iter().chain(invoking).collect()
+}
+
 async fn bind(recordings: Recordings, listen: Option<SocketAddr>) -> Result<Server, ServeError> {
     if let Some(address) = listen {
-        return Server::bind_recordings(recordings, ListenOptions::new(address)).await;
+        return Server::bind_recordings(recordings, users(), ListenOptions::new(address)).await;
     }
     let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
     for port in FIRST_PORT..FIRST_PORT + MORE_PORTS {
-        match Server::bind_recordings(recordings.clone(), ListenOptions::new(at(port))).await {
+        match Server::bind_recordings(recordings.clone(), users(), ListenOptions::new(at(port))).await {
             Err(ServeError::Listen(_, error)) if error.kind() == std::io::ErrorKind::AddrInUse => {}
             bound => return bound,
         }
     }
-    Server::bind_recordings(recordings, ListenOptions::new(at(0))).await
+    Server::bind_recordings(recordings, users(), ListenOptions::new(at(0))).await
 }
 
 /// Opens a browser, which lives on by itself and doesn't see Ctrl-C.

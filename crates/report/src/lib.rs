@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod change;
 pub mod code;
 pub mod explain;
 pub mod flame;

@@ -4,7 +4,6 @@
 //! ([`crate::terminal`]).
 
 pub mod change;
-pub mod change_json;
 pub mod columns;
 pub mod document;
 pub mod duration;

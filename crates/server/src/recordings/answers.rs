@@ -11,8 +11,11 @@ use plumb_report::table::{TreeJson, causes};
 use plumb_report::{kernel, kernel_time, meta, procs, table, timeline};
 use serde_json::{Value, json};
 
-use super::ServedRecording;
+use super::compare::diff;
+use super::export::export;
+use super::listing::listing;
 use super::selected::Selected;
+use super::{Recordings, ServedRecording};
 use crate::error::{ApiError, ErrorCode};
 use crate::parameters::Parameters;
 
@@ -20,10 +23,17 @@ use crate::parameters::Parameters;
 pub(crate) type Answer = (&'static str, Vec<u8>);
 
 /// What answers a path.
-type Work = fn(&ServedRecording, &Parameters) -> Result<Answer, ApiError>;
+type Work = fn(&Question<'_>) -> Result<Answer, ApiError>;
+
+/// What is asked of which recording.
+pub(crate) struct Question<'a> {
+    pub recordings: &'a Recordings,
+    pub recording: &'a ServedRecording,
+    pub parameters: &'a Parameters,
+}
 
 /// All paths below a recording's own with what answers them.
-pub(crate) const PATHS: [(&str, Work); 9] = [
+pub(crate) const PATHS: [(&str, Work); 12] = [
     ("", about),
     ("/timeline", timeline_of),
     ("/flame", flame),
@@ -33,19 +43,23 @@ pub(crate) const PATHS: [(&str, Work); 9] = [
     ("/processes", processes),
     ("/kernel", kernel_of),
     ("/explain", explain_of),
+    ("/listing", listing),
+    ("/diff", diff),
+    ("/export", export),
 ];
 
-fn json(document: &Value) -> Result<Answer, ApiError> {
+pub(super) fn json(document: &Value) -> Result<Answer, ApiError> {
     let body = serde_json::to_vec(document).map_err(|error| unwritten(&error))?;
     Ok(("application/json", body))
 }
 
-fn unwritten(error: &serde_json::Error) -> ApiError {
+pub(super) fn unwritten(error: &serde_json::Error) -> ApiError {
     ApiError::new(ErrorCode::Internal, format!("cannot write the answer: {error}"))
 }
 
 /// Facts, events, and how far the selection is to be trusted.
-fn about(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+fn about(asked: &Question<'_>) -> Result<Answer, ApiError> {
+    let Question { recording, parameters, .. } = *asked;
     let profile = &*recording.profile;
     let selected = Selected::new(parameters, &[])?;
     let mut document = meta::document(profile);
@@ -83,16 +97,17 @@ fn events(profile: &Profile) -> Vec<Value> {
     profile.events.rows().iter().zip(sums).map(one).collect()
 }
 
-fn event_name<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str> {
+pub(super) fn event_name<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str> {
     filter.event.map(|event| profile.strings.get(profile.events[event].name))
 }
 
-fn unit<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str> {
+pub(super) fn unit<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str> {
     filter.event.map(|event| profile.strings.get(profile.events[event].unit))
 }
 
 /// Weights of threads over time, whatever time is selected: it is where times are chosen.
-fn timeline_of(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+fn timeline_of(asked: &Question<'_>) -> Result<Answer, ApiError> {
+    let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["bins", "threads"])?;
     let bins = selected.number("bins", 400, 1..=4000)?;
     let threads = selected.number("threads", 64, 1..=1000)?;
@@ -101,7 +116,8 @@ fn timeline_of(recording: &ServedRecording, parameters: &Parameters) -> Result<A
 }
 
 /// A flame graph as `plumb flame` puts it into its page.
-fn flame(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+fn flame(asked: &Question<'_>) -> Result<Answer, ApiError> {
+    let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["by"])?;
     let profile = &*recording.profile;
     let grouping = match selected.text("by") {
@@ -127,7 +143,8 @@ fn flame(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer,
 /// Most rows of a table.
 const MOST_ROWS: usize = 100_000;
 
-fn functions(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+fn functions(asked: &Question<'_>) -> Result<Answer, ApiError> {
+    let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["sort", "limit"])?;
     let limit = selected.number("limit", 1000, 1..=MOST_ROWS)?;
     let keys = selected.text("sort").unwrap_or("dso,sym").split(',').map(str::parse::<Key>);
@@ -163,7 +180,8 @@ fn trees(document: &mut Value, trees: Vec<TreeJson>) -> Result<(), ApiError> {
 }
 
 /// Callers and callees of a function, all paths merged.
-fn function(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+fn function(asked: &Question<'_>) -> Result<Answer, ApiError> {
+    let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["name", "min"])?;
     let name = selected.required("name")?;
     let options = TreeOptions { min_percent: selected.percent("min", 0.1)? };
@@ -184,7 +202,8 @@ fn function(recording: &ServedRecording, parameters: &Parameters) -> Result<Answ
     json(&document)
 }
 
-fn tree(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+fn tree(asked: &Question<'_>) -> Result<Answer, ApiError> {
+    let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["direction", "min"])?;
     let options = TreeOptions { min_percent: selected.percent("min", 0.5)? };
     let profile = &*recording.profile;
@@ -203,7 +222,8 @@ fn tree(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, 
     json(&document)
 }
 
-fn processes(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+fn processes(asked: &Question<'_>) -> Result<Answer, ApiError> {
+    let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &[])?;
     let profile = &*recording.profile;
     // Nobody's process idles.
@@ -214,7 +234,8 @@ fn processes(recording: &ServedRecording, parameters: &Parameters) -> Result<Ans
     json(&procs::document(&view, &found, &all))
 }
 
-fn kernel_of(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+fn kernel_of(asked: &Question<'_>) -> Result<Answer, ApiError> {
+    let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["stacks"])?;
     let stacks = selected.number("stacks", 3, 0..=100)?;
     let profile = &*recording.profile;
@@ -227,7 +248,8 @@ fn kernel_of(recording: &ServedRecording, parameters: &Parameters) -> Result<Ans
 }
 
 /// The verdict. Of the event that is selected if that is a clock, otherwise of the first that is.
-fn explain_of(recording: &ServedRecording, parameters: &Parameters) -> Result<Answer, ApiError> {
+fn explain_of(asked: &Question<'_>) -> Result<Answer, ApiError> {
+    let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["threshold"])?;
     let threshold = selected.percent("threshold", 10.0)?;
     let profile = &*recording.profile;

@@ -4,6 +4,9 @@
 //! `plumb_report`, as commands print them. Not here: how files are read (`cli`), HTTP (`routes`).
 
 mod answers;
+mod compare;
+mod export;
+mod listing;
 mod selected;
 
 use std::sync::Arc;
@@ -11,7 +14,7 @@ use std::sync::Arc;
 use plumb_profile::Profile;
 use serde::Serialize;
 
-pub(crate) use answers::{Answer, PATHS};
+pub(crate) use answers::{Answer, PATHS, Question};
 
 /// What a recording lacks, and what would mend it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

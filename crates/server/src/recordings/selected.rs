@@ -22,6 +22,7 @@ impl<'a> Selected<'a> {
             match SelectionWord::from_name(name) {
                 Some(word) => selection.add(word, text),
                 None if known.contains(&name) => {}
+                None if known.contains(&"base") && is_base(name) => {}
                 None => {
                     let words: Vec<&str> = SelectionWord::ALL.map(SelectionWord::name).to_vec();
                     return Err(ApiError::invalid(format!(
@@ -34,6 +35,22 @@ impl<'a> Selected<'a> {
         Ok(Self { parameters, selection })
     }
 
+    /// The same, with each `base-WORD` in place of WORD: what this is compared with. `None`: there is no such word.
+    pub fn base(&self) -> Option<Self> {
+        let words = SelectionWord::ALL.map(|word| (word, format!("base-{}", word.name())));
+        let given: Vec<(SelectionWord, &str)> = words
+            .iter()
+            .flat_map(|(word, name)| self.parameters.all(name).map(move |text| (*word, text)))
+            .collect();
+        if given.is_empty() {
+            return None;
+        }
+        let replaced: Vec<SelectionWord> = given.iter().map(|(word, _)| *word).collect();
+        let mut selection = self.selection.without(&replaced);
+        given.into_iter().for_each(|(word, text)| selection.add(word, text));
+        Some(Self { parameters: self.parameters, selection })
+    }
+
     /// The filter of one event: the one that is selected, or the first with samples.
     pub fn filter(&self, profile: &Profile) -> Result<Filter, ApiError> {
         let mut filters = self.selection.filter_per_event(profile).map_err(invalid)?;
@@ -44,6 +61,11 @@ impl<'a> Selected<'a> {
     pub fn whole(&self, profile: &Profile) -> Result<Filter, ApiError> {
         let words = [SelectionWord::Event, SelectionWord::Time];
         self.selection.without(&words).filter(profile).map_err(invalid)
+    }
+
+    /// The filter of all events, or of the one that is selected.
+    pub fn all_events(&self, profile: &Profile) -> Result<Filter, ApiError> {
+        self.selection.filter(profile).map_err(invalid)
     }
 
     /// The filter without any event.
@@ -95,6 +117,11 @@ impl<'a> Selected<'a> {
     pub fn required(&self, name: &str) -> Result<&'a str, ApiError> {
         self.text(name).ok_or_else(|| ApiError::invalid(format!("the parameter `{name}` is missing")))
     }
+}
+
+/// Whether a parameter is a word of what is compared with.
+fn is_base(name: &str) -> bool {
+    name.strip_prefix("base-").and_then(SelectionWord::from_name).is_some()
 }
 
 fn invalid(error: plumb_analyze::BadSelection) -> ApiError {

@@ -67,6 +67,14 @@ pub fn recordings_router(recordings: Recordings) -> Router {
         .layer(middleware::from_fn(host::check))
 }
 
+/// What a server answers to programs of other users.
+pub(crate) fn refusing_router() -> Router {
+    Router::new().fallback(|| async {
+        let message = "these recordings are shown to the user who opened them; ask for a copy of the file";
+        ApiError::new(ErrorCode::PermissionDenied, message)
+    })
+}
+
 async fn nothing(method: Method, uri: Uri) -> ApiError {
     let path: String = uri.path().chars().take(200).collect();
     ApiError::new(ErrorCode::NotFound, format!("nothing answers {method} {path}"))

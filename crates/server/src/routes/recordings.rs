@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::page::guarded;
 use crate::error::{ApiError, ErrorCode};
 use crate::parameters::Parameters;
-use crate::recordings::{Answer, PATHS, Recordings};
+use crate::recordings::{Answer, PATHS, Question, Recordings};
 
 /// Answers that are worked out at the same time; others wait. Each takes a processor and may take as much memory as the recording.
 const AT_ONCE: usize = 4;
@@ -33,7 +33,7 @@ pub(super) fn routes(recordings: Recordings) -> Router {
                            RawQuery(query): RawQuery| async move {
             let parameters = Parameters::parse(query.as_deref());
             let work = move |recordings: &Recordings| match recordings.get(&id) {
-                Some(recording) => work(recording, &parameters),
+                Some(recording) => work(&Question { recordings, recording, parameters: &parameters }),
                 None => Err(unknown(&id)),
             };
             worked_out(shared, work).await

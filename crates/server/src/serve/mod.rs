@@ -4,6 +4,7 @@
 //! time in which they have to go through, and where there are too many connections those go first that have asked for nothing yet.
 
 mod connection;
+mod owner;
 mod timed;
 mod tls;
 mod waiting;
@@ -28,7 +29,7 @@ use crate::app::App;
 use crate::metrics::Metrics;
 use crate::options::ServerOptions;
 use crate::recordings::Recordings;
-use crate::routes::{recordings_router, router_of};
+use crate::routes::{recordings_router, refusing_router, router_of};
 
 /// Where a server listens and how much it holds open.
 #[derive(Clone, Debug)]
@@ -100,6 +101,8 @@ pub struct Server {
     options: ListenOptions,
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
+    /// Whose connections are answered; `None`: everybody's.
+    users: Option<Vec<u32>>,
 }
 
 impl Server {
@@ -114,27 +117,33 @@ impl Server {
             return Err(ServeError::Exposed(listen.address));
         }
         let app = App::new(store, options);
-        Self::listen(router_of(app.clone()), app.metrics, listen).await
+        Self::listen(router_of(app.clone()), app.metrics, listen, None).await
     }
 
-    /// Likewise for recordings, which are shown on this machine alone.
-    pub async fn bind_recordings(recordings: Recordings, listen: ListenOptions) -> Result<Self, ServeError> {
+    /// Likewise for recordings, which are shown on this machine alone, to programs of these users: files of recordings are their owners'
+    /// too.
+    pub async fn bind_recordings(
+        recordings: Recordings,
+        users: Vec<u32>,
+        listen: ListenOptions,
+    ) -> Result<Self, ServeError> {
         if !listen.address.ip().is_loopback() {
             return Err(ServeError::ExposedRecordings(listen.address));
         }
-        Self::listen(recordings_router(recordings), Arc::new(Metrics::new()), listen).await
+        Self::listen(recordings_router(recordings), Arc::new(Metrics::new()), listen, Some(users)).await
     }
 
     async fn listen(
         router: Router,
         metrics: Arc<Metrics>,
         options: ListenOptions,
+        users: Option<Vec<u32>>,
     ) -> Result<Self, ServeError> {
         let tls =
             options.tls.as_ref().map(|(certificate, key)| tls::acceptor(certificate, key)).transpose()?;
         let listener = TcpListener::bind(options.address).await;
         let listener = listener.map_err(|error| ServeError::Listen(options.address, error))?;
-        Ok(Self { router, metrics, options, listener, tls })
+        Ok(Self { router, metrics, options, listener, tls, users })
     }
 
     /// Where it listens: the port that the system chose, if it was to.
@@ -146,6 +155,7 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(false);
         let waiting = Waiting::default();
+        let refusing = Arc::new(Protocols::new(refusing_router(), &self.options, self.tls.clone()));
         let protocols = Arc::new(Protocols::new(self.router, &self.options, self.tls));
         let mut connections = JoinSet::new();
         tokio::pin!(stop);
@@ -154,7 +164,11 @@ impl Server {
                 () = &mut stop => break,
                 Some(_) = connections.join_next() => {}
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) => {
+                    Ok((stream, peer)) => {
+                        let is_known = self.users.as_ref().is_none_or(|users| {
+                            owner::of(peer, &stream).is_some_and(|user| users.contains(&user))
+                        });
+                        let protocols = if is_known { &protocols } else { &refusing };
                         let metrics = self.metrics.clone();
                         if connections.len() >= self.options.connections {
                             metrics.shed.inc();

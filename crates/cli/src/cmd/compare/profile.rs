@@ -14,10 +14,11 @@ use super::{Args, prints, progress, side_of};
 use crate::args::RecordArgs;
 use crate::exit::Exit;
 use crate::recording::{RecordRequest, record_profile};
+use crate::render::change;
 use crate::render::columns::{self, left, right};
 use crate::render::markdown::{cell_code, escape};
-use crate::render::{change, change_json};
 use crate::terminal::{Output, printable};
+use plumb_report::change as change_json;
 use plumb_report::kernel_time;
 
 /// Samples a second: runs may be short, and what they say is right to one in the square root of the number of samples.

@@ -7,8 +7,8 @@ use plumb_analyze::{Evidence, Per};
 use serde_json::{Value, json};
 
 use super::Shown;
-use crate::render::change_json;
 use crate::terminal::Output;
+use plumb_report::change as change_json;
 
 /// Writes JSON.
 pub(super) fn json(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {

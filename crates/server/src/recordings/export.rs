@@ -1,0 +1,44 @@
+//! What is selected, in plumb's own format and in those of other tools.
+
+use std::io::Cursor;
+
+use plumb_analyze::View;
+use plumb_formats::{callgrind, chrome, firefox, native, otlp, pprof, speedscope};
+
+use super::answers::{Answer, Question};
+use super::selected::Selected;
+use crate::error::{ApiError, ErrorCode};
+
+/// The formats by name.
+const FORMATS: &str = "plumb, pprof, speedscope, firefox, trace, callgrind, otlp";
+
+/// The samples that are selected, of all events unless one is.
+pub(super) fn export(asked: &Question<'_>) -> Result<Answer, ApiError> {
+    let selected = Selected::new(asked.parameters, &["format"])?;
+    let format = selected.required("format")?;
+    let profile = &*asked.recording.profile;
+    let kept = View::new(profile, &selected.all_events(profile)?).to_profile();
+    let mut body = Vec::new();
+    let failed = |error: &dyn std::fmt::Display| {
+        ApiError::new(ErrorCode::InvalidArgument, format!("cannot write {format}: {error}"))
+    };
+    let written = match format {
+        "plumb" => {
+            let mut file = Cursor::new(Vec::new());
+            native::write(&kept, &mut file).map_err(|error| failed(&error))?;
+            return Ok(("application/octet-stream", file.into_inner()));
+        }
+        "pprof" => pprof::write(&kept, &mut body),
+        "speedscope" => speedscope::write(&kept, &mut body),
+        "firefox" => firefox::write(&kept, &mut body),
+        "trace" => chrome::write(&kept, &mut body),
+        "callgrind" => callgrind::write(&kept, &mut body),
+        "otlp" => otlp::write(&kept, &mut body),
+        other => {
+            return Err(ApiError::invalid(format!("unknown format {other:?}; use one of {FORMATS}")));
+        }
+    };
+    written.map_err(|error| failed(&error))?;
+    let is_json = matches!(format, "speedscope" | "firefox" | "trace");
+    Ok((if is_json { "application/json" } else { "application/octet-stream" }, body))
+}
