@@ -210,7 +210,7 @@ mod tests {
             let known = profile.events.iter().find(|(_, event)| event.name == name).map(|(id, _)| id);
             let event = known.unwrap_or_else(|| profile.events.push(Event { name, unit: name }));
             profile.samples.push(Sample {
-                time_ns: tenths * 100_000_000,
+                time_ns: 1_000_000_000 + tenths * 100_000_000,
                 thread: threads[tid as usize - 1],
                 cpu: 0,
                 event,
@@ -219,6 +219,7 @@ mod tests {
                 weight,
             });
         }
+        profile.meta.start_ns = 1_000_000_000;
         profile.meta.duration_ns = 1_000_000_000;
         profile
     }

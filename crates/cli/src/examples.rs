@@ -15,10 +15,9 @@ Examples:
 
 pub const RECORD: &str = "\
 Examples:
-  plumb record -- make -j8                    # a command and its children
+  plumb record --open -- make -j8             # a command and its children, then the browser
   plumb record -p 1234 --duration 30          # a running process, for 30 s
-  sudo plumb record --off-cpu -- ./server     # what its threads wait for
-  plumb record --open -- ./program            # then show it in the browser";
+  sudo plumb record --off-cpu -- ./server     # what its threads wait for";
 
 pub const TOP: &str = "\
 Examples:
@@ -141,7 +140,6 @@ Examples:
 pub const SERVE: &str = "\
 Examples:
   plumb serve profile.plumb                   # a recording, for the browser
-  plumb serve                                 # a store on this machine, port 4041
   plumb serve --store /var/lib/plumb --retention 90d --max-size 100G
   plumb serve --listen 0.0.0.0:4041 --tls-cert cert.pem --tls-key key.pem --tokens tokens";
 

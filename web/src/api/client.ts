@@ -1,9 +1,11 @@
 // Asks the server. Errors carry the server's own sentence.
 
 import type {
+  DiffAnswer,
   ExplainAnswer,
   FunctionsAnswer,
   KernelAnswer,
+  ListingAnswer,
   ProcessesAnswer,
   RecordingAbout,
   RecordingEntry,
@@ -87,5 +89,23 @@ export class RecordingClient {
 
   explain(): Promise<ExplainAnswer> {
     return this.get("/explain");
+  }
+
+  listing(name: string, file: string): Promise<ListingAnswer> {
+    return this.get("/listing", file === "" ? [["name", name]] : [["name", name], ["file", file]]);
+  }
+
+  /** Compares with another recording, or with another interval of the same. */
+  diff(base: string, time: string): Promise<DiffAnswer> {
+    const parameters: [string, string][] = [];
+    if (base !== this.id) parameters.push(["base", base]);
+    // Times of one recording mean nothing in another.
+    if (time !== "" || base !== this.id) parameters.push(["base-time", time === "" ? "0-" : time]);
+    return this.get("/diff", parameters);
+  }
+
+  /** Where what is selected can be had as a file. */
+  download(format: string): string {
+    return `${this.path("/export")}?${new URLSearchParams([...this.selection.map(([name, value]) => [name, value]), ["format", format]])}`;
   }
 }

@@ -235,3 +235,65 @@ export interface ExplainAnswer {
     readonly largest: Candidate | null;
   };
 }
+
+export interface ListedInstruction {
+  readonly address: string;
+  readonly text: string;
+  readonly class: string;
+  readonly jump_to: number | null;
+  readonly target_name: string | null;
+  readonly weight: number;
+  readonly samples: number;
+  readonly percent_of_function: number;
+  readonly adjusted_percent_of_function: number;
+  readonly called_weight: number;
+  readonly doubt: string | null;
+  readonly places: readonly { readonly function: string; readonly file: string; readonly line: number }[];
+}
+
+export interface ListedLine {
+  readonly function: string;
+  readonly file: string;
+  readonly line: number;
+  readonly text: string | null;
+  readonly samples: number;
+  readonly percent_of_function: number;
+  readonly adjusted_percent_of_function: number;
+}
+
+export interface ListingAnswer {
+  readonly function: string;
+  readonly file: string;
+  readonly code: string;
+  readonly adjusted: boolean;
+  readonly samples: number;
+  readonly percent_of_all: number;
+  readonly instructions: readonly ListedInstruction[];
+  readonly lines: readonly ListedLine[];
+  readonly notes: readonly string[];
+}
+
+export interface ChangedRow {
+  readonly function?: string;
+  readonly dso?: string;
+  readonly kind?: "user" | "kernel" | "marker";
+  /** Of the base and of the new side. */
+  readonly value: readonly [number, number];
+  readonly share: readonly [number, number];
+  readonly difference: number;
+  readonly low: number;
+  readonly high: number;
+  readonly q: number;
+  readonly mark: "more" | "less" | "new" | "eliminated" | "noise";
+}
+
+export interface DiffAnswer {
+  readonly unit: string | null;
+  readonly alpha: number;
+  readonly evidence: "single" | "blocked" | "turns";
+  readonly base: { readonly name: string; readonly samples: number; readonly weight: number };
+  readonly new: { readonly name: string; readonly samples: number; readonly weight: number };
+  readonly all: ChangedRow;
+  readonly rows: readonly ChangedRow[];
+  readonly rows_left_out: number;
+}

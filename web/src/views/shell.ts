@@ -13,15 +13,28 @@ import { callTree } from "./call_tree";
 import { Chips } from "./chips";
 import { flameView } from "./flame_view";
 import { functionTable } from "./function_table";
+import { diffView } from "./diff_view";
+import { openDownloads } from "./downloads";
 import { kernelTable } from "./kernel_table";
 import { Keys } from "./keys";
 import { processTable } from "./process_table";
 import { qualityView } from "./quality";
+import { sourceView } from "./source_view";
 import { TimelineStrip } from "./timeline_strip";
 import { verdictView } from "./verdict";
 import type { View, ViewContext } from "./view";
 
-const VIEWS: readonly View[] = [flameView, functionTable, callTree, processTable, kernelTable, verdictView, qualityView];
+const VIEWS: readonly View[] = [
+  flameView,
+  functionTable,
+  callTree,
+  sourceView,
+  processTable,
+  kernelTable,
+  diffView,
+  verdictView,
+  qualityView,
+];
 
 export class Shell {
   private readonly themes = new Themes();
@@ -83,6 +96,7 @@ export class Shell {
     const buttons = el(
       "div",
       { class: "buttons" },
+      this.downloads(),
       button("◐", "Dark or light (D)", () => this.themes.toggle(), "icon"),
       button("?", "Keys and help (?)", () => this.keys.toggle(), "icon"),
     );
@@ -92,6 +106,15 @@ export class Shell {
       this.tabs,
       this.host,
     );
+  }
+
+  private downloads(): HTMLElement {
+    const opener = button("⤓", "Download what is selected", () => {
+      const { left, bottom } = opener.getBoundingClientRect();
+      const client = new RecordingClient(this.recording.id, this.terms, this.asked.signal);
+      openDownloads(left, bottom + 4, client, this.recording.name);
+    }, "icon");
+    return opener;
   }
 
   // --- state and address ---
@@ -166,6 +189,8 @@ export class Shell {
     return {
       client,
       about,
+      recording: this.recording,
+      recordings: this.recordings,
       signal,
       terms: this.terms,
       themes: this.themes,
@@ -180,6 +205,7 @@ export class Shell {
     const only = (term: Term) => () => this.choose(withTerm(this.terms, term));
     return [
       { label: "Callers and callees", run: () => this.go("table", name) },
+      { label: "Source and assembly", run: () => this.go("source", name) },
       { label: "Only stacks with it", run: only(["focus", exactly(name)]) },
       { label: "Drop stacks with it", run: only(["ignore", exactly(name)]) },
       { label: "Hide it; callers get its time", run: only(["hide", exactly(name)]) },

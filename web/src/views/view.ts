@@ -1,7 +1,7 @@
 // What a view of the page is, and what it is given.
 
 import type { RecordingClient } from "../api/client";
-import type { RecordingAbout } from "../api/types";
+import type { RecordingAbout, RecordingEntry } from "../api/types";
 import type { Term } from "../model/selection";
 import type { Choice } from "../widgets/menu";
 import type { Themes } from "../widgets/theme";
@@ -10,6 +10,8 @@ import type { Themes } from "../widgets/theme";
 export interface ViewContext {
   readonly client: RecordingClient;
   readonly about: RecordingAbout;
+  readonly recording: RecordingEntry;
+  readonly recordings: readonly RecordingEntry[];
   readonly terms: readonly Term[];
   readonly themes: Themes;
   /** Aborted when the view leaves the page, or shows something else. */

@@ -1,0 +1,280 @@
+//! The page's server says of a recording what the commands say of the same file, and says it to nobody else.
+//!
+//! The truth is the commands' own JSON: one selection, typed as options and as parameters, has to give equal numbers. Needs no privilege:
+//! the recording is text that `perf script` could have printed.
+
+#![cfg(feature = "server")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use plumb_fixtures::{Requirement, needs};
+use serde_json::Value;
+
+/// A recording of two processes with three threads, a second long: stacks, leaf first, with a time in milliseconds.
+fn recording(folder: &Path, name: &str, slow: u64) -> PathBuf {
+    let mut text = String::new();
+    let stacks: [(&str, u32, u32, &[&str]); 4] = [
+        ("worker", 100, 101, &["parse", "handle", "main"]),
+        ("worker", 100, 101, &["sort", "handle", "main"]),
+        ("ui", 100, 102, &["paint", "loop", "main"]),
+        ("child", 200, 200, &["copy", "main"]),
+    ];
+    for ms in 0..1000_u64 {
+        let (comm, pid, tid, stack) = stacks[usize::try_from(ms * 7 % 10).unwrap_or(0).min(3)];
+        // The second recording sorts more.
+        let (comm, pid, tid, stack) = if ms % 10 < slow { stacks[1] } else { (comm, pid, tid, stack) };
+        let _ = writeln!(text, "{comm} {pid}/{tid} [000] 7.{ms:03}000: 1000000 cpu-clock:");
+        for (index, function) in stack.iter().enumerate() {
+            let _ = writeln!(text, "\t{:x} {function} (/opt/app)", 0x1000 + 0x10 * index);
+        }
+        text.push('\n');
+    }
+    let path = folder.join(name);
+    fs::write(&path, text).expect("the folder for tests can be written");
+    path
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("page-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    folder
+}
+
+/// What a command writes as JSON.
+fn said(folder: &Path, arguments: &[&str]) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    let output =
+        command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("plumb runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {errors}"))
+}
+
+struct Served {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Served {
+    fn new(folder: &Path, files: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.arg("serve").args(files).args(["--listen", "127.0.0.1:0"]).current_dir(folder);
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("plumb runs");
+        let mut errors = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut line = String::new();
+        while !line.contains("http://") {
+            line.clear();
+            let read = errors.read_line(&mut line).expect("plumb writes text");
+            assert!(read > 0, "plumb serve ended early");
+        }
+        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
+        let address = address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("{line}"));
+        Self { child, address }
+    }
+
+    /// Status, headers and body.
+    fn ask(&self, request: &str) -> (u16, String, Vec<u8>) {
+        let mut stream = TcpStream::connect(self.address).expect("the server listens");
+        stream.write_all(request.as_bytes()).expect("the server reads");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("the server answers");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("headers end");
+        let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        (status, head, answer[end + 4..].to_vec())
+    }
+
+    fn get(&self, path: &str) -> (u16, String, Vec<u8>) {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address))
+    }
+
+    fn json(&self, path: &str) -> Value {
+        let (status, _, body) = self.get(&format!("/api/v1/recordings{path}"));
+        assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));
+        serde_json::from_slice(&body).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The same selection as parameters and as options.
+const SELECTIONS: [(&str, &[&str]); 6] = [
+    ("", &[]),
+    ("time=0.2-0.45", &["--time", "0.2-0.45"]),
+    ("tid=101&time=-0.5", &["--tid", "101", "--time", "-0.5"]),
+    ("comm=ui", &["--comm", "ui"]),
+    ("focus=handle&ignore=sort", &["--focus", "handle", "--ignore", "sort"]),
+    ("hide=%5Ehandle%24&pid=100", &["--hide", "^handle$", "--pid", "100"]),
+];
+
+/// Without some members.
+fn without(mut value: Value, names: &[&str]) -> Value {
+    if let Some(members) = value.as_object_mut() {
+        names.iter().for_each(|name| _ = members.remove(*name));
+    }
+    value
+}
+
+#[test]
+fn answers_are_what_commands_say_of_the_same_file() {
+    let folder = folder("same");
+    recording(&folder, "one.perf", 0);
+    let served = Served::new(&folder, &["one.perf"]);
+    for (parameters, options) in SELECTIONS {
+        let ask = |path: &str, more: &str| served.json(&format!("/0/{path}?{parameters}&{more}"));
+        let command = |words: &[&str]| said(&folder, &[words, &["one.perf", "--json"], options].concat());
+
+        let report = command(&["report", "--sort", "dso,sym"]);
+        let report = &report["reports"][0];
+        let functions = ask("functions", "");
+        assert!(functions["rows"].as_array().is_some_and(|rows| !rows.is_empty()), "{parameters}");
+        for member in ["rows", "event", "unit", "samples", "weight", "kept_samples", "kept_weight"] {
+            assert_eq!(functions[member], report[member], "{parameters}: {member}");
+        }
+        for (direction, option) in [("top-down", "--top-down"), ("bottom-up", "--bottom-up")] {
+            let tree = ask("tree", &format!("min=0&direction={direction}"));
+            assert_eq!(tree["trees"], command(&["report", option, "--min", "0"])["reports"][0]["trees"]);
+        }
+        // Each thread's bins hold what the report has for the thread, whatever the time.
+        let timeline = served.json(&format!("/0/timeline?{parameters}"));
+        let sum =
+            |row: &Value| row["bins"].as_array().into_iter().flatten().filter_map(Value::as_u64).sum::<u64>();
+        for row in timeline["rows"].as_array().expect("there are rows") {
+            assert_eq!(Some(sum(row)), row["weight"].as_u64(), "{parameters}");
+        }
+        let programs = command(&["procs"]);
+        assert_eq!(ask("processes", ""), without(programs, &["advice"]), "{parameters}");
+        let explained = command(&["explain"]);
+        let ours = without(ask("explain", ""), &["left_out"]);
+        assert_eq!(ours, without(explained, &["again", "left_out"]), "{parameters}");
+    }
+    let kernel = said(&folder, &["kernel", "one.perf", "--json"]);
+    let rows = kernel["rows"].as_array().expect("there are rows").iter().cloned();
+    let rows: Vec<Value> = rows.map(|row| without(row, &["calls", "errors", "wall_ns"])).collect();
+    assert_eq!(served.json("/0/kernel?stacks=0")["rows"], Value::from(rows));
+    let around = said(
+        &folder,
+        &["report", "one.perf", "--json", "--callers", "handle", "--callees", "handle", "--min", "0"],
+    );
+    assert_eq!(served.json("/0/function?name=handle&min=0")["trees"], around["reports"][0]["trees"]);
+}
+
+#[test]
+fn what_changed_is_what_diff_says() {
+    let folder = folder("diff");
+    recording(&folder, "one.perf", 0);
+    recording(&folder, "two.perf", 4);
+    let served = Served::new(&folder, &["one.perf", "two.perf"]);
+    assert_eq!(served.json("")["recordings"][1]["name"], "two.perf");
+    let diff = said(&folder, &["diff", "one.perf", "two.perf", "--json"]);
+    let ours = served.json("/1/diff?base=0");
+    assert_eq!(ours["rows"], diff["rows"]);
+    assert_eq!(ours["all"], diff["all"]);
+    let sort = ours["rows"].as_array().and_then(|rows| rows.iter().find(|row| row["function"] == "sort"));
+    assert_eq!(sort.map(|row| &row["mark"]), Some(&Value::from("more")));
+    // Two intervals of one recording that do the same: nothing may be said to differ.
+    let same = served.json("/0/diff?time=0.5-1&base-time=0-0.5");
+    let marks = same["rows"].as_array().into_iter().flatten().map(|row| &row["mark"]);
+    assert!(marks.clone().count() > 0 && marks.clone().all(|mark| mark == "noise"), "{same}");
+    let (status, _, body) = served.get("/api/v1/recordings/0/diff");
+    assert!(status == 400 && String::from_utf8_lossy(&body).contains("base"), "{status}");
+}
+
+#[test]
+fn downloads_hold_what_is_selected() {
+    let folder = folder("export");
+    recording(&folder, "one.perf", 0);
+    let served = Served::new(&folder, &["one.perf"]);
+    let wanted = said(&folder, &["report", "one.perf", "--json", "--tid", "101"]);
+    for (format, file) in [
+        ("plumb", "out.plumb"),
+        ("pprof", "out.pb.gz"),
+        ("firefox", "out.firefox.json"),
+        ("speedscope", "out.speedscope.json"),
+    ] {
+        let (status, _, body) = served.get(&format!("/api/v1/recordings/0/export?format={format}&tid=101"));
+        assert_eq!(status, 200, "{format}");
+        fs::write(folder.join(file), body).expect("the folder can be written");
+        let read = said(&folder, &["report", file, "--json", "--sort", "sym"]);
+        let weight = read["reports"][0]["kept_weight"].as_u64();
+        assert_eq!(weight, wanted["reports"][0]["kept_weight"].as_u64(), "{format}");
+    }
+}
+
+#[test]
+fn other_sites_and_other_users_get_nothing() {
+    let folder = folder("guards");
+    recording(&folder, "one.perf", 0);
+    let served = Served::new(&folder, &["one.perf"]);
+    let (status, head, _) = served.get("/");
+    assert_eq!(status, 200);
+    for header in [
+        "content-security-policy: default-src 'none'; script-src 'self'",
+        "nosniff",
+        "same-origin",
+        "no-referrer",
+    ] {
+        assert!(head.contains(header), "{header}: {head}");
+    }
+    assert!(!head.contains("access-control-allow-origin"), "{head}");
+    let (status, _, body) =
+        served.ask("GET /api/v1/recordings HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
+    assert_eq!(status, 403, "{}", String::from_utf8_lossy(&body));
+    for (path, wanted) in [
+        ("/api/v1/recordings/7", 404),
+        ("/api/v1/recordings/..%2f..", 404),
+        ("/api/v1/recordings/0/functions?tod=1", 400),
+        ("/api/v1/recordings/0/functions?focus=(", 400),
+        ("/api/v1/recordings/0/functions?time=2-1", 400),
+        ("/api/v1/recordings/0/timeline?bins=0", 400),
+        ("/api/v1/recordings/0/timeline?bins=99999999", 400),
+        ("/api/v1/recordings/0/export?format=exe", 400),
+        ("/api/v1/services", 404),
+    ] {
+        let (status, _, body) = served.get(path);
+        assert_eq!(status, wanted, "{path}: {}", String::from_utf8_lossy(&body));
+    }
+    let post = format!(
+        "POST /api/v1/recordings/0 HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        served.address
+    );
+    assert_eq!(served.ask(&post).0, 405);
+    if !needs(Requirement::Root) {
+        return;
+    }
+    // Nobody's shell, on the same machine.
+    let script = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{}; printf 'GET /api/v1/recordings HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3",
+        served.address.port()
+    );
+    let mut shell = Command::new("bash");
+    let output =
+        shell.args(["-c", &script]).current_dir("/").uid(65534).gid(65534).output().expect("there is a bash");
+    let answer = String::from_utf8_lossy(&output.stdout);
+    assert!(answer.starts_with("HTTP/1.1 403") && !answer.contains("one.perf"), "{answer}");
+}
+
+#[test]
+fn recordings_are_served_on_this_machine_alone() {
+    let folder = folder("open");
+    recording(&folder, "one.perf", 0);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    let output = command
+        .args(["serve", "one.perf", "--listen", "0.0.0.0:0"])
+        .current_dir(&folder)
+        .output()
+        .expect("plumb runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && errors.contains("ssh -L"), "{errors}");
+}

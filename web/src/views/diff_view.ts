@@ -1,0 +1,83 @@
+// What changed against another recording, or another interval of this one, and which differences are more than chance.
+//
+// The view's own word is the base: `ID` of a recording, or `ID:A-B` with an interval.
+
+import type { ChangedRow, DiffAnswer } from "../api/types";
+import { count, signed, weight } from "../model/format";
+import { button, el } from "../widgets/dom";
+import { table, type Column } from "../widgets/table";
+import { fileLabel, functionLabel, share } from "./labels";
+import type { View, ViewContext } from "./view";
+
+const MARKS: Readonly<Record<ChangedRow["mark"], string>> = {
+  more: "▲ costs more",
+  less: "▼ costs less",
+  new: "＋ new",
+  eliminated: "− gone",
+  noise: "within noise",
+};
+
+export const diffView: View = {
+  id: "diff",
+  title: "Diff",
+  async show(host, context) {
+    host.append(form(context));
+    const [base, time] = baseOf(context);
+    if (base === context.recording.id && time === "") {
+      const hint = context.recordings.length > 1 ? "Choose another recording, or an interval of this one." : "Choose an interval of this recording, or open two recordings: plumb open OLD NEW.";
+      host.append(el("p", { class: "empty" }, hint));
+      return;
+    }
+    try {
+      showAnswer(host, context, await context.client.diff(base, time));
+    } catch (error) {
+      if (context.signal.aborted) throw error;
+      host.append(el("p", { class: "problem", role: "alert" }, error instanceof Error ? error.message : String(error)));
+    }
+  },
+};
+
+/** The recording that is compared with: another one, if there is one. */
+function baseOf({ detail, recording, recordings }: ViewContext): [string, string] {
+  const [id, time = ""] = detail.split(":");
+  if (recordings.some((one) => one.id === id)) return [id, time];
+  return [recordings.find((one) => one !== recording)?.id ?? recording.id, time];
+}
+
+function form(context: ViewContext): HTMLElement {
+  const [base, time] = baseOf(context);
+  const picker = el("select", { "aria-label": "Base recording" });
+  for (const { id, name } of context.recordings) picker.append(el("option", { value: id }, id === context.recording.id ? `${name} (this one)` : name));
+  picker.value = base;
+  const input = el("input", { type: "text", value: time, placeholder: "A-B in seconds", "aria-label": "Interval of the base, in seconds", size: "14" });
+  const apply = () => context.go("diff", input.value.trim() === "" ? picker.value : `${picker.value}:${input.value.trim()}`);
+  picker.addEventListener("change", apply);
+  input.addEventListener("change", apply);
+  const tools = el("div", { class: "tools" }, el("label", {}, "Base ", picker), el("label", {}, "interval ", input));
+  const selected = context.terms.find(([word]) => word === "time")?.[1];
+  if (selected !== undefined && selected !== time) {
+    const title = "Take the selected interval as the base; then select another one to compare it with";
+    tools.append(button("Take the selected interval", title, () => context.go("diff", `${context.recording.id}:${selected}`)));
+  }
+  return tools;
+}
+
+function showAnswer(host: HTMLElement, context: ViewContext, answer: DiffAnswer): void {
+  const unit = answer.unit ?? "";
+  const marked = answer.rows.filter((row) => row.mark !== "noise").length;
+  const all = answer.all;
+  const lead = `${weight(all.value[0], unit)} in the base, ${weight(all.value[1], unit)} here (${signed(all.difference, unit)}). ${
+    marked === 0 ? "No function differs by more than chance explains" : `${count(marked)} ${marked === 1 ? "function differs" : "functions differ"} by more than chance explains`
+  } (false discovery rate ${Math.round(100 * answer.alpha)}%).`;
+  const shares = ([base, next]: readonly [number, number]) => `${share(100 * base)} → ${share(100 * next)}`;
+  const columns: Column<ChangedRow>[] = [
+    { title: "Change", isNumber: true, value: (row) => row.difference, cell: (row) => signed(row.difference, unit) },
+    { title: "95% interval", isNumber: true, isMore: true, cell: (row) => `${signed(row.low, unit)} to ${signed(row.high, unit)}` },
+    { title: "Share", isNumber: true, isMore: true, value: (row) => row.share[1], cell: (row) => shares(row.share) },
+    { title: "Verdict", value: (row) => row.mark, cell: (row) => el("span", { class: `mark mark-${row.mark}` }, MARKS[row.mark]) },
+    { title: "Function", value: (row) => row.function ?? "", cell: (row) => functionLabel(row.function ?? "", row.kind) },
+    { title: "File", isMore: true, value: (row) => row.dso ?? "", cell: (row) => fileLabel(row.dso ?? "") },
+  ];
+  host.append(el("p", { class: "lead" }, lead), table(columns, answer.rows, { label: "Changes by function", press: (row) => context.go("table", row.function ?? "") }));
+  if (answer.evidence === "single") host.append(el("p", { class: "hint" }, "One recording a side: what differs from run to run is not known. plumb diff BASE... -- NEW... takes several of a side."));
+}
