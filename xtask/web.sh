@@ -1,7 +1,10 @@
 #!/bin/sh
-# Checks web/: types, that the committed page is what the sources build, unit tests, and the page in a browser.
+# Checks web/: types, that the committed pages are what the sources build, unit tests, and the pages in a browser, one of them before a server.
 set -eu
 cd "$(dirname "$0")/../web"
+
+# What serves the page; tests of commands need it too.
+cargo build -q -p plumb
 
 npm ci --no-audit --no-fund --silent
 npm run --silent check
