@@ -129,6 +129,13 @@ Examples:
   plumb doctor profile.plumb                  # what a recording lacks
   plumb doctor --json > doctor.json           # for a bug report";
 
+#[cfg(feature = "agent")]
+pub const AGENT: &str = "\
+Examples:
+  sudo plumb agent                            # to a server on this machine
+  sudo plumb agent --to https://profiles.example:4041 --token token
+  sudo plumb agent --label region=eu --relabel 'drop:service.name=ssh.*'";
+
 #[cfg(feature = "server")]
 pub const OPEN: &str = "\
 Examples:

@@ -89,6 +89,9 @@ enum Command {
     Stack(cmd::stack::Args),
     /// Trace system calls with arguments, results and latencies, like strace
     Trace(cmd::trace::Args),
+    /// Profile the whole machine all the time and send the profiles to a server
+    #[cfg(feature = "agent")]
+    Agent(cmd::agent::Args),
     /// Show recordings in the browser: timeline, flame graph, tables, verdict
     #[cfg(feature = "server")]
     Open(cmd::open::Args),
@@ -130,6 +133,8 @@ fn main() -> ExitCode {
         Command::Flame(args) => cmd::flame::run(args),
         Command::Stack(args) => cmd::stack::run(args),
         Command::Trace(args) => cmd::trace::run(args),
+        #[cfg(feature = "agent")]
+        Command::Agent(args) => cmd::agent::run(args),
         #[cfg(feature = "server")]
         Command::Open(args) => cmd::open::run(args),
         #[cfg(feature = "server")]

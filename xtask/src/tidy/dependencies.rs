@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "plumb",
         &[
+            "plumb-agent",
             "plumb-analyze",
             "plumb-capture-api",
             "plumb-capture-bpf",
@@ -30,6 +31,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-symbolize",
             "plumb-syscalls",
             "plumb-table-cache",
+            "plumb-target",
+        ],
+    ),
+    (
+        "plumb-agent",
+        &[
+            "plumb-capture-api",
+            "plumb-capture-bpf",
+            "plumb-capture-perf",
+            "plumb-formats",
+            "plumb-process",
+            "plumb-profile",
+            "plumb-symbolize",
             "plumb-target",
         ],
     ),

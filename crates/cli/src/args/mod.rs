@@ -4,6 +4,8 @@
 //! Not here: options of one command alone, which stand in its file in `cmd/`.
 
 mod filter;
+#[cfg(any(feature = "agent", feature = "server"))]
+mod log;
 mod record;
 mod target;
 pub mod value;
@@ -12,5 +14,7 @@ pub mod value;
 mod tests;
 
 pub use filter::{FilterArgs, SampleFilterArgs};
+#[cfg(any(feature = "agent", feature = "server"))]
+pub use log::LogArgs;
 pub use record::{EventArgs, RecordArgs};
 pub use target::{CommandArgs, TargetArgs, launch};

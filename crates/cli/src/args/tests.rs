@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::{Arg, Command, CommandFactory};
 
 /// Options that mean different things in different commands, and why.
-const EXCEPTIONS: [(&str, &str); 11] = [
+const EXCEPTIONS: [(&str, &str); 13] = [
     ("alpha", "diff bounds the share of false rows, compare the chance of one false verdict"),
     ("attach", "stack looks at a process once, at this moment"),
     ("by", "the kind of rows or groups is each command's own"),
@@ -15,6 +15,8 @@ const EXCEPTIONS: [(&str, &str); 11] = [
         "perf's name for both: record's chooses what is sampled, a reader's what is shown; no command has both",
     ),
     ("fail_on", "the example names what the command measures"),
+    ("frequency", "the default of what never ends is lower"),
+    ("interval", "top refreshes its screen, the agent sends a request"),
     ("limit", "rows of a table, or instructions with their context"),
     ("min", "the unit to which the share belongs is the command's own"),
     ("output", "what is written, and where by default, is the command's own"),

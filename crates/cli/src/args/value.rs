@@ -31,6 +31,13 @@ pub fn nanoseconds(text: &str) -> Result<u64, String> {
     Ok((number * factor) as u64)
 }
 
+/// A label such as `region=eu`.
+#[cfg(any(feature = "agent", feature = "server"))]
+pub fn label(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 /// A long time such as `30d`.
 #[cfg(feature = "server")]
 pub fn period(text: &str) -> Result<Duration, String> {

@@ -1,5 +1,7 @@
 //! One file per subcommand: its arguments and its `run`.
 
+#[cfg(feature = "agent")]
+pub mod agent;
 pub mod annotate;
 pub mod bench;
 pub mod compare;

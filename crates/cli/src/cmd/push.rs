@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use plumb_formats::pprof;
 use plumb_server::{PUSH_PATH, SYMBOLS_PATH, push_request};
 
+use crate::args::value::label;
 use crate::examples;
 use crate::exit::Exit;
 use crate::http::Client;
@@ -36,11 +37,6 @@ pub struct Args {
     /// File that holds a token
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Runs `plumb push`.

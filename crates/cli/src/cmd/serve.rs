@@ -10,6 +10,7 @@ use plumb_server::{ListenOptions, Server, ServerOptions, Tokens};
 use plumb_store::{Store, StoreOptions};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::args::LogArgs;
 use crate::args::value::{period, size};
 use crate::examples;
 use crate::exit::Exit;
@@ -73,34 +74,8 @@ pub struct Args {
     /// basic authentication. Only the file's owner may have access to it.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
-    /// Log format on standard error
-    #[arg(long, value_enum, default_value = "text")]
-    log: LogFormat,
-    /// Least severe messages to log
-    #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
-    log_level: LogLevel,
-}
-
-/// How log lines are written.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum LogFormat {
-    /// For people
-    Text,
-    /// One object per line
-    Json,
-}
-
-/// How much is logged.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum LogLevel {
-    /// Errors only
-    Error,
-    /// Warnings too
-    Warn,
-    /// Start and stop
-    Info,
-    /// Every request
-    Debug,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 /// Runs `plumb serve`.
@@ -111,7 +86,7 @@ pub fn run(args: Args) -> Result<Exit> {
         return Ok(Exit::Success);
     }
     plumb_capture_perf::return_freed_memory();
-    log(args.log, args.log_level);
+    args.log.init();
     raise_file_limit();
     let tokens = args.tokens.as_ref().map(Tokens::read).transpose()?;
     let mut options = ServerOptions { tokens, ..ServerOptions::default() };
@@ -158,22 +133,6 @@ async fn serve(store: Arc<Store>, options: ServerOptions, listen: ListenOptions)
     server.run(stop).await;
     tracing::info!("stopped");
     Ok(Exit::Success)
-}
-
-fn log(format: LogFormat, level: LogLevel) {
-    let level = match level {
-        LogLevel::Error => tracing::Level::ERROR,
-        LogLevel::Warn => tracing::Level::WARN,
-        LogLevel::Info => tracing::Level::INFO,
-        LogLevel::Debug => tracing::Level::DEBUG,
-    };
-    let lines = tracing_subscriber::fmt().with_max_level(level).with_target(false);
-    // What can't be logged because the disk is full must not end the thread that tried.
-    let lines = lines.with_ansi(false).with_writer(std::io::stderr).log_internal_errors(false);
-    match format {
-        LogFormat::Text => lines.init(),
-        LogFormat::Json => lines.json().init(),
-    }
 }
 
 /// Each connection is an open file, and the usual limit is 1,024.

@@ -248,3 +248,22 @@ pub struct Attribute {
     #[prost(message, optional, tag = "2")]
     pub value: Option<AnyValue>,
 }
+
+/// What a receiver answers to a request.
+#[derive(Clone, PartialEq, Message)]
+pub struct ExportResponse {
+    /// Where it did not take all.
+    #[prost(message, optional, tag = "1")]
+    pub partial_success: Option<PartialSuccess>,
+}
+
+/// What a receiver did not take.
+#[derive(Clone, PartialEq, Message)]
+pub struct PartialSuccess {
+    /// So many profiles.
+    #[prost(int64, tag = "1")]
+    pub rejected_profiles: i64,
+    /// Why; a warning, if all were taken.
+    #[prost(string, tag = "2")]
+    pub error_message: String,
+}

@@ -6,8 +6,11 @@
 //! does), sending it; `is` tells it from what can be read.
 
 pub mod message;
+mod resources;
+mod tables;
 mod write;
 
+pub use resources::{Figure, ResourceSamples, ResourceSet, encode_by_resource};
 pub use write::write;
 
 use prost::Message;

@@ -1,0 +1,173 @@
+//! The agent's loop: sampling, looks at what is new, windows.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plumb_process::Host;
+use plumb_process::usage::own_cpu_time;
+use plumb_profile::Profile;
+
+use crate::capture::{Capture, Ended};
+use crate::clock::OpenWindow;
+use crate::delivery::{Delivery, PreparedDelivery};
+use crate::error::AgentError;
+use crate::labels::ProcessDirectory;
+use crate::options::AgentOptions;
+use crate::privileges::missing_capabilities;
+use crate::totals::{SharedTotals, Totals};
+use crate::window::{self, WindowFacts};
+
+/// Time between two looks at new processes and frames.
+const LOOK: Duration = Duration::from_secs(1);
+/// The agent's own service.
+const OWN_SERVICE: &str = "plumb-agent";
+
+/// Profiles the machine until it is told to stop.
+pub struct Agent {
+    interval: Duration,
+    capture: Capture,
+    directory: ProcessDirectory,
+    delivery: Delivery,
+    totals: Arc<SharedTotals>,
+    window: OpenWindow,
+    own: Vec<(String, String)>,
+    /// As of the end of the last window.
+    own_cpu_ns: u64,
+    lost: u64,
+}
+
+impl Agent {
+    /// Begins to sample.
+    ///
+    /// # Errors
+    /// Rights are missing, the spool can't be used, or the kernel refuses.
+    pub fn begin(options: &AgentOptions) -> Result<Self, AgentError> {
+        let missing = missing_capabilities();
+        if !missing.is_empty() {
+            return Err(AgentError::Capabilities(missing));
+        }
+        let totals = Arc::new(SharedTotals::default());
+        let delivery = PreparedDelivery::open(options)?;
+        let host = Host::read().name;
+        let mut common = vec![("host.name".to_owned(), host)];
+        common.extend(options.attributes.iter().cloned());
+        let mut own = common.clone();
+        own.push(("service.name".to_owned(), OWN_SERVICE.to_owned()));
+        // From here on signals wait for the recorder to read them, in threads that begin later too.
+        let capture = Capture::begin(options)?;
+        let delivery = delivery.begin(totals.clone())?;
+        let interval = options.interval;
+        tracing::info!(
+            url = options.url,
+            hz = capture.frequency_hz(),
+            interval_seconds = interval.as_secs_f64(),
+            "started"
+        );
+        Ok(Self {
+            interval,
+            directory: ProcessDirectory::new(common.into_iter().collect(), options.rules.clone()),
+            delivery,
+            totals,
+            window: OpenWindow::begin(interval),
+            own,
+            own_cpu_ns: own_cpu_time().total_ns(),
+            lost: capture.lost(),
+            capture,
+        })
+    }
+
+    /// Goes on until a signal ends it, and sends what there is. Gives back how many samples are where.
+    ///
+    /// # Errors
+    /// The kernel refuses to go on.
+    pub fn run(mut self) -> Result<Totals, AgentError> {
+        let mut looked = Instant::now();
+        loop {
+            let next = LOOK.saturating_sub(looked.elapsed()).min(self.window.left());
+            if self.capture.step(next)? {
+                return Ok(self.end());
+            }
+            if self.window.left().is_zero() {
+                let facts = self.facts(self.capture.lost());
+                let profile = self.capture.take();
+                self.close(&profile, facts);
+                drop(profile);
+                self.capture.trim();
+                self.window = OpenWindow::begin(self.interval);
+                looked = Instant::now();
+            } else if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                let directory = &mut self.directory;
+                self.capture.look(|profile| directory.look(profile));
+            }
+        }
+    }
+
+    /// What is known of the window that ends now.
+    fn facts(&mut self, lost: u64) -> WindowFacts {
+        let (time_unix_ns, duration_ns) = self.window.so_far();
+        let own_cpu_ns = own_cpu_time().total_ns();
+        let facts = WindowFacts {
+            time_unix_ns,
+            duration_ns,
+            frequency_hz: self.capture.frequency_hz(),
+            own_cpu_ns: own_cpu_ns.saturating_sub(self.own_cpu_ns),
+            lost: lost.saturating_sub(self.lost),
+        };
+        (self.own_cpu_ns, self.lost) = (own_cpu_ns, lost);
+        facts
+    }
+
+    /// Hands a window over.
+    fn close(&mut self, profile: &Profile, facts: WindowFacts) {
+        let resources = self.directory.finish(profile);
+        let closed = window::close(profile, resources, self.own.clone(), facts);
+        let lost = self.lost;
+        self.totals.change(|totals| {
+            totals.taken += closed.taken;
+            totals.left_out += closed.left_out;
+            totals.lost = lost;
+        });
+        tracing::info!(
+            samples = closed.taken.samples,
+            services = closed.services,
+            bytes = closed.request.body.len(),
+            lost = facts.lost,
+            agent_cpu_percent = format_args!("{:.2}", percent(facts.own_cpu_ns, facts.duration_ns)),
+            "window"
+        );
+        self.delivery.hand_over(closed.request);
+    }
+
+    fn end(mut self) -> Totals {
+        tracing::info!("stopping");
+        let facts = self.facts(self.capture.lost());
+        let Self { capture, directory, delivery, totals, own, .. } = self;
+        let Ended { profile, samples, lost } = capture.end();
+        let mut facts = facts;
+        facts.lost += lost.saturating_sub(self.lost);
+        let resources = { directory }.finish(&profile);
+        let closed = window::close(&profile, resources, own, facts);
+        totals.change(|totals| {
+            totals.taken += closed.taken;
+            totals.left_out += closed.left_out;
+            totals.lost = lost;
+        });
+        delivery.hand_over(closed.request);
+        delivery.end();
+        let totals = totals.read();
+        if totals.taken.samples != samples {
+            tracing::error!(
+                counted = samples,
+                taken = totals.taken.samples,
+                "samples are missing from windows"
+            );
+        }
+        totals
+    }
+}
+
+/// Of one processor.
+fn percent(part_ns: u64, whole_ns: u64) -> f64 {
+    part_ns as f64 / whole_ns.max(1) as f64 * 100.0
+}

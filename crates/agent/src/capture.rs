@@ -1,0 +1,150 @@
+//! Sampling of the whole machine that goes on for ever, and names for what was sampled.
+//!
+//! Invariant: what is kept is of one window and of what runs: [`Capture::take`] takes the window out with all that only it needed.
+
+use std::time::{Duration, Instant};
+
+use plumb_capture_api::KernelUnwinder;
+use plumb_capture_bpf::{LoadOptions, Programs};
+use plumb_capture_perf::{Recorder, SamplingOptions, resident_memory, trim_memory};
+use plumb_profile::Profile;
+use plumb_symbolize::{Options, Session, make_readable};
+use plumb_target::{End, Target};
+
+use crate::error::AgentError;
+use crate::options::AgentOptions;
+
+/// Longest wait for names before their window is sent.
+const LAST_NAMES: Duration = Duration::from_millis(500);
+/// Time between two times that freed memory is given back.
+const TRIM: Duration = Duration::from_secs(15);
+
+/// The machine being sampled.
+pub(crate) struct Capture {
+    recorder: Recorder,
+    names: Session,
+    max_memory: u64,
+    trimmed: Instant,
+}
+
+impl Capture {
+    /// Begins.
+    pub fn begin(options: &AgentOptions) -> Result<Self, AgentError> {
+        plumb_capture_perf::return_freed_memory();
+        let sampling = SamplingOptions {
+            frequency_hz: options.frequency_hz,
+            each_if_rare: false,
+            // It writes nowhere but into its spool.
+            keep_tables: false,
+            unwind_memory: usize::try_from(options.max_memory / 16).unwrap_or(usize::MAX),
+            ..SamplingOptions::default()
+        };
+        let unwinder = unwinder(options.max_memory);
+        let recorder = Recorder::start_with(&Target::Machine, &sampling, unwinder)?;
+        for limit in &recorder.setup().limits {
+            tracing::warn!("{limit}");
+        }
+        let names = Options {
+            // Function names are enough to find out where time goes, and take a tenth of the memory.
+            lines: false,
+            threads: 1,
+            cache: None,
+            max_memory: Some(options.max_memory / 8),
+            max_resident: Some(options.max_memory),
+            ..Options::default()
+        };
+        let trimmed = Instant::now();
+        Ok(Self { recorder, names: Session::begin_live(names), max_memory: options.max_memory, trimmed })
+    }
+
+    /// Samples per second of processor time that are taken.
+    pub fn frequency_hz(&self) -> u32 {
+        self.recorder.setup().frequency_hz
+    }
+
+    /// Samples that the kernel lost so far.
+    pub fn lost(&self) -> u64 {
+        self.recorder.lost()
+    }
+
+    /// Sleeps until there is something to do, `timeout` at most, and does it. `true`: a signal ends it.
+    pub fn step(&mut self, timeout: Duration) -> Result<bool, AgentError> {
+        let end = self.recorder.step(timeout)?;
+        Ok(matches!(end, Some(End::Signal(_) | End::Gone | End::Exited(_))))
+    }
+
+    /// Has names found for what is new, and shows the profile so far.
+    pub fn look(&mut self, look: impl FnOnce(&Profile)) {
+        let names = &mut self.names;
+        self.recorder.meanwhile(|profile| {
+            names.round(profile);
+            names.take(profile);
+            look(profile);
+        });
+    }
+
+    /// Takes out what was sampled since the last time, with names.
+    pub fn take(&mut self) -> Profile {
+        let names = &mut self.names;
+        self.recorder.meanwhile(|profile| {
+            names.round(profile);
+            names.settle(LAST_NAMES);
+            names.take(profile);
+        });
+        let mut taken = self.recorder.take().profile;
+        self.names.renew();
+        make_readable(&mut taken);
+        taken
+    }
+
+    /// Gives freed memory back, if it is time to.
+    pub fn trim(&mut self) {
+        let is_worth = resident_memory().is_some_and(|(resident, _)| resident > self.max_memory / 2);
+        if self.trimmed.elapsed() >= TRIM && is_worth {
+            self.trimmed = Instant::now();
+            self.recorder.meanwhile(|_| trim_memory());
+        }
+    }
+
+    /// Stops, and gives back what was sampled since the last time, with names.
+    pub fn end(mut self) -> Ended {
+        let names = &mut self.names;
+        self.recorder.meanwhile(|profile| {
+            names.round(profile);
+            names.settle(LAST_NAMES);
+            names.take(profile);
+        });
+        let recorded = self.recorder.finish();
+        let mut profile = recorded.profile;
+        // What came with the last records.
+        names.round(&profile);
+        names.settle(LAST_NAMES);
+        names.take(&mut profile);
+        make_readable(&mut profile);
+        let statistics = recorded.statistics;
+        Ended { profile, samples: statistics.samples, lost: statistics.lost_samples }
+    }
+}
+
+/// What is left at the end.
+pub(crate) struct Ended {
+    /// The last window.
+    pub profile: Profile,
+    /// Samples of all windows.
+    pub samples: u64,
+    /// Samples that the kernel lost.
+    pub lost: u64,
+}
+
+/// What walks stacks in the kernel, if this one can.
+fn unwinder(max_memory: u64) -> Option<Box<dyn KernelUnwinder>> {
+    let steps = (max_memory / 6) >> 23;
+    let table_memory = usize::try_from(steps.max(1) << 23).unwrap_or(usize::MAX);
+    match Programs::load(LoadOptions { counting: true, table_memory, ..LoadOptions::default() }) {
+        Ok(programs) => Some(Box::new(programs)),
+        Err(error) => {
+            tracing::warn!("stacks are copied, which costs more, not walked in the kernel: {error}");
+            None
+        }
+    }
+}

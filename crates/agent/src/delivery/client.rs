@@ -1,0 +1,90 @@
+//! Requests to the server, and what its answers mean for them.
+
+use std::time::Duration;
+
+use plumb_formats::otlp::message::ExportResponse;
+use prost::Message;
+use ureq::http::StatusCode;
+
+use crate::error::AgentError;
+
+/// Path of the service, below the server's URL.
+const PATH: &str = "/v1development/profiles";
+/// Longest time that a request may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest answer that is read, in bytes.
+const ANSWER: u64 = 64 << 10;
+
+/// What became of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The server has it. Some of its profiles may have been refused: a sentence on that.
+    Taken(Option<String>),
+    /// It may be taken later: why not now, and after what time, if the server says so.
+    Later(String, Option<Duration>),
+    /// It would be refused each time: why.
+    Refused(String),
+}
+
+/// A server, and how to get in.
+pub(crate) struct Client {
+    agent: ureq::Agent,
+    url: String,
+    authorization: Option<String>,
+}
+
+impl Client {
+    /// For the server at a URL.
+    pub fn new(url: &str, token: Option<&str>) -> Result<Self, AgentError> {
+        if !url.starts_with("http://") && !url.starts_with("https://") {
+            return Err(AgentError::Url(url.to_owned()));
+        }
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(TIMEOUT))
+            .http_status_as_error(false)
+            .user_agent(concat!("plumb-agent/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(Self {
+            agent: config.into(),
+            url: format!("{}{PATH}", url.trim_end_matches('/')),
+            authorization: token.map(|token| format!("Bearer {token}")),
+        })
+    }
+
+    /// Sends a body that is compressed already.
+    pub fn send(&self, body: &[u8]) -> Outcome {
+        let mut request = self
+            .agent
+            .post(&self.url)
+            .header("Content-Type", "application/x-protobuf")
+            .header("Content-Encoding", "gzip");
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        let mut response = match request.send(body) {
+            Ok(response) => response,
+            Err(error) => return Outcome::Later(error.to_string(), None),
+        };
+        let status = response.status();
+        let header = response.headers().get("Retry-After").and_then(|value| value.to_str().ok());
+        let after = header.and_then(|value| value.parse().ok()).map(Duration::from_secs);
+        let answer = response.body_mut().with_config().limit(ANSWER).read_to_vec().unwrap_or_default();
+        if status.is_success() {
+            return Outcome::Taken(partial(&answer));
+        }
+        let text: String = String::from_utf8_lossy(&answer).chars().take(300).collect();
+        let why = format!("status {}: {}", status.as_u16(), text.trim());
+        if is_final(status) { Outcome::Refused(why) } else { Outcome::Later(why, after) }
+    }
+}
+
+/// Whether the same request gets the same answer for ever. Rights, a wrong address and a proxy's mood can be mended while it waits.
+fn is_final(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 400 | 405 | 406 | 411 | 413..=415 | 422)
+}
+
+fn partial(answer: &[u8]) -> Option<String> {
+    let partial = ExportResponse::decode(answer).ok()?.partial_success?;
+    let is_said = partial.rejected_profiles != 0 || !partial.error_message.is_empty();
+    is_said.then(|| format!("{} profiles rejected: {}", partial.rejected_profiles, partial.error_message))
+}

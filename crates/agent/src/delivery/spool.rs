@@ -1,0 +1,191 @@
+//! Requests on disk that wait for the server, oldest first.
+//!
+//! A request is a file whose name says its number, how many samples it has, the nanoseconds of processor time that they stand for, and its bytes:
+//! what is given up is counted even where it can't be read. Numbers only grow, so that the order does not depend on a clock.
+//!
+//! Invariant: all files together are no larger than the bound, and a file has its name only once it is whole on disk. Not here: sending.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::Request;
+use crate::error::AgentError;
+use crate::options::SpoolOptions;
+use crate::totals::SampleCount;
+
+/// The ending of files that are not whole yet.
+const PARTIAL: &str = ".part";
+const ENDING: &str = ".otlp.gz";
+/// Held by who uses the directory.
+const LOCK: &str = "lock";
+
+/// A request that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Waiting {
+    number: u64,
+    count: SampleCount,
+    bytes: u64,
+}
+
+impl Waiting {
+    fn name(&self) -> String {
+        let Self { number, count: SampleCount { samples, cpu_ns }, bytes } = self;
+        format!("{number:016}-{samples}-{cpu_ns}-{bytes}{ENDING}")
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        let mut numbers = name.strip_suffix(ENDING)?.split('-').map(|number| number.parse().ok());
+        let mut next = || numbers.next()?;
+        let (number, samples, cpu_ns, bytes) = (next()?, next()?, next()?, next()?);
+        numbers.next().is_none().then_some(Self { number, count: SampleCount { samples, cpu_ns }, bytes })
+    }
+}
+
+/// Requests on disk.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    directory: PathBuf,
+    max_bytes: u64,
+    waiting: VecDeque<Waiting>,
+    bytes: u64,
+    next: u64,
+    _lock: File,
+}
+
+impl Spool {
+    /// Opens it, and takes up what an earlier agent left.
+    pub fn open(options: &SpoolOptions) -> Result<Self, AgentError> {
+        let directory = options.directory.clone();
+        let failed = |error| AgentError::Spool(directory.clone(), error);
+        fs::create_dir_all(&directory).map_err(failed)?;
+        let lock = File::create(directory.join(LOCK)).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Err(AgentError::SpoolInUse(directory)),
+            Err(fs::TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let mut waiting = Vec::new();
+        for entry in fs::read_dir(&directory).map_err(failed)?.flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if name.ends_with(PARTIAL) {
+                // Its writer ended before it was whole.
+                let _ = fs::remove_file(entry.path());
+            } else if let Some(one) = Waiting::parse(name) {
+                waiting.push(one);
+            }
+        }
+        waiting.sort_by_key(|one| one.number);
+        Ok(Self {
+            next: waiting.last().map_or(0, |one| one.number.saturating_add(1)),
+            bytes: waiting.iter().map(|one| one.bytes).sum(),
+            waiting: waiting.into(),
+            directory,
+            max_bytes: options.max_bytes,
+            _lock: lock,
+        })
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Requests that wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Samples that wait.
+    pub fn count(&self) -> SampleCount {
+        self.waiting.iter().fold(SampleCount::default(), |mut sum, one| {
+            sum += one.count;
+            sum
+        })
+    }
+
+    /// Adds a request, and gives back what had to go for it, oldest first: the request itself, if it is larger than the bound or the
+    /// disk has no room for it, with the error.
+    pub fn push(&mut self, request: &Request) -> (SampleCount, Option<io::Error>) {
+        let bytes = request.body.len() as u64;
+        let mut dropped = SampleCount::default();
+        if bytes > self.max_bytes {
+            let error = io::Error::new(io::ErrorKind::FileTooLarge, "the request is larger than the spool");
+            return (request.count, Some(error));
+        }
+        while self.bytes + bytes > self.max_bytes {
+            dropped += self.remove_oldest();
+        }
+        let new = Waiting { number: self.next, count: request.count, bytes };
+        loop {
+            match self.write(&new, &request.body) {
+                Ok(()) => {
+                    self.next += 1;
+                    self.bytes += bytes;
+                    self.waiting.push_back(new);
+                    return (dropped, None);
+                }
+                // What is older goes first.
+                Err(error) if is_full(&error) && !self.is_empty() => dropped += self.remove_oldest(),
+                Err(error) => {
+                    dropped += request.count;
+                    return (dropped, Some(error));
+                }
+            }
+        }
+    }
+
+    fn write(&self, new: &Waiting, body: &[u8]) -> io::Result<()> {
+        let path = self.path(new);
+        let partial = self.directory.join(format!("{:016}{PARTIAL}", new.number));
+        let written = (|| {
+            let mut file = File::create(&partial)?;
+            file.write_all(body)?;
+            file.sync_data()?;
+            fs::rename(&partial, &path)
+        })();
+        if written.is_err() {
+            let _ = fs::remove_file(&partial);
+        }
+        written
+    }
+
+    /// The oldest request; an error: it can't be read, or is not what its name says. [`Spool::remove_oldest`] takes it out.
+    pub fn oldest(&self) -> Option<io::Result<Request>> {
+        let oldest = self.waiting.front()?;
+        Some(fs::read(self.path(oldest)).and_then(|body| {
+            if body.len() as u64 != oldest.bytes {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "it is torn"));
+            }
+            Ok(Request { body, count: oldest.count })
+        }))
+    }
+
+    /// Takes the oldest out.
+    pub fn remove_oldest(&mut self) -> SampleCount {
+        let Some(oldest) = self.waiting.pop_front() else { return SampleCount::default() };
+        self.bytes = self.bytes.saturating_sub(oldest.bytes);
+        // One that stays is sent again by the next agent; there is nothing better to do.
+        let _ = fs::remove_file(self.path(&oldest));
+        oldest.count
+    }
+
+    fn path(&self, waiting: &Waiting) -> PathBuf {
+        self.directory.join(waiting.name())
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+#[cfg(test)]
+#[path = "spool_tests.rs"]
+mod tests;

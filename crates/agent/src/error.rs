@@ -1,0 +1,60 @@
+//! Why an agent can't begin or go on.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why an agent can't begin or go on.
+#[derive(Debug)]
+pub enum AgentError {
+    /// It may not sample the machine: these capabilities are missing.
+    Capabilities(Vec<&'static str>),
+    /// Sampling failed.
+    Capture(plumb_capture_perf::Error),
+    /// The spool can't be used: its directory, and why.
+    Spool(PathBuf, io::Error),
+    /// Another agent uses the spool.
+    SpoolInUse(PathBuf),
+    /// The URL is no server's.
+    Url(String),
+    /// The system refuses something: what, and why.
+    System(&'static str, io::Error),
+}
+
+impl std::fmt::Display for AgentError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Capabilities(names) => write!(
+                f,
+                "cannot profile the machine: this process lacks {}; run as root, or: sudo setcap \
+                 cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep PLUMB",
+                names.join(", ")
+            ),
+            Self::Capture(error) => write!(f, "{error}"),
+            Self::Spool(path, error) => {
+                write!(f, "cannot use the spool {}: {error}; choose another with --spool", path.display())
+            }
+            Self::SpoolInUse(path) => write!(
+                f,
+                "another agent uses the spool {}: stop that one, or choose another with --spool",
+                path.display()
+            ),
+            Self::Url(url) => write!(f, "{url} is not the URL of a server; expected http://HOST:PORT"),
+            Self::System(what, error) => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for AgentError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Capture(error) => std::error::Error::source(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<plumb_capture_perf::Error> for AgentError {
+    fn from(error: plumb_capture_perf::Error) -> Self {
+        Self::Capture(error)
+    }
+}

@@ -1,0 +1,223 @@
+//! Which resource each process of a profile belongs to, also of those that have ended: they belong where their parents did.
+//!
+//! Running processes are looked at from time to time. What ended before is found by the lives of the profile: a process begins in the
+//! control group of who forked it. One that moved to another group and ended between two looks is taken for its parent's.
+//!
+//! Invariant: nothing grows with the number of processes that ever ran: what is remembered is of processes that were seen in this or the last
+//! profile.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use plumb_profile::{LifeId, Process, ProcessId, Profile};
+
+use super::process::{ProcessFacts, read_cgroup, read_environment, workload};
+use super::relabel::{Attributes, RelabelRules};
+
+/// Most resources of a profile: the rest are one.
+const RESOURCES: usize = 500;
+/// Most ancestors that are asked.
+const ANCESTORS: usize = 64;
+/// Parent of the kernel's own threads.
+const KTHREADD: u32 = 2;
+/// The service of processes beyond [`RESOURCES`].
+const OTHERS: &str = "other";
+
+/// What is known of a process id.
+#[derive(Debug)]
+struct Known {
+    cgroup: String,
+    exe: String,
+    facts: Arc<ProcessFacts>,
+    /// When it was looked at last.
+    generation: u32,
+}
+
+/// Whose samples are whose.
+#[derive(Debug, Default)]
+pub(crate) struct Resources {
+    /// Attributes of each resource.
+    pub attributes: Vec<Attributes>,
+    /// By process its place in `attributes`. Processes that rules leave out are not in it.
+    pub of_process: BTreeMap<ProcessId, usize>,
+}
+
+/// What is known of processes.
+#[derive(Debug)]
+pub(crate) struct ProcessDirectory {
+    /// Attributes of all resources.
+    common: Attributes,
+    rules: RelabelRules,
+    known: HashMap<u32, Known>,
+    generation: u32,
+    /// Of the profile that is being made: rows that were looked at, and what was found.
+    seen: usize,
+    found: HashMap<ProcessId, Arc<ProcessFacts>>,
+}
+
+impl ProcessDirectory {
+    /// Nothing is known yet.
+    pub fn new(common: Attributes, rules: RelabelRules) -> Self {
+        Self { common, rules, known: HashMap::new(), generation: 0, seen: 0, found: HashMap::new() }
+    }
+
+    /// Looks at processes that were sampled for the first time since the last look.
+    pub fn look(&mut self, profile: &Profile) {
+        for (id, process) in profile.processes.iter().skip(self.seen) {
+            if let Some(facts) = self.read(process.pid, profile.strings.get(process.exe)) {
+                self.found.insert(id, facts);
+            }
+        }
+        self.seen = profile.processes.len();
+    }
+
+    /// The resources of a profile that was taken out. The next one has new ids.
+    pub fn finish(&mut self, profile: &Profile) -> Resources {
+        self.look(profile);
+        let lives = profile.lives.iter().filter_map(|(id, life)| Some((life.process?, id))).collect();
+        let names = thread_names(profile);
+        let mut resources = Resources::default();
+        let mut places: HashMap<Attributes, usize> = HashMap::new();
+        for (id, process) in profile.processes.iter() {
+            let facts = self.found.get(&id).cloned().or_else(|| self.inherited(profile, &lives, id));
+            let name = names.get(&id).copied().unwrap_or_default();
+            let Some(attributes) = self.attributes(profile, process, name, facts.as_deref()) else {
+                continue;
+            };
+            let place = place_of(attributes, &mut places, &mut resources.attributes);
+            resources.of_process.insert(id, place);
+        }
+        let last = self.generation;
+        self.known.retain(|_, known| known.generation == last);
+        self.generation += 1;
+        self.seen = 0;
+        self.found.clear();
+        resources
+    }
+
+    /// What /proc says of a process that runs.
+    fn read(&mut self, pid: u32, exe: &str) -> Option<Arc<ProcessFacts>> {
+        let cgroup = read_cgroup(pid).filter(|_| pid != 0)?;
+        let generation = self.generation;
+        if let Some(known) =
+            self.known.get_mut(&pid).filter(|known| known.cgroup == cgroup && known.exe == exe)
+        {
+            known.generation = generation;
+            return Some(known.facts.clone());
+        }
+        let facts = Arc::new(ProcessFacts::of(&cgroup, &read_environment(pid)));
+        self.known.insert(pid, Known { cgroup, exe: exe.to_owned(), facts: facts.clone(), generation });
+        Some(facts)
+    }
+
+    /// What is known of the nearest ancestor of a process that has ended.
+    fn inherited(
+        &mut self,
+        profile: &Profile,
+        lives: &HashMap<ProcessId, LifeId>,
+        id: ProcessId,
+    ) -> Option<Arc<ProcessFacts>> {
+        let mut life = lives.get(&id).and_then(|&life| profile.lives.get(life));
+        let mut parent = profile.processes[id].ppid;
+        for _ in 0..ANCESTORS {
+            let next = life.and_then(|life| life.parent).and_then(|parent| profile.lives.get(parent));
+            if let Some(next) = next {
+                if let Some(facts) = next.process.and_then(|process| self.found.get(&process)) {
+                    return Some(facts.clone());
+                }
+                parent = next.pid;
+            }
+            if parent == 0 {
+                return None;
+            }
+            let generation = self.generation;
+            if let Some(known) = self.known.get_mut(&parent) {
+                known.generation = generation;
+                return Some(known.facts.clone());
+            }
+            let exe = next.map_or("", |next| profile.strings.get(next.exe));
+            if let Some(facts) = self.read(parent, exe) {
+                return Some(facts);
+            }
+            life = Some(next?);
+        }
+        None
+    }
+
+    /// The attributes of a process; `None`: a rule leaves it out.
+    fn attributes(
+        &self,
+        profile: &Profile,
+        process: &Process,
+        name: &str,
+        facts: Option<&ProcessFacts>,
+    ) -> Option<Attributes> {
+        let mut attributes = self.common.clone();
+        let mut set = |name: &str, value: &str| {
+            if !value.is_empty() {
+                attributes.insert(name.to_owned(), value.to_owned());
+            }
+        };
+        let exe = profile.strings.get(process.exe);
+        let exe = exe.strip_suffix(" (deleted)").unwrap_or(exe).rsplit('/').next().unwrap_or_default();
+        let is_kernel = process.pid == KTHREADD || process.ppid == KTHREADD;
+        // Programs in memory have random names.
+        let has_name = !exe.is_empty() && !exe.starts_with("memfd:");
+        set(
+            "service.name",
+            if is_kernel {
+                "kernel"
+            } else if has_name {
+                exe
+            } else {
+                name
+            },
+        );
+        if let Some(ProcessFacts { cgroup, environment }) = facts.filter(|_| !is_kernel) {
+            set("cgroup", &cgroup.path);
+            set("k8s.pod.uid", cgroup.pod_uid.as_deref().unwrap_or_default());
+            set("container.id", cgroup.container_id.as_deref().unwrap_or_default());
+            set("container.name", cgroup.container_name.as_deref().unwrap_or_default());
+            set("container.runtime", cgroup.runtime.unwrap_or_default());
+            let is_contained = cgroup.container_id.is_some() || cgroup.pod_uid.is_some();
+            if let Some(unit) = cgroup.unit.as_deref().filter(|_| !is_contained) {
+                set("systemd.unit", unit);
+                set("service.name", unit.strip_suffix(".service").unwrap_or(unit));
+            }
+            if let Some(pod) = environment.get("k8s.pod.name") {
+                set("service.name", workload(pod));
+            }
+            environment.iter().for_each(|(name, value)| set(name, value));
+        }
+        self.rules.apply(&mut attributes).then_some(attributes)
+    }
+}
+
+/// A name of the first thread of each process.
+fn thread_names(profile: &Profile) -> HashMap<ProcessId, &str> {
+    let mut names = HashMap::new();
+    for (_, thread) in profile.threads.iter() {
+        names.entry(thread.process).or_insert_with(|| profile.strings.get(thread.comm));
+    }
+    names
+}
+
+/// The place of attributes, which are added unless there are too many.
+fn place_of(
+    mut attributes: Attributes,
+    places: &mut HashMap<Attributes, usize>,
+    all: &mut Vec<Attributes>,
+) -> usize {
+    if all.len() >= RESOURCES && !places.contains_key(&attributes) {
+        attributes.retain(|name, _| name == "host.name");
+        attributes.insert("service.name".to_owned(), OTHERS.to_owned());
+    }
+    *places.entry(attributes).or_insert_with_key(|attributes| {
+        all.push(attributes.clone());
+        all.len() - 1
+    })
+}
+
+#[cfg(test)]
+#[path = "directory_tests.rs"]
+mod tests;

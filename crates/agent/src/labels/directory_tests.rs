@@ -1,0 +1,119 @@
+//! Labels of processes that run, of those that have ended, and of very many.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::process::{Command, Stdio};
+
+use plumb_profile::{Begin, Life, LifeEnd};
+
+use super::*;
+
+/// No process has this id.
+const GONE: u32 = u32::MAX - 7;
+
+fn add(profile: &mut Profile, pid: u32, ppid: u32, exe: &str) -> ProcessId {
+    let exe = profile.strings.add(exe);
+    profile.processes.push(Process { pid, ppid, exe })
+}
+
+fn life(profile: &mut Profile, pid: u32, parent: Option<LifeId>, process: Option<ProcessId>) -> LifeId {
+    let (exe, comm) = (profile.strings.empty(), profile.strings.empty());
+    let (start_ns, end_ns, cpu_ns, peak_rss_bytes) = (Some(1), Some(2), None, None);
+    profile.lives.push(Life {
+        pid,
+        parent,
+        exe,
+        comm,
+        begin: Begin::Fork,
+        end: LifeEnd::Exit,
+        start_ns,
+        end_ns,
+        cpu_ns,
+        peak_rss_bytes,
+        process,
+    })
+}
+
+fn directory() -> ProcessDirectory {
+    ProcessDirectory::new(Attributes::new(), RelabelRules::default())
+}
+
+fn service(resources: &Resources, process: ProcessId) -> &str {
+    &resources.attributes[resources.of_process[&process]]["service.name"]
+}
+
+#[test]
+fn a_process_that_has_ended_belongs_to_its_ancestors() {
+    let mut running = Command::new("sleep")
+        .arg("100")
+        .env("OTEL_SERVICE_NAME", "ancestor")
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = running.id();
+    let mut profile = Profile::default();
+    // Known by two generations of lives, of which the first alone still runs; by the parent's id; not at all.
+    let by_lives = add(&mut profile, GONE, GONE - 1, "/usr/bin/cc1");
+    let by_parent = add(&mut profile, GONE - 2, pid, "/usr/bin/as");
+    let unknown = add(&mut profile, GONE - 3, GONE - 4, "/usr/bin/ld");
+    let first = life(&mut profile, pid, None, None);
+    let second = life(&mut profile, GONE - 1, Some(first), None);
+    life(&mut profile, GONE, Some(second), Some(by_lives));
+    let mut directory = directory();
+    let resources = directory.finish(&profile);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert_eq!(service(&resources, by_lives), "ancestor");
+    assert_eq!(service(&resources, by_parent), "ancestor");
+    assert_eq!(service(&resources, unknown), "ld");
+    // What it was is remembered for a profile, and then no more.
+    assert_eq!(service(&directory.finish(&profile), by_parent), "ancestor");
+    directory.finish(&Profile::default());
+    assert_eq!(service(&directory.finish(&profile), by_parent), "as");
+    assert!(directory.known.is_empty());
+}
+
+#[test]
+fn very_many_programs_are_few_series() {
+    let mut profile = Profile::default();
+    let all: Vec<ProcessId> =
+        (0..2000).map(|n| add(&mut profile, GONE - n, 0, &format!("/tmp/conftest{n}"))).collect();
+    let resources = directory().finish(&profile);
+    assert_eq!(resources.of_process.len(), all.len(), "each has a place");
+    assert_eq!(resources.attributes.len(), RESOURCES + 1);
+    assert_eq!(service(&resources, all[1999]), OTHERS);
+}
+
+#[test]
+fn attributes_say_who_it_is() {
+    let mut profile = Profile::default();
+    let deleted = add(&mut profile, GONE, 0, "/usr/bin/old (deleted)");
+    let kernel = add(&mut profile, GONE - 1, KTHREADD, "");
+    let pod = add(&mut profile, GONE - 2, 0, "/app");
+    let directory = directory();
+    let id = "ab".repeat(32);
+    let of = |process: ProcessId, facts: Option<&ProcessFacts>| {
+        directory.attributes(&profile, &profile.processes[process], "comm", facts).unwrap()
+    };
+    assert_eq!(of(deleted, None)["service.name"], "old");
+    assert_eq!(of(kernel, None)["service.name"], "kernel");
+    let unit = ProcessFacts::of("0::/system.slice/nginx.service", b"");
+    let unit = of(deleted, Some(&unit));
+    assert_eq!((&*unit["service.name"], &*unit["systemd.unit"]), ("nginx", "nginx.service"));
+    let uid = "5d9f2c1e-8a77-4c0b-9b1e-2f6d3a4b5c6d";
+    let facts = ProcessFacts::of(
+        &format!("0::/kubepods/pod{uid}/{id}"),
+        b"HOSTNAME=api-7c5ddbdf54-x2b4k\0OTEL_RESOURCE_ATTRIBUTES=k8s.namespace.name=shop\0",
+    );
+    let attributes: Vec<_> = of(pod, Some(&facts)).into_iter().collect();
+    let expected = [
+        ("cgroup", "/kubepods"),
+        ("container.id", &id),
+        ("k8s.namespace.name", "shop"),
+        ("k8s.pod.name", "api-7c5ddbdf54-x2b4k"),
+        ("k8s.pod.uid", uid),
+        ("service.name", "api"),
+    ];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(attributes, expected);
+}

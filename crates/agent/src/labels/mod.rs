@@ -1,0 +1,12 @@
+//! Labels: whose samples are whose, as attributes of OpenTelemetry's resources.
+//!
+//! Invariant: a value that is another one in each run of a program (process id, path of a temporary file) is in no attribute but those that
+//! servers know to leave out (`container.id`): each set of attributes is a series in the store.
+
+mod cgroup;
+mod directory;
+mod process;
+mod relabel;
+
+pub(crate) use directory::{ProcessDirectory, Resources};
+pub use relabel::{RelabelRule, RelabelRules};

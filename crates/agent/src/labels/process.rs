@@ -1,0 +1,158 @@
+//! What /proc tells of a process while it runs: its control group, and what its environment says of its service.
+//!
+//! Not here: processes that have ended (`directory`).
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+use super::cgroup::CgroupFacts;
+use super::relabel::Attributes;
+
+/// Most bytes that are read of a file: environments may be megabytes.
+const MOST: u64 = 64 << 10;
+
+/// What is known of a process that decides about its labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProcessFacts {
+    pub cgroup: CgroupFacts,
+    /// Attributes that its environment gives: `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`, the pod's name.
+    pub environment: Attributes,
+}
+
+impl ProcessFacts {
+    /// What a process' files say.
+    pub fn of(cgroup: &str, environment: &[u8]) -> Self {
+        let cgroup = CgroupFacts::parse(cgroup);
+        let environment = of_environment(environment, cgroup.pod_uid.is_some());
+        Self { cgroup, environment }
+    }
+}
+
+/// The text of its control groups; `None`: it has ended, or may not be read.
+pub(crate) fn read_cgroup(pid: u32) -> Option<String> {
+    let bytes = read(pid, "cgroup")?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Its environment; empty where it may not be read.
+pub(crate) fn read_environment(pid: u32) -> Vec<u8> {
+    read(pid, "environ").unwrap_or_default()
+}
+
+fn read(pid: u32, name: &str) -> Option<Vec<u8>> {
+    let path = PathBuf::from(format!("/proc/{pid}/{name}"));
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn of_environment(environment: &[u8], is_in_pod: bool) -> Attributes {
+    let mut attributes = Attributes::new();
+    let value = |name: &str| {
+        environment.split(|&byte| byte == 0).find_map(|variable| {
+            let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+            std::str::from_utf8(value).ok().map(str::trim).filter(|value| !value.is_empty())
+        })
+    };
+    if is_in_pod && let Some(pod) = value("HOSTNAME") {
+        attributes.insert("k8s.pod.name".to_owned(), pod.to_owned());
+    }
+    // Of the specification's resource attributes, those that name a service or where it runs; others may be of one run.
+    for pair in value("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default().split(',') {
+        let Some((name, value)) = pair.split_once('=') else { continue };
+        let (name, value) = (name.trim(), percent_decoded(value.trim()));
+        let is_wanted = name.starts_with("k8s.")
+            || matches!(
+                name,
+                "service.name" | "service.namespace" | "service.version" | "deployment.environment.name"
+            );
+        if is_wanted && !value.is_empty() {
+            attributes.insert(name.to_owned(), value);
+        }
+    }
+    if let Some(service) = value("OTEL_SERVICE_NAME") {
+        attributes.insert("service.name".to_owned(), service.to_owned());
+    }
+    attributes.retain(|name, value| name.len() <= 200 && value.len() <= 500);
+    attributes
+}
+
+/// A value as W3C's baggage has it.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|_| first == b'%').and_then(|two| std::str::from_utf8(two).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The workload of a pod: its name without what a deployment (`-HASH-RANDOM`), a stateful set or a job (`-NUMBER`), or a daemon set
+/// (`-RANDOM`) adds to it.
+pub(crate) fn workload(pod: &str) -> &str {
+    /// What Kubernetes makes random names of (SafeEncodeString in apimachinery).
+    const SAFE: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let is_safe = |text: &str| text.bytes().all(|one| SAFE.contains(&one));
+    let Some((rest, last)) = pod.rsplit_once('-').filter(|(rest, last)| !rest.is_empty() && !last.is_empty())
+    else {
+        return pod;
+    };
+    if last.bytes().all(|one| one.is_ascii_digit()) {
+        return rest;
+    }
+    if last.len() != 5 || !is_safe(last) {
+        return pod;
+    }
+    match rest.rsplit_once('-') {
+        Some((name, hash)) if (6..=10).contains(&hash.len()) && is_safe(hash) && !name.is_empty() => name,
+        _ => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_names_the_service() {
+        let read = |environment: &[u8], is_in_pod| -> Vec<(String, String)> {
+            of_environment(environment, is_in_pod).into_iter().collect()
+        };
+        let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        assert_eq!(read(b"A=b\0HOSTNAME=h\0", false), pairs(&[]));
+        assert_eq!(read(b"HOSTNAME=api-0\0", true), pairs(&[("k8s.pod.name", "api-0")]));
+        let all = b"OTEL_RESOURCE_ATTRIBUTES=service.name=a%20b, service.version=1,process.pid=7,x\0X_OTEL_SERVICE_NAME=no\0";
+        assert_eq!(read(all, false), pairs(&[("service.name", "a b"), ("service.version", "1")]));
+        let both = b"OTEL_SERVICE_NAME=wins\0OTEL_RESOURCE_ATTRIBUTES=service.name=loses\0";
+        assert_eq!(read(both, false), pairs(&[("service.name", "wins")]));
+        assert_eq!(read(b"OTEL_SERVICE_NAME=\xff\0", false), pairs(&[]));
+    }
+
+    #[test]
+    fn pods_are_of_workloads() {
+        for (pod, expected) in [
+            ("checkout-7c5ddbdf54-x2b4k", "checkout"),
+            ("node-exporter-x2b4k", "node-exporter"),
+            ("postgres-0", "postgres"),
+            ("backup-28391040-zq7vw", "backup-28391040"),
+            ("etcd-control-plane", "etcd-control-plane"),
+            ("web", "web"),
+            ("-x", "-x"),
+        ] {
+            assert_eq!(workload(pod), expected, "{pod}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What an agent may do: what it needs, and that it gives up all the rest.
+//!
+//! Rights are a thread's own, and threads begin with those of the thread that starts them: give them up before there are others.
+
+use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, Host};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use crate::error::AgentError;
+
+/// What it needs: the bit of each capability, and its name.
+const NEEDED: [(u32, &str); 3] = [
+    (plumb_capture_bpf::CAP_BPF, "CAP_BPF"),
+    (CAP_PERFMON, "CAP_PERFMON"),
+    (CAP_SYS_PTRACE, "CAP_SYS_PTRACE"),
+];
+
+/// What it keeps. CAP_SYSLOG is for names of kernel functions, which the kernel shows to nobody without it where `kernel.kptr_restrict` or
+/// `kernel.perf_event_paranoid` are strict.
+const KEPT: CapabilitySet = CapabilitySet::BPF
+    .union(CapabilitySet::PERFMON)
+    .union(CapabilitySet::SYS_PTRACE)
+    .union(CapabilitySet::SYSLOG);
+
+/// The capabilities that this process lacks for profiling a whole machine.
+pub fn missing_capabilities() -> Vec<&'static str> {
+    missing(&Host::read())
+}
+
+fn missing(host: &Host) -> Vec<&'static str> {
+    let has = |(bit, _): &(u32, &str)| {
+        // Before Linux 5.8 it was one for all; it still includes these.
+        let is_included = *bit != CAP_SYS_PTRACE && host.has(CAP_SYS_ADMIN);
+        host.has(*bit) || is_included
+    };
+    NEEDED.iter().filter(|needed| !has(needed)).map(|&(_, name)| name).collect()
+}
+
+/// Gives up all capabilities of this thread but those that an agent needs, for good: it can't start a program that has more.
+///
+/// # Errors
+/// The kernel refuses it.
+pub fn drop_capabilities() -> Result<(), AgentError> {
+    let failed = |error: rustix::io::Errno| {
+        AgentError::System("cannot drop the capabilities that are not needed", error.into())
+    };
+    rustix::thread::set_no_new_privs(true).map_err(failed)?;
+    let sets = rustix::thread::capabilities(None).map_err(failed)?;
+    // A kernel without CAP_BPF and CAP_PERFMON has them all in this one.
+    let is_old = sets.permitted.intersection(CapabilitySet::BPF | CapabilitySet::PERFMON).is_empty();
+    let kept = if is_old { KEPT | CapabilitySet::SYS_ADMIN } else { KEPT };
+    let sets = CapabilitySets {
+        effective: sets.effective & kept,
+        permitted: sets.permitted & kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    rustix::thread::set_capabilities(None, sets).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_that_are_missing_are_named() {
+        let host = |bits: &[u32]| Host {
+            capabilities: bits.iter().fold(0, |all, bit| all | 1 << bit),
+            ..Host::default()
+        };
+        assert_eq!(missing(&host(&[])), ["CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE"]);
+        assert_eq!(missing(&host(&[38, 39])), ["CAP_SYS_PTRACE"]);
+        assert_eq!(missing(&host(&[CAP_SYS_ADMIN])), ["CAP_SYS_PTRACE"]);
+        assert!(missing(&host(&[19, 38, 39])).is_empty());
+    }
+}

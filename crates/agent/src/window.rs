@@ -1,0 +1,88 @@
+//! From a window's samples to a request: grouped by resource, encoded, compressed, counted.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use plumb_formats::otlp::{Figure, ResourceSet, encode_by_resource};
+use plumb_profile::Profile;
+
+use crate::delivery::Request;
+use crate::labels::Resources;
+use crate::totals::SampleCount;
+
+/// What a window has beside its samples.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WindowFacts {
+    /// When it began, in nanoseconds since 1970.
+    pub time_unix_ns: u64,
+    /// How long it was.
+    pub duration_ns: u64,
+    /// Samples per second of processor time.
+    pub frequency_hz: u32,
+    /// Processor time that the agent used in it.
+    pub own_cpu_ns: u64,
+    /// Samples that the kernel lost in it.
+    pub lost: u64,
+}
+
+/// A window that is ready to be sent.
+pub(crate) struct ClosedWindow {
+    pub request: Request,
+    /// All of its samples.
+    pub taken: SampleCount,
+    /// What rules left out.
+    pub left_out: SampleCount,
+    /// Resources with samples.
+    pub services: usize,
+}
+
+/// Makes a request of a window. `own`: attributes of the agent itself.
+pub(crate) fn close(
+    profile: &Profile,
+    resources: Resources,
+    own: Vec<(String, String)>,
+    facts: WindowFacts,
+) -> ClosedWindow {
+    let taken = SampleCount {
+        samples: profile.samples.len() as u64,
+        cpu_ns: profile.samples.iter().map(|sample| sample.weight).sum(),
+    };
+    let mut attributes: Vec<Vec<(String, String)>> =
+        resources.attributes.into_iter().map(|one| one.into_iter().collect()).collect();
+    let agent = attributes.len();
+    attributes.push(own);
+    let figure = |name, unit, value| Figure { resource: agent, name, unit, frame: "plumb agent", value };
+    let mut figures = vec![figure("agent_cpu", "nanoseconds", facts.own_cpu_ns)];
+    if facts.lost > 0 {
+        figures.push(figure("agent_lost_samples", "count", facts.lost));
+    }
+    let set = ResourceSet {
+        resources: attributes,
+        of_process: resources.of_process,
+        figures,
+        time_unix_ns: facts.time_unix_ns,
+        duration_ns: facts.duration_ns,
+        period_ns: 1_000_000_000 / u64::from(facts.frequency_hz.max(1)),
+    };
+    let event = profile.events.iter().next().map(|(id, _)| id);
+    let (bytes, counts) = match event {
+        Some(event) => encode_by_resource(profile, event, &set),
+        None => (Vec::new(), Vec::new()),
+    };
+    let mut count = SampleCount::default();
+    for one in &counts {
+        count += SampleCount { samples: one.samples, cpu_ns: one.weight };
+    }
+    let mut left_out = taken;
+    left_out -= count;
+    let services = counts.iter().filter(|one| one.samples > 0).count();
+    ClosedWindow { request: Request { body: compressed(&bytes), count }, taken, left_out, services }
+}
+
+fn compressed(bytes: &[u8]) -> Vec<u8> {
+    let mut out = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
+    // Memory takes all that is written.
+    let _ = out.write_all(bytes);
+    out.finish().unwrap_or_default()
+}

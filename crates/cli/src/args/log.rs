@@ -1,0 +1,56 @@
+//! Log lines on standard error, of the commands that go on until they are stopped.
+//!
+//! Not here: what is logged, which is told by `tracing`.
+
+/// What is logged, and how.
+#[derive(clap::Args, Clone, Copy, Debug)]
+#[group(skip)]
+pub struct LogArgs {
+    /// Log format on standard error
+    #[arg(long, value_enum, default_value = "text")]
+    log: LogFormat,
+    /// Least severe messages to log
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
+    log_level: LogLevel,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum LogFormat {
+    /// For people
+    Text,
+    /// One object per line
+    Json,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum LogLevel {
+    /// Errors only
+    Error,
+    /// Warnings too
+    Warn,
+    /// Start, stop and summaries
+    Info,
+    /// Every request
+    Debug,
+}
+
+impl LogArgs {
+    /// Has this process log so from now on.
+    pub fn init(self) {
+        let level = match self.log_level {
+            LogLevel::Error => tracing::Level::ERROR,
+            LogLevel::Warn => tracing::Level::WARN,
+            LogLevel::Info => tracing::Level::INFO,
+            LogLevel::Debug => tracing::Level::DEBUG,
+        };
+        let lines = tracing_subscriber::fmt().with_max_level(level).with_target(false);
+        // What can't be logged because the disk is full must not end the thread that tried.
+        let lines = lines.with_ansi(false).with_writer(std::io::stderr).log_internal_errors(false);
+        match self.log {
+            LogFormat::Text => lines.init(),
+            LogFormat::Json => lines.json().init(),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `plumb agent`: profiles the whole machine until it is stopped, and sends what it sees to a server.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::value_parser;
+use plumb_agent::{
+    Agent, AgentError, AgentOptions, RelabelRule, RelabelRules, SpoolOptions, drop_capabilities,
+    missing_capabilities,
+};
+
+use crate::args::LogArgs;
+use crate::args::value::{label, seconds, size};
+use crate::examples;
+use crate::exit::Exit;
+
+/// Arguments of `plumb agent`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = examples::AGENT)]
+pub struct Args {
+    /// URL of the server
+    ///
+    /// A server of plumb, or any other that takes OpenTelemetry's profiles (v1development) over HTTP: requests go to
+    /// URL/v1development/profiles.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:4041")]
+    to: String,
+    /// File that holds a token
+    #[arg(long, value_name = "FILE")]
+    token: Option<PathBuf>,
+    /// Sampling frequency, in samples per second of CPU time
+    #[arg(short = 'F', long, value_name = "HZ", default_value = "97", value_parser = value_parser!(u32).range(1..=999))]
+    frequency: u32,
+    /// Time between two requests, in seconds
+    ///
+    /// Samples of this time with the same stack are one. Requests are due when the clock is at a multiple of it.
+    #[arg(short, long, value_name = "SECONDS", default_value = "15", value_parser = interval)]
+    interval: Duration,
+    /// Label of the profile (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
+    label: Vec<(String, String)>,
+    /// Rule that changes labels or drops processes (repeatable): keep:, drop: or replace:NAME=PATTERN
+    ///
+    /// keep:NAME=PATTERN drops all processes whose label does not match, drop:NAME=PATTERN those whose label does. PATTERN is a regular
+    /// expression that matches the whole value. replace:NAME=PATTERN=>VALUE changes the value of a label that matches; $1 in VALUE is
+    /// the first group of PATTERN, and an empty VALUE removes the label. Rules apply in the order in which they are given.
+    #[arg(long, value_name = "RULE")]
+    relabel: Vec<RelabelRule>,
+    /// Directory where requests wait while the server is away
+    ///
+    /// The agent writes nowhere else.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/plumb-agent")]
+    spool: PathBuf,
+    /// Drop the oldest waiting requests beyond this size
+    #[arg(long, value_name = "SIZE", default_value = "100M", value_parser = size)]
+    max_spool: u64,
+    /// Limit of plumb's own memory, such as 256M or 1G
+    #[arg(long, value_name = "SIZE", default_value = "80M", value_parser = size)]
+    max_memory: u64,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = seconds(text)?;
+    let is_valid = (Duration::from_secs(1)..=Duration::from_secs(600)).contains(&interval);
+    if is_valid { Ok(interval) } else { Err("expected 1 to 600 seconds".to_owned()) }
+}
+
+/// Runs `plumb agent`.
+pub fn run(args: Args) -> Result<Exit> {
+    let missing = missing_capabilities();
+    if !missing.is_empty() {
+        return Err(AgentError::Capabilities(missing).into());
+    }
+    let token = args.token.as_ref().map(|path| {
+        let text = std::fs::read_to_string(path);
+        text.with_context(|| format!("cannot read the token in {}", path.display()))
+    });
+    let token = token.transpose()?.map(|text| text.trim().to_owned());
+    // Before there are threads; after what only root may read.
+    drop_capabilities()?;
+    args.log.init();
+    let options = AgentOptions {
+        url: args.to,
+        token,
+        frequency_hz: args.frequency,
+        interval: args.interval,
+        attributes: args.label,
+        rules: RelabelRules(args.relabel),
+        spool: SpoolOptions { directory: args.spool, max_bytes: args.max_spool },
+        max_memory: args.max_memory,
+    };
+    let totals = Agent::begin(&options)?.run()?;
+    tracing::info!(
+        taken = totals.taken.samples,
+        taken_ns = totals.taken.cpu_ns,
+        found = totals.found.samples,
+        left_out = totals.left_out.samples,
+        sent = totals.sent.samples,
+        sent_ns = totals.sent.cpu_ns,
+        spooled = totals.spooled.samples,
+        dropped = totals.dropped.samples,
+        lost = totals.lost,
+        "stopped"
+    );
+    Ok(Exit::Success)
+}

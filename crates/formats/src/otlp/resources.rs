@@ -1,0 +1,222 @@
+//! Writes samples summed up by stack, a profile for each resource, with one dictionary for all: what a recorder of a whole machine sends.
+//!
+//! Invariant: the values of a resource's profile add up to the weights of its samples. Samples keep neither their times nor their threads.
+
+use std::collections::BTreeMap;
+
+use plumb_profile::{EventId, ProcessId, Profile, StackId};
+use prost::Message;
+
+use super::message::{self, KeyValue};
+use super::tables::{DictionaryTables, text};
+
+/// Whose samples are whose, and when they were taken.
+#[derive(Clone, Debug, Default)]
+pub struct ResourceSet {
+    /// Attributes of each resource.
+    pub resources: Vec<Vec<(String, String)>>,
+    /// By process the place of its resource in `resources`; its samples are left out where there is none.
+    pub of_process: BTreeMap<ProcessId, usize>,
+    /// Sums that are no samples, such as the recorder's own processor time.
+    pub figures: Vec<Figure>,
+    /// When the first sample may have been taken, in nanoseconds since 1970.
+    pub time_unix_ns: u64,
+    /// For how long samples were taken.
+    pub duration_ns: u64,
+    /// What lies between two samples.
+    pub period_ns: u64,
+}
+
+/// A sum that is no sample: a profile with one stack.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// The place of its resource.
+    pub resource: usize,
+    /// What it counts.
+    pub name: &'static str,
+    /// In which unit.
+    pub unit: &'static str,
+    /// The name of its only frame.
+    pub frame: &'static str,
+    /// How much.
+    pub value: u64,
+}
+
+/// What a request has of a resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResourceSamples {
+    /// Samples.
+    pub samples: u64,
+    /// What they weigh together.
+    pub weight: u64,
+}
+
+/// What is known of each resource: its samples, and what each stack weighs.
+#[derive(Clone, Default)]
+struct Sums {
+    all: ResourceSamples,
+    stacks: BTreeMap<Option<StackId>, u64>,
+}
+
+/// A request with the samples of an event in nanoseconds of processor time, and what it has of each resource.
+pub fn encode_by_resource(
+    profile: &Profile,
+    event: EventId,
+    set: &ResourceSet,
+) -> (Vec<u8>, Vec<ResourceSamples>) {
+    let mut tables = DictionaryTables::new(profile);
+    let sums = sums(profile, event, set);
+    let counts = sums.iter().map(|sums| sums.all).collect();
+    let scope =
+        message::InstrumentationScope { name: "plumb".into(), version: env!("CARGO_PKG_VERSION").into() };
+    let mut resource_profiles = Vec::new();
+    for (place, (attributes, sums)) in set.resources.iter().zip(&sums).enumerate() {
+        let mut profiles: Vec<message::Profile> = Vec::new();
+        if !sums.stacks.is_empty() {
+            profiles.push(of_samples(&mut tables, set, &sums.stacks));
+        }
+        let figures = set.figures.iter().filter(|figure| figure.resource == place);
+        profiles.extend(figures.map(|figure| of_figure(&mut tables, set, figure)));
+        if profiles.is_empty() {
+            continue;
+        }
+        let attributes = attributes.iter();
+        let attributes =
+            attributes.map(|(key, value)| KeyValue { key: key.clone(), value: Some(text(value)) }).collect();
+        resource_profiles.push(message::ResourceProfiles {
+            resource: Some(message::Resource { attributes }),
+            scope_profiles: vec![message::ScopeProfiles { scope: Some(scope.clone()), profiles }],
+        });
+    }
+    let data = message::ProfilesData { resource_profiles, dictionary: Some(tables.dictionary()) };
+    (data.encode_to_vec(), counts)
+}
+
+fn sums(profile: &Profile, event: EventId, set: &ResourceSet) -> Vec<Sums> {
+    let mut sums = vec![Sums::default(); set.resources.len()];
+    for sample in profile.samples.iter().filter(|sample| sample.event == event) {
+        let process = profile.threads[sample.thread].process;
+        let Some(sums) = set.of_process.get(&process).and_then(|&place| sums.get_mut(place)) else {
+            continue;
+        };
+        sums.all.samples += 1;
+        sums.all.weight += sample.weight;
+        *sums.stacks.entry(sample.stack).or_default() += sample.weight;
+    }
+    sums
+}
+
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn of_samples(
+    tables: &mut DictionaryTables<'_>,
+    set: &ResourceSet,
+    stacks: &BTreeMap<Option<StackId>, u64>,
+) -> message::Profile {
+    let kind = kind(tables, "cpu", "nanoseconds");
+    let samples = stacks.iter().map(|(&stack, &weight)| message::OtlpSample {
+        stack_index: stack.map_or(0, |stack| tables.stack(stack)),
+        values: vec![number(weight)],
+        ..message::OtlpSample::default()
+    });
+    message::Profile {
+        sample_type: Some(kind),
+        samples: samples.collect(),
+        time_unix_nano: set.time_unix_ns,
+        duration_nano: set.duration_ns,
+        period_type: Some(kind),
+        period: number(set.period_ns),
+    }
+}
+
+fn of_figure(tables: &mut DictionaryTables<'_>, set: &ResourceSet, figure: &Figure) -> message::Profile {
+    let kind = kind(tables, figure.name, figure.unit);
+    let stack_index = tables.named_stack(figure.frame);
+    let values = vec![number(figure.value)];
+    message::Profile {
+        sample_type: Some(kind),
+        samples: vec![message::OtlpSample { stack_index, values, ..message::OtlpSample::default() }],
+        time_unix_nano: set.time_unix_ns,
+        duration_nano: set.duration_ns,
+        ..message::Profile::default()
+    }
+}
+
+fn kind(tables: &mut DictionaryTables<'_>, name: &str, unit: &str) -> message::ValueType {
+    message::ValueType { type_strindex: tables.string(name), unit_strindex: tables.string(unit) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use opentelemetry_proto::tonic::profiles::v1development::ProfilesData;
+    use plumb_profile::{Event, Frame, Process, Sample, Thread};
+    use prost::Message as _;
+
+    use super::*;
+
+    /// Two processes with the same stack, the first sampled twice; a third has no resource.
+    fn profile() -> (Profile, Vec<ProcessId>) {
+        let mut profile = Profile::default();
+        let (name, unit) = (profile.strings.add("cpu-clock"), profile.strings.add("ns"));
+        let event = profile.events.push(Event { name, unit });
+        let frame = profile.frames.add(Frame::marker(plumb_profile::Truncation::NoUserStack, None));
+        let stack = profile.add_stack(&[frame]);
+        let mut processes = Vec::new();
+        for (pid, samples) in [(1, 2), (2, 1), (3, 1)] {
+            let empty = profile.strings.empty();
+            let process = profile.processes.push(Process { pid, ppid: 0, exe: empty });
+            let thread = profile.threads.push(Thread { process, tid: pid, comm: empty });
+            processes.push(process);
+            for time_ns in 0..samples {
+                let sample = Sample { time_ns, thread, cpu: 0, event, stack, syscall: None, weight: 10 };
+                profile.samples.push(sample);
+            }
+        }
+        (profile, processes)
+    }
+
+    #[test]
+    fn samples_are_summed_by_resource() {
+        let (profile, processes) = profile();
+        let event = profile.events.iter().next().unwrap().0;
+        let service = |name: &str| vec![("service.name".to_owned(), name.to_owned())];
+        let figure = Figure { resource: 1, name: "agent_cpu", unit: "nanoseconds", frame: "own", value: 7 };
+        let set = ResourceSet {
+            resources: vec![service("a"), service("b"), service("none")],
+            of_process: [(processes[0], 0), (processes[1], 1)].into(),
+            figures: vec![figure],
+            time_unix_ns: 5,
+            duration_ns: 6,
+            period_ns: 10,
+        };
+        let (bytes, counts) = encode_by_resource(&profile, event, &set);
+        assert_eq!(
+            counts.iter().map(|one| (one.samples, one.weight)).collect::<Vec<_>>(),
+            [(2, 20), (1, 10), (0, 0)]
+        );
+        // As its own generated code reads it.
+        let data = ProfilesData::decode(&*bytes).unwrap();
+        let strings = &data.dictionary.as_ref().unwrap().string_table;
+        let mut read = Vec::new();
+        for resource in &data.resource_profiles {
+            let service = resource.resource.as_ref().unwrap().attributes[0].value.clone().unwrap();
+            for one in resource.scope_profiles.iter().flat_map(|scope| &scope.profiles) {
+                let kind = one.sample_type.as_ref().unwrap();
+                let values: i64 = one.samples.iter().flat_map(|sample| &sample.values).sum();
+                let service = format!("{:?}", service.value.as_ref().unwrap());
+                read.push((service, strings[kind.type_strindex as usize].clone(), values));
+                assert_eq!((one.time_unix_nano, one.duration_nano), (5, 6));
+            }
+        }
+        let expected = [("a", "cpu", 20), ("b", "cpu", 10), ("b", "agent_cpu", 7)];
+        assert_eq!(read.len(), expected.len(), "{read:?}");
+        for ((service, kind, value), (name, expected_kind, sum)) in read.iter().zip(expected) {
+            assert!(service.contains(&format!("\"{name}\"")), "{service}");
+            assert_eq!((kind.as_str(), *value), (expected_kind, sum));
+        }
+    }
+}
