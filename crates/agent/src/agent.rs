@@ -14,6 +14,7 @@ use crate::error::AgentError;
 use crate::labels::ProcessDirectory;
 use crate::options::AgentOptions;
 use crate::privileges::missing_capabilities;
+use crate::symbols::SymbolUpload;
 use crate::totals::{SharedTotals, Totals};
 use crate::window::{self, WindowFacts};
 
@@ -28,6 +29,7 @@ pub struct Agent {
     capture: Capture,
     directory: ProcessDirectory,
     delivery: Delivery,
+    symbols: SymbolUpload,
     totals: Arc<SharedTotals>,
     window: OpenWindow,
     own: Vec<(String, String)>,
@@ -56,6 +58,7 @@ impl Agent {
         // From here on signals wait for the recorder to read them, in threads that begin later too.
         let capture = Capture::begin(options)?;
         let delivery = delivery.begin(totals.clone())?;
+        let symbols = SymbolUpload::begin(options)?;
         let interval = options.interval;
         tracing::info!(
             url = options.url,
@@ -67,6 +70,7 @@ impl Agent {
             interval,
             directory: ProcessDirectory::new(common.into_iter().collect(), options.rules.clone()),
             delivery,
+            symbols,
             totals,
             window: OpenWindow::begin(interval),
             own,
@@ -90,6 +94,8 @@ impl Agent {
             if self.window.left().is_zero() {
                 let facts = self.facts(self.capture.lost());
                 let profile = self.capture.take();
+                self.symbols.note(&profile);
+                self.capture.name_identified(!self.symbols.is_by_server());
                 self.close(&profile, facts);
                 drop(profile);
                 self.capture.trim();

@@ -36,10 +36,10 @@ impl Capture {
             each_if_rare: false,
             // It writes nowhere but into its spool.
             keep_tables: false,
-            unwind_memory: usize::try_from(options.max_memory / 16).unwrap_or(usize::MAX),
+            unwind_memory: usize::try_from(options.max_memory / 4).unwrap_or(usize::MAX),
             ..SamplingOptions::default()
         };
-        let unwinder = unwinder(options.max_memory);
+        let unwinder = unwinder();
         let recorder = Recorder::start_with(&Target::Machine, &sampling, unwinder)?;
         for limit in &recorder.setup().limits {
             tracing::warn!("{limit}");
@@ -71,6 +71,11 @@ impl Capture {
     pub fn step(&mut self, timeout: Duration) -> Result<bool, AgentError> {
         let end = self.recorder.step(timeout)?;
         Ok(matches!(end, Some(End::Signal(_) | End::Gone | End::Exited(_))))
+    }
+
+    /// Whether frames of files with a build id are named here.
+    pub fn name_identified(&mut self, is_wanted: bool) {
+        self.names.name_identified(is_wanted);
     }
 
     /// Has names found for what is new, and shows the profile so far.
@@ -137,10 +142,8 @@ pub(crate) struct Ended {
 }
 
 /// What walks stacks in the kernel, if this one can.
-fn unwinder(max_memory: u64) -> Option<Box<dyn KernelUnwinder>> {
-    let steps = (max_memory / 6) >> 23;
-    let table_memory = usize::try_from(steps.max(1) << 23).unwrap_or(usize::MAX);
-    match Programs::load(LoadOptions { counting: true, table_memory, ..LoadOptions::default() }) {
+fn unwinder() -> Option<Box<dyn KernelUnwinder>> {
+    match Programs::load(LoadOptions { counting: true, ..LoadOptions::default() }) {
         Ok(programs) => Some(Box::new(programs)),
         Err(error) => {
             tracing::warn!("stacks are copied, which costs more, not walked in the kernel: {error}");

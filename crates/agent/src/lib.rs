@@ -15,12 +15,13 @@ mod error;
 mod labels;
 mod options;
 mod privileges;
+mod symbols;
 mod totals;
 mod window;
 
 pub use agent::Agent;
 pub use error::AgentError;
 pub use labels::{RelabelRule, RelabelRules};
-pub use options::{AgentOptions, SpoolOptions};
+pub use options::{AgentOptions, SpoolOptions, SymbolPolicy};
 pub use privileges::{drop_capabilities, missing_capabilities};
 pub use totals::{SampleCount, Totals};

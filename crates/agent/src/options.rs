@@ -22,8 +22,21 @@ pub struct AgentOptions {
     pub rules: RelabelRules,
     /// Where requests wait for the server.
     pub spool: SpoolOptions,
+    /// Who names frames.
+    pub symbols: SymbolPolicy,
     /// Bytes of memory to stay below.
     pub max_memory: u64,
+}
+
+/// Who names frames of files that have a build id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SymbolPolicy {
+    /// The server, if it asks for symbols; the agent until it is known that it does.
+    Auto,
+    /// The server: frames are sent with build ids and addresses.
+    Server,
+    /// The agent, whatever the server can do.
+    Agent,
 }
 
 /// Where requests wait while the server is away.

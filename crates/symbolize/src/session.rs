@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use plumb_profile::{DsoId, DsoKind, Id, Meta, Profile};
+use plumb_profile::{AddressSpace, DsoId, DsoKind, Id, Meta, Profile};
 
 use crate::debuginfod::Debuginfod;
 use crate::job::{self, Answer, FileIdentity, Job};
@@ -52,6 +52,7 @@ pub struct Session {
     /// Counts profiles: see [`Session::renew`].
     generation: u32,
     is_live: bool,
+    names_identified: bool,
     /// Names that were found before the end and are not in the profile yet.
     noted: Vec<Answer>,
     closed: Option<Closed>,
@@ -100,6 +101,7 @@ impl Session {
             seen_files: 0,
             generation: 0,
             is_live,
+            names_identified: true,
             noted: Vec::new(),
             closed: None,
         }
@@ -120,6 +122,9 @@ impl Session {
             jobs.retain(|job| !is_compiled(job));
             jobs.extend(job::jobs(profile, 0).into_iter().filter(is_compiled));
         }
+        if !self.names_identified {
+            jobs.retain(|job| !is_identified(job));
+        }
         self.seen = profile.frames.len();
         let is_live = self.is_live;
         for mut job in jobs.into_iter().filter(|job| is_live || !must_wait(job)) {
@@ -139,6 +144,11 @@ impl Session {
             }
         }
         self.seen_files = profile.dsos.len();
+    }
+
+    /// Whether rounds name frames of files with a build id, as they do at first. Without, these are left to somebody else who has the files.
+    pub fn name_identified(&mut self, is_wanted: bool) {
+        self.names_identified = is_wanted;
     }
 
     /// Waits until what was asked for in the rounds so far is found, but not longer than `limit`. [`Session::take`] has the names.
@@ -335,6 +345,11 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.queue.abandon();
     }
+}
+
+/// Whether the file can be told from all others, and addresses in it are those of its headers.
+fn is_identified(job: &Job) -> bool {
+    job.kind == DsoKind::File && job.build_id.is_some() && job.addresses == AddressSpace::Svma
 }
 
 /// Whether a job can't be done before the end: the map of code that is compiled as it runs may change, and a file

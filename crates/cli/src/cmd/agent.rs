@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::value_parser;
 use plumb_agent::{
-    Agent, AgentError, AgentOptions, RelabelRule, RelabelRules, SpoolOptions, drop_capabilities,
-    missing_capabilities,
+    Agent, AgentError, AgentOptions, RelabelRule, RelabelRules, SpoolOptions, SymbolPolicy,
+    drop_capabilities, missing_capabilities,
 };
 
 use crate::args::LogArgs;
@@ -54,11 +54,38 @@ pub struct Args {
     /// Drop the oldest waiting requests beyond this size
     #[arg(long, value_name = "SIZE", default_value = "100M", value_parser = size)]
     max_spool: u64,
+    /// Who names functions of files that have a build ID
+    ///
+    /// A server of plumb names them itself: it asks the agent for each program and library once, which costs the agent next to nothing. Other servers
+    /// get names from the agent.
+    #[arg(long, value_enum, value_name = "WHO", default_value = "auto")]
+    symbols: Symbols,
     /// Limit of plumb's own memory, such as 256M or 1G
     #[arg(long, value_name = "SIZE", default_value = "80M", value_parser = size)]
     max_memory: u64,
     #[command(flatten)]
     log: LogArgs,
+}
+
+/// Who names functions.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Symbols {
+    /// The server if it asks for symbols, otherwise the agent
+    Auto,
+    /// The server
+    Server,
+    /// The agent
+    Agent,
+}
+
+impl Symbols {
+    fn policy(self) -> SymbolPolicy {
+        match self {
+            Self::Auto => SymbolPolicy::Auto,
+            Self::Server => SymbolPolicy::Server,
+            Self::Agent => SymbolPolicy::Agent,
+        }
+    }
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
@@ -89,6 +116,7 @@ pub fn run(args: Args) -> Result<Exit> {
         attributes: args.label,
         rules: RelabelRules(args.relabel),
         spool: SpoolOptions { directory: args.spool, max_bytes: args.max_spool },
+        symbols: args.symbols.policy(),
         max_memory: args.max_memory,
     };
     let totals = Agent::begin(&options)?.run()?;

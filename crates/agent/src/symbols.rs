@@ -1,0 +1,262 @@
+//! Files with symbols for the server: it asks for them by build id, and each is sent once.
+//!
+//! A thread asks every [`PAUSE`]. Files are found where the processes that were sampled have them, and are checked to be the ones that are meant.
+//! Memory does not grow with their size: they are streamed. Not here: names that are found on this machine (`capture`).
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plumb_profile::{DsoKind, Profile};
+use serde::Deserialize;
+
+use crate::error::AgentError;
+use crate::options::{AgentOptions, SymbolPolicy};
+
+/// What the server lacks, below its URL.
+const MISSING: &str = "/api/v1/symbols/missing";
+/// Where files go.
+const FILES: &str = "/api/v1/symbols";
+/// Time between two questions.
+const PAUSE: Duration = Duration::from_secs(20);
+/// Time between two files, so that nobody notices.
+const BETWEEN: Duration = Duration::from_millis(500);
+/// Longest time that a file may take.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// Largest file that is sent, in bytes; the server takes no larger ones.
+const LARGEST: u64 = 256 << 20;
+/// Longest answer that is read, in bytes.
+const ANSWER: u64 = 4 << 20;
+/// Files that are remembered.
+const MOST: usize = 10_000;
+/// Processes that are asked for a file.
+const PROCESSES: usize = 4;
+/// Where separate debug information is.
+const DEBUG: &str = "/usr/lib/debug/.build-id";
+
+/// Where a file may be.
+#[derive(Clone, Debug, Default)]
+struct FilePlaces {
+    path: String,
+    pids: Vec<u32>,
+}
+
+/// The files that were sampled lately, by build id.
+type SampledFiles = Mutex<HashMap<String, FilePlaces>>;
+
+/// The thread that sends files.
+pub(crate) struct SymbolUpload {
+    files: Arc<SampledFiles>,
+    is_server: Arc<AtomicBool>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl SymbolUpload {
+    /// Begins, unless names are the agent's alone.
+    pub fn begin(options: &AgentOptions) -> Result<Self, AgentError> {
+        let files = Arc::new(SampledFiles::default());
+        let is_server = Arc::new(AtomicBool::new(options.symbols == SymbolPolicy::Server));
+        let (stop, stopped) = channel();
+        let thread = if options.symbols == SymbolPolicy::Agent {
+            None
+        } else {
+            let config = ureq::Agent::config_builder()
+                .timeout_global(Some(TIMEOUT))
+                .http_status_as_error(false)
+                .user_agent(concat!("plumb-agent/", env!("CARGO_PKG_VERSION")))
+                .build();
+            let worker = Uploader {
+                agent: config.into(),
+                url: options.url.trim_end_matches('/').to_owned(),
+                authorization: options.token.as_ref().map(|token| format!("Bearer {token}")),
+                files: files.clone(),
+                is_server: is_server.clone(),
+                done: HashMap::new(),
+            };
+            let thread = std::thread::Builder::new().name("symbols".to_owned());
+            let failed = |error| AgentError::System("cannot start the thread that sends symbols", error);
+            Some(thread.spawn(move || worker.work(&stopped)).map_err(failed)?)
+        };
+        Ok(Self { files, is_server, stop: Some(stop), thread })
+    }
+
+    /// Whether frames of files with a build id are named by the server.
+    pub fn is_by_server(&self) -> bool {
+        self.is_server.load(Ordering::Relaxed)
+    }
+
+    /// Notes where the sampled files of a window are.
+    pub fn note(&self, profile: &Profile) {
+        if self.thread.is_none() {
+            return;
+        }
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if files.len() > MOST {
+            files.clear();
+        }
+        for mapping in &profile.mappings {
+            let dso = &profile.dsos[mapping.dso];
+            let Some(build_id) = dso.build_id.as_ref().filter(|_| dso.kind == DsoKind::File) else {
+                continue;
+            };
+            let places = files.entry(build_id.to_string()).or_default();
+            let pid = profile.processes[mapping.process].pid;
+            if places.path.is_empty() {
+                profile.strings.get(dso.path).clone_into(&mut places.path);
+            }
+            if !places.pids.contains(&pid) {
+                // The newest are likeliest to be there still.
+                if places.pids.len() == PROCESSES {
+                    places.pids.remove(0);
+                }
+                places.pids.push(pid);
+            }
+        }
+    }
+}
+
+impl Drop for SymbolUpload {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        // A file may be on its way for minutes: the process ends without it.
+        drop(self.thread.take());
+    }
+}
+
+/// What the thread has.
+struct Uploader {
+    agent: ureq::Agent,
+    url: String,
+    authorization: Option<String>,
+    files: Arc<SampledFiles>,
+    is_server: Arc<AtomicBool>,
+    /// Files that were tried: the server may lose one, but not each minute.
+    done: HashMap<String, u32>,
+}
+
+/// Tries of a file before it is given up.
+const TRIES: u32 = 3;
+
+#[derive(Deserialize)]
+struct MissingSymbols {
+    #[serde(rename = "buildIds")]
+    build_ids: Vec<String>,
+}
+
+impl Uploader {
+    fn work(mut self, stopped: &Receiver<()>) {
+        let mut pause = Duration::from_secs(1);
+        while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
+            pause = PAUSE;
+            match self.missing() {
+                Ok(Some(missing)) => {
+                    if !self.is_server.swap(true, Ordering::Relaxed) {
+                        tracing::info!("the server names frames: files are sent when it asks for them");
+                    }
+                    for build_id in missing {
+                        if !matches!(stopped.recv_timeout(BETWEEN), Err(RecvTimeoutError::Timeout)) {
+                            return;
+                        }
+                        self.upload(&build_id);
+                    }
+                }
+                // It is no server that names frames, or none that says so to this agent.
+                Ok(None) => pause = PAUSE * 15,
+                Err(error) => tracing::debug!(%error, "cannot ask which symbols are missing"),
+            }
+        }
+    }
+
+    /// What the server lacks; `None`: it is none that takes symbols.
+    fn missing(&self) -> Result<Option<Vec<String>>, ureq::Error> {
+        let mut request = self.agent.get(format!("{}{MISSING}", self.url));
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        let mut response = request.call()?;
+        if !response.status().is_success() {
+            return Ok(None);
+        }
+        let body = response.body_mut().with_config().limit(ANSWER).read_to_vec()?;
+        Ok(serde_json::from_slice::<MissingSymbols>(&body).ok().map(|missing| missing.build_ids))
+    }
+
+    /// Sends a file if this machine has it.
+    fn upload(&mut self, build_id: &str) {
+        let places = self.files.lock().unwrap_or_else(PoisonError::into_inner).get(build_id).cloned();
+        let Some(places) = places else { return };
+        let tries = self.done.entry(build_id.to_owned()).or_default();
+        if *tries >= TRIES {
+            return;
+        }
+        *tries += 1;
+        let Some((path, file)) = find(build_id, &places) else {
+            tracing::debug!(build_id, path = places.path, "the file is gone, or too large to send");
+            return;
+        };
+        let mut request = self.agent.put(format!("{}{FILES}/{build_id}", self.url));
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        match request.send(&file) {
+            Ok(response) if response.status().is_success() => {
+                tracing::info!(path = %path.display(), build_id, "sent the symbols of a file");
+            }
+            Ok(mut response) => {
+                let status = response.status().as_u16();
+                let body =
+                    response.body_mut().with_config().limit(ANSWER).read_to_string().unwrap_or_default();
+                let why: String = body.chars().take(300).collect();
+                tracing::warn!(path = %path.display(), status, why, "the server refused the symbols of a file");
+            }
+            Err(error) => tracing::warn!(path = %path.display(), %error, "cannot send the symbols of a file"),
+        }
+    }
+}
+
+/// The debug file of a build id, or the file itself, if it is still the one.
+fn find(build_id: &str, places: &FilePlaces) -> Option<(PathBuf, File)> {
+    let (start, rest) = build_id.split_at_checked(2)?;
+    let relative = Path::new(&places.path).strip_prefix("/").unwrap_or(Path::new(&places.path));
+    let of_process = |&pid: &u32| PathBuf::from(format!("/proc/{pid}/root")).join(relative);
+    let debug = Path::new(DEBUG).join(start).join(format!("{rest}.debug"));
+    let candidates = [debug, Path::new("/").join(relative)].into_iter();
+    candidates.chain(places.pids.iter().rev().map(of_process)).find_map(|path| {
+        let file = open(&path).ok()?;
+        let found = plumb_symbolize::build_id_of(&path)?;
+        (found.to_string() == build_id).then_some((path, file))
+    })
+}
+
+/// A regular file that is not too large.
+fn open(path: &Path) -> io::Result<File> {
+    // What is no regular file, such as a pipe, is not opened: that may wait.
+    let is_file = |meta: std::fs::Metadata| meta.is_file() && meta.len() <= LARGEST;
+    if !std::fs::metadata(path).is_ok_and(is_file) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    File::open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_found_by_its_build_id_and_no_other_is_taken() {
+        let own = std::env::current_exe().unwrap();
+        let Some(build_id) = plumb_symbolize::build_id_of(&own) else { return };
+        let places = FilePlaces { path: own.to_string_lossy().into_owned(), pids: vec![std::process::id()] };
+        assert_eq!(find(&build_id.to_string(), &places).unwrap().0, own);
+        assert!(find("00ff00ff", &places).is_none());
+        let gone = FilePlaces { path: "/no/such/file".to_owned(), ..places };
+        assert!(find(&build_id.to_string(), &gone).is_none());
+    }
+}
