@@ -114,6 +114,26 @@ const tests = {
     await it.close();
   },
 
+  "by weight the heaviest is at the left, and a link keeps that": async () => {
+    const it = await open(STACKS, FACTS);
+    await it.point(0.01, 2);
+    assert.equal(await it.name(), "alpha");
+    await it.tab.getByRole("button", { name: /Order boxes by weight/ }).click();
+    await it.settle();
+    assert.equal(await it.hash(), "#order=weight");
+    await it.point(0.5, 2);
+    assert.equal(await it.name(), "beta");
+    await it.point(0.9, 2);
+    assert.equal(await it.name(), "gamma");
+    await it.click(0.5, 2);
+    await it.settle();
+    await it.tab.keyboard.press("o");
+    await it.settle();
+    assert.equal(await it.name(), "beta", "what is zoomed to stays");
+    assert.doesNotMatch(await it.hash(), /order/);
+    await it.close();
+  },
+
   "a link shows the same again": async () => {
     const first = await open(STACKS, FACTS);
     await first.click(0.5, 2);

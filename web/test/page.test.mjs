@@ -204,3 +204,24 @@ test("numbers read well and never round up to all", () => {
   assert.equal(model.weight(1200, "cycles"), "1,200");
   assert.equal(model.date(Date.UTC(2026, 10, 21, 10, 4)), "2026-11-21 10:04 UTC");
 });
+
+test("a selection is the same in the address as in words", () => {
+  const terms = model.termsOf(new URLSearchParams("view=table&tid=7&time=1-2&tid=8"));
+  assert.deepEqual(terms, [["tid", "7"], ["time", "1-2"], ["tid", "8"]]);
+  assert.deepEqual(model.withTerm(terms, ["time", "3-4"]), [["tid", "7"], ["tid", "8"], ["time", "3-4"]]);
+  assert.deepEqual(model.withTerm([["kernel", ""]], ["user", ""]), [["user", ""]]);
+  assert.deepEqual(model.intervalOf(terms, 5e9), { from: 1e9, to: 2e9 });
+  assert.deepEqual(model.intervalOf([["time", "1-"]], 5e9), { from: 1e9, to: 5e9 });
+  assert.deepEqual(model.intervalTerm(250e6, 750e6), ["time", "0.2500-0.7500"]);
+  assert.match("a.b<c>(int)*", new RegExp(model.exactly("a.b<c>(int)*")));
+  assert.equal(model.said(["hide", model.exactly("a::b(int*)")]), "frames hidden a::b(int*)");
+});
+
+test("a flame graph of a store has the same boxes", () => {
+  // all 10 = a 6 (a itself 1, b 5) + c 3 + 1 of its own; b is the second of its row.
+  const levels = [["0", "10", "1", "0"], ["0", "6", "1", "1", "0", "3", "3", "3"], ["1", "5", "5", "2"]];
+  const { tree, frames } = model.fromFlamebearer(["total", "a", "b", "c"], levels, "ns", "service");
+  const boxes = Array.from(tree.frame, (frame, box) => [frames.name[frame], tree.depth[box], tree.total[box], tree.self[box]]);
+  assert.deepEqual(boxes, [["total", 0, 10, 1], ["a", 1, 6, 1], ["b", 2, 5, 5], ["c", 1, 3, 3]]);
+  assert.throws(() => model.fromFlamebearer(["total"], [["0", "0", "0", "0"]], "ns", "service"), /no samples/);
+});

@@ -2,7 +2,7 @@
 // a built plumb ($PLUMB, target/debug or target/release); says so and leaves without failing where one is missing. `--shots DIR` keeps pictures.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -43,28 +43,34 @@ function recording(slow) {
 
 await writeFile(join(directory, "new.perf"), recording(true));
 await writeFile(join(directory, "old.perf"), recording(false));
-await writeFile(join(directory, "empty.perf"), "worker 1/1 [000] 7.000000: 1000000 cpu-clock:\n\t1000 main (/opt/app)\n\n");
-const server = spawn(plumb, ["serve", "old.perf", "new.perf", "empty.perf", "--listen", "127.0.0.1:0"], { cwd: directory, stdio: ["ignore", "ignore", "pipe"] });
-const base = await new Promise((done, fail) => {
-  let said = "";
-  server.stderr.on("data", (data) => {
-    said += data;
-    const url = /http:\/\/[\d.:]+\//.exec(said)?.[0];
-    if (url) done(url);
+/** Starts plumb and waits until it says where it listens. */
+function started(...options) {
+  const child = spawn(plumb, ["serve", ...options, "--listen", "127.0.0.1:0"], { cwd: directory, stdio: ["ignore", "ignore", "pipe"] });
+  const url = new Promise((done, fail) => {
+    let said = "";
+    child.stderr.on("data", (data) => {
+      said += data;
+      const found = /http:\/\/[\d.]+:\d+/.exec(said)?.[0];
+      if (found) done(`${found}/`);
+    });
+    child.on("exit", () => fail(new Error(`plumb ended: ${said}`)));
   });
-  server.on("exit", () => fail(new Error(`plumb ended: ${said}`)));
-});
+  return { child, url };
+}
+
+const { child: server, url } = started("old.perf", "new.perf");
+const base = await url;
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 
 /** Opens the page; an error in it, or a request to anywhere else, fails the test. */
-async function open(query = "", options = {}) {
+async function open(query = "", { at = base, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
   const tab = await context.newPage();
   const wrong = [];
   tab.on("pageerror", (error) => wrong.push(error.message));
   tab.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
-  tab.on("request", (request) => !request.url().startsWith(base) && !request.url().startsWith("data:") && wrong.push(request.url()));
-  await tab.goto(base + query);
+  tab.on("request", (request) => !request.url().startsWith(at) && !request.url().startsWith("data:") && wrong.push(request.url()));
+  await tab.goto(at + query);
   const settle = async () => {
     await tab.waitForSelector("#view:not([aria-busy]) > *");
     await tab.waitForTimeout(100);
@@ -253,6 +259,32 @@ const tests = {
       }
       await it.close();
     }
+  },
+
+  "a store shows its services, and of one of them its functions": async () => {
+    const { child, url } = started("--store", "store");
+    const at = await url;
+    for (const [service, file] of [["shop", "old.perf"], ["shop", "old.perf"], ["mail", "new.perf"]]) {
+      const pushed = spawnSync(plumb, ["push", file, "--service", service, "--to", at.slice(0, -1)], { cwd: directory });
+      assert.equal(pushed.status, 0, String(pushed.stderr));
+    }
+    const it = await open("?last=24h", { at });
+    const rows = await it.rows();
+    assert.equal(rows.length, 2);
+    // Each file is a second of samples.
+    assert.match(rows[0], /66\.7%2\.00 s.*shop/);
+    assert.match(rows[1], /33\.3%1\.00 s.*mail/);
+    await it.shot("store");
+    await it.tab.locator("#view tbody tr", { hasText: "shop" }).click();
+    await it.settle();
+    assert.match(await it.query(), /service=shop/);
+    await it.tab.locator("#graph canvas").waitFor();
+    const functions = await it.rows();
+    assert.match(functions.find((row) => row.includes("parse")) ?? "", /37\.5%37\.5%750 ms/);
+    assert.match(functions.find((row) => row.includes("handle")) ?? "", /0%75\.0%/);
+    await it.shot("store-service");
+    await it.close();
+    child.kill();
   },
 
   "every control has a name for a screen reader": async () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildTree, contains, decode, find, hit, matching, pathTo, pivot, spanOf, visible } from "../build/model.mjs";
+import { buildTree, contains, decode, find, hit, leftHeavy, matching, pathTo, pivot, spanOf, visible } from "../build/model.mjs";
 import { large, payload, random } from "./payload.mjs";
 
 const p = (text) => text.split(" ").map((name) => `program|${name}`);
@@ -133,4 +133,13 @@ test("all calls of every function add up to what a search for it finds", () => {
     assert.equal(Math.round(callees.total[0]), Math.round(weight));
     assert.equal(Math.round(callers.total[0]), Math.round(weight));
   }
+});
+
+test("by weight the same boxes stand in another order", () => {
+  const { frames, tree } = profile([["main a", 2], ["main b y", 3], ["main b z", 4], ["main c", 2], ["main", 1]]);
+  const heavy = leftHeavy(tree);
+  const shown = (one) => [...one.frame.keys()].map((box) => [frames.name[one.frame[box]], one.depth[box], one.samples[box]]);
+  assert.deepEqual(shown(heavy), [["all", 0, 12], ["main", 1, 12], ["b", 2, 7], ["z", 3, 4], ["y", 3, 3], ["a", 2, 2], ["c", 2, 2]]);
+  const sorted = (one) => shown(one).map(String).sort();
+  assert.deepEqual(sorted(heavy), sorted(tree));
 });

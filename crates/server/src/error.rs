@@ -151,6 +151,12 @@ impl IntoResponse for ApiError {
         let mut response = (self.code.status(), body).into_response();
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
+        if self.code == ErrorCode::Unauthenticated {
+            // A browser then asks for a password, which is the token.
+            let basic =
+                HeaderValue::from_static("Basic realm=\"plumb: the password is a token\", charset=\"UTF-8\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, basic);
+        }
         response
     }
 }

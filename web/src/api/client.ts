@@ -16,7 +16,7 @@ import type {
 
 export type Parameters = readonly (readonly [string, string])[];
 
-async function ask(path: string, parameters: Parameters, signal: AbortSignal | undefined): Promise<Response> {
+export async function ask(path: string, parameters: Parameters, signal: AbortSignal | undefined): Promise<Response> {
   const query = new URLSearchParams(parameters.map(([name, value]) => [name, value])).toString();
   let response: Response;
   try {

@@ -2,10 +2,12 @@
 
 export * from "./decode";
 export * from "./diff";
+export * from "./flamebearer";
 export * from "./format";
 export * from "./layout";
 export * from "./names";
 export * from "./navigate";
+export * from "./order";
 export * from "./pivot";
 export * from "./scene";
 export * from "./search";

@@ -18,6 +18,8 @@ export interface State {
   /** Of a differential picture: whether its sides are exchanged, and whether all code is shown. */
   readonly swapped?: boolean;
   readonly all?: boolean;
+  /** Whether boxes are ordered by weight, not by name. */
+  readonly heavy?: boolean;
 }
 
 export function toHash(state: State, icicleByDefault: boolean): string {
@@ -26,6 +28,7 @@ export function toHash(state: State, icicleByDefault: boolean): string {
   if (state.zoom !== undefined) parts.set(state.callers ? "callers" : "zoom", state.zoom);
   if (state.find) parts.set(state.regex ? "regex" : "find", state.find);
   if (state.icicle !== icicleByDefault) parts.set("view", state.icicle ? "icicle" : "flame");
+  if (state.heavy) parts.set("order", "weight");
   if (state.swapped) parts.set("swap", "1");
   if (state.all) parts.set("width", "all");
   return parts.toString();
@@ -44,6 +47,7 @@ export function fromHash(hash: string, icicleByDefault: boolean): State {
     regex: parts.has("regex"),
     icicle: view === null ? icicleByDefault : view === "icicle",
     callers: parts.has("callers"),
+    ...(parts.get("order") === "weight" ? { heavy: true } : {}),
     ...(parts.has("swap") ? { swapped: true } : {}),
     ...(parts.get("width") === "all" ? { all: true } : {}),
   };

@@ -4,6 +4,7 @@ import type { Facts, Frames, Profile } from "../model/decode";
 import { amounts, changeOf, rewidened } from "../model/diff";
 import { percent } from "../model/format";
 import { isVisible, move, type Arrow } from "../model/navigate";
+import { leftHeavy } from "../model/order";
 import { pivot } from "../model/pivot";
 import { same, treeOf, type Place, type Scene } from "../model/scene";
 import { find, matching, type Found, type Query } from "../model/search";
@@ -38,6 +39,10 @@ export class App {
   private readonly frames: Frames;
   private readonly facts: Facts;
   private tree: Tree;
+  /** In the order of names. */
+  private readonly named: Tree;
+  /** Whether boxes are in the order of their weights instead. */
+  private heavy = false;
   private readonly icicleByDefault: boolean;
   private readonly graph: Graph;
   private readonly toolbar: Toolbar;
@@ -66,6 +71,7 @@ export class App {
     this.frames = profile.frames;
     this.facts = profile.facts;
     this.tree = profile.tree;
+    this.named = profile.tree;
     const isDiff = profile.facts.diff !== undefined;
     this.icicleByDefault = profile.facts.icicle === true;
     this.scene = { tree: this.tree, icicle: this.icicleByDefault, zoom: ROOT };
@@ -89,6 +95,7 @@ export class App {
       leave: () => this.graph.focus(),
       reset: () => this.reset(),
       invert: () => this.invert(),
+      reorder: () => this.reorder(),
       swap: () => this.swap(),
       widen: () => this.widen(),
       theme: () => this.themes.toggle(),
@@ -119,6 +126,7 @@ export class App {
   private restore(): void {
     const state = fromHash(location.hash, this.icicleByDefault);
     this.lookAt(state.swapped === true, state.all === true);
+    this.order(state.heavy === true);
     const frame = state.calls === undefined ? -1 : frameOfHash(this.frames, state.calls);
     this.enter(frame, state.icicle);
     if (state.zoom !== undefined) {
@@ -145,6 +153,7 @@ export class App {
         icicle,
         callers: zoom.callers,
         swapped: this.swapped,
+        heavy: this.heavy,
         all: this.all && this.facts.diff !== undefined,
       },
       this.icicleByDefault,
@@ -219,6 +228,28 @@ export class App {
     this.query = undefined;
     this.selected = undefined;
     this.toolbar.set(undefined);
+    this.look();
+    this.show(true);
+    this.remember(true);
+  }
+
+  /** Takes on an order of boxes; every scene made before is of another tree. */
+  private order(heavy: boolean): void {
+    if (heavy === this.heavy || this.facts.diff) return;
+    this.heavy = heavy;
+    this.tree = heavy ? leftHeavy(this.named) : this.named;
+    this.calls = -1;
+    this.toolbar.order(heavy);
+  }
+
+  private reorder(): void {
+    const { calls, scene } = this;
+    const zoom = scene.zoom.box > 0 ? hashOfBox(this.frames, treeOf(scene, scene.zoom.callers), scene.zoom.box) : undefined;
+    this.order(!this.heavy);
+    this.enter(calls, scene.icicle);
+    const box = zoom === undefined ? 0 : boxOfHash(this.frames, treeOf(this.scene, scene.zoom.callers), zoom);
+    if (box > 0) this.scene = { ...this.scene, zoom: { callers: scene.zoom.callers, box } };
+    this.selected = box > 0 ? this.scene.zoom : undefined;
     this.look();
     this.show(true);
     this.remember(true);
@@ -405,6 +436,8 @@ export class App {
         return () => this.step(false);
       case "i":
         return () => this.invert();
+      case "o":
+        return () => this.reorder();
       case "d":
         return this.embedding ? undefined : () => this.themes.toggle();
       case "s":

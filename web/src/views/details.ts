@@ -96,12 +96,11 @@ export class Details {
   }
 
   private rows(scene: Scene, tree: Tree, box: number): [string, string][] {
-    const rows: [string, string][] = [
-      [tree.samples[box] === 1 ? "sample" : "samples", count(tree.samples[box])],
-      ["of all", percent(tree.total[box], this.whole)],
-    ];
-    const { weighs, unit } = this.facts;
-    if (weighs !== undefined) rows.splice(1, 0, [weighs, weight(tree.total[box], unit)]);
+    const rows: [string, string][] = [["of all", percent(tree.total[box], this.whole)]];
+    const { weighs, unit, recorded } = this.facts;
+    if (weighs !== undefined) rows.unshift([weighs, weight(tree.total[box], unit)]);
+    // A store adds samples up.
+    if (recorded > 0) rows.unshift([tree.samples[box] === 1 ? "sample" : "samples", count(tree.samples[box])]);
     const zoomed = treeOf(scene, scene.zoom.callers).total[scene.zoom.box];
     if (zoomed !== this.whole) rows.push([scene.zoom.box === 0 ? "of its calls" : "of zoomed", percent(tree.total[box], zoomed)]);
     rows.push(["self", percent(tree.self[box], this.whole)]);

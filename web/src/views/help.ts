@@ -13,6 +13,7 @@ const KEYS: readonly [string, string][] = [
   ["/", "search by text, or with .* by regular expression"],
   ["N, Shift-N", "next and previous match"],
   ["I", "flame or icicle"],
+  ["O", "boxes in the order of their weights, or of their names"],
   ["D", "dark or light"],
   ["Esc, 0", "reset zoom and search"],
   ["?", "this help"],
@@ -37,7 +38,7 @@ export class Help {
           "caller. Coloured is what no chance explains. "
         : "Each box is a function, as wide as its share of the samples; it stands on its caller. ") +
         "Boxes side by side are in " +
-        "the order of their names, not of time. Zoom, search and view are in the page's address: a link shows the same, " +
+        "the order of their names (or weights), not of time. Zoom, search and view are in the page's address: a link shows the same, " +
         "and Back goes back.",
     );
     const close = button("Close", "Close this help", () => this.dialog.close());

@@ -17,6 +17,7 @@ const FLAME: readonly [string, string][] = [
   ["C", "all calls of the selected function: callers and callees"],
   ["/, N, Shift-N", "search, next match, previous match"],
   ["I", "flame or icicle"],
+  ["O", "boxes in the order of their weights, or of their names"],
   ["Esc, 0", "reset zoom and search"],
 ];
 

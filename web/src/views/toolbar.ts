@@ -11,6 +11,8 @@ export interface ToolbarEvents {
   leave(): void;
   reset(): void;
   invert(): void;
+  /** Orders boxes by weight, or by name again. */
+  reorder(): void;
   /** Exchanges the sides of a differential picture. */
   swap(): void;
   /** Shows all code of a differential picture, or what changed. */
@@ -42,6 +44,7 @@ export class Toolbar {
   private readonly regex: HTMLButtonElement;
   private readonly resetButton: HTMLButtonElement;
   private readonly invertButton: HTMLButtonElement;
+  private readonly orderButton: HTMLButtonElement;
   private readonly swapButton: HTMLButtonElement;
   private readonly widthButton: HTMLButtonElement;
   private readonly result = el("output", { class: "matched", "aria-live": "polite" });
@@ -59,6 +62,8 @@ export class Toolbar {
     this.widthButton = button("All code", "Show all code, or what changed (W)", () => events.widen());
     this.resetButton = button("Reset", "Reset zoom and search (Esc)", () => events.reset());
     this.invertButton = button("Icicle", "Turn the picture upside down (I)", () => events.invert());
+    this.orderButton = button("By weight", "Order boxes by weight, or by name (O)", () => events.reorder());
+    this.orderButton.setAttribute("aria-pressed", "false");
     this.input.addEventListener("input", () => this.changed(WAIT_MS));
     this.input.addEventListener("keydown", (event) => this.key(event));
     host.append(
@@ -67,7 +72,7 @@ export class Toolbar {
       el(
         "div",
         { class: "buttons" },
-        ...(kind.isDiff ? [this.swapButton, this.widthButton] : []),
+        ...(kind.isDiff ? [this.swapButton, this.widthButton] : [this.orderButton]),
         this.resetButton,
         this.invertButton,
         ...(kind.isEmbedded
@@ -111,6 +116,11 @@ export class Toolbar {
   state(isReset: boolean, isIcicle: boolean): void {
     this.resetButton.disabled = isReset;
     this.invertButton.textContent = isIcicle ? "Flame" : "Icicle";
+  }
+
+  /** Whether boxes are ordered by weight. */
+  order(heavy: boolean): void {
+    this.orderButton.setAttribute("aria-pressed", String(heavy));
   }
 
   /** How a differential picture is looked at. */

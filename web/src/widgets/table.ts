@@ -58,7 +58,7 @@ export function table<R>(columns: readonly Column<R>[], rows: readonly R[], opti
     const all = sorted();
     body.replaceChildren(...all.slice(0, shown).map((row) => line(columns, row, options)));
     more.hidden = all.length <= shown;
-    more.textContent = `Show more rows (${all.length - shown} left)`;
+    more.textContent = `Show more rows (${Math.max(0, all.length - shown)} left)`;
   };
   more.addEventListener("click", () => {
     shown += 5 * ROWS;
