@@ -109,7 +109,9 @@ async fn every_path_of_the_description_answers_and_refuses_as_it_says() {
 #[tokio::test]
 async fn a_server_without_tokens_answers_to_names_of_this_machine_alone() {
     let server = Server::new("api-host", ServerOptions::default());
-    for (host, wanted) in [("localhost:4041", 200), ("127.0.0.1:4041", 200), ("[::1]:4041", 200), ("evil.example:4041", 403)] {
+    for (host, wanted) in
+        [("localhost:4041", 200), ("127.0.0.1:4041", 200), ("[::1]:4041", 200), ("evil.example:4041", 403)]
+    {
         for path in ["/", "/api/v1/services", "/ready"] {
             let request = axum::http::Request::get(path).header("Host", host);
             let (status, body) = server.bytes(request.body(axum::body::Body::empty()).unwrap()).await;

@@ -1,7 +1,8 @@
 //! Which names a server without tokens answers to: those of this machine.
 //!
 //! A page of another site can have its own name point at a loopback address (DNS rebinding) and then read what answers there, as the
-//! browser takes both for one site. It can't choose the `Host` that its requests carry: that is its own name.
+//! browser takes both for one site. It can't choose the `Host` that its requests carry: that is its own name. No site's name is without a
+//! dot (RFC 7085 says why), so that names of /etc/hosts and of containers may be used.
 
 use std::net::IpAddr;
 
@@ -12,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::error::{ApiError, ErrorCode};
 
-/// Lets requests pass that name no host, `localhost`, or an address.
+/// Lets requests pass that name no host, one without a dot, or an address.
 pub(super) async fn check(request: Request, next: Next) -> Response {
     let named = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or("?").to_owned());
     let named = named.or_else(|| request.uri().authority().map(|authority| authority.as_str().to_owned()));
@@ -20,7 +21,7 @@ pub(super) async fn check(request: Request, next: Next) -> Response {
         Some(name) if !is_ours(&name) => {
             let name: String = name.chars().take(100).collect();
             let message = format!(
-                "this server answers to localhost and to addresses, not to {name:?}; a proxy before it has to send Host: localhost"
+                "without tokens this server answers to localhost, names without a dot and addresses, not to {name:?}; a proxy before it has to send Host: localhost"
             );
             ApiError::new(ErrorCode::PermissionDenied, message).into_response()
         }
@@ -35,7 +36,9 @@ fn is_ours(host: &str) -> bool {
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
     };
     let name = name.trim_end_matches('.').to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok()
+    let is_plain =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    is_plain || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok()
 }
 
 #[cfg(test)]
@@ -44,12 +47,26 @@ mod tests {
 
     #[test]
     fn only_names_that_no_site_can_have_are_ours() {
-        for ours in ["localhost", "localhost:4041", "LOCALHOST:1", "127.0.0.1:4041", "[::1]:80", "10.0.0.7"] {
+        for ours in [
+            "localhost",
+            "localhost:4041",
+            "LOCALHOST:1",
+            "127.0.0.1:4041",
+            "[::1]:80",
+            "10.0.0.7",
+            "plumb:4041",
+        ] {
             assert!(is_ours(ours), "{ours}");
         }
-        for other in
-            ["evil.example", "evil.example:4041", "localhost.evil.example", "127.0.0.1.evil.example", ""]
-        {
+        for other in [
+            "evil.example",
+            "evil.example:4041",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "evil.example.",
+            "a b",
+            "",
+        ] {
             assert!(!is_ours(other), "{other}");
         }
     }
