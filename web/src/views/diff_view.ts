@@ -12,7 +12,7 @@ import type { View, ViewContext } from "./view";
 const MARKS: Readonly<Record<ChangedRow["mark"], string>> = {
   more: "▲ costs more",
   less: "▼ costs less",
-  new: "＋ new",
+  new: "+ new",
   eliminated: "− gone",
   noise: "within noise",
 };
