@@ -23,7 +23,7 @@ use crate::options::{AgentOptions, SymbolPolicy};
 const MISSING: &str = "/api/v1/symbols/missing";
 /// Where files go.
 const FILES: &str = "/api/v1/symbols";
-/// Time between two questions.
+/// Time between two questions; less at first.
 const PAUSE: Duration = Duration::from_secs(20);
 /// Time between two files, so that nobody notices.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -154,7 +154,7 @@ impl Uploader {
     fn work(mut self, stopped: &Receiver<()>) {
         let mut pause = Duration::from_secs(1);
         while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
-            pause = PAUSE;
+            pause = (pause * 2).min(PAUSE);
             match self.missing() {
                 Ok(Some(missing)) => {
                     if !self.is_server.swap(true, Ordering::Relaxed) {
