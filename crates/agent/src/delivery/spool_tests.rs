@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use plumb_fixtures::{Requirement, needs};
+use plumb_fixtures::{Requirement, needs, skip};
 
 use super::*;
 
@@ -112,7 +112,7 @@ fn two_agents_have_two_spools() {
 
 #[test]
 fn a_full_disk_takes_the_oldest() {
-    if !needs(Requirement::Mount) {
+    if !needs(Requirement::Root) {
         return;
     }
     let directory = Directory::new("full");
@@ -121,7 +121,10 @@ fn a_full_disk_takes_the_oldest() {
         .arg(&directory.0)
         .status()
         .unwrap();
-    assert!(mounted.success());
+    if !mounted.success() {
+        skip(Requirement::Mount, "no file systems can be mounted here");
+        return;
+    }
     let mut spool = directory.spool(1 << 30).unwrap();
     let mut dropped = count(0);
     for samples in 1..=6 {

@@ -159,9 +159,9 @@ fn pod_uid(component: &str) -> Option<String> {
 /// Whether systemd-run made up the name: `run-u12`, `run-r0123456789abcdef`, `run-p12-i13`.
 fn is_transient(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("run-") else { return false };
-    let mut bytes = rest.bytes();
-    matches!(bytes.next(), Some(b'u' | b'r' | b'p'))
-        && bytes.next().is_some_and(|one| one.is_ascii_hexdigit())
+    let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+    let is_random = |text: &str| text.len() >= 16 && text.bytes().all(|one| one.is_ascii_hexdigit());
+    rest.strip_prefix(['u', 'p']).is_some_and(is_number) || rest.strip_prefix('r').is_some_and(is_random)
 }
 
 /// A component without systemd's escapes: `\x2d` is a byte, and an underscore in front keeps a name from being one of the kernel's.

@@ -103,6 +103,8 @@ fn units_of_systemd() {
     );
     assert_eq!(unit("0::/user.slice/user-0.slice/session-12.scope"), none("/user.slice/user-0.slice"));
     assert_eq!(unit("0::/system.slice/run-u12.service"), none("/system.slice"));
+    assert_eq!(unit("0::/system.slice/run-p12-i13.service"), none("/system.slice"));
+    assert_eq!(unit("0::/system.slice/run-r0123456789abcdef0123456789abcdef.service"), none("/system.slice"));
     assert_eq!(unit("0::/system.slice/run-parts.service").0.as_deref(), Some("run-parts.service"));
     assert_eq!(unit("0::/init.scope"), none("/init.scope"));
     assert_eq!(unit("0::/"), none("/"));
