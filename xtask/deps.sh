@@ -22,6 +22,7 @@ case "$1" in test | ci)
     need xz xz-utils
     need gdb gdb
     need strace strace
+    need jfr default-jdk-headless
     need script bsdutils
     need dwz dwz
     need aarch64-linux-gnu-gcc "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"

@@ -15,6 +15,7 @@ pub mod escape;
 pub mod firefox;
 pub mod folded;
 pub mod foreign;
+pub mod jfr;
 pub mod json;
 pub mod native;
 pub mod otlp;

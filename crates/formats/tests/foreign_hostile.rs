@@ -43,6 +43,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
         ("firefox", fire),
         ("folded", fold),
         ("perf script", script.into_bytes()),
+        ("jfr", include_bytes!("data/async-profiler-4.0.jfr").to_vec()),
     ]
 }
 

@@ -38,6 +38,13 @@ pub enum ReadError {
         /// What is wrong.
         message: String,
     },
+    /// The bytes are no JFR file as the JDK or async-profiler write it.
+    Jfr {
+        /// Where what is wrong begins.
+        offset: usize,
+        /// What is wrong.
+        message: String,
+    },
     /// A line of text is not as the format has it.
     Line {
         /// The line, counted from 1.
@@ -76,6 +83,9 @@ impl fmt::Display for ReadError {
             ReadError::Json { line, column, message } => write!(f, "line {line}, column {column}: {message}"),
             ReadError::Message { offset, message } => {
                 write!(f, "pprof's message is damaged at offset {offset}: {message}")
+            }
+            ReadError::Jfr { offset, message } => {
+                write!(f, "the JFR file is damaged at offset {offset}: {message}")
             }
             ReadError::Line { line, message } => write!(f, "line {line}: {message}"),
             ReadError::Row { table, row, message } => write!(f, "row {row} of {table}: {message}"),

@@ -18,13 +18,15 @@ pub(crate) use assembly::{Assembly, Counted, Place, TOO_LARGE};
 pub use error::ReadError;
 pub(crate) use number::{Weight, whole};
 
-use crate::{callgrind, firefox, folded, otlp, perf_script, pprof, speedscope};
+use crate::{callgrind, firefox, folded, jfr, otlp, perf_script, pprof, speedscope};
 
 /// A format that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// pprof's `profile.proto`.
     Pprof,
+    /// Java Flight Recorder's file.
+    Jfr,
     /// speedscope's own file.
     Speedscope,
     /// The Firefox Profiler's processed profile.
@@ -41,6 +43,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     let bytes = inflated.as_deref().unwrap_or(bytes);
     match format(bytes)? {
         Format::Pprof => pprof::read(bytes),
+        Format::Jfr => jfr::read(bytes),
         Format::Speedscope => speedscope::read(bytes),
         Format::Firefox => firefox::read(bytes),
         Format::PerfScript => perf_script::read(bytes),
@@ -54,6 +57,7 @@ fn format(bytes: &[u8]) -> Result<Format, ReadError> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     match first {
         None => unknown("nothing at all"),
+        _ if jfr::is(bytes) => Ok(Format::Jfr),
         Some(b'{' | b'[') => json::format(bytes),
         _ if !is_text(bytes) => {
             if otlp::is(bytes) {

@@ -1,0 +1,137 @@
+//! Numbers and strings of a chunk. The invariant: an error has the offset in the file, and a length is held against the bytes that are left
+//! before anything is reserved.
+
+use std::borrow::Cow;
+
+use crate::foreign::ReadError;
+
+/// Most bytes of a string that are kept: a class file has names of 65,535 bytes, and many constants may point at one string.
+const MOST_TEXT: usize = 65_535;
+
+/// What is left to read of a part of a chunk.
+#[derive(Clone, Copy)]
+pub(super) struct Bytes<'b> {
+    chunk: &'b [u8],
+    /// Where the next byte is in the chunk.
+    at: usize,
+    end: usize,
+    /// Where the chunk begins in the file.
+    base: usize,
+    /// Whether integers are of variable length.
+    packed: bool,
+}
+
+/// A string as the file has it.
+#[derive(Clone, Debug)]
+pub(super) enum Text<'b> {
+    Null,
+    Here(Cow<'b, str>),
+    /// The number of a constant.
+    Constant(i64),
+}
+
+impl<'b> Bytes<'b> {
+    pub fn new(chunk: &'b [u8], base: usize) -> Self {
+        Bytes { chunk, at: 0, end: chunk.len(), base, packed: false }
+    }
+
+    pub fn packed(self, packed: bool) -> Self {
+        Bytes { packed, ..self }
+    }
+
+    /// The bytes from `start` on, no further than `end`.
+    pub fn part(&self, start: usize, end: usize) -> Result<Self, ReadError> {
+        let end = end.min(self.chunk.len());
+        let part = Bytes { at: start.min(end), end, ..*self };
+        if start < end { Ok(part) } else { Err(part.wrong("an offset points outside of the chunk")) }
+    }
+
+    /// Where the next byte is in the chunk.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    pub fn left(&self) -> usize {
+        self.end - self.at
+    }
+
+    pub fn wrong(&self, message: impl Into<String>) -> ReadError {
+        ReadError::Jfr { offset: self.base + self.at, message: message.into() }
+    }
+
+    pub fn take(&mut self, length: usize) -> Result<&'b [u8], ReadError> {
+        if length > self.left() {
+            return Err(self.wrong(format!("{length} bytes are needed and {} are left", self.left())));
+        }
+        let taken = &self.chunk[self.at..self.at + length];
+        self.at += length;
+        Ok(taken)
+    }
+
+    pub fn byte(&mut self) -> Result<u8, ReadError> {
+        Ok(self.take(1)?[0])
+    }
+
+    /// An integer of so many bytes where integers have a fixed length.
+    /// It has that many bits in any case.
+    pub fn integer(&mut self, fixed: usize) -> Result<i64, ReadError> {
+        let number = self.wide(fixed)?;
+        Ok(if fixed == 4 { i64::from(number as i32) } else { number })
+    }
+
+    fn wide(&mut self, fixed: usize) -> Result<i64, ReadError> {
+        if !self.packed {
+            let negative = |bytes: &[u8]| bytes.first().is_some_and(|first| first & 0x80 != 0);
+            let bytes = self.take(fixed)?;
+            let begin = if negative(bytes) { -1_i64 } else { 0 };
+            return Ok(bytes.iter().fold(begin, |number, &byte| number << 8 | i64::from(byte)));
+        }
+        let mut number = 0_u64;
+        for shift in (0..56).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number as i64);
+            }
+        }
+        // The ninth has all of its bits.
+        Ok((number | u64::from(self.byte()?) << 56) as i64)
+    }
+
+    /// How many things follow, each of which takes a byte at least.
+    pub fn count(&mut self, what: &str) -> Result<usize, ReadError> {
+        let before = *self;
+        let count = self.integer(4)?;
+        let fits = usize::try_from(count).ok().filter(|&count| count <= self.left());
+        fits.ok_or_else(|| before.wrong(format!("{count} {what} are more than the bytes that are left")))
+    }
+
+    pub fn text(&mut self) -> Result<Text<'b>, ReadError> {
+        let before = *self;
+        Ok(match self.byte()? {
+            0 => Text::Null,
+            1 => Text::Here("".into()),
+            2 => Text::Constant(self.integer(8)?),
+            3 => {
+                let length = self.count("bytes of a string")?;
+                let taken = self.take(length)?;
+                Text::Here(String::from_utf8_lossy(&taken[..length.min(MOST_TEXT)]))
+            }
+            4 => {
+                let length = self.count("characters of a string")?;
+                let mut units = Vec::with_capacity(length.min(MOST_TEXT));
+                for place in 0..length {
+                    let unit = self.integer(2)? as u16;
+                    units.extend((place < MOST_TEXT).then_some(unit));
+                }
+                Text::Here(String::from_utf16_lossy(&units).into())
+            }
+            5 => {
+                let length = self.count("bytes of a string")?;
+                let taken = self.take(length)?;
+                Text::Here(taken[..length.min(MOST_TEXT)].iter().map(|&byte| char::from(byte)).collect())
+            }
+            kind => return Err(before.wrong(format!("strings of kind {kind} are not known"))),
+        })
+    }
+}

@@ -1,0 +1,238 @@
+//! A chunk: its head, its types, where its constants are and where the events that matter. The invariant: events follow each other
+//! without overlap, so that no byte is gone over twice; the file's own chain of constants is not needed, as they are events too.
+
+use std::collections::HashMap;
+
+use super::bytes::Bytes;
+use super::event::JfrEvent;
+use super::types::Types;
+use super::value::{Value, skip};
+use crate::foreign::ReadError;
+
+/// What each chunk begins with.
+pub(super) const MAGIC: &[u8] = b"FLR\0";
+
+/// Bytes of a chunk's head.
+const HEAD: usize = 68;
+
+/// Ids of the events that describe types and constants.
+const METADATA: i64 = 0;
+const CONSTANTS: i64 = 1;
+
+/// Types whose constants are used.
+const USED: [&str; 8] = [
+    "jdk.types.StackTrace",
+    "jdk.types.Method",
+    "jdk.types.Symbol",
+    "jdk.types.FrameType",
+    "jdk.types.ThreadState",
+    "java.lang.Class",
+    "java.lang.Thread",
+    "java.lang.String",
+];
+
+/// A chunk whose tables are read.
+pub(super) struct Chunk<'b> {
+    bytes: Bytes<'b>,
+    pub clock: Clock,
+    pub types: Types,
+    constants: HashMap<(i64, i64), usize>,
+    /// Where the samples are, with the ids of their types.
+    pub samples: Vec<(JfrEvent, Spot)>,
+    /// Where the settings are.
+    pub settings: Vec<Spot>,
+    /// Where the virtual machine is described.
+    pub machine: Vec<Spot>,
+}
+
+/// The values of an event.
+#[derive(Clone, Copy)]
+pub(super) struct Spot {
+    pub class: i64,
+    start: usize,
+    end: usize,
+}
+
+/// What turns the chunk's ticks into time.
+#[derive(Clone, Copy)]
+pub(super) struct Clock {
+    /// When the chunk began, nanoseconds since 1970.
+    pub start_unix_ns: i64,
+    pub duration_ns: i64,
+    start: i64,
+    per_second: i64,
+}
+
+impl Clock {
+    /// How long that many ticks are.
+    pub fn nanoseconds(&self, ticks: i64) -> i64 {
+        let nanoseconds = i128::from(ticks) * 1_000_000_000 / i128::from(self.per_second.max(1));
+        i64::try_from(nanoseconds).unwrap_or(if ticks < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// The time, in nanoseconds since 1970.
+    pub fn unix(&self, ticks: i64) -> i64 {
+        self.start_unix_ns.saturating_add(self.nanoseconds(ticks.saturating_sub(self.start)))
+    }
+}
+
+/// How long the chunk is that begins at an offset of the file.
+pub(super) fn length(file: &[u8], offset: usize) -> Result<usize, ReadError> {
+    let mut head = Bytes::new(&file[offset..], offset);
+    if head.take(MAGIC.len())? != MAGIC {
+        return Err(head.wrong("there is no chunk"));
+    }
+    let major = head.integer(2)?;
+    if !(1..=2).contains(&major) {
+        return Err(ReadError::Newer { found: u64::try_from(major).unwrap_or(0), known: 2 });
+    }
+    head.integer(2)?;
+    let size = head.integer(8)?;
+    if size == 0 {
+        return Err(head.wrong("the chunk is not finished: end the recording, or use jcmd PID JFR.dump"));
+    }
+    let left = file.len() - offset;
+    let fits = usize::try_from(size).ok().filter(|size| (HEAD..=left).contains(size));
+    fits.ok_or_else(|| {
+        head.wrong(format!("a chunk of {size} bytes, with {left} bytes left: the file is cut off or damaged"))
+    })
+}
+
+impl<'b> Chunk<'b> {
+    /// Reads the tables of the chunk that `bytes` are; `offset` is its place in the file.
+    pub fn read(bytes: &'b [u8], offset: usize) -> Result<Self, ReadError> {
+        let mut head = Bytes::new(bytes, offset);
+        head.take(MAGIC.len() + 4 + 8)?;
+        let (_, metadata) = (head.integer(8)?, head.integer(8)?);
+        let clock = Clock {
+            start_unix_ns: head.integer(8)?,
+            duration_ns: head.integer(8)?,
+            start: head.integer(8)?,
+            per_second: head.integer(8)?,
+        };
+        let packed = head.integer(4)? & 1 != 0;
+        let bytes = Bytes::new(bytes, offset).packed(packed);
+        let metadata = usize::try_from(metadata).map_err(|_| head.wrong("types before the chunk"))?;
+        let mut there = bytes.part(metadata, usize::MAX)?;
+        there.integer(4)?;
+        if there.integer(8)? != METADATA {
+            return Err(there.wrong("types are described elsewhere"));
+        }
+        // Time, duration, id.
+        for _ in 0..3 {
+            there.integer(8)?;
+        }
+        let mut chunk = Chunk {
+            bytes,
+            clock,
+            types: Types::read(&mut there)?,
+            constants: HashMap::new(),
+            samples: Vec::new(),
+            settings: Vec::new(),
+            machine: Vec::new(),
+        };
+        chunk.scan()?;
+        Ok(chunk)
+    }
+
+    /// Goes over all events.
+    fn scan(&mut self) -> Result<(), ReadError> {
+        let mut at = HEAD;
+        while at < HEAD.max(self.bytes.at() + self.bytes.left()) {
+            let mut event = self.bytes.part(at, usize::MAX)?;
+            let size = event.integer(4)?;
+            let head = event.at() - at;
+            let fits = usize::try_from(size).ok().filter(|&size| size > head && size - head <= event.left());
+            let size = fits.ok_or_else(|| event.wrong(format!("an event of {size} bytes")))?;
+            let end = at + size;
+            event = self.bytes.part(event.at(), end)?;
+            let class = event.integer(8)?;
+            let spot = Spot { class, start: event.at(), end };
+            match class {
+                METADATA => {}
+                CONSTANTS => self.add_constants(&mut event)?,
+                _ => match self.types.get(class).map(|one| &*one.name) {
+                    Some("jdk.ActiveSetting") => self.settings.push(spot),
+                    Some("jdk.JVMInformation") => self.machine.push(spot),
+                    name => {
+                        let kind = name.and_then(JfrEvent::of);
+                        self.samples.extend(kind.map(|kind| (kind, spot)));
+                    }
+                },
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    fn add_constants(&mut self, bytes: &mut Bytes<'b>) -> Result<(), ReadError> {
+        // Time, duration, where the constants before these are.
+        for _ in 0..3 {
+            bytes.integer(8)?;
+        }
+        bytes.byte()?;
+        for _ in 0..bytes.count("tables of constants")? {
+            let class = bytes.integer(8)?;
+            let is_used = self.types.get(class).is_some_and(|one| USED.contains(&&*one.name));
+            for _ in 0..bytes.count("constants")? {
+                let number = bytes.integer(8)?;
+                if is_used {
+                    self.constants.insert((class, number), bytes.at());
+                }
+                skip(&self.types, class, bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of an event.
+    pub fn event(&self, spot: Spot) -> Result<Value<'b>, ReadError> {
+        Value::read(&self.types, spot.class, &mut self.bytes.part(spot.start, spot.end)?)
+    }
+
+    /// An error at an event.
+    pub fn wrong(&self, spot: Spot, message: impl Into<String>) -> ReadError {
+        match self.bytes.part(spot.start, spot.end) {
+            Ok(there) => there.wrong(message),
+            Err(error) => error,
+        }
+    }
+
+    /// A constant's value; `None` where there is none, as for null.
+    pub fn constant(&self, class: i64, number: i64) -> Result<Option<Value<'b>>, ReadError> {
+        let Some(&at) = self.constants.get(&(class, number)) else { return Ok(None) };
+        Value::read(&self.types, class, &mut self.bytes.part(at, usize::MAX)?).map(Some)
+    }
+
+    /// A field's value, which may be a constant. A constant of a constant is followed once: chains have no end.
+    pub fn field(&self, object: &Value<'b>, name: &str) -> Result<Option<Value<'b>>, ReadError> {
+        let mut value = object.field(&self.types, name).cloned();
+        for _ in 0..2 {
+            let Some(Value::Constant(class, number)) = value else { break };
+            value = self.constant(class, number)?;
+        }
+        Ok(value)
+    }
+
+    /// A field that is a number; 0 where it is missing.
+    pub fn number(&self, object: &Value<'b>, name: &str) -> i64 {
+        match object.field(&self.types, name) {
+            Some(&(Value::Number(number) | Value::Constant(_, number))) => number,
+            _ => 0,
+        }
+    }
+
+    /// A field that is text, or an object that has nothing but text in it; empty where it is missing.
+    pub fn text(&self, object: &Value<'b>, name: &str) -> Result<String, ReadError> {
+        let mut value = self.field(object, name)?;
+        for _ in 0..2 {
+            value = match value {
+                Some(Value::Object(_, inner)) => inner.into_iter().next(),
+                Some(Value::Constant(class, number)) => self.constant(class, number)?,
+                Some(Value::Text(text)) => return Ok(text.into_owned()),
+                _ => return Ok(String::new()),
+            };
+        }
+        Ok(if let Some(Value::Text(text)) = value { text.into_owned() } else { String::new() })
+    }
+}
