@@ -285,3 +285,104 @@ async fn the_older_api_takes_profiles_plain_and_in_forms() {
     }
     assert!(found.iter().any(|one| one == "total 30/0; main 30/10; a 20/20"), "{types:?} {found:?}");
 }
+
+/// A form with these fields.
+fn form(fields: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut form = Vec::new();
+    for (name, bytes) in fields {
+        let head =
+            format!("--xyz\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{name}\"\r\n\r\n");
+        form.extend_from_slice(head.as_bytes());
+        form.extend_from_slice(bytes);
+        form.extend_from_slice(b"\r\n");
+    }
+    form.extend_from_slice(b"--xyz--\r\n");
+    form
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packer, bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+/// The profile types with the totals of a service, `None` where it has none.
+async fn totals(server: &Server, service: &str) -> std::collections::BTreeMap<String, String> {
+    let (_, types) = server.query("ProfileTypes", &json!({})).await;
+    let selector = format!(r#"{{service_name="{service}"}}"#);
+    let mut totals = std::collections::BTreeMap::new();
+    for one in types["profileTypes"].as_array().unwrap() {
+        let kind = one["ID"].as_str().unwrap();
+        let found = flame(server, kind, &selector).await;
+        let total = found.split(['/', ';']).next().unwrap().trim_start_matches("total ").to_owned();
+        totals.insert(kind.to_owned(), total);
+    }
+    totals
+}
+
+#[tokio::test]
+async fn the_older_api_takes_java_flight_recordings() {
+    let server = Server::new("jfr", ServerOptions::default());
+    let file = include_bytes!("../../formats/tests/data/async-profiler-4.0.jfr");
+    let path = format!("/ingest?name=raw&format=jfr&from={TIME}&sampleRate=50");
+    let (status, body) = server.post(&path, "application/octet-stream", &file[..]).await;
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    // `jfr summary` counts 40 execution samples, which are 10 ms each as the file says; 121 samples of the wall clock stand for 290 of
+    // 50 ms. Names are those of Pyroscope.
+    let wanted = [
+        ("memory:alloc_in_new_tlab_bytes:bytes:space:bytes", "1677721600"),
+        ("memory:alloc_in_new_tlab_objects:count:space:bytes", "25"),
+        ("mutex:contentions:count:mutex:count", "2"),
+        ("mutex:delay:nanoseconds:mutex:count", "101414611"),
+        ("process_cpu:cpu:nanoseconds:cpu:nanoseconds", "400000000"),
+        ("wall:wall:nanoseconds:wall:nanoseconds", "14500000000"),
+    ];
+    let wanted = wanted.map(|(kind, total)| (kind.to_owned(), total.to_owned())).into();
+    assert_eq!(totals(&server, "raw").await, wanted);
+    let path = format!("/ingest?name=form&format=jfr&from={TIME}");
+    let packed = form(&[("jfr", &gzip(file)), ("labels", b"")]);
+    let (status, body) = server.post(&path, "multipart/form-data; boundary=xyz", packed).await;
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    assert_eq!(totals(&server, "form").await, wanted);
+    for (wrong, wanted) in [
+        (form(&[("profile", file)]), "no field jfr"),
+        (form(&[("jfr", &file[..9000])]), "cut off"),
+        (form(&[("jfr", file), ("labels", b"\x0a\x05")]), "the field labels"),
+    ] {
+        let (status, body) = server.post(&path, "multipart/form-data; boundary=xyz", wrong).await;
+        let body = String::from_utf8_lossy(&body);
+        assert!(status == 400 && body.contains(wanted), "{status} {body}");
+    }
+}
+
+#[tokio::test]
+async fn labels_of_contexts_make_series() {
+    let server = Server::new("jfr-labels", ServerOptions::default());
+    // Two samples in the context 9, one in none; a wait in the context 9.
+    let file = plumb_fixtures::jfr_with_contexts()
+        .event(30, &[5, 1, 1, 1, 9])
+        .event(30, &[6, 1, 1, 1, 9])
+        .event(30, &[7, 1, 1, 1, 0])
+        .event(31, &[8, 1000, 1, 1, 9])
+        .finish();
+    // As protocol buffers have it: contexts (1) with the key 9, whose labels (1) have the strings 1 and 2; strings (2).
+    let labels = b"\x0a\x0a\x08\x09\x12\x06\x0a\x04\x08\x01\x10\x02\x12\x0a\x08\x01\x12\x06tenant\x12\x08\x08\x02\x12\x04blue";
+    let path = format!("/ingest?name=labels&format=jfr&from={TIME}&sampleRate=100");
+    let body = form(&[("jfr", &file), ("labels", &gzip(labels))]);
+    let (status, body) = server.post(&path, "multipart/form-data; boundary=xyz", body).await;
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    let cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+    // The file tells no period: the request's rate does.
+    let stack = |total: u64| format!("total {total}/0; Load.run {total}/0; Load.work {total}/{total}");
+    assert_eq!(flame(&server, cpu, r#"{service_name="labels"}"#).await, stack(30_000_000));
+    assert_eq!(flame(&server, cpu, r#"{tenant="blue"}"#).await, stack(20_000_000));
+    assert_eq!(
+        flame(&server, "mutex:delay:nanoseconds:mutex:count", r#"{tenant="blue"}"#).await,
+        stack(1000)
+    );
+    let unknown = b"\x0a\x0a\x08\x09\x12\x06\x0a\x04\x08\x01\x10\x02";
+    let body = form(&[("jfr", &file), ("labels", unknown)]);
+    let (status, body) = server.post(&path, "multipart/form-data; boundary=xyz", body).await;
+    let body = String::from_utf8_lossy(&body);
+    assert!(status == 400 && body.contains("no string"), "{status} {body}");
+}

@@ -3,6 +3,7 @@
 //! Bytes are hostile here: what points nowhere, what is too much and what can't be added up is refused with a sentence.
 
 mod application;
+mod jfr;
 mod labels;
 mod location;
 mod otlp;
@@ -10,6 +11,7 @@ mod pprof;
 mod stacks;
 
 pub(crate) use application::Application;
+pub(crate) use jfr::{JfrUpload, add as add_jfr};
 pub(crate) use labels::series_labels;
 pub(crate) use otlp::add as add_otlp;
 pub(crate) use pprof::PprofReader;

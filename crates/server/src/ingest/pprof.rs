@@ -117,7 +117,7 @@ impl<'l> PprofReader<'l> {
 }
 
 /// Where a sample without any frame is counted, so that the sum is what it was.
-fn without_stack(batch: &mut Batch) -> StackNodeId {
+pub(super) fn without_stack(batch: &mut Batch) -> StackNodeId {
     let function = batch.dictionary.text("[no stack]");
     let frame = batch.dictionary.frame(StoredFrame { function, ..StoredFrame::default() });
     batch.dictionary.call(None, frame)

@@ -14,7 +14,9 @@ use plumb_store::{Batch, Millis};
 use crate::app::App;
 use crate::connect;
 use crate::error::{ApiError, ErrorCode};
-use crate::ingest::{Application, PprofReader, StackFormat, Target, add_stacks, series_labels};
+use crate::ingest::{
+    Application, JfrUpload, PprofReader, StackFormat, Target, add_jfr, add_stacks, series_labels,
+};
 use crate::moment;
 use crate::options::ServerOptions;
 use crate::parameters::Parameters;
@@ -29,6 +31,7 @@ enum Format {
     Stacks(StackFormat),
     Pprof,
     Speedscope,
+    Jfr,
 }
 
 /// What the parameters say.
@@ -47,12 +50,14 @@ async fn ingest(State(app): State<App>, RawQuery(query): RawQuery, request: Requ
         let tenant = app.tenant(&parts.headers)?;
         let said = said(&Parameters::parse(query.as_deref()), &parts.headers)?;
         let bytes = connect::read_body(&app, &parts.headers, body).await?;
-        let bytes = match boundary(&parts.headers) {
-            Some(boundary) => profile_of_form(bytes, boundary).await?,
-            None => bytes,
+        let sent = match boundary(&parts.headers) {
+            Some(boundary) => of_form(bytes, boundary, said.format).await?,
+            None => Sent { profile: bytes, labels: None },
         };
-        let size = bytes.len().saturating_mul(5);
-        app.ingest(tenant, size, move |options| batch(&said, &bytes, options)).await
+        // A sample of a JFR file has a dozen bytes in it, and ten times as many when read.
+        let growth = if said.format == Format::Jfr { 12 } else { 5 };
+        let size = sent.profile.len().saturating_mul(growth);
+        app.ingest(tenant, size, move |options| batch(&said, &sent, options)).await
     };
     stored.await.map_or_else(IntoResponse::into_response, |()| StatusCode::OK.into_response())
 }
@@ -67,10 +72,7 @@ fn said(parameters: &Parameters, headers: &HeaderMap) -> Result<Said, ApiError> 
         "lines" => Format::Stacks(StackFormat::Lines),
         "trie" => Format::Stacks(StackFormat::Trie),
         "tree" => Format::Stacks(StackFormat::Tree),
-        "jfr" => {
-            let message = "format jfr is not supported: convert the recording to pprof";
-            return Err(ApiError::new(ErrorCode::Unimplemented, message));
-        }
+        "jfr" => Format::Jfr,
         "" | "groups" | "folded" => match content_type {
             "binary/octet-stream+trie" => Format::Stacks(StackFormat::Trie),
             "binary/octet-stream+tree" => Format::Stacks(StackFormat::Tree),
@@ -78,7 +80,7 @@ fn said(parameters: &Parameters, headers: &HeaderMap) -> Result<Said, ApiError> 
             _ => Format::Stacks(StackFormat::Groups),
         },
         other => {
-            let known = "groups, lines, trie, tree, pprof, speedscope";
+            let known = "groups, lines, trie, tree, pprof, speedscope, jfr";
             return Err(ApiError::invalid(format!("unknown format {other:?}; use one of {known}")));
         }
     };
@@ -98,8 +100,9 @@ fn said(parameters: &Parameters, headers: &HeaderMap) -> Result<Said, ApiError> 
     Ok(Said { application, format, from, sample_rate, spy })
 }
 
-fn batch(said: &Said, bytes: &[u8], options: &ServerOptions) -> Result<Batch, ApiError> {
+fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, ApiError> {
     let mut batch = Batch::default();
+    let bytes = &sent.profile[..];
     let reader = PprofReader::new(&options.ingest);
     let labels = |kind: &str, service: &str| {
         let pairs = said.application.pairs(kind, service, &said.spy);
@@ -121,6 +124,17 @@ fn batch(said: &Said, bytes: &[u8], options: &ServerOptions) -> Result<Batch, Ap
                 false => bytes,
             };
             add_stacks(format, bytes, &mut Target { batch: &mut batch, series, time, factor })?;
+            return Ok(batch);
+        }
+        Format::Jfr => {
+            let upload = JfrUpload {
+                file: bytes,
+                labels: sent.labels.as_deref(),
+                time: Millis(said.from),
+                sample_rate: said.sample_rate,
+            };
+            let labels = |kind: &str| labels(kind, &said.application.name);
+            add_jfr(&mut batch, &upload, labels, &options.ingest)?;
             return Ok(batch);
         }
         Format::Pprof => reader.decode(bytes)?,
@@ -165,14 +179,23 @@ fn boundary(headers: &HeaderMap) -> Option<String> {
     multer::parse_boundary(headers.get(header::CONTENT_TYPE)?.to_str().ok()?).ok()
 }
 
-/// The profile in a form. The profile before it, which old agents sent along, isn't subtracted any more.
-async fn profile_of_form(bytes: Bytes, boundary: String) -> Result<Bytes, ApiError> {
+/// What a request brings.
+struct Sent {
+    profile: Bytes,
+    /// The labels of contexts, which come with a JFR file.
+    labels: Option<Bytes>,
+}
+
+/// What a form brings. The profile before it, which old agents sent along, isn't subtracted any more.
+async fn of_form(bytes: Bytes, boundary: String, format: Format) -> Result<Sent, ApiError> {
     let wrong = |error: multer::Error| ApiError::invalid(format!("malformed form: {error}"));
+    let wanted = if format == Format::Jfr { "jfr" } else { "profile" };
     let mut form = multer::Multipart::new(Once(Some(bytes)), boundary);
-    let mut profile = None;
+    let (mut profile, mut labels) = (None, None);
     while let Some(field) = form.next_field().await.map_err(wrong)? {
         match field.name() {
-            Some("profile") => profile = Some(field.bytes().await.map_err(wrong)?),
+            Some(name) if name == wanted => profile = Some(field.bytes().await.map_err(wrong)?),
+            Some("labels") => labels = Some(field.bytes().await.map_err(wrong)?),
             Some("prev_profile") => {
                 let message = "prev_profile is not supported: update the agent, so that it sends differences";
                 return Err(ApiError::new(ErrorCode::Unimplemented, message));
@@ -180,7 +203,8 @@ async fn profile_of_form(bytes: Bytes, boundary: String) -> Result<Bytes, ApiErr
             _ => {}
         }
     }
-    profile.ok_or_else(|| ApiError::invalid("the form has no field profile"))
+    let missing = || ApiError::invalid(format!("the form has no field {wanted}"));
+    Ok(Sent { profile: profile.ok_or_else(missing)?, labels: labels.filter(|labels| !labels.is_empty()) })
 }
 
 /// A body that is there already.
