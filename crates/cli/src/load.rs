@@ -23,8 +23,8 @@ const DEFAULT: &str = "profile.plumb";
 const UNFINISHED: &str = "profile.plumb.part";
 
 /// What can be read, for those who gave something else.
-const NEEDED: &str = "what can be read is a plumb recording, perf.data, pprof, folded stacks, speedscope's files, the Firefox \
-                      Profiler's, and what perf script prints";
+const NEEDED: &str = "what can be read is a plumb recording, perf.data, pprof, Java Flight Recorder's files, folded stacks, speedscope's \
+                      files, the Firefox Profiler's, and what perf script prints";
 
 /// Reads the profile in `path`, `-` for standard input, and resolves its symbols if that was not done yet.
 ///

@@ -38,11 +38,7 @@ pub fn all() -> Vec<Format> {
         bytes
     };
     let packed = write(&|out| pprof::write(&profile, out).unwrap());
-    let unpacked = {
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut bytes).unwrap();
-        bytes
-    };
+    let unpacked = pprof_again(&packed);
     let mut recording = Cursor::new(Vec::new());
     native::write(&profile, &mut recording).unwrap();
     let fold = |annotate| folded::FoldedOptions { annotate, ..folded::FoldedOptions::default() };
@@ -76,6 +72,7 @@ pub fn all() -> Vec<Format> {
             ],
         ),
         format("perf script", vec![perf_script]),
+        format("jfr", vec![include_bytes!("../../../formats/tests/data/async-profiler-4.0.jfr").to_vec()]),
         format(
             "callgrind, trace, csv (refused)",
             vec![
