@@ -91,7 +91,10 @@ impl Reading {
         self.times = Some((first.min(begin), last.max(end)));
         self.settings.add(chunk)?;
         let mut stacks = ChunkStacks::new(self.settings.is_async_profiler());
-        for &(kind, spot) in &chunk.samples {
+        // Commands show the first event unless told otherwise: that of running threads, if there is one.
+        let mut samples = chunk.samples.clone();
+        samples.sort_by_key(|&(kind, _)| kind);
+        for (kind, spot) in samples {
             self.sample(chunk, kind, spot, &mut stacks)?;
         }
         Ok(())
@@ -177,8 +180,11 @@ impl Reading {
         let (settings, meta) = (&self.settings, &mut self.assembly.profile.meta);
         meta.start_unix_ns = start;
         meta.duration_ns = end.saturating_sub(start);
+        // A rate is said of all events.
+        let is_cpu_alone = self.samples.iter().all(|one| one.kind == JfrEvent::Cpu);
         meta.frequency_hz = self
             .period
+            .filter(|_| is_cpu_alone)
             .filter(|&period| period > 0)
             .and_then(|period| u32::try_from(1_000_000_000_u64.saturating_add(period / 2) / period).ok())
             .filter(|&frequency| frequency > 0);
