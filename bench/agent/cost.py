@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""What plumb's agent costs, beside OpenTelemetry's eBPF profiler, under the same load: processor time in user space and of BPF programs, and memory.
+
+    cost.py --plumb target/release/plumb [--profiler EBPF_PROFILER] [--load compile|deep|idle] [--seconds 120] [--warm 60]
+
+Each runs alone, one after the other, at 97 Hz: `plumb agent` sends to a `plumb serve` of its own, the other to an address where a server of plumb listens
+too. Measured from WARM seconds after the start on; the peak of memory is of the whole time. Root, bpftool.
+compile: two compilers, again and again. deep: a program 60 calls deep. idle: 300 sleeping processes.
+"""
+import argparse, json, os, signal, subprocess, sys, tempfile, time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'store'))
+from server import Server
+
+COMPILE = ["while :; do echo 'int f(int x){return x*x;} int main(int c,char**v){return f(c);}' | gcc -O1 -c -o /dev/null -x c -; done",
+           "while :; do printf '#include <vector>\\n#include <string>\\nint main(){std::vector<std::string> v; v.push_back(\"a\"); return v.size();}' | g++ -O1 -c -o /dev/null -x c++ -; done"]
+DEEP = '''
+#include <map>
+#include <string>
+std::map<std::string, int> m;
+__attribute__((noinline)) int deep(int n) { if (n) return deep(n - 1) + (n & 1); int s = 0; for (int i = 0; i < 200; i++) s += m[std::to_string(i)]++; return s; }
+int main() { for (;;) deep(60); }
+'''
+
+def load(kind, folder):
+    if kind == 'compile':
+        return [subprocess.Popen(['bash', '-c', one], start_new_session=True, stderr=subprocess.DEVNULL) for one in COMPILE]
+    if kind == 'idle':
+        return [subprocess.Popen(['sleep', '100000'], start_new_session=True) for _ in range(300)]
+    source = os.path.join(folder, 'deep.cpp')
+    open(source, 'w').write(DEEP)
+    program = os.path.join(folder, 'deep')
+    subprocess.run(['g++', '-O2', '-fno-optimize-sibling-calls', '-o', program, source], check=True)
+    return [subprocess.Popen([program], start_new_session=True) for _ in range(os.cpu_count())]
+
+def bpf_seconds():
+    programs = json.loads(subprocess.check_output(['bpftool', 'prog', 'show', '-j']))
+    return sum(program.get('run_time_ns', 0) for program in programs) / 1e9
+
+def cpu_seconds(pid):
+    fields = open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()
+    return sum(int(fields[place]) for place in (11, 12, 13, 14)) / os.sysconf('SC_CLK_TCK')
+
+def memory(pid, key):
+    return int(open(f'/proc/{pid}/status').read().split(key + ':')[1].split()[0]) / 1024
+
+def measure(name, command, options, log):
+    process = subprocess.Popen(command, stdout=log, stderr=log)
+    time.sleep(options.warm)
+    begin, cpu, bpf = time.time(), cpu_seconds(process.pid), bpf_seconds()
+    time.sleep(options.seconds)
+    passed = (time.time() - begin) * os.cpu_count() / 100
+    cpu, bpf = (cpu_seconds(process.pid) - cpu) / passed, (bpf_seconds() - bpf) / passed
+    print(f'{name:16} user space {cpu:6.3f}%  BPF {bpf:6.3f}%  together {cpu + bpf:6.3f}% of the machine; memory {memory(process.pid, "VmRSS"):4.0f} MB, peak {memory(process.pid, "VmHWM"):4.0f} MB', flush=True)
+    process.send_signal(signal.SIGINT)
+    process.wait()
+    return cpu + bpf
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument('--plumb', default='target/release/plumb')
+    options.add_argument('--profiler')
+    options.add_argument('--load', choices=['compile', 'deep', 'idle'], default='compile')
+    options.add_argument('--seconds', type=int, default=120)
+    options.add_argument('--warm', type=int, default=60)
+    options = options.parse_args()
+    subprocess.run(['sysctl', '-q', '-w', 'kernel.bpf_stats_enabled=1'], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        plumb, log = os.path.abspath(options.plumb), open(os.path.join(folder, 'log'), 'wb')
+        server = Server(plumb, os.path.join(folder, 'store'))
+        running = load(options.load, folder)
+        try:
+            print(f'load {options.load}, {options.seconds} s after {options.warm} s, 97 Hz')
+            ours = measure('plumb agent', [plumb, 'agent', '--to', f'http://127.0.0.1:{server.port}', '--spool', os.path.join(folder, 'spool')], options, log)
+            if options.profiler:
+                theirs = measure('OpenTelemetry', [options.profiler, '-collection-agent', f'127.0.0.1:{server.port}', '-disable-tls', '-samples-per-second', '97'], options, log)
+                print(f'ratio {ours / theirs:.2f}')
+        finally:
+            for one in running:
+                os.killpg(one.pid, signal.SIGKILL)
+            server.stop()
+            subprocess.run(['sysctl', '-q', '-w', 'kernel.bpf_stats_enabled=0'])
+
+main()
