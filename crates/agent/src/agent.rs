@@ -95,7 +95,9 @@ impl Agent {
                 let facts = self.facts(self.capture.lost());
                 let profile = self.capture.take();
                 self.symbols.note(&profile);
-                self.capture.name_identified(!self.symbols.is_by_server());
+                if let Some(unsent) = self.symbols.unsent_files() {
+                    self.capture.leave_identified(unsent);
+                }
                 self.close(&profile, facts);
                 drop(profile);
                 self.capture.trim();

@@ -2,12 +2,13 @@
 //!
 //! Invariant: what is kept is of one window and of what runs: [`Capture::take`] takes the window out with all that only it needed.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use plumb_capture_api::KernelUnwinder;
 use plumb_capture_bpf::{LoadOptions, Programs};
 use plumb_capture_perf::{Recorder, SamplingOptions, resident_memory, trim_memory};
-use plumb_profile::Profile;
+use plumb_profile::{BuildId, Profile};
 use plumb_symbolize::{Options, Session, make_readable};
 use plumb_target::{End, Target};
 
@@ -73,9 +74,9 @@ impl Capture {
         Ok(matches!(end, Some(End::Signal(_) | End::Gone | End::Exited(_))))
     }
 
-    /// Whether frames of files with a build id are named here.
-    pub fn name_identified(&mut self, is_wanted: bool) {
-        self.names.name_identified(is_wanted);
+    /// Leaves frames of files with a build id to the server, but for these files.
+    pub fn leave_identified(&mut self, but: HashSet<BuildId>) {
+        self.names.leave_identified(but);
     }
 
     /// Has names found for what is new, and shows the profile so far.

@@ -3,7 +3,7 @@
 //! A thread asks every [`PAUSE`]. Files are found where the processes that were sampled have them, and are checked to be the ones that are meant.
 //! Memory does not grow with their size: they are streamed. Not here: names that are found on this machine (`capture`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plumb_profile::{DsoKind, Profile};
+use plumb_profile::{BuildId, DsoKind, Profile};
 use serde::Deserialize;
 
 use crate::error::AgentError;
@@ -54,6 +54,7 @@ type SampledFiles = Mutex<HashMap<String, FilePlaces>>;
 pub(crate) struct SymbolUpload {
     files: Arc<SampledFiles>,
     is_server: Arc<AtomicBool>,
+    unsent: Arc<Mutex<HashSet<BuildId>>>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -63,6 +64,7 @@ impl SymbolUpload {
     pub fn begin(options: &AgentOptions) -> Result<Self, AgentError> {
         let files = Arc::new(SampledFiles::default());
         let is_server = Arc::new(AtomicBool::new(options.symbols == SymbolPolicy::Server));
+        let unsent = Arc::new(Mutex::new(HashSet::new()));
         let (stop, stopped) = channel();
         let thread = if options.symbols == SymbolPolicy::Agent {
             None
@@ -78,18 +80,20 @@ impl SymbolUpload {
                 authorization: options.token.as_ref().map(|token| format!("Bearer {token}")),
                 files: files.clone(),
                 is_server: is_server.clone(),
+                unsent: unsent.clone(),
                 done: HashMap::new(),
             };
             let thread = std::thread::Builder::new().name("symbols".to_owned());
             let failed = |error| AgentError::System("cannot start the thread that sends symbols", error);
             Some(thread.spawn(move || worker.work(&stopped)).map_err(failed)?)
         };
-        Ok(Self { files, is_server, stop: Some(stop), thread })
+        Ok(Self { files, is_server, unsent, stop: Some(stop), thread })
     }
 
-    /// Whether frames of files with a build id are named by the server.
-    pub fn is_by_server(&self) -> bool {
-        self.is_server.load(Ordering::Relaxed)
+    /// Files that the server can't have, if it names frames of all others; `None`: it names none.
+    pub fn unsent_files(&self) -> Option<HashSet<BuildId>> {
+        let unsent = || self.unsent.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.is_server.load(Ordering::Relaxed).then(unsent)
     }
 
     /// Notes where the sampled files of a window are.
@@ -137,6 +141,8 @@ struct Uploader {
     authorization: Option<String>,
     files: Arc<SampledFiles>,
     is_server: Arc<AtomicBool>,
+    /// Files that can't be sent: the agent names their frames.
+    unsent: Arc<Mutex<HashSet<BuildId>>>,
     /// Files that were tried: the server may lose one, but not each minute.
     done: HashMap<String, u32>,
 }
@@ -194,12 +200,12 @@ impl Uploader {
         let Some(places) = places else { return };
         let tries = self.done.entry(build_id.to_owned()).or_default();
         if *tries >= TRIES {
-            return;
+            return self.keep(build_id);
         }
         *tries += 1;
         let Some((path, file)) = find(build_id, &places) else {
             tracing::debug!(build_id, path = places.path, "the file is gone, or too large to send");
-            return;
+            return self.keep(build_id);
         };
         let mut request = self.agent.put(format!("{}{FILES}/{build_id}", self.url));
         if let Some(authorization) = &self.authorization {
@@ -215,8 +221,17 @@ impl Uploader {
                     response.body_mut().with_config().limit(ANSWER).read_to_string().unwrap_or_default();
                 let why: String = body.chars().take(300).collect();
                 tracing::warn!(path = %path.display(), status, why, "the server refused the symbols of a file");
+                self.keep(build_id);
             }
             Err(error) => tracing::warn!(path = %path.display(), %error, "cannot send the symbols of a file"),
+        }
+    }
+
+    /// From the next window on the agent names the frames of a file.
+    fn keep(&self, build_id: &str) {
+        let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
+        if unsent.len() < MOST {
+            unsent.extend(BuildId::from_hex(build_id));
         }
     }
 }

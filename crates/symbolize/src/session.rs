@@ -3,13 +3,13 @@
 //! Invariant: what is found is what would be found at the end alone. What may still change (a just-in-time compiler's
 //! map, a file that can't be told from another) waits for the end, unless somebody looks on ([`Session::begin_live`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use plumb_profile::{AddressSpace, DsoId, DsoKind, Id, Meta, Profile};
+use plumb_profile::{AddressSpace, BuildId, DsoId, DsoKind, Id, Meta, Profile};
 
 use crate::debuginfod::Debuginfod;
 use crate::job::{self, Answer, FileIdentity, Job};
@@ -52,7 +52,8 @@ pub struct Session {
     /// Counts profiles: see [`Session::renew`].
     generation: u32,
     is_live: bool,
-    names_identified: bool,
+    /// The only files with a build id whose frames are named; `None`: all.
+    own_files: Option<HashSet<BuildId>>,
     /// Names that were found before the end and are not in the profile yet.
     noted: Vec<Answer>,
     closed: Option<Closed>,
@@ -101,7 +102,7 @@ impl Session {
             seen_files: 0,
             generation: 0,
             is_live,
-            names_identified: true,
+            own_files: None,
             noted: Vec::new(),
             closed: None,
         }
@@ -122,8 +123,9 @@ impl Session {
             jobs.retain(|job| !is_compiled(job));
             jobs.extend(job::jobs(profile, 0).into_iter().filter(is_compiled));
         }
-        if !self.names_identified {
-            jobs.retain(|job| !is_identified(job));
+        if let Some(own) = &self.own_files {
+            let is_own = |job: &Job| job.build_id.as_ref().is_some_and(|build_id| own.contains(build_id));
+            jobs.retain(|job| !is_identified(job) || is_own(job));
         }
         self.seen = profile.frames.len();
         let is_live = self.is_live;
@@ -146,9 +148,9 @@ impl Session {
         self.seen_files = profile.dsos.len();
     }
 
-    /// Whether rounds name frames of files with a build id, as they do at first. Without, these are left to somebody else who has the files.
-    pub fn name_identified(&mut self, is_wanted: bool) {
-        self.names_identified = is_wanted;
+    /// From now on rounds leave frames of files with a build id to somebody else who has the files, but for these files.
+    pub fn leave_identified(&mut self, but: HashSet<BuildId>) {
+        self.own_files = Some(but);
     }
 
     /// Waits until what was asked for in the rounds so far is found, but not longer than `limit`. [`Session::take`] has the names.
