@@ -20,6 +20,6 @@ step cargo check --manifest-path crates/unwind/no_std/Cargo.toml --target-dir "$
 step env PLUMB_FUZZ_SECONDS=30 cargo test -p plumb-unwind --test smoke -- --nocapture
 step make test-kernels
 # What the kernels were tried with.
-release=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)
-step env PLUMB="$release/plumb" xtask/docs.py
+built=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)
+step env PLUMB="$built/plumb" xtask/docs.py
 step make test

@@ -28,8 +28,8 @@ log=$work/result-host.txt
 PATH=$work/bin:$PATH sh xtask/kernels/check.sh >"$log" 2>"$log.err" &
 pids+=($!) logs+=("$log")
 for pid in "${pids[@]}"; do wait "$pid" || true; done
-# An emulated processor that gets no time for long enough looks locked up to its kernel. One that ends early has its last words shown, and gets
-# the machine for itself once; a kernel that plumb locks up ends early again.
+# An emulated processor that gets no time for long enough looks locked up to its kernel. A machine that ends early has its last words shown, and
+# is started once more, alone; a kernel that plumb crashes ends early again.
 for series in ${KERNELS:-6.1 6.12}; do
     log=$work/result-$series.txt
     grep -q '^END' "$log" && continue
