@@ -154,21 +154,17 @@ Examples:
 pub const PUSH: &str = "\
 Examples:
   plumb push                                  # profile.plumb to 127.0.0.1:4041
-  plumb push cpu.pb.gz --service checkout --label region=eu
-  plumb push /usr/lib/debug/app.debug         # names for frames that came without
-  plumb push perf.data --to https://profiles.example:4041 --token token";
+  plumb push cpu.pb.gz --service checkout --to https://profiles.example:4041 --token token
+  plumb push /usr/lib/debug/app.debug         # names for frames that came without";
 
 #[cfg(feature = "server")]
 pub const QUERY: &str = "\
-Examples:
-  plumb query services                        # of the last hour
-  plumb query functions --query '{service_name=\"api\"}' --from now-6h
-  plumb query series --by service_name        # over time
-  plumb query export -o all.pb.gz             # for any viewer
+Other commands read what a server selects by its URL: plumb report 'http://127.0.0.1:4041/?from=now-1h'
 
-Other commands read what a server selects by URL:
-  plumb report 'http://127.0.0.1:4041/?from=now-1h&query={service_name=\"api\"}'
-  plumb diff 'http://127.0.0.1:4041/?from=now-2h&until=now-1h' 'http://127.0.0.1:4041/?from=now-1h'";
+Examples:
+  plumb query functions --query '{service_name=\"api\"}' --from now-6h
+  plumb query series --by region              # over time
+  plumb query export -o all.pb.gz             # for any viewer";
 
 pub const GENERATE: &str = "\
 Examples:
