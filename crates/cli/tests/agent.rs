@@ -95,7 +95,10 @@ fn all_samples_reach_the_store_and_get_names_from_uploaded_files() {
     let (address, url) = (port.to_string(), format!("http://{port}"));
     let _busy = Running(Command::new(folder.join("spinner-of-agent")).spawn().expect("it starts"));
     // Nobody is there to take the first windows.
-    let mut agent = Running::plumb(&folder, &["agent", "--to", &url, "--spool", "spool", "--interval", "1"]);
+    let mut agent = Running::plumb(
+        &folder,
+        &["agent", "--to", &url, "--spool", "spool", "--interval", "1", "--symbols", "server"],
+    );
     let stderr = agent.0.stderr.take().expect("it is piped");
     let log = std::thread::spawn(move || {
         let mut text = String::new();
