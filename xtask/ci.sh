@@ -15,11 +15,14 @@ step cargo run -q -p xtask -- codegen --check
 step xtask/bpf.sh --check
 step cargo clippy --workspace --all-targets -- -D warnings
 step env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --quiet
+# The build of the tests is what the page, the kernels and the documentation are tried with: another one would have other features of its
+# dependencies, and take minutes.
+step cargo test --workspace --no-run --quiet
+export PLUMB_IS_BUILT=1
 step xtask/web.sh
 step cargo check --manifest-path crates/unwind/no_std/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/no_std"
 step env PLUMB_FUZZ_SECONDS=30 cargo test -p plumb-unwind --test smoke -- --nocapture
 step make test-kernels
-# What the kernels were tried with.
 built=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)
 step env PLUMB="$built/plumb" xtask/docs.py
 step make test

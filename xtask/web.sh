@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/../web"
 
 # What serves the page; tests of commands need it too.
-cargo build -q -p plumb
+[ -n "${PLUMB_IS_BUILT:-}" ] || cargo build -q -p plumb
 
 npm ci --no-audit --no-fund --silent
 npm run --silent check

@@ -67,7 +67,8 @@ poweroff -f
 I
 chmod +x "$root/init"
 (cd "$root" && find . | cpio -o -H newc 2>/dev/null | gzip -1 >"$root.gz")
-# One thread for both processors: with a thread for each, QEMU now and then runs an instruction that the kernel is replacing from its middle, which
-# is a crash wherever perf's branches are switched (finish_task_switch). A processor that is stuck for two minutes, twice the threshold, ends the run.
-timeout "${LIMIT:-900}" qemu-system-x86_64 -accel tcg,thread=single -M q35 -cpu max -smp 2 -m 3G -nographic -no-reboot -kernel "$work/$image/vmlinuz" \
+# One processor: of two, each emulated by a thread of its own, one now and then runs an instruction that the other is replacing, which ends in an
+# int3 wherever perf's branches are switched (finish_task_switch); two in one thread wait for each other for minutes. A processor that is stuck for
+# two minutes, twice the threshold, ends the run.
+timeout "${LIMIT:-1500}" qemu-system-x86_64 -M q35 -cpu max -smp 1 -m 3G -nographic -no-reboot -kernel "$work/$image/vmlinuz" \
     -initrd "$root.gz" -append 'console=ttyS0 quiet watchdog_thresh=60 softlockup_panic=1 panic=-1' </dev/null | sed -un 's/\r//g; /KERNEL\t/,$p'

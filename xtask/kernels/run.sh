@@ -9,10 +9,10 @@ mkdir -p "$work/bin"
 begin=$(date +%s)
 
 # The build that the tests use: what matters for speed is optimised in it, and another would take minutes.
-cargo build --quiet -p plumb
+[ -n "${PLUMB_IS_BUILT:-}" ] || cargo build --quiet -p plumb
 plumb=$(pwd)/${CARGO_TARGET_DIR:-target}/debug/plumb
 case "${CARGO_TARGET_DIR:-}" in /*) plumb=$CARGO_TARGET_DIR/debug/plumb ;; esac
-objects=$(cargo test --quiet -p plumb-capture-bpf --test objects --no-run --message-format=json |
+objects=$(cargo test --quiet --workspace --test objects --no-run --message-format=json |
     sed -n 's/.*"executable":"\([^"]*objects-[^"]*\)".*/\1/p' | tail -n 1)
 gcc -O2 -g1 -fomit-frame-pointer -static -o "$work/bin/work" xtask/kernels/work.c
 cp --remove-destination "$objects" "$work/bin/objects"
