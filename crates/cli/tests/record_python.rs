@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use plumb_fixtures::{Requirement, needs, skip};
-use python::{alone, counts, plumb, program, record, text, way};
+use python::{alone, counts, plumb, program, record, spent, text, way};
 
 const PYTHON: &str = "/usr/bin/python3.11";
 /// Takes a while, so that the tables are there by which stacks are walked.
@@ -34,7 +34,7 @@ fn functions_have_the_shares_that_the_program_measured() {
     for options in [&[][..], &["--timeline"]] {
         let script = format!("{WARM_UP}; exec {PYTHON} {} 0.4", program("shares.py"));
         let Some(printed) = record(&folder, options, &["sh", "-c", &script]) else { return };
-        let measured = counts(&printed);
+        let measured = spent(&printed);
         assert_eq!(measured.len(), 10, "{printed}");
         let mut functions: Vec<&str> = measured.keys().flat_map(|way| way.split(';')).collect();
         functions.sort_unstable();
@@ -50,10 +50,8 @@ fn functions_have_the_shares_that_the_program_measured() {
         println!("{found:#?}");
         let strange: Vec<_> = found.keys().filter(|way| !measured.contains_key(*way)).collect();
         assert!(strange.is_empty(), "nothing is called that way: {strange:?}");
-        for (way, nanoseconds) in &measured {
-            let expected = *nanoseconds as f64 * 999.0 / 1e9;
-            let samples = found.get(way).copied().unwrap_or(0) as f64;
-            assert!((samples - expected).abs() < expected * 0.1, "{way}: {samples} of {expected}");
+        for (way, spent) in &measured {
+            spent.hold(way, found.get(way).copied().unwrap_or(0), 0.0, 0.1);
         }
     }
 }
@@ -65,16 +63,14 @@ fn functions_that_call_made_code_are_there() {
     let Some(folder) = folder("jit") else { return };
     let script = format!("{WARM_UP}; exec {PYTHON} {}", program("jit.py"));
     let Some(printed) = record(&folder, &["--timeline"], &["sh", "-c", &script]) else { return };
-    let nanoseconds = counts(&printed)["spins"] as f64;
     let folded = counts(&text(&plumb(&folder, &["fold"]).stdout));
     let of = |name: &str| -> u64 {
         let stacks = folded.iter().filter(|(stack, _)| stack.split(';').any(|function| function == name));
         stacks.map(|(_, samples)| samples).sum()
     };
-    let expected = nanoseconds * 999.0 / 1e9;
-    println!("{} in spins, {} in its caller, of {expected}", of("spins"), of("calls_spins"));
+    println!("{} in spins, {} in its caller", of("spins"), of("calls_spins"));
     for name in ["spins", "calls_spins"] {
-        assert!((of(name) as f64 - expected).abs() < expected * 0.1, "{name}: {} of {expected}", of(name));
+        spent(&printed)["spins"].hold(name, of(name), 0.0, 0.1);
     }
 }
 
@@ -84,7 +80,7 @@ fn functions_that_others_take_the_place_of_keep_their_names() {
     let Some(folder) = folder("made") else { return };
     let script = format!("{WARM_UP}; exec {PYTHON} {} 60 20000000", program("made.py"));
     let Some(printed) = record(&folder, &[], &["sh", "-c", &script]) else { return };
-    let measured = counts(&printed);
+    let measured = spent(&printed);
     assert_eq!(measured.len(), 60);
     let folded = text(&plumb(&folder, &["fold"]).stdout);
     let mut found: BTreeMap<&str, u64> = BTreeMap::new();
@@ -96,10 +92,8 @@ fn functions_that_others_take_the_place_of_keep_their_names() {
     }
     println!("{found:?}");
     // 20 samples each, give or take one at either end, and one in case the processor was taken away.
-    for (name, nanoseconds) in &measured {
-        let expected = *nanoseconds as f64 * 999.0 / 1e9;
-        let samples = found.get(name.as_str()).copied().unwrap_or(0) as f64;
-        assert!((samples - expected).abs() <= 3.0, "{name}: {samples} of {expected}");
+    for (name, spent) in &measured {
+        spent.hold(name, found.get(name.as_str()).copied().unwrap_or(0), 3.0, 0.0);
     }
 }
 
@@ -196,9 +190,7 @@ fn threads_without_the_lock_have_their_functions_and_deep_stacks_say_that_they_a
             *found.entry(name).or_default() += if count(name) > 0 { *samples } else { 0 };
         }
     }
-    for (name, nanoseconds) in counts(&printed) {
-        let expected = nanoseconds as f64 * 999.0 / 1e9;
-        let samples = found.get(name.as_str()).copied().unwrap_or(0) as f64;
-        assert!((samples - expected).abs() < expected * 0.1, "{name}: {samples} of {expected}");
+    for (name, spent) in spent(&printed) {
+        spent.hold(&name, found.get(name.as_str()).copied().unwrap_or(0), 0.0, 0.1);
     }
 }

@@ -1,5 +1,5 @@
 # Calls machine code that it has made and that nobody can see through: it has no rules, and uses the frame pointer for something else.
-# Prints the processor time that this took, in nanoseconds.
+# Prints the processor time and the elapsed time that this took, in nanoseconds.
 import ctypes
 import mmap
 import time
@@ -13,10 +13,10 @@ function = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long)(ctypes.addressof(ctype
 
 
 def spins(count, times):
-    begin = time.thread_time_ns()
+    started, begin = time.perf_counter_ns(), time.thread_time_ns()
     for _ in range(times):
         function(count)
-    return time.thread_time_ns() - begin
+    return time.thread_time_ns() - begin, time.perf_counter_ns() - started
 
 
 def calls_spins(count, times):
@@ -31,4 +31,4 @@ def sees():
 
 
 sees()
-print("spins", calls_spins(20_000_000, 100))
+print("spins", *calls_spins(20_000_000, 100))

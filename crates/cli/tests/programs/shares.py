@@ -1,6 +1,7 @@
 """Burns processor time in functions that are called in many ways, through C code too, and prints how much in each.
 
-A line for each way: the functions from the outermost to the innermost, and the nanoseconds of processor time."""
+A line for each way: the functions from the outermost to the innermost, and the nanoseconds of processor time
+and of elapsed time."""
 import collections
 import os
 import sys
@@ -8,16 +9,19 @@ import threading
 import time
 
 spent = collections.Counter()
+elapsed = collections.Counter()
 SECONDS = float(sys.argv[1])
 
 
 def burn(way, share=1.0):
+    started = time.perf_counter_ns()
     begin = now = time.thread_time_ns()
     end = begin + int(SECONDS * share * 1e9)
     while now < end:
         sum(range(200))
         now = time.thread_time_ns()
     spent[way] += now - begin
+    elapsed[way] += time.perf_counter_ns() - started
 
 
 def plain():
@@ -104,6 +108,7 @@ thread.join()
 child = os.fork()
 if child == 0:
     spent.clear()
+    elapsed.clear()
 
 
     def only_in_the_child():
@@ -113,4 +118,4 @@ if child == 0:
 else:
     os.waitpid(child, 0)
 for way, nanoseconds in spent.items():
-    print(way, nanoseconds)
+    print(way, nanoseconds, elapsed[way])

@@ -40,6 +40,37 @@ pub fn record(folder: &Path, options: &[&str], words: &[&str]) -> Option<String>
     Some(text(&output.stdout))
 }
 
+/// What a program spent in something, by its own clocks, in nanoseconds.
+///
+/// Where a hypervisor takes the processor away, the clock that samples goes on and the thread's doesn't: samples are between the two times.
+pub struct Spent {
+    processor: u64,
+    elapsed: u64,
+}
+
+impl Spent {
+    /// Fails if this many samples, at 999 a second, are further away than so many samples and this share.
+    pub fn hold(&self, name: &str, samples: u64, slack: f64, share: f64) {
+        let expected = |nanoseconds: u64| nanoseconds as f64 * 999.0 / 1e9;
+        let (least, most) = (expected(self.processor), expected(self.elapsed));
+        let range = least * (1.0 - share) - slack..=most * (1.0 + share) + slack;
+        assert!(range.contains(&(samples as f64)), "{name}: {samples} samples of {least:.1} to {most:.1}");
+    }
+}
+
+/// Lines with the two times at the end, by what is before them.
+pub fn spent(text: &str) -> BTreeMap<String, Spent> {
+    let number = |word: &str| word.parse().expect("it is a number");
+    let line = |line: &str| {
+        let mut words = line.rsplitn(3, ' ');
+        let (Some(elapsed), Some(processor), Some(name)) = (words.next(), words.next(), words.next()) else {
+            panic!("no times: {line}");
+        };
+        (name.to_owned(), Spent { processor: number(processor), elapsed: number(elapsed) })
+    };
+    text.lines().map(line).collect()
+}
+
 /// Lines with a number at the end, summed up by what is before it.
 pub fn counts(text: &str) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
