@@ -79,7 +79,14 @@ impl ProcessDirectory {
         let mut resources = Resources::default();
         let mut places: HashMap<Attributes, usize> = HashMap::new();
         for (id, process) in profile.processes.iter() {
-            let facts = self.found.get(&id).cloned().or_else(|| self.inherited(profile, &lives, id));
+            let facts = match self.found.get(&id).cloned() {
+                // It was looked at in the middle of its exec.
+                Some(facts) if !facts.has_environment => {
+                    self.read(process.pid, profile.strings.get(process.exe)).or(Some(facts))
+                }
+                Some(facts) => Some(facts),
+                None => self.inherited(profile, &lives, id),
+            };
             let name = names.get(&id).copied().unwrap_or_default();
             let Some(attributes) = self.attributes(profile, process, name, facts.as_deref()) else {
                 continue;
@@ -106,7 +113,9 @@ impl ProcessDirectory {
             return Some(known.facts.clone());
         }
         let facts = Arc::new(ProcessFacts::of(&cgroup, &read_environment(pid)));
-        self.known.insert(pid, Known { cgroup, exe: exe.to_owned(), facts: facts.clone(), generation });
+        if facts.has_environment {
+            self.known.insert(pid, Known { cgroup, exe: exe.to_owned(), facts: facts.clone(), generation });
+        }
         Some(facts)
     }
 
@@ -173,7 +182,7 @@ impl ProcessDirectory {
                 name
             },
         );
-        if let Some(ProcessFacts { cgroup, environment }) = facts.filter(|_| !is_kernel) {
+        if let Some(ProcessFacts { cgroup, environment, .. }) = facts.filter(|_| !is_kernel) {
             set("cgroup", &cgroup.path);
             set("k8s.pod.uid", cgroup.pod_uid.as_deref().unwrap_or_default());
             set("container.id", cgroup.container_id.as_deref().unwrap_or_default());

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use plumb_profile::{Begin, Life, LifeEnd};
 
+use super::super::process::read_environment;
 use super::*;
 
 /// No process has this id.
@@ -51,6 +52,10 @@ fn a_process_that_has_ended_belongs_to_its_ancestors() {
         .spawn()
         .unwrap();
     let pid = running.id();
+    // Its parent goes on before the kernel has put it there.
+    while read_environment(pid).is_empty() {
+        std::thread::yield_now();
+    }
     let mut profile = Profile::default();
     // Known by two generations of lives, of which the first alone still runs; by the parent's id; not at all.
     let by_lives = add(&mut profile, GONE, GONE - 1, "/usr/bin/cc1");

@@ -18,14 +18,17 @@ pub(crate) struct ProcessFacts {
     pub cgroup: CgroupFacts,
     /// Attributes that its environment gives: `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`, the pod's name.
     pub environment: Attributes,
+    /// Kernel threads have none, nor has a process in the middle of its exec.
+    pub has_environment: bool,
 }
 
 impl ProcessFacts {
     /// What a process' files say.
     pub fn of(cgroup: &str, environment: &[u8]) -> Self {
         let cgroup = CgroupFacts::parse(cgroup);
+        let has_environment = !environment.is_empty();
         let environment = of_environment(environment, cgroup.pod_uid.is_some());
-        Self { cgroup, environment }
+        Self { cgroup, environment, has_environment }
     }
 }
 
