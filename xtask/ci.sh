@@ -6,7 +6,12 @@ cd "$(dirname "$0")/.."
 # What a test may not skip for want of: what this machine has, and xtask/deps.sh installs. Another list, or none, can be given.
 export PLUMB_REQUIRE="${PLUMB_REQUIRE-bpf,cc,perf,perf-command,root}"
 
-step() { printf '\n== %s\n' "$*"; "$@"; }
+step() {
+    printf '\n== %s\n' "$*"
+    begin=$(date +%s)
+    "$@"
+    printf '== took %s s\n' $(($(date +%s) - begin))
+}
 
 step cargo fmt --all --check
 step cargo run -q -p xtask -- tidy
