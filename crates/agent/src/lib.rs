@@ -10,6 +10,7 @@
 mod agent;
 mod capture;
 mod clock;
+mod connection;
 mod delivery;
 mod error;
 mod labels;

@@ -16,6 +16,7 @@ use std::time::Duration;
 use plumb_profile::{BuildId, DsoKind, Profile};
 use serde::Deserialize;
 
+use crate::connection::Connection;
 use crate::error::AgentError;
 use crate::options::{AgentOptions, SymbolPolicy};
 
@@ -69,15 +70,8 @@ impl SymbolUpload {
         let thread = if options.symbols == SymbolPolicy::Agent {
             None
         } else {
-            let config = ureq::Agent::config_builder()
-                .timeout_global(Some(TIMEOUT))
-                .http_status_as_error(false)
-                .user_agent(concat!("plumb-agent/", env!("CARGO_PKG_VERSION")))
-                .build();
             let worker = Uploader {
-                agent: config.into(),
-                url: options.url.trim_end_matches('/').to_owned(),
-                authorization: options.token.as_ref().map(|token| format!("Bearer {token}")),
+                connection: Connection::new(options, TIMEOUT)?,
                 files: files.clone(),
                 is_server: is_server.clone(),
                 unsent: unsent.clone(),
@@ -136,9 +130,7 @@ impl Drop for SymbolUpload {
 
 /// What the thread has.
 struct Uploader {
-    agent: ureq::Agent,
-    url: String,
-    authorization: Option<String>,
+    connection: Connection,
     files: Arc<SampledFiles>,
     is_server: Arc<AtomicBool>,
     /// Files that can't be sent: the agent names their frames.
@@ -182,11 +174,7 @@ impl Uploader {
 
     /// What the server lacks; `None`: it is none that takes symbols.
     fn missing(&self) -> Result<Option<Vec<String>>, ureq::Error> {
-        let mut request = self.agent.get(format!("{}{MISSING}", self.url));
-        if let Some(authorization) = &self.authorization {
-            request = request.header("Authorization", authorization);
-        }
-        let mut response = request.call()?;
+        let mut response = self.connection.request(ureq::Agent::get, MISSING).call()?;
         if !response.status().is_success() {
             return Ok(None);
         }
@@ -207,10 +195,7 @@ impl Uploader {
             tracing::debug!(build_id, path = places.path, "the file is gone, or too large to send");
             return self.keep(build_id);
         };
-        let mut request = self.agent.put(format!("{}{FILES}/{build_id}", self.url));
-        if let Some(authorization) = &self.authorization {
-            request = request.header("Authorization", authorization);
-        }
+        let request = self.connection.request(ureq::Agent::put, &format!("{FILES}/{build_id}"));
         match request.send(&file) {
             Ok(response) if response.status().is_success() => {
                 tracing::info!(path = %path.display(), build_id, "sent the symbols of a file");

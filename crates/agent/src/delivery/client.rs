@@ -6,7 +6,9 @@ use plumb_formats::otlp::message::ExportResponse;
 use prost::Message;
 use ureq::http::StatusCode;
 
+use crate::connection::Connection;
 use crate::error::AgentError;
+use crate::options::AgentOptions;
 
 /// Path of the service, below the server's URL.
 const PATH: &str = "/v1development/profiles";
@@ -26,41 +28,20 @@ pub(crate) enum Outcome {
     Refused(String),
 }
 
-/// A server, and how to get in.
-pub(crate) struct Client {
-    agent: ureq::Agent,
-    url: String,
-    authorization: Option<String>,
-}
+/// What sends requests.
+pub(crate) struct Client(Connection);
 
 impl Client {
-    /// For the server at a URL.
-    pub fn new(url: &str, token: Option<&str>) -> Result<Self, AgentError> {
-        if !url.starts_with("http://") && !url.starts_with("https://") {
-            return Err(AgentError::Url(url.to_owned()));
-        }
-        let config = ureq::Agent::config_builder()
-            .timeout_global(Some(TIMEOUT))
-            .http_status_as_error(false)
-            .user_agent(concat!("plumb-agent/", env!("CARGO_PKG_VERSION")))
-            .build();
-        Ok(Self {
-            agent: config.into(),
-            url: format!("{}{PATH}", url.trim_end_matches('/')),
-            authorization: token.map(|token| format!("Bearer {token}")),
-        })
+    /// For the server of the options.
+    pub fn new(options: &AgentOptions) -> Result<Self, AgentError> {
+        Ok(Self(Connection::new(options, TIMEOUT)?))
     }
 
     /// Sends a body that is compressed already.
     pub fn send(&self, body: &[u8]) -> Outcome {
-        let mut request = self
-            .agent
-            .post(&self.url)
-            .header("Content-Type", "application/x-protobuf")
-            .header("Content-Encoding", "gzip");
-        if let Some(authorization) = &self.authorization {
-            request = request.header("Authorization", authorization);
-        }
+        let request = self.0.request(ureq::Agent::post, PATH);
+        let request =
+            request.header("Content-Type", "application/x-protobuf").header("Content-Encoding", "gzip");
         let mut response = match request.send(body) {
             Ok(response) => response,
             Err(error) => return Outcome::Later(error.to_string(), None),

@@ -51,7 +51,7 @@ pub(crate) struct PreparedDelivery {
 impl PreparedDelivery {
     /// Opens the spool.
     pub fn open(options: &AgentOptions) -> Result<Self, AgentError> {
-        let client = Client::new(&options.url, options.token.as_deref())?;
+        let client = Client::new(options)?;
         Ok(Self { client, spool: Spool::open(&options.spool)? })
     }
 
