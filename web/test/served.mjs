@@ -199,7 +199,7 @@ const tests = {
 
   "a file of what is selected can be had": async () => {
     const it = await open("?tid=102");
-    await it.tab.getByRole("button", { name: "Download what is selected" }).click();
+    await it.tab.getByRole("button", { name: "Download the selection" }).click();
     const [file] = await Promise.all([it.tab.waitForEvent("download"), it.tab.getByRole("menuitem", { name: /speedscope/ }).click()]);
     assert.equal(file.suggestedFilename(), "old.perf.speedscope.json");
     const { readFile } = await import("node:fs/promises");

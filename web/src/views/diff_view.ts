@@ -79,5 +79,5 @@ function showAnswer(host: HTMLElement, context: ViewContext, answer: DiffAnswer)
     { title: "File", isMore: true, value: (row) => row.dso ?? "", cell: (row) => fileLabel(row.dso ?? "") },
   ];
   host.append(el("p", { class: "lead" }, lead), table(columns, answer.rows, { label: "Changes by function", press: (row) => context.go("table", row.function ?? "") }));
-  if (answer.evidence === "single") host.append(el("p", { class: "hint" }, "One recording a side: what differs from run to run is not known. plumb diff BASE... -- NEW... takes several of a side."));
+  if (answer.evidence === "single") host.append(el("p", { class: "hint" }, "Only one recording per side, so the variation between runs is unknown. To compare several: plumb diff BASE... -- NEW..."));
 }

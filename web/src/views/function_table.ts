@@ -54,7 +54,7 @@ async function showAll(host: HTMLElement, context: ViewContext): Promise<void> {
 
 function named(row: TableRow): HTMLElement {
   const label = functionLabel(row.sym ?? "", row.kind);
-  if (row.inlined) label.append(el("span", { class: "tag", title: "All of it are inlined calls" }, "inlined"));
+  if (row.inlined) label.append(el("span", { class: "tag", title: "Only inlined calls" }, "inlined"));
   return label;
 }
 

@@ -21,7 +21,7 @@ export const qualityView: View = {
       facts.splice(1, 0, ["coverage of CPU time", share(selected.coverage_percent), isOff]);
     }
     const list = facts.map(([name, value, isBad]) => el("div", { class: isBad ? "bad" : "" }, el("dt", {}, name), el("dd", {}, value)));
-    host.append(el("dl", { class: "figures" }, ...list), el("h3", {}, "What is missing, and what helps"), ...lacks(about), ...warnings(about), el("h3", {}, "Recording"), recordingFacts(about));
+    host.append(el("dl", { class: "figures" }, ...list), el("h3", {}, "Missing data and remedies"), ...lacks(about), ...warnings(about), el("h3", {}, "Recording"), recordingFacts(about));
   },
 };
 

@@ -109,7 +109,7 @@ export class Shell {
   }
 
   private downloads(): HTMLElement {
-    const opener = button("⤓", "Download what is selected", () => {
+    const opener = button("⤓", "Download the selection", () => {
       const { left, bottom } = opener.getBoundingClientRect();
       const client = new RecordingClient(this.recording.id, this.terms, this.asked.signal);
       openDownloads(left, bottom + 4, client, this.recording.name);

@@ -144,7 +144,7 @@ class StoreShell {
     ];
     host.append(
       table(columns, rows, { label: "Services", order: 0, press: (row) => this.set({ service: row.name }) }),
-      el("p", { class: "hint" }, "Change: against as long a time before this range."),
+      el("p", { class: "hint" }, "Change: compared with the preceding range of the same length."),
     );
   }
 

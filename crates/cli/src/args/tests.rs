@@ -15,7 +15,7 @@ const EXCEPTIONS: [(&str, &str); 13] = [
         "perf's name for both: record's chooses what is sampled, a reader's what is shown; no command has both",
     ),
     ("fail_on", "the example names what the command measures"),
-    ("frequency", "the default of what never ends is lower"),
+    ("frequency", "the default of the agent is lower"),
     ("interval", "top refreshes its screen, the agent sends a request"),
     ("limit", "rows of a table, or instructions with their context"),
     ("min", "the unit to which the share belongs is the command's own"),
