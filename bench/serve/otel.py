@@ -7,7 +7,7 @@ The profiler samples this machine at 97 Hz while compilers and scripts run, and 
 the timestamps in each and passes the request on as it is to `plumb serve`. At the end the timestamps by program are held against the sums of the
 store. Root; Python with grpcio. The decoder here is not plumb's.
 """
-import argparse, collections, concurrent.futures, os, signal, subprocess, sys, tempfile, time
+import argparse, collections, concurrent.futures, json, os, signal, subprocess, sys, tempfile, time
 import grpc
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'store'))
@@ -116,8 +116,6 @@ def main():
         profiler.send_signal(signal.SIGINT)
         profiler.wait()
         sink.stop(5).wait()
-        import json
-        period = None
         stored = collections.Counter()
         answer = json.loads(server.rpc('SelectSeries', profileTypeID=CPU, labelSelector='{}', start=int(begin * 1000) - 60_000, end=int(time.time() * 1000) + 60_000,
                                        step=86400, groupBy=['process_executable_name']))

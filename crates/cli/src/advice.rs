@@ -169,7 +169,7 @@ fn basis_less_cost(
     (basis, if whole > 0.0 { cost_ns / whole * 100.0 } else { 0.0 })
 }
 
-/// What was sampled in `sampled_ns`, which `view` is of, as if it had been as long as was watched.
+/// Scales the samples of `view`, taken in `sampled_ns`, up to the whole time watched.
 fn basis_of_turns(
     watched_ns: f64,
     view: &View<'_>,

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use ureq::RequestBuilder;
 
 /// Longest answer that is read, in bytes.
 const MOST: u64 = 1 << 30;
@@ -40,36 +41,36 @@ impl Client {
 
     /// Posts a body; returns the answer's.
     pub fn post(&self, path: &str, kind: &str, body: &[u8]) -> Result<Vec<u8>> {
-        let url = format!("{}{path}", self.url);
-        let mut request = self.agent.post(&url).header("Content-Type", kind);
-        if let Some(authorization) = &self.authorization {
-            request = request.header("Authorization", authorization);
-        }
-        let response = request.send(body).with_context(|| format!("cannot send to {}", self.url))?;
+        let request = self.authorized(self.agent.post(format!("{}{path}", self.url)));
+        let response = request
+            .header("Content-Type", kind)
+            .send(body)
+            .with_context(|| format!("cannot send to {}", self.url))?;
         self.body(response)
     }
 
     /// Puts a body; returns the answer's.
     pub fn put(&self, path: &str, body: &[u8]) -> Result<Vec<u8>> {
-        let mut request = self.agent.put(format!("{}{path}", self.url));
-        if let Some(authorization) = &self.authorization {
-            request = request.header("Authorization", authorization);
-        }
+        let request = self.authorized(self.agent.put(format!("{}{path}", self.url)));
         let response = request.send(body).with_context(|| format!("cannot send to {}", self.url))?;
         self.body(response)
     }
 
     /// Asks with parameters; returns the answer's body.
     pub fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<u8>> {
-        let mut request = self.agent.get(format!("{}{path}", self.url));
+        let mut request = self.authorized(self.agent.get(format!("{}{path}", self.url)));
         for (name, value) in parameters {
             request = request.query(name, value);
         }
-        if let Some(authorization) = &self.authorization {
-            request = request.header("Authorization", authorization);
-        }
         let response = request.call().with_context(|| format!("cannot ask {}", self.url))?;
         self.body(response)
+    }
+
+    fn authorized<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        match &self.authorization {
+            Some(authorization) => request.header("Authorization", authorization),
+            None => request,
+        }
     }
 
     fn body(&self, mut response: ureq::http::Response<ureq::Body>) -> Result<Vec<u8>> {

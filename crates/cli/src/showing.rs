@@ -35,7 +35,7 @@ pub fn recording(name: &str, profile: Profile) -> ServedRecording {
     ServedRecording { name: name.to_owned(), profile: Arc::new(profile), lacks }
 }
 
-/// What a recording lacks, with what would mend it.
+/// Missing data of a recording, with remedies.
 fn lacks(profile: &Profile) -> Vec<Lack> {
     let cut = Stacks::of(profile).causes;
     let cut = cut.iter().map(|cause| Lack {
@@ -60,21 +60,28 @@ pub fn show(recordings: Vec<ServedRecording>, listen: Option<SocketAddr>, is_ope
     let runtime = runtime.context("cannot start the server's threads")?;
     runtime.block_on(async {
         let server = bind(Recordings::new(recordings), listen).await?;
-        let (mut interrupt, mut terminate) =
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let stop = asked_to_stop()?;
         let url = format!("http://{}/", server.address());
         say!("listening on {url}; Ctrl-C ends it");
         if is_opened && let Err(why) = open(&url) {
             say!("cannot open a browser: {why}; open {url} by hand");
         }
-        let stop = async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        };
         server.run(stop).await;
         Ok(())
+    })
+}
+
+/// Done when Ctrl-C or SIGTERM comes, which end nothing by themselves from here on.
+///
+/// # Errors
+/// The system refuses to tell of signals.
+pub fn asked_to_stop() -> std::io::Result<impl Future<Output = ()>> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
     })
 }
 

@@ -192,8 +192,8 @@ pub fn status(text: &str) {
     let _ = write!(io::stderr(), "\r\x1b[K{}", printable(text));
 }
 
-/// Has what follows begin a line of the terminal, whatever somebody else wrote there last: these spaces stay within an empty line, and end
-/// in the next of one with text.
+/// Moves to the start of a terminal line, wherever the cursor is: the spaces stay within an empty line, and wrap to the next if the line
+/// has text.
 pub fn begin_line() {
     let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
     let _ = write!(io::stderr(), "{}\r\x1b[K", " ".repeat(width.saturating_sub(1)));

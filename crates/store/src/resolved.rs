@@ -1,6 +1,7 @@
 //! What a file says of an address in it: functions, of which the compiler put some into others. Not here: whose files there are (`symbols`).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A function at an address: the one that the compiler made code of, or one that it put into it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub struct FileAddress {
 }
 
 /// By frame of a dictionary the calls that it really is.
-pub(crate) type FrameNames = HashMap<u32, Vec<ResolvedCall>>;
+pub(crate) type FrameNames = HashMap<u32, Arc<[ResolvedCall]>>;
 
 /// Whether a text is a build id: up to 64 bytes in hexadecimal digits.
 pub(crate) fn is_build_id(text: &str) -> bool {

@@ -32,7 +32,7 @@ type FileKey = (Tenant, String);
 /// What files said of addresses, so that each is asked once.
 #[derive(Default)]
 struct KnownNames {
-    files: HashMap<FileKey, HashMap<FileAddress, Vec<ResolvedCall>>>,
+    files: HashMap<FileKey, HashMap<FileAddress, Arc<[ResolvedCall]>>>,
     addresses: usize,
 }
 
@@ -146,7 +146,7 @@ impl SymbolFiles {
             unknown.dedup();
             if !unknown.is_empty() {
                 let calls = source.resolve(&build_id, &unknown, &read);
-                of_file.extend(unknown.iter().copied().zip(calls));
+                of_file.extend(unknown.iter().copied().zip(calls.into_iter().map(Arc::from)));
             }
             let named = frames.iter().filter_map(|&(place, at)| Some((place, of_file.get(&at)?.clone())));
             names.extend(named.filter(|(_, calls)| !calls.is_empty()));

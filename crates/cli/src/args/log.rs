@@ -2,7 +2,7 @@
 //!
 //! Not here: what is logged, which is told by `tracing`.
 
-/// What is logged, and how.
+/// Log format and level.
 #[derive(clap::Args, Clone, Copy, Debug)]
 #[group(skip)]
 pub struct LogArgs {

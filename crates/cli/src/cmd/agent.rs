@@ -33,7 +33,7 @@ pub struct Args {
     frequency: u32,
     /// Time between two requests, in seconds
     ///
-    /// Samples of this time with the same stack are one. Requests are due when the clock is at a multiple of it.
+    /// Samples with the same stack are merged within this time. Requests are sent when the clock is at a multiple of it.
     #[arg(short, long, value_name = "SECONDS", default_value = "15", value_parser = interval)]
     interval: Duration,
     /// Label of the profile (repeatable)
@@ -48,7 +48,7 @@ pub struct Args {
     relabel: Vec<RelabelRule>,
     /// Directory where requests wait while the server is away
     ///
-    /// The agent writes nowhere else.
+    /// The agent writes to no other directory.
     #[arg(long, value_name = "DIR", default_value = "/var/lib/plumb-agent")]
     spool: PathBuf,
     /// Drop the oldest waiting requests beyond this size

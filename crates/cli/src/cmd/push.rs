@@ -73,7 +73,7 @@ pub fn run(args: Args) -> Result<Exit> {
     })())
 }
 
-/// Whether a file begins as ELF files do. What can't be read is found out later.
+/// Whether a file starts with the ELF magic. Read errors are reported by whoever reads all of it.
 fn is_elf(path: &Path) -> bool {
     let mut start = [0; 4];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"\x7fELF"

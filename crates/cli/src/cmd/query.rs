@@ -81,7 +81,7 @@ enum What {
     Export,
 }
 
-/// The answer to [`What::Functions`].
+/// Response to [`What::Functions`].
 #[derive(Deserialize)]
 struct Table {
     total: i64,
@@ -96,7 +96,7 @@ struct FunctionRow {
     total: i64,
 }
 
-/// The answer to [`What::Callers`].
+/// Response to [`What::Callers`].
 #[derive(Deserialize)]
 struct Neighbours {
     #[serde(rename = "self")]

@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use plumb_server::{ListenOptions, Server, ServerOptions, Tokens};
 use plumb_store::{Store, StoreOptions};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::LogArgs;
 use crate::args::value::{period, size};
@@ -122,12 +121,9 @@ async fn serve(store: Arc<Store>, options: ServerOptions, listen: ListenOptions)
     let url = format!("{scheme}://{}", server.address());
     say!("listening on {url}");
     tracing::info!(url, "started");
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let asked = showing::asked_to_stop()?;
     let stop = async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        asked.await;
         tracing::info!("stopping");
     };
     server.run(stop).await;

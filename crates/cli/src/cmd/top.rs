@@ -132,7 +132,7 @@ pub fn run(args: Args) -> Result<Exit> {
     })
 }
 
-/// Starts the recording of the target, or of all of the machine that the user may see. Also returns what to report about that.
+/// Starts sampling the target or, without one, everything that the user may sample. Also returns messages to print.
 fn start(args: &Args) -> Result<(RecordRequest, LiveSession, Vec<String>)> {
     let is_named = args.target.names_target() || !args.command.words.is_empty();
     let request = if is_named {

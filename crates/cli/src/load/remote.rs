@@ -30,7 +30,7 @@ pub(super) fn fetch(url: &str) -> Result<Vec<u8>> {
     client.get(path, &pairs).with_context(|| format!("{url}: no profile from there"))
 }
 
-/// Scheme and host, path, and what follows `?`.
+/// Splits a URL into scheme and host, path, and query.
 fn split(url: &str) -> (&str, &str, &str) {
     let (place, parameters) = url.split_once('?').unwrap_or((url, ""));
     let host = place.find("://").map_or(0, |scheme| scheme + 3);

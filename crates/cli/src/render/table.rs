@@ -8,6 +8,9 @@ use plumb_analyze::{collapse_templates, cut_middle, shorten};
 use crate::render::columns::{self as text, left};
 use crate::terminal::{Heat, Output};
 
+/// Bars within a line, the lowest first: of histograms and of sums over time.
+pub const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
 /// How a column's text is laid out, and made shorter where a line is too long.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Layout {

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 pub(crate) use answers::{Answer, PATHS, Question};
 
-/// What a recording lacks, and what would mend it.
+/// Missing data of a recording, with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lack {
     /// What is missing.

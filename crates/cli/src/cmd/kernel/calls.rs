@@ -14,15 +14,13 @@ use super::Args;
 use super::counted::{Apart, Call, Counted};
 use crate::call_formats::described;
 use crate::render::duration::short_time;
-use crate::render::table::{self, Column, Layout};
+use crate::render::table::{self, BARS, Column, Layout};
 use crate::terminal::{Output, printable};
 
 /// Lines of calls that are shown of a thread or process, and of longest calls.
 const MOST: usize = 10;
 /// A mean that is less than so many times what measuring costs is not to be trusted.
 const TRUSTED: f64 = 3.0;
-/// Heights of a histogram's bars.
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 pub(super) fn write(
     counted: &Counted,

@@ -43,7 +43,7 @@ pub(super) fn json(
     Ok(())
 }
 
-/// What was counted of a row; null where nothing was.
+/// Adds the counts of a row; null where nothing was counted.
 fn add_counts(shown: &Shown<'_>, row: &mut Value) {
     let account = row["name"].as_str().and_then(|name| of_row(shown, name));
     row["calls"] = account.map(|account| account.calls).into();
@@ -51,7 +51,7 @@ fn add_counts(shown: &Shown<'_>, row: &mut Value) {
     row["wall_ns"] = wall_ns(account).into();
 }
 
-/// What was counted of a row; `None`: nothing was counted at all. Of user code there are no calls.
+/// The counts of a row; `None` if nothing was counted. User code has no calls.
 fn of_row<'a>(shown: &'a Shown<'_>, name: &str) -> Option<&'a Account> {
     shown.counted.as_ref()?.of_row(name)
 }

@@ -6,12 +6,11 @@ use anyhow::Result;
 use serde::{Deserialize, Deserializer};
 
 use crate::render::duration::time;
+use crate::render::table::BARS;
 use crate::terminal::printable;
 
 /// Columns of the picture.
 const COLUMNS: usize = 30;
-/// Heights of its bars.
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// A group's sums.
 #[derive(Deserialize)]
