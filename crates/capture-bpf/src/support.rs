@@ -32,6 +32,8 @@ pub enum Unsupported {
     NoBtf,
     /// The kernel lacks something that programs call: its name, and the first kernel that has it.
     Helper(&'static str, &'static str),
+    /// The recorder's rights end at its user namespace.
+    UserNamespace,
     /// These capabilities are missing.
     Capabilities(Vec<&'static str>),
     /// The kernel is locked down.
@@ -56,6 +58,9 @@ impl fmt::Display for Unsupported {
             }
             Unsupported::Helper(name, since) => {
                 write!(f, "the kernel has no {name}, which came with Linux {since}")
+            }
+            Unsupported::UserNamespace => {
+                f.write_str("plumb runs in a user namespace: run plumb outside of it, as root")
             }
             Unsupported::Capabilities(names) => {
                 write!(f, "this user lacks {}: run as root", names.join(" and "))
@@ -82,6 +87,9 @@ pub fn support(host: &Host) -> Result<(), Unsupported> {
     }
     if !Path::new(btf::PATH).exists() {
         return Err(Unsupported::NoBtf);
+    }
+    if host.is_in_user_namespace {
+        return Err(Unsupported::UserNamespace);
     }
     let missing = missing(host);
     if !missing.is_empty() {

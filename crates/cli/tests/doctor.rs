@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use plumb_fixtures::{Requirement, skip};
+
 /// Directories below `folder` whose name begins like this.
 fn called(folder: &Path, begin: &str) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -32,6 +34,28 @@ fn everything_is_tried_and_nothing_left() {
     let refused: Vec<_> = programs.iter().filter(refused).collect();
     assert!(refused.is_empty(), "docs/kernels.md names no kernel that refuses a program: {refused:?}");
     assert_eq!(called(Path::new("/sys/fs/cgroup"), &format!("plumb-{pid}-")), [""; 0]);
+}
+
+/// Root of a user namespace is an ordinary user.
+#[test]
+fn capabilities_of_a_user_namespace_do_not_count() {
+    let namespace = ["--user", "--map-root-user"];
+    let may = Command::new("unshare").args(namespace).arg("true").stderr(Stdio::null()).status();
+    if !may.is_ok_and(|status| status.success()) {
+        skip(Requirement::Unprivileged, "no user namespace can be made");
+        return;
+    }
+    let plumb = Command::new("unshare")
+        .args(namespace)
+        .args([env!("CARGO_BIN_EXE_plumb"), "doctor", "--json"])
+        .output()
+        .expect("it runs");
+    let json: serde_json::Value = serde_json::from_slice(&plumb.stdout).expect("it is JSON");
+    assert_eq!(json["host"]["is_in_user_namespace"], true);
+    assert_eq!(json["host"]["capabilities"], serde_json::json!([]));
+    let findings = json["findings"].as_array().expect("there are findings");
+    let says = |what: &str| findings.iter().find(|finding| finding["what"] == what).map(|f| &f["says"]);
+    assert!(says("BPF").is_some_and(|says| says.to_string().contains("user namespace")), "{findings:#?}");
 }
 
 #[test]

@@ -25,8 +25,11 @@ pub struct Host {
     pub cpus: Vec<u32>,
     /// Whether the processor says that it is a virtual machine's; where it can't say (not x86), `false`.
     pub is_virtual: bool,
-    /// Capabilities in force in this process, as bits (capability.h).
+    /// Capabilities in force in this process, as bits (capability.h): none in a user namespace, whose capabilities don't count for perf events
+    /// and BPF.
     pub capabilities: u64,
+    /// Whether this process is in a user namespace other than the first.
+    pub is_in_user_namespace: bool,
 }
 
 /// Bit of CAP_SYS_ADMIN.
@@ -38,9 +41,15 @@ pub const CAP_SYSLOG: u32 = 34;
 /// Bit of CAP_PERFMON.
 pub const CAP_PERFMON: u32 = 38;
 
+/// The user namespace that the kernel begins with (PROC_USER_INIT_INO).
+const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
+
 impl Host {
     /// Looks.
     pub fn read() -> Self {
+        let namespace = fs::read_link("/proc/self/ns/user");
+        let is_in_user_namespace = namespace.is_ok_and(|name| name != Path::new(FIRST_USER_NAMESPACE));
+        let in_force = capabilities(&text(Path::new("/proc/self/status")));
         let kernel = Path::new("/proc/sys/kernel");
         Self {
             paranoid: number(&kernel.join("perf_event_paranoid")),
@@ -51,7 +60,8 @@ impl Host {
             name: text(&kernel.join("hostname")),
             cpus: online_cpus(),
             is_virtual: is_virtual(&text(Path::new("/proc/cpuinfo"))),
-            capabilities: capabilities(&text(Path::new("/proc/self/status"))),
+            capabilities: if is_in_user_namespace { 0 } else { in_force },
+            is_in_user_namespace,
         }
     }
 

@@ -48,6 +48,8 @@ pub(super) struct Facts {
     product: Option<String>,
     /// Capabilities in force, of those that recording goes by.
     capabilities: Vec<&'static str>,
+    /// Whether plumb runs in a user namespace, whose capabilities don't count.
+    is_in_user_namespace: bool,
     /// Settings of the kernel by their names; those that can't be read are missing.
     settings: BTreeMap<&'static str, String>,
     /// How the kernel is locked down, if it says.
@@ -85,6 +87,7 @@ impl Facts {
                 .filter(|(_, bit)| host.has(*bit))
                 .map(|(name, _)| *name)
                 .collect(),
+            is_in_user_namespace: host.is_in_user_namespace,
             settings: SETTINGS.iter().filter_map(|name| Some((*name, setting(name)?))).collect(),
             lockdown: text("/sys/kernel/security/lockdown"),
             has_btf: Path::new("/sys/kernel/btf/vmlinux").exists(),

@@ -91,8 +91,15 @@ fn words(feature: Feature) -> (&'static str, &'static str, &'static str, &'stati
 }
 
 /// Tries them all. Of what stands in the way of all of them only one finding tells.
-pub(super) fn find() -> (Vec<Finding>, Vec<Tried>) {
-    let trials = plumb_capture_bpf::try_all(plumb_capture_perf::attach_to_idle_event);
+///
+/// A program is loaded and not attached: whether functions can have probes is for the caller to know.
+pub(super) fn find(has_probes: bool) -> (Vec<Finding>, Vec<Tried>) {
+    let mut trials = plumb_capture_bpf::try_all(plumb_capture_perf::attach_to_idle_event);
+    for trial in trials.iter_mut().filter(|trial| trial.feature == Feature::Functions && !has_probes) {
+        if let Ok(note) = &mut trial.result {
+            *note = Some("not for this user, who may not probe functions");
+        }
+    }
     let same = trials.iter().map(|trial| match &trial.result {
         Err(LoadError::Unsupported(why)) if !matches!(why, Unsupported::Helper(..)) => Some(why.clone()),
         _ => None,
@@ -112,7 +119,7 @@ fn unsupported(why: &Unsupported) -> Finding {
 
 fn remedy(why: &Unsupported) -> String {
     match why {
-        Unsupported::Architecture | Unsupported::PidNamespace => String::new(),
+        Unsupported::Architecture | Unsupported::PidNamespace | Unsupported::UserNamespace => String::new(),
         Unsupported::Kernel(_) => "a newer kernel; plumb record works without".into(),
         Unsupported::Helper(_, since) => format!("Linux {since} or newer; plumb record works without"),
         Unsupported::NoBtf => "a kernel built with CONFIG_DEBUG_INFO_BTF".into(),

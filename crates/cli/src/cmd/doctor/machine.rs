@@ -22,7 +22,8 @@ pub(super) fn diagnosis() -> Diagnosis {
     let host = Host::read();
     let abilities = Abilities::find(&host, true);
     let counted = try_counters(&host);
-    let (bpf, programs) = features::find();
+    let functions = functions();
+    let (bpf, programs) = features::find(functions.state == Good);
     // One function a line. What takes a program for the kernel is in `features`.
     let mut findings = vec![
         permission(&host),
@@ -37,7 +38,7 @@ pub(super) fn diagnosis() -> Diagnosis {
         rings(&host),
         types(),
         tracepoints(),
-        functions(),
+        functions,
     ];
     findings.extend(bpf);
     let subject = format!(
@@ -77,6 +78,14 @@ fn is_privileged(host: &Host) -> bool {
 }
 
 fn capabilities(host: &Host) -> Finding {
+    if host.is_in_user_namespace {
+        return Finding::new(
+            Limited,
+            "capabilities",
+            "none that counts: those of a user namespace end there",
+        )
+        .remedy("run plumb outside of the user namespace, as root");
+    }
     let has: Vec<&str> =
         CAPABILITIES.iter().filter(|(_, bit)| host.has(*bit)).map(|(name, _)| *name).collect();
     if has.is_empty() {
@@ -183,9 +192,16 @@ fn symbols(host: &Host) -> Finding {
     if shown {
         return Finding::new(Good, what, "readable");
     }
-    let level = host.kptr_restrict.map_or(String::new(), |level| format!(" (kptr_restrict {level})"));
+    // At 0 who may sample the kernel may read them (kallsyms_show_value in kernel/kallsyms.c).
+    let (level, setting) = match host.kptr_restrict {
+        Some(0) => (String::new(), ""),
+        level => (
+            level.map_or(String::new(), |level| format!(" (kptr_restrict {level})")),
+            "kernel.kptr_restrict=0 ",
+        ),
+    };
     Finding::new(Limited, what, format!("hidden from this user{level}"))
-        .remedy("run as root, or: sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1")
+        .remedy(format!("run as root, or: sudo sysctl {setting}kernel.perf_event_paranoid=1"))
 }
 
 /// A tracepoint that every kernel has.
