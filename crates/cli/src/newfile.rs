@@ -1,18 +1,20 @@
 //! Files that commands write: whole or not at all.
 //!
-//! A file is written beside its place and renamed, so that a full disk or a signal leaves what was there. What can't be renamed to
+//! A file is written without a name, then named beside its place and renamed, so that a full disk or a signal leaves what was there and nothing
+//! else. Where the file system has no files without a name, it is beside its place from the start. What can't be renamed to
 //! (devices, named pipes, descriptors) is written as it is; a directory is refused; a symbolic link stays, and the file that it leads to
 //! is the one that is replaced.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Seek as _, Write};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 
 /// So many links lead from one to the next at most, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -132,8 +134,8 @@ pub struct NewFile {
 
 #[derive(Debug)]
 enum Place {
-    /// Beside the file to be.
-    Beside { temporary: PathBuf, to: PathBuf, old: Option<File> },
+    /// Beside the file to be, from the start or once it is whole.
+    Beside { temporary: PathBuf, has_name: bool, to: PathBuf, old: Option<File> },
     /// In the file itself: its directory takes no other.
     Within,
     /// Where nothing is ever replaced.
@@ -170,8 +172,17 @@ impl NewFile {
         // In a folder that all may write to, somebody's link of this name must not be followed.
         let _ = fs::remove_file(&temporary);
         let mode = if access == Access::Private || old.is_some() { 0o600 } else { 0o666 };
-        match (OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(&temporary), old) {
-            (Ok(file), old) => Ok(Self { file, place: Place::Beside { temporary, to: to.to_owned(), old } }),
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(mode);
+        let nameless = options.clone().custom_flags(OFlags::TMPFILE.bits() as i32).open(folder_of(to));
+        let (opened, has_name) = match nameless {
+            Ok(file) => (Ok(file), false),
+            Err(_) => (options.create_new(true).open(&temporary), true),
+        };
+        match (opened, old) {
+            (Ok(file), old) => {
+                Ok(Self { file, place: Place::Beside { temporary, has_name, to: to.to_owned(), old } })
+            }
             (Err(_), Some(file)) => Ok(Self { file, place: Place::Within }),
             (Err(error), None) => Err(error),
         }
@@ -179,7 +190,7 @@ impl NewFile {
 
     /// Puts it in its place.
     pub fn commit(mut self) -> io::Result<()> {
-        let Place::Beside { temporary, to, old } = &mut self.place else {
+        let Place::Beside { temporary, has_name, to, old } = &mut self.place else {
             return match self.place {
                 Place::Within => self.file.stream_position().and_then(|end| self.file.set_len(end)),
                 _ => Ok(()),
@@ -191,7 +202,8 @@ impl NewFile {
             let _ = fchown(&self.file, Some(meta.uid()), Some(meta.gid()));
             self.file.set_permissions(fs::Permissions::from_mode(meta.mode() & 0o777))?;
         }
-        match (fs::rename(&*temporary, &*to), old) {
+        let named = if *has_name { Ok(()) } else { name_file(&self.file, temporary) };
+        match (named.and_then(|()| fs::rename(&*temporary, &*to)), old) {
             // It is mounted there by itself, or others own the directory.
             (Err(_), Some(old)) => {
                 self.file.rewind()?;
@@ -226,6 +238,15 @@ impl Drop for NewFile {
             let _ = fs::remove_file(temporary);
         }
     }
+}
+
+/// Gives a name to a file without one.
+fn name_file(file: &File, path: &Path) -> io::Result<()> {
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(CWD, link, CWD, path, AtFlags::SYMLINK_FOLLOW)
+        // Without /proc. Before Linux 6.10 it needs CAP_DAC_READ_SEARCH.
+        .or_else(|_| linkat(file, "", CWD, path, AtFlags::EMPTY_PATH))
+        .map_err(io::Error::from)
 }
 
 /// Where files may be that nobody named, best first; any of them may be missing or full.

@@ -45,6 +45,24 @@ fn what_is_not_committed_leaves_what_was_there() {
     let _ = fs::remove_dir_all(folder);
 }
 
+/// What kills a command leaves no half of a file.
+#[test]
+fn what_is_being_written_has_no_name() {
+    let folder = folder("nameless");
+    let mut file = NewFile::at(&folder.join("page.html")).expect("it can be written");
+    file.write_all(b"half a p").expect("there is room");
+    if File::options().write(true).custom_flags(OFlags::TMPFILE.bits() as i32).open(&folder).is_ok() {
+        assert!(names(&folder).is_empty());
+    } else {
+        skip(Requirement::Files, format_args!("{}: it has no files without a name", folder.display()));
+    }
+    file.write_all(b"age").expect("there is room");
+    file.commit().expect("it can be renamed");
+    assert_eq!(text(&folder.join("page.html")), "half a page");
+    assert_eq!(names(&folder), ["page.html"]);
+    let _ = fs::remove_dir_all(folder);
+}
+
 #[test]
 fn modes_are_the_old_files_or_the_umasks() {
     let folder = folder("modes");
