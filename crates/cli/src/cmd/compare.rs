@@ -27,17 +27,22 @@ use regex_lite::Regex;
 use crate::examples;
 use crate::exit::Exit;
 use crate::limits;
-use crate::recording::{self, notice};
+use crate::recording::notice;
 use crate::terminal::{Output, finish, say, status};
 use figures::Figures;
 use limit::Limit;
 use profile::Explained;
 use side::Side;
 
+/// What Ctrl-C does here.
+const CTRL_C: &str = "\
+Ctrl-C goes to the command that runs: plumb waits until it ends, and exits with status 1, without a
+verdict. The third Ctrl-C kills the command.";
+
 /// Arguments of `plumb compare`.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "plumb compare [OPTIONS] 'COMMAND A' 'COMMAND B'",
-          after_help = examples::below(recording::CTRL_C, examples::COMPARE))]
+          after_help = examples::below(CTRL_C, examples::COMPARE))]
 pub struct Args {
     /// Number of measured runs of each command
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10,
