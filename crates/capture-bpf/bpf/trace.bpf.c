@@ -261,6 +261,13 @@ int on_enter(u64 *ctx)
     return 0;
 }
 
+/* Whether the programs were taken off since it began, so that nobody saw it end. */
+INLINE int is_stale(struct Call *call)
+{
+    struct Control *control = the_control();
+    return control && call->begin_ns < control->since_ns;
+}
+
 /* A call that had begun before anybody looked, put together as it ends, or if `flags` say that it has not. */
 INLINE void late(struct task_struct *task, struct pt_regs *regs, s64 result, u32 flags)
 {
@@ -301,6 +308,10 @@ int on_exit(u64 *ctx)
     u64 now = bpf_ktime_get_ns();
     struct task_struct *task = bpf_get_current_task_btf();
     struct Call *call = bpf_task_storage_get(&calls, task, 0, 0);
+    if (call && is_stale(call)) {
+        call->open = 0;
+        call = 0;
+    }
     if (!call) {
         struct Control *control = the_control();
         if (control && control->began)
@@ -333,7 +344,7 @@ int on_exit(u64 *ctx)
 INLINE void unfinished(struct Call *call, u32 flags)
 {
     struct Wanted *what = what_of(call->number, call->flags & CALL_COMPAT);
-    if (!what || !is_taken(call))
+    if (is_stale(call) || !what || !is_taken(call))
         return;
     call->end_ns = bpf_ktime_get_ns();
     call->result = 0;

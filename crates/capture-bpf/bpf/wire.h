@@ -264,11 +264,13 @@ _Static_assert(sizeof(struct TimeOff) == 56, "TimeOff");
 #define WHY_NESTED 12u
 
 struct Control {
+    u64 since_ns;
     u32 follows_some;
     u32 began;
     u32 off_cpu;
+    u32 zero;
 };
-_Static_assert(sizeof(struct Control) == 12, "Control");
+_Static_assert(sizeof(struct Control) == 24, "Control");
 #define MAX_PLACES 64u
 #define PLACE_BURST 1000ull
 #define PLACE_SCOPED 1u

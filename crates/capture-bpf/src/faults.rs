@@ -2,13 +2,15 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex};
 
 use aya::maps::{MapData, PerCpuArray, RingBuf};
 use aya::{Ebpf, EbpfLoader};
 
-use crate::follow::{Followed, Switch};
+use crate::follow::Followed;
 use crate::object::{Machine, Watch, sum, take};
 use crate::refusal::{LoadError, refused};
+use crate::switch::{Probes, Switch};
 use crate::wire::{FAULTS_DROPPED, Fault};
 
 /// The programs, as `xtask/bpf.sh` made them.
@@ -25,7 +27,8 @@ pub struct Faults {
     // Keeps programs and links.
     _bpf: Ebpf,
     ring: RingBuf<MapData>,
-    counters: PerCpuArray<MapData, u64>,
+    counters: Arc<PerCpuArray<MapData, u64>>,
+    probes: Arc<Mutex<Probes>>,
     followed: Followed,
 }
 
@@ -39,12 +42,18 @@ impl Faults {
             .allow_unsupported_maps()
             .load(OBJECT)
             .map_err(refused("maps"))?;
-        for program in WATCHES {
-            machine.watch(&mut bpf, program)?;
+        let mut probes = Probes::default();
+        for watch in WATCHES {
+            // Forks are to be followed all the time.
+            match watch.0 {
+                "on_fork" => machine.watch(&mut bpf, watch)?,
+                _ => machine.watch_by(&mut bpf, watch, &mut probes)?,
+            }
         }
         Ok(Self {
             ring: take(&mut bpf, "ring")?,
-            counters: take(&mut bpf, "counters")?,
+            counters: Arc::new(take(&mut bpf, "counters")?),
+            probes: Arc::new(Mutex::new(probes)),
             followed: Followed::take(&mut bpf)?,
             _bpf: bpf,
         })
@@ -62,7 +71,7 @@ impl Faults {
 
     /// What turns them off and on while they are read.
     pub fn switch(&self) -> Switch {
-        self.followed.switch()
+        Switch::new(self.followed.teller(), self.probes.clone(), (self.counters.clone(), FAULTS_DROPPED))
     }
 
     /// Takes the faults that are there, in their order.

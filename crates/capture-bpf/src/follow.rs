@@ -38,15 +38,16 @@ impl State {
     }
 }
 
-/// Turns programs off and on while another thread reads what they send.
+/// Tells the programs what is wanted of them, from any thread.
 #[derive(Clone)]
-pub struct Switch(Arc<Mutex<State>>);
+pub(crate) struct Teller(Arc<Mutex<State>>);
 
-impl Switch {
-    /// What the programs see counts from now on, or no more.
-    pub fn turn(&self, on: bool) -> io::Result<()> {
+impl Teller {
+    /// Changes what they are told.
+    pub fn tell(&self, change: impl FnOnce(&mut Control)) -> io::Result<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let control = Control { began: on.into(), ..state.control };
+        let mut control = state.control;
+        change(&mut control);
         state.tell(control)
     }
 }
@@ -63,9 +64,9 @@ impl Followed {
         })
     }
 
-    /// What turns the programs off and on.
-    pub fn switch(&self) -> Switch {
-        Switch(self.state.clone())
+    /// What tells the programs.
+    pub fn teller(&self) -> Teller {
+        Teller(self.state.clone())
     }
 
     /// From now on what the programs see counts.

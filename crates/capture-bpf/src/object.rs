@@ -15,6 +15,7 @@ use plumb_process::Host;
 use crate::btf::Types;
 use crate::refusal::{LoadError, missing, refused};
 use crate::support::{self, support};
+use crate::switch::Probes;
 
 /// The ring: bytes for each processor, and the least and the most of all.
 const RING: (u32, u32, u32) = (1 << 20, 4 << 20, 64 << 20);
@@ -53,12 +54,30 @@ impl Machine {
 
     /// Loads and starts a program that watches something. To be done before maps are taken from the object: programs refer to
     /// them by descriptors, some of which end with that.
-    pub fn watch(&self, bpf: &mut Ebpf, (name, event, _): Watch) -> Result<(), LoadError> {
+    pub fn watch(&self, bpf: &mut Ebpf, watch: Watch) -> Result<(), LoadError> {
+        let (name, event, _) = watch;
+        let program = self.load_watch(bpf, watch)?;
+        program.attach().map_err(refused(format!("the program {name} at {event}")))?;
+        Ok(())
+    }
+
+    /// Likewise, and starts it so that it can be taken off.
+    pub fn watch_by(&self, bpf: &mut Ebpf, watch: Watch, probes: &mut Probes) -> Result<(), LoadError> {
+        let (name, event, _) = watch;
+        let program = self.load_watch(bpf, watch)?.fd().map_err(refused(name))?;
+        let program = program.as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?;
+        probes.add(program).map_err(refused(format!("the program {name} at {event}")))
+    }
+
+    fn load_watch<'a>(
+        &self,
+        bpf: &'a mut Ebpf,
+        (name, event, _): Watch,
+    ) -> Result<&'a mut BtfTracePoint, LoadError> {
         let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
         let program: &mut BtfTracePoint = program.try_into().map_err(refused(name))?;
         program.load(event, &self.btf).map_err(refused(format!("the program {name}")))?;
-        program.attach().map_err(refused(format!("the program {name} at {event}")))?;
-        Ok(())
+        Ok(program)
     }
 }
 

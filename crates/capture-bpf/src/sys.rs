@@ -142,6 +142,15 @@ pub(crate) fn attach_to_tracepoint(program: BorrowedFd<'_>, name: &str, number: 
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Attaches a program to the tracepoint that it was loaded for, by the kernel's types, for as long as what is returned lives.
+pub(crate) fn attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let mut attr = AtTracepoint { name: 0, program: program.as_raw_fd() as u32, zero: 0, cookie: 0 };
+    // SAFETY: this is what RAW_TRACEPOINT_OPEN takes for such programs; there is no address in it.
+    let fd = unsafe { bpf(RAW_TRACEPOINT_OPEN, &mut attr) }?;
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// Takes elements out of a hash map whose keys and values have the sizes of `K` and `V`: at most as many as `keys` and `values`
 /// have room for. Returns how many, and whether there may be more. `position` says where to go on.
 pub(crate) fn take<K: aya::Pod, V: aya::Pod>(

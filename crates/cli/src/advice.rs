@@ -98,7 +98,7 @@ impl Watching {
         faults.begin()?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
-        let turns = in_turns.then(|| Turns::new([calls.switch(), faults.switch()]));
+        let turns = in_turns.then(|| Turns::new(calls.switch(), faults.switch()));
         let thread = std::thread::Builder::new()
             .name("calls".into())
             .spawn(move || watch(Events::new(calls, faults, Paths::new(known)), turns.as_ref(), &stopped))?;
@@ -110,7 +110,7 @@ impl Watching {
     pub fn judge(self, profile: &Profile, filter: &Filter) -> Result<Verdict> {
         let Self { stop, thread, costs, each_ns } = self;
         stop.store(true, Ordering::Release);
-        let gathered = thread.join().map_err(|_| anyhow!("the thread that watched calls has failed"))?;
+        let mut gathered = thread.join().map_err(|_| anyhow!("the thread that watched calls has failed"))?;
         let (seen, dropped) = (gathered.calls.values().sum::<u64>() + gathered.faults, gathered.dropped);
         if gathered.turns.is_empty() {
             let view = View::new(profile, filter);
@@ -118,6 +118,12 @@ impl Watching {
             let advice = gathered.watched.advise(&basis);
             return Ok(Verdict { advice, seen, dropped, cost_percent, turns: Vec::new() });
         }
+        // The last one went on while the recording was being finished.
+        let end_ns = profile.meta.start_ns.saturating_add(profile.meta.duration_ns);
+        gathered.turns.retain_mut(|turn| {
+            turn.end = turn.end.min(end_ns);
+            turn.start < turn.end
+        });
         let watched_ns: u64 = gathered.turns.iter().map(|turn| turn.end.saturating_sub(turn.start)).sum();
         let (watched_ns, all_ns) = (watched_ns as f64, profile.meta.duration_ns as f64);
         let undisturbed = Filter { except: gathered.turns.clone(), ..filter.clone() };

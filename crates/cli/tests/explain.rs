@@ -67,6 +67,7 @@ fn memory_and_text() {
     // Of this one most is the kernel's part.
     if spun::sees_kernel() {
         hold("first-touch", &["first-touch"]);
+        hold("thread-start", &["thread-start"]);
     }
 }
 
@@ -239,6 +240,35 @@ fn being_kept_from_the_processor_is_told_from_sleeping() {
 }
 
 /// What only user code was sampled of may have spent its time in the kernel.
+/// A program is watched in turns, and what is recorded meanwhile left out: watching is no part of what is told.
+#[test]
+fn watching_is_no_part_of_the_answer() {
+    let Some(folder) = folder("watching") else { return };
+    if !needs(Requirement::Bpf) {
+        return;
+    }
+    let source =
+        "int main(){ char c; for (long i = 0; i < 3000000; i++) if (pread(3, &c, 1, 0) < 0) return 1; }";
+    let program = format!("#include <unistd.h>\n{source}\n");
+    std::fs::write(folder.join("asks.c"), program).expect("it is written");
+    std::fs::write(folder.join("one"), "1").expect("it is written");
+    if !compiles(Command::new("cc").args(["-O2", "-o"]).arg(folder.join("asks")).arg(folder.join("asks.c"))) {
+        return;
+    }
+    let report = explained(&folder, &["sh", "-c", "exec ./asks 3<one"]);
+    let functions = report["functions"].as_array().expect("there is a list");
+    let total = |name: &str| {
+        let row = functions.iter().find(|row| row["function"] == name);
+        row.map_or(0.0, |row| row["total"]["percent"].as_f64().unwrap_or(f64::NAN))
+    };
+    assert!(total("bpf_trace_run2") < 5.0, "{functions:#?}");
+    let calls: Vec<_> = report["causes"]["calls"].as_array().expect("it was watched").iter().collect();
+    assert!(
+        calls.iter().any(|cause| cause["rule"] == "small-file-io" || cause["rule"] == "very-many-calls"),
+        "{calls:?}"
+    );
+}
+
 #[test]
 fn the_kernels_part_is_not_told_where_only_user_code_was_sampled() {
     let folder = spun::folder("explain-user-only");

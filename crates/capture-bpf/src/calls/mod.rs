@@ -10,6 +10,7 @@ pub mod wire;
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
@@ -18,9 +19,10 @@ use aya::{Ebpf, EbpfLoader};
 use plumb_capture_api::TargetObserver;
 use plumb_syscalls::{Abi, At, Count, SystemCall, Take, What, number};
 
-use crate::follow::{Followed, Switch};
+use crate::follow::Followed;
 use crate::object::{Machine, Watch, sum, take};
 use crate::refusal::{LoadError, refused};
+use crate::switch::{Probes, Switch};
 use wire::{
     CALLS_DROPPED, CALLS_KEPT, CALLS_NO_MEMORY, CALLS_SEEN, CALLS_UNTRACKED, COUNT_AT, COUNT_FIELD,
     COUNT_ONE, COUNT_RESULT, FOLLOW_FROM_EXEC, HOW_BYTES, HOW_LIST, HOW_STRING, NO_FIELD, NUMBERS,
@@ -95,7 +97,8 @@ pub struct Calls {
     bpf: Ebpf,
     ring: RingBuf<MapData>,
     wanted: Array<MapData, Wanted>,
-    counters: PerCpuArray<MapData, u64>,
+    counters: Arc<PerCpuArray<MapData, u64>>,
+    probes: Arc<Mutex<Probes>>,
     followed: Followed,
     floor_ns: u64,
     each_ns: f64,
@@ -119,13 +122,19 @@ impl Calls {
             bpf.program_mut("on_ask").ok_or_else(|| refused("a program")(io::Error::other("none")))?;
         let program: &mut Iter = program.try_into().map_err(refused("a program"))?;
         program.load("task", &machine.btf).map_err(refused("a program"))?;
-        for program in WATCHES {
-            machine.watch(&mut bpf, program)?;
+        let mut probes = Probes::default();
+        for watch in WATCHES {
+            // Forks are to be followed all the time.
+            match watch.0 {
+                "on_enter" | "on_exit" => machine.watch_by(&mut bpf, watch, &mut probes)?,
+                _ => machine.watch(&mut bpf, watch)?,
+            }
         }
         let mut calls = Self {
             ring: take(&mut bpf, "ring")?,
             wanted: take(&mut bpf, "wanted")?,
-            counters: take(&mut bpf, "counters")?,
+            counters: Arc::new(take(&mut bpf, "counters")?),
+            probes: Arc::new(Mutex::new(probes)),
             followed: Followed::take(&mut bpf)?,
             bpf,
             floor_ns: 0,
@@ -229,7 +238,7 @@ impl Calls {
 
     /// What turns them off and on while they are read.
     pub fn switch(&self) -> Switch {
-        self.followed.switch()
+        Switch::new(self.followed.teller(), self.probes.clone(), (self.counters.clone(), CALLS_SEEN))
     }
 
     /// No call that begins from now on is seen.

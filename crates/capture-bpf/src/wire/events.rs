@@ -39,12 +39,16 @@ pub const WHY_NESTED: u32 = 12;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Control {
+    /// What began before was begun in an earlier turn, whose end nobody saw.
+    pub since_ns: u64,
     /// Whether only followed processes are sampled.
     pub follows_some: u32,
     /// Whether samples count. Before, stacks are walked only to learn which tables are wanted.
     pub began: u32,
     /// Whether it is looked at who is off the processor.
     pub off_cpu: u32,
+    /// No padding.
+    pub zero: u32,
 }
 
 /// Places that can be watched at one time.

@@ -153,6 +153,23 @@ __attribute__((noinline)) static void lock(bool bad) {
     if (!bad) pthread_mutex_unlock(&mutex);
 }
 
+static void *one_task(void *) {
+    work(50);
+    return nullptr;
+}
+
+// A thread for each task.
+__attribute__((noinline)) static void start(bool bad) {
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        if (bad && pthread_create(&thread, nullptr, one_task, nullptr) == 0)
+            pthread_join(thread, nullptr);
+        else
+            one_task(nullptr);
+        work(200);
+    }
+}
+
 static void *idle(void *) {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t never = PTHREAD_COND_INITIALIZER;
@@ -358,6 +375,7 @@ static const Habit habits[] = {
     {"random-numbers", draw}, {"dynamic-linking", load}, {"first-touch", touch}, {"division", divide},
     {"atomics", add_locked}, {"cache-miss", follow}, {"stack-traffic", spill},
     {"virtual-calls", measure}, {"interpreter-dispatch", dispatch}, {"store-forwarding", put_together},
+    {"thread-start", start},
 };
 
 int main(int argc, char **argv) {

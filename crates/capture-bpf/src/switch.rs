@@ -1,0 +1,85 @@
+//! What turns programs off and on while another thread reads what they send.
+//!
+//! A program that is told not to look still runs at each event, and a system call that anybody watches takes the kernel's slow way: so they
+//! are taken off as well. What began meanwhile is seen neither to begin nor to end.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aya::maps::{MapData, PerCpuArray};
+use plumb_process::usage::monotonic_ns;
+
+use crate::follow::Teller;
+use crate::object::sum;
+use crate::sys;
+
+/// Programs at tracepoints, each with the descriptor that keeps it there.
+#[derive(Default)]
+pub(crate) struct Probes(Vec<(OwnedFd, Option<OwnedFd>)>);
+
+impl Probes {
+    /// Puts a program in its place.
+    pub fn add(&mut self, program: OwnedFd) -> io::Result<()> {
+        let link = sys::attach(program.as_fd())?;
+        self.0.push((program, Some(link)));
+        Ok(())
+    }
+
+    fn put_on(&mut self) -> io::Result<()> {
+        for (program, link) in self.0.iter_mut().filter(|(_, link)| link.is_none()) {
+            *link = Some(sys::attach(program.as_fd())?);
+        }
+        Ok(())
+    }
+
+    fn take_off(&mut self) {
+        self.0.iter_mut().for_each(|(_, link)| *link = None);
+    }
+}
+
+/// Turns programs off and on while another thread reads what they send.
+#[derive(Clone)]
+pub struct Switch {
+    teller: Teller,
+    probes: Arc<Mutex<Probes>>,
+    /// What they have seen, and the counter's number.
+    counters: (Arc<PerCpuArray<MapData, u64>>, u32),
+}
+
+impl Switch {
+    pub(crate) fn new(
+        teller: Teller,
+        probes: Arc<Mutex<Probes>>,
+        counters: (Arc<PerCpuArray<MapData, u64>>, u32),
+    ) -> Self {
+        Self { teller, probes, counters }
+    }
+
+    /// Events that the programs have seen so far.
+    pub fn seen(&self) -> u64 {
+        sum(&self.counters.0, self.counters.1)
+    }
+
+    /// What begins from now on is not seen.
+    pub fn turn_off(&self) -> io::Result<()> {
+        self.teller.tell(|control| control.began = 0)
+    }
+
+    /// Takes the programs off as well, so that the end of what has begun is not seen either. It may take tens of milliseconds.
+    pub fn take_off(&self) {
+        self.probes.lock().unwrap_or_else(PoisonError::into_inner).take_off();
+    }
+
+    /// What begins from now on is seen. Programs that were taken off are put on again.
+    pub fn turn_on(&self) -> io::Result<()> {
+        let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_off = probes.0.iter().any(|(_, link)| link.is_none());
+        let since_ns = monotonic_ns();
+        self.teller.tell(|control| {
+            control.began = 1;
+            control.since_ns = if is_off { since_ns } else { control.since_ns };
+        })?;
+        probes.put_on()
+    }
+}
