@@ -37,6 +37,13 @@ pub struct Advice {
     pub bound_percent: f64,
 }
 
+impl Advice {
+    /// Whether it is about the ends of processes.
+    pub(crate) fn is_of_exits(&self) -> bool {
+        self.rule.name == exit_teardown::RULE.rule.name
+    }
+}
+
 /// All rules.
 const RULES: [&ProgramRule; 5] = [
     &fork_then_exec::RULE,

@@ -137,9 +137,17 @@ impl<'p> Explanation<'p> {
         let functions = hot::functions(&view, filter, code, &sampling, (MOST, LEAST_PERCENT));
         let paths = paths::paths(&view, &functions[..functions.len().min(MOST_CALLED)]);
         let procs = Procs::new(&view, filter);
-        let processes = advise(&procs);
+        let mut processes = advise(&procs);
         let own = OwnCode::of(&view);
         let causes = advise_code((&view, &own), (code, options.sources), &sampling, options.caches);
+        // What threads take to end is told with them.
+        processes.retain(|advice| !advice.is_of_exits() || !causes.iter().any(CodeAdvice::is_of_threads));
+        let calls: Vec<CallAdvice> = options
+            .calls
+            .iter()
+            .filter(|advice| !(advice.tells_of_locks() && has_goroutines(&view)))
+            .cloned()
+            .collect();
         let quality = Quality::new(&view, filter, &sampling);
         let kernel_callers = KernelCallers::of_rows(&view, &own, &time.rows);
         let outlook = verdict::outlook(
@@ -147,13 +155,13 @@ impl<'p> Explanation<'p> {
             (options.threshold, quality.nameless_share),
             &sampling,
             (&functions, &time),
-            (&causes, &processes, &options.calls),
+            (&causes, &processes, &calls),
         );
         Explanation {
             untold: untold(profile, filter),
             left_out: left_out(&view),
             kernel_callers,
-            calls: options.calls.clone(),
+            calls,
             modules: modules::modules(&view),
             lines: hot::lines(&view, code, &sampling, (MOST, LEAST_PERCENT)),
             code: code.iter().map(|code| code::hot_code(code, &sampling)).collect(),
@@ -221,6 +229,12 @@ pub fn explained_event(profile: &Profile) -> Option<EventId> {
         events.find(|(_, event)| is_it(profile.strings.get(event.name))).map(|(id, _)| id)
     };
     first(is_clock).or_else(|| first(is_untold))
+}
+
+/// Whether the program is one in Go: its threads wait by futex when there is no goroutine to run, and its goroutines don't wait so.
+fn has_goroutines(view: &View<'_>) -> bool {
+    view.frames()
+        .any(|(_, frame)| frame.name.starts_with("runtime.mcall") || frame.name.starts_with("runtime.goexit"))
 }
 
 /// What is counted, if nobody knows what that is.

@@ -124,7 +124,10 @@ pub(super) fn outlook(
             is_about(advice, row) && advice.cpu_percent * 2.0 >= row.cost.percent_of(time.whole)
         })
     };
-    let rows = time.rows.iter().enumerate().filter(|(_, row)| !is_told(row) && !is_of_calls(row));
+    let is_of_much =
+        |row: &KernelRow| row.cause == Cause::Entry && calls.iter().any(|advice| is_about_much(advice, time));
+    let rows = time.rows.iter().enumerate();
+    let rows = rows.filter(|(_, row)| !is_told(row) && !is_of_calls(row) && !is_of_much(row));
     let watched = calls.iter().enumerate().filter(|_| time.is_time);
     let watched = watched.map(|(index, advice)| (Bottleneck::Calls(index), of_calls(advice, time)));
     let rows = rows.map(|(index, row)| (Bottleneck::Kernel(index), row.cost));
@@ -159,9 +162,23 @@ pub(super) fn is_about(advice: &CallAdvice, row: &KernelRow) -> bool {
     }
 }
 
+/// Whether much of what system calls did was done by those that a rule is about: then the way in and out of the kernel is theirs too.
+fn is_about_much(advice: &CallAdvice, time: &KernelTime) -> bool {
+    let calls = time.rows.iter().filter(|row| row.cause == Cause::Call);
+    let sum = |rows: &mut dyn Iterator<Item = &KernelRow>| rows.map(|row| row.cost.weight).sum::<u64>();
+    let all = sum(&mut calls.clone());
+    let own = sum(&mut calls.filter(|row| is_about(advice, row)));
+    let sampled = own as f64 / time.whole.weight.max(1) as f64 * 100.0;
+    // A rule may be about some of the calls of a name only.
+    own * 3 >= all && own > 0 && advice.cpu_percent * 2.0 >= sampled
+}
+
 /// What calls took of processor time, as samples would tell it.
 fn of_calls(advice: &CallAdvice, time: &KernelTime) -> Cost {
-    let part = advice.cpu_percent / 100.0;
+    let has_entry = is_about_much(advice, time);
+    let is_own = |row: &&KernelRow| has_entry && (row.cause == Cause::Entry || is_about(advice, row));
+    let rows: f64 = time.rows.iter().filter(is_own).map(|row| row.cost.percent_of(time.whole)).sum();
+    let part = advice.cpu_percent.max(rows) / 100.0;
     Cost {
         weight: (time.whole.weight as f64 * part) as u64,
         samples: (time.whole.samples as f64 * part) as u64,

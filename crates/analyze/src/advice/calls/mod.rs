@@ -37,6 +37,7 @@ mod sigmask;
 mod sizes;
 mod small_io;
 mod small_messages;
+mod sync_write;
 
 #[cfg(test)]
 mod tests;
@@ -79,10 +80,15 @@ impl CallAdvice {
     pub(crate) fn tells_why_faults(&self) -> bool {
         self.faults && self.rule.name != fault_rate::RULE.rule.name
     }
+
+    /// Whether it takes waiting by futex for waiting for locks.
+    pub(crate) fn tells_of_locks(&self) -> bool {
+        self.rule.name == futex_wait::RULE.rule.name
+    }
 }
 
 /// All rules.
-const CALL_RULES: [&CallRule; 28] = [
+const CALL_RULES: [&CallRule; 29] = [
     &brk_churn::RULE,
     &mmap_churn::RULE,
     &fault_rate::RULE,
@@ -93,6 +99,7 @@ const CALL_RULES: [&CallRule; 28] = [
     &seek_read::RULE,
     &copy_loop::RULE,
     &fsync::RULE,
+    &sync_write::RULE,
     &enoent::RULE,
     &reopen::RULE,
     &restat::RULE,

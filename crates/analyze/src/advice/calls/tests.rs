@@ -111,6 +111,42 @@ fn a_heap_that_only_grows_is_no_churn() {
     assert_eq!(churn.cpu_ns, 1e8);
 }
 
+/// A second with 2,000 writes of 40 bytes to a file, of which the slow ones take 0.1 ms.
+fn writer(slow: u64) -> Watched {
+    let mut watched = Watched::default();
+    for at in 0..2000 {
+        let wall_ns = if at < slow { 100_000 } else { 3000 };
+        watched.call(&CallEvent {
+            wall_ns,
+            path: Some("/journal"),
+            ..call("write", [3, 0, 40, 0, 0, 0], 40, at)
+        });
+    }
+    watched
+}
+
+#[test]
+fn writes_that_wait_for_the_disk_are_told_from_those_that_sometimes_have_to() {
+    let basis = basis(&[("write", 100.0)]);
+    let advice = writer(2000).advise(&basis);
+    let waits = advice.iter().find(|one| one.rule.name == "sync-write").expect("each waits");
+    assert!((waits.wall_percent - 20.0).abs() < 1e-6, "{}", waits.wall_percent);
+    assert!(!rules(&writer(1500), &basis).contains(&"sync-write"), "a quarter did not wait");
+}
+
+#[test]
+fn a_pipe_is_read_in_crumbs_only_if_little_is_asked_for() {
+    let reads = |bytes: i64| {
+        let mut watched = Watched::default();
+        for at in 0..20_000 {
+            watched.call(&CallEvent { path: Some("pipe:[7]"), ..call("read", [0; 6], bytes, at) });
+        }
+        rules(&watched, &basis(&[("read", 200.0)])).contains(&"small-file-io")
+    };
+    assert!(reads(1));
+    assert!(!reads(64), "what a writer wrote at a time");
+}
+
 #[test]
 fn hostile_calls_do_no_harm() {
     let mut watched = Watched::default();

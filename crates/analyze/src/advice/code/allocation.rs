@@ -1,6 +1,7 @@
 //! Much time goes into allocating and freeing memory.
 
 use super::super::Rule;
+use super::spent::{Code, Spent};
 use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
@@ -71,5 +72,11 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Lines { least: 0.75, most: 1.0, callers: 0.3 },
     extent: Extent::Calls,
     least_percent: 10.0,
-    find: |code| code.calls_of(&FUNCTIONS),
+    find,
 };
+
+/// An interpreter allocates for whatever its program does, which can't reuse what is not its own.
+fn find(code: &Code<'_, '_>) -> Spent {
+    let spent = code.calls_of(&FUNCTIONS);
+    if code.is_for_scripts(&spent) { Spent::default() } else { spent }
+}

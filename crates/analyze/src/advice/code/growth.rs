@@ -1,6 +1,7 @@
 //! Arrays and strings grow by being copied.
 
 use super::super::Rule;
+use super::spent::{Code, Spent};
 use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
@@ -27,8 +28,13 @@ const FUNCTIONS: Names = Names {
         "std::vector<…>::_M_realloc_",
         "std::vector<…>::_M_default_append",
         "std::vector<…>::reserve",
+        "v8::internal::Runtime_GrowArrayElements",
+        "Builtins_GrowFastElements",
+        "Builtins_CloneFastJSArray",
     ],
 };
+/// Go's compiler has elements copied beside the call that makes room for them.
+const COPIES: Names = Names { whole: &["runtime.memmove", "runtime.typedslicecopy"], begin: &[] };
 
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
@@ -43,5 +49,14 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Lines { least: 0.85, most: 1.0, callers: 0.2 },
     extent: Extent::Calls,
     least_percent: 15.0,
-    find: |code| code.calls_of(&FUNCTIONS),
+    find,
 };
+
+fn find(code: &Code<'_, '_>) -> Spent {
+    let lines = code.lines_that_call(&code.calls_of(&FUNCTIONS));
+    let (grows, copies) = (code.named(&FUNCTIONS), code.named(&COPIES));
+    code.below(|node| {
+        let symbol = code.symbol(node).index();
+        grows[symbol] || copies[symbol] && code.calling_line(node).is_some_and(|line| lines.contains(&line))
+    })
+}

@@ -49,6 +49,7 @@ mod stack_traffic;
 mod store_forwarding;
 mod string_compare;
 mod string_scan;
+mod thread_start;
 mod timezone;
 mod unoptimised;
 mod vector_front;
@@ -104,6 +105,11 @@ impl CodeAdvice {
         found.map_or(Cost::default(), |&(_, cost)| cost)
     }
 
+    /// Whether threads are what it is about, with their ends.
+    pub(crate) fn is_of_threads(&self) -> bool {
+        self.rule.name == thread_start::RULE.rule.name
+    }
+
     /// Whether it is all page faults that it is about.
     pub(crate) fn is_of_faults(&self) -> bool {
         self.rule.name == first_touch::RULE.rule.name
@@ -111,7 +117,7 @@ impl CodeAdvice {
 }
 
 /// All rules.
-const RULES: [&CodeRule; 57] = [
+const RULES: [&CodeRule; 59] = [
     &unoptimised::RULE,
     &getenv::RULE,
     &allocation::RULE,
@@ -139,6 +145,7 @@ const RULES: [&CodeRule; 57] = [
     &cache_miss::RULE,
     &stack_traffic::RULE,
     &timezone::RULE,
+    &thread_start::RULE,
     &vector_front::RULE,
     &json_copy::RULE,
     &huge_pages::RULE,
@@ -162,6 +169,7 @@ const RULES: [&CodeRule; 57] = [
     &python::scan::RULE,
     &python::calls::RULE,
     &python::slices::RULE,
+    &python::parsing::RULE,
     &megamorphic::RULE,
     &parsing::RULE,
     &linear_search::BY_CALL,

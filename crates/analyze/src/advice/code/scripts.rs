@@ -43,10 +43,19 @@ impl Code<'_, '_> {
         self.is_own_script(node) && is_one(frame.file, frame.line)
     }
 
+    /// The line that calls a node.
+    pub(super) fn calling_line(&self, node: u32) -> Option<SourceLine<'_>> {
+        self.tree().caller(node).and_then(|caller| self.line(caller))
+    }
+
+    /// The lines that call what `spent` is about.
+    pub(super) fn lines_that_call(&self, spent: &Spent) -> HashSet<SourceLine<'_>> {
+        spent.begins().iter().filter_map(|&(node, _)| self.calling_line(node)).collect()
+    }
+
     /// What was done for the lines that call what `spent` is about.
     pub(super) fn calling_lines(&self, spent: &Spent) -> Spent {
-        let callers = spent.begins().iter().filter_map(|&(node, _)| self.tree().caller(node));
-        let lines: HashSet<SourceLine<'_>> = callers.filter_map(|node| self.line(node)).collect();
+        let lines = self.lines_that_call(spent);
         let is_meant =
             |node: u32| self.is_own_script(node) && self.line(node).is_some_and(|line| lines.contains(&line));
         self.at_itself(self.below(is_meant))
@@ -112,6 +121,13 @@ impl Code<'_, '_> {
     /// Whether a stack leads through the program's own functions.
     pub(super) fn is_in_own_script(&self, node: NodeId) -> bool {
         self.own().innermost(node).is_some_and(|own| self.is_script(self.view().node(own).frame))
+    }
+
+    /// Whether most of it begins in the program's own functions, where these are interpreted.
+    pub(super) fn is_for_scripts(&self, spent: &Spent) -> bool {
+        let is_in = |node: &u32| self.is_in_own_script(self.tree().in_view(*node));
+        let cost: Cost = spent.begins().iter().filter(|(node, _)| is_in(node)).map(|&(_, cost)| cost).sum();
+        cost.weight * 2 > spent.cost.weight
     }
 
     fn is_own_script(&self, node: u32) -> bool {

@@ -1,4 +1,6 @@
-//! Strings are measured, compared and searched byte by byte.
+//! Strings are measured and searched from their beginnings.
+//!
+//! Not here: comparing them (`string_compare`).
 
 use super::super::Rule;
 use super::{CodeRule, Extent, GainModel, Names};
@@ -6,11 +8,9 @@ use super::{CodeRule, Extent, GainModel, Names};
 const FUNCTIONS: Names = Names {
     whole: &[
         "strlen",
+        "strcat",
+        "strncat",
         "strnlen",
-        "strcmp",
-        "strncmp",
-        "strcasecmp",
-        "strncasecmp",
         "strchr",
         "strrchr",
         "strchrnul",
@@ -19,42 +19,37 @@ const FUNCTIONS: Names = Names {
         "strpbrk",
         "strspn",
         "strcspn",
-        "strcoll",
-        "memcmp",
-        "bcmp",
         "memchr",
         "memrchr",
         "memmem",
     ],
     begin: &[
         "__strlen_",
+        "__strcat_",
+        "__strncat_",
         "__strnlen_",
-        "__strcmp_",
-        "__strncmp_",
-        "__strcasecmp_",
-        "__strncasecmp_",
         "__strchr_",
         "__strrchr_",
         "__strchrnul_",
         "__strstr_",
-        "__memcmp_",
         "__memchr_",
         "__memrchr_",
-        "__memcmpeq_",
-        "__strcoll_",
         "two_way_",
+        "core::str::count::",
+        "<core::str::iter::Chars as core::iter::traits::iterator::Iterator>::advance_by",
+        "<core::str::iter::Chars as core::iter::traits::iterator::Iterator>::nth",
     ],
 };
 
 pub(super) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "string-scan",
-        claim: "scans strings for their ends",
-        pattern: "strings are searched for their end, compared or looked through",
+        claim: "goes through strings from their beginnings",
+        pattern: "strings are searched for their ends or for a place in them, again and again from their beginnings",
         threshold: "at least 10% of processor time",
-        remedy: "keep lengths (string_view, a length field), compare lengths or hashes first, intern strings or use numbers as keys",
+        remedy: "keep the length or the place where it goes on (string_view, an end pointer in place of strcat, char_indices in place of nth)",
         bound: "the functions that look through strings",
-        source: "strlen(3), strcmp(3): each call reads its strings from the beginning",
+        source: "strlen(3), strcat(3), Rust's Chars::nth: each call reads its string from the beginning",
     },
     gain: GainModel::Parts { least: 0.85, most: 1.0, callers: 0.2 },
     extent: Extent::Calls,

@@ -11,6 +11,7 @@ pub(super) mod imports;
 pub(super) mod list_front;
 pub(super) mod logging;
 pub(super) mod membership;
+pub(super) mod parsing;
 pub(super) mod scan;
 pub(super) mod slices;
 mod source;
