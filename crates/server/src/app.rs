@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
-use plumb_store::{Batch, Store, Tenant};
+use plumb_store::{Batch, Cancellation, Store, Tenant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::error::{ApiError, ErrorCode};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, RunningQuery};
 use crate::options::ServerOptions;
 use crate::peers;
 use crate::symbols::ElfSymbols;
@@ -20,6 +20,15 @@ pub(crate) struct Context {
     pub tenant: Tenant,
     /// What asks other servers of the bucket.
     pub peer_agent: ureq::Agent,
+    /// Set once nobody waits for the answer.
+    pub cancellation: Cancellation,
+}
+
+impl Context {
+    /// Fails once nobody waits for the answer: between steps of a query that take long.
+    pub fn check(&self) -> Result<(), ApiError> {
+        Ok(self.cancellation.check()?)
+    }
 }
 
 /// The state of a server. Cheap to clone.
@@ -54,25 +63,35 @@ impl App {
         }
     }
 
-    /// Answers a query on a thread that may block.
+    /// Answers a query on a thread that may block. When its time has passed, or the caller stops waiting because the client is gone, the query is
+    /// cancelled.
     pub async fn query<T, F>(&self, tenant: Tenant, work: F) -> Result<T, ApiError>
     where
         T: Send + 'static,
         F: FnOnce(&Context) -> Result<T, ApiError> + Send + 'static,
     {
+        let cancellation = Cancellation::default();
         let context = Context {
             store: self.store.clone(),
             options: self.options.clone(),
             tenant,
             peer_agent: self.peer_agent.clone(),
+            cancellation: cancellation.clone(),
         };
+        // Dropped with this future, whatever the reason.
+        let _wanted = CancelOnDrop(cancellation);
+        let metrics = self.metrics.clone();
         let queries = self.queries.clone();
         let limit = self.options.query.time;
         let answer = async move {
             let permit = queries.acquire_owned().await.map_err(|_| stopping())?;
             let work = move || {
-                let _running = permit;
-                work(&context)
+                let running = RunningQuery::new(metrics);
+                let answer = context.check().and_then(|()| work(&context));
+                running.ended(context.cancellation.is_cancelled());
+                // Counted first: another query may begin only now.
+                drop(permit);
+                answer
             };
             tokio::task::spawn_blocking(work).await.map_err(|_| failed("the query"))?
         };
@@ -100,6 +119,15 @@ impl App {
         stored?;
         self.metrics.samples.inc_by(samples);
         Ok(())
+    }
+}
+
+/// Cancels a query when nobody waits for it any more.
+struct CancelOnDrop(Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }
 

@@ -27,6 +27,8 @@ pub enum ErrorCode {
     Unimplemented,
     /// The server can't do it now.
     Unavailable,
+    /// Nobody waits for the answer any more.
+    Canceled,
     /// It took longer than the limit.
     DeadlineExceeded,
     /// A fault of plumb.
@@ -44,6 +46,7 @@ impl ErrorCode {
             Self::ResourceExhausted | Self::TooLarge => "resource_exhausted",
             Self::Unimplemented => "unimplemented",
             Self::Unavailable => "unavailable",
+            Self::Canceled => "canceled",
             Self::DeadlineExceeded => "deadline_exceeded",
             Self::Internal => "internal",
         }
@@ -60,6 +63,8 @@ impl ErrorCode {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Unimplemented => StatusCode::NOT_IMPLEMENTED,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            // As the protocol says; no name for it is registered.
+            Self::Canceled => StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST),
             Self::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -68,6 +73,7 @@ impl ErrorCode {
     /// The number of the code in gRPC.
     pub fn grpc(self) -> u8 {
         match self {
+            Self::Canceled => 1,
             Self::InvalidArgument => 3,
             Self::DeadlineExceeded => 4,
             Self::NotFound => 5,
@@ -115,6 +121,7 @@ impl From<StoreError> for ApiError {
         let code = match &error {
             StoreError::Tenant(_) => ErrorCode::InvalidArgument,
             StoreError::TooLarge { .. } => ErrorCode::ResourceExhausted,
+            StoreError::Cancelled => ErrorCode::Canceled,
             StoreError::Full(_) | StoreError::Closed => ErrorCode::Unavailable,
             _ => ErrorCode::Internal,
         };

@@ -1,6 +1,7 @@
 //! What the server counts of itself, as Prometheus reads it. Names are those of `docs/serve.md`.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -38,6 +39,33 @@ pub(crate) struct Metrics {
     pub connections: Gauge,
     /// Connections that were closed because there were too many.
     pub shed: Counter,
+    /// Queries that are worked on.
+    queries: Gauge,
+    /// Queries that ended because nobody waited for them any more.
+    queries_cancelled: Counter,
+}
+
+/// A query that is worked on; it counts as long as it lives.
+pub(crate) struct RunningQuery(Arc<Metrics>);
+
+impl RunningQuery {
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        metrics.queries.inc();
+        Self(metrics)
+    }
+
+    /// Its work is done, or was cancelled.
+    pub fn ended(self, is_cancelled: bool) {
+        if is_cancelled {
+            self.0.queries_cancelled.inc();
+        }
+    }
+}
+
+impl Drop for RunningQuery {
+    fn drop(&mut self) {
+        self.0.queries.dec();
+    }
 }
 
 impl Metrics {
@@ -50,6 +78,7 @@ impl Metrics {
         });
         let (received, samples, shed) = (Counter::default(), Counter::default(), Counter::default());
         let connections = Gauge::default();
+        let (queries, queries_cancelled) = (Gauge::default(), Counter::default());
         registry.register("http_requests", "Requests by route and status", requests.clone());
         registry.register_with_unit(
             "http_request_duration",
@@ -70,7 +99,23 @@ impl Metrics {
             "Connections closed because there were too many",
             shed.clone(),
         );
-        Self { registry, requests, durations, received, samples, connections, shed }
+        registry.register("queries_running", "Queries that are worked on", queries.clone());
+        registry.register(
+            "queries_cancelled",
+            "Queries that ended because their time had passed or their client was gone",
+            queries_cancelled.clone(),
+        );
+        Self {
+            registry,
+            requests,
+            durations,
+            received,
+            samples,
+            connections,
+            shed,
+            queries,
+            queries_cancelled,
+        }
     }
 
     /// Counts a request.

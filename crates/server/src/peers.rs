@@ -17,7 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(crate) fn select(context: &Context, selection: Selection) -> Result<Selected, ApiError> {
     let peers = context.store.peers();
     if peers.is_empty() {
-        return Ok(context.store.select(&context.tenant, selection)?);
+        let selected = context.store.select(&context.tenant, selection)?;
+        return Ok(selected.with_cancellation(context.cancellation.clone()));
     }
     let request = UnwrittenRequest::new(&selection);
     let body = serde_json::to_vec(&request).unwrap_or_default();
@@ -35,7 +36,9 @@ pub(crate) fn select(context: &Context, selection: Selection) -> Result<Selected
             }
         }
     });
-    Ok(context.store.select_among(&context.tenant, selection, &answers)?)
+    context.check()?;
+    let selected = context.store.select_among(&context.tenant, selection, &answers)?;
+    Ok(selected.with_cancellation(context.cancellation.clone()))
 }
 
 fn ask(context: &Context, address: &str, body: &[u8]) -> Result<Bytes, ureq::Error> {

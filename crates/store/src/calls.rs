@@ -5,7 +5,9 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
+use crate::cancellation::Cancellation;
 use crate::dictionary::{Dictionary, StoredFrame};
+use crate::error::StoreError;
 use crate::resolved::FrameNames;
 
 /// A call: a caller's place, or [`ROOT`], and the name's.
@@ -30,9 +32,16 @@ pub(crate) struct Calls {
 
 impl Calls {
     /// Where the nodes of a dictionary are here, those after the first of them that are `known`. Some frames have `names` instead of their own.
-    pub fn extend(&mut self, dictionary: &Dictionary, names: &FrameNames, known: &mut Vec<u32>) {
+    pub fn extend(
+        &mut self,
+        dictionary: &Dictionary,
+        names: &FrameNames,
+        known: &mut Vec<u32>,
+        cancellation: &Cancellation,
+    ) -> Result<(), StoreError> {
         let mut places: Vec<Option<u32>> = vec![None; dictionary.frames().len()];
         for node in dictionary.nodes().skip(known.len()) {
+            cancellation.check()?;
             let mut caller = node.caller.map_or(ROOT, |caller| known[caller.0 as usize]);
             let calls = names.get(&node.frame.0).map_or(&[][..], |calls| calls);
             let (last, outer) = match calls.split_last() {
@@ -51,10 +60,16 @@ impl Calls {
             places[place] = Some(name);
             known.push(self.call(caller, name));
         }
+        Ok(())
     }
 
     /// Where the nodes of a dictionary are, as far as they are known; `u32::MAX` for others.
-    pub fn find(&self, dictionary: &Dictionary, names: &FrameNames) -> Vec<u32> {
+    pub fn find(
+        &self,
+        dictionary: &Dictionary,
+        names: &FrameNames,
+        cancellation: &Cancellation,
+    ) -> Result<Vec<u32>, StoreError> {
         let name = |name: &str| self.names.get_index_of(name).map_or(ROOT, |place| place as u32);
         let own = |frame: &StoredFrame| name(&shown_name(dictionary, *frame));
         let own: Vec<u32> = dictionary.frames().map(own).collect();
@@ -64,6 +79,7 @@ impl Calls {
         };
         let mut found: Vec<u32> = Vec::with_capacity(dictionary.nodes().len());
         for node in dictionary.nodes() {
+            cancellation.check()?;
             let caller = match node.caller.map(|caller| found[caller.0 as usize]) {
                 None => Some(ROOT),
                 Some(caller) => Some(caller).filter(|&caller| caller != ROOT),
@@ -74,7 +90,7 @@ impl Calls {
             };
             found.push(place.unwrap_or(ROOT));
         }
-        found
+        Ok(found)
     }
 
     fn name(&mut self, name: &str) -> u32 {
@@ -92,10 +108,15 @@ impl Calls {
     }
 
     /// The tree of these values, which are by call.
-    pub fn tree<const SIDES: usize>(&self, own: &[Vec<i64>; SIDES]) -> CallTree<SIDES> {
+    pub fn tree<const SIDES: usize>(
+        &self,
+        own: &[Vec<i64>; SIDES],
+        cancellation: &Cancellation,
+    ) -> Result<CallTree<SIDES>, StoreError> {
         let count = own.iter().map(Vec::len).max().unwrap_or(0).min(self.nodes.len());
         let mut totals = vec![[0_i64; SIDES]; count];
         for place in (0..count).rev() {
+            cancellation.check()?;
             for side in 0..SIDES {
                 let value = own[side].get(place).copied().unwrap_or(0);
                 totals[place][side] = totals[place][side].saturating_add(value);
@@ -112,6 +133,7 @@ impl Calls {
         let mut names: Vec<u32> = vec![ROOT; self.names.len()];
         let mut tree = CallTree { names: Vec::new(), nodes: Vec::new() };
         for (place, total) in totals.iter().enumerate() {
+            cancellation.check()?;
             let Some(&(caller, name)) = self.nodes.get_index(place) else { break };
             if total.iter().all(|&value| value == 0) {
                 continue;
@@ -125,7 +147,7 @@ impl Calls {
             let own = std::array::from_fn(|side| own[side].get(place).copied().unwrap_or(0));
             tree.nodes.push(CallNode { caller, name: names[name as usize], own, total: *total });
         }
-        tree
+        Ok(tree)
     }
 }
 

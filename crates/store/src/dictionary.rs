@@ -4,6 +4,7 @@
 //! before those that it calls.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
@@ -153,11 +154,18 @@ impl Dictionary {
 
     /// Takes in what another has; says where each of its nodes is now.
     pub(crate) fn absorb(&mut self, other: &Dictionary) -> Vec<StackNodeId> {
-        self.absorb_named(other, &FrameNames::new())
+        let Ok(nodes) = self.absorb_named(other, &FrameNames::new(), || Ok::<(), Infallible>(()));
+        nodes
     }
 
     /// Takes in what another has, some of its frames as the calls that they really are; says where each of its nodes is now.
-    pub(crate) fn absorb_named(&mut self, other: &Dictionary, names: &FrameNames) -> Vec<StackNodeId> {
+    /// `go_on` is asked for each frame and node, and its error ends this early.
+    pub(crate) fn absorb_named<E>(
+        &mut self,
+        other: &Dictionary,
+        names: &FrameNames,
+        go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<Vec<StackNodeId>, E> {
         let texts: Vec<TextId> = other.texts().map(|text| self.text(text)).collect();
         let text = |id: TextId| texts.get(id.0 as usize).copied().unwrap_or_default();
         let moved = |frame: StoredFrame| StoredFrame {
@@ -171,6 +179,7 @@ impl Dictionary {
         let mut frames: Vec<FrameKey> = Vec::with_capacity(other.frames.len());
         let mut inlined: HashMap<usize, Vec<FrameKey>> = HashMap::new();
         for (place, &frame) in other.frames().enumerate() {
+            go_on()?;
             let calls = u32::try_from(place).ok().and_then(|place| names.get(&place));
             match calls.and_then(|calls| calls.split_last()) {
                 None => frames.push(self.frame(moved(frame))),
@@ -183,6 +192,7 @@ impl Dictionary {
         }
         let mut nodes: Vec<StackNodeId> = Vec::with_capacity(other.nodes.len());
         for node in other.nodes() {
+            go_on()?;
             let mut caller = node.caller.map(|caller| nodes[caller.0 as usize]);
             let frame = node.frame.0 as usize;
             for &outer in inlined.get(&frame).into_iter().flatten() {
@@ -190,7 +200,7 @@ impl Dictionary {
             }
             nodes.push(self.call(caller, frames[frame]));
         }
-        nodes
+        Ok(nodes)
     }
 
     /// A frame with the name of a call instead of its address.

@@ -46,6 +46,8 @@ pub enum StoreError {
         /// What it may.
         limit: usize,
     },
+    /// Nobody waits for the answer any more.
+    Cancelled,
     /// The store was closed.
     Closed,
 }
@@ -83,6 +85,7 @@ impl fmt::Display for StoreError {
                 needed >> 20,
                 limit >> 20
             ),
+            Self::Cancelled => out.write_str("the query was cancelled"),
             Self::Closed => out.write_str("the store is closed"),
         }
     }

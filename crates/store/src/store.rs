@@ -16,6 +16,7 @@ use crate::appender::{Append, Appender, PendingBatch};
 use crate::batch::Batch;
 use crate::block::BlockMeta;
 use crate::bucket::Bucket;
+use crate::cancellation::Cancellation;
 use crate::error::StoreError;
 use crate::maintenance::{Frozen, Maintenance, Task};
 use crate::options::StoreOptions;
@@ -141,6 +142,7 @@ impl Store {
             shared: self.shared.clone(),
             tenant: tenant.clone(),
             selection,
+            cancellation: Cancellation::default(),
         })
     }
 
@@ -173,9 +175,14 @@ impl Store {
     }
 
     /// What a tenant has of a selection that is in no block yet, for another server's [`Store::select_among`].
-    pub fn unwritten(&self, tenant: &Tenant, selection: Selection) -> Result<Vec<u8>, StoreError> {
-        let selected = Selected { blocks: Vec::new(), ..self.select(tenant, selection)? };
-        Ok(Unwritten::of(&selected).encode())
+    pub fn unwritten(
+        &self,
+        tenant: &Tenant,
+        selection: Selection,
+        cancellation: Cancellation,
+    ) -> Result<Vec<u8>, StoreError> {
+        let selected = self.select(tenant, selection)?.with_cancellation(cancellation);
+        Ok(Unwritten::of(&Selected { blocks: Vec::new(), ..selected })?.encode())
     }
 
     /// As [`Store::select`], with what other servers have in no block yet. Ask them first, then this.
@@ -298,5 +305,7 @@ fn server_name(directory: &Path) -> Result<String, StoreError> {
     Ok(name)
 }
 
+#[cfg(test)]
+mod cancelled;
 #[cfg(test)]
 mod cluster;

@@ -1,6 +1,7 @@
 //! What a server has that is in no block yet, as it tells the others of its bucket.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
@@ -20,10 +21,10 @@ pub(crate) struct Unwritten {
 
 impl Unwritten {
     /// What the heads have.
-    pub fn of(selected: &Selected) -> Self {
-        let parts =
-            selected.heads.iter().map(|head| (head.segment.load(Ordering::Relaxed), selected.of_head(head)));
-        Self { server: selected.shared.server.clone(), parts: parts.collect() }
+    pub fn of(selected: &Selected) -> Result<Self, StoreError> {
+        let part = |head: &Arc<Head>| Ok((head.segment.load(Ordering::Relaxed), selected.of_head(head)?));
+        let parts = selected.heads.iter().map(part).collect::<Result<_, StoreError>>()?;
+        Ok(Self { server: selected.shared.server.clone(), parts })
     }
 
     pub fn encode(&self) -> Vec<u8> {

@@ -3,8 +3,10 @@
 
 use std::collections::HashMap;
 
-use plumb_store::CallTree;
+use plumb_store::{CallTree, Cancellation};
 use serde::Serialize;
+
+use crate::error::ApiError;
 
 /// What was spent in a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,7 +38,11 @@ pub(crate) struct Neighbours {
 }
 
 /// Goes through a tree, callers first, and says of each node which names are above it.
-fn walk(tree: &CallTree<1>, mut visit: impl FnMut(usize, &[u32])) {
+fn walk(
+    tree: &CallTree<1>,
+    cancellation: &Cancellation,
+    mut visit: impl FnMut(usize, &[u32]),
+) -> Result<(), ApiError> {
     let mut starts = vec![0_u32; tree.nodes.len() + 2];
     let slot = |caller: Option<u32>| caller.map_or(0, |caller| caller as usize + 1);
     tree.nodes.iter().for_each(|node| starts[slot(node.caller) + 1] += 1);
@@ -55,6 +61,7 @@ fn walk(tree: &CallTree<1>, mut visit: impl FnMut(usize, &[u32])) {
     let of = |slot: usize| starts[slot] as usize..starts[slot + 1] as usize;
     let mut open = vec![(None, of(0))];
     while let Some((node, rest)) = open.last_mut() {
+        cancellation.check()?;
         let Some(place) = rest.next() else {
             let left: Option<usize> = *node;
             open.pop();
@@ -68,12 +75,16 @@ fn walk(tree: &CallTree<1>, mut visit: impl FnMut(usize, &[u32])) {
         above[tree.nodes[callee].name as usize] += 1;
         open.push((Some(callee), of(callee + 1)));
     }
+    Ok(())
 }
 
 /// All functions, the most expensive by themselves first.
-pub(crate) fn functions(tree: &CallTree<1>) -> Vec<FunctionRow> {
+pub(crate) fn functions(
+    tree: &CallTree<1>,
+    cancellation: &Cancellation,
+) -> Result<Vec<FunctionRow>, ApiError> {
     let mut sums = vec![(0_i64, 0_i64); tree.names.len()];
-    walk(tree, |place, above| {
+    walk(tree, cancellation, |place, above| {
         let node = &tree.nodes[place];
         let (own, total) = &mut sums[node.name as usize];
         *own = own.saturating_add(node.own[0]);
@@ -81,22 +92,27 @@ pub(crate) fn functions(tree: &CallTree<1>) -> Vec<FunctionRow> {
         if above[node.name as usize] == 0 {
             *total = total.saturating_add(node.total[0]);
         }
-    });
+    })?;
     let rows = tree.names.iter().zip(sums);
     let mut rows: Vec<FunctionRow> =
         rows.map(|(name, (own, total))| FunctionRow { function: name.to_string(), own, total }).collect();
     rows.sort_by(|one, other| {
         (other.own, other.total).cmp(&(one.own, one.total)).then_with(|| one.function.cmp(&other.function))
     });
-    rows
+    Ok(rows)
 }
 
 /// Who calls a function and whom it calls; `None` if it is in no stack.
-pub(crate) fn neighbours(tree: &CallTree<1>, function: &str) -> Option<Neighbours> {
-    let name = tree.names.iter().position(|name| **name == *function)? as u32;
+pub(crate) fn neighbours(
+    tree: &CallTree<1>,
+    function: &str,
+    cancellation: &Cancellation,
+) -> Result<Option<Neighbours>, ApiError> {
+    let Some(name) = tree.names.iter().position(|name| **name == *function) else { return Ok(None) };
+    let name = name as u32;
     let mut found = Neighbours::default();
     let (mut callers, mut callees) = (HashMap::<Option<u32>, i64>::new(), HashMap::<u32, i64>::new());
-    walk(tree, |place, above| {
+    walk(tree, cancellation, |place, above| {
         let node = &tree.nodes[place];
         let caller = node.caller.map(|caller| tree.nodes[caller as usize].name);
         if node.name == name {
@@ -112,7 +128,7 @@ pub(crate) fn neighbours(tree: &CallTree<1>, function: &str) -> Option<Neighbour
             let sum = callees.entry(node.name).or_default();
             *sum = sum.saturating_add(node.total[0]);
         }
-    });
+    })?;
     let row = |name: Option<u32>, total: i64| {
         let function = name.map_or_else(String::new, |name| tree.names[name as usize].to_string());
         CallRow { function, total }
@@ -124,7 +140,7 @@ pub(crate) fn neighbours(tree: &CallTree<1>, function: &str) -> Option<Neighbour
             other.total.cmp(&one.total).then_with(|| one.function.cmp(&other.function))
         });
     }
-    Some(found)
+    Ok(Some(found))
 }
 
 #[cfg(test)]
@@ -154,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_function_that_calls_itself_counts_once() {
-        let rows = functions(&tree());
+        let rows = functions(&tree(), &Cancellation::default()).unwrap();
         let rows: Vec<(&str, i64, i64)> =
             rows.iter().map(|row| (row.function.as_str(), row.own, row.total)).collect();
         assert_eq!(rows, [("g", 9, 9), ("f", 5, 9), ("main", 1, 15)]);
@@ -162,16 +178,17 @@ mod tests {
 
     #[test]
     fn callers_and_callees_are_those_of_the_outermost_call() {
-        let f = neighbours(&tree(), "f").unwrap();
+        let of = |name: &str| neighbours(&tree(), name, &Cancellation::default()).unwrap();
+        let f = of("f").unwrap();
         assert_eq!((f.own, f.total), (5, 9));
         assert_eq!(f.callers, [CallRow { function: "main".into(), total: 9 }]);
         assert_eq!(f.callees, [CallRow { function: "f".into(), total: 7 }]);
-        let g = neighbours(&tree(), "g").unwrap();
+        let g = of("g").unwrap();
         let callers: Vec<(&str, i64)> =
             g.callers.iter().map(|row| (row.function.as_str(), row.total)).collect();
         assert_eq!(callers, [("main", 5), ("f", 4)]);
-        let main = neighbours(&tree(), "main").unwrap();
+        let main = of("main").unwrap();
         assert_eq!(main.callers, [CallRow { function: String::new(), total: 15 }]);
-        assert_eq!(neighbours(&tree(), "none"), None);
+        assert_eq!(of("none"), None);
     }
 }

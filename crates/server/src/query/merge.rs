@@ -38,6 +38,7 @@ pub(crate) fn stacktraces(
     }
     let most = nodes(request.max_nodes, &context.options.query)?;
     let tree = call_tree(context, &request)?;
+    context.check()?;
     Ok(StacktracesResponse { flamegraph: Some(flame::graph(&tree, most)) })
 }
 
@@ -94,5 +95,6 @@ pub(crate) fn diff(context: &Context, request: DiffRequest) -> Result<DiffRespon
         sides.push(select(context, selector, range)?);
     }
     let tree = plumb_store::diff(&sides[0], &sides[1])?;
+    context.check()?;
     Ok(DiffResponse { flamegraph: Some(flame::diff(&tree, most)) })
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use plumb_formats::pprof::message::{
     Line, Location, PprofFunction, PprofMapping, PprofSample, Profile, ValueType,
 };
-use plumb_store::{Batch, Dictionary, FrameKey, ProfileType, StackNodeId, StoredFrame, TextId};
+use plumb_store::{Batch, Cancellation, Dictionary, FrameKey, ProfileType, StackNodeId, StoredFrame, TextId};
 use prost::Message;
 
 use super::call_site::{self, BeginsWith};
@@ -51,14 +51,20 @@ pub(crate) fn merge_profile(
     let selector = of_type(&request.profile_type_id, &request.label_selector)?;
     let range = Range::checked(request.start, request.end, &context.options.query)?;
     let batch = select(context, selector, range)?.batch()?;
-    Ok(MergedProfile(merged(&batch, &functions, &kind, range.end)))
+    Ok(MergedProfile(merged(&batch, &functions, (&kind, range.end), &context.cancellation)?))
 }
 
 /// The profile of a batch whose samples have one type.
-pub(crate) fn merged(batch: &Batch, functions: &[String], kind: &ProfileType, end: i64) -> Profile {
+fn merged(
+    batch: &Batch,
+    functions: &[String],
+    (kind, end): (&ProfileType, i64),
+    cancellation: &Cancellation,
+) -> Result<Profile, ApiError> {
     let mut begins = BeginsWith::new(&batch.dictionary, functions);
     let mut sums: HashMap<StackNodeId, i64> = HashMap::new();
     for sample in batch.samples() {
+        cancellation.check()?;
         if functions.is_empty() || begins.is(sample.stack) {
             let sum = sums.entry(sample.stack).or_default();
             *sum = sum.saturating_add(sample.value);
@@ -68,9 +74,10 @@ pub(crate) fn merged(batch: &Batch, functions: &[String], kind: &ProfileType, en
     sums.sort_unstable_by_key(|&(stack, _)| stack);
     let mut writer = Writer::new(&batch.dictionary);
     for (stack, value) in sums {
+        cancellation.check()?;
         writer.sample(stack, value);
     }
-    writer.finish(kind, end)
+    Ok(writer.finish(kind, end))
 }
 
 struct Writer<'d> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use plumb_store::{Labels, Selected};
+use plumb_store::{Cancellation, Labels, Selected};
 
 use super::call_site::{self, BeginsWith};
 use super::labels::pairs;
@@ -34,7 +34,7 @@ pub(crate) fn select_series(
     let selected = select(context, selector, wider)?;
     let profiles = match functions.is_empty() {
         true => grouped(&selected, &request.group_by)?,
-        false => grouped_below(&selected, &request.group_by, &functions)?,
+        false => grouped_below(&selected, &request.group_by, &functions, &context.cancellation)?,
     };
     let mut groups: BTreeMap<Labels, BTreeMap<i64, (f64, u32)>> = BTreeMap::new();
     for profile in profiles {
@@ -106,11 +106,13 @@ fn grouped_below(
     selected: &Selected,
     by: &[String],
     functions: &[String],
+    cancellation: &Cancellation,
 ) -> Result<Vec<GroupedProfile>, ApiError> {
     let batch = selected.batch()?;
     let mut begins = BeginsWith::new(&batch.dictionary, functions);
     let mut sums: HashMap<_, i64> = HashMap::new();
     for sample in batch.samples() {
+        cancellation.check()?;
         if begins.is(sample.stack) {
             let sum = sums.entry((sample.series, sample.time)).or_default();
             *sum = sum.saturating_add(sample.value);

@@ -39,7 +39,11 @@ async fn unwritten(State(app): State<App>, headers: HeaderMap, body: Bytes) -> R
         let request: UnwrittenRequest = serde_json::from_slice(&body)
             .map_err(|error| ApiError::invalid(format!("malformed request: {error}")))?;
         let selection = request.selection()?;
-        app.query(tenant, move |context| Ok(context.store.unwritten(&context.tenant, selection)?)).await
+        app.query(tenant, move |context| {
+            let cancellation = context.cancellation.clone();
+            Ok(context.store.unwritten(&context.tenant, selection, cancellation)?)
+        })
+        .await
     };
     match answered.await {
         Ok(bytes) => bytes.into_response(),

@@ -1,26 +1,22 @@
 //! plumb's own API, `/api/v1`: parameters in the path, JSON out. Tables are exact: they are made of whole stacks.
 
-use std::io::{self, Cursor};
-
 use axum::Router;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use plumb_formats::folded::{self, FoldedOptions};
-use plumb_formats::{callgrind, chrome, csv, firefox, foreign, native, otlp, pprof, speedscope};
 use plumb_store::{PROFILE_TYPE, SERVICE};
-use prost::Message;
 use serde::Serialize;
 use serde_json::json;
 
+use super::export::export;
 use crate::app::{App, Context};
 use crate::client::default_type;
 use crate::error::{ApiError, ErrorCode};
 use crate::moment;
 use crate::parameters::Parameters;
 use crate::query;
-use crate::wire::querier::{DiffRequest, MergeProfileRequest, StacktracesRequest};
+use crate::wire::querier::{DiffRequest, StacktracesRequest};
 use crate::wire::series::SelectSeriesRequest;
 use crate::wire::types::{LabelNamesRequest, LabelValuesRequest};
 
@@ -31,7 +27,7 @@ const OPENAPI: &str = include_str!("openapi.json");
 const POINTS: i64 = 60;
 
 /// A body with its content type.
-type Answer = (&'static str, Vec<u8>);
+pub(super) type Answer = (&'static str, Vec<u8>);
 
 /// What answers a path.
 type Work = fn(&Context, &Parameters) -> Result<Answer, ApiError>;
@@ -128,7 +124,7 @@ fn selected_types(
     Ok(query::label_values(context, request)?.names)
 }
 
-fn selected(
+pub(super) fn selected(
     context: &Context,
     parameters: &Parameters,
     names: [&str; 3],
@@ -175,7 +171,7 @@ fn types(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError>
 /// A table of functions, the most expensive by themselves first.
 fn functions(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
     let tree = query::call_tree(context, &selected(context, parameters, ["query", "from", "until"])?)?;
-    let mut rows = query::functions(&tree);
+    let mut rows = query::functions(&tree, &context.cancellation)?;
     if parameters.get("order") == Some("total") {
         rows.sort_by_key(|row| std::cmp::Reverse(row.total));
     }
@@ -190,7 +186,7 @@ fn function(context: &Context, parameters: &Parameters) -> Result<Answer, ApiErr
     let name = parameters.get("name").filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| ApiError::invalid("the parameter name is missing: a function's name"))?;
     let tree = query::call_tree(context, &selected(context, parameters, ["query", "from", "until"])?)?;
-    let found = query::neighbours(&tree, name);
+    let found = query::neighbours(&tree, name, &context.cancellation)?;
     let nothing = || ApiError::new(ErrorCode::NotFound, format!("no selected stack has a function {name:?}"));
     json(&found.ok_or_else(nothing)?)
 }
@@ -221,59 +217,6 @@ fn series(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError
         ..SelectSeriesRequest::default()
     };
     json(&query::select_series(context, request)?.series)
-}
-
-/// All samples in a format of other tools.
-fn export(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
-    let request = selected(context, parameters, ["query", "from", "until"])?;
-    let request = MergeProfileRequest {
-        profile_type_id: request.profile_type_id,
-        label_selector: request.label_selector,
-        start: request.start,
-        end: request.end,
-        ..MergeProfileRequest::default()
-    };
-    let mut message = query::merge_profile(context, request)?.0;
-    if message.sample.is_empty() {
-        let nothing = "no profiles match; /api/v1/services lists the services that have some";
-        return Err(ApiError::new(ErrorCode::NotFound, nothing));
-    }
-    // Profiles of any period are in it.
-    message.period = 0;
-    let message = message.encode_to_vec();
-    let format = parameters.get("format").unwrap_or("pprof");
-    if format == "pprof" {
-        return Ok(("application/octet-stream", message));
-    }
-    let profile = foreign::read(&message)?;
-    let mut body = Vec::new();
-    let written = match format {
-        "pprof.gz" => pprof::write(&profile, &mut body),
-        "speedscope" => speedscope::write(&profile, &mut body),
-        "firefox" => firefox::write(&profile, &mut body),
-        "callgrind" => callgrind::write(&profile, &mut body),
-        "folded" => folded::write(&profile, &FoldedOptions::default(), &mut body),
-        "csv" => csv::write(&profile, &mut body),
-        "trace" => chrome::write(&profile, &mut body),
-        "plumb" => {
-            let mut file = Cursor::new(Vec::new());
-            let written = native::write(&profile, &mut file).map_err(io::Error::other);
-            body = file.into_inner();
-            written
-        }
-        "otlp" => otlp::write(&profile, &mut body),
-        other => {
-            let known = "pprof, pprof.gz, speedscope, firefox, trace, callgrind, folded, otlp, csv, plumb";
-            return Err(ApiError::invalid(format!("unknown format {other:?}; use one of {known}")));
-        }
-    };
-    written.map_err(|error| ApiError::new(ErrorCode::Internal, format!("cannot convert: {error}")))?;
-    let kind = match format {
-        "speedscope" | "firefox" | "trace" => "application/json",
-        "folded" | "csv" | "callgrind" => "text/plain; charset=utf-8",
-        _ => "application/octet-stream",
-    };
-    Ok((kind, body))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod admin;
 mod api;
+mod export;
 mod guard;
 mod health;
 mod host;

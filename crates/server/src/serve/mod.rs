@@ -3,6 +3,8 @@
 //! Slow clients cost little: a connection is told apart by its first bytes before anything is set up for it, headers, bodies and answers have a
 //! time in which they have to go through, and where there are too many connections those go first that have asked for nothing yet.
 
+#[cfg(test)]
+mod cancelled;
 mod connection;
 mod owner;
 mod timed;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Selected, Selection, Totals};
+use super::{Selected, Totals};
 use crate::batch::{Batch, StoredSample};
 use crate::block::{Block, BlockIndex, BlockSource, Cached, Part, ProfileRow};
 use crate::calls::SharedCalls;
@@ -17,37 +17,37 @@ fn index(block: &Block, shared: &Shared) -> Result<Arc<BlockIndex>, StoreError> 
 }
 
 /// The profiles that are selected.
-fn profiles_of<'i>(index: &'i BlockIndex, selection: &Selection) -> impl Iterator<Item = &'i ProfileRow> {
+fn profiles_of(index: &BlockIndex, selected: &Selected) -> Result<Vec<ProfileRow>, StoreError> {
+    let (selection, cancellation) = (&selected.selection, &selected.cancellation);
     let chosen = selection.chosen(index.series.iter());
-    let is_in =
-        move |profile: &&ProfileRow| chosen[profile.series as usize] && selection.includes(profile.time);
-    index.profiles.iter().filter(is_in)
+    let mut found = Vec::new();
+    for profile in &index.profiles {
+        cancellation.check()?;
+        if chosen[profile.series as usize] && selection.includes(profile.time) {
+            found.push(*profile);
+        }
+    }
+    Ok(found)
 }
 
 pub(super) fn series(
     block: &Block,
-    shared: &Shared,
-    selection: &Selection,
+    selected: &Selected,
     found: &mut BTreeSet<Labels>,
 ) -> Result<(), StoreError> {
-    let index = index(block, shared)?;
+    let index = index(block, &selected.shared)?;
     let mut used = vec![false; index.series.len()];
-    profiles_of(&index, selection).for_each(|profile| used[profile.series as usize] = true);
+    profiles_of(&index, selected)?.iter().for_each(|profile| used[profile.series as usize] = true);
     found.extend(index.series.iter().zip(used).filter(|&(_, used)| used).map(|(labels, _)| labels.clone()));
     Ok(())
 }
 
-pub(super) fn profiles(
-    block: &Block,
-    shared: &Shared,
-    selection: &Selection,
-    totals: &mut Totals,
-) -> Result<(), StoreError> {
-    let index = index(block, shared)?;
-    let mut rows = profiles_of(&index, selection).peekable();
-    while let Some(&first) = rows.peek() {
-        let times = totals.entry(index.series[first.series as usize].clone()).or_default();
-        while let Some(profile) = rows.next_if(|profile| profile.series == first.series) {
+pub(super) fn profiles(block: &Block, selected: &Selected, totals: &mut Totals) -> Result<(), StoreError> {
+    let index = index(block, &selected.shared)?;
+    for rows in profiles_of(&index, selected)?.chunk_by(|one, next| one.series == next.series) {
+        let times = totals.entry(index.series[rows[0].series as usize].clone()).or_default();
+        for profile in rows {
+            selected.cancellation.check()?;
             let total = times.entry(profile.time).or_default();
             *total = total.saturating_add(profile.total);
         }
@@ -68,7 +68,7 @@ pub(super) fn calls(
     }
     let (dictionary, stacks) = block.dictionary(&shared.bucket)?;
     let mut known = Vec::new();
-    calls.calls.extend(&dictionary, &selected.names(&dictionary), &mut known);
+    calls.calls.extend(&dictionary, &selected.names(&dictionary), &mut known, &selected.cancellation)?;
     let known = Arc::new(stacks.iter().map(|stack| known[stack.0 as usize]).collect::<Vec<u32>>());
     shared.cache.insert(key, Cached::Calls(known.clone()));
     Ok(known)
@@ -82,6 +82,7 @@ pub(super) fn sum(
     own: &mut [i64],
 ) -> Result<(), StoreError> {
     let (shared, selection) = (&*selected.shared, &selected.selection);
+    let cancellation = &selected.cancellation;
     let key = (block.folder.clone(), Part::Calls(calls.generation));
     let known = match shared.cache.get(&key) {
         Some(Cached::Calls(known)) => known,
@@ -99,15 +100,20 @@ pub(super) fn sum(
     if is_whole && let Some(hours) = block.hours(&shared.bucket, &shared.cache)? {
         let chosen = selection.chosen(index.series.iter());
         for ((series, stack), value) in hours.series.into_iter().zip(hours.stacks).zip(hours.values) {
+            cancellation.check()?;
             if usize::try_from(series).is_ok_and(|series| chosen.get(series) == Some(&true)) {
                 add(stack, value);
             }
         }
         return Ok(());
     }
-    for rows in runs(profiles_of(&index, selection)) {
+    for rows in runs(&profiles_of(&index, selected)?) {
+        cancellation.check()?;
         let (stacks, values) = block.samples(&shared.bucket, &shared.cache, &rows)?;
-        stacks.into_iter().zip(values).for_each(|(stack, value)| add(stack, value));
+        for (stack, value) in stacks.into_iter().zip(values) {
+            cancellation.check()?;
+            add(stack, value);
+        }
     }
     Ok(())
 }
@@ -115,19 +121,20 @@ pub(super) fn sum(
 /// Where the block's stacks are, without adding any.
 fn known_again(block: &Block, selected: &Selected, calls: &SharedCalls) -> Result<Arc<Vec<u32>>, StoreError> {
     let (dictionary, stacks) = block.dictionary(&selected.shared.bucket)?;
-    let known = calls.calls.find(&dictionary, &selected.names(&dictionary));
+    let known = calls.calls.find(&dictionary, &selected.names(&dictionary), &selected.cancellation)?;
     Ok(Arc::new(stacks.iter().map(|stack| known[stack.0 as usize]).collect()))
 }
 
 pub(super) fn batch(block: &Block, selected: &Selected, all: &mut Batch) -> Result<(), StoreError> {
-    let (shared, selection) = (&*selected.shared, &selected.selection);
+    let (shared, cancellation) = (&*selected.shared, &selected.cancellation);
     let contents = block.contents(&shared.bucket, &shared.cache)?;
     let index = index(block, shared)?;
-    let profiles: Vec<ProfileRow> = profiles_of(&index, selection).copied().collect();
+    let profiles = profiles_of(&index, selected)?;
     let names = selected.names(contents.dictionary());
-    let nodes = all.dictionary.absorb_named(contents.dictionary(), &names);
+    let nodes = all.dictionary.absorb_named(contents.dictionary(), &names, || cancellation.check())?;
     for neighbours in profiles.chunk_by(|one, next| one.first + one.samples == next.first) {
         for sample in contents.samples_of(neighbours)? {
+            cancellation.check()?;
             let series = all.series_of(&index.series[sample.series.0 as usize]);
             all.push(StoredSample { series, stack: nodes[sample.stack.0 as usize], ..sample });
         }
@@ -136,7 +143,7 @@ pub(super) fn batch(block: &Block, selected: &Selected, all: &mut Batch) -> Resu
 }
 
 /// The rows of profiles' samples: those of neighbours together.
-fn runs<'p>(profiles: impl Iterator<Item = &'p ProfileRow>) -> Vec<Range<usize>> {
+fn runs(profiles: &[ProfileRow]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for profile in profiles {
         let rows = profile.first..profile.first + profile.samples;

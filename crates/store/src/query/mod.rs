@@ -12,6 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::batch::{Batch, Millis};
 use crate::block::Block;
 use crate::calls::{CallTree, Calls, SharedCalls};
+use crate::cancellation::Cancellation;
 use crate::dictionary::Dictionary;
 use crate::error::StoreError;
 use crate::head::Head;
@@ -56,6 +57,7 @@ pub struct Selected {
     pub(crate) calls: Arc<RwLock<SharedCalls>>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) tenant: Tenant,
+    pub(crate) cancellation: Cancellation,
 }
 
 /// What a profile amounts to: all samples of a series that have one time.
@@ -73,19 +75,24 @@ pub struct ProfileTotal {
 type Totals = BTreeMap<Labels, BTreeMap<Millis, i64>>;
 
 impl Selected {
+    /// The same, whose questions fail with [`StoreError::Cancelled`] once that is cancelled.
+    pub fn with_cancellation(self, cancellation: Cancellation) -> Self {
+        Self { cancellation, ..self }
+    }
+
     /// The series that have samples in the selection, sorted.
     pub fn series(&self) -> Result<Vec<Labels>, StoreError> {
         let mut found = BTreeSet::new();
-        self.heads.iter().for_each(|head| in_head::series(head, &self.selection, &mut found));
-        self.each_block(|block| in_block::series(block, &self.shared, &self.selection, &mut found))?;
+        self.each_head(|head| in_head::series(head, self, &mut found))?;
+        self.each_block(|block| in_block::series(block, self, &mut found))?;
         Ok(found.into_iter().collect())
     }
 
     /// Series, and the totals of their profiles by series and time.
     pub fn profiles(&self) -> Result<(Vec<Labels>, Vec<ProfileTotal>), StoreError> {
         let mut totals = Totals::new();
-        self.heads.iter().for_each(|head| in_head::profiles(head, &self.selection, &mut totals));
-        self.each_block(|block| in_block::profiles(block, &self.shared, &self.selection, &mut totals))?;
+        self.each_head(|head| in_head::profiles(head, self, &mut totals))?;
+        self.each_block(|block| in_block::profiles(block, self, &mut totals))?;
         let (mut series, mut profiles) = (Vec::new(), Vec::new());
         for (place, (labels, times)) in totals.into_iter().enumerate() {
             profiles.extend(times.into_iter().map(|(time, total)| ProfileTotal {
@@ -101,13 +108,13 @@ impl Selected {
     /// All calls by function name, with what was spent in them.
     pub fn call_tree(&self) -> Result<CallTree<1>, StoreError> {
         let (shared, [own]) = sums([self])?;
-        Ok(shared.calls.tree(&[own]))
+        shared.calls.tree(&[own], &self.cancellation)
     }
 
     /// The samples themselves with their whole frames.
     pub fn batch(&self) -> Result<Batch, StoreError> {
         let mut all = Batch::default();
-        self.heads.iter().for_each(|head| in_head::batch(head, self, &mut all));
+        self.each_head(|head| in_head::batch(head, self, &mut all))?;
         self.each_block(|block| {
             in_block::batch(block, self, &mut all)?;
             self.limit(all.memory())
@@ -116,10 +123,10 @@ impl Selected {
     }
 
     /// What one of its heads has.
-    pub(crate) fn of_head(&self, head: &Head) -> Batch {
+    pub(crate) fn of_head(&self, head: &Head) -> Result<Batch, StoreError> {
         let mut batch = Batch::default();
-        in_head::raw_batch(head, &self.selection, &mut batch);
-        batch
+        in_head::raw_batch(head, self, &mut batch)?;
+        Ok(batch)
     }
 
     /// How many blocks were left out so far because they are damaged.
@@ -132,11 +139,16 @@ impl Selected {
         self.shared.symbols.names(&self.shared.bucket, &self.tenant, dictionary)
     }
 
+    fn each_head(&self, visit: impl FnMut(&Arc<Head>) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        self.heads.iter().try_for_each(visit)
+    }
+
     fn each_block(
         &self,
         mut visit: impl FnMut(&Arc<Block>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         for block in &self.blocks {
+            self.cancellation.check()?;
             match visit(block) {
                 Err(error @ StoreError::Damaged { .. }) => self.shared.set_aside(block, &error),
                 other => other?,
@@ -156,11 +168,13 @@ fn sums<const SIDES: usize>(
     sides: [&Selected; SIDES],
 ) -> Result<(RwLockReadGuard<'_, SharedCalls>, [Vec<i64>; SIDES]), StoreError> {
     let mut calls = sides[0].calls.write().unwrap_or_else(PoisonError::into_inner);
+    // Others may have taken their time.
+    sides[0].cancellation.check()?;
     if calls.calls.len() > MOST_CALLS {
         *calls = SharedCalls { generation: calls.generation + 1, calls: Calls::default() };
     }
     for side in sides {
-        side.heads.iter().for_each(|head| in_head::extend(head, side, &mut calls));
+        side.each_head(|head| in_head::extend(head, side, &mut calls))?;
         side.each_block(|block| {
             in_block::calls(block, side, &mut calls)?;
             side.limit(calls.calls.len() * CALL_BYTES)
@@ -170,7 +184,7 @@ fn sums<const SIDES: usize>(
     let calls = RwLockWriteGuard::downgrade(calls);
     let mut all: [Vec<i64>; SIDES] = std::array::from_fn(|_| vec![0; calls.calls.len()]);
     for (side, own) in sides.into_iter().zip(&mut all) {
-        side.heads.iter().for_each(|head| in_head::sum(head, &side.selection, own));
+        side.each_head(|head| in_head::sum(head, side, own))?;
         side.each_block(|block| in_block::sum(block, side, &calls, own))?;
     }
     Ok((calls, all))
@@ -179,5 +193,5 @@ fn sums<const SIDES: usize>(
 /// The calls of two selections of one tenant side by side.
 pub fn diff(left: &Selected, right: &Selected) -> Result<CallTree<2>, StoreError> {
     let (shared, own) = sums([left, right])?;
-    Ok(shared.calls.tree(&own))
+    shared.calls.tree(&own, &left.cancellation)
 }

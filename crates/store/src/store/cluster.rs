@@ -135,7 +135,7 @@ fn what_is_in_no_block_yet_is_asked_of_its_server() {
     let total = |answer: &[bytes::Bytes]| {
         one.select_among(&tenant, all(), answer).unwrap().call_tree().unwrap().total()[0]
     };
-    let answer: bytes::Bytes = other.unwritten(&tenant, all()).unwrap().into();
+    let answer: bytes::Bytes = other.unwritten(&tenant, all(), Cancellation::default()).unwrap().into();
     assert_eq!((total(&[]), total(std::slice::from_ref(&answer))), (2, 3));
     // It became a block after it was answered: it counts once.
     run(other.flush()).unwrap();
