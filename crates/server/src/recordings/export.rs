@@ -26,7 +26,7 @@ pub(super) fn export(asked: &Question<'_>) -> Result<Answer, ApiError> {
         "plumb" => {
             let mut file = Cursor::new(Vec::new());
             native::write(&kept, &mut file).map_err(|error| failed(&error))?;
-            return Ok(("application/octet-stream", file.into_inner()));
+            return Ok(("application/zip", file.into_inner()));
         }
         "pprof" => pprof::write(&kept, &mut body),
         "speedscope" => speedscope::write(&kept, &mut body),
@@ -39,6 +39,10 @@ pub(super) fn export(asked: &Question<'_>) -> Result<Answer, ApiError> {
         }
     };
     written.map_err(|error| failed(&error))?;
-    let is_json = matches!(format, "speedscope" | "firefox" | "trace");
-    Ok((if is_json { "application/json" } else { "application/octet-stream" }, body))
+    let kind = match format {
+        "speedscope" | "firefox" | "trace" => "application/json",
+        "pprof" => "application/gzip",
+        _ => "application/octet-stream",
+    };
+    Ok((kind, body))
 }

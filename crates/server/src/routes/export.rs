@@ -64,6 +64,8 @@ pub(super) fn export(context: &Context, parameters: &Parameters) -> Result<Answe
     let kind = match format {
         "speedscope" | "firefox" | "trace" => "application/json",
         "folded" | "csv" | "callgrind" => "text/plain; charset=utf-8",
+        "pprof.gz" => "application/gzip",
+        "plumb" => "application/zip",
         _ => "application/octet-stream",
     };
     Ok((kind, body))

@@ -2,6 +2,7 @@
 
 mod admin;
 mod api;
+mod compressed;
 mod export;
 mod guard;
 mod health;
@@ -54,6 +55,7 @@ pub(crate) fn router_of(app: App) -> Router {
         .merge(guard(read, &app, Scope::Read))
         .merge(guard(admin::routes(), &app, Scope::Admin))
         .fallback(nothing)
+        .layer(compressed::layer())
         .layer(middleware::from_fn_with_state(app.clone(), count))
         .with_state(app);
     // With tokens a foreign page gets nothing, whatever it calls this server.
@@ -65,6 +67,7 @@ pub fn recordings_router(recordings: Recordings) -> Router {
     page::routes("recordings")
         .merge(recordings::routes(recordings))
         .fallback(nothing)
+        .layer(compressed::layer())
         .layer(middleware::from_fn(host::check))
 }
 
