@@ -76,6 +76,6 @@ pub use selection::{BadSelection, Selection, SelectionWord};
 pub use share::{Sampling, Share};
 pub use spread::{Spread, slope};
 pub use summary::{CutCause, Summary};
-pub use timeline::{Timeline, TimelineRow};
+pub use timeline::{Timeline, TimelineRow, is_aggregated};
 pub use tree::{Call, Tree, TreeNode, TreeOptions};
 pub use view::{NodeId, View, ViewNode, ViewSample};

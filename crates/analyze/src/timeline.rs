@@ -116,7 +116,8 @@ fn heaviest(view: &View<'_>, most: usize) -> (HashMap<ThreadId, usize>, LeftOut)
     (ranks, rest)
 }
 
-fn is_aggregated(view: &View<'_>) -> bool {
+/// Whether samples lack moments of their own: identical stacks are one sample.
+pub fn is_aggregated(view: &View<'_>) -> bool {
     let profile = view.profile();
     let Some(hz) = profile.meta.frequency_hz.filter(|&hz| hz > 0) else { return false };
     let is_time = |id: EventId| {

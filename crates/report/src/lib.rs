@@ -12,6 +12,7 @@ pub mod change;
 pub mod code;
 pub mod explain;
 pub mod flame;
+pub mod heatmap;
 pub mod kernel;
 pub mod kernel_time;
 pub mod listing;
