@@ -163,7 +163,7 @@ Other commands read what a server selects by its URL: plumb report 'http://127.0
 
 Examples:
   plumb query functions --query '{service_name=\"api\"}' --from now-6h
-  plumb query series --by region              # over time
+  plumb query verdict --query '{service_name=\"api\"}'
   plumb query export -o all.pb.gz             # for any viewer";
 
 pub const GENERATE: &str = "\

@@ -96,6 +96,69 @@ fn what_a_server_selects_is_read_by_url_and_exported_in_every_format() {
     }
 }
 
+/// What `perf script -F comm,pid,tid,time,period,event,ip,sym` prints: samples of processor time, 600 of 1,000 in the allocator.
+fn script() -> String {
+    let mut text = String::new();
+    for number in 0..1000 {
+        let leaf =
+            ["malloc", "malloc", "malloc", "free", "parse", "render", "malloc", "parse", "free", "malloc"];
+        let (second, micro) = (number / 100, number % 100 * 10_000);
+        text += &format!(
+            "server  100/100 {second}.{micro:06}:   10000000 cpu-clock: \n\t    10 {} (/no/such/app)\n\t    20 handle (/no/such/app)\n\t    30 main (/no/such/app)\n\n",
+            leaf[number % 10]
+        );
+    }
+    text
+}
+
+/// Takes out the gain on the clock: a store doesn't know how long a recording was.
+fn without_elapsed(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.remove("elapsed_percent");
+            fields.values_mut().for_each(without_elapsed);
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(without_elapsed),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_verdict_on_what_was_pushed_is_that_of_explain() {
+    let folder = folder("serve-verdict");
+    std::fs::write(folder.join("api.folded"), API).expect("it can be written");
+    std::fs::write(folder.join("app.txt"), script()).expect("it can be written");
+    let serving = Serving::start(&folder);
+    for (service, file) in [("api", "api.folded"), ("app", "app.txt")] {
+        succeeds(&folder, &["push", file, "--service", service, "--to", &serving.url]);
+        let json = |words: &[&str]| -> serde_json::Value {
+            let mut report = serde_json::from_str(&succeeds(&folder, words)).expect("it is JSON");
+            without_elapsed(&mut report);
+            report
+        };
+        let explained = json(&["explain", "--json", file]);
+        let query = format!("{{service_name=\"{service}\"}}");
+        let told = json(&["query", "verdict", "--query", &query, "--json", "--to", &serving.url]);
+        // What a profile in the store still has: stacks, names, weights and how many samples there were.
+        for part in ["unit", "counted", "split", "functions", "causes", "verdict", "left_out", "lines"] {
+            assert_eq!(told[part], explained[part], "{part} of {service}");
+        }
+        for part in ["samples", "nameless", "ten_percent_is", "complete_stacks_percent"] {
+            assert_eq!(told["quality"][part], explained["quality"][part], "{part} of {service}");
+        }
+    }
+    let shown =
+        succeeds(&folder, &["query", "verdict", "--query", "{service_name=\"app\"}", "--to", &serving.url]);
+    assert!(shown.contains("1000 samples"), "{shown}");
+    let malloc = shown.lines().find(|line| line.ends_with("  malloc")).expect("it has a row");
+    assert_eq!(malloc.split_whitespace().collect::<Vec<_>>(), ["50.0%", "50.0%", "malloc"]);
+    // The command that it names says the same, and more.
+    let more =
+        shown.lines().find_map(|line| line.strip_prefix("more  plumb explain ")).expect("it names one");
+    let more = succeeds(&folder, &["explain", more.trim_matches('\'')]);
+    assert!(more.contains("malloc") && more.contains("1000 samples"), "{more}");
+}
+
 #[test]
 fn errors_say_what_to_do() {
     let (folder, serving) = served("serve-errors");

@@ -11,6 +11,13 @@ use crate::labels::Labels;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SeriesKey(pub(crate) u32);
 
+impl SeriesKey {
+    /// Its place among [`Batch::all_series`].
+    pub fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Milliseconds since 1970 in UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Millis(pub i64);

@@ -32,6 +32,14 @@ enum Pattern {
     Regex(String, Regex),
 }
 
+impl Pattern {
+    fn regex(text: String) -> Result<Self, String> {
+        let regex = regex::RegexBuilder::new(&format!("^(?s:{text})$")).size_limit(MOST_REGEX).build();
+        let regex = regex.map_err(|error| format!("invalid regular expression: {error}"))?;
+        Ok(Self::Regex(text, regex))
+    }
+}
+
 /// Why a text is no selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectorError {
@@ -71,6 +79,19 @@ impl Selector {
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.0.push(Matcher { name: name.into(), pattern: Pattern::Equal(value.into()), negated: false });
         self
+    }
+
+    /// Adds that a label has one of these values.
+    ///
+    /// # Errors
+    /// They are too long.
+    pub fn with_any(mut self, name: &str, values: &[&str]) -> Result<Self, SelectorError> {
+        let escaped: Vec<String> = values.iter().map(|value| regex::escape(value)).collect();
+        let text = escaped.join("|");
+        let pattern = Pattern::regex(text.clone());
+        let pattern = pattern.map_err(|message| SelectorError { text, column: 1, message })?;
+        self.0.push(Matcher { name: name.to_owned(), pattern, negated: false });
+        Ok(self)
     }
 
     /// Whether a series is selected.
@@ -168,12 +189,10 @@ impl<'t> Parser<'t> {
         let value_at = self.at;
         let value = self.quoted()?;
         let pattern = if is_regex {
-            let regex = regex::RegexBuilder::new(&format!("^(?s:{value})$")).size_limit(MOST_REGEX).build();
-            let regex = regex.map_err(|error| {
+            Pattern::regex(value).map_err(|message| {
                 self.at = value_at;
-                self.error(format!("invalid regular expression: {error}"))
-            })?;
-            Pattern::Regex(value, regex)
+                self.error(message)
+            })?
         } else {
             Pattern::Equal(value)
         };

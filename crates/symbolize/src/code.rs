@@ -68,6 +68,8 @@ pub enum NoCode {
     NoBounds(Address),
     /// The recording has addresses that are not those of the file.
     Addresses,
+    /// Whoever made the analysis reads no files that a profile names: it came from others.
+    NotRead,
 }
 
 impl fmt::Display for NoCode {
@@ -108,6 +110,10 @@ impl fmt::Display for NoCode {
                 "neither a symbol nor unwind information says where the function at {:#x} begins and ends; install the file's debug \
                  symbols",
                 address.0
+            ),
+            NoCode::NotRead => write!(
+                f,
+                "a server reads no files that profiles name; plumb explain URL reads it on a machine that has the file"
             ),
             NoCode::Addresses => write!(f, "the recording doesn't say where in the file its code was"),
         }

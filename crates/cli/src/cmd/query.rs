@@ -1,6 +1,7 @@
-//! `plumb query`: asks a server for functions, callers, series or a whole profile.
+//! `plumb query`: asks a server for functions, callers, series, a verdict or a whole profile.
 
 mod series;
+mod verdict;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -77,6 +78,8 @@ enum What {
     Callers,
     /// Sums over time
     Series,
+    /// Largest cause of processor time, as plumb explain finds it
+    Verdict,
     /// All samples, as a file
     Export,
 }
@@ -138,6 +141,7 @@ pub fn run(args: Args) -> Result<Exit> {
         What::Functions => "/api/v1/functions",
         What::Callers => "/api/v1/function",
         What::Series => "/api/v1/series",
+        What::Verdict => "/api/v1/verdict",
         What::Export => "/api/v1/export",
     };
     match args.what {
@@ -151,7 +155,7 @@ pub fn run(args: Args) -> Result<Exit> {
                 parameters.push(("by", "service_name"));
             }
         }
-        What::Services | What::Types => {}
+        What::Services | What::Types | What::Verdict => {}
     }
     let answer = client.get(path, &parameters)?;
     if args.what == What::Export {
@@ -234,6 +238,10 @@ fn show(args: &Args, kind: &str, answer: &[u8], out: &mut impl Write) -> Result<
             }
             series::show(&rows, kind, out)?;
         }
+        What::Verdict => {
+            let report: verdict::Report = serde_json::from_slice(answer).with_context(unexpected)?;
+            verdict::show(&report, args.limit, &url(args, kind), out)?;
+        }
         _ => {
             let names: Vec<String> = serde_json::from_slice(answer).with_context(unexpected)?;
             if names.is_empty() {
@@ -243,6 +251,17 @@ fn show(args: &Args, kind: &str, answer: &[u8], out: &mut impl Write) -> Result<
         }
     }
     Ok(())
+}
+
+/// The URL at which other commands read what is selected.
+fn url(args: &Args, kind: &str) -> String {
+    let mut parameters = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in
+        [("query", &*args.query), ("type", kind), ("from", &args.from), ("until", &args.until)]
+    {
+        parameters.append_pair(name, value);
+    }
+    format!("{}/?{}", args.to.trim_end_matches('/'), parameters.finish())
 }
 
 /// The error for an empty answer, with a command to try next.

@@ -26,6 +26,12 @@ impl HotFunctions {
         functions
     }
 
+    /// The functions of a view that are worth it, without reading any file.
+    pub fn unread(view: &View<'_>) -> Self {
+        let unknown = worth_reading(view).into_iter().map(|function| (function, NoCode::NotRead));
+        Self { known: Vec::new(), unknown: unknown.collect() }
+    }
+
     /// For the analysis.
     pub fn for_analysis(&self) -> Vec<ReadCode<'_>> {
         self.known

@@ -7,7 +7,9 @@ mod hot_functions;
 mod loops;
 mod scripts;
 
-use plumb_analyze::CacheSizes;
+use plumb_analyze::{CacheSizes, ExplainOptions, Explanation, Filter, ScriptSources};
+use plumb_profile::Profile;
+use serde_json::Value;
 
 pub use document::document;
 pub use hot_functions::HotFunctions;
@@ -19,4 +21,33 @@ pub fn caches() -> CacheSizes {
     let known = CacheSizes::default();
     let l2 = l2.unwrap_or(known.l2);
     CacheSizes { l2, l3: l4.or(l3).unwrap_or(known.l3.max(l2)) }
+}
+
+/// Whether files may be read that a profile names: programs for their code, scripts for their lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedFiles {
+    /// They are this machine's, and whoever asks may read them.
+    Read,
+    /// The profile came from somebody else, who must not choose what is read here.
+    Ignore,
+}
+
+/// The verdict on what a filter of one event leaves, as one object.
+pub fn verdict(profile: &Profile, filter: &Filter, threshold: f64, files: NamedFiles) -> Value {
+    let view = Explanation::view(profile, filter);
+    let call_name = crate::kernel_time::call_names(profile);
+    let (sources, code) = match files {
+        NamedFiles::Read => (sources(&view), HotFunctions::read(&view)),
+        NamedFiles::Ignore => (ScriptSources::default(), HotFunctions::unread(&view)),
+    };
+    let options = ExplainOptions {
+        calls: Vec::new(),
+        threshold,
+        call_name: &call_name,
+        sources: &sources,
+        caches: caches(),
+        waits: None,
+    };
+    let report = Explanation::new(view, filter, &code.for_analysis(), &options);
+    document(&report, &code, &[])
 }

@@ -16,6 +16,6 @@ pub(crate) use functions::{functions, neighbours};
 pub(crate) use heatmap::heatmap;
 pub(crate) use labels::{analyze, label_names, label_values, profile_types, series_labels, stats};
 pub(crate) use merge::{call_tree, diff, span_profile, stacktraces};
-pub(crate) use profile::merge_profile;
+pub(crate) use profile::{counted_profile, merge_profile};
 pub(crate) use selection::profile_type;
 pub(crate) use series::select_series;

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use plumb_formats::pprof::message::{
     Line, Location, PprofFunction, PprofMapping, PprofSample, Profile, ValueType,
 };
-use plumb_store::{Batch, Cancellation, Dictionary, FrameKey, ProfileType, StackNodeId, StoredFrame, TextId};
+use plumb_store::{
+    Batch, Cancellation, Dictionary, FrameKey, Labels, PROFILE_TYPE, ProfileType, Selector, StackNodeId,
+    StoredFrame, TextId,
+};
 use prost::Message;
 
 use super::call_site::{self, BeginsWith};
@@ -15,7 +18,7 @@ use crate::app::Context;
 use crate::connect::Answer;
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::profile_json::Json;
-use crate::wire::querier::MergeProfileRequest;
+use crate::wire::querier::{MergeProfileRequest, StacktracesRequest};
 
 /// Where the mapping of a file begins whose frames have offsets in the file, and the offset that is mapped there.
 const FILE_OFFSETS: u64 = 4096;
@@ -51,33 +54,56 @@ pub(crate) fn merge_profile(
     let selector = of_type(&request.profile_type_id, &request.label_selector)?;
     let range = Range::checked(request.start, request.end, &context.options.query)?;
     let batch = select(context, selector, range)?.batch()?;
-    Ok(MergedProfile(merged(&batch, &functions, (&kind, range.end), &context.cancellation)?))
+    Ok(MergedProfile(merged(&batch, &functions, &[kind], range.end, &context.cancellation)?))
 }
 
-/// The profile of a batch whose samples have one type.
+/// All samples of a selection; equal stacks once, each with the number of its samples where that is stored beside the values.
+pub(crate) fn counted_profile(context: &Context, request: &StacktracesRequest) -> Result<Profile, ApiError> {
+    let kind = profile_type(&request.profile_type_id)?;
+    let (sample_type, sample_unit) = ("samples".to_owned(), "count".to_owned());
+    let count = ProfileType { sample_type, sample_unit, ..kind.clone() };
+    let [count_id, kind_id] = [count.to_string(), kind.to_string()];
+    let selector = Selector::parse(&request.label_selector)?;
+    let selector = selector.with_any(PROFILE_TYPE, &[&count_id, &kind_id])?;
+    let range = Range::checked(request.start, request.end, &context.options.query)?;
+    let batch = select(context, selector, range)?.batch()?;
+    let has = |id: &str| batch.all_series().any(|labels| labels.get(PROFILE_TYPE) == Some(id));
+    let kinds = if kind != count && has(&count_id) { vec![count, kind] } else { vec![kind] };
+    merged(&batch, &[], &kinds, range.end, &context.cancellation)
+}
+
+/// The profile of a batch whose samples have these types, of which the last is what the profile is about.
 fn merged(
     batch: &Batch,
     functions: &[String],
-    (kind, end): (&ProfileType, i64),
+    kinds: &[ProfileType],
+    end: i64,
     cancellation: &Cancellation,
 ) -> Result<Profile, ApiError> {
     let mut begins = BeginsWith::new(&batch.dictionary, functions);
-    let mut sums: HashMap<StackNodeId, i64> = HashMap::new();
+    let ids: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+    let place = |labels: &Labels| {
+        let id = labels.get(PROFILE_TYPE).unwrap_or_default();
+        ids.iter().position(|one| one == id).unwrap_or(kinds.len().saturating_sub(1))
+    };
+    let places: Vec<usize> = batch.all_series().map(place).collect();
+    let mut sums: HashMap<StackNodeId, Vec<i64>> = HashMap::new();
     for sample in batch.samples() {
         cancellation.check()?;
         if functions.is_empty() || begins.is(sample.stack) {
-            let sum = sums.entry(sample.stack).or_default();
+            let values = sums.entry(sample.stack).or_insert_with(|| vec![0; kinds.len()]);
+            let sum = &mut values[places[sample.series.place()]];
             *sum = sum.saturating_add(sample.value);
         }
     }
-    let mut sums: Vec<(StackNodeId, i64)> = sums.into_iter().collect();
+    let mut sums: Vec<(StackNodeId, Vec<i64>)> = sums.into_iter().collect();
     sums.sort_unstable_by_key(|&(stack, _)| stack);
     let mut writer = Writer::new(&batch.dictionary);
-    for (stack, value) in sums {
+    for (stack, values) in sums {
         cancellation.check()?;
-        writer.sample(stack, value);
+        writer.sample(stack, values);
     }
-    Ok(writer.finish(kind, end))
+    Ok(writer.finish(kinds, end))
 }
 
 struct Writer<'d> {
@@ -127,9 +153,9 @@ impl<'d> Writer<'d> {
     }
 
     /// Every frame has a location of its own, inlined calls too: which of them share an instruction is not stored.
-    fn sample(&mut self, stack: StackNodeId, value: i64) {
+    fn sample(&mut self, stack: StackNodeId, value: Vec<i64>) {
         let location_id = self.dictionary.frames_of(stack).map(|frame| self.location(frame)).collect();
-        self.profile.sample.push(PprofSample { location_id, value: vec![value], label: Vec::new() });
+        self.profile.sample.push(PprofSample { location_id, value, label: Vec::new() });
     }
 
     fn location(&mut self, key: FrameKey) -> u64 {
@@ -204,14 +230,16 @@ impl<'d> Writer<'d> {
         id
     }
 
-    fn finish(mut self, kind: &ProfileType, end: i64) -> Profile {
-        let sample_type =
-            ValueType { kind: self.string(&kind.sample_type), unit: self.string(&kind.sample_unit) };
+    fn finish(mut self, kinds: &[ProfileType], end: i64) -> Profile {
+        for kind in kinds {
+            let (kind, unit) = (self.string(&kind.sample_type), self.string(&kind.sample_unit));
+            self.profile.sample_type.push(ValueType { kind, unit });
+        }
+        let Some(kind) = kinds.last() else { return self.profile };
         let period_type =
             ValueType { kind: self.string(&kind.period_type), unit: self.string(&kind.period_unit) };
-        self.profile.sample_type = vec![sample_type];
         self.profile.period_type = Some(period_type);
-        self.profile.default_sample_type = sample_type.kind;
+        self.profile.default_sample_type = self.profile.sample_type.last().map_or(0, |one| one.kind);
         self.profile.time_nanos = end.saturating_mul(1_000_000);
         // What a value of a merged profile stands for: one of its unit, a second of processor time.
         self.profile.period = if kind.sample_type == "cpu" { 1_000_000_000 } else { 1 };

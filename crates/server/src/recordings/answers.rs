@@ -1,11 +1,11 @@
 //! What can be asked of a recording. Each answer is made by one function of the recording and the parameters.
 
 use plumb_analyze::{
-    ExplainOptions, Explanation, Filter, Flame, Grouping, Key, Pattern, Procs, Report, ReportOptions,
-    Summary, Timeline, Tree, TreeOptions, View, coverage, explained_event, is_clock, is_untold,
+    Filter, Flame, Grouping, Key, Pattern, Procs, Report, ReportOptions, Summary, Timeline, Tree,
+    TreeOptions, View, coverage, explained_event, is_clock, is_untold,
 };
 use plumb_profile::{Id, Profile, Scope};
-use plumb_report::explain::{self, HotFunctions};
+use plumb_report::explain::{self, NamedFiles};
 use plumb_report::flame::{Facts, payload};
 use plumb_report::table::{TreeJson, causes};
 use plumb_report::{kernel, kernel_time, meta, procs, table, timeline};
@@ -266,18 +266,5 @@ fn explain_of(asked: &Question<'_>) -> Result<Answer, ApiError> {
         ));
     };
     let filter = Filter { event: Some(event), no_idle: true, ..selected.any_event(profile)? };
-    let view = Explanation::view(profile, &filter);
-    let call_name = kernel_time::call_names(profile);
-    let sources = explain::sources(&view);
-    let options = ExplainOptions {
-        calls: Vec::new(),
-        threshold,
-        call_name: &call_name,
-        sources: &sources,
-        caches: explain::caches(),
-        waits: None,
-    };
-    let code = HotFunctions::read(&view);
-    let report = Explanation::new(view, &filter, &code.for_analysis(), &options);
-    json(&explain::document(&report, &code, &[]))
+    json(&explain::verdict(profile, &filter, threshold, NamedFiles::Read))
 }

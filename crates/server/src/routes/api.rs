@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::export::export;
+use super::verdict::verdict;
 use crate::app::{App, Context};
 use crate::client::default_type;
 use crate::error::{ApiError, ErrorCode};
@@ -33,7 +34,7 @@ pub(super) type Answer = (&'static str, Vec<u8>);
 type Work = fn(&Context, &Parameters) -> Result<Answer, ApiError>;
 
 /// All paths with what answers them; each is described in `openapi.json`.
-pub(super) const PATHS: [(&str, Work); 9] = [
+pub(super) const PATHS: [(&str, Work); 10] = [
     ("/api/v1/services", services),
     ("/api/v1/labels", labels),
     ("/api/v1/types", types),
@@ -43,6 +44,7 @@ pub(super) const PATHS: [(&str, Work); 9] = [
     ("/api/v1/series", series),
     ("/api/v1/diff", diff),
     ("/api/v1/export", export),
+    ("/api/v1/verdict", verdict),
 ];
 
 pub(super) fn routes() -> Router<App> {
@@ -72,7 +74,7 @@ fn response((kind, body): Answer) -> Response {
     ([("Content-Type", HeaderValue::from_static(kind))], body).into_response()
 }
 
-fn json<T: Serialize>(answer: &T) -> Result<Answer, ApiError> {
+pub(super) fn json<T: Serialize>(answer: &T) -> Result<Answer, ApiError> {
     let body = serde_json::to_vec(answer);
     let body = body
         .map_err(|error| ApiError::new(ErrorCode::Internal, format!("cannot write the answer: {error}")))?;

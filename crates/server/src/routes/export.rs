@@ -12,18 +12,11 @@ use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::parameters::Parameters;
 use crate::query;
-use crate::wire::querier::MergeProfileRequest;
 
-pub(super) fn export(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+/// The selected samples as a message of pprof.
+pub(super) fn message(context: &Context, parameters: &Parameters) -> Result<Vec<u8>, ApiError> {
     let request = selected(context, parameters, ["query", "from", "until"])?;
-    let request = MergeProfileRequest {
-        profile_type_id: request.profile_type_id,
-        label_selector: request.label_selector,
-        start: request.start,
-        end: request.end,
-        ..MergeProfileRequest::default()
-    };
-    let mut message = query::merge_profile(context, request)?.0;
+    let mut message = query::counted_profile(context, &request)?;
     if message.sample.is_empty() {
         let nothing = "no profiles match; /api/v1/services lists the services that have some";
         return Err(ApiError::new(ErrorCode::NotFound, nothing));
@@ -32,6 +25,11 @@ pub(super) fn export(context: &Context, parameters: &Parameters) -> Result<Answe
     message.period = 0;
     let message = message.encode_to_vec();
     context.check()?;
+    Ok(message)
+}
+
+pub(super) fn export(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let message = message(context, parameters)?;
     let format = parameters.get("format").unwrap_or("pprof");
     if format == "pprof" {
         return Ok(("application/octet-stream", message));

@@ -15,6 +15,7 @@ mod querier;
 mod recordings;
 mod render;
 mod symbols;
+mod verdict;
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,0 +1,34 @@
+//! `/api/v1/verdict`: what is slow in the selected profiles, why, and what could be gained: the report of `plumb explain`.
+//!
+//! Invariant: no file is read that a profile names: whoever sends profiles would choose what the server reads.
+
+use plumb_analyze::{Filter, explained_event};
+use plumb_formats::foreign;
+use plumb_report::explain::{self, NamedFiles};
+
+use super::api::{Answer, json};
+use super::export::message;
+use crate::app::Context;
+use crate::error::{ApiError, ErrorCode};
+use crate::parameters::Parameters;
+
+/// The share in percent from which on something is worth it, as `plumb explain` has it.
+const THRESHOLD: f64 = 10.0;
+
+pub(super) fn verdict(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let threshold = match parameters.get("threshold").filter(|text| !text.is_empty()) {
+        None => THRESHOLD,
+        Some(text) => text.parse().ok().filter(|share| (0.0..=100.0).contains(share)).ok_or_else(|| {
+            ApiError::invalid(format!("threshold={text}: expected a percentage from 0 to 100"))
+        })?,
+    };
+    let mut profile = foreign::read(&message(context, parameters)?)?;
+    context.check()?;
+    plumb_symbolize::make_readable(&mut profile);
+    let Some(event) = explained_event(&profile) else {
+        let message = "profiles of this type are not of processor time, which is what is explained; /api/v1/types lists the types that there are";
+        return Err(ApiError::new(ErrorCode::NotFound, message));
+    };
+    let filter = Filter { event: Some(event), no_idle: true, ..Filter::default() };
+    json(&explain::verdict(&profile, &filter, threshold, NamedFiles::Ignore))
+}
