@@ -183,6 +183,12 @@ impl Events {
         self.exchange(Sampling { stack_copy: bytes, ..self.sampling.clone() })
     }
 
+    /// Exchanges them for events that sample by the clock at another frequency. `PERF_EVENT_IOC_PERIOD` would change when samples come, but
+    /// not what they say that they stand for: `hw.last_period` of a clock is set when it is opened (`perf_swevent_init_hrtimer` in kernel/events/core.c).
+    pub fn set_frequency(&mut self, hz: u32) -> Result<(), Error> {
+        self.exchange(Sampling { pace: SamplingRate::Frequency(hz), ..self.sampling.clone() })
+    }
+
     /// Opens events that sample at another pace, with records of the same layout, for [`Events::change_pace`].
     pub fn prepare(&mut self, pace: SamplingRate) -> Result<(), Error> {
         let sampling = Sampling { pace, ..self.sampling.clone() };

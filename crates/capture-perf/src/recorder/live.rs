@@ -6,6 +6,7 @@ use plumb_profile::{Meta, Profile};
 
 use super::Recorder;
 use super::sampled::Sampled;
+use crate::error::Error;
 use crate::session::UnwinderSession;
 
 impl Recorder {
@@ -49,6 +50,23 @@ impl Recorder {
     pub fn can_be_in_parts(&mut self) -> bool {
         let is_weighed_later = |one: &Sampled| one.is_scaled() || one.events.is_taken();
         self.off_cpu().is_none() && !self.sampled.iter().any(is_weighed_later)
+    }
+
+    /// Samples by the clock so many times a second of processor time from now on. A sample weighs the period at which it was taken; less
+    /// than one period of each processor is cut off at each change.
+    ///
+    /// # Errors
+    /// The kernel opens no new events: those that are there go on as they were.
+    pub fn set_frequency(&mut self, hz: u32) -> Result<(), Error> {
+        let hz = hz.max(1);
+        for one in &mut self.sampled {
+            if one.is_clock() && !one.events.sampling().counter.is_hardware() {
+                one.events.set_frequency(hz)?;
+            }
+        }
+        self.setup.frequency_hz = hz;
+        self.belonging.learn(&self.sampled);
+        Ok(())
     }
 
     /// Ends a part of the recording: no stack and no sample that is in the profile now is looked at or changed any more, so that
