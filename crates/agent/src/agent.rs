@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plumb_process::Host;
-use plumb_process::usage::own_cpu_time;
 use plumb_profile::Profile;
 
 use crate::capture::{Capture, Ended};
 use crate::clock::OpenWindow;
+use crate::cost::CostMeter;
 use crate::delivery::{Delivery, PreparedDelivery};
 use crate::error::AgentError;
 use crate::labels::ProcessDirectory;
 use crate::options::AgentOptions;
 use crate::privileges::missing_capabilities;
+use crate::spending::Spending;
 use crate::symbols::SymbolUpload;
 use crate::totals::{SharedTotals, Totals};
 use crate::window::{self, WindowFacts};
@@ -33,17 +34,17 @@ pub struct Agent {
     totals: Arc<SharedTotals>,
     window: OpenWindow,
     own: Vec<(String, String)>,
+    spending: Spending,
     /// As of the end of the last window.
-    own_cpu_ns: u64,
     lost: u64,
 }
 
 impl Agent {
-    /// Begins to sample.
+    /// Begins to sample. `meter`: opened before rights were dropped.
     ///
     /// # Errors
     /// Rights are missing, the spool can't be used, or the kernel refuses.
-    pub fn begin(options: &AgentOptions) -> Result<Self, AgentError> {
+    pub fn begin(options: &AgentOptions, meter: CostMeter) -> Result<Self, AgentError> {
         let missing = missing_capabilities();
         if !missing.is_empty() {
             return Err(AgentError::Capabilities(missing));
@@ -64,6 +65,7 @@ impl Agent {
             url = options.url,
             hz = capture.frequency_hz(),
             interval_seconds = interval.as_secs_f64(),
+            max_cpu = format_args!("{}%", options.max_cpu * 100.0),
             "started"
         );
         Ok(Self {
@@ -74,7 +76,7 @@ impl Agent {
             totals,
             window: OpenWindow::begin(interval),
             own,
-            own_cpu_ns: own_cpu_time().total_ns(),
+            spending: Spending::begin(options, meter, capture.frequency_hz()),
             lost: capture.lost(),
             capture,
         })
@@ -92,42 +94,44 @@ impl Agent {
                 return Ok(self.end());
             }
             if self.window.left().is_zero() {
-                let facts = self.facts(self.capture.lost());
+                let (facts, cost) = self.facts(self.capture.lost());
                 let profile = self.capture.take();
                 self.symbols.note(&profile);
                 if let Some(unsent) = self.symbols.unsent_files() {
                     self.capture.leave_identified(unsent);
                 }
-                self.close(&profile, facts);
+                self.close(&profile, facts, &cost);
                 drop(profile);
                 self.capture.trim();
                 self.window = OpenWindow::begin(self.interval);
+                self.spending.look(&mut self.capture);
                 looked = Instant::now();
             } else if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 let directory = &mut self.directory;
                 self.capture.look(|profile| directory.look(profile));
+                self.spending.look(&mut self.capture);
             }
         }
     }
 
-    /// What is known of the window that ends now.
-    fn facts(&mut self, lost: u64) -> WindowFacts {
+    /// What is known of the window that ends now, and what it cost in percent of the machine.
+    fn facts(&mut self, lost: u64) -> (WindowFacts, String) {
         let (time_unix_ns, duration_ns) = self.window.so_far();
-        let own_cpu_ns = own_cpu_time().total_ns();
+        let (cost, share) = self.spending.of_window();
         let facts = WindowFacts {
             time_unix_ns,
             duration_ns,
             frequency_hz: self.capture.frequency_hz(),
-            own_cpu_ns: own_cpu_ns.saturating_sub(self.own_cpu_ns),
+            cost,
             lost: lost.saturating_sub(self.lost),
         };
-        (self.own_cpu_ns, self.lost) = (own_cpu_ns, lost);
-        facts
+        self.lost = lost;
+        (facts, share)
     }
 
     /// Hands a window over.
-    fn close(&mut self, profile: &Profile, facts: WindowFacts) {
+    fn close(&mut self, profile: &Profile, facts: WindowFacts, cost: &str) {
         let resources = self.directory.finish(profile);
         let closed = window::close(profile, resources, self.own.clone(), facts);
         let lost = self.lost;
@@ -141,7 +145,8 @@ impl Agent {
             services = closed.services,
             bytes = closed.request.body.len(),
             lost = facts.lost,
-            agent_cpu_percent = format_args!("{:.2}", percent(facts.own_cpu_ns, facts.duration_ns)),
+            hz = facts.frequency_hz,
+            cost,
             "window"
         );
         self.delivery.hand_over(closed.request);
@@ -149,7 +154,7 @@ impl Agent {
 
     fn end(mut self) -> Totals {
         tracing::info!("stopping");
-        let facts = self.facts(self.capture.lost());
+        let (facts, _) = self.facts(self.capture.lost());
         let Self { capture, directory, delivery, totals, own, .. } = self;
         let Ended { profile, samples, lost } = capture.end();
         let mut facts = facts;
@@ -173,9 +178,4 @@ impl Agent {
         }
         totals
     }
-}
-
-/// Of one processor.
-fn percent(part_ns: u64, whole_ns: u64) -> f64 {
-    part_ns as f64 / whole_ns.max(1) as f64 * 100.0
 }

@@ -63,6 +63,13 @@ impl Capture {
         self.recorder.setup().frequency_hz
     }
 
+    /// Samples so many times a second of processor time from now on.
+    pub fn set_frequency(&mut self, hz: u32) {
+        if let Err(error) = self.recorder.set_frequency(hz) {
+            tracing::warn!(%error, "the sampling rate stays as it is");
+        }
+    }
+
     /// Samples that the kernel lost so far.
     pub fn lost(&self) -> u64 {
         self.recorder.lost()

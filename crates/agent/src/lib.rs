@@ -8,19 +8,23 @@
 //! happens is told by `tracing`.
 
 mod agent;
+mod budget;
 mod capture;
 mod clock;
 mod connection;
+mod cost;
 mod delivery;
 mod error;
 mod labels;
 mod options;
 mod privileges;
+mod spending;
 mod symbols;
 mod totals;
 mod window;
 
 pub use agent::Agent;
+pub use cost::CostMeter;
 pub use error::AgentError;
 pub use labels::{RelabelRule, RelabelRules};
 pub use options::{AgentOptions, SpoolOptions, SymbolPolicy};

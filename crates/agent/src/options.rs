@@ -24,6 +24,8 @@ pub struct AgentOptions {
     pub spool: SpoolOptions,
     /// Who names frames.
     pub symbols: SymbolPolicy,
+    /// Share of the machine to stay below, 1 for all of its processors.
+    pub max_cpu: f64,
     /// Bytes of memory to stay below.
     pub max_memory: u64,
 }

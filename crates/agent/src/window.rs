@@ -7,6 +7,7 @@ use flate2::write::GzEncoder;
 use plumb_formats::otlp::{Figure, ResourceSet, encode_by_resource};
 use plumb_profile::Profile;
 
+use crate::cost::OwnCost;
 use crate::delivery::Request;
 use crate::labels::Resources;
 use crate::totals::SampleCount;
@@ -20,8 +21,8 @@ pub(crate) struct WindowFacts {
     pub duration_ns: u64,
     /// Samples per second of processor time.
     pub frequency_hz: u32,
-    /// Processor time that the agent used in it.
-    pub own_cpu_ns: u64,
+    /// What the agent took in it.
+    pub cost: OwnCost,
     /// Samples that the kernel lost in it.
     pub lost: u64,
 }
@@ -53,7 +54,10 @@ pub(crate) fn close(
     let agent = attributes.len();
     attributes.push(own);
     let figure = |name, unit, value| Figure { resource: agent, name, unit, frame: "plumb agent", value };
-    let mut figures = vec![figure("agent_cpu", "nanoseconds", facts.own_cpu_ns)];
+    let mut figures = vec![
+        figure("agent_cpu", "nanoseconds", facts.cost.threads_ns),
+        figure("agent_bpf", "nanoseconds", facts.cost.bpf_ns),
+    ];
     if facts.lost > 0 {
         figures.push(figure("agent_lost_samples", "count", facts.lost));
     }

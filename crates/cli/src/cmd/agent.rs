@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::value_parser;
 use plumb_agent::{
-    Agent, AgentError, AgentOptions, RelabelRule, RelabelRules, SpoolOptions, SymbolPolicy,
+    Agent, AgentError, AgentOptions, CostMeter, RelabelRule, RelabelRules, SpoolOptions, SymbolPolicy,
     drop_capabilities, missing_capabilities,
 };
 
 use crate::args::LogArgs;
-use crate::args::value::{label, seconds, size};
+use crate::args::value::{label, percent, seconds, size};
 use crate::examples;
 use crate::exit::Exit;
 
@@ -60,6 +60,12 @@ pub struct Args {
     /// get names from the agent.
     #[arg(long, value_enum, value_name = "WHO", default_value = "auto")]
     symbols: Symbols,
+    /// Share of the whole machine that the agent may take
+    ///
+    /// Processor time of its threads and of its BPF programs, over all processors. Above it the agent samples less often, down to 5 times a second;
+    /// as soon as there is room, more often again, up to --frequency. Each sample counts for the time between two samples when it was taken.
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
+    max_cpu: f64,
     /// Limit of plumb's own memory, such as 256M or 1G
     #[arg(long, value_name = "SIZE", default_value = "80M", value_parser = size)]
     max_memory: u64,
@@ -105,6 +111,7 @@ pub fn run(args: Args) -> Result<Exit> {
         text.with_context(|| format!("cannot read the token in {}", path.display()))
     });
     let token = token.transpose()?.map(|text| text.trim().to_owned());
+    let meter = CostMeter::open();
     // Before there are threads; after what only root may read.
     drop_capabilities()?;
     args.log.init();
@@ -117,9 +124,10 @@ pub fn run(args: Args) -> Result<Exit> {
         rules: RelabelRules(args.relabel),
         spool: SpoolOptions { directory: args.spool, max_bytes: args.max_spool },
         symbols: args.symbols.policy(),
+        max_cpu: args.max_cpu / 100.0,
         max_memory: args.max_memory,
     };
-    let totals = Agent::begin(&options)?.run()?;
+    let totals = Agent::begin(&options, meter)?.run()?;
     tracing::info!(
         taken = totals.taken.samples,
         taken_ns = totals.taken.cpu_ns,
