@@ -1,5 +1,8 @@
 //! What the agent costs the machine: processor time of its threads, and of its BPF programs in the time of whom they interrupt.
 //!
+//! The kernel's account of BPF programs slows those of everybody: the agent has it kept for its first minute, and from then on takes its programs
+//! to have the same part of what its threads take.
+//!
 //! Not counted: the kernel's way to a sample and back, which it accounts for nobody. Not here: what follows from the cost (`budget`).
 
 use std::ops::AddAssign;
@@ -27,12 +30,22 @@ impl AddAssign for OwnCost {
     }
 }
 
+/// So long after its start an agent makes tables, which its programs have no part in.
+const WARM_NS: u64 = 20_000_000_000;
+/// So long the kernel accounts for programs.
+const MEASURED_NS: u64 = 60_000_000_000;
+
 /// Measures it.
 #[derive(Debug)]
 pub struct CostMeter {
     stats: RunStats,
     cpus: usize,
+    opened_ns: u64,
     before: OwnCost,
+    /// What was spent when the start was over.
+    warm: Option<OwnCost>,
+    /// What programs take for each nanosecond of the threads, once that is known.
+    ratio: Option<f64>,
 }
 
 impl CostMeter {
@@ -42,7 +55,10 @@ impl CostMeter {
         let mut meter = Self {
             stats: RunStats::enable(),
             cpus: Host::read().cpus.len().max(1),
+            opened_ns: monotonic_ns(),
             before: OwnCost::default(),
+            warm: None,
+            ratio: None,
         };
         meter.before = meter.so_far();
         meter
@@ -52,11 +68,24 @@ impl CostMeter {
     pub(crate) fn take(&mut self) -> OwnCost {
         let (before, now) = (self.before, self.so_far());
         self.before = now;
-        OwnCost {
-            threads_ns: now.threads_ns.saturating_sub(before.threads_ns),
-            // Programs that are gone take their account with them.
-            bpf_ns: now.bpf_ns.saturating_sub(before.bpf_ns),
-            elapsed_ns: now.elapsed_ns.saturating_sub(before.elapsed_ns),
+        let mut cost = between(before, now);
+        if let Some(ratio) = self.ratio {
+            cost.bpf_ns = (cost.threads_ns as f64 * ratio) as u64;
+        } else if self.sees_programs() {
+            self.learn(now);
+        }
+        cost
+    }
+
+    /// Asks for the account no more once it is known what programs take beside threads.
+    fn learn(&mut self, now: OwnCost) {
+        let age_ns = now.elapsed_ns.saturating_sub(self.opened_ns);
+        if age_ns < WARM_NS {
+            return;
+        }
+        let since = between(*self.warm.get_or_insert(now), now);
+        if age_ns >= MEASURED_NS && since.threads_ns > 0 && !self.stats.release() {
+            self.ratio = Some(since.bpf_ns as f64 / since.threads_ns as f64);
         }
     }
 
@@ -65,9 +94,9 @@ impl CostMeter {
         (cost.threads_ns + cost.bpf_ns) as f64 / (cost.elapsed_ns.max(1) as f64 * self.cpus as f64)
     }
 
-    /// Whether the kernel says how long BPF programs ran.
+    /// Whether the kernel says how long BPF programs run, or did.
     pub(crate) fn sees_programs(&self) -> bool {
-        self.stats.own_run_time().is_some()
+        self.ratio.is_some() || self.stats.own_run_time().is_some()
     }
 
     fn so_far(&self) -> OwnCost {
@@ -77,5 +106,15 @@ impl CostMeter {
             bpf_ns: u64::try_from(bpf.as_nanos()).unwrap_or(u64::MAX),
             elapsed_ns: monotonic_ns(),
         }
+    }
+}
+
+/// What was spent in between.
+fn between(before: OwnCost, now: OwnCost) -> OwnCost {
+    OwnCost {
+        threads_ns: now.threads_ns.saturating_sub(before.threads_ns),
+        // Programs that are gone take their account with them.
+        bpf_ns: now.bpf_ns.saturating_sub(before.bpf_ns),
+        elapsed_ns: now.elapsed_ns.saturating_sub(before.elapsed_ns),
     }
 }

@@ -16,16 +16,23 @@ const ENABLED: &str = "/proc/sys/kernel/bpf_stats_enabled";
 /// The account of BPF programs, kept while this exists.
 #[derive(Debug)]
 pub struct RunStats {
-    _asked: Option<OwnedFd>,
+    asked: Option<OwnedFd>,
     is_kept: bool,
 }
 
 impl RunStats {
-    /// Asks the kernel to keep it, which takes CAP_SYS_ADMIN.
+    /// Asks the kernel to keep it, which takes CAP_SYS_ADMIN. It is kept of all programs on the machine, and slows each run of them.
     pub fn enable() -> Self {
         let asked = enable_stats(Stats::RunTime).ok();
         let is_kept = asked.is_some() || fs::read_to_string(ENABLED).is_ok_and(|text| text.trim() == "1");
-        Self { _asked: asked, is_kept }
+        Self { asked, is_kept }
+    }
+
+    /// Asks for it no more. Returns whether it is kept all the same.
+    pub fn release(&mut self) -> bool {
+        self.asked = None;
+        self.is_kept = fs::read_to_string(ENABLED).is_ok_and(|text| text.trim() == "1");
+        self.is_kept
     }
 
     /// How long all programs ran that this process has loaded and still holds, since they were loaded; `None` where the kernel keeps no account.
