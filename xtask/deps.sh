@@ -22,6 +22,8 @@ case "$1" in test | ci)
     need xz xz-utils
     need gdb gdb
     need strace strace
+    need openssl openssl
+    need curl curl
     need jfr default-jdk-headless
     need script bsdutils
     need dwz dwz
