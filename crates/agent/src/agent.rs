@@ -88,6 +88,7 @@ impl Agent {
     /// The kernel refuses to go on.
     pub fn run(mut self) -> Result<Totals, AgentError> {
         let mut looked = Instant::now();
+        self.leave_names();
         loop {
             let next = LOOK.saturating_sub(looked.elapsed()).min(self.window.left());
             if self.capture.step(next)? {
@@ -97,9 +98,7 @@ impl Agent {
                 let (facts, cost) = self.facts(self.capture.lost());
                 let profile = self.capture.take();
                 self.symbols.note(&profile);
-                if let Some(unsent) = self.symbols.unsent_files() {
-                    self.capture.leave_identified(unsent);
-                }
+                self.leave_names();
                 self.close(&profile, facts, &cost);
                 drop(profile);
                 self.capture.trim();
@@ -112,6 +111,13 @@ impl Agent {
                 self.capture.look(|profile| directory.look(profile));
                 self.spending.look(&mut self.capture);
             }
+        }
+    }
+
+    /// Leaves to the server what it names.
+    fn leave_names(&mut self) {
+        if let Some(unsent) = self.symbols.unsent_files() {
+            self.capture.leave_identified(unsent);
         }
     }
 

@@ -231,7 +231,7 @@ fn all_samples_reach_the_store_and_get_names_from_uploaded_files() {
         own > 0.9 * all["total"].as_f64().expect("a number")
     };
     while !is_all_named() {
-        assert!(begin.elapsed() < Duration::from_secs(120), "{}", functions(spinner));
+        assert!(begin.elapsed() < Duration::from_secs(120), "{}\n{log}", functions(spinner));
         std::thread::sleep(Duration::from_millis(500));
     }
 }
