@@ -126,6 +126,26 @@ async fn http_takes_the_same_and_both_refuse_what_is_no_profile() {
 }
 
 #[tokio::test]
+async fn a_profile_of_the_future_is_refused() {
+    use plumb_formats::otlp::message::ProfilesData;
+    use prost::Message;
+    let server = Server::new("otlp-future", ServerOptions::default());
+    let mut data = ProfilesData::decode(&*export(1)).unwrap();
+    let profiles = data.resource_profiles.iter_mut().flat_map(|one| &mut one.scope_profiles);
+    // The year 2200.
+    profiles.flat_map(|one| &mut one.profiles).for_each(|one| one.time_unix_nano = 7_258_118_400_000_000_000);
+    let path = "/v1development/profiles";
+    let (status, body) = server.post(path, "application/x-protobuf", data.encode_to_vec()).await;
+    let body = String::from_utf8_lossy(&body);
+    assert!(status == 400 && body.contains("in the future") && body.contains("check both clocks"), "{body}");
+    let (status, body) = server.post("/ingest?name=a&from=7258118400", "text/plain", "a;b 1").await;
+    let body = String::from_utf8_lossy(&body);
+    assert!(status == 400 && body.contains("in the future"), "{body}");
+    let (_, types) = server.query("ProfileTypes", &json!({})).await;
+    assert_eq!(types, json!({}), "nothing was stored");
+}
+
+#[tokio::test]
 async fn a_sample_without_values_and_timestamps_is_refused_by_name() {
     use plumb_formats::otlp::message::{
         Dictionary, OtlpSample, Profile, ProfilesData, ResourceProfiles, ScopeProfiles, Stack, ValueType,

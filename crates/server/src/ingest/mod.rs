@@ -9,6 +9,7 @@ mod location;
 mod otlp;
 mod pprof;
 mod stacks;
+mod time;
 
 pub(crate) use application::Application;
 pub(crate) use jfr::{JfrUpload, add as add_jfr};
@@ -16,3 +17,4 @@ pub(crate) use labels::series_labels;
 pub(crate) use otlp::add as add_otlp;
 pub(crate) use pprof::PprofReader;
 pub(crate) use stacks::{StackFormat, Target, add as add_stacks};
+pub(crate) use time::begin_time;

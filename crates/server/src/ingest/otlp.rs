@@ -9,12 +9,13 @@ use plumb_formats::otlp::message::{
     Dictionary, KeyValue, OneValue, OtlpSample, Profile, ProfilesData, Resource,
 };
 use plumb_store::{
-    Batch, FrameKey, Labels, Millis, NAME, ProfileType, SERVICE, SeriesKey, StackNodeId, StoredFrame,
-    StoredSample, TextId,
+    Batch, FrameKey, Labels, NAME, ProfileType, SERVICE, SeriesKey, StackNodeId, StoredFrame, StoredSample,
+    TextId,
 };
 
 use super::labels::{series_labels, with_sample_labels};
 use super::location::{self, LineFunction, LocationLine};
+use super::time;
 use crate::error::ApiError;
 use crate::moment;
 use crate::options::IngestLimits;
@@ -121,10 +122,8 @@ impl<'d> Reading<'d> {
         let (kind, factor) = self.kind(profile)?;
         let pairs = resource.iter().map(|(name, value)| (&**name, &**value));
         let labels = series_labels(pairs.chain([(NAME, &*kind.name)]), self.limits)?;
-        let time = match profile.time_unix_nano {
-            0 => Millis(moment::now()),
-            nanos => Millis::of_nanos(nanos),
-        };
+        let now = u128::from(moment::now().unsigned_abs()) * 1_000_000;
+        let time = time::checked(profile.time_unix_nano, now, &labels, self.limits)?;
         let mut series: HashMap<Vec<i32>, SeriesKey> = HashMap::new();
         let mut total = 0_i64;
         for (place, sample) in profile.samples.iter().enumerate() {

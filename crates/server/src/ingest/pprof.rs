@@ -15,6 +15,7 @@ use plumb_store::{
 
 use super::labels::with_sample_labels;
 use super::location::{self, LineFunction, LocationLine};
+use super::time;
 use crate::connect::inflate;
 use crate::error::ApiError;
 use crate::options::IngestLimits;
@@ -99,20 +100,7 @@ impl<'l> PprofReader<'l> {
         let Ok(nanos) = u64::try_from(nanos) else {
             return Err(malformed(format!("its time is {nanos} ns, before 1970")));
         };
-        if nanos == 0 {
-            return Ok(Millis::of_nanos(u64::try_from(self.now).unwrap_or(u64::MAX)));
-        }
-        let (time, now) = (u128::from(nanos), self.now);
-        let is_late = self.limits.newest.is_some_and(|most| time > now.saturating_add(most.as_nanos()));
-        let is_early = self.limits.oldest.is_some_and(|most| time < now.saturating_sub(most.as_nanos()));
-        if is_late || is_early {
-            let (seconds, now) = (nanos / 1_000_000_000, now / 1_000_000_000);
-            let side = if is_late { "in the future" } else { "too old" };
-            return Err(ApiError::invalid(format!(
-                "the profile of {labels} is {side}: its time is {seconds} s since 1970, the server's is {now}; check both clocks"
-            )));
-        }
-        Ok(Millis::of_nanos(nanos))
+        time::checked(nanos, self.now, labels, self.limits)
     }
 }
 

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use futures_core::Stream;
 use plumb_formats::pprof::message::Profile;
 use plumb_formats::{foreign, pprof};
-use plumb_store::{Batch, Millis};
+use plumb_store::{Batch, Labels, SERVICE};
 
 use crate::app::App;
 use crate::connect;
 use crate::error::{ApiError, ErrorCode};
 use crate::ingest::{
-    Application, JfrUpload, PprofReader, StackFormat, Target, add_jfr, add_stacks, series_labels,
+    Application, JfrUpload, PprofReader, StackFormat, Target, add_jfr, add_stacks, begin_time, series_labels,
 };
 use crate::moment;
 use crate::options::ServerOptions;
@@ -108,13 +108,17 @@ fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, Api
         let pairs = said.application.pairs(kind, service, &said.spy);
         series_labels(pairs.iter().map(|(name, value)| (&**name, &**value)), &options.ingest)
     };
+    let begin = || {
+        let labels = Labels::new([(SERVICE, said.application.name.as_str())]);
+        begin_time(said.from, &labels, &options.ingest)
+    };
     let mut profile = match said.format {
         Format::Stacks(format) => {
             let (service, kind, factor) = said.application.kind(said.sample_rate)?;
             let mut labels = labels(&kind.name, &service)?;
             kind.label(&mut labels);
             let series = batch.series(labels);
-            let time = Millis(said.from);
+            let time = begin()?;
             let unpacked;
             let bytes = match bytes.starts_with(b"\x1f\x8b") {
                 true => {
@@ -130,7 +134,7 @@ fn batch(said: &Said, sent: &Sent, options: &ServerOptions) -> Result<Batch, Api
             let upload = JfrUpload {
                 file: bytes,
                 labels: sent.labels.as_deref(),
-                time: Millis(said.from),
+                time: begin()?,
                 sample_rate: said.sample_rate,
             };
             let labels = |kind: &str| labels(kind, &said.application.name);
