@@ -9,6 +9,7 @@ mod location;
 mod otlp;
 mod pprof;
 mod stacks;
+mod texts;
 mod time;
 
 pub(crate) use application::Application;

@@ -15,6 +15,7 @@ use plumb_store::{
 
 use super::labels::{series_labels, with_sample_labels};
 use super::location::{self, LineFunction, LocationLine};
+use super::texts::InternedTexts;
 use super::time;
 use crate::error::ApiError;
 use crate::moment;
@@ -44,7 +45,7 @@ pub(crate) fn add(batch: &mut Batch, data: &ProfilesData, limits: &IngestLimits)
     let mut reading = Reading {
         dictionary,
         limits,
-        texts: vec![None; dictionary.string_table.len()],
+        texts: InternedTexts::new(dictionary.string_table.len()),
         frames: vec![None; dictionary.location_table.len()],
         stacks: HashMap::new(),
     };
@@ -67,7 +68,7 @@ type Pairs = Vec<(String, String)>;
 struct Reading<'d> {
     dictionary: &'d Dictionary,
     limits: &'d IngestLimits,
-    texts: Vec<Option<TextId>>,
+    texts: InternedTexts,
     /// By location its frames, outermost first.
     frames: Vec<Option<Vec<FrameKey>>>,
     stacks: HashMap<i32, StackNodeId>,
@@ -89,15 +90,7 @@ impl<'d> Reading<'d> {
 
     fn text(&mut self, batch: &mut Batch, index: i32) -> Result<TextId, ApiError> {
         let text = self.string(index)?;
-        let place = index as usize;
-        if let Some(Some(known)) = self.texts.get(place) {
-            return Ok(*known);
-        }
-        let id = batch.dictionary.text(text);
-        if let Some(slot) = self.texts.get_mut(place) {
-            *slot = Some(id);
-        }
-        Ok(id)
+        Ok(self.texts.id(batch, index as usize, text))
     }
 
     /// The labels of a resource. Its service is what it says, or the name of the program.

@@ -15,6 +15,7 @@ use plumb_store::{
 
 use super::labels::with_sample_labels;
 use super::location::{self, LineFunction, LocationLine};
+use super::texts::InternedTexts;
 use super::time;
 use crate::connect::inflate;
 use crate::error::ApiError;
@@ -143,7 +144,7 @@ struct Reading<'p> {
     locations: HashMap<u64, &'p Location>,
     functions: HashMap<u64, usize>,
     mappings: HashMap<u64, usize>,
-    texts: Vec<Option<TextId>>,
+    texts: InternedTexts,
     /// The frames of a location, outermost first.
     frames: HashMap<u64, Vec<FrameKey>>,
 }
@@ -158,7 +159,7 @@ impl<'p> Reading<'p> {
             locations: HashMap::with_capacity(profile.location.len()),
             functions: HashMap::with_capacity(profile.function.len()),
             mappings: HashMap::new(),
-            texts: vec![None; profile.string_table.len()],
+            texts: InternedTexts::new(profile.string_table.len()),
             frames: HashMap::with_capacity(profile.location.len()),
         };
         for location in &profile.location {
@@ -191,15 +192,7 @@ impl<'p> Reading<'p> {
 
     fn text(&mut self, batch: &mut Batch, index: i64) -> Result<TextId, ApiError> {
         let text = self.string(index)?;
-        let place = index as usize;
-        if let Some(Some(known)) = self.texts.get(place) {
-            return Ok(*known);
-        }
-        let id = batch.dictionary.text(text);
-        if let Some(slot) = self.texts.get_mut(place) {
-            *slot = Some(id);
-        }
-        Ok(id)
+        Ok(self.texts.id(batch, index as usize, text))
     }
 
     fn types(&self, name: &str) -> Result<Vec<ProfileType>, ApiError> {

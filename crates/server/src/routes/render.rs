@@ -15,7 +15,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::moment;
 use crate::parameters::Parameters;
 use crate::query;
-use crate::wire::flamebearer::{Flamebearer, Levels, Metadata, Rendered, Timeline};
+use crate::wire::flamebearer::{Metadata, Rendered, Timeline};
 use crate::wire::querier::{DiffRequest, ProfileTypesRequest, StacktracesRequest};
 use crate::wire::series::SelectSeriesRequest;
 use crate::wire::types::LabelValuesRequest;
@@ -158,12 +158,7 @@ fn rendered(context: &Context, parameters: &Parameters) -> Result<Rendered, ApiE
     });
     Ok(Rendered {
         version: 1,
-        flamebearer: Flamebearer {
-            names: graph.names,
-            levels: Levels(graph.levels),
-            num_ticks: graph.total,
-            max_self: graph.max_self,
-        },
+        flamebearer: graph.into(),
         metadata: metadata(kind, "single"),
         timeline: Some(timeline),
         groups,
@@ -183,18 +178,13 @@ fn rendered_diff(context: &Context, parameters: &Parameters) -> Result<Rendered,
     let graph = query::diff(context, request)?.flamegraph.unwrap_or_default();
     Ok(Rendered {
         version: 1,
-        flamebearer: Flamebearer {
-            names: graph.names,
-            levels: Levels(graph.levels),
-            num_ticks: graph.total,
-            max_self: graph.max_self,
-        },
+        left_ticks: Some(graph.left_ticks),
+        right_ticks: Some(graph.right_ticks),
+        flamebearer: graph.into(),
         metadata: metadata(kind, "double"),
         timeline: None,
         groups: None,
         heatmap: None,
-        left_ticks: Some(graph.left_ticks),
-        right_ticks: Some(graph.right_ticks),
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::querier::Level;
+use super::querier::{FlameGraph, FlameGraphDiff, Level};
 use super::series::Point;
 
 /// The answer.
@@ -31,6 +31,20 @@ pub(crate) struct Flamebearer {
     pub levels: Levels,
     pub num_ticks: i64,
     pub max_self: i64,
+}
+
+impl From<FlameGraph> for Flamebearer {
+    fn from(graph: FlameGraph) -> Self {
+        let FlameGraph { names, levels, total, max_self } = graph;
+        Self { names, levels: Levels(levels), num_ticks: total, max_self }
+    }
+}
+
+impl From<FlameGraphDiff> for Flamebearer {
+    fn from(graph: FlameGraphDiff) -> Self {
+        let FlameGraphDiff { names, levels, total, max_self, .. } = graph;
+        Self { names, levels: Levels(levels), num_ticks: total, max_self }
+    }
 }
 
 /// Rows of boxes, written as lists of numbers.
