@@ -1,5 +1,5 @@
-// Builds dist/flame.html, the page that the command embeds (style and script inside, a place left for the data), and the page that a
-// server shows: dist/page.html with page.js and page.css beside it.
+// Builds the page that a server shows, dist/page.html with page.js and page.css beside it, and the same in one file, dist/offline.html:
+// style and script inside, a place left for the data, which commands fill in.
 // The same source gives the same bytes. `--check` says whether the committed files are what the source builds;
 // `--model` builds the pure part alone, for the unit tests.
 
@@ -29,30 +29,31 @@ async function bundle(entry, options) {
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-async function page() {
-  const script = await bundle("src/main.ts", { format: "iife", minify: true });
-  const style = await bundle("src/style.css", { minify: true });
+/** The page as one file: style and script inside, a place left for the data. */
+async function offline(script, style) {
   for (const text of [script, style]) {
     if (/<\/(script|style)|<!--/i.test(text)) throw new Error("the bundle would end its own element");
   }
   const policy = `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; img-src data:; base-uri 'none'; form-action 'none'`;
   const parts = { policy, style, script };
-  const template = await readFile(here("src/page.html"), "utf8");
+  const template = await readFile(here("src/offline.html"), "utf8");
   // {{title}} and {{data}} stay: the command fills them in.
   return template.replace(/\{\{(policy|style|script)\}\}/g, (_, name) => parts[name]);
 }
 
 /** All files of dist, by name. */
 async function files() {
+  const script = await bundle("src/served.ts", { format: "iife", minify: true });
+  const style = await bundle("src/served.css", { minify: true });
   const served = {
     "page.html": (await readFile(here("src/served.html"), "utf8")).trim() + "\n",
-    "page.js": (await bundle("src/served.ts", { format: "iife", minify: true })) + "\n",
-    "page.css": (await bundle("src/served.css", { minify: true })) + "\n",
+    "page.js": script + "\n",
+    "page.css": style + "\n",
   };
   const size = Object.values(served).reduce((sum, text) => sum + gzipSync(text).length, 0);
   if (size > MOST) throw new Error(`the served page takes ${size} bytes compressed, more than ${MOST}`);
   console.log(`served page: ${size} bytes compressed`);
-  return { "flame.html": await page(), ...served };
+  return { "offline.html": await offline(script, style), ...served };
 }
 
 if (process.argv.includes("--model")) {

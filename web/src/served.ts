@@ -1,14 +1,22 @@
-// Starts the page that a server shows.
+// Starts the page: that of a server, or one in a file with its answers inside.
 
-import { recordings, serverAbout } from "./api/client";
+import { serverAbout } from "./api/client";
+import { packetOf } from "./api/packet";
+import { fileSource, serverSource } from "./api/source";
 import { Shell } from "./views/shell";
 import { showStore } from "./views/store";
 import { el } from "./widgets/dom";
 
 async function start(): Promise<void> {
+  const packet = await packetOf(document);
+  performance.mark("plumb-unpacked");
+  if (packet) {
+    new Shell(fileSource(packet));
+    return;
+  }
   const about = await serverAbout();
   if (about.serves === "store") showStore(about);
-  else new Shell(await recordings(), about);
+  else new Shell(await serverSource(about));
 }
 
 start().catch((error: unknown) => {

@@ -1,4 +1,4 @@
-// Makes pages without the command: the payload that crates/report/src/flame/payload.rs writes, and made-up profiles.
+// Makes pages without the command: the payload that crates/report/src/flame/payload.rs writes, the packet around it, and made-up profiles.
 
 import { readFile } from "node:fs/promises";
 import { deflateRawSync } from "node:zlib";
@@ -76,10 +76,38 @@ function encode(frames, boxes, facts) {
 /** A payload that the command wrote. */
 export const written = (name) => readFile(new URL(`../testdata/${name}`, import.meta.url)).then((bytes) => Uint8Array.from(bytes));
 
-/** The committed page with this payload in it. */
+/** The committed page with this payload in it: of a recording that has nothing else, or of a comparison. */
 export async function page(bytes, title = "test") {
-  const template = await readFile(new URL("../dist/flame.html", import.meta.url), "utf8");
-  const data = deflateRawSync(bytes).toString("base64");
+  const facts = JSON.parse(new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(10))));
+  const text = (value) => new TextEncoder().encode(JSON.stringify(value));
+  const command = facts.command === undefined ? [] : [facts.command];
+  const entry = { id: "0", name: "recording", command, start_unix_ns: 0, duration_ns: 1e9, samples: facts.samples };
+  const event = facts.event ?? "cpu-clock";
+  const selected = { event, unit: "ns", samples: facts.recorded, weight: 0, kept_samples: facts.samples, kept_weight: 0 };
+  const about = {
+    ...entry,
+    recorder: "plumb", host: "", kernel: "", arch: "", cpus: 1, target_cpu_ns: null, recorder_cpu_ns: null, frequency_hz: null,
+    lost_samples: facts.lost, damaged_records: 0, warnings: facts.warnings ?? [], lacks: [],
+    events: [{ name: event, unit: "ns", samples: facts.samples, weight: 0, is_clock: true }],
+    selected: { ...selected, coverage_percent: null, complete_percent: facts.complete === undefined ? null : (100 * facts.complete) / facts.samples, cut_causes: [], options: facts.filters ?? "" },
+  };
+  const answers = [
+    ["/0", text(about)],
+    ["/0/timeline", text({ duration_ns: 1e9, bin_ns: 1e9, aggregated: false, rows: [], threads_left_out: 0 })],
+    ["/0/flame", bytes],
+  ];
+  if (facts.diff) {
+    const change = { value: facts.diff.values, share: [1, 1], difference: facts.diff.values[1] - facts.diff.values[0], low: 0, high: 0, q: 1, mark: "noise" };
+    const side = (name) => ({ name, samples: 1, weight: 1 });
+    const [base, next] = facts.diff.names.map(side);
+    answers.push(["/0/diff", text({ unit: "ns", alpha: 0.05, evidence: "single", base, new: next, all: change, rows: [], rows_left_out: 0 })]);
+    answers.push(["/0/diff/flame", bytes]);
+  }
+  const head = { format: 1, plumb: "0", recordings: [entry], view: facts.diff ? "diff" : "flame", title: facts.title };
+  const line = text({ ...head, answers: answers.map(([path, { length }]) => ({ path, bytes: length })) });
+  const packet = Buffer.concat([line, Buffer.from("\n"), ...answers.map(([, body]) => body)]);
+  const template = await readFile(new URL("../dist/offline.html", import.meta.url), "utf8");
+  const data = deflateRawSync(packet).toString("base64");
   return template.replace("{{title}}", () => title).replace("{{data}}", () => data);
 }
 

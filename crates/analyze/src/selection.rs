@@ -137,6 +137,11 @@ impl Selection {
         Self(self.0.iter().filter(|(word, _)| !words.contains(word)).cloned().collect())
     }
 
+    /// The words with their texts, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (SelectionWord, &str)> {
+        self.0.iter().map(|(word, text)| (*word, text.as_str()))
+    }
+
     /// As options of a command.
     pub fn typed(&self) -> String {
         let one = |(word, text): &(SelectionWord, String)| match word.is_flag() {

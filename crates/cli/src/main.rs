@@ -17,6 +17,7 @@ mod exit;
 mod http;
 mod limits;
 mod load;
+mod loaded;
 mod newfile;
 mod pager;
 mod panics;

@@ -1,18 +1,16 @@
-//! Shows recordings in the browser: loads them, serves the page on this machine, opens it.
+//! Shows recordings in the browser: serves the page on this machine, opens it.
 //!
-//! Not here: the page and its answers (`plumb_server`), a store of profiles (`plumb serve`).
+//! Not here: how recordings are loaded (`loaded`), the page and its answers (`plumb_server`), a store of profiles (`plumb serve`).
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use plumb_profile::Profile;
-use plumb_server::{Lack, ListenOptions, Recordings, ServeError, ServedRecording, Server};
+use plumb_report::answers::LoadedRecording;
+use plumb_server::{ListenOptions, ServeError, Server};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::stack_quality::{Stacks, nameless};
 use crate::terminal::say;
 
 /// Where the page is looked for first.
@@ -20,46 +18,15 @@ const FIRST_PORT: u16 = 4041;
 /// Ports that are tried after it.
 const MORE_PORTS: u16 = 50;
 
-/// Loads a file to be shown.
-///
-/// # Errors
-/// It can't be read.
-pub fn load(path: &Path) -> Result<ServedRecording> {
-    let profile = crate::load::load(path)?;
-    Ok(recording(&path.display().to_string(), profile))
-}
-
-/// A recording that was read already.
-pub fn recording(name: &str, profile: Profile) -> ServedRecording {
-    let lacks = lacks(&profile);
-    ServedRecording { name: name.to_owned(), profile: Arc::new(profile), lacks }
-}
-
-/// Missing data of a recording, with remedies.
-fn lacks(profile: &Profile) -> Vec<Lack> {
-    let cut = Stacks::of(profile).causes;
-    let cut = cut.iter().map(|cause| Lack {
-        what: format!("truncated stacks: {}", cause.text()),
-        samples: cause.samples,
-        remedy: cause.remedy().to_owned(),
-    });
-    let nameless = nameless(profile).0.into_iter().map(|place| Lack {
-        what: format!("no function names: {}", place.place),
-        samples: place.samples,
-        remedy: place.remedy.to_owned(),
-    });
-    cut.chain(nameless).collect()
-}
-
 /// Serves recordings until Ctrl-C, and opens the page if wanted. `listen`: where; the first free port from 4041 if `None`.
 ///
 /// # Errors
 /// It can't listen.
-pub fn show(recordings: Vec<ServedRecording>, listen: Option<SocketAddr>, is_opened: bool) -> Result<()> {
+pub fn show(recordings: Vec<LoadedRecording>, listen: Option<SocketAddr>, is_opened: bool) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start the server's threads")?;
     runtime.block_on(async {
-        let server = bind(Recordings::new(recordings), listen).await?;
+        let server = bind(recordings, listen).await?;
         let stop = asked_to_stop()?;
         let url = format!("http://{}/", server.address());
         say!("listening on {url}; Ctrl-C ends it");
@@ -91,7 +58,7 @@ fn users() -> Vec<u32> {
     [rustix::process::geteuid().as_raw(), 0].into_iter().chain(invoking).collect()
 }
 
-async fn bind(recordings: Recordings, listen: Option<SocketAddr>) -> Result<Server, ServeError> {
+async fn bind(recordings: Vec<LoadedRecording>, listen: Option<SocketAddr>) -> Result<Server, ServeError> {
     if let Some(address) = listen {
         return Server::bind_recordings(recordings, users(), ListenOptions::new(address)).await;
     }

@@ -1,7 +1,26 @@
-//! Rows of a comparison of recordings for programs: what changed, by how much, and how sure that is. Field names are stable.
+//! A comparison of recordings for programs: what changed, by how much, and how sure that is. Field names are stable.
 
-use plumb_analyze::{Change, Diff, DiffRow, Kind, Mark, Moved, Subject, Visibility};
+use plumb_analyze::{Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, Subject, Visibility};
 use serde_json::{Map, Value, json};
+
+/// Everything but the rows: what all of it came to, and how it was judged. `sides`: the base and the new side as they are to be named.
+pub fn document(diff: &Diff<'_, '_>, event: Option<&str>, unit: Option<&str>, sides: [Value; 2]) -> Value {
+    let [base, new] = sides;
+    json!({
+        "version": crate::JSON_VERSION,
+        "event": event,
+        "unit": unit,
+        "alpha": diff.options.alpha,
+        "evidence": match diff.evidence {
+            Evidence::Single => "single",
+            Evidence::Blocked => "blocked",
+            Evidence::Turns => "turns",
+        },
+        "base": base,
+        "new": new,
+        "all": change(&diff.whole, diff.options.alpha),
+    })
+}
 
 /// A row.
 pub fn row(row: &DiffRow, diff: &Diff<'_, '_>) -> Value {
@@ -82,4 +101,29 @@ pub fn change(change: &Change, alpha: f64) -> Value {
             Visibility::Same => "same",
         },
     })
+}
+
+/// What a value is of.
+pub fn per(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
+    let what = if unit == "ns" { "time" } else { "times" };
+    let of = match diff.options.per {
+        Per::Total => "a recording".to_owned(),
+        Per::Second => "a second of all".to_owned(),
+        Per::Iteration([base, new]) => format!("an iteration ({base} before, {new} now)"),
+    };
+    format!("{event}, {what} of {of}")
+}
+
+/// What has to be the case for a row to be marked.
+pub fn rule(diff: &Diff<'_, '_>) -> &'static str {
+    match (diff.evidence, diff.options.per) {
+        (Evidence::Turns, _) => {
+            "marked is what differs by more than recordings of a side do (they took turns)"
+        }
+        (Evidence::Blocked, _) => {
+            "marked is what differs by more than recordings of a side do, and more: they took no turns (A B B A)"
+        }
+        (Evidence::Single, Per::Second) => "marked is a share that differs by more than chance explains",
+        (Evidence::Single, _) => "marked is what is out of line with the other functions by more than chance",
+    }
 }

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod answers;
 pub mod change;
 pub mod code;
 pub mod explain;
@@ -17,6 +18,7 @@ pub mod kernel;
 pub mod kernel_time;
 pub mod listing;
 pub mod meta;
+pub mod packet;
 pub mod procs;
 pub mod rule;
 pub mod source;

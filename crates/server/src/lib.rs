@@ -31,6 +31,5 @@ pub use access::{Scope, TokenError, Tokens};
 pub use client::{PUSH_PATH, SYMBOLS_PATH, default_type, push_request};
 pub use error::{ApiError, ErrorCode};
 pub use options::{IngestLimits, QueryLimits, ServerOptions};
-pub use recordings::{Lack, Recordings, ServedRecording};
 pub use routes::{recordings_router, router};
 pub use serve::{ListenOptions, ServeError, Server};

@@ -38,20 +38,28 @@ export const serverAbout = (): Promise<ServerAbout> => json("/api/v1/about");
 export const recordings = async (): Promise<readonly RecordingEntry[]> =>
   (await json<{ recordings: readonly RecordingEntry[] }>("/api/v1/recordings")).recordings;
 
-/** Answers on one selection of one recording. */
+/** Answers on one selection of one recording, wherever they come from. */
 export class RecordingClient {
   constructor(
     private readonly id: string,
     private readonly selection: Parameters,
     private readonly signal: AbortSignal,
+    /** Answers a path, which begins with the recording's id. */
+    private readonly source: (path: string, parameters: Parameters) => Promise<Response>,
   ) {}
 
-  private get<T>(path: string, parameters: Parameters = []): Promise<T> {
-    return json(this.path(path), [...this.selection, ...parameters], this.signal);
+  private async get<T>(path: string, parameters: Parameters = []): Promise<T> {
+    return (await (await this.ask(path, parameters)).json()) as T;
   }
 
-  private path(path: string): string {
-    return `/api/v1/recordings/${encodeURIComponent(this.id)}${path}`;
+  private async bytes(path: string, parameters: Parameters = []): Promise<Uint8Array> {
+    return new Uint8Array(await (await this.ask(path, parameters)).arrayBuffer());
+  }
+
+  private async ask(path: string, parameters: Parameters): Promise<Response> {
+    const answer = await this.source(`/${encodeURIComponent(this.id)}${path}`, [...this.selection, ...parameters]);
+    this.signal.throwIfAborted();
+    return answer;
   }
 
   about(): Promise<RecordingAbout> {
@@ -62,9 +70,8 @@ export class RecordingClient {
     return this.get("/timeline", [["bins", String(bins)]]);
   }
 
-  async flame(): Promise<Uint8Array> {
-    const response = await ask(this.path("/flame"), this.selection, this.signal);
-    return new Uint8Array(await response.arrayBuffer());
+  flame(): Promise<Uint8Array> {
+    return this.bytes("/flame");
   }
 
   functions(limit: number): Promise<FunctionsAnswer> {
@@ -97,15 +104,24 @@ export class RecordingClient {
 
   /** Compares with another recording, or with another interval of the same. */
   diff(base: string, time: string): Promise<DiffAnswer> {
+    return this.get("/diff", this.against(base, time));
+  }
+
+  /** The same as a flame graph. */
+  diffFlame(base: string, time: string): Promise<Uint8Array> {
+    return this.bytes("/diff/flame", this.against(base, time));
+  }
+
+  private against(base: string, time: string): Parameters {
     const parameters: [string, string][] = [];
     if (base !== this.id) parameters.push(["base", base]);
     // Times of one recording mean nothing in another.
     if (time !== "" || base !== this.id) parameters.push(["base-time", time === "" ? "0-" : time]);
-    return this.get("/diff", parameters);
+    return parameters;
   }
 
   /** Where what is selected can be had as a file. */
   download(format: string): string {
-    return `${this.path("/export")}?${new URLSearchParams([...this.selection.map(([name, value]) => [name, value]), ["format", format]])}`;
+    return `/api/v1/recordings/${encodeURIComponent(this.id)}/export?${new URLSearchParams([...this.selection.map(([name, value]) => [name, value]), ["format", format]])}`;
   }
 }

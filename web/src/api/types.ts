@@ -275,6 +275,13 @@ export interface ListingAnswer {
 
 export interface ChangedRow {
   readonly function?: string;
+  /** Of a row that is a stack: its functions from the root. */
+  readonly path?: readonly string[];
+  readonly file?: string;
+  readonly line?: number;
+  /** Of a row that is a cause of kernel time. */
+  readonly cause?: string;
+  readonly name?: string;
   readonly dso?: string;
   readonly kind?: "user" | "kernel" | "marker";
   /** Of the base and of the new side. */

@@ -13,19 +13,17 @@ import { pathTo, type Tree } from "../model/tree";
 import { byId } from "../widgets/dom";
 import { openMenu, type Choice } from "../widgets/menu";
 import { MARK_NAMES, paletteFor, type Palette } from "../widgets/palette";
-import { Themes } from "../widgets/theme";
+import type { Themes } from "../widgets/theme";
 import { Tooltip } from "../widgets/tooltip";
 import { Crumb } from "./crumb";
 import { Details } from "./details";
 import { Graph } from "./graph";
-import { showHeadline } from "./headline";
-import { Help } from "./help";
 import { showLegend } from "./legend";
 import { Toolbar } from "./toolbar";
 
 const ROOT: Place = { callers: false, box: 0 };
 
-/** Of a picture that is a part of a larger page: what that page gives it. */
+/** What the page gives the picture. */
 export interface Embedding {
   readonly themes: Themes;
   /** Aborted when the picture leaves the page. */
@@ -48,7 +46,6 @@ export class App {
   private readonly toolbar: Toolbar;
   private readonly details: Details;
   private readonly crumb: Crumb;
-  private readonly help: Help | undefined;
   private readonly tooltip = new Tooltip();
   private readonly themes: Themes;
   private palette: Palette;
@@ -66,7 +63,7 @@ export class App {
 
   constructor(
     profile: Profile,
-    private readonly embedding?: Embedding,
+    private readonly embedding: Embedding,
   ) {
     this.frames = profile.frames;
     this.facts = profile.facts;
@@ -75,14 +72,12 @@ export class App {
     const isDiff = profile.facts.diff !== undefined;
     this.icicleByDefault = profile.facts.icicle === true;
     this.scene = { tree: this.tree, icicle: this.icicleByDefault, zoom: ROOT };
-    this.themes = embedding?.themes ?? new Themes();
-    const signal = embedding?.signal;
-    const heard = signal ? { signal } : {};
+    this.themes = embedding.themes;
+    const { signal } = embedding;
+    const heard = { signal };
     this.themes.listen(() => this.recolour(), signal);
     this.palette = paletteFor(this.themes.current, this.frames);
-    this.headline();
-    this.help = embedding ? undefined : new Help(profile.facts.recorder, isDiff);
-    signal?.addEventListener("abort", () => this.tooltip.remove());
+    signal.addEventListener("abort", () => this.tooltip.remove());
     this.details = new Details(byId("details"), this.frames, profile.facts, this.tree.total[0], {
       zoom: (place) => this.zoom(place),
       calls: (place) => this.pivot(place),
@@ -98,9 +93,7 @@ export class App {
       reorder: () => this.reorder(),
       swap: () => this.swap(),
       widen: () => this.widen(),
-      theme: () => this.themes.toggle(),
-      help: () => this.help?.toggle(),
-    }, { isDiff, isEmbedded: embedding !== undefined });
+    }, isDiff);
     this.graph = new Graph(byId("graph"), {
       hover: (place, event) => this.hover(place, event),
       press: (place, isTouch) => this.press(place, isTouch),
@@ -113,11 +106,6 @@ export class App {
     addEventListener("keydown", (event) => this.key(event), heard);
     addEventListener("beforeprint", () => this.print(true), heard);
     addEventListener("afterprint", () => this.print(false), heard);
-  }
-
-  /** A larger page has a headline of its own. */
-  private headline(): void {
-    if (!this.embedding) showHeadline(byId("headline"), this.facts, this.tree.total[0], this.swapped);
   }
 
   // --- state and address ---
@@ -272,7 +260,6 @@ export class App {
     this.tree = this.all && !all ? rewidened(this.tree, "all") : tree;
     this.calls = -1;
     this.toolbar.diff(this.swapped, this.all);
-    this.headline();
   }
 
   private swap(): void {
@@ -438,8 +425,6 @@ export class App {
         return () => this.invert();
       case "o":
         return () => this.reorder();
-      case "d":
-        return this.embedding ? undefined : () => this.themes.toggle();
       case "s":
         return () => this.swap();
       case "w":
@@ -451,8 +436,6 @@ export class App {
       case "Escape":
       case "0":
         return () => this.reset();
-      case "?":
-        return this.help ? () => this.help?.toggle() : undefined;
       default:
         return undefined;
     }

@@ -3,9 +3,11 @@
 // The view's own word is the base: `ID` of a recording, or `ID:A-B` with an interval.
 
 import type { ChangedRow, DiffAnswer } from "../api/types";
+import { decode, type Profile } from "../model/decode";
 import { count, signed, weight } from "../model/format";
 import { button, el } from "../widgets/dom";
 import { table, type Column } from "../widgets/table";
+import { appendFlame } from "./flame_parts";
 import { fileLabel, functionLabel, share } from "./labels";
 import type { View, ViewContext } from "./view";
 
@@ -21,15 +23,16 @@ export const diffView: View = {
   id: "diff",
   title: "Diff",
   async show(host, context) {
-    host.append(form(context));
+    if (!context.isFile) host.append(form(context));
     const [base, time] = baseOf(context);
-    if (base === context.recording.id && time === "") {
+    if (!context.isFile && base === context.recording.id && time === "") {
       const hint = context.recordings.length > 1 ? "Choose another recording, or an interval of this one." : "Choose an interval of this recording, or open two recordings: plumb open OLD NEW.";
       host.append(el("p", { class: "empty" }, hint));
       return;
     }
     try {
-      showAnswer(host, context, await context.client.diff(base, time));
+      const [answer, flame] = await Promise.all([context.client.diff(base, time), context.client.diffFlame(base, time)]);
+      showAnswer(host, context, answer, decode(flame));
     } catch (error) {
       if (context.signal.aborted) throw error;
       host.append(el("p", { class: "problem", role: "alert" }, error instanceof Error ? error.message : String(error)));
@@ -42,6 +45,13 @@ function baseOf({ detail, recording, recordings }: ViewContext): [string, string
   const [id, time = ""] = detail.split(":");
   if (recordings.some((one) => one.id === id)) return [id, time];
   return [recordings.find((one) => one !== recording)?.id ?? recording.id, time];
+}
+
+/** What a row is about: a function, one of its lines, a stack, or a cause of kernel time. */
+function subject({ function: name, path, line, file, cause, name: call }: ChangedRow): string {
+  if (path !== undefined) return [...path].reverse().join(" < ");
+  if (name === undefined) return call || (cause ?? "");
+  return line !== undefined && line > 0 ? `${file}:${line} ${name}` : name;
 }
 
 function form(context: ViewContext): HTMLElement {
@@ -62,11 +72,11 @@ function form(context: ViewContext): HTMLElement {
   return tools;
 }
 
-function showAnswer(host: HTMLElement, context: ViewContext, answer: DiffAnswer): void {
+function showAnswer(host: HTMLElement, context: ViewContext, answer: DiffAnswer, picture: Profile): void {
   const unit = answer.unit ?? "";
   const marked = answer.rows.filter((row) => row.mark !== "noise").length;
   const all = answer.all;
-  const lead = `${weight(all.value[0], unit)} in the base, ${weight(all.value[1], unit)} here (${signed(all.difference, unit)}). ${
+  const lead = `${weight(all.value[0], unit)} in ${answer.base.name}, ${weight(all.value[1], unit)} in ${answer.new.name} (${signed(all.difference, unit)}). ${
     marked === 0 ? "No function differs by more than chance explains" : `${count(marked)} ${marked === 1 ? "function differs" : "functions differ"} by more than chance explains`
   } (false discovery rate ${Math.round(100 * answer.alpha)}%).`;
   const shares = ([base, next]: readonly [number, number]) => `${share(100 * base)} → ${share(100 * next)}`;
@@ -75,9 +85,14 @@ function showAnswer(host: HTMLElement, context: ViewContext, answer: DiffAnswer)
     { title: "95% interval", isNumber: true, isMore: true, cell: (row) => `${signed(row.low, unit)} to ${signed(row.high, unit)}` },
     { title: "Share", isNumber: true, isMore: true, value: (row) => row.share[1], cell: (row) => shares(row.share) },
     { title: "Verdict", value: (row) => row.mark, cell: (row) => el("span", { class: `mark mark-${row.mark}` }, MARKS[row.mark]) },
-    { title: "Function", value: (row) => row.function ?? "", cell: (row) => functionLabel(row.function ?? "", row.kind) },
+    { title: "Function", value: subject, cell: (row) => functionLabel(subject(row), row.kind) },
     { title: "File", isMore: true, value: (row) => row.dso ?? "", cell: (row) => fileLabel(row.dso ?? "") },
   ];
-  host.append(el("p", { class: "lead" }, lead), table(columns, answer.rows, { label: "Changes by function", press: (row) => context.go("table", row.function ?? "") }));
+  const open = (row: ChangedRow) => row.function !== undefined && context.go("table", row.function);
+  host.append(el("p", { class: "lead" }, lead));
+  if (picture.facts.diff) host.append(el("p", { class: "hint" }, `${picture.facts.diff.per}; ${picture.facts.diff.rule}.`));
+  appendFlame(host, picture, context);
+  host.append(table(columns, answer.rows, { label: "Changes by function", press: open }));
+  if (answer.rows_left_out > 0) host.append(el("p", { class: "hint" }, `${count(answer.rows_left_out)} rows with less are left out.`));
   if (answer.evidence === "single") host.append(el("p", { class: "hint" }, "Only one recording per side, so the variation between runs is unknown. To compare several: plumb diff BASE... -- NEW..."));
 }

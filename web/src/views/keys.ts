@@ -18,6 +18,8 @@ const FLAME: readonly [string, string][] = [
   ["/, N, Shift-N", "search, next match, previous match"],
   ["I", "flame or icicle"],
   ["O", "boxes in the order of their weights, or of their names"],
+  ["S", "of a comparison: exchange base and new"],
+  ["W", "of a comparison: boxes as wide as what changed, or as all that either side spent"],
   ["Esc, 0", "reset zoom and search"],
 ];
 

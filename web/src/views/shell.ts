@@ -1,11 +1,13 @@
-// The page that a server shows: which recording and what of it is looked at, the timeline above, one view below.
+// The page of recordings: which recording and what of it is looked at, the timeline above, one view below.
 //
 // All state is in the address: `?r=0&view=flame&comm=worker&time=1-2`. What a flame graph is zoomed to stands behind the `#`.
 
-import { RecordingClient } from "../api/client";
-import type { RecordingAbout, RecordingEntry, ServerAbout } from "../api/types";
+import type { RecordingClient } from "../api/client";
+import type { Source } from "../api/source";
+import type { RecordingAbout, RecordingEntry } from "../api/types";
 import { count, duration } from "../model/format";
 import { exactly, termsOf, withTerm, withoutTerm, withoutWord, type Term } from "../model/selection";
+import * as address from "../widgets/address";
 import { button, el } from "../widgets/dom";
 import type { Choice } from "../widgets/menu";
 import { Themes } from "../widgets/theme";
@@ -46,28 +48,32 @@ export class Shell {
   private readonly host = el("main", { id: "view", tabindex: "-1" });
   private readonly keys: Keys;
   private recording: RecordingEntry;
-  private view: View = VIEWS[0];
+  private view: View;
+  /** The view that an address without one means. */
+  private readonly first: View;
+  private readonly notice = el("p", { class: "notice", role: "status", hidden: true });
+  private readonly recordings: readonly RecordingEntry[];
   private terms: Term[] = [];
   private detail = "";
   private asked = new AbortController();
   private loaded: { readonly key: string; readonly about: RecordingAbout } | undefined;
 
-  constructor(
-    private readonly recordings: readonly RecordingEntry[],
-    server: ServerAbout,
-  ) {
-    if (recordings.length === 0) throw new Error("the server has no recordings; start it with one: plumb open FILE");
-    this.recording = recordings[0];
+  constructor(private readonly source: Source) {
+    this.recordings = source.recordings;
+    if (this.recordings.length === 0) throw new Error("the server has no recordings; start it with one: plumb open FILE");
+    this.recording = this.recordings[0];
+    this.first = VIEWS.find(({ id }) => id === source.file?.view) ?? VIEWS[0];
+    this.view = this.first;
     this.chips = new Chips({
       remove: (index) => this.choose(withoutTerm(this.terms, index)),
       clear: () => this.choose(this.terms.filter(([word]) => word === "event")),
       event: (name) => this.choose(withTerm(this.terms, ["event", name])),
     });
-    this.timeline = new TimelineStrip(this.themes, {
+    this.timeline = new TimelineStrip(this.themes, source.file !== undefined, {
       select: (term) => this.choose(withTerm(this.terms, term)),
       clear: () => this.choose(withoutWord(this.terms, "time")),
     });
-    this.keys = new Keys(VIEWS.map((view) => view.title), `plumb ${server.plumb}`, {
+    this.keys = new Keys(VIEWS.map((view) => view.title), `plumb ${source.plumb}`, {
       view: (index) => this.go(VIEWS[index].id),
       timeline: () => this.timeline.toggle(),
       undo: () => this.choose(withoutTerm(this.terms, this.terms.length - 1)),
@@ -80,7 +86,8 @@ export class Shell {
 
   private build(): void {
     for (const { id, name, command } of this.recordings) {
-      const said = command.length > 0 ? `${name}: ${command.join(" ")}` : name;
+      const isOnly = this.recordings.length === 1 && this.source.file?.title;
+      const said = isOnly || (command.length > 0 ? `${name}: ${command.join(" ")}` : name);
       this.picker.append(el("option", { value: id }, said));
     }
     this.picker.addEventListener("change", () => {
@@ -101,7 +108,7 @@ export class Shell {
       button("?", "Keys and help (?)", () => this.keys.toggle(), "icon"),
     );
     document.body.replaceChildren(
-      el("header", {}, el("div", { class: "title" }, this.picker, buttons), this.facts, this.chips.element),
+      el("header", {}, el("div", { class: "title" }, this.picker, buttons), this.facts, this.chips.element, this.notice),
       this.timeline.element,
       this.tabs,
       this.host,
@@ -111,18 +118,28 @@ export class Shell {
   private downloads(): HTMLElement {
     const opener = button("⤓", "Download the selection", () => {
       const { left, bottom } = opener.getBoundingClientRect();
-      const client = new RecordingClient(this.recording.id, this.terms, this.asked.signal);
-      openDownloads(left, bottom + 4, client, this.recording.name);
+      if (this.source.file) this.refuse("export", "To have other formats");
+      else openDownloads(left, bottom + 4, this.client(this.asked.signal), this.recording.name);
     }, "icon");
     return opener;
+  }
+
+  private client(signal: AbortSignal): RecordingClient {
+    return this.source.client(this.recording.id, this.terms, signal);
+  }
+
+  /** Says how to get what a file can't give. */
+  private refuse(command: string, wish: string): void {
+    this.notice.textContent = `This file holds one selection. ${wish}: plumb ${command} ${this.recording.name}`;
+    this.notice.hidden = false;
   }
 
   // --- state and address ---
 
   private restore(): void {
-    const query = new URLSearchParams(location.search);
+    const query = address.query();
     this.recording = this.recordings.find(({ id }) => id === query.get("r")) ?? this.recordings[0];
-    this.view = VIEWS.find(({ id }) => id === query.get("view")) ?? VIEWS[0];
+    this.view = VIEWS.find(({ id }) => id === query.get("view")) ?? this.first;
     this.detail = query.get("detail") ?? "";
     this.terms = termsOf(query);
     void this.show();
@@ -132,17 +149,17 @@ export class Shell {
     const { recording = this.recording, view = this.view, terms = this.terms, detail = this.detail } = state;
     const query = new URLSearchParams();
     if (recording !== this.recordings[0]) query.set("r", recording.id);
-    if (view !== VIEWS[0]) query.set("view", view.id);
+    if (view !== this.first) query.set("view", view.id);
     if (detail !== "") query.set("detail", detail);
     for (const [word, text] of terms) query.append(word, text);
-    const search = query.toString();
     // A zoom is of one view of one selection.
-    history.pushState(null, "", `${location.pathname}${search === "" ? "" : `?${search}`}`);
+    address.push(query);
     this.restore();
   }
 
   private choose(terms: readonly Term[]): void {
-    this.remember({ terms });
+    if (this.source.file) this.refuse("open", "To select a part of the recording");
+    else this.remember({ terms });
   }
 
   private go(id: string, detail = ""): void {
@@ -160,10 +177,11 @@ export class Shell {
     this.picker.value = this.recording.id;
     this.mark();
     this.host.setAttribute("aria-busy", "true");
-    const client = new RecordingClient(this.recording.id, this.terms, signal);
+    const client = this.client(signal);
+    this.notice.hidden = true;
     try {
       const about = await this.about(client);
-      document.title = `${about.command.join(" ") || about.name} · plumb`;
+      if (!this.source.file) document.title = `${about.command.join(" ") || about.name} · plumb`;
       this.say(about);
       this.chips.show(this.terms, about);
       void this.timeline.show(client, this.terms, about, this.recording.id).catch((error: unknown) => this.fail(error, signal));
@@ -194,6 +212,7 @@ export class Shell {
       signal,
       terms: this.terms,
       themes: this.themes,
+      isFile: this.source.file !== undefined,
       detail: this.detail,
       select: (term) => this.choose(withTerm(this.terms, term)),
       go: (view, detail) => this.go(view, detail),
@@ -203,9 +222,13 @@ export class Shell {
 
   private choices(name: string): readonly Choice[] {
     const only = (term: Term) => () => this.choose(withTerm(this.terms, term));
-    return [
+    const more = [
       { label: "Callers and callees", run: () => this.go("table", name) },
       { label: "Source and assembly", run: () => this.go("source", name) },
+    ];
+    if (this.source.file) return more;
+    return [
+      ...more,
       { label: "Only stacks with it", run: only(["focus", exactly(name)]) },
       { label: "Drop stacks with it", run: only(["ignore", exactly(name)]) },
       { label: "Hide it; callers get its time", run: only(["hide", exactly(name)]) },
@@ -230,6 +253,8 @@ export class Shell {
     if (selected.complete_percent !== null) parts.push(`${selected.complete_percent.toFixed(1)}% complete stacks`);
     if (about.lost_samples > 0) parts.push(el("b", { class: "bad" }, `${count(about.lost_samples)} samples lost`));
     if (about.host !== "") parts.push(about.host);
+    if (this.source.file && selected.options !== "") parts.push(`filtered: ${selected.options}`);
+    if (about.warnings.length > 0) parts.push(el("b", { class: "bad" }, `${count(about.warnings.length)} ${about.warnings.length === 1 ? "warning" : "warnings"}: see Quality`));
     this.facts.replaceChildren(...parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part])));
   }
 

@@ -10,7 +10,7 @@ import { button, el } from "../widgets/dom";
 import { bar, table, type Column } from "../widgets/table";
 import { chart } from "../widgets/chart";
 import { Themes } from "../widgets/theme";
-import { App } from "./app";
+import { appendFlame } from "./flame_parts";
 import { functionLabel } from "./labels";
 
 const CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
@@ -92,7 +92,7 @@ class StoreShell {
       else await this.service(host, view, service);
       if (signal.aborted) return;
       this.host.replaceChildren(host);
-      host.querySelector("#graph")?.dispatchEvent(new Event("shown"));
+      host.dispatchEvent(new Event("shown"));
     } catch (error) {
       if (signal.aborted) return;
       this.host.replaceChildren(el("p", { class: "problem", role: "alert" }, error instanceof Error ? error.message : String(error)));
@@ -181,17 +181,8 @@ class StoreShell {
 
   private picture(host: HTMLElement, flame: Awaited<ReturnType<StoreClient["flame"]>>, unit: string, service: string): void {
     const profile = fromFlamebearer(flame.names, flame.levels.map((level) => level.values), unit, service);
-    const graph = el("div", { id: "graph" });
-    host.append(
-      el("h3", {}, "Flame graph"),
-      el("nav", { id: "toolbar", "aria-label": "Search and view" }),
-      el("div", { id: "crumb", hidden: true }),
-      graph,
-      el("section", { id: "details", "aria-label": "Details of a box" }),
-      el("ul", { id: "legend", "aria-label": "Colours", hidden: true }),
-    );
-    const { signal } = this.asked;
-    graph.addEventListener("shown", () => new App(profile, { themes: this.themes, signal, choices: () => [] }), { once: true });
+    host.append(el("h3", {}, "Flame graph"));
+    appendFlame(host, profile, { themes: this.themes, signal: this.asked.signal, choices: () => [] });
   }
 }
 

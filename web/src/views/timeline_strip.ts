@@ -45,6 +45,8 @@ export class TimelineStrip {
 
   constructor(
     private readonly themes: Themes,
+    /** A file holds one selection. */
+    private readonly isFixed: boolean,
     private readonly events: TimelineEvents,
   ) {
     this.painter = new TimelinePainter(this.canvas);
@@ -69,6 +71,7 @@ export class TimelineStrip {
       this.answer = await client.timeline(binsOf(about));
       this.shown = key;
       this.threads = threadsOf(this.answer);
+      this.element.hidden = this.threads.length === 0;
       this.name();
     }
     this.interval = intervalOf(terms, this.answer.duration_ns);
@@ -105,7 +108,8 @@ export class TimelineStrip {
 
   private say(answer: TimelineAnswer): void {
     const { interval } = this;
-    const range = interval ? `${duration(interval.from)} to ${duration(interval.to)} selected` : "drag to select an interval";
+    const hint = this.isFixed ? "" : "drag to select an interval";
+    const range = interval ? `${duration(interval.from)} to ${duration(interval.to)} selected` : hint;
     const note = answer.aggregated ? "; samples have no times of their own here: record with --timeline" : "";
     this.summary.textContent = `${range}${note}`;
     this.canvas.setAttribute("aria-label", "Selected interval. Arrow keys move it, plus and minus narrow and widen it, Escape selects everything.");
@@ -133,7 +137,7 @@ export class TimelineStrip {
     const time = (pixel: number) => ((this.answer?.duration_ns ?? 0) * pixel) / Math.max(1, this.area.clientWidth);
     const between = (a: number, b: number): Interval => ({ from: time(Math.min(a, b)), to: time(Math.max(a, b)) });
     this.area.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
+      if (event.button !== 0 || this.isFixed) return;
       start = at(event);
       this.area.setPointerCapture(event.pointerId);
     });
@@ -153,7 +157,7 @@ export class TimelineStrip {
     });
     this.area.addEventListener("pointerleave", () => this.tooltip.hide());
     this.area.addEventListener("dblclick", () => this.events.clear());
-    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    if (!this.isFixed) this.canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
   private choose({ from, to }: Interval): void {

@@ -17,8 +17,6 @@ export interface ToolbarEvents {
   swap(): void;
   /** Shows all code of a differential picture, or what changed. */
   widen(): void;
-  theme(): void;
-  help(): void;
 }
 
 /** What a search found, as shares. */
@@ -53,7 +51,7 @@ export class Toolbar {
   constructor(
     host: HTMLElement,
     private readonly events: ToolbarEvents,
-    kind: { readonly isDiff: boolean; readonly isEmbedded: boolean },
+    isDiff: boolean,
   ) {
     this.regex = button(".*", "Regular expression", () => this.toggleRegex(), "inset");
     this.regex.setAttribute("aria-pressed", "false");
@@ -72,15 +70,9 @@ export class Toolbar {
       el(
         "div",
         { class: "buttons" },
-        ...(kind.isDiff ? [this.swapButton, this.widthButton] : [this.orderButton]),
+        ...(isDiff ? [this.swapButton, this.widthButton] : [this.orderButton]),
         this.resetButton,
         this.invertButton,
-        ...(kind.isEmbedded
-          ? []
-          : [
-              button("◐", "Dark or light (D)", () => events.theme(), "icon"),
-              button("?", "Keys and help (?)", () => events.help(), "icon"),
-            ]),
       ),
     );
   }

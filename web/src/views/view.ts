@@ -14,6 +14,8 @@ export interface ViewContext {
   readonly recordings: readonly RecordingEntry[];
   readonly terms: readonly Term[];
   readonly themes: Themes;
+  /** Whether the page is a file, which holds one selection. */
+  readonly isFile: boolean;
   /** Aborted when the view leaves the page, or shows something else. */
   readonly signal: AbortSignal;
   /** A word of the address that is the view's own, such as the function whose callers are shown. */

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use plumb_analyze::{Filter, Selection, SelectionWord};
 use plumb_profile::Profile;
+use plumb_report::answers::Parameters;
 
 /// Which part of a profile to look at.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -123,6 +124,11 @@ impl FilterArgs {
     /// The options as they would be typed.
     pub fn typed(&self) -> String {
         self.selection().typed()
+    }
+
+    /// The options as parameters of the page's answers.
+    pub fn parameters(&self) -> Parameters {
+        self.selection().iter().map(|(word, text)| (word.name().to_owned(), text.to_owned())).collect()
     }
 
     /// As [`SampleFilterArgs::filter_per_event`].

@@ -12,6 +12,7 @@ mod text;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use plumb_analyze::{By, Diff, DiffOptions, DiffRow, Filter, Mark, Per, View, is_clock};
@@ -134,7 +135,7 @@ fn iterations(text: &str) -> Result<[f64; 2], String> {
 /// A recording and where it came from.
 struct Recording {
     path: PathBuf,
-    profile: Profile,
+    profile: Arc<Profile>,
     filter: Filter,
 }
 
@@ -253,7 +254,7 @@ fn sides(args: &Args) -> Result<[Vec<PathBuf>; 2]> {
 
 fn read(paths: &[PathBuf], args: &Args) -> Result<Vec<Recording>> {
     let one = |path: &PathBuf| {
-        let profile = crate::load::load(path)?;
+        let profile = Arc::new(crate::load::load(path)?);
         let mut filters = args.filters.filter_per_event(&profile)?;
         // Of several events the one that goes by processor time.
         let by_clock = |filter: &Filter| {

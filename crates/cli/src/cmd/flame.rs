@@ -6,11 +6,15 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use plumb_analyze::{Filter, Flame, Grouping, View};
 use plumb_profile::{Profile, Scope};
+use plumb_report::answers::LoadedRecording;
+use plumb_report::flame::payload;
 
 use crate::args::FilterArgs;
 use crate::examples;
 use crate::exit::Exit;
-use crate::render::flame::{Facts, Format, format_of, html, svg, write};
+use crate::loaded;
+use crate::render::flame::{Facts, Format, format_of, svg, write};
+use crate::render::page_file;
 use crate::terminal::say;
 
 /// Arguments of `plumb flame`.
@@ -74,9 +78,9 @@ impl By {
 pub fn run(args: Args) -> Result<Exit> {
     // Before the work: a name that says nothing is known at once.
     let format = format_of(&args.output)?;
-    let profile = crate::load::load(&args.file)?;
-    let filter = filter_of(&profile, &args.filters)?;
-    let bytes = draw(&profile, &filter, &args, format)?;
+    let recording = loaded::load(&args.file)?;
+    let filter = filter_of(&recording.profile, &args.filters)?;
+    let bytes = draw(&recording, &filter, &args, format)?;
     write(&args.output, &bytes)?;
     if args.open {
         open(&args.output)?;
@@ -98,7 +102,8 @@ fn filter_of(profile: &Profile, filters: &FilterArgs) -> Result<Filter> {
     Ok(per_event.swap_remove(0))
 }
 
-fn draw(profile: &Profile, filter: &Filter, args: &Args, format: Format) -> Result<Vec<u8>> {
+fn draw(recording: &LoadedRecording, filter: &Filter, args: &Args, format: Format) -> Result<Vec<u8>> {
+    let profile = &*recording.profile;
     let view = View::new(profile, filter);
     let by = args.by.unwrap_or_else(|| By::default(profile.meta.scope));
     let flame = Flame::new(&view, by.into());
@@ -112,9 +117,19 @@ fn draw(profile: &Profile, filter: &Filter, args: &Args, format: Format) -> Resu
     }
     let facts = facts(&view, filter, args);
     match format {
-        Format::Html => Ok(html::page(&flame, &facts)?.into_bytes()),
+        Format::Html => page(recording, &flame, &facts, args),
         Format::Svg => svg::picture(&flame, &facts),
     }
+}
+
+/// The page, opened on the flame graph.
+fn page(recording: &LoadedRecording, flame: &Flame<'_>, facts: &Facts, args: &Args) -> Result<Vec<u8>> {
+    let recordings = std::slice::from_ref(recording);
+    let mut packet = page_file::packet(recordings, "flame");
+    packet.lead("title", facts.title.as_str());
+    packet.put(0, "/flame", payload::encode(flame, facts)?);
+    page_file::ask_views(&mut packet, recordings, 0, &args.filters.parameters());
+    page_file::page(packet, &format!("{} · plumb flame", facts.title))
 }
 
 fn facts(view: &View<'_>, filter: &Filter, args: &Args) -> Facts {

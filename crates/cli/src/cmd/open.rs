@@ -9,6 +9,7 @@ use anyhow::Result;
 
 use crate::examples;
 use crate::exit::Exit;
+use crate::loaded;
 use crate::showing;
 
 /// Arguments of `plumb open`.
@@ -27,7 +28,7 @@ pub struct Args {
 
 /// Runs `plumb open`.
 pub fn run(args: Args) -> Result<Exit> {
-    let recordings = args.files.iter().map(|file| showing::load(file)).collect::<Result<_>>()?;
+    let recordings = args.files.iter().map(|file| loaded::load(file)).collect::<Result<_>>()?;
     showing::show(recordings, args.listen, true)?;
     Ok(Exit::Success)
 }

@@ -106,7 +106,8 @@ pub fn run(args: Args) -> Result<Exit> {
     #[cfg(feature = "server")]
     if args.open {
         let name = args.output.display().to_string();
-        showing::show(vec![showing::recording(&name, recording.into_profile()?)], None, true)?;
+        let profile = recording.into_profile()?.into();
+        showing::show(vec![crate::loaded::recording(&name, profile)], None, true)?;
     }
     #[cfg(not(feature = "server"))]
     drop(recording);

@@ -13,6 +13,7 @@ use crate::args::LogArgs;
 use crate::args::value::{period, size};
 use crate::examples;
 use crate::exit::Exit;
+use crate::loaded;
 use crate::showing;
 use crate::terminal::say;
 
@@ -80,7 +81,7 @@ pub struct Args {
 /// Runs `plumb serve`.
 pub fn run(args: Args) -> Result<Exit> {
     if !args.files.is_empty() {
-        let recordings = args.files.iter().map(|file| showing::load(file)).collect::<Result<_>>()?;
+        let recordings = args.files.iter().map(|file| loaded::load(file)).collect::<Result<_>>()?;
         showing::show(recordings, args.listen, false)?;
         return Ok(Exit::Success);
     }

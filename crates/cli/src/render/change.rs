@@ -105,31 +105,6 @@ pub fn whole(diff: &Diff<'_, '_>, unit: &str) -> String {
     format!("{base} before, {new} now, {} {interval}{why}", relative(whole))
 }
 
-/// What a value is of.
-pub fn per(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
-    let what = if unit == "ns" { "time" } else { "times" };
-    let of = match diff.options.per {
-        Per::Total => "a recording".to_owned(),
-        Per::Second => "a second of all".to_owned(),
-        Per::Iteration([base, new]) => format!("an iteration ({base} before, {new} now)"),
-    };
-    format!("{event}, {what} of {of}")
-}
-
-/// What has to be the case for a row to be marked.
-pub fn rule(diff: &Diff<'_, '_>) -> &'static str {
-    match (diff.evidence, diff.options.per) {
-        (Evidence::Turns, _) => {
-            "marked is what differs by more than recordings of a side do (they took turns)"
-        }
-        (Evidence::Blocked, _) => {
-            "marked is what differs by more than recordings of a side do, and more: they took no turns (A B B A)"
-        }
-        (Evidence::Single, Per::Second) => "marked is a share that differs by more than chance explains",
-        (Evidence::Single, _) => "marked is what is out of line with the other functions by more than chance",
-    }
-}
-
 /// What recordings tell of the speed of their runs.
 pub fn speed(diff: &Diff<'_, '_>) -> Option<String> {
     if diff.options.per == Per::Second {

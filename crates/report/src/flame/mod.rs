@@ -2,6 +2,7 @@
 //!
 //! Not here: the layout (`analyze`), files and pictures (`cli`), the page's program (web/).
 
+pub mod difference;
 mod facts;
 pub mod payload;
 

@@ -4,24 +4,20 @@ use std::io::Cursor;
 
 use plumb_analyze::View;
 use plumb_formats::{callgrind, chrome, firefox, native, otlp, pprof, speedscope};
-
-use super::answers::{Answer, Question};
-use super::selected::Selected;
-use crate::error::{ApiError, ErrorCode};
+use plumb_report::answers::{Answer, AnswerError, Question, Selected};
 
 /// The formats by name.
 const FORMATS: &str = "plumb, pprof, speedscope, firefox, trace, callgrind, otlp";
 
 /// The samples that are selected, of all events unless one is.
-pub(super) fn export(asked: &Question<'_>) -> Result<Answer, ApiError> {
+pub(super) fn export(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let selected = Selected::new(asked.parameters, &["format"])?;
     let format = selected.required("format")?;
     let profile = &*asked.recording.profile;
     let kept = View::new(profile, &selected.all_events(profile)?).to_profile();
     let mut body = Vec::new();
-    let failed = |error: &dyn std::fmt::Display| {
-        ApiError::new(ErrorCode::InvalidArgument, format!("cannot write {format}: {error}"))
-    };
+    let failed =
+        |error: &dyn std::fmt::Display| AnswerError::Invalid(format!("cannot write {format}: {error}"));
     let written = match format {
         "plumb" => {
             let mut file = Cursor::new(Vec::new());
@@ -35,7 +31,7 @@ pub(super) fn export(asked: &Question<'_>) -> Result<Answer, ApiError> {
         "callgrind" => callgrind::write(&kept, &mut body),
         "otlp" => otlp::write(&kept, &mut body),
         other => {
-            return Err(ApiError::invalid(format!("unknown format {other:?}; use one of {FORMATS}")));
+            return Err(AnswerError::Invalid(format!("unknown format {other:?}; use one of {FORMATS}")));
         }
     };
     written.map_err(|error| failed(&error))?;

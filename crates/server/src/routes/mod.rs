@@ -26,6 +26,7 @@ use axum::http::{Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
+use plumb_report::answers::LoadedRecording;
 use plumb_store::Store;
 
 use self::guard::guard;
@@ -33,7 +34,6 @@ use crate::access::Scope;
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 use crate::options::ServerOptions;
-use crate::recordings::Recordings;
 
 /// Everything that a server answers.
 pub fn router(store: Arc<Store>, options: ServerOptions) -> Router {
@@ -64,7 +64,7 @@ pub(crate) fn router_of(app: App) -> Router {
 }
 
 /// Everything that a server of recordings answers.
-pub fn recordings_router(recordings: Recordings) -> Router {
+pub fn recordings_router(recordings: Vec<LoadedRecording>) -> Router {
     page::routes("recordings")
         .merge(recordings::routes(recordings))
         .fallback(nothing)

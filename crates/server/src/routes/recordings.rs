@@ -6,34 +6,35 @@ use axum::Router;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use plumb_report::answers::{self, Answer, LoadedRecording, Question};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::page::guarded;
 use crate::error::{ApiError, ErrorCode};
 use crate::parameters::Parameters;
-use crate::recordings::{Answer, PATHS, Question, Recordings};
+use crate::recordings::paths;
 
 /// Answers that are worked out at the same time; others wait. Each takes a processor and may take as much memory as the recording.
 const AT_ONCE: usize = 4;
 
 #[derive(Clone)]
 struct Shared {
-    recordings: Recordings,
+    recordings: Arc<[LoadedRecording]>,
     working: Arc<Semaphore>,
 }
 
-pub(super) fn routes(recordings: Recordings) -> Router {
-    let shared = Shared { recordings, working: Arc::new(Semaphore::new(AT_ONCE)) };
+pub(super) fn routes(recordings: Vec<LoadedRecording>) -> Router {
+    let shared = Shared { recordings: recordings.into(), working: Arc::new(Semaphore::new(AT_ONCE)) };
     let mut router = Router::new().route("/api/v1/recordings", get(list));
-    for (path, work) in PATHS {
+    for (path, work) in paths() {
         let path = format!("/api/v1/recordings/{{id}}{path}");
         let answer = move |State(shared): State<Shared>,
                            Path(id): Path<String>,
                            RawQuery(query): RawQuery| async move {
             let parameters = Parameters::parse(query.as_deref());
-            let work = move |recordings: &Recordings| match recordings.get(&id) {
-                Some(recording) => work(&Question { recordings, recording, parameters: &parameters }),
+            let work = move |recordings: &[LoadedRecording]| match answers::recording(recordings, &id) {
+                Some(recording) => Ok(work(&Question { recordings, recording, parameters: &parameters })?),
                 None => Err(unknown(&id)),
             };
             worked_out(shared, work).await
@@ -44,25 +45,15 @@ pub(super) fn routes(recordings: Recordings) -> Router {
 }
 
 async fn list(State(shared): State<Shared>) -> Response {
-    let one = |(id, recording): (usize, &crate::recordings::ServedRecording)| {
-        let meta = &recording.profile.meta;
-        json!({
-            "id": id.to_string(),
-            "name": recording.name,
-            "command": meta.command,
-            "start_unix_ns": meta.start_unix_ns,
-            "duration_ns": meta.duration_ns,
-            "samples": recording.profile.samples.len(),
-        })
-    };
-    let all: Vec<Value> = shared.recordings.iter().map(one).collect();
+    let all: Vec<Value> =
+        shared.recordings.iter().enumerate().map(|(id, recording)| recording.entry(id)).collect();
     guarded("application/json", json!({"version": 1, "recordings": all}).to_string().into_bytes())
 }
 
 /// Answers on a thread that may compute.
 async fn worked_out<F>(shared: Shared, work: F) -> Response
 where
-    F: FnOnce(&Recordings) -> Result<Answer, ApiError> + Send + 'static,
+    F: FnOnce(&[LoadedRecording]) -> Result<Answer, ApiError> + Send + 'static,
 {
     let Ok(permit) = shared.working.acquire_owned().await else {
         return ApiError::new(ErrorCode::Unavailable, "the server is stopping").into_response();

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use plumb_report::answers::LoadedRecording;
 use plumb_store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -30,7 +31,6 @@ use self::waiting::Waiting;
 use crate::app::App;
 use crate::metrics::Metrics;
 use crate::options::ServerOptions;
-use crate::recordings::Recordings;
 use crate::routes::{recordings_router, refusing_router, router_of};
 
 /// Where a server listens and how much it holds open.
@@ -125,7 +125,7 @@ impl Server {
     /// Likewise for recordings, which are shown on this machine alone, to programs of these users: files of recordings are their owners'
     /// too.
     pub async fn bind_recordings(
-        recordings: Recordings,
+        recordings: Vec<LoadedRecording>,
         users: Vec<u32>,
         listen: ListenOptions,
     ) -> Result<Self, ServeError> {

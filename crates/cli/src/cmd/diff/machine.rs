@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use plumb_analyze::{Evidence, Per};
+use plumb_analyze::Per;
 use serde_json::{Value, json};
 
 use super::Shown;
@@ -13,7 +13,7 @@ use plumb_report::change as change_json;
 /// Writes JSON.
 pub(super) fn json(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     let diff = shown.diff;
-    let side = |side: usize| -> Vec<Value> {
+    let side = |side: usize| -> Value {
         let pairs = shown.sides[side].iter().zip(shown.views[side]);
         pairs
             .map(|(one, view)| {
@@ -26,30 +26,19 @@ pub(super) fn json(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
                     "lost": one.profile.meta.lost_samples,
                 })
             })
-            .collect()
+            .collect::<Vec<_>>()
+            .into()
     };
     let rows: Vec<Value> = shown.rows().map(|row| change_json::row(row, diff)).collect();
     let (rest, shares) = shown.rest();
     let speed = diff.speed();
-    let document = json!({
-        "version": plumb_report::JSON_VERSION,
-        "event": shown.event,
-        "unit": shown.unit,
-        "per": per(diff.options.per),
-        "alpha": diff.options.alpha,
-        "evidence": match diff.evidence {
-            Evidence::Single => "single",
-            Evidence::Blocked => "blocked",
-            Evidence::Turns => "turns",
-        },
-        "base": side(0),
-        "new": side(1),
-        "speed": json!({"ratio": speed[0], "low": speed[1], "high": speed[2]}),
-        "all": change_json::change(&diff.whole, diff.options.alpha),
-        "rows": rows,
-        "rest": {"rows": rest, "share": shares},
-        "exceeded": shown.args.fail_on.iter().filter(|limit| limit.is_exceeded(diff)).map(ToString::to_string).collect::<Vec<_>>(),
-    });
+    let mut document = change_json::document(diff, Some(&shown.event), Some(&shown.unit), [side(0), side(1)]);
+    document["per"] = per(diff.options.per);
+    document["speed"] = json!({"ratio": speed[0], "low": speed[1], "high": speed[2]});
+    document["rows"] = rows.into();
+    document["rest"] = json!({"rows": rest, "share": shares});
+    let exceeded = shown.args.fail_on.iter().filter(|limit| limit.is_exceeded(diff)).map(ToString::to_string);
+    document["exceeded"] = exceeded.collect::<Vec<_>>().into();
     plumb_formats::json::write_pretty(&mut *out, &document)?;
     writeln!(out)?;
     Ok(out.flush()?)

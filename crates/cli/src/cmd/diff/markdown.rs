@@ -54,7 +54,12 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
         let [base, new] = shares.map(|share| precision.percent(share * 100.0));
         writeln!(out, "| {rows} more | {base} | {new} | | | | | |")?;
     }
-    writeln!(out, "\n{}: {}.", escape(&change::per(diff, &shown.event, &shown.unit)), change::rule(diff))?;
+    writeln!(
+        out,
+        "\n{}: {}.",
+        escape(&plumb_report::change::per(diff, &shown.event, &shown.unit)),
+        plumb_report::change::rule(diff)
+    )?;
     if let Some(text) = change::speed(diff) {
         writeln!(out, "Speed: {}.", escape(&text))?;
     }

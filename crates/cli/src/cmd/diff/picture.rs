@@ -1,52 +1,68 @@
-//! The differential flame graph: the page of `plumb flame` with two more columns and a mark a box, or an SVG.
+//! The comparison as a file: the page, opened on it, or a differential flame graph as an SVG.
 //!
-//! Boxes are as wide as what was added and what was taken away in them together, so that what vanished stays in sight. The other half
-//! of the page's format is in web/src/model; web/testdata/diff.payload holds them together.
+//! Boxes are as wide as what was added and what was taken away in them together, so that what vanished stays in sight.
 
 use anyhow::Result;
 use inferno::flamegraph::color::{Color, PaletteMap};
 use plumb_analyze::{BoxKind, DiffBox, DiffFlame, Mark};
-use serde::Serialize;
+use plumb_report::answers::LoadedRecording;
+use plumb_report::change;
+use plumb_report::flame::difference::{self, number_of, whole_number};
+use serde_json::{Value, json};
 
 use super::Shown;
-use crate::render::change;
+use crate::loaded;
 use crate::render::flame::svg::{Drawing, clean, narrowest};
-use crate::render::flame::{Facts, Format, html};
-use plumb_report::flame::payload::{self, Frames, write_column, write_depths};
-
-/// What the page wants to know, beside what it does of any picture.
-#[derive(Serialize)]
-struct Header<'a> {
-    format: u32,
-    #[serde(flatten)]
-    facts: Facts,
-    diff: Sides,
-    frames: usize,
-    boxes: usize,
-    /// There is no column of weights: the page makes them of both sides' columns.
-    each: u64,
-    strings: Vec<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Sides {
-    names: [String; 2],
-    values: [u64; 2],
-    per: String,
-    rule: &'static str,
-}
+use crate::render::flame::{Facts, Format};
+use crate::render::{change as words, page_file};
 
 /// The file's content.
 pub(super) fn draw(shown: &Shown<'_, '_>, format: Format) -> Result<Vec<u8>> {
-    let flame = DiffFlame::new(shown.diff);
-    let facts = facts(shown);
     match format {
-        Format::Html => {
-            let title = format!("{} · plumb diff", facts.title);
-            Ok(html::with_data(&encode(&flame, facts, shown)?, &title)?.into_bytes())
-        }
-        Format::Svg => svg(&flame, &facts, shown),
+        Format::Html => page(shown),
+        Format::Svg => svg(&DiffFlame::new(shown.diff), &facts(shown), shown),
     }
+}
+
+/// The page of the first recording of each side, opened on the comparison of all of them.
+fn page(shown: &Shown<'_, '_>) -> Result<Vec<u8>> {
+    let facts = facts(shown);
+    let [base, new] = shown.sides;
+    let first = new.first().into_iter().chain(base.first());
+    let recordings: Vec<LoadedRecording> =
+        first.map(|one| loaded::recording(&one.path.display().to_string(), one.profile.clone())).collect();
+    let mut packet = page_file::packet(&recordings, "diff");
+    packet.lead("title", facts.title.as_str());
+    for (id, one) in new.first().into_iter().chain(base.first()).enumerate() {
+        let event = one.filter.event.map(|event| one.profile.strings.get(one.profile.events[event].name));
+        let typed = shown.args.filters.parameters();
+        let parameters = match event.filter(|_| typed.get("event").is_none() && one.profile.events.len() > 1)
+        {
+            Some(event) => typed.with("event", event),
+            None => typed,
+        };
+        page_file::ask_views(&mut packet, &recordings, id, &parameters);
+        packet.ask((&recordings, id), "/flame", &parameters, &[]);
+    }
+    packet.put(0, "/diff", serde_json::to_vec(&document(shown))?);
+    packet.put(0, "/diff/flame", difference::encode(shown.diff, &facts, &names(shown))?);
+    page_file::page(packet, &format!("{} · plumb diff", facts.title))
+}
+
+/// What the table of the page is made of.
+fn document(shown: &Shown<'_, '_>) -> Value {
+    let names = names(shown);
+    let side = |side: usize| {
+        let parts = || shown.views[side].iter().map(|view| view.part());
+        let (samples, weight) =
+            (parts().map(|part| part.samples).sum::<u64>(), parts().map(|part| part.weight).sum::<u64>());
+        json!({"name": names[side], "samples": samples, "weight": weight})
+    };
+    let sides = [side(0), side(1)];
+    let mut document = change::document(shown.diff, Some(&shown.event), Some(&shown.unit), sides);
+    document["rows"] = shown.rows().map(|row| change::row(row, shown.diff)).collect::<Vec<_>>().into();
+    document["rows_left_out"] = shown.rest().0.into();
+    document
 }
 
 pub(super) fn facts(shown: &Shown<'_, '_>) -> Facts {
@@ -67,62 +83,11 @@ pub(super) fn facts(shown: &Shown<'_, '_>) -> Facts {
 }
 
 /// What each side is called: the file, and how many there are beside.
-fn names(shown: &Shown<'_, '_>) -> [String; 2] {
+pub(super) fn names(shown: &Shown<'_, '_>) -> [String; 2] {
     shown.sides.map(|side| {
         let first = side.first().map(|one| one.path.display().to_string()).unwrap_or_default();
         if side.len() > 1 { format!("{first} and {} more", side.len() - 1) } else { first }
     })
-}
-
-pub(super) fn encode(flame: &DiffFlame<'_>, facts: Facts, shown: &Shown<'_, '_>) -> Result<Vec<u8>> {
-    let frames = Frames::new(&flame.labels);
-    let header = Header {
-        format: payload::FORMAT,
-        facts,
-        diff: Sides {
-            names: names(shown),
-            values: shown.diff.whole.value.map(whole_number),
-            per: change::per(shown.diff, &shown.event, &shown.unit),
-            rule: change::rule(shown.diff),
-        },
-        frames: flame.labels.len(),
-        boxes: flame.boxes.len(),
-        each: 0,
-        strings: frames.texts,
-    };
-    // JSON escapes line ends, so the first line end is the header's.
-    let mut out = serde_json::to_vec(&header)?;
-    out.push(b'\n');
-    for column in frames.columns {
-        write_column(&mut out, column.into_iter());
-    }
-    let boxes = &flame.boxes;
-    write_depths(&mut out, boxes.iter().map(|one| one.depth));
-    write_column(&mut out, boxes.iter().map(|one| one.label.into()));
-    write_column(&mut out, boxes.iter().map(|one| one.samples));
-    write_column(&mut out, boxes.iter().map(|one| one.line.into()));
-    for side in [0, 1] {
-        write_column(&mut out, boxes.iter().map(|one| whole_number(one.own[side])));
-    }
-    let alpha = shown.diff.options.alpha;
-    write_column(&mut out, boxes.iter().map(|one| number_of(one.change.mark(alpha))));
-    Ok(out)
-}
-
-/// What a side spent, without fractions of a nanosecond.
-fn whole_number(value: f64) -> u64 {
-    value.round() as u64
-}
-
-/// The page's number of a mark: its place in the list that diff.ts has.
-fn number_of(mark: Mark) -> u64 {
-    match mark {
-        Mark::Noise => 0,
-        Mark::More => 1,
-        Mark::Less => 2,
-        Mark::New => 3,
-        Mark::Vanished => 4,
-    }
 }
 
 /// How wide a box would be without what it called. Where nothing changed at all, all code is shown.
@@ -174,7 +139,7 @@ fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Ve
         title: facts.title.clone(),
         subtitle: format!(
             "{} — as wide as what was added and taken away; red: costs more, blue: costs less, grey: within noise",
-            change::whole(shown.diff, &shown.unit)
+            words::whole(shown.diff, &shown.unit)
         ),
         count_name: facts.unit.clone(),
         icicle: false,

@@ -1,10 +1,13 @@
 //! What is written of two sides that were made by hand.
 
+use std::sync::Arc;
+
 use plumb_analyze::{Diff, DiffOptions, Filter};
 
 use super::*;
 use crate::words::parsed;
 use plumb_fixtures::Made;
+use plumb_report::flame::difference;
 
 fn args(words: &[&str]) -> Args {
     parsed("diff", words).expect("they are taken")
@@ -25,7 +28,7 @@ fn recording(name: &str, count: impl Fn(&(&str, u64, u64)) -> u64) -> Recording 
         made.sample("app/1", stack.0, count(stack) * 1_000_000);
     }
     made.profile.meta.frequency_hz = Some(1000);
-    Recording { path: name.into(), profile: made.profile, filter: Filter::default() }
+    Recording { path: name.into(), profile: Arc::new(made.profile), filter: Filter::default() }
 }
 
 fn with_shown<T>(words: &[&str], then: impl FnOnce(&Shown<'_, '_>) -> T) -> T {
@@ -132,8 +135,7 @@ fn the_page_gets_what_its_tests_read() {
     // web/test/page.test.mjs reads the same file and says what it means. PLUMB_BLESS=1 writes it anew.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/testdata/diff.payload");
     let bytes = with_shown(&[], |shown| {
-        picture::encode(&plumb_analyze::DiffFlame::new(shown.diff), picture::facts(shown), shown)
-            .expect("it is encoded")
+        difference::encode(shown.diff, &picture::facts(shown), &picture::names(shown)).expect("it is encoded")
     });
     if std::env::var_os("PLUMB_BLESS").is_some() {
         std::fs::write(path, &bytes).expect("it is written");

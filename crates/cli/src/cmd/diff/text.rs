@@ -24,8 +24,8 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
             writeln!(out, "# {title} {}", printable(&recording(one, view)))?;
         }
     }
-    writeln!(out, "# {}", change::per(diff, &shown.event, &shown.unit))?;
-    writeln!(out, "# {}", change::rule(diff))?;
+    writeln!(out, "# {}", plumb_report::change::per(diff, &shown.event, &shown.unit))?;
+    writeln!(out, "# {}", plumb_report::change::rule(diff))?;
     if let Some(text) = change::speed(diff) {
         writeln!(out, "# Speed: {text}")?;
     }

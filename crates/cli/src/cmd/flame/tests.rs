@@ -1,6 +1,7 @@
 //! The files that are written, from a small profile made by hand.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use plumb_analyze::{Filter, Flame, Grouping, View};
 use plumb_profile::{
@@ -8,7 +9,8 @@ use plumb_profile::{
     Profile, Sample, Samples, Scope, Truncation,
 };
 
-use super::{Args, Facts, Format, draw, format_of, html, svg};
+use super::{Args, Facts, Format, draw, format_of, svg};
+use crate::loaded;
 use crate::words::parsed;
 use plumb_report::flame::payload;
 
@@ -94,6 +96,14 @@ fn facts() -> Facts {
     }
 }
 
+/// The page of a profile.
+fn page(profile: Profile, facts: &Facts) -> String {
+    let args = parsed::<Args>("flame", &[""; 0]).expect("none is needed");
+    let recording = loaded::recording("app.plumb", Arc::new(profile));
+    let bytes = with_flame(&recording.profile, |flame| super::page(&recording, flame, facts, &args));
+    String::from_utf8(bytes.unwrap()).expect("it is text")
+}
+
 fn with_flame<T>(profile: &Profile, then: impl FnOnce(&Flame<'_>) -> T) -> T {
     then(&Flame::new(&View::new(profile, &Filter::default()), Grouping::None))
 }
@@ -148,9 +158,8 @@ fn hostile_names_stay_in_their_place() {
     let sample = Sample { stack, ..profile.samples.get(0).unwrap() };
     profile.samples.push(sample);
     let facts = Facts { title: "</title><script>alert(1)</script>".into(), ..facts() };
-    let (page, picture) = with_flame(&profile, |flame| {
-        (html::page(flame, &facts).unwrap(), svg::picture(flame, &facts).unwrap())
-    });
+    let picture = with_flame(&profile, |flame| svg::picture(flame, &facts).unwrap());
+    let page = page(profile, &facts);
     assert_eq!(page.matches("alert(1)").count(), 1, "once, as text of the title");
     assert!(
         page.contains("<title>&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt; · plumb flame</title>")
@@ -162,16 +171,17 @@ fn hostile_names_stay_in_their_place() {
 
 #[test]
 fn the_page_is_whole_and_needs_nothing_else() {
-    let page = with_flame(&example(), |flame| html::page(flame, &facts())).unwrap();
+    let page = page(example(), &facts());
     assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
     for outside in ["http://", "https://", "src=\"", "@import", "{{"] {
         assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(outside), "{outside}");
     }
-    let data = page.split_once("id=\"profile\">").unwrap().1.split_once('<').unwrap().0;
+    let data = page.split_once("id=\"packet\">").unwrap().1.split_once('<').unwrap().0;
     let packed = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data).unwrap();
     let mut bytes = Vec::new();
     flate2::read::DeflateDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
-    assert_eq!(bytes, with_flame(&example(), |flame| payload::encode(flame, &facts())).unwrap());
+    let flame = with_flame(&example(), |flame| payload::encode(flame, &facts())).unwrap();
+    assert!(bytes.windows(flame.len()).any(|part| part == flame), "the flame graph is in it");
 }
 
 #[test]
@@ -222,11 +232,8 @@ fn an_svg_of_a_huge_profile_leaves_out_the_narrowest_boxes_and_says_so() {
 
 #[test]
 fn equal_input_gives_equal_files() {
-    let make = || {
-        with_flame(&example(), |flame| {
-            (html::page(flame, &facts()).unwrap(), svg::picture(flame, &facts()).unwrap())
-        })
-    };
+    let picture = || with_flame(&example(), |flame| svg::picture(flame, &facts()).unwrap());
+    let make = || (page(example(), &facts()), picture());
     // Not assert_eq, which would print them.
     assert!(make() == make());
 }
@@ -246,7 +253,8 @@ fn of_a_machine_programs_are_kept_apart_unless_it_is_asked_for_otherwise() {
     let mut has_comm = |scope, words: &[&str]| {
         profile.meta.scope = scope;
         let args = parsed::<Args>("flame", words).expect("they are taken");
-        let svg = draw(&profile, &Filter::default(), &args, Format::Svg).expect("it has samples");
+        let recording = loaded::recording("app.plumb", Arc::new(profile.clone()));
+        let svg = draw(&recording, &Filter::default(), &args, Format::Svg).expect("it has samples");
         String::from_utf8(svg).expect("it is text").contains("<title>app (")
     };
     assert!(has_comm(Scope::System, &[]));

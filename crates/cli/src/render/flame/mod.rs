@@ -1,8 +1,7 @@
-//! Flame graphs as files: the page, the picture, and what both say of the recording.
+//! Flame graphs as files: their formats, and the picture.
 //!
-//! Not here: the layout (analyze), the page's data (`plumb_report::flame`), its program (web/).
+//! Not here: the layout (analyze), the page (`render::page_file`).
 
-pub mod html;
 pub mod svg;
 
 use std::path::Path;

@@ -1,39 +1,23 @@
-//! What can be asked of a recording. Each answer is made by one function of the recording and the parameters.
+//! The paths of a recording, each with the function that answers it.
 
 use plumb_analyze::{
     Filter, Flame, Grouping, Key, Pattern, Procs, Report, ReportOptions, Summary, Timeline, Tree,
     TreeOptions, View, coverage, explained_event, is_clock, is_untold,
 };
 use plumb_profile::{Id, Profile, Scope};
-use plumb_report::explain::{self, NamedFiles};
-use plumb_report::flame::{Facts, payload};
-use plumb_report::table::{TreeJson, causes};
-use plumb_report::{kernel, kernel_time, meta, procs, table, timeline};
 use serde_json::{Value, json};
 
-use super::compare::diff;
-use super::export::export;
-use super::listing::listing;
+use super::code::listing;
+use super::compare::{diff, diff_flame};
 use super::selected::Selected;
-use super::{Recordings, ServedRecording};
-use crate::error::{ApiError, ErrorCode};
-use crate::parameters::Parameters;
-
-/// A body with its content type.
-pub(crate) type Answer = (&'static str, Vec<u8>);
-
-/// What answers a path.
-type Work = fn(&Question<'_>) -> Result<Answer, ApiError>;
-
-/// What is asked of which recording.
-pub(crate) struct Question<'a> {
-    pub recordings: &'a Recordings,
-    pub recording: &'a ServedRecording,
-    pub parameters: &'a Parameters,
-}
+use super::{Answer, AnswerError, AnswerFn, Question, body};
+use crate::explain::{self, NamedFiles};
+use crate::flame::{Facts, payload};
+use crate::table::{TreeJson, causes};
+use crate::{kernel, kernel_time, meta, procs, table, timeline};
 
 /// All paths below a recording's own with what answers them.
-pub(crate) const PATHS: [(&str, Work); 12] = [
+pub const PATHS: [(&str, AnswerFn); 12] = [
     ("", about),
     ("/timeline", timeline_of),
     ("/flame", flame),
@@ -45,20 +29,11 @@ pub(crate) const PATHS: [(&str, Work); 12] = [
     ("/explain", explain_of),
     ("/listing", listing),
     ("/diff", diff),
-    ("/export", export),
+    ("/diff/flame", diff_flame),
 ];
 
-pub(super) fn json(document: &Value) -> Result<Answer, ApiError> {
-    let body = serde_json::to_vec(document).map_err(|error| unwritten(&error))?;
-    Ok(("application/json", body))
-}
-
-pub(super) fn unwritten(error: &serde_json::Error) -> ApiError {
-    ApiError::new(ErrorCode::Internal, format!("cannot write the answer: {error}"))
-}
-
 /// Facts, events, and how far the selection is to be trusted.
-fn about(asked: &Question<'_>) -> Result<Answer, ApiError> {
+fn about(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let profile = &*recording.profile;
     let selected = Selected::new(parameters, &[])?;
@@ -79,9 +54,9 @@ fn about(asked: &Question<'_>) -> Result<Answer, ApiError> {
         "cut_causes": causes(&view, &summary),
         "options": selected.typed(),
     });
-    document["lacks"] = serde_json::to_value(&recording.lacks).map_err(|error| unwritten(&error))?;
+    document["lacks"] = serde_json::to_value(&recording.lacks)?;
     document["recorder_cpu_ns"] = profile.meta.recorder_cpu_ns.into();
-    json(&document)
+    body(&document)
 }
 
 fn events(profile: &Profile) -> Vec<Value> {
@@ -106,17 +81,17 @@ pub(super) fn unit<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str>
 }
 
 /// Weights of threads over time, whatever time is selected: it is where times are chosen.
-fn timeline_of(asked: &Question<'_>) -> Result<Answer, ApiError> {
+fn timeline_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["bins", "threads"])?;
     let bins = selected.number("bins", 400, 1..=4000)?;
     let threads = selected.number("threads", 64, 1..=1000)?;
     let view = View::new(&recording.profile, &selected.whole(&recording.profile)?);
-    json(&timeline::document(&view, &Timeline::new(&view, bins, threads)))
+    body(&timeline::document(&view, &Timeline::new(&view, bins, threads)))
 }
 
 /// A flame graph as `plumb flame` puts it into its page.
-fn flame(asked: &Question<'_>) -> Result<Answer, ApiError> {
+fn flame(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["by"])?;
     let profile = &*recording.profile;
@@ -127,7 +102,7 @@ fn flame(asked: &Question<'_>) -> Result<Answer, ApiError> {
         Some("comm") => Grouping::Comm,
         Some("process") => Grouping::Process,
         Some(other) => {
-            return Err(ApiError::invalid(format!(
+            return Err(AnswerError::Invalid(format!(
                 "by={other}: stacks are grouped by none, thread, comm or process"
             )));
         }
@@ -136,35 +111,35 @@ fn flame(asked: &Question<'_>) -> Result<Answer, ApiError> {
     let flame = Flame::new(&view, grouping);
     let facts = Facts::new(&view, &filter);
     let title = facts.command.clone().unwrap_or_else(|| recording.name.clone());
-    let bytes = payload::encode(&flame, &Facts { title, ..facts }).map_err(|error| unwritten(&error))?;
+    let bytes = payload::encode(&flame, &Facts { title, ..facts })?;
     Ok(("application/octet-stream", bytes))
 }
 
 /// Most rows of a table.
 const MOST_ROWS: usize = 100_000;
 
-fn functions(asked: &Question<'_>) -> Result<Answer, ApiError> {
+fn functions(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["sort", "limit"])?;
     let limit = selected.number("limit", 1000, 1..=MOST_ROWS)?;
     let keys = selected.text("sort").unwrap_or("dso,sym").split(',').map(str::parse::<Key>);
     let keys = keys.collect::<Result<Vec<Key>, _>>();
-    let keys = keys.map_err(|error| ApiError::invalid(format!("sort: {error}")))?;
+    let keys = keys.map_err(|error| AnswerError::Invalid(format!("sort: {error}")))?;
     let profile = &*recording.profile;
     let (view, filter) = selected.view(profile)?;
     let options = ReportOptions { keys, ..ReportOptions::default() };
     let report = Report::new(&view, &filter, &options);
     let rows = report.rows.iter().take(limit).map(|row| table::RowJson::new(&view, row, &options.keys));
     let mut document = head(profile, &view, &filter);
-    document["rows"] = serde_json::to_value(rows.collect::<Vec<_>>()).map_err(|error| unwritten(&error))?;
+    document["rows"] = serde_json::to_value(rows.collect::<Vec<_>>())?;
     document["rows_more"] = report.rows.len().saturating_sub(limit).into();
-    json(&document)
+    body(&document)
 }
 
 /// What all tables of one event begin with.
 fn head(profile: &Profile, view: &View<'_>, filter: &Filter) -> Value {
     json!({
-        "version": plumb_report::JSON_VERSION,
+        "version": crate::JSON_VERSION,
         "event": event_name(profile, filter),
         "unit": unit(profile, filter),
         "samples": view.recorded().samples,
@@ -174,13 +149,13 @@ fn head(profile: &Profile, view: &View<'_>, filter: &Filter) -> Value {
     })
 }
 
-fn trees(document: &mut Value, trees: Vec<TreeJson>) -> Result<(), ApiError> {
-    document["trees"] = serde_json::to_value(trees).map_err(|error| unwritten(&error))?;
+fn trees(document: &mut Value, trees: Vec<TreeJson>) -> Result<(), AnswerError> {
+    document["trees"] = serde_json::to_value(trees)?;
     Ok(())
 }
 
 /// Callers and callees of a function, all paths merged.
-fn function(asked: &Question<'_>) -> Result<Answer, ApiError> {
+fn function(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["name", "min"])?;
     let name = selected.required("name")?;
@@ -199,10 +174,10 @@ fn function(asked: &Question<'_>) -> Result<Answer, ApiError> {
             TreeJson::new(&view, "callees", named, &callees),
         ],
     )?;
-    json(&document)
+    body(&document)
 }
 
-fn tree(asked: &Question<'_>) -> Result<Answer, ApiError> {
+fn tree(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["direction", "min"])?;
     let options = TreeOptions { min_percent: selected.percent("min", 0.5)? };
@@ -212,17 +187,17 @@ fn tree(asked: &Question<'_>) -> Result<Answer, ApiError> {
         "top-down" => ("top-down", Tree::top_down(&view, options)),
         "bottom-up" => ("bottom-up", Tree::bottom_up(&view, options)),
         other => {
-            return Err(ApiError::invalid(format!(
+            return Err(AnswerError::Invalid(format!(
                 "direction={other}: a call tree is top-down or bottom-up"
             )));
         }
     };
     let mut document = head(profile, &view, &filter);
     trees(&mut document, vec![TreeJson::new(&view, kind, None, &tree)])?;
-    json(&document)
+    body(&document)
 }
 
-fn processes(asked: &Question<'_>) -> Result<Answer, ApiError> {
+fn processes(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &[])?;
     let profile = &*recording.profile;
@@ -231,10 +206,10 @@ fn processes(asked: &Question<'_>) -> Result<Answer, ApiError> {
     let view = View::new(profile, &filter);
     let found = Procs::new(&view, &filter);
     let all: Vec<usize> = (0..found.programs.len()).collect();
-    json(&procs::document(&view, &found, &all))
+    body(&procs::document(&view, &found, &all))
 }
 
-fn kernel_of(asked: &Question<'_>) -> Result<Answer, ApiError> {
+fn kernel_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["stacks"])?;
     let stacks = selected.number("stacks", 3, 0..=100)?;
@@ -244,11 +219,11 @@ fn kernel_of(asked: &Question<'_>) -> Result<Answer, ApiError> {
     let mut document = kernel::document(&view, &time, stacks);
     document["event"] = event_name(profile, &filter).into();
     document["unit"] = unit(profile, &filter).into();
-    json(&document)
+    body(&document)
 }
 
 /// The verdict. Of the event that is selected if that is a clock, otherwise of the first that is.
-fn explain_of(asked: &Question<'_>) -> Result<Answer, ApiError> {
+fn explain_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["threshold"])?;
     let threshold = selected.percent("threshold", 10.0)?;
@@ -260,11 +235,10 @@ fn explain_of(asked: &Question<'_>) -> Result<Answer, ApiError> {
         _ => explained_event(profile),
     };
     let Some(event) = event else {
-        return Err(ApiError::new(
-            ErrorCode::NotFound,
-            "no samples of processor time, which is what is explained; the other views show the events that there are",
+        return Err(AnswerError::NotFound(
+            "no samples of processor time, which is what is explained; the other views show the events that there are".into(),
         ));
     };
     let filter = Filter { event: Some(event), no_idle: true, ..selected.any_event(profile)? };
-    json(&explain::verdict(profile, &filter, threshold, NamedFiles::Read))
+    body(&explain::verdict(profile, &filter, threshold, NamedFiles::Read))
 }

@@ -1,43 +1,40 @@
 //! A function's instructions and source lines, read from where the recording says that they are.
 
 use plumb_analyze::{Pattern, SampledFunction, View, sampled};
-use plumb_report::code::annotate;
-use plumb_report::source::Sources;
 use plumb_symbolize::Options;
 use serde_json::Value;
 
-use super::answers::{Answer, Question, json};
 use super::selected::Selected;
-use crate::error::{ApiError, ErrorCode};
+use super::{Answer, AnswerError, Question, body};
+use crate::code::annotate;
+use crate::source::Sources;
 
 /// The listing of the function called `name`, in the file `file` if several have one.
-pub(super) fn listing(asked: &Question<'_>) -> Result<Answer, ApiError> {
+pub(super) fn listing(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let selected = Selected::new(asked.parameters, &["name", "file"])?;
     let name = selected.required("name")?;
     let (view, filter) = selected.view(&asked.recording.profile)?;
     let function = hottest(&view, name, selected.text("file"))?;
     let annotated = annotate(&view, &function, &Options::default()).map_err(|why| {
         let message = format!("cannot show the code of {} in {}: {why}", function.name, function.path);
-        ApiError::new(ErrorCode::NotFound, message)
+        AnswerError::NotFound(message)
     })?;
     let mut sources = Sources::new(Vec::new());
-    let mut document =
-        plumb_report::listing::document(&view, filter.event, &function, &annotated, &mut sources);
+    let mut document = crate::listing::document(&view, filter.event, &function, &annotated, &mut sources);
     let missing = sources.missing().map(|(file, why)| format!("source {file}: {why}"));
     let lacking = annotated.missing.iter().map(|missing| missing.to_string());
     document["notes"] = missing.chain(lacking).map(Value::from).collect::<Vec<_>>().into();
-    json(&document)
+    body(&document)
 }
 
 /// The function of that name, or else the one that most of it was inlined into: the one with the most samples, if there are several.
-fn hottest(view: &View<'_>, name: &str, file: Option<&str>) -> Result<SampledFunction, ApiError> {
+fn hottest(view: &View<'_>, name: &str, file: Option<&str>) -> Result<SampledFunction, AnswerError> {
     let module = file.map(|file| Pattern::Exact(file.to_owned()));
     let found = sampled(view, Some(&Pattern::Exact(name.to_owned())), module.as_ref());
     let best = found.into_iter().max_by_key(|one| (one.inlined.is_empty(), one.own.weight));
     best.ok_or_else(|| {
-        ApiError::new(
-            ErrorCode::NotFound,
-            format!("no code of {name:?} is on a stack of the selection: what has no symbol, and interpreted functions, have no listing"),
-        )
+        AnswerError::NotFound(format!(
+            "no code of {name:?} is on a stack of the selection: what has no symbol, and interpreted functions, have no listing"
+        ))
     })
 }

@@ -5,18 +5,17 @@
 use plumb_analyze::{Filter, Selection, SelectionWord, View};
 use plumb_profile::Profile;
 
-use crate::error::{ApiError, ErrorCode};
-use crate::parameters::Parameters;
+use super::{AnswerError, Parameters};
 
 /// What parameters select.
-pub(super) struct Selected<'a> {
+pub struct Selected<'a> {
     parameters: &'a Parameters,
     selection: Selection,
 }
 
 impl<'a> Selected<'a> {
     /// Reads parameters. `known`: names that an answer takes beside selection words.
-    pub fn new(parameters: &'a Parameters, known: &[&str]) -> Result<Self, ApiError> {
+    pub fn new(parameters: &'a Parameters, known: &[&str]) -> Result<Self, AnswerError> {
         let mut selection = Selection::default();
         for (name, text) in parameters.iter() {
             match SelectionWord::from_name(name) {
@@ -25,7 +24,7 @@ impl<'a> Selected<'a> {
                 None if known.contains(&"base") && is_base(name) => {}
                 None => {
                     let words: Vec<&str> = SelectionWord::ALL.map(SelectionWord::name).to_vec();
-                    return Err(ApiError::invalid(format!(
+                    return Err(AnswerError::Invalid(format!(
                         "unknown parameter `{name}`; there are {}",
                         [known, &words].concat().join(", ")
                     )));
@@ -52,24 +51,24 @@ impl<'a> Selected<'a> {
     }
 
     /// The filter of one event: the one that is selected, or the first with samples.
-    pub fn filter(&self, profile: &Profile) -> Result<Filter, ApiError> {
+    pub fn filter(&self, profile: &Profile) -> Result<Filter, AnswerError> {
         let mut filters = self.selection.filter_per_event(profile).map_err(invalid)?;
         Ok(filters.swap_remove(0))
     }
 
     /// The filter of all events and all times.
-    pub fn whole(&self, profile: &Profile) -> Result<Filter, ApiError> {
+    pub fn whole(&self, profile: &Profile) -> Result<Filter, AnswerError> {
         let words = [SelectionWord::Event, SelectionWord::Time];
         self.selection.without(&words).filter(profile).map_err(invalid)
     }
 
     /// The filter of all events, or of the one that is selected.
-    pub fn all_events(&self, profile: &Profile) -> Result<Filter, ApiError> {
+    pub fn all_events(&self, profile: &Profile) -> Result<Filter, AnswerError> {
         self.selection.filter(profile).map_err(invalid)
     }
 
     /// The filter without any event.
-    pub fn any_event(&self, profile: &Profile) -> Result<Filter, ApiError> {
+    pub fn any_event(&self, profile: &Profile) -> Result<Filter, AnswerError> {
         self.selection.without(&[SelectionWord::Event]).filter(profile).map_err(invalid)
     }
 
@@ -79,7 +78,7 @@ impl<'a> Selected<'a> {
     }
 
     /// The view of one event.
-    pub fn view<'p>(&self, profile: &'p Profile) -> Result<(View<'p>, Filter), ApiError> {
+    pub fn view<'p>(&self, profile: &'p Profile) -> Result<(View<'p>, Filter), AnswerError> {
         let filter = self.filter(profile)?;
         Ok((View::new(profile, &filter), filter))
     }
@@ -90,10 +89,10 @@ impl<'a> Selected<'a> {
         name: &str,
         default: usize,
         range: std::ops::RangeInclusive<usize>,
-    ) -> Result<usize, ApiError> {
+    ) -> Result<usize, AnswerError> {
         let Some(text) = self.text(name) else { return Ok(default) };
         text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
-            ApiError::invalid(format!(
+            AnswerError::Invalid(format!(
                 "{name}={text}: expected a whole number from {} to {}",
                 range.start(),
                 range.end()
@@ -102,10 +101,12 @@ impl<'a> Selected<'a> {
     }
 
     /// A share in percent.
-    pub fn percent(&self, name: &str, default: f64) -> Result<f64, ApiError> {
+    pub fn percent(&self, name: &str, default: f64) -> Result<f64, AnswerError> {
         let Some(text) = self.text(name) else { return Ok(default) };
         let number = text.parse().ok().filter(|share| (0.0..=100.0).contains(share));
-        number.ok_or_else(|| ApiError::invalid(format!("{name}={text}: expected a percentage from 0 to 100")))
+        number.ok_or_else(|| {
+            AnswerError::Invalid(format!("{name}={text}: expected a percentage from 0 to 100"))
+        })
     }
 
     /// A parameter that is not empty.
@@ -114,8 +115,8 @@ impl<'a> Selected<'a> {
     }
 
     /// A parameter that has to be there.
-    pub fn required(&self, name: &str) -> Result<&'a str, ApiError> {
-        self.text(name).ok_or_else(|| ApiError::invalid(format!("the parameter `{name}` is missing")))
+    pub fn required(&self, name: &str) -> Result<&'a str, AnswerError> {
+        self.text(name).ok_or_else(|| AnswerError::Invalid(format!("the parameter `{name}` is missing")))
     }
 }
 
@@ -124,7 +125,7 @@ fn is_base(name: &str) -> bool {
     name.strip_prefix("base-").and_then(SelectionWord::from_name).is_some()
 }
 
-fn invalid(error: plumb_analyze::BadSelection) -> ApiError {
+fn invalid(error: plumb_analyze::BadSelection) -> AnswerError {
     // Selection words are options of commands too, where they have dashes.
-    ApiError::new(ErrorCode::InvalidArgument, error.to_string().trim_start_matches("--").to_owned())
+    AnswerError::Invalid(error.to_string().trim_start_matches("--").to_owned())
 }

@@ -1,0 +1,84 @@
+//! A page in one file: the answers on one selection of some recordings, as the bytes that the page reads instead of asking a server.
+//!
+//! One line of JSON, which says how long each body is that follows it, in its order. The other half of this format is
+//! web/src/api/packet.ts. Not here: the page, and how these bytes are packed into it (`cli`).
+
+use serde_json::{Value, json};
+
+use crate::answers::{AnswerError, LoadedRecording, PATHS, Parameters, Question};
+
+/// Number of this format. The page refuses others.
+const FORMAT: u32 = 1;
+
+/// The answers, as far as they were asked for.
+#[derive(Debug, Default)]
+pub struct Packet {
+    bodies: Vec<Body>,
+    lead: Vec<(&'static str, Value)>,
+}
+
+/// One answer, or why there is none.
+#[derive(Debug)]
+struct Body {
+    /// As it stands in the address behind `/api/v1/recordings`.
+    path: String,
+    content: Result<Vec<u8>, String>,
+}
+
+impl Packet {
+    /// Sets what the page is told before all answers.
+    pub fn lead(&mut self, name: &'static str, value: impl Into<Value>) {
+        self.lead.push((name, value.into()));
+    }
+
+    /// Adds an answer that was made elsewhere.
+    pub fn put(&mut self, id: usize, path: &str, content: Vec<u8>) {
+        self.bodies.push(Body { path: format!("/{id}{path}"), content: Ok(content) });
+    }
+
+    /// Asks one recording for one path, with parameters that the page adds to the path: it looks the answer up by both.
+    pub fn ask(
+        &mut self,
+        (recordings, id): (&[LoadedRecording], usize),
+        path: &str,
+        parameters: &Parameters,
+        more: &[(&str, &str)],
+    ) {
+        let Some(recording) = recordings.get(id) else { return };
+        let answer = PATHS.into_iter().find(|(known, _)| *known == path).map(|(_, answer)| answer);
+        let parameters = more.iter().fold(parameters.clone(), |all, (name, value)| all.with(name, value));
+        let asked = Question { recordings, recording, parameters: &parameters };
+        let content = answer.map_or_else(
+            || Err(AnswerError::NotFound(format!("there is no {path}"))),
+            |answer| answer(&asked).map(|(_, body)| body),
+        );
+        let key = more.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
+        let key = if key.is_empty() { key } else { format!("?{key}") };
+        let content = content.map_err(|error| error.to_string());
+        self.bodies.push(Body { path: format!("/{id}{path}{key}"), content });
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// The line can't be written as JSON.
+    pub fn encode(self) -> Result<Vec<u8>, serde_json::Error> {
+        let index: Vec<Value> = self
+            .bodies
+            .iter()
+            .map(|body| match &body.content {
+                Ok(content) => json!({"path": body.path, "bytes": content.len()}),
+                Err(why) => json!({"path": body.path, "error": why}),
+            })
+            .collect();
+        let mut head = json!({"format": FORMAT, "answers": index});
+        for (name, value) in self.lead {
+            head[name] = value;
+        }
+        let mut out = serde_json::to_vec(&head)?;
+        // JSON escapes line ends, so the first line end is the head's.
+        out.push(b'\n');
+        self.bodies.into_iter().filter_map(|body| body.content.ok()).for_each(|body| out.extend(body));
+        Ok(out)
+    }
+}
