@@ -3,10 +3,13 @@
 use crate::address::Avma;
 use crate::architecture::Architecture;
 use crate::expression::{self, Context, Fault};
-use crate::memory::{Memory, ReadError};
+use crate::frame::End;
+use crate::memory::Memory;
 use crate::registers::RegisterSet;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
-use crate::walk::{End, is_popped};
+
+/// All registers of any architecture that an epilogue may pop, in bytes.
+const POPPED: u64 = 512;
 
 /// The caller of a frame.
 pub(crate) struct Caller<A: Architecture> {
@@ -85,6 +88,12 @@ fn is_saved_below<A: Architecture>(rule: RegisterRule, cfa: u64, registers: &Reg
     matches!(rule, RegisterRule::Offset(offset) if is_popped(Avma(A::add(cfa, offset)), registers.sp()))
 }
 
+/// Whether a slot is below a frame's stack pointer, by no more than a frame may have of saved registers: an epilogue has popped what
+/// was in it, although the frame's rule still says that it is there, as GCC leaves it. No kernel copies what is there.
+pub(crate) fn is_popped(slot: Avma, sp: u64) -> bool {
+    (1..=POPPED).contains(&sp.wrapping_sub(slot.0))
+}
+
 /// What a rule yields.
 enum Found {
     /// The rule leaves it to the ABI.
@@ -133,14 +142,5 @@ fn end(fault: Fault) -> End {
         Fault::Bad => End::BadUnwindInfo,
         Fault::Register => End::RegisterUnknown,
         Fault::Memory(error) => error.into(),
-    }
-}
-
-impl From<ReadError> for End {
-    fn from(error: ReadError) -> End {
-        match error {
-            ReadError::BeyondCopy => End::BeyondCopy,
-            ReadError::Unreadable => End::StackUnreadable,
-        }
     }
 }

@@ -1,61 +1,16 @@
 //! What the walker must know of an architecture, as a trait that each architecture's module implements.
 //!
 //! All of it is constants and small functions, so that a walk compiles to code for one architecture. Not here: anything
-//! of one architecture; that is in `x86_64`, `aarch64` and `arm`, under the same names in each.
+//! of one architecture; that is in `x86_64`, `aarch64` and `arm`, under the same names in each. Nor the walk, which knows
+//! architectures by this trait alone.
 
-use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use crate::address::Avma;
-use crate::cache::Cache;
-use crate::code::CodeMap;
+use crate::isa::Isa;
 use crate::memory::{Memory, ReadError};
 use crate::registers::RegisterSet;
 use crate::row::{RegisterRule, Row};
-use crate::walk::{End, Walked, Walker};
-
-/// More registers than any architecture has columns in a [`Row`].
-pub(crate) const COLUMNS: usize = 33;
-
-/// The architectures that are known, as values: what a file is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Isa {
-    /// x86_64 with words of eight bytes.
-    #[default]
-    X86_64,
-    /// 64-bit ARM, little-endian.
-    Aarch64,
-    /// 32-bit ARM, little-endian, ARM and Thumb code.
-    Arm,
-}
-
-impl Isa {
-    /// Bytes of a word, an address and a general register.
-    pub const fn word(self) -> u8 {
-        match self {
-            Isa::X86_64 | Isa::Aarch64 => 8,
-            Isa::Arm => 4,
-        }
-    }
-
-    /// The column of a row that says where the return address is, whatever column the file uses for it.
-    pub(crate) const fn return_column(self) -> u16 {
-        match self {
-            Isa::X86_64 => crate::x86_64::PC,
-            Isa::Aarch64 => crate::aarch64::PC,
-            Isa::Arm => crate::arm::PC,
-        }
-    }
-
-    /// How many registers are tracked.
-    pub(crate) const fn columns(self) -> u16 {
-        match self {
-            Isa::X86_64 => crate::x86_64::COUNT,
-            Isa::Aarch64 => crate::aarch64::COUNT,
-            Isa::Arm => crate::arm::COUNT,
-        }
-    }
-}
 
 /// Where a function is that has no frame of its own yet, or no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,31 +139,5 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
     fn trampoline<M: Memory>(pc: Avma, memory: &mut M) -> Option<i64> {
         let _ = (pc, memory);
         None
-    }
-
-    /// A whole walk, where memory is at hand as words and the architecture has a faster way for that.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn walk_by_words<C: CodeMap, M: Memory>(
-        code: &C,
-        memory: &mut M,
-        cache: &mut Cache,
-        start: &RegisterSet<Self>,
-        limit: usize,
-        frames: &mut Vec<Walked>,
-    ) -> Option<End> {
-        let _ = (code, memory, cache, start, limit, frames);
-        None
-    }
-
-    /// The walk by cached rules. An architecture may have a faster one than what serves all.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn run<C: CodeMap, M: Memory>(
-        walker: &mut Walker<'_, Self, C, M>,
-        limit: usize,
-        frames: &mut Vec<Walked>,
-    ) -> End {
-        walker.run(limit, frames)
     }
 }

@@ -5,11 +5,12 @@ use crate::address::Avma;
 use crate::apply::Caller;
 use crate::architecture::{Architecture, Edge};
 use crate::code::{CodeMap, Located};
+use crate::frame::{End, Walked};
 use crate::memory::{Memory, ReadError};
 use crate::method::Method;
 use crate::rule::Rule;
 use crate::scan;
-use crate::walk::{End, Walked, Walker};
+use crate::walker::Walker;
 
 /// More bytes than arguments and environment may have: a quarter of the largest usual stack limit (execve(2)).
 const MAX_ARGUMENTS: u64 = 16 << 20;
@@ -40,11 +41,11 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         // What was just pushed is the caller's frame pointer: a frame is being made, or is as small as can be.
         let is_framed = self.registers.get(A::FP) == Some(self.registers.sp());
         let found = if here && !is_framed {
-            self.by_last_call(is_return).or_else(|_| self.by_frame_pointer())
+            self.by_last_call(is_return, here).or_else(|_| self.by_frame_pointer())
         } else if is_return {
             self.by_frame_pointer()
         } else {
-            self.by_frame_pointer().or_else(|end| self.by_last_call(false).or(Err(end)))
+            self.by_frame_pointer().or_else(|end| self.by_last_call(false, here).or(Err(end)))
         };
         match found {
             Err(_) if self.at_process_entry() => Err(End::Root),
@@ -59,7 +60,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         if is_return {
             return self.by_signal_frame().ok_or(End::NotMapped);
         }
-        self.by_last_call(false).or(Err(End::NotMapped))
+        self.by_last_call(false, true).or(Err(End::NotMapped))
     }
 
     /// What a signal interrupted, if the handler has returned to the kernel's code.
@@ -147,7 +148,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         let pc = self.code_address(pc);
         // The outermost frame has zeros (System V ABI, AMD64 supplement, §3.4.1); a zero alone means nothing.
         let is_outermost = pc == 0 && saved == 0;
-        if !is_outermost && !self.is_code(Avma(pc)) {
+        if !is_outermost && !self.may_be_returned_to(Avma(pc)) {
             return Err(End::NoUnwindInfo);
         }
         let sp = A::add(slot.0, A::WORD as i64);
@@ -176,9 +177,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     }
 
     /// By where the last call left its return address: on the stack or in the link register.
-    fn by_last_call(&mut self, is_return: bool) -> Result<Walked, End> {
+    fn by_last_call(&mut self, is_return: bool, here: bool) -> Result<Walked, End> {
         match A::LR {
-            None => self.by_stack_top(is_return),
+            None => self.by_stack_top(is_return, here),
             Some(link) if !is_return => self.by_link_register(link),
             Some(_) => Err(End::NoUnwindInfo),
         }
@@ -199,8 +200,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     /// The return address is on top of the stack, or a word below it (a pushed register, or what keeps the stack
     /// aligned for a call): in the first place that is aligned as return addresses are. Believed if it is in code with
     /// rules that lead to code again: what was there before is often left where code without rules has room. And not if the code
-    /// before it can be read and is no call.
-    fn by_stack_top(&mut self, is_return: bool) -> Result<Walked, End> {
+    /// before it can be read and is no call. What has no frame pointer and is in no file that has rules may have a frame of any size, so
+    /// that a word below the top is believed only if rules lead from it to the root.
+    fn by_stack_top(&mut self, is_return: bool, here: bool) -> Result<Walked, End> {
         let sp = self.registers.sp();
         let slot = match sp % 16 {
             // A caller has a word of its own, or the stack was not aligned at its call.
@@ -210,7 +212,8 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         };
         let pc = Avma(self.memory.read_u64(slot)?);
         let believed = match self.has_rules(pc) {
-            true => self.leads_on(pc, slot.offset(8)),
+            true if here || slot.0 == sp => self.leads_on(pc, slot.offset(8)),
+            true => self.leads_to_root(pc, slot.offset(8)),
             false => slot.0 == sp && self.is_code(pc),
         };
         if !believed || !scan::may_follow_call::<A, M>(self.memory, pc) {
@@ -258,6 +261,27 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
 
     fn is_code(&self, return_address: Avma) -> bool {
         !matches!(self.code.locate(return_address.offset(-1)), Located::Unmapped)
+    }
+
+    /// Whether they lead to the root.
+    fn leads_to_root(&mut self, pc: Avma, sp: Avma) -> bool {
+        let mut caller = self.registers;
+        caller.set(A::PC, pc.0);
+        caller.set(A::SP, sp.0);
+        scan::reaches_root(self, &caller)
+    }
+
+    /// Whether a word that a frame pointer leads to may be a return address. Code of a file is returned to behind a call, or ends its
+    /// thread; where neither is there, the frame pointer was some other value, such as the frame of a compiler that keeps it elsewhere. An
+    /// interpreter that makes its code pushes what it wants to be returned to.
+    fn may_be_returned_to(&mut self, pc: Avma) -> bool {
+        match self.code.locate(pc.offset(-1)) {
+            Located::Unmapped => false,
+            Located::Module { .. } => {
+                scan::may_follow_call::<A, M>(self.memory, pc) || A::ends_thread(pc, self.memory)
+            }
+            Located::NoInfo | Located::Unreadable => true,
+        }
     }
 
     fn has_rules(&mut self, return_address: Avma) -> bool {

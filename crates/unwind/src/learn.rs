@@ -4,9 +4,9 @@ use crate::address::Svma;
 use crate::architecture::Architecture;
 use crate::cache::{Cache, Key, Packed};
 use crate::code::{CodeMap, Located};
+use crate::frame::End;
 use crate::module::Module;
 use crate::rule::{Kind, Rule};
-use crate::walk::End;
 
 /// The rule for an address that is not in the cache, and what it is there from now on; `None` if there is no room.
 #[inline]

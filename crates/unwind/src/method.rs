@@ -1,9 +1,7 @@
 //! How a frame was found, and how far that is to be trusted.
 //!
 //! The method is the walker's, frame by frame. Trust follows from it and from the frames further in: a walk that went
-//! wrong once is wrong from there on. Not here: the methods themselves.
-
-use crate::walk::Walked;
+//! wrong once is wrong from there on ([`trust`](fn@crate::trust)). Not here: the methods themselves.
 
 /// How a frame was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,32 +43,5 @@ impl Method {
             Method::FramePointer => Trust::Assumed,
             Method::Scan => Trust::Guessed,
         }
-    }
-}
-
-/// How far each frame of a walk is to be trusted, innermost first: no further than any frame before it.
-pub fn trust(frames: &[Walked]) -> impl Iterator<Item = Trust> {
-    frames.iter().scan(Trust::Certain, |so_far, frame| {
-        *so_far = frame.found.trust().min(*so_far);
-        Some(*so_far)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::vec::Vec;
-
-    use super::*;
-    use crate::address::Avma;
-
-    #[test]
-    fn no_frame_is_trusted_further_than_those_before_it() {
-        let frame = |found| Walked { pc: Avma(1), is_return: true, found, slot: Avma(8) };
-        let methods = [Method::Sampled, Method::Cfi, Method::Signal, Method::FramePointer, Method::Cfi];
-        let frames: Vec<Walked> = methods.into_iter().chain([Method::Scan, Method::Cfi]).map(frame).collect();
-        let expected =
-            [Trust::Certain, Trust::Stated, Trust::Stated, Trust::Assumed, Trust::Assumed, Trust::Guessed];
-        assert!(trust(&frames).eq(expected.into_iter().chain([Trust::Guessed])));
-        assert!(Trust::Guessed < Trust::Assumed && Trust::Stated < Trust::Certain);
     }
 }

@@ -10,9 +10,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use once_cell::race::OnceBox;
 
 use crate::address::Svma;
-use crate::architecture::Isa;
 use crate::arm::exidx::{self, Placed};
 use crate::cfi::{self, Bases, CfiError, Fde, Frames, Header, Index, Scratch, SectionKind};
+use crate::isa::Isa;
 use crate::row::{Expression, RegisterRule, Row};
 use crate::rule::Rule;
 use crate::table::{self, Functions, Heads, Lookup, Table};

@@ -12,7 +12,7 @@
 
 use alloc::vec::Vec;
 
-use crate::walk::{End, Walked};
+use crate::frame::{End, Walked};
 
 /// The last stack of a thread.
 #[derive(Clone, Debug, Default)]

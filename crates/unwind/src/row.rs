@@ -5,8 +5,8 @@
 use core::ops::Range;
 
 use crate::address::Svma;
-use crate::architecture::{Architecture, COLUMNS};
 use crate::cfi::SectionKind;
+use crate::isa::COLUMNS;
 
 /// The rules for a range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,9 +90,9 @@ impl Row {
         }
     }
 
-    /// Whether the CFA is based on the stack pointer.
-    pub(crate) fn is_on<A: Architecture>(&self) -> bool {
-        matches!(self.cfa, CfaRule::Register { register, .. } if register == A::SP)
+    /// Whether the CFA is based on a register.
+    pub(crate) fn is_on(&self, base: u16) -> bool {
+        matches!(self.cfa, CfaRule::Register { register, .. } if register == base)
     }
 
     /// The rule for a register; registers that are not tracked have none.

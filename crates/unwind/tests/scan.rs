@@ -12,6 +12,8 @@ use plumb_unwind::{
 const BARE: u64 = FUNCTION + LENGTH;
 const WITH_RULES: u64 = FUNCTION + 0x1_0000;
 const END: u64 = WITH_RULES + 0x1000;
+/// Code that is in no file.
+const MADE: u64 = END + 0x1_0000;
 const STACK: u64 = 0x7ffd_0000_0000;
 
 struct Process {
@@ -25,6 +27,8 @@ impl CodeMap for Process {
     fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
         if (FUNCTION..END).contains(&pc.0) {
             Located::Module { module: &self.module, bias: 0 }
+        } else if (MADE..MADE + 0x1000).contains(&pc.0) {
+            Located::NoInfo
         } else {
             Located::Unmapped
         }
@@ -49,6 +53,19 @@ impl Memory for Words<'_> {
     fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
         let index = at.0.checked_sub(STACK).ok_or(ReadError::Unreadable)? / 8;
         self.0.get(index as usize).copied().ok_or(ReadError::BeyondCopy)
+    }
+}
+
+/// The same, where code can be read too.
+struct WithText<'a>(Words<'a>, Text<'a>);
+
+impl Memory for WithText<'_> {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        self.0.read_u64(at)
+    }
+
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        self.1.read(at, to)
     }
 }
 
@@ -79,6 +96,20 @@ impl Process {
         let (mut text, mut cache) = (Text(&self.text), Cache::default());
         let end = scan::walk(self, &mut text, &mut Words(words), &mut cache, &start, 100, &mut frames);
         (frames, end)
+    }
+}
+
+impl Process {
+    /// What is found if it is to be checked: the addresses and how the first caller was found.
+    fn checked(&self, pc: u64, words: &[u64]) -> (Vec<u64>, End) {
+        let mut frames = Vec::new();
+        let (start, mut cache) = (Registers::new(pc, STACK), Cache::default());
+        let mut memory = WithText(Words(words), Text(&self.text));
+        let end = plumb_unwind::walk(self, &mut memory, &mut cache, &start, 100, &mut frames);
+        let with: (_, &mut dyn ReadCode, _, _) = (self, &mut Text(&self.text), &mut memory, &mut cache);
+        let end = scan::resume(true, with, &start, end, 100, &mut frames);
+        assert!(frames.get(1).is_none_or(|caller| caller.found == Method::Scan));
+        (pcs(&frames), end)
     }
 }
 
@@ -160,4 +191,28 @@ fn there_is_nothing_at_the_end_of_the_address_space() {
         let end = scan::walk(&process, &mut text, &mut Words(&[]), &mut cache, &start, 9, &mut frames);
         assert_eq!((pcs(&frames), end), (vec![BARE + 0x10], End::NoUnwindInfo), "{sp:#x}");
     }
+}
+
+#[test]
+fn a_caller_that_was_called_through_a_pointer_needs_a_caller_itself() {
+    let mut process = Process::new();
+    let (here, caller, outer) = (BARE + 0x110, BARE + 0x300, FUNCTION + 0x50);
+    process.put(caller - 2, &[0xff, 0xd0]);
+    process.call(outer, BARE + 0x280);
+    let words = [1, 2, caller, 3, outer, 4, 0];
+    assert_eq!(process.checked(here, &words), (vec![here, caller, outer], End::Root));
+    // What it returns to has called something else.
+    process.call(outer, WITH_RULES);
+    assert_eq!(process.checked(here, &words), (vec![here], End::NoUnwindInfo));
+}
+
+#[test]
+fn code_in_no_file_is_not_scanned_for_what_has_entered_it() {
+    let mut process = Process::new();
+    let (here, caller, outer) = (MADE + 0x10, FUNCTION + 0x50, WITH_RULES + 0x30);
+    process.call(outer, FUNCTION);
+    process.call(caller, WITH_RULES + 0x80);
+    // An earlier call has left these; they lead to the root as well as what has entered it.
+    let words = [7, STACK, 5, 6, caller, 3, outer, 1, 0];
+    assert_eq!(process.checked(here, &words), (vec![here], End::NoUnwindInfo));
 }

@@ -322,6 +322,20 @@ impl Memory for WithCode<'_> {
 }
 
 #[test]
+fn a_frame_pointer_that_leads_to_no_call_is_none() {
+    let mut registers = start(JIT + 4);
+    registers.set(6, STACK + 32);
+    let callers = |code: &[u8]| {
+        let stack = Stack::new(&[(4, STACK + 48), (5, CODE + 8), (6, 0), (7, CODE + 8), (9, 0)]);
+        let (mut frames, mut memory) = (Vec::new(), WithCode(stack, CODE, code));
+        let end = walk(&Process(plain()), &mut memory, &mut Cache::default(), &registers, 100, &mut frames);
+        (frames.len(), end)
+    };
+    assert_eq!(callers(&[0x90; 16]), (1, End::NoUnwindInfo));
+    assert!(callers(&[0x90, 0x90, 0x90, 0xe8, 0, 0, 0, 0, 0x90]).0 > 1);
+}
+
+#[test]
 fn code_says_where_a_frame_is_being_made() {
     let registers = |offset| {
         let mut registers = start(JIT + offset);

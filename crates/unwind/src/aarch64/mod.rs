@@ -1,27 +1,18 @@
-//! What is particular to 64-bit ARM: its registers and their DWARF numbers, and what calls do with them.
+//! What is particular to 64-bit ARM: its registers, and what calls do with them.
 //!
 //! Numbers are those of the ABI's DWARF document (AADWARF64 §4.1); vector registers are not tracked, no rule about
 //! frames needs them.
 
+mod numbers;
 mod signal;
 
 use crate::address::Avma;
-use crate::architecture::{Architecture, Isa};
+use crate::architecture::Architecture;
+use crate::isa::Isa;
 use crate::memory::Memory;
 use crate::row::Row;
 
-/// DWARF number of `x29`, the frame pointer.
-pub const X29: u16 = 29;
-/// DWARF number of `x30`, the link register.
-pub const X30: u16 = 30;
-/// The stack pointer.
-pub const SP: u16 = 31;
-/// The program counter.
-pub const PC: u16 = 32;
-/// Registers 0..COUNT are tracked.
-pub const COUNT: u16 = 33;
-/// The frame pointer: `x29`.
-pub const FP: u16 = X29;
+pub use numbers::{COUNT, FP, PC, SP, X29, X30};
 
 /// The architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

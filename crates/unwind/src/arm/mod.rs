@@ -1,30 +1,19 @@
-//! What is particular to 32-bit ARM: its registers and their DWARF numbers, and what calls do with them.
+//! What is particular to 32-bit ARM: its registers, and what calls do with them.
 //!
 //! Numbers are those of the ABI's DWARF document (AADWARF32 §4.1); VFP registers are not tracked, no rule about frames
 //! needs them.
 
 pub(crate) mod exidx;
+mod numbers;
 mod opcodes;
 mod signal;
 
 use crate::address::Avma;
-use crate::architecture::{Architecture, Isa};
+use crate::architecture::Architecture;
+use crate::isa::Isa;
 use crate::memory::Memory;
 
-/// DWARF number of `r7`, the frame pointer of Thumb code.
-pub const R7: u16 = 7;
-/// DWARF number of `r11`, the frame pointer of ARM code.
-pub const R11: u16 = 11;
-/// The stack pointer: `r13`.
-pub const SP: u16 = 13;
-/// The link register: `r14`.
-pub const LR: u16 = 14;
-/// The program counter: `r15`.
-pub const PC: u16 = 15;
-/// Registers 0..COUNT are tracked.
-pub const COUNT: u16 = 16;
-/// The frame pointer that small rules know: `r7`, because distributions build Thumb code.
-pub const FP: u16 = R7;
+pub use numbers::{COUNT, FP, LR, PC, R7, R11, SP};
 
 /// The architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

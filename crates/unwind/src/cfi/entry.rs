@@ -6,7 +6,7 @@ use super::cie::Cie;
 use super::error::{CfiError, CfiErrorKind, SectionKind};
 use super::pointer::Bases;
 use super::reader::Reader;
-use crate::architecture::Isa;
+use crate::isa::Isa;
 
 /// A section of CIEs and FDEs.
 #[derive(Clone, Copy)]

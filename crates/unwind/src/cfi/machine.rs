@@ -8,7 +8,7 @@ use super::error::{CfiError, CfiErrorKind};
 use super::ops;
 use super::reader::Reader;
 use crate::address::Svma;
-use crate::architecture::COLUMNS;
+use crate::isa::COLUMNS;
 use crate::row::{CfaRule, Expression, RegisterRule, Row};
 
 /// How many states may be remembered at a time. Compilers use one or two.

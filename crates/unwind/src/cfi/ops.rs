@@ -2,7 +2,7 @@
 
 use super::error::{CfiError, CfiErrorKind};
 use super::machine::Machine;
-use crate::architecture::Isa;
+use crate::isa::Isa;
 use crate::row::{CfaRule, RegisterRule};
 
 /// Runs one instruction.

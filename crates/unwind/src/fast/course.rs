@@ -3,15 +3,16 @@
 //! The frame pointer's value is looked after only where a rule needs it and before anything is learnt. So the frames
 //! passed since are still in their places in the cache, and the last of them that saved it says where.
 
-use super::{Place, UNROLLED};
+use super::Place;
+use super::slots::UNROLLED;
 use crate::address::Avma;
+use crate::architecture::Architecture;
 use crate::cache::{Cache, FRAMED, Key, OFFSETS, Packed, ROOT};
 use crate::code::CodeMap;
+use crate::frame::End;
 use crate::learn::learn;
 use crate::memory::{Memory, Window};
 use crate::rule::Kind;
-use crate::walk::End;
-use crate::x86_64::X86_64;
 
 /// Why it goes on no further.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +62,7 @@ impl FastWalk {
     ///
     /// The table of return addresses has `N` entries; should it grow, the rest is left to others.
     #[inline(always)]
-    pub(super) fn run<const N: usize, C: CodeMap, M: Memory>(
+    pub(super) fn run<const N: usize, A: Architecture, C: CodeMap, M: Memory>(
         &mut self,
         code: &C,
         memory: &mut M,
@@ -90,7 +91,7 @@ impl FastWalk {
                 OFFSETS..FRAMED => by_offset(cache, at.place),
                 _ => {
                     let mut course = at;
-                    let verdict = course.learn(code, window, cache, slots);
+                    let verdict = course.learn::<A, C>(code, window, cache, slots);
                     at = course;
                     match verdict {
                         Some(verdict) => break verdict,
@@ -161,7 +162,7 @@ impl FastWalk {
 
     /// Finds the rule of an address that is not known. The walk goes on unless there is a verdict.
     #[inline(never)]
-    fn learn<C: CodeMap>(
+    fn learn<A: Architecture, C: CodeMap>(
         &mut self,
         code: &C,
         window: Window<'_>,
@@ -179,7 +180,7 @@ impl FastWalk {
         if !is_safe {
             (self.fp, self.seen) = (self.saved(cache, window, slots), self.used);
         }
-        if let Some(packed) = learnt(code, cache, key) {
+        if let Some(packed) = learnt::<A, C>(code, cache, key) {
             self.place.bits = packed.bits;
             return None;
         }
@@ -226,11 +227,11 @@ fn follow_offsets<const N: usize>(
 
 /// Has the cache learn a rule. `None` if there is none to learn, or no room.
 #[inline(never)]
-pub(super) fn learnt<C: CodeMap>(code: &C, cache: &mut Cache, key: Key) -> Option<Packed> {
+pub(super) fn learnt<A: Architecture, C: CodeMap>(code: &C, cache: &mut Cache, key: Key) -> Option<Packed> {
     if key.pc.0 >> 63 != 0 {
         return None;
     }
-    cache.recall(key).or_else(|| learn::<X86_64, C>(code, cache, key).ok()?.1)
+    cache.recall(key).or_else(|| learn::<A, C>(code, cache, key).ok()?.1)
 }
 
 /// Where a frame pointer is that was saved so many words below the CFA, whose return address is in `slot`.

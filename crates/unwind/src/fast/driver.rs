@@ -3,14 +3,16 @@
 use alloc::vec::Vec;
 
 use super::course::{FastWalk, FramePointer, Verdict, learnt};
-use super::{LARGE, MIDDLE, ReturnSlots, SMALL, UNROLLED};
+use super::slots::{ReturnSlots, UNROLLED};
+use super::{LARGE, MIDDLE, SMALL};
 use crate::address::Avma;
+use crate::architecture::Architecture;
 use crate::cache::Key;
 use crate::code::CodeMap;
+use crate::frame::{End, Walked};
 use crate::memory::{Memory, Window};
 use crate::method::Method;
-use crate::walk::{End, Walked, Walker};
-use crate::x86_64::{FP, PC, SP, X86_64};
+use crate::walker::Walker;
 
 /// How many slots are collected before they become frames.
 const CHUNK: usize = 64;
@@ -25,8 +27,8 @@ enum Stop {
 }
 
 /// A walk that goes by words where it can.
-pub(super) struct Fast<'f, 'w, C, M> {
-    walker: &'f mut Walker<'w, X86_64, C, M>,
+pub(super) struct Fast<'f, 'w, A: Architecture, C, M> {
+    walker: &'f mut Walker<'w, A, C, M>,
     pc: u64,
     is_return: bool,
     /// As in [`Place`](super::Place).
@@ -39,9 +41,9 @@ pub(super) struct Fast<'f, 'w, C, M> {
     is_ahead: bool,
 }
 
-impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
+impl<'f, 'w, A: Architecture, C: CodeMap, M: Memory> Fast<'f, 'w, A, C, M> {
     /// At the frame where the walker is.
-    pub(super) fn new(walker: &'f mut Walker<'w, X86_64, C, M>) -> Self {
+    pub(super) fn new(walker: &'f mut Walker<'w, A, C, M>) -> Self {
         let pc = walker.registers.ip();
         let mut fast =
             Fast { walker, pc, is_return: false, slot: 0, is_inside: false, count: 1, is_ahead: false };
@@ -98,17 +100,17 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
     fn by_words(&mut self, slots: &mut [u32], used: &mut usize) -> Verdict {
         let walker = &mut *self.walker;
         let key = Key { pc: Avma(self.pc), is_return: self.is_return };
-        let known = walker.cache.packed(key).or_else(|| learnt(walker.code, walker.cache, key));
+        let known = walker.cache.packed(key).or_else(|| learnt::<A, C>(walker.code, walker.cache, key));
         let Some(packed) = known else { return Verdict::Stuck };
         let fp = match walker.saved_fp {
             Some(at) => FramePointer::Saved(at),
-            None => walker.registers.get(FP).map_or(FramePointer::Unknown, FramePointer::Value),
+            None => walker.registers.get(A::FP).map_or(FramePointer::Unknown, FramePointer::Value),
         };
         let mut course = FastWalk::new(key, self.slot, packed.bits, fp, *used);
         let verdict = match walker.cache.callers().entries().len() {
-            LARGE => course.run::<LARGE, C, M>(walker.code, walker.memory, walker.cache, slots),
-            MIDDLE => course.run::<MIDDLE, C, M>(walker.code, walker.memory, walker.cache, slots),
-            _ => course.run::<SMALL, C, M>(walker.code, walker.memory, walker.cache, slots),
+            LARGE => course.run::<LARGE, A, C, M>(walker.code, walker.memory, walker.cache, slots),
+            MIDDLE => course.run::<MIDDLE, A, C, M>(walker.code, walker.memory, walker.cache, slots),
+            _ => course.run::<SMALL, A, C, M>(walker.code, walker.memory, walker.cache, slots),
         };
         if course.used > *used {
             self.take(&course);
@@ -128,7 +130,7 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
             FramePointer::Value(_) | FramePointer::Unknown => None,
         };
         if let FramePointer::Unknown = course.fp {
-            walker.registers.forget(FP);
+            walker.registers.forget(A::FP);
         }
         walker.lost = true;
         (self.pc, self.slot) = (course.place.pc, course.place.slot);
@@ -169,9 +171,9 @@ impl<'f, 'w, C: CodeMap, M: Memory> Fast<'f, 'w, C, M> {
         }
         if let Some(window) = self.walker.memory.window() {
             let sp = window.base.offset(8 * (self.slot as i64).wrapping_add(1));
-            self.walker.registers.set(SP, sp.0);
+            self.walker.registers.set(A::SP, sp.0);
         }
-        self.walker.registers.set(PC, self.pc);
+        self.walker.registers.set(A::PC, self.pc);
         self.walker.registers.forget_others();
         self.is_ahead = false;
     }
@@ -196,8 +198,8 @@ pub(super) fn frames<'a>(window: Window<'a>, slots: &'a [u32]) -> impl ExactSize
 }
 
 /// A whole walk, without memory but for the frames; as [`Walker::run`].
-pub(crate) fn walk<C: CodeMap, M: Memory>(
-    walker: &mut Walker<'_, X86_64, C, M>,
+pub(crate) fn walk<A: Architecture, C: CodeMap, M: Memory>(
+    walker: &mut Walker<'_, A, C, M>,
     limit: usize,
     found: &mut Vec<Walked>,
 ) -> End {

@@ -4,7 +4,7 @@
 //! reference manual, C6.2, BL, BLR, B, BR.
 
 use crate::address::Avma;
-use crate::architecture::Isa;
+use crate::isa::Isa;
 use crate::table::indirect_call;
 
 /// The longest call, without prefixes, which come before it and don't matter.

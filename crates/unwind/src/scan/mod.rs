@@ -13,12 +13,14 @@
 //! [`Method::Scan`], and no frame further out is trusted more ([`trust`](fn@crate::trust)).
 //!
 //! Checked is what is not believed unless the call says where it leads, or the rules for the caller lead to *its* caller, or the caller
-//! ends its thread: a call through a pointer is not enough where nothing else is known. The code at which a process begins is known by the stack
-//! that the kernel hands to it.
+//! ends its thread, or a scan finds the caller's caller, checked as well: a call through a pointer is not enough where nothing else is known.
+//! The code at which a process begins is known by the stack that the kernel hands to it.
 //!
-//! Not for 32-bit ARM. Not here: what calls look like, see `calls`.
+//! Not for 32-bit ARM, and checked ones not from code that is in no file: what it has left on the stack of earlier calls leads to the root
+//! as well. Not here: what calls look like, see `calls`.
 
 mod calls;
+mod outwards;
 
 use alloc::vec::Vec;
 
@@ -26,19 +28,23 @@ use crate::address::Avma;
 use crate::architecture::Architecture;
 use crate::cache::Cache;
 use crate::code::{CodeMap, Located};
+use crate::frame::{End, Walked};
 use crate::memory::Memory;
 use crate::method::Method;
 use crate::module::Extent;
 use crate::registers::RegisterSet;
-use crate::walk::{End, Walked, Walker};
+use crate::walker::Walker;
 
 use calls::{Call, Jump};
+pub(crate) use outwards::reaches_root;
 
 /// So many words are looked at for one frame, and so many where no guess is wanted: hand-written code has small frames.
 const MAX_WORDS: u64 = 2048;
 const MAX_WORDS_CHECKED: u64 = 512;
 /// So many frames of one stack are looked for.
 const MAX_SCANS: u32 = 16;
+/// So many callers of a caller are looked for that is to be checked.
+const MAX_DEPTH: u32 = 4;
 /// So many jumps are followed from where a call leads.
 const MAX_JUMPS: u32 = 4;
 /// No function of code without rules is larger than this.
@@ -103,7 +109,7 @@ pub fn resume<A: Architecture, C: CodeMap, M: Memory>(
             Ok(caller) => caller,
             Err(end) if helps(end, frame.is_return) && scans < MAX_SCANS && is_wanted(frame) => {
                 scans += 1;
-                match scan(&mut walker, text, frame, checked) {
+                match scan(&mut walker, text, frame, checked.then_some(MAX_DEPTH)) {
                     Some(caller) => caller,
                     None => return end,
                 }
@@ -123,18 +129,19 @@ fn helps(end: End, is_return: bool) -> bool {
     }
 }
 
-/// Finds the caller of `frame` and makes it the walker's current frame.
+/// Finds the caller of `frame` and makes it the walker's current frame. `depth`: what is found is to be checked, by so many callers
+/// further out at most.
 fn scan<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
     text: &mut dyn ReadCode,
     frame: Walked,
-    checked: bool,
+    depth: Option<u32>,
 ) -> Option<Walked> {
     // What the frame pointer was when it was saved is looked up now or never.
     let fp = walker.fp().ok();
     let sp = walker.registers.sp().checked_next_multiple_of(A::WORD)?;
     let callee = nearest_kept(walker, text, callee(frame));
-    for index in 0..if checked { MAX_WORDS_CHECKED } else { MAX_WORDS } {
+    for index in 0..if depth.is_some() { MAX_WORDS_CHECKED } else { MAX_WORDS } {
         let slot = Avma(sp.checked_add(A::WORD * index)?);
         let word = A::read_word(walker.memory, slot).ok()?;
         let pc = Avma(walker.code_address(word));
@@ -159,15 +166,31 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
             continue;
         }
         let Some(is_confirmed) = leads_on(walker, text, &caller, is_called.is_some()) else { continue };
-        let is_sure =
-            is_confirmed || is_called == Some(Called::Directly) || A::ends_thread(pc, walker.memory);
-        if checked && !is_sure {
+        let is_sure = is_confirmed
+            || is_called == Some(Called::Directly)
+            || A::ends_thread(pc, walker.memory)
+            || depth.is_none_or(|depth| has_caller(walker, text, &caller, depth));
+        if !is_sure {
             return None;
         }
         walker.restart(caller);
         return Some(Walked { pc, is_return: true, found: Method::Scan, slot });
     }
     None
+}
+
+/// Whether a checked scan finds what has called `caller`.
+fn has_caller<A: Architecture, C: CodeMap, M: Memory>(
+    walker: &mut Walker<'_, A, C, M>,
+    text: &mut dyn ReadCode,
+    caller: &RegisterSet<A>,
+    depth: u32,
+) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    let pc = Avma(caller.ip());
+    let frame = Walked { pc, is_return: true, found: Method::Scan, slot: Avma(0) };
+    let mut trial = Walker::new(walker.code, &mut *walker.memory, &mut *walker.cache, caller);
+    scan(&mut trial, text, frame, Some(depth)).is_some()
 }
 
 /// A function of which one address is known.

@@ -6,22 +6,44 @@
 
 use core::ops::Range;
 
+use super::calls::{ByCalls, Text};
 use super::functions::Functions;
 use super::heads::{Head, Heads};
-use super::keep::Keep;
+use super::keep::{self, Keep};
 use super::layout::bits;
 use super::machine::{Function, LAST_ADDRESS, Machine};
 use super::open::{Around, Rows};
 use super::others;
 use super::rows::Collected;
 use super::{Content, Table, TableError};
-use crate::architecture::Isa;
 use crate::cfi::{Scratch, each_row};
+use crate::isa::Isa;
 use crate::module::Module;
 use crate::rule::{Kind, Rule};
 
+impl Table {
+    /// All rows: for comparing, and for asking about any address.
+    pub fn of_all<B: AsRef<[u8]>>(module: &Module<B>) -> Result<Table, TableError> {
+        build(module, Content::All, keep::All)
+    }
+
+    /// The rows that are long enough to hold a call, from the call-frame information alone.
+    pub fn by_length<B: AsRef<[u8]>>(module: &Module<B>) -> Result<Table, TableError> {
+        build(module, Content::ByLength, keep::ByLength)
+    }
+
+    /// The rows in which a call ends, going by the code. An address after a call is answered as all rows would.
+    pub fn of_calls<B, T>(module: &Module<B>, text: &mut T) -> Result<Table, TableError>
+    where
+        B: AsRef<[u8]>,
+        T: Text + ?Sized,
+    {
+        build(module, Content::Calls, ByCalls::new(text))
+    }
+}
+
 /// Makes a table of the rows that `keep` wants.
-pub(super) fn build<B: AsRef<[u8]>, K: Keep>(
+fn build<B: AsRef<[u8]>, K: Keep>(
     module: &Module<B>,
     content: Content,
     keep: K,

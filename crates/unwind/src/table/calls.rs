@@ -9,7 +9,7 @@ use core::ops::Range;
 use super::keep::{Keep, SHORTEST_CALL};
 use super::open::Around;
 use crate::address::Svma;
-use crate::architecture::Isa;
+use crate::isa::Isa;
 
 /// The executable bytes of a file.
 pub trait Text {

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::open::Around;
-use crate::architecture::Isa;
+use crate::isa::Isa;
 
 /// Decides which rows are worth keeping. A row that is not kept answers as the one before it.
 pub(super) trait Keep {

@@ -6,11 +6,11 @@ use core::fmt;
 
 use super::rows::{MAX_PAGES, MAX_RULES};
 use super::{Content, PAGE_BITS, Table};
-use crate::architecture::Isa;
+use crate::isa::Isa;
 use crate::rule::{Kind, Rule};
 
 /// The size of the header.
-pub(super) const HEADER: usize = 64;
+const HEADER: usize = 64;
 const MAGIC: [u8; 8] = *b"PLUMBTBL";
 const VERSION: u32 = 1;
 
@@ -47,6 +47,22 @@ impl fmt::Display for LoadError {
 impl core::error::Error for LoadError {}
 
 impl Table {
+    /// The same table, as one of the file with this build id.
+    pub fn with_build_id(mut self, build_id: &[u8]) -> Table {
+        self.build_id = short(build_id);
+        self
+    }
+
+    /// Whether it is of the file with this build id.
+    pub fn is_of(&self, build_id: &[u8]) -> bool {
+        self.build_id == short(build_id)
+    }
+
+    /// Its size on disk, in bytes.
+    pub fn size(&self) -> usize {
+        HEADER + 8 * self.rules.len() + 4 * self.pages.len() + 4 * self.rows.len()
+    }
+
     /// The table as bytes, to be kept or to be given to the kernel.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.size());
@@ -159,7 +175,7 @@ fn array<const N: usize>(bytes: &[u8; HEADER], at: usize) -> [u8; N] {
 }
 
 /// The part of a build id that a table has room for.
-pub(super) fn short(build_id: &[u8]) -> [u8; 20] {
+fn short(build_id: &[u8]) -> [u8; 20] {
     let mut short = [0; 20];
     short.iter_mut().zip(build_id).for_each(|(to, from)| *to = *from);
     short

@@ -59,8 +59,7 @@ pub use layout::LoadError;
 pub(crate) use single::rule_at;
 
 use crate::address::Svma;
-use crate::architecture::Isa;
-use crate::module::Module;
+use crate::isa::Isa;
 use crate::rule::{Kind, Rule};
 
 /// A page has 64 KiB of addresses.
@@ -131,25 +130,6 @@ impl fmt::Display for TableError {
 impl core::error::Error for TableError {}
 
 impl Table {
-    /// All rows: for comparing, and for asking about any address.
-    pub fn of_all<B: AsRef<[u8]>>(module: &Module<B>) -> Result<Table, TableError> {
-        build::build(module, Content::All, keep::All)
-    }
-
-    /// The rows that are long enough to hold a call, from the call-frame information alone.
-    pub fn by_length<B: AsRef<[u8]>>(module: &Module<B>) -> Result<Table, TableError> {
-        build::build(module, Content::ByLength, keep::ByLength)
-    }
-
-    /// The rows in which a call ends, going by the code. An address after a call is answered as all rows would.
-    pub fn of_calls<B, T>(module: &Module<B>, text: &mut T) -> Result<Table, TableError>
-    where
-        B: AsRef<[u8]>,
-        T: Text + ?Sized,
-    {
-        build::build(module, Content::Calls, calls::ByCalls::new(text))
-    }
-
     /// What holds for the call that ends with the byte at `call`: for the byte before a return address.
     #[inline]
     pub fn lookup(&self, call: Svma) -> Lookup {
@@ -172,17 +152,6 @@ impl Table {
         let row = before + rows.partition_point(|&row| row <= low);
         let row = self.rows.get(row.checked_sub(1)?)?;
         self.rules.get((row & u32::from(u16::MAX)) as usize).copied()
-    }
-
-    /// The same table, as one of the file with this build id.
-    pub fn with_build_id(mut self, build_id: &[u8]) -> Table {
-        self.build_id = layout::short(build_id);
-        self
-    }
-
-    /// Whether it is of the file with this build id.
-    pub fn is_of(&self, build_id: &[u8]) -> bool {
-        self.build_id == layout::short(build_id)
     }
 
     /// The rows: where each begins, and its rule.
@@ -220,10 +189,5 @@ impl Table {
     /// The rules, each once.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
-    }
-
-    /// Its size on disk, in bytes.
-    pub fn size(&self) -> usize {
-        layout::HEADER + 8 * self.rules.len() + 4 * self.pages.len() + 4 * self.rows.len()
     }
 }

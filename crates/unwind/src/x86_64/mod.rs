@@ -1,38 +1,19 @@
-//! What is particular to x86_64: its registers and their DWARF numbers, and what calls do with them.
+//! What is particular to x86_64: its registers, and what calls do with them.
 //!
 //! Numbers are those of the System V ABI, AMD64 supplement, figure 3.36.
 
 mod edge;
 mod last;
+mod numbers;
 mod realigned;
 
-use alloc::vec::Vec;
-
 use crate::address::Avma;
-use crate::architecture::{Architecture, Edge, Isa};
-use crate::cache::Cache;
-use crate::code::CodeMap;
-use crate::fast;
+use crate::architecture::{Architecture, Edge};
+use crate::isa::Isa;
 use crate::memory::Memory;
 use crate::row::{RegisterRule, Row};
-use crate::walk::{End, Walked, Walker};
 
-/// DWARF number of `rbx`.
-pub const RBX: u16 = 3;
-/// DWARF number of `rbp`.
-pub const RBP: u16 = 6;
-/// DWARF number of `rsp`.
-pub const RSP: u16 = 7;
-/// DWARF number of the return address column, which stands for `rip`.
-pub const RIP: u16 = 16;
-/// Registers 0..COUNT are tracked; vector registers are not, no rule about frames needs them.
-pub const COUNT: u16 = 17;
-/// The program counter: `rip`.
-pub const PC: u16 = RIP;
-/// The stack pointer: `rsp`.
-pub const SP: u16 = RSP;
-/// The frame pointer, where code keeps one: `rbp`.
-pub const FP: u16 = RBP;
+pub use numbers::{COUNT, FP, PC, RBP, RBX, RIP, RSP, SP};
 
 /// The architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,31 +62,6 @@ impl Architecture for X86_64 {
         let mut code = [0; STUB.len()];
         let is_read = memory.read_code(Avma(pc.0.wrapping_sub(CALL_END)), &mut code);
         (is_read && code == STUB).then_some(8)
-    }
-
-    #[inline]
-    fn walk_by_words<C: CodeMap, M: Memory>(
-        code: &C,
-        memory: &mut M,
-        cache: &mut Cache,
-        start: &Registers,
-        limit: usize,
-        frames: &mut Vec<Walked>,
-    ) -> Option<End> {
-        let may = memory.window().is_some() && !cache.is_fixed();
-        may.then(|| fast::walk(code, memory, cache, start, limit, frames))
-    }
-
-    #[inline]
-    fn run<C: CodeMap, M: Memory>(
-        walker: &mut Walker<'_, X86_64, C, M>,
-        limit: usize,
-        frames: &mut Vec<Walked>,
-    ) -> End {
-        if walker.memory.window().is_some() {
-            return fast::walk_in_place(walker, limit, frames);
-        }
-        walker.run(limit, frames)
     }
 
     fn is_restored(rule: RegisterRule, text: &[u8]) -> bool {

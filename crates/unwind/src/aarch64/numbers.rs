@@ -1,0 +1,14 @@
+//! DWARF numbers of 64-bit ARM registers: AADWARF64 §4.1.
+
+/// DWARF number of `x29`, the frame pointer.
+pub const X29: u16 = 29;
+/// DWARF number of `x30`, the link register.
+pub const X30: u16 = 30;
+/// The stack pointer.
+pub const SP: u16 = 31;
+/// The program counter.
+pub const PC: u16 = 32;
+/// Registers 0..COUNT are tracked.
+pub const COUNT: u16 = 33;
+/// The frame pointer: `x29`.
+pub const FP: u16 = X29;

@@ -1,0 +1,275 @@
+//! The walk, frame by frame: by cached rules, full rows, and (`fallback`) what is tried where there are none.
+//!
+//! Not here: who walks how, which is `walk`'s and, where words are at hand, `fast`'s.
+
+use alloc::vec::Vec;
+
+use crate::address::Avma;
+use crate::apply::{Caller, Source, apply, is_popped};
+use crate::architecture::Architecture;
+use crate::cache::{Cache, Key};
+use crate::code::{CodeMap, Located};
+use crate::frame::{End, Walked};
+use crate::learn::learn;
+use crate::memory::Memory;
+use crate::method::Method;
+use crate::registers::RegisterSet;
+use crate::rule::{Kind, Rule};
+
+/// How often a walk may start again because a register turned out to be needed. Each time it gets further.
+const MAX_RESTARTS: usize = 4;
+/// How often a stack may go back to lower addresses: signal handlers on stacks of their own and code that switches
+/// stacks do that, and damaged stacks.
+const MAX_JUMPS: u32 = 16;
+
+/// A walk under way.
+#[derive(Debug)]
+pub(crate) struct Walker<'w, A: Architecture, C, M> {
+    pub(crate) code: &'w C,
+    pub(crate) memory: &'w mut M,
+    pub(crate) cache: &'w mut Cache,
+    /// Of the frame that was found last.
+    pub(crate) registers: RegisterSet<A>,
+    /// Where the value of the frame pointer is, if it was not needed so far.
+    pub(crate) saved_fp: Option<Avma>,
+    /// So many frames are walked by full rows, because a later one needs a register that compact rules drop.
+    pub(crate) full_until: usize,
+    /// How often the stack pointer did not grow.
+    jumps: u32,
+    /// Registers were dropped since the start.
+    pub(crate) lost: bool,
+    /// The stack pointer is only known to be no lower: a frame was found through the frame pointer, which on this
+    /// architecture does not say where its frame ends.
+    pub(crate) guessed_sp: bool,
+    /// The stack pointer of the first frame: what is below was popped.
+    lowest: u64,
+}
+
+impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
+    #[inline]
+    pub(crate) fn new(code: &'w C, memory: &'w mut M, cache: &'w mut Cache, start: &RegisterSet<A>) -> Self {
+        Walker {
+            code,
+            memory,
+            cache,
+            registers: *start,
+            saved_fp: None,
+            full_until: 0,
+            jumps: 0,
+            lost: false,
+            guessed_sp: false,
+            lowest: start.sp(),
+        }
+    }
+
+    /// Prepares another walk from `start` after one of `count` frames ended for want of a register. False if that would
+    /// be no better.
+    pub(crate) fn begin_again(&mut self, start: &RegisterSet<A>, count: usize, restarts: &mut usize) -> bool {
+        if !self.lost || *restarts == MAX_RESTARTS {
+            return false;
+        }
+        *restarts += 1;
+        self.registers = *start;
+        self.saved_fp = None;
+        self.jumps = 0;
+        self.lost = false;
+        self.guessed_sp = false;
+        // Compact rules had dropped the register; follow all registers up to the frame that needs it.
+        self.full_until = if *restarts < MAX_RESTARTS { count } else { usize::MAX };
+        true
+    }
+
+    /// Walks from `registers` to the end.
+    pub(crate) fn run(&mut self, limit: usize, frames: &mut Vec<Walked>) -> End {
+        frames.clear();
+        let pc = Avma(self.registers.ip());
+        let mut frame = Walked { pc, is_return: false, found: Method::Sampled, slot: Avma(0) };
+        loop {
+            if frames.len() >= limit {
+                return End::TooManyFrames;
+            }
+            frames.push(frame);
+            let full = frames.len() <= self.full_until;
+            frame = match self.caller(frame.pc, frame.is_return, full) {
+                Ok(Walked { pc: Avma(0), .. }) => return End::Root,
+                Ok(caller) => caller,
+                Err(end) => return end,
+            };
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn caller(&mut self, pc: Avma, is_return: bool, full: bool) -> Result<Walked, End> {
+        if pc.0 >> 63 != 0 {
+            return Err(End::NotMapped);
+        }
+        if full {
+            return self.by_row(pc, is_return);
+        }
+        let key = Key { pc, is_return };
+        let known = self.cache.packed(key).or_else(|| self.cache.recall(key));
+        let rule = match known.and_then(|packed| self.cache.unpack(packed)) {
+            Some(rule) => rule,
+            None => match learn::<A, C>(self.code, self.cache, key) {
+                Ok((rule, _)) => rule,
+                Err(End::NotMapped) => return self.not_mapped(is_return),
+                Err(end) => return Err(end),
+            },
+        };
+        match rule.kind {
+            Kind::Sp if A::LR.is_some() && self.guessed_sp => self.by_frame_record(rule),
+            Kind::Sp => self.compact(self.registers.sp(), rule),
+            Kind::Fp => {
+                let base = self.fp()?;
+                self.compact(base, rule)
+            }
+            Kind::Odd => self.odd(rule),
+            Kind::Root => Err(End::Root),
+            Kind::Missing | Kind::MissingHere => {
+                let _ = self.fp();
+                self.without_info(is_return, rule.kind == Kind::MissingHere)
+            }
+            Kind::Bad => Err(End::BadUnwindInfo),
+            Kind::Full => {
+                let _ = self.fp();
+                self.by_row(pc, is_return)
+            }
+        }
+    }
+
+    /// Applies a compact rule.
+    #[inline(always)]
+    fn compact(&mut self, base: u64, rule: Rule) -> Result<Walked, End> {
+        let cfa = A::add(base, rule.value.into());
+        let slot = |words: i64| Avma(A::add(cfa, words * A::WORD as i64));
+        let (pc, at) = match A::LR {
+            Some(link) if rule.ra == 0 => {
+                self.advance_to(cfa, true)?;
+                (self.registers.get(link).ok_or(End::RegisterUnknown)?, Avma(0))
+            }
+            _ => {
+                self.advance_to(cfa, false)?;
+                let at = slot(if A::LR.is_none() { -1 } else { rule.ra.into() });
+                (A::read_word(self.memory, at)?, at)
+            }
+        };
+        let pc = self.code_address(pc);
+        if rule.fp != 0 {
+            self.saved_fp = Some(slot(rule.fp.into()));
+        }
+        self.registers.set(A::PC, pc);
+        self.registers.set(A::SP, cfa);
+        self.registers.forget_others();
+        self.lost = true;
+        if A::LR.is_some() {
+            self.guessed_sp = false;
+        }
+        Ok(Walked { pc: Avma(pc), is_return: true, found: Method::Cfi, slot: at })
+    }
+
+    /// Applies a row from the side table.
+    #[inline(never)]
+    fn odd(&mut self, rule: Rule) -> Result<Walked, End> {
+        let _ = self.fp();
+        let odd = self.cache.odd(rule).ok_or(End::BadUnwindInfo)?;
+        if A::LR.is_some() && self.guessed_sp && odd.row.is_on(A::SP) {
+            return self.by_frame_pointer();
+        }
+        let is_signal = odd.row.is_signal;
+        let source = Source { row: &odd.row, text: &odd.text, bias: odd.bias };
+        let caller = caller_by(&source, &self.registers, self.memory)?;
+        self.enter(caller, is_signal)
+    }
+
+    /// Finds and applies a full row.
+    #[inline(never)]
+    pub(crate) fn by_row(&mut self, pc: Avma, is_return: bool) -> Result<Walked, End> {
+        let lookup = pc.offset(-i64::from(is_return));
+        let (caller, is_signal) = match self.code.locate(lookup) {
+            Located::Unmapped => return self.not_mapped(is_return),
+            Located::Unreadable => return Err(End::FileUnreadable),
+            Located::NoInfo => return self.without_info(is_return, false),
+            Located::Module { module, .. } if module.isa() != A::ISA => return Err(End::BadUnwindInfo),
+            Located::Module { module, bias } => {
+                match module.row_with(lookup.to_svma(bias), &mut self.cache.scratch) {
+                    Err(_) => return Err(End::BadUnwindInfo),
+                    Ok(None) => return self.without_info(is_return, module.has_info()),
+                    Ok(Some(row)) if A::LR.is_some() && self.guessed_sp && row.is_on(A::SP) => {
+                        return self.by_frame_pointer();
+                    }
+                    Ok(Some(row)) => {
+                        let source = Source { row: &row, text: module.text(row.section), bias };
+                        (caller_by(&source, &self.registers, self.memory)?, row.is_signal)
+                    }
+                }
+            }
+        };
+        self.enter(caller, is_signal)
+    }
+
+    /// Makes the caller the current frame.
+    pub(crate) fn enter(&mut self, mut caller: Caller<A>, is_signal: bool) -> Result<Walked, End> {
+        let pc = self.code_address(caller.registers.ip());
+        caller.registers.set(A::PC, pc);
+        // A frame that keeps its return address in a register may have an empty stack frame.
+        let may_stay = caller.slot == Avma(0) && pc != self.registers.ip();
+        self.advance_to(caller.registers.sp(), may_stay)?;
+        self.registers = caller.registers;
+        self.saved_fp = None;
+        self.guessed_sp = false;
+        let found = if is_signal { Method::Signal } else { Method::Cfi };
+        Ok(Walked { pc: Avma(pc), is_return: !is_signal, found, slot: caller.slot })
+    }
+
+    /// Makes a caller that was found by no rule the current frame.
+    pub(crate) fn restart(&mut self, registers: RegisterSet<A>) {
+        self.registers = registers;
+        self.saved_fp = None;
+        self.guessed_sp = false;
+    }
+
+    /// Checks that the stack pointer moves on to `sp`. It may go back, or stay, a few times.
+    #[inline]
+    pub(crate) fn advance_to(&mut self, sp: u64, may_stay: bool) -> Result<(), End> {
+        let old = self.registers.sp();
+        if sp > old || (may_stay && sp == old) {
+            return Ok(());
+        }
+        self.jumps += 1;
+        if sp == old || self.jumps > MAX_JUMPS { Err(End::NotAdvancing) } else { Ok(()) }
+    }
+
+    /// The value of the frame pointer, read now if it was saved.
+    pub(crate) fn fp(&mut self) -> Result<u64, End> {
+        if let Some(slot) = self.saved_fp.take() {
+            match A::read_word(self.memory, slot) {
+                Ok(value) => self.registers.set(A::FP, value),
+                // Popped, where the rule of the first frame still says that it is saved: it has its value.
+                Err(_) if is_popped(slot, self.lowest) => {}
+                Err(error) => {
+                    self.registers.forget(A::FP);
+                    return Err(error.into());
+                }
+            }
+        }
+        self.registers.get(A::FP).ok_or(End::RegisterUnknown)
+    }
+
+    /// A return address as the address of code.
+    #[inline(always)]
+    pub(crate) fn code_address(&self, value: u64) -> u64 {
+        A::code_address(value, self.code.address_bits())
+    }
+}
+
+/// The caller by a row, or by what the architecture knows better.
+fn caller_by<A: Architecture, M: Memory>(
+    source: &Source<'_>,
+    registers: &RegisterSet<A>,
+    memory: &mut M,
+) -> Result<Caller<A>, End> {
+    match A::interrupted_by_row(source.row, registers, memory) {
+        Some((registers, slot)) => Ok(Caller { registers, slot }),
+        None => apply(source, registers, memory),
+    }
+}
