@@ -40,6 +40,7 @@
 #define CALLS_KEPT 2u
 #define CALLS_NO_MEMORY 3u
 #define CALLS_UNTRACKED 4u
+#define CALLS_MET 5u
 
 struct Take {
     u8 arg;

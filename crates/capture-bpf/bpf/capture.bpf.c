@@ -65,9 +65,9 @@ static long step(u32 index, struct walking *walking)
     }
     u64 pc = walk->pc;
     u64 frame = walk->is_return ? pc : pc | FRAME_NO_RETURN;
-    if (walk->is_scanned)
-        frame |= FRAME_SCANNED;
-    walk->is_scanned = 0;
+    if (walk->found)
+        frame |= walk->found == BY_SCAN ? FRAME_SCANNED : FRAME_ASSUMED;
+    walk->found = BY_RULE;
     walking->draft->frames[walk->count & (MAX_FRAMES - 1)] = frame;
     walking->draft->places[walk->count & (MAX_FRAMES - 1)] = walk->sp;
     walk->count++;

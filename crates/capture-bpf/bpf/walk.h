@@ -43,10 +43,13 @@ struct walk {
     u32 slot;
     /* Words that were looked at for the caller of the frame at hand, which has no rules, plus one; 0: it was not looked for. */
     u32 scanned;
-    /* Frames that were found that way, and whether the one at hand was. */
+    /* Frames that were found that way. */
     u32 scans;
-    u32 is_scanned;
+    /* How the one at hand was found: one of the below. No more fields fit on the stack of old kernels. */
+    u32 found;
 };
+
+enum { BY_RULE = 0, BY_SCAN = 1, BY_FRAME_POINTER = 2 };
 
 INLINE u32 word_at(const u8 *chunk, u64 at)
 {
@@ -242,106 +245,7 @@ INLINE int at_entry(struct walk *walk)
     return is_above(sp, first) && is_above(sp, last) && !end && (!environment || is_above(sp, environment));
 }
 
-/* Whether the eight bytes before a return address end with a call, as crates/unwind/src/scan/calls.rs has them: 2 if it says where it
- * leads, 1 if it goes through a register or memory. */
-INLINE u32 call_before(u64 code)
-{
-    u32 two = code >> 48, three = code >> 40 & 0xffff, four = code >> 32 & 0xffffff, six = code >> 16 & 0xffff, seven = code >> 8 & 0xffff;
-    if ((code >> 24 & 0xff) == 0xe8)
-        return 2;
-    /* ff /2: the form is the second byte; of its mode follows how long it is. */
-    if ((two & 0xf8ff) == 0xd0ff || ((two & 0xf8ff) == 0x10ff && (two >> 8 & 7) != 4 && (two >> 8 & 7) != 5))
-        return 1;
-    if (((three & 0xf8ff) == 0x50ff && (three >> 8 & 7) != 4) || three == 0x14ff)
-        return 1;
-    if ((four & 0xffff) == 0x54ff)
-        return 1;
-    if (((six & 0xf8ff) == 0x90ff && (six >> 8 & 7) != 4) || six == 0x15ff)
-        return 1;
-    return seven == 0x94ff;
-}
-
-/* Whether code of a file that has rules for other code may be called by a call before an address. 2: it says that it is. */
-INLINE u32 calls_here(struct walk *walk, struct Space *space, u64 address)
-{
-    u64 code, rule = 0;
-    if (env_peek(address - 8, &code))
-        return 0;
-    u32 call = call_before(code);
-    if (call != 2)
-        return call;
-    u64 target = address + (s64)(s32)(code >> 32);
-    u32 kind = rule_at(walk, space, target, &rule) ? rule & 0xff : 0xff;
-    /* An imported function: which one, only the loader knows. */
-    if (kind == KIND_PLT)
-        return 1;
-    if (kind != KIND_MISSING_HERE)
-        return env_peek(target, &code) || (code & 0xffff) != 0x25ff ? 0 : 1;
-    return target <= walk->pc && walk->pc - target < 1 << 16 ? 2 : 0;
-}
-
-/* Looks at the next word of the stack of a frame without rules. 1: it is the caller's return address, or there are more words to look at.
- * As walk_checked in crates/unwind/src/scan: a word is believed that follows a call which may have led here, in code with rules that
- * lead to another call. */
-APART int scan_step(struct walk *walk, struct Space *space)
-{
-    if (!walk || !space)
-        return 0;
-    u64 slot = ((walk->sp + 7) & ~7ull) + 8 * (u64)(walk->scanned - 1), pc, rule = 0, caller, code;
-    walk->why = WHY_ODD;
-    if (walk->scanned > SCANNED_WORDS || env_read(walk->slot, slot, &pc))
-        return 0;
-    walk->scanned++;
-    /* No code: not even an address, or one on the stack. */
-    if (pc < 1 << 16 || pc >> 47 || pc - slot + (8 << 20) < 16 << 20)
-        return 1;
-    int known = rule_at(walk, space, pc - 1, &rule);
-    u32 kind = rule & 0xff;
-    s64 value = (s32)(rule >> 32);
-    int is_on_sp = kind == KIND_SP || kind == KIND_SP_WORD, is_on_fp = kind == KIND_FP || kind == KIND_FP_WORD;
-    if (!known || (!is_on_sp && !is_on_fp && kind != KIND_ROOT) || !calls_here(walk, space, pc))
-        return 1;
-    u64 sp = slot + 8, base = sp, cfa;
-    /* Only where it can be one of the caller's it is taken for the caller's. */
-    int has_fp = frame_pointer(walk) && walk->fp > slot && walk->fp - slot < 8 << 20;
-    if (is_on_fp) {
-        if (!has_fp)
-            return 1;
-        base = walk->fp;
-    }
-    if (kind != KIND_ROOT) {
-        if (kind == KIND_SP || kind == KIND_FP)
-            cfa = base + value;
-        else if (env_read(walk->slot, base + (s64)(s16)value, &cfa))
-            return 1;
-        else if ((u32)value >> 16 != DRAP)
-            cfa += (u32)value >> 16;
-        if (cfa <= sp || env_read(walk->slot, cfa - 8, &caller))
-            return 1;
-        if (caller && (mapping_at(space, caller - 1) < 0 || env_peek(caller - 8, &code) || !call_before(code)))
-            return 1;
-    }
-    walk->pc = pc;
-    walk->sp = sp;
-    walk->fp_slot = has_fp ? 0 : NOWHERE;
-    walk->is_return = 1;
-    walk->scanned = 0;
-    walk->scans++;
-    walk->is_scanned = 1;
-    return 1;
-}
-
-/* Whether the current frame is of a stub that python -X perf makes for each function: it makes room for a word, calls the interpreter
- * and returns. The bytes around the return address tell: 48 83 ec 08, ff d1, 48 83 c4 08, c3. */
-INLINE int at_trampoline(struct walk *walk)
-{
-    u64 first, last;
-    if (walk->why != WHY_ANONYMOUS || !walk->is_return)
-        return 0;
-    if (env_read(walk->slot, walk->pc - 6, &first) || env_read(walk->slot, walk->pc - 3, &last))
-        return 0;
-    return first == 0x8348d1ff08ec8348ull && last == 0xc308c48348d1ff08ull;
-}
+#include "bare.h"
 
 /* Goes to the caller of the current frame. 0: there is none, and why is set. */
 APART int walk_step(struct walk *walk, struct Space *space)
@@ -355,7 +259,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
     }
     if (!rule_at(walk, space, walk->pc - walk->is_return, &rule)) {
         if (!at_trampoline(walk))
-            return 0;
+            return walk->why == WHY_ANONYMOUS && made_step(walk, space);
         rule = KIND_SP | 16ull << 32;
     }
     u32 kind = rule & 0xff;
@@ -417,7 +321,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
     walk->why = WHY_UNREADABLE;
     if (env_read(walk->slot, cfa - 8, &walk->pc))
         return 0;
-    if (fp)
+    if (fp && cfa + 8 * fp >= walk->sp) /* What is below it, an epilogue has popped. */
         walk->fp_slot = cfa + 8 * fp;
     walk->sp = cfa;
     walk->is_return = 1;

@@ -160,6 +160,7 @@ _Static_assert(sizeof(struct PythonLayout) == 208, "PythonLayout");
 #define FRAME_NO_RETURN 0x8000000000000000ull
 #define FRAME_LOOP 0x4000000000000000ull
 #define FRAME_SCANNED 0x2000000000000000ull
+#define FRAME_ASSUMED 0x1000000000000000ull
 #define SCRIPT_ENTRY 1ull
 #define SCRIPT_GENERATOR 2ull
 #define SCRIPT_ROUND 4ull

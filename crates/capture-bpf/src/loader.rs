@@ -13,7 +13,7 @@ use plumb_capture_api::{
 use crate::chunks::Chunks;
 use crate::follow::Followed;
 use crate::layouts::Layouts;
-use crate::object::{Machine, Watch, load_program, sum, take, take_descriptor};
+use crate::object::{Machine, RING, Watch, load_program, sum, take, take_descriptor};
 use crate::off_cpu::{self, OffCpu, Switches};
 use crate::places::{AtPlaces, Places};
 use crate::refusal::{LoadError, missing, refused};
@@ -80,6 +80,8 @@ pub struct LoadOptions {
     pub counting: bool,
     /// The most memory that tables may take, in bytes.
     pub table_memory: usize,
+    /// Bytes of the ring for each processor; four processors' at least. Samples that find no room come with a copy of their stack.
+    pub ring_memory: u32,
     /// Measure time off the processor instead of sampling.
     pub off_cpu: Option<OffCpu>,
     /// Tracepoints and functions of programs are to be watched.
@@ -88,7 +90,7 @@ pub struct LoadOptions {
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { counting: true, table_memory: 64 << 20, off_cpu: None, places: false }
+        Self { counting: true, table_memory: 64 << 20, ring_memory: RING, off_cpu: None, places: false }
     }
 }
 
@@ -140,7 +142,7 @@ impl Programs {
     }
 
     fn load_object(machine: &Machine, options: LoadOptions, object: &[u8]) -> Result<Self, LoadError> {
-        let (ring, cpus) = (machine.ring, machine.cpus);
+        let (ring, cpus) = (machine.ring(options.ring_memory), machine.cpus);
         let counting = u32::from(options.counting);
         let (min_ns, most_stacks, walks) = options.off_cpu.map_or((0, 0, 0), |off_cpu| off_cpu.numbers());
         let mut bpf = EbpfLoader::new()

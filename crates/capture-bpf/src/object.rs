@@ -17,8 +17,10 @@ use crate::refusal::{LoadError, missing, refused};
 use crate::support::{self, support};
 use crate::switch::Probes;
 
-/// The ring: bytes for each processor, and the least and the most of all.
-const RING: (u32, u32, u32) = (1 << 20, 4 << 20, 64 << 20);
+/// Bytes of a ring for each processor.
+pub(crate) const RING: u32 = 1 << 20;
+/// As many rings' bytes at least, and the most bytes of one.
+const RING_BOUNDS: (u32, u32) = (4, 64 << 20);
 
 /// A program that watches something: its name, the tracepoint, and the name of its type.
 pub(crate) type Watch = (&'static str, &'static str, &'static str);
@@ -29,8 +31,6 @@ pub(crate) struct Machine {
     pub btf: Btf,
     /// Processors, counted to the last that is online.
     pub cpus: u32,
-    /// Bytes of a ring.
-    pub ring: u32,
 }
 
 impl Machine {
@@ -48,8 +48,13 @@ impl Machine {
         let btf = Btf::parse(&types.only(&names), Endianness::default());
         let btf = btf.map_err(refused("types that make sense"))?;
         let cpus = host.cpus.iter().max().map_or(1, |&last| last.saturating_add(1));
-        let ring = cpus.saturating_mul(RING.0).clamp(RING.1, RING.2).next_power_of_two();
-        Ok(Self { btf, cpus, ring })
+        Ok(Self { btf, cpus })
+    }
+
+    /// Bytes of a ring, from those for each processor.
+    pub fn ring(&self, each: u32) -> u32 {
+        let (least, most) = RING_BOUNDS;
+        each.saturating_mul(self.cpus.max(least)).min(most).next_power_of_two()
     }
 
     /// Loads and starts a program that watches something. To be done before maps are taken from the object: programs refer to

@@ -86,7 +86,8 @@ pub fn try_all(attach: Attach) -> Vec<Trial> {
     let others: [(Feature, Attempt); 6] = [
         (Feature::OffCpu, off_cpu),
         (Feature::Calls, || {
-            let filter = CallFilter { min_ns: 0, failed_only: false, ring_bytes: RING_BYTES };
+            let filter =
+                CallFilter { min_ns: 0, failed_only: false, counts_met: false, ring_bytes: RING_BYTES };
             Calls::load(filter).map(|_| None)
         }),
         (Feature::CallCounts, || counted(false)),

@@ -15,8 +15,8 @@ use plumb_unwind::{
 
 use crate::tables::{Loadable, loadable};
 use crate::wire::{
-    FILE_FIRST, FRAME_NO_RETURN, MAX_FRAMES, MAX_MAPPINGS, Mapping, STATE_READY, TABLE_PIECES, WHY_NO_TABLE,
-    WHY_ODD, WHY_ROOT, WHY_UNMAPPED,
+    FILE_FIRST, FRAME_NO_RETURN, MAX_FRAMES, MAX_MAPPINGS, Mapping, STATE_READY, TABLE_PIECES, WHY_ANONYMOUS,
+    WHY_NO_TABLE, WHY_ODD, WHY_ROOT, WHY_UNMAPPED,
 };
 
 /// A file of the program, as both walkers see it.
@@ -41,7 +41,9 @@ struct Recorded {
     files: Vec<Code>,
     mappings: Vec<Mapped>,
     samples: Vec<Sample>,
-    /// The samples as they were written.
+    /// Where code is, and that.
+    code: Vec<(u64, Vec<u8>)>,
+    /// The code and the samples as they were written.
     bytes: Vec<u8>,
 }
 
@@ -94,6 +96,13 @@ fn record(program: &Path, folder: &Path) -> Recorded {
     assert!(status.expect("the program runs").success());
     let bytes = std::fs::read(&file).expect("it wrote its stacks");
     let mut rest = &bytes[..];
+    let take = |rest: &mut &[u8]| {
+        let (at, words) = (word(rest), word(rest) as usize);
+        let (code, after) = rest.split_at(8 * words);
+        *rest = after;
+        (at, code.to_vec())
+    };
+    let code_regions = (0..word(&mut rest)).map(|_| take(&mut rest)).collect();
     let mut samples = Vec::new();
     loop {
         let mut registers = [0; 17];
@@ -119,7 +128,7 @@ fn record(program: &Path, folder: &Path) -> Recorded {
         }
         mappings.push(Mapped { start: line.start, end: line.end, offset: line.offset, file });
     }
-    Recorded { files, mappings, samples, bytes: bytes[..samples_end].to_vec() }
+    Recorded { files, mappings, samples, code: code_regions, bytes: bytes[..samples_end].to_vec() }
 }
 
 impl CodeMap for Recorded {
@@ -142,13 +151,20 @@ impl CodeMap for Recorded {
     }
 }
 
-struct Stack<'a>(u64, &'a [u8]);
+struct Stack<'a>(u64, &'a [u8], &'a [(u64, Vec<u8>)]);
 
 impl Memory for Stack<'_> {
     fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
         let offset = usize::try_from(at.0.wrapping_sub(self.0)).map_err(|_| ReadError::Unreadable)?;
         let bytes = self.1.get(offset..).and_then(<[u8]>::first_chunk).ok_or(ReadError::Unreadable)?;
         Ok(u64::from_ne_bytes(*bytes))
+    }
+
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        let found = self.2.iter().find_map(|(start, code)| {
+            code.get(usize::try_from(at.0.checked_sub(*start)?).ok()?..)?.get(..to.len())
+        });
+        found.map(|code| to.copy_from_slice(code)).is_some()
     }
 }
 
@@ -246,7 +262,7 @@ fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
         assert_eq!(in_c(&walker, &recorded, 4), found, "also with tables in pieces");
         assert_eq!(found.len(), recorded.samples.len());
         let (mut cache, mut frames) = (Cache::default(), Vec::new());
-        let (mut rooted, mut with_signal, mut through_word) = (0, 0, 0);
+        let (mut rooted, mut with_signal, mut through_word, mut through_made) = (0, 0, 0, 0);
         let is_through_word = |frame: &u64| match recorded.locate(Avma(frame & !FRAME_NO_RETURN).offset(-1)) {
             Located::Module { module, bias } => {
                 let row = module.row(Avma(frame & !FRAME_NO_RETURN).offset(-1).to_svma(bias));
@@ -257,7 +273,7 @@ fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
         for (sample, (why, in_c)) in recorded.samples.iter().zip(&found) {
             let mut registers = Registers::new(sample.registers[16], sample.registers[7]);
             (0..16).for_each(|number| registers.set(number, sample.registers[usize::from(number)]));
-            let mut memory = Stack(sample.registers[7], &sample.stack);
+            let mut memory = Stack(sample.registers[7], &sample.stack, &recorded.code);
             let end = walk(&recorded, &mut memory, &mut cache, &registers, MAX_FRAMES as usize, &mut frames);
             let mark =
                 |frame: &Walked| if frame.is_return { frame.pc.0 } else { frame.pc.0 | FRAME_NO_RETURN };
@@ -267,11 +283,14 @@ fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
             if *why == WHY_ROOT {
                 assert_eq!((in_c.len(), end), (in_rust.len(), End::Root));
                 rooted += 1;
+                let is_made =
+                    |frame: &u64| matches!(recorded.locate(Avma(frame & !FRAME_NO_RETURN)), Located::NoInfo);
+                through_made += u32::from(in_rust.iter().any(is_made));
                 through_word += u32::from(in_rust[1..].iter().any(is_through_word));
                 with_signal += u32::from(in_rust[1..].iter().any(|frame| frame & FRAME_NO_RETURN != 0));
             } else {
                 assert!(
-                    [WHY_ODD, WHY_UNMAPPED, WHY_NO_TABLE].contains(why) || end != End::Root,
+                    [WHY_ODD, WHY_UNMAPPED, WHY_NO_TABLE, WHY_ANONYMOUS].contains(why) || end != End::Root,
                     "{why} {end:?}"
                 );
             }
@@ -284,6 +303,7 @@ fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
             found.iter().map(|f| f.0).collect::<Vec<_>>()
         );
         assert!(with_signal > 10, "{with_signal} stacks through a signal handler");
+        assert!(through_made > 10, "{through_made} stacks through code that is in no file");
         assert!(through_word > 10, "{through_word} stacks through a frame whose CFA is a word of it");
     }
     std::fs::remove_dir_all(&folder).expect("the folder goes");

@@ -60,7 +60,7 @@ fn time_off_the_processor_is_measured_in_every_way() {
 #[test]
 fn calls_are_traced_whatever_the_filter() {
     none_fails([(0, false), (1_000_000, false), (0, true)].into_iter().map(|(min_ns, failed_only)| {
-        let filter = CallFilter { min_ns, failed_only, ring_bytes: 1 << 20 };
+        let filter = CallFilter { min_ns, failed_only, counts_met: true, ring_bytes: 1 << 20 };
         check(&format!("{filter:?}"), Calls::load(filter)).map(drop)
     }));
 }

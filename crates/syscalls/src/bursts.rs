@@ -83,7 +83,8 @@ fn parted(calls: &[Moment], least_ns: u64) -> Option<Bursts> {
     })
 }
 
-fn middle<T: Ord + Copy>(mut values: Vec<T>) -> Option<T> {
+/// The middle one of some values in their order, of an even number the upper; `None` if there are none.
+pub fn middle<T: Ord + Copy>(mut values: Vec<T>) -> Option<T> {
     values.sort_unstable();
     values.get(values.len() / 2).copied()
 }

@@ -28,7 +28,7 @@ mod sets;
 mod signature;
 
 pub use account::{Account, Longest, Times, gives_bytes, path_argument, takes_file};
-pub use bursts::{Bursts, Moment, bursts};
+pub use bursts::{Bursts, Moment, bursts, middle};
 pub use call::{At, CallEnd, Count, Piece, SystemCall, Take, What};
 pub use decode::{NameOf, quote, socket_address};
 pub use descriptors::{Ask, Descriptors, tracked};

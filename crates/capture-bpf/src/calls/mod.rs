@@ -24,9 +24,9 @@ use crate::object::{Machine, Watch, sum, take};
 use crate::refusal::{LoadError, refused};
 use crate::switch::{Probes, Switch};
 use wire::{
-    CALLS_DROPPED, CALLS_KEPT, CALLS_NO_MEMORY, CALLS_SEEN, CALLS_UNTRACKED, COUNT_AT, COUNT_FIELD,
-    COUNT_ONE, COUNT_RESULT, FOLLOW_FROM_EXEC, HOW_BYTES, HOW_LIST, HOW_STRING, NO_FIELD, NUMBERS,
-    PIECE_BYTES, TAKES, WANT_IS_EXEC, WANT_IS_FORK, WANT_SHOW, WANT_TRACK, Wanted,
+    CALLS_DROPPED, CALLS_KEPT, CALLS_MET, CALLS_NO_MEMORY, CALLS_SEEN, CALLS_UNTRACKED, COUNT_AT,
+    COUNT_FIELD, COUNT_ONE, COUNT_RESULT, FOLLOW_FROM_EXEC, HOW_BYTES, HOW_LIST, HOW_STRING, NO_FIELD,
+    NUMBERS, PIECE_BYTES, TAKES, WANT_IS_EXEC, WANT_IS_FORK, WANT_SHOW, WANT_TRACK, Wanted,
 };
 
 /// The programs, as `xtask/bpf.sh` made them.
@@ -62,6 +62,8 @@ pub struct CallFilter {
     pub min_ns: u64,
     /// Only calls that fail.
     pub failed_only: bool,
+    /// System calls of everybody that the programs run for are counted ([`Calls::met`]).
+    pub counts_met: bool,
     /// Bytes of the ring; a power of two of at least a page.
     pub ring_bytes: u32,
 }
@@ -112,6 +114,7 @@ impl Calls {
             .btf(Some(&machine.btf))
             .override_global("min_ns", &filter.min_ns, true)
             .override_global("failed_only", &u32::from(filter.failed_only), true)
+            .override_global("counts_met", &u32::from(filter.counts_met), true)
             .override_global("ring_bytes", &filter.ring_bytes, true)
             .override_global("own_pid", &std::process::id(), true)
             .map_max_entries("ring", filter.ring_bytes)
@@ -226,6 +229,11 @@ impl Calls {
         self.followed.add_as(pid, FOLLOW_FROM_EXEC)
     }
 
+    /// Follows a process no longer, by its pidfd; what it forked stays followed.
+    pub fn forget(&mut self, pid: BorrowedFd<'_>) -> io::Result<()> {
+        self.followed.forget(pid)
+    }
+
     /// Whether a process is one of those that are followed, by its pidfd.
     pub fn follows(&self, pid: BorrowedFd<'_>) -> bool {
         self.followed.has(pid)
@@ -270,6 +278,11 @@ impl Calls {
             taken += 1;
         }
         taken
+    }
+
+    /// System calls of everybody that began so far while the programs looked, if they are counted.
+    pub fn met(&self) -> u64 {
+        sum(&self.counters, CALLS_MET)
     }
 
     /// How many there were so far.

@@ -85,6 +85,8 @@ pub const CALLS_KEPT: u32 = 2;
 pub const CALLS_NO_MEMORY: u32 = 3;
 /// Tracked calls that found no room in the ring, and are not among those above.
 pub const CALLS_UNTRACKED: u32 = 4;
+/// System calls of everybody that the programs ran for, if these are counted.
+pub const CALLS_MET: u32 = 5;
 
 /// A piece of memory to take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use crate::follow::Followed;
 use crate::object::{Machine, Watch, sum, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
 use crate::sys;
-pub use overhead::Overhead;
+pub use overhead::{Overhead, null_call_ns};
 use wire::{
     BUCKETS, CALL_FORKS, CALL_TAKES_FILE, CALL_TEXT_SHIFT, COUNT_FROM_EXEC, COUNT_NOW, ErrorKey, Name,
     NameKey, PER_CALL, PER_FILE, PER_PROCESS, PER_THREAD, Part, SUM_ENDED, SUM_INVOLUNTARY, SUM_LOST,
@@ -178,7 +178,7 @@ impl CallSums {
     pub fn load(timed: bool, per: Per, facts: impl Fn(u32) -> CallFacts) -> Result<Self, LoadError> {
         let watches = || WATCHES.iter().chain(if timed { &TIMING[..] } else { &COUNTING[..] });
         let machine = Machine::find(&STRUCTURES, watches())?;
-        let bare = overhead::null_call_ns();
+        let bare = null_call_ns();
         let sigreturn = number(Abi::X86_64, "rt_sigreturn").unwrap_or(SUM_OTHERS);
         let by = match per {
             Per::Call => PER_CALL,
@@ -217,8 +217,7 @@ impl CallSums {
         };
         sums.know(facts).map_err(refused("what is known of calls"))?;
         // Each call of the machine pays for it from here on.
-        let mut tax =
-            Overhead { bare_ns: bare, attached_ns: overhead::null_call_ns(), ..Overhead::default() };
+        let mut tax = Overhead { bare_ns: bare, attached_ns: null_call_ns(), ..Overhead::default() };
         sums.measure(&mut tax).map_err(refused("to measure what it costs"))?;
         sums.tax = tax;
         Ok(sums)

@@ -50,6 +50,8 @@ pub const FRAME_NO_RETURN: u64 = 0x8000000000000000;
 pub const FRAME_LOOP: u64 = 0x4000000000000000;
 /// Bit of a user frame: it was found by scanning the stack.
 pub const FRAME_SCANNED: u64 = 0x2000000000000000;
+/// Bit of a user frame: it was found by the frame-pointer convention.
+pub const FRAME_ASSUMED: u64 = 0x1000000000000000;
 /// Bit of a script frame's code: it is the last of its round of the interpreter's loop.
 pub const SCRIPT_ENTRY: u64 = 1;
 /// Bit of a script frame's code: it belongs to a generator.

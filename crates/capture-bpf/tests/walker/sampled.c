@@ -1,15 +1,17 @@
 /* A program that records its own stacks: at each tick of a timer its registers and its stack, as they were.
  *
- * Written to the file that is named: for each sample 17 registers by DWARF number (16 is rip), the number of words of the stack
+ * Written to the file that is named: the number of regions of code, for each where it is, how many words it has and these; for each sample 17 registers by DWARF number (16 is rip), the number of words of the stack
  * and these words from the stack pointer upwards; a sample of zeros; the text of /proc/self/maps. What runs: recursion
  * without frame pointers, a callback out of the C library (qsort), calls through the procedure linkage table, functions
- * that align their stack, a handler of another signal, so that there are stacks with two contexts in them. */
+ * that align their stack, code that is in no file and keeps a frame pointer, a handler of another signal, so that there are stacks with
+ * two contexts in them. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -82,6 +84,10 @@ __asm__(".text\n.type aligned_by_hand, @function\naligned_by_hand:\n.cfi_startpr
         "call *%rax\nmov $3000, %ecx\n1: dec %ecx\njnz 1b\n"
         "mov 40(%rsp), %rsp\n.cfi_def_cfa rsp, 16\npop %rbx\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n");
 
+/* Made at run time: push %rbp; mov %rsp, %rbp; call *%rdi; mov $65536, %ecx; 1: dec %ecx; jnz 1b; pop %rbp; ret. */
+static const unsigned char made_code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0xb9, 0, 0, 1, 0, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3 };
+static void (*made)(void (*)(void));
+
 __attribute__((noinline)) static uint64_t descend(unsigned depth, char *text)
 {
     char copy[64];
@@ -90,6 +96,7 @@ __attribute__((noinline)) static uint64_t descend(unsigned depth, char *text)
         sort();
         align(depth + 100);
         aligned_by_hand(align, 30);
+        made(sort);
     }
     uint64_t below = depth ? descend(depth - 1, copy) : 1;
     for (int i = 0; i < 200; i++)
@@ -103,12 +110,30 @@ static void interrupted(int number)
     sink += descend(5, "inside a handler");
 }
 
+extern const char __executable_start[], etext[];
+
+static void put_code(const void *code, uint64_t words)
+{
+    uint64_t head[2] = { (uintptr_t)code, words };
+    put(head, sizeof head);
+    put(code, words * 8);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2 || (out = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC, 0600)) < 0)
         return 2;
     /* The arguments' strings are above all frames. */
     stack_end = (uint64_t *)((uintptr_t)argv[0] & ~(uintptr_t)7);
+    void *page = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return 4;
+    memcpy(page, made_code, sizeof made_code);
+    memcpy(&made, &page, sizeof made);
+    uint64_t regions = 2;
+    put(&regions, sizeof regions);
+    put_code(page, 512);
+    put_code(__executable_start, (etext - __executable_start) / 8);
     struct sigaction on_tick = { .sa_sigaction = tick, .sa_flags = SA_SIGINFO | SA_RESTART };
     struct sigaction on_other = { .sa_handler = interrupted };
     sigaction(SIGPROF, &on_tick, 0);
