@@ -1,5 +1,8 @@
 //! How to record.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use plumb_target::Prints;
 
 use crate::attr::{Code, Counter};
@@ -28,8 +31,12 @@ pub struct SamplingOptions {
     pub keep_tables: bool,
     /// Bytes of files' unwind information that are kept in memory, beyond what is in use.
     pub unwind_memory: usize,
+    /// Where records wait in a file without a name when there are more than memory is to take; `None`: where temporary files are.
+    pub overflow_directory: Option<Arc<Path>>,
     /// Where what a command prints goes.
     pub prints: Prints,
+    /// Signals end or steer the recording; without, they are left to another recording beside it.
+    pub heeds_signals: bool,
 }
 
 impl Default for SamplingOptions {
@@ -45,7 +52,9 @@ impl Default for SamplingOptions {
             scan: false,
             keep_tables: false,
             unwind_memory: 32 << 20,
+            overflow_directory: None,
             prints: Prints::Through,
+            heeds_signals: true,
         }
     }
 }

@@ -8,7 +8,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -47,6 +48,8 @@ struct Block {
 /// Records in a file without a name, the oldest first.
 #[derive(Debug, Default)]
 struct Later {
+    /// Where the file is made; `None`: where temporary files are.
+    directory: Option<Arc<Path>>,
     file: Option<File>,
     /// What was written and not read again.
     blocks: VecDeque<Block>,
@@ -68,7 +71,7 @@ impl Later {
             return false;
         }
         if self.file.is_none() {
-            self.file = nameless().ok();
+            self.file = nameless(self.directory.as_deref()).ok();
         }
         let Some(file) = &self.file else { return false };
         let mut at = self.end;
@@ -112,20 +115,29 @@ fn count(pieces: [&[u8]; 2]) -> u64 {
 }
 
 /// A file that is gone when it is closed: on a disk rather than in memory, where /tmp may be.
-fn nameless() -> io::Result<File> {
-    let create = |folder: PathBuf| {
+fn nameless(directory: Option<&Path>) -> io::Result<File> {
+    let create = |folder: &Path| {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let path = folder.join(format!(".plumb-{}-{since}", std::process::id()));
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
         std::fs::remove_file(&path)?;
         Ok(file)
     };
-    create(PathBuf::from("/var/tmp")).or_else(|_: io::Error| create(std::env::temp_dir()))
+    match directory {
+        Some(directory) => create(directory),
+        None => create(Path::new("/var/tmp")).or_else(|_: io::Error| create(&std::env::temp_dir())),
+    }
 }
 
 impl<F: Feed> OverflowBuffer<F> {
     pub fn new(feed: F) -> Self {
         Self { feed, moved: Vec::new(), given_back: 0, later: Later::default() }
+    }
+
+    /// Likewise; its file is in this directory.
+    pub fn in_directory(mut self, directory: Option<Arc<Path>>) -> Self {
+        self.later.directory = directory;
+        self
     }
 
     /// Moves what is there.

@@ -112,6 +112,24 @@ impl Signals {
         Ok(Self { file: unsafe { File::from_raw_fd(fd) }, before, ignored })
     }
 
+    /// Watches for none: for a recording beside another one, which gets them all.
+    pub fn none() -> io::Result<Self> {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigemptyset initialises the set before anything reads it; without a new set the mask is only read.
+        let fd = unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), before.as_mut_ptr());
+            libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+        };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: signalfd has just made this descriptor, and nobody else owns it; pthread_sigmask has filled the mask in.
+        let (file, before) = unsafe { (File::from_raw_fd(fd), Mask(before.assume_init())) };
+        Ok(Self { file, before, ignored: Vec::new() })
+    }
+
     /// What to restore in a child before its exec.
     pub fn before(&self) -> Mask {
         self.before

@@ -43,7 +43,8 @@ pub(super) struct Observed {
 impl Observed {
     /// Holds a command before its first instruction, or finds the processes that there are.
     pub fn hold(target: &Target, options: &SamplingOptions) -> Result<(Self, Option<Held>), Error> {
-        let signals = Signals::watch().map_err(Error::system("watching for signals"))?;
+        let signals = if options.heeds_signals { Signals::watch() } else { Signals::none() };
+        let signals = signals.map_err(Error::system("watching for signals"))?;
         let held = match target {
             Target::Command(launch) => Some(hold(launch, &options.prints, &signals)?),
             _ => None,

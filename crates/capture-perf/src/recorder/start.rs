@@ -88,6 +88,7 @@ impl Recorder {
         let ids = ingest.profile().events.iter().map(|(id, _)| id).collect();
         observed.watch_ends();
         let info = sampled[0].events.sampling().parse_info();
+        let waiting = |ring| OverflowBuffer::new(ring).in_directory(options.overflow_directory.clone());
         let mut recorder = Self {
             setup: Setup {
                 events: sampled.iter().map(Sampled::setup).collect(),
@@ -95,7 +96,7 @@ impl Recorder {
                 scope,
                 limits,
             },
-            rings: Merge::new(mapped.into_iter().map(OverflowBuffer::new).collect(), info),
+            rings: Merge::new(mapped.into_iter().map(waiting).collect(), info),
             observed,
             ground,
             guard: Guard::new(&sampled, &host, cycles_per_ns),

@@ -116,9 +116,11 @@ impl Spaces {
         }
     }
 
-    /// Frames, files and functions have no rows any more.
+    /// Frames, files and functions have no rows any more. The unwinder's memory goes too: each space in which a stack was ever walked has
+    /// some 80 KiB of it, also after its process has ended, and in a recording that goes on for long that is each of them.
     pub(crate) fn forget_rows(&mut self) {
         for space in &mut self.spaces {
+            (space.walked, space.cache) = (false, Cache::default());
             space.frames = FxHashMap::default();
             space.used = Vec::new();
             space.scripts.borrow_mut().frames.clear();

@@ -231,7 +231,9 @@ impl StackBuilder<'_> {
         script: Option<(u64, &Script)>,
     ) -> Ending {
         let walked = std::mem::take(&mut self.walked);
-        let beyond = self.stitch_copy(space, &walked, end);
+        // What is known beyond is of earlier samples: a whole stack with script frames has its own.
+        let has_all = script.is_some() && end == End::Root;
+        let beyond = self.stitch_copy(space, &walked, end).filter(|_| !has_all);
         let (own, ending) = match (beyond, cut_of(end)) {
             (Some(beyond), _) => {
                 self.draft.base = beyond.stack;

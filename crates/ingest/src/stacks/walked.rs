@@ -15,6 +15,8 @@ const NO_RETURN: u64 = 1 << 63;
 const LOOP: u64 = 1 << 62;
 /// One that was found by scanning the stack has this one.
 const SCANNED: u64 = 1 << 61;
+/// One that was found by the frame-pointer convention has this one.
+const ASSUMED: u64 = 1 << 60;
 
 impl StackBuilder<'_> {
     /// Appends the frames of the kernel. `before`: how many of these, innermost first, are no part of what happened.
@@ -125,7 +127,7 @@ impl StackBuilder<'_> {
 }
 
 fn address(word: u64) -> u64 {
-    word & !(NO_RETURN | LOOP | SCANNED)
+    word & !(NO_RETURN | LOOP | SCANNED | ASSUMED)
 }
 
 fn is_return(word: u64) -> bool {
@@ -142,6 +144,7 @@ fn found_at(index: usize, word: u64) -> Found {
     match index {
         0 => Found::Sampled,
         _ if word & SCANNED != 0 => Found::Scan,
+        _ if word & ASSUMED != 0 => Found::FramePointer,
         _ => Found::Cfi,
     }
 }
