@@ -116,7 +116,11 @@ pub struct Elf {
     got: Option<u64>,
     entry: Option<u64>,
     gopclntab: Option<Place>,
+    comment: Option<Place>,
 }
+
+/// The most bytes of `.comment` that are read; it has a few dozen for each compiler.
+const MAX_COMMENT: u64 = 1 << 16;
 
 impl Elf {
     /// Reads the headers of a file.
@@ -178,6 +182,14 @@ impl Elf {
             file.read_exact_at(&mut bytes, offset).ok()?;
             Some(bytes)
         })
+    }
+
+    /// What `.comment` says of the compilers whose code is in the file that the headers came from; empty if there is no such section.
+    pub fn compilers(&self, file: &File) -> String {
+        let Some(place) = self.comment else { return String::new() };
+        let mut bytes = vec![0; place.size.min(MAX_COMMENT) as usize];
+        let read = file.read_exact_at(&mut bytes, place.offset);
+        read.map(|()| String::from_utf8_lossy(&bytes).replace('\0', "\n")).unwrap_or_default()
     }
 
     /// Takes the sections that unwinding needs out of an image in memory, such as the vdso.
@@ -292,6 +304,7 @@ impl Elf {
                 b".debug_frame" if !compressed => self.debug_frame = Some(place),
                 b".ARM.exidx" => self.exidx = Some(place),
                 b".ARM.extab" => self.extab = Some(place),
+                b".comment" if !compressed => self.comment = Some(place),
                 b".text" => self.text = Some(place),
                 b".got" => self.got = Some(place.address),
                 b".gopclntab" | b".data.rel.ro.gopclntab" => self.gopclntab = Some(place),

@@ -85,6 +85,13 @@ fn code_maps_to_its_stated_address() {
 }
 
 #[test]
+fn the_compiler_of_this_program_is_named_in_it() {
+    let (exe, elf) = ourselves();
+    let compilers = elf.compilers(&File::open(exe).unwrap());
+    assert!(compilers.lines().any(|line| line.starts_with("rustc ")), "{compilers:?}");
+}
+
+#[test]
 fn vdso_is_readable() {
     let Some(image) = crate::vdso() else {
         skip(Requirement::Files, "this kernel maps no vdso");

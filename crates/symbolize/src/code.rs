@@ -16,7 +16,7 @@ use crate::demangle::demangle;
 use crate::elf::Image;
 use crate::extent::extent;
 use crate::file::{self, Images};
-use crate::job::{Answer, Job};
+use crate::job::{Answer, CodePlace, Job};
 use crate::kernel::Kernel;
 use crate::options::Options;
 use crate::summary::Missing;
@@ -36,17 +36,6 @@ pub struct FunctionCode {
     pub bytes: Vec<u8>,
     /// Bits of an address in this code: 64 or 32.
     pub bits: u32,
-}
-
-/// A place in source code.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CodePlace {
-    /// The function, demangled.
-    pub function: String,
-    /// Source file, empty if not known.
-    pub file: String,
-    /// Line counted from 1, 0 if not known.
-    pub line: u32,
 }
 
 /// Why the code of a function can't be had.

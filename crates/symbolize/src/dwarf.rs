@@ -9,6 +9,7 @@
 //! Not here: opening files, symbol tables, demangling.
 
 pub(crate) mod budget;
+pub(crate) mod bytes;
 mod calls;
 mod cursor;
 mod entries;
@@ -32,11 +33,12 @@ use std::rc::Rc;
 use gimli::{DwoId, UnitRef};
 
 use crate::dwarf::budget::Budget;
+use crate::dwarf::bytes::Unit;
 use crate::dwarf::functions::{Functions, Hit};
 use crate::dwarf::lines::Lines;
 pub(crate) use crate::dwarf::names::Name;
 use crate::dwarf::names::Names;
-use crate::dwarf::side::{Side, Unit};
+use crate::dwarf::side::Side;
 use crate::dwarf::split::Package;
 use crate::dwarf::store::Store;
 use crate::dwarf::units::Units;

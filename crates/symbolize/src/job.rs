@@ -10,7 +10,6 @@ use plumb_profile::{
     Profile,
 };
 
-use crate::code::CodePlace;
 use crate::demangle::demangle;
 use crate::summary::{DsoSummary, Missing};
 
@@ -133,6 +132,17 @@ pub(crate) struct Place {
     pub line: u32,
     /// Whether this function was inlined into the next place's.
     pub inlined: bool,
+}
+
+/// A place in source code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodePlace {
+    /// The function, demangled.
+    pub function: String,
+    /// Source file, empty if not known.
+    pub file: String,
+    /// Line counted from 1, 0 if not known.
+    pub line: u32,
 }
 
 impl Answer {

@@ -39,7 +39,8 @@ mod table;
 mod vdso;
 mod work;
 
-pub use code::{Binary, CodePlace, FunctionCode, NoCode};
+pub use code::{Binary, FunctionCode, NoCode};
+pub use job::CodePlace;
 pub use options::{Options, Progress};
 pub use readable::make_readable;
 pub use search::{FunctionPlace, NotFound, find_function};

@@ -153,17 +153,20 @@ fn symbols<S: Sym<Endian = Endianness> + pod::Pod>(
 ) -> Option<Vec<Symbol>> {
     let endian = image.form.endian;
     let rows: &[S] = pod::slice_from_all_bytes(rows).ok()?;
+    let data = data_in_code(rows, image);
     let symbols = rows.iter().filter_map(|row| {
         let section = image.sections.get(usize::from(row.st_shndx(endian).0))?;
         let is_wanted = wanted(row.st_type(), section, row.st_name(endian) != 0);
         if !is_wanted || row.st_shndx(endian) == elf::SHN_UNDEF {
             return None;
         }
+        // Bit 0 says "Thumb code" on 32-bit Arm.
+        let start = row.st_value(endian).into() & if image.machine == elf::EM_ARM { !1 } else { !0 };
+        let after = data.get(data.partition_point(|&data| data <= start));
         Some(Symbol {
-            // Bit 0 says "Thumb code" on 32-bit Arm.
-            start: row.st_value(endian).into() & if image.machine == elf::EM_ARM { !1 } else { !0 },
+            start,
             size: row.st_size(endian).into(),
-            limit: limit(section),
+            limit: limit(section).min(after.copied().unwrap_or(u64::MAX)),
             name: row.st_name(endian),
             bind: match row.st_bind() {
                 elf::STB_LOCAL => Bind::Local,
@@ -173,6 +176,18 @@ fn symbols<S: Sym<Endian = Endianness> + pod::Pod>(
         })
     });
     Some(symbols.collect())
+}
+
+/// Where data begins that lies among code, in order: a function without a size ends there at the latest. (Poly/ML has all its code in such.)
+fn data_in_code<S: Sym<Endian = Endianness>>(rows: &[S], image: &Image) -> Vec<u64> {
+    let endian = image.form.endian;
+    let in_code = |row: &&S| {
+        let section = image.sections.get(usize::from(row.st_shndx(endian).0));
+        row.st_type() == elf::STT_OBJECT && section.is_some_and(|section| section.executable)
+    };
+    let mut starts: Vec<u64> = rows.iter().filter(in_code).map(|row| row.st_value(endian).into()).collect();
+    starts.sort_unstable();
+    starts
 }
 
 /// One past the last address of a section.

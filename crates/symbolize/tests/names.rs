@@ -61,3 +61,20 @@ fn rust_names_come_without_hash() {
         assert!(!is_hash, "{linkage_name}: {name}");
     }
 }
+
+#[test]
+fn a_function_without_a_size_ends_where_data_among_code_begins() {
+    if !truth::have(&["gcc", "nm"]) {
+        return;
+    }
+    let folder = Folder::new("data-in-code");
+    let (source, file) = (folder.join("code.s"), folder.join("code.so"));
+    let text = ".text\n.type f, @function\nf: .skip 16, 0x90\n.type data, @object\ndata: .skip 64, 0x90\n";
+    std::fs::write(&source, text).unwrap();
+    truth::run("gcc", &["-shared", "-nostdlib", "-o", file.to_str().unwrap(), source.to_str().unwrap()]);
+    let symbols = truth::run("nm", &[file.to_str().unwrap()]);
+    let f = symbols.lines().find(|line| line.ends_with(" t f")).unwrap();
+    let f = u64::from_str_radix(f.split(' ').next().unwrap(), 16).unwrap();
+    assert_eq!(names(&file, &[f + 8]).into_values().collect::<Vec<_>>(), ["f"]);
+    assert!(names(&file, &[f + 24]).is_empty(), "that is in what begins behind it");
+}

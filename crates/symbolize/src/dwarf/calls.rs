@@ -7,10 +7,10 @@ use std::ops::Range;
 use gimli::{UnitOffset, UnitRef};
 
 use crate::dwarf::budget::Budget;
+use crate::dwarf::bytes::Bytes;
 use crate::dwarf::entries::{Entries, Origin};
 use crate::dwarf::ranges::{ranges, within};
 use crate::dwarf::shapes::Shapes;
-use crate::dwarf::store::Bytes;
 
 /// Deepest nesting of inlined calls; compilers stay below 100.
 const MAX_INLINED: u32 = 512;

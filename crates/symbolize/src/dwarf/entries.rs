@@ -7,10 +7,9 @@ use gimli::{
     UnitOffset, UnitRef,
 };
 
+use crate::dwarf::bytes::{Bytes, Value};
 use crate::dwarf::cursor::Cursor;
 use crate::dwarf::shapes::{self, Form, Shapes, Slot, Step, Stored};
-use crate::dwarf::side::Value;
-use crate::dwarf::store::Bytes;
 
 /// An entry that was passed.
 #[derive(Clone, Copy, Debug)]

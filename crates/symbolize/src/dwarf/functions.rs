@@ -9,13 +9,12 @@ use std::rc::Rc;
 use gimli::{UnitOffset, UnitRef};
 
 use crate::dwarf::budget::Budget;
+use crate::dwarf::bytes::{Bytes, Unit};
 use crate::dwarf::calls::Calls;
 use crate::dwarf::entries::Entries;
 use crate::dwarf::ranges::ranges;
 use crate::dwarf::shapes::Shapes;
-use crate::dwarf::side::Unit;
 use crate::dwarf::spans::Spans;
-use crate::dwarf::store::Bytes;
 
 /// A function that holds a wanted address.
 #[derive(Clone, Debug)]

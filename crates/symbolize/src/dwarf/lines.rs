@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use gimli::{LineProgramHeader, UnitRef};
 
 use crate::dwarf::budget::Budget;
+use crate::dwarf::bytes::Bytes;
 use crate::dwarf::program::{Program, Registers, Step};
 use crate::dwarf::spans::Spans;
-use crate::dwarf::store::Bytes;
 
 /// Most rows of a stretch: more would have to be run again for each address, fewer would take more memory.
 const ROWS: usize = 64;

@@ -8,9 +8,10 @@ use std::rc::Rc;
 use gimli::{AttributeValue, UnitOffset, UnitSectionOffset};
 use rustc_hash::FxHashMap;
 
+use crate::dwarf::bytes::{Unit, Value};
 use crate::dwarf::calls::Call;
 use crate::dwarf::entries::Origin;
-use crate::dwarf::side::{Side, Unit, Value};
+use crate::dwarf::side::Side;
 
 /// Longest path of references; compilers need three.
 const MAX_REFERENCES: usize = 16;

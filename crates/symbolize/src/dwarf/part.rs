@@ -13,8 +13,8 @@ use gimli::{
 };
 
 use crate::dwarf::budget::Budget;
+use crate::dwarf::bytes::Bytes;
 use crate::dwarf::ranges::within;
-use crate::dwarf::store::Bytes;
 use crate::inflated::Contents;
 use crate::summary::Missing;
 

@@ -6,8 +6,8 @@ use std::num::Wrapping;
 
 use gimli::{DwLne, DwLns, LineProgramHeader};
 
+use crate::dwarf::bytes::Bytes;
 use crate::dwarf::cursor::Cursor;
-use crate::dwarf::store::Bytes;
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::ops::Range;
 use gimli::UnitRef;
 
 use crate::dwarf::budget::Budget;
+use crate::dwarf::bytes::Bytes;
 use crate::dwarf::entries::Attributes;
-use crate::dwarf::store::Bytes;
 
 /// More ranges than any function has: an entry's list is read up to here.
 const MAX_RANGES: usize = 1 << 16;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use gimli::{Abbreviations, AttributeSpecification, DwForm, DwTag, UnitHeader};
 
-use crate::dwarf::store::Bytes;
+use crate::dwarf::bytes::Bytes;
 
 /// Abbreviations with numbers up to here are found by number; no compiler has as many.
 const DENSE: usize = 1 << 14;

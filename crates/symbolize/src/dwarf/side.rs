@@ -11,12 +11,8 @@ use gimli::{
     AttributeValue, DebugInfoOffset, Dwarf, LineProgramHeader, UnitHeader, UnitOffset, UnitSectionOffset,
 };
 
-use crate::dwarf::store::{Bytes, Store};
-
-/// A parsed unit.
-pub(crate) type Unit<'a> = gimli::Unit<Bytes<'a>>;
-/// The value of an attribute.
-pub(crate) type Value<'a> = AttributeValue<Bytes<'a>>;
+use crate::dwarf::bytes::{Bytes, Unit, Value};
+use crate::dwarf::store::Store;
 
 /// One file's DWARF.
 pub(crate) struct Side<'a> {

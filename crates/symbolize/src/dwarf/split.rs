@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use gimli::{Dwarf, DwarfPackageSections, DwoId, EndianSlice, LittleEndian, SectionId};
 
-use crate::dwarf::side::{Side, Unit};
-use crate::dwarf::store::{Bytes, Store};
+use crate::dwarf::bytes::{Bytes, Unit};
+use crate::dwarf::side::Side;
+use crate::dwarf::store::Store;
 use crate::elf::Image;
 use crate::summary::Missing;
 

@@ -7,15 +7,13 @@ use std::rc::Rc;
 
 use gimli::{Dwarf, DwarfSections, EndianSlice, LittleEndian, SectionId};
 
+use crate::dwarf::bytes::Bytes;
 use crate::dwarf::part::Part;
 use crate::elf::Image;
 use crate::headers::{Compression, INFLATED, Section};
 use crate::inflated::Contents;
 use crate::strings::Strings;
 use crate::summary::Missing;
-
-/// How gimli sees the bytes. Big-endian machines are not supported.
-pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
 /// Sections with functions, lines and what these refer to.
 const NEEDED: [SectionId; 9] = [

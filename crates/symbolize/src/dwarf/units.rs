@@ -9,10 +9,11 @@ use std::ops::Range;
 use gimli::{DebugInfoOffset, UnitRef, UnitSectionOffset, UnitType};
 
 use crate::dwarf::budget::Budget;
+use crate::dwarf::bytes::Unit;
 use crate::dwarf::entries::Entries;
 use crate::dwarf::ranges::{ranges, within};
 use crate::dwarf::shapes::Shapes;
-use crate::dwarf::side::{Side, Unit};
+use crate::dwarf::side::Side;
 use crate::dwarf::spans::Spans;
 
 /// Which addresses each unit covers, found out when first asked.

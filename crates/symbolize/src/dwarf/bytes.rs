@@ -1,0 +1,10 @@
+//! How gimli sees the bytes of a file: the types that all of this folder reads by.
+
+use gimli::{AttributeValue, EndianSlice, LittleEndian};
+
+/// Bytes of a section. Big-endian machines are not supported.
+pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+/// A parsed unit.
+pub(crate) type Unit<'a> = gimli::Unit<Bytes<'a>>;
+/// The value of an attribute.
+pub(crate) type Value<'a> = AttributeValue<Bytes<'a>>;
