@@ -17,6 +17,14 @@ impl Cost {
         Cost { weight, samples: 1 }
     }
 
+    /// The rest without a part of it; nothing if that is more.
+    pub(crate) fn without(self, part: Cost) -> Cost {
+        Cost {
+            weight: self.weight.saturating_sub(part.weight),
+            samples: self.samples.saturating_sub(part.samples),
+        }
+    }
+
     /// Share of `total` in percent; 0 if there is no total.
     pub fn percent_of(self, total: Cost) -> f64 {
         if total.weight == 0 { 0.0 } else { self.weight as f64 * 100.0 / total.weight as f64 }

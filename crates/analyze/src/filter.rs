@@ -66,6 +66,19 @@ pub struct TimeRange {
     pub start: u64,
     /// One past the last nanosecond.
     pub end: u64,
+    /// Only this part of each second.
+    pub part: Option<SecondPart>,
+}
+
+/// A part of each second, as a heat map has it: what a program does every second at the same offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecondPart {
+    /// First nanosecond of the second.
+    pub from: u64,
+    /// One past the last nanosecond; at most 10⁹.
+    pub to: u64,
+    /// Where in its second the recording starts.
+    pub phase: u64,
 }
 
 /// How a user names a thread.
@@ -135,11 +148,24 @@ impl TimeRange {
     /// From one moment to another on the clock of the profile's samples.
     pub fn between(profile: &Profile, from_ns: u64, to_ns: u64) -> Self {
         let zero = start_ns(profile);
-        Self { start: from_ns.saturating_sub(zero), end: to_ns.saturating_sub(zero) }
+        Self { start: from_ns.saturating_sub(zero), end: to_ns.saturating_sub(zero), part: None }
     }
 
     /// Whether `ns` is part of the range.
     pub fn contains(self, ns: u64) -> bool {
-        (self.start..self.end).contains(&ns)
+        let in_part =
+            |part: SecondPart| (part.from..part.to).contains(&((ns % SECOND_NS + part.phase) % SECOND_NS));
+        (self.start..self.end).contains(&ns) && self.part.is_none_or(in_part)
     }
+}
+
+/// Nanoseconds of a second.
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
+
+/// The moment that times of a filter count from, in nanoseconds since 1970 where the recording knows that, otherwise on the clock of its
+/// samples.
+pub fn zero_unix_ns(profile: &Profile) -> i64 {
+    let meta = &profile.meta;
+    let zero = i128::from(meta.start_unix_ns) + i128::from(start_ns(profile)) - i128::from(meta.start_ns);
+    i64::try_from(zero).unwrap_or(0)
 }

@@ -6,12 +6,14 @@
 //!
 //! Not here: widths, colours, file formats.
 
+mod chart;
 mod label;
 
 use std::collections::HashMap;
 
 use plumb_profile::ThreadId;
 
+pub use chart::FlameChart;
 pub(crate) use label::Labels;
 pub use label::{BoxKind, Label};
 

@@ -55,12 +55,12 @@ pub use diff::{
     Subject, Visibility,
 };
 pub use explain::{
-    Bottleneck, BoundBy, CallPath, ExplainOptions, Explanation, Gain, HotCode, HotFunction, HotInstruction,
-    Module, ModuleKind, Outlook, PredictedGain, Quality, ReadCode, RunSummary, SampledLine, Waits,
-    explained_event, worth_reading,
+    Bottleneck, BoundBy, CallPath, CallingLine, ExplainOptions, Explanation, Gain, HotCode, HotFunction,
+    HotInstruction, Module, ModuleKind, Outlook, PredictedGain, Quality, ReadCode, RunSummary, SampledLine,
+    Waits, explained_event, worth_reading,
 };
-pub use filter::{Filter, Mode, ThreadPattern, TimeRange};
-pub use flame::{BoxKind, Flame, FlameBox, Grouping, Label};
+pub use filter::{Filter, Mode, SecondPart, ThreadPattern, TimeRange, zero_unix_ns};
+pub use flame::{BoxKind, Flame, FlameBox, FlameChart, Grouping, Label};
 pub use frame::{FrameIndex, Kind, SymbolId, ViewFrame};
 pub use kernel::{Cause, KernelRow, KernelTime};
 pub use loops::{AccessPattern, CacheSizes, LoopCause, LoopFinding};

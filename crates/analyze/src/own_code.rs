@@ -77,6 +77,10 @@ const PREFIXES: [&str; 29] = [
     "node::",
 ];
 
+/// Programs that run what users write, by the names of their files.
+const RUNTIMES: [&str; 13] =
+    ["node", "nodejs", "deno", "bun", "java", "bash", "dash", "sh", "perl", "ruby", "php", "lua", "awk"];
+
 /// Functions that begin every program or thread, without work of their own.
 const STARTERS: [&str; 8] = [
     "_start",
@@ -182,7 +186,8 @@ impl<'p> MainProgram<'p> {
         }
         let (executable, _) = costs.into_iter().max_by_key(|&(exe, cost)| (cost, exe))?;
         let is_script = |frame: &ViewFrame<'_>| frame.frame.is_some_and(|id| profile.is_script(id));
-        let is_interpreter = view.frames().any(|(_, frame)| is_script(frame));
+        let file = executable.rsplit('/').next().unwrap_or(executable);
+        let is_interpreter = RUNTIMES.contains(&file) || view.frames().any(|(_, frame)| is_script(frame));
         Some(Self { executable, is_interpreter })
     }
 }
@@ -205,7 +210,24 @@ fn is_own(frame: &ViewFrame<'_>, program: Option<MainProgram<'_>>) -> bool {
         _ => {}
     }
     let name = strip(&frame.name);
+    if is_implied(name) {
+        return false;
+    }
     !PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Destructors, copies and clones, which compilers write mostly: why they are needed stands where they are called.
+fn is_implied(name: &str) -> bool {
+    let copies = |class: &str| {
+        let parameters = name[class.len()..].split_once('(').map_or("", |(_, parameters)| parameters);
+        let parameters = parameters.strip_prefix(class).unwrap_or("");
+        parameters.starts_with(" const&)") || parameters.starts_with("&&)")
+    };
+    let head = &name[..name.find('(').unwrap_or(name.len())];
+    let is_copy = head.rsplit_once("::").is_some_and(|(class, own)| {
+        own.starts_with('~') || own == "operator=" || class.rsplit("::").next() == Some(own) && copies(class)
+    });
+    is_copy || name.contains(" as core::clone::Clone>::clone") || name.starts_with("core::ptr::drop_in_place")
 }
 
 /// The user's own code that the kernel worked for.
@@ -217,6 +239,8 @@ pub struct KernelCallers {
     pub around: Cost,
     /// All that was done for these lines, in user code and in the kernel.
     pub lines: Cost,
+    /// Likewise, for other lines of own code.
+    pub others: Cost,
 }
 
 impl KernelCallers {
@@ -230,6 +254,7 @@ impl KernelCallers {
                 *by_line.entry(line).or_default() += cost;
             }
         }
+        let all: Cost = by_line.values().copied().sum();
         let of_row = |row: &KernelRow| {
             let mut places = FrameCosts::default();
             let mut around: HashSet<SymbolId> = HashSet::new();
@@ -243,8 +268,10 @@ impl KernelCallers {
                 let new = up.take_while(|&id| met.insert(id));
                 around.extend(new.map(|id| view.frame(view.node(id).frame).symbol));
             }
+            let lines: Cost = places.keys().filter_map(|line| by_line.get(line)).copied().sum();
             KernelCallers {
-                lines: places.keys().filter_map(|line| by_line.get(line)).copied().sum(),
+                lines,
+                others: all.without(lines),
                 around: around.iter().filter_map(|symbol| by_symbol.get(symbol)).copied().sum(),
                 places: places.first(),
             }
@@ -274,6 +301,22 @@ fn strip(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_compilers_write_is_told_from_other_members() {
+        for name in [
+            "Customer::~Customer()",
+            "shop::Cart::Cart(shop::Cart const&)",
+            "Cart::Cart(Cart&&)",
+            "Cart::operator=(Cart const&)",
+            "<app::Board as core::clone::Clone>::clone",
+        ] {
+            assert!(is_implied(name), "{name}");
+        }
+        for name in ["Cart::Cart(int)", "Cart::add(Cart const&)", "main", "Cart::Cart()", "clone::run"] {
+            assert!(!is_implied(name), "{name}");
+        }
+    }
 
     #[test]
     fn names_are_found_behind_what_templates_return() {

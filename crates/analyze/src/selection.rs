@@ -6,7 +6,7 @@ use std::fmt;
 
 use plumb_profile::{EventId, Id, Profile};
 
-use crate::filter::{Filter, Mode, ThreadPattern, TimeRange};
+use crate::filter::{Filter, Mode, SECOND_NS, SecondPart, ThreadPattern, TimeRange, zero_unix_ns};
 use crate::pattern::{BadPattern, Pattern};
 
 /// A word that selects.
@@ -28,7 +28,7 @@ pub enum SelectionWord {
     Cpu,
     /// One event.
     Event,
-    /// An interval in seconds since the start: `A-B`, `A-` or `-B`.
+    /// An interval in seconds since the start: `A-B`, `A-` or `-B`; behind it `@C-D` takes this part of each second.
     Time,
     /// Stacks with a matching frame.
     Focus,
@@ -156,7 +156,14 @@ impl Selection {
     /// # Errors
     /// A text is not what its word takes, or names an event that the profile lacks.
     pub fn filter(&self, profile: &Profile) -> Result<Filter, BadSelection> {
-        let mut filter = Filter::default();
+        self.narrowed(Filter::default(), profile)
+    }
+
+    /// A filter narrowed further.
+    ///
+    /// # Errors
+    /// As [`Selection::filter`].
+    pub fn narrowed(&self, mut filter: Filter, profile: &Profile) -> Result<Filter, BadSelection> {
         for (word, text) in &self.0 {
             take(&mut filter, *word, text, profile)?;
         }
@@ -196,7 +203,10 @@ fn take(filter: &mut Filter, word: SelectionWord, text: &str, profile: &Profile)
         SelectionWord::Pid => filter.pids.push(pid(text)?),
         SelectionWord::Cpu => filter.cpus.extend(cpu_list(text)?),
         SelectionWord::Event => filter.event = Some(event_called(profile, text)?),
-        SelectionWord::Time => filter.time = Some(time_range(text)?),
+        SelectionWord::Time => {
+            filter.time =
+                Some(time_range(text, || zero_unix_ns(profile).rem_euclid(SECOND_NS as i64) as u64)?)
+        }
         SelectionWord::Focus => filter.focus.push(Pattern::regex(text)?),
         SelectionWord::Ignore => filter.ignore.push(Pattern::regex(text)?),
         SelectionWord::Hide => filter.hide.push(Pattern::regex(text)?),
@@ -232,9 +242,8 @@ fn pid(text: &str) -> Result<u32, BadSelection> {
     text.trim().parse().map_err(|_| BadSelection(format!("--pid {text}: not a process ID")))
 }
 
-fn time_range(text: &str) -> Result<TimeRange, BadSelection> {
+fn time_range(text: &str, phase: impl Fn() -> u64) -> Result<TimeRange, BadSelection> {
     let bad = |why: String| BadSelection(format!("--time {text}: {why}"));
-    let (start, end) = text.split_once('-').ok_or_else(|| bad("expected A-B in seconds".into()))?;
     let ns = |part: &str, missing| match part.trim().trim_end_matches('s') {
         "" => Ok(missing),
         seconds => match seconds.parse::<f64>() {
@@ -242,11 +251,23 @@ fn time_range(text: &str) -> Result<TimeRange, BadSelection> {
             _ => Err(bad(format!("`{part}` is not a number of seconds"))),
         },
     };
-    let range = TimeRange { start: ns(start, 0)?, end: ns(end, u64::MAX)? };
-    if range.start >= range.end {
-        return Err(bad("the end must be after the start".into()));
+    let range = |text: &str, most| {
+        let (start, end) = text.split_once('-').ok_or_else(|| bad("expected A-B in seconds".into()))?;
+        let (start, end) = (ns(start, 0)?, ns(end, most)?);
+        if start >= end {
+            return Err(bad("the end must be after the start".into()));
+        }
+        Ok((start, end))
+    };
+    let (whole, part) = text.split_once('@').map_or((text, None), |(whole, part)| (whole, Some(part)));
+    let is_all = part.is_some() && whole.trim().is_empty();
+    let (start, end) = if is_all { (0, u64::MAX) } else { range(whole, u64::MAX)? };
+    let part = part.map(|part| range(part, SECOND_NS)).transpose()?;
+    if part.is_some_and(|(_, to)| to > SECOND_NS) {
+        return Err(bad("the part of each second must lie within 0-1".into()));
     }
-    Ok(range)
+    let part = part.map(|(from, to)| SecondPart { from, to, phase: phase() });
+    Ok(TimeRange { start, end, part })
 }
 
 fn cpu_list(text: &str) -> Result<Vec<u32>, BadSelection> {
@@ -270,13 +291,30 @@ mod tests {
 
     #[test]
     fn times_are_seconds_with_either_end_open() {
-        let ns = |text| time_range(text).map(|range| (range.start, range.end)).ok();
+        let ns = |text| time_range(text, || 0).map(|range| (range.start, range.end)).ok();
         assert_eq!(ns("1.5-2"), Some((1_500_000_000, 2_000_000_000)));
         assert_eq!(ns("1s-2s"), Some((1_000_000_000, 2_000_000_000)));
         assert_eq!(ns("3-"), Some((3_000_000_000, u64::MAX)));
         assert_eq!(ns("-0.1"), Some((0, 100_000_000)));
         for bad in ["5", "2-1", "a-b", "1-nan", "1--2", "1-1"] {
             assert_eq!(ns(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_each_second_may_follow() {
+        let part = |text| time_range(text, || 900_000_000).ok();
+        let range = part("1-3@0.2-0.3").unwrap();
+        // The recording starts 0.9 s into a second: 0.2 s of the next one come 0.3 s later.
+        assert!([1_300_000_000, 2_399_999_999].into_iter().all(|ns| range.contains(ns)));
+        assert!(
+            ![300_000_000, 1_250_000_000, 1_400_000_000, 3_300_000_000]
+                .into_iter()
+                .any(|ns| range.contains(ns))
+        );
+        assert!(part("@0.2-").unwrap().contains(3_300_000_000));
+        for bad in ["@", "@1-2", "@0.3-0.2", "1-2@", "1@0-1"] {
+            assert_eq!(part(bad), None, "{bad}");
         }
     }
 

@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use plumb_profile::{EventId, Id, Profile, Sample, ThreadId};
 
@@ -42,7 +43,7 @@ pub struct Timeline {
     pub bin_ns: u64,
     /// Rows of the heaviest threads; rows of a thread are together, heaviest thread first.
     pub rows: Vec<TimelineRow>,
-    /// Threads without rows.
+    /// Threads without rows: those of other ranks.
     pub left_out: usize,
     /// What these cost, by event.
     pub left_out_costs: Vec<(EventId, Cost)>,
@@ -51,8 +52,9 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Weights in `bins` bins, of at most `threads` threads. The view should have no time range and may have all events.
-    pub fn new(view: &View<'_>, bins: usize, threads: usize) -> Self {
+    /// Weights in `bins` bins, of the threads of these ranks: `0..64` are the heaviest 64. The view should have no time range and may
+    /// have all events.
+    pub fn new(view: &View<'_>, bins: usize, threads: Range<usize>) -> Self {
         let profile = view.profile();
         let zero = start_ns(profile);
         let bins = bins.max(1);
@@ -84,9 +86,9 @@ struct LeftOut {
     costs: Vec<(EventId, Cost)>,
 }
 
-/// The threads that cost most with their ranks, and the others. Events of different units can't be added up, so that each thread
+/// The threads of some ranks by cost, and the others. Events of different units can't be added up, so that each thread
 /// ranks by its best place in any of them.
-fn heaviest(view: &View<'_>, most: usize) -> (HashMap<ThreadId, usize>, LeftOut) {
+fn heaviest(view: &View<'_>, wanted: Range<usize>) -> (HashMap<ThreadId, usize>, LeftOut) {
     let mut costs: HashMap<(EventId, ThreadId), Cost> = HashMap::new();
     for kept in view.samples() {
         *costs.entry((kept.sample.event, kept.sample.thread)).or_default() +=
@@ -103,8 +105,12 @@ fn heaviest(view: &View<'_>, most: usize) -> (HashMap<ThreadId, usize>, LeftOut)
     }
     let mut threads: Vec<_> = places.into_iter().map(|(thread, place)| (place, thread)).collect();
     threads.sort_unstable();
-    let ranks: HashMap<ThreadId, usize> =
-        threads.iter().take(most).enumerate().map(|(rank, &(_, thread))| (thread, rank)).collect();
+    let ranks: HashMap<ThreadId, usize> = threads
+        .iter()
+        .enumerate()
+        .filter(|(rank, _)| wanted.contains(rank))
+        .map(|(rank, &(_, thread))| (thread, rank))
+        .collect();
     let mut rest = LeftOut { threads: threads.len() - ranks.len(), costs: Vec::new() };
     for (&(event, _), &cost) in ordered.iter().copied().filter(|((_, thread), _)| !ranks.contains_key(thread))
     {
@@ -232,7 +238,7 @@ mod tests {
     #[test]
     fn moments_are_in_their_bin_and_all_are_there() {
         let profile = profile(&[("cpu-clock", 1, 0, 5), ("cpu-clock", 1, 9, 2), ("cpu-clock", 2, 5, 9)]);
-        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 2, 8);
+        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 2, 0..8);
         assert_eq!(timeline.bin_ns, 500_000_000);
         assert_eq!(bins(&timeline), [[0, 9], [5, 2]], "the heavier thread is first");
     }
@@ -241,16 +247,18 @@ mod tests {
     fn intervals_are_spread_and_a_wait_for_a_processor_follows() {
         let tenth = 100_000_000;
         let profile = profile(&[("off-cpu", 1, 2, 4 * tenth), ("run-queue", 1, 2, 2 * tenth)]);
-        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 5, 8);
+        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 5, 0..8);
         assert_eq!(bins(&timeline), [[0, 2, 2, 0, 0], [0, 0, 0, 2, 0]].map(|row| row.map(|n| n * tenth)));
     }
 
     #[test]
     fn threads_beyond_the_limit_are_counted() {
         let profile = profile(&[("cpu-clock", 1, 0, 5), ("cpu-clock", 2, 1, 3), ("cpu-clock", 3, 2, 4)]);
-        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 1, 1);
+        let timeline = Timeline::new(&View::new(&profile, &Filter::default()), 1, 0..1);
         assert_eq!(bins(&timeline), [[5]]);
         assert_eq!(timeline.left_out, 2);
         assert_eq!(timeline.left_out_costs[0].1, Cost { weight: 7, samples: 2 });
+        let others = Timeline::new(&View::new(&profile, &Filter::default()), 1, 1..9);
+        assert_eq!((bins(&others), others.left_out), (vec![vec![4], vec![3]], 1));
     }
 }

@@ -251,7 +251,7 @@ fn the_picture_keeps_what_vanished_and_marks_only_what_is_no_chance() {
             .iter()
             .map(|one| {
                 let name = &*flame.labels[one.label as usize].name;
-                (one.depth, name, one.change.value, one.change.mark(0.05))
+                (one.depth, name, one.change.value, one.mark)
             })
             .collect();
         assert_eq!(
@@ -265,15 +265,6 @@ fn the_picture_keeps_what_vanished_and_marks_only_what_is_no_chance() {
                 (2, "same", [3e9, 3.02e9], Mark::Noise),
             ]
         );
-        // What the table says of a function that is in one box, the picture says too.
-        for row in &diff.rows {
-            let Subject::Function(number) = row.subject else { continue };
-            let name = &diff.functions()[number as usize].name;
-            let of = flame.boxes.iter().filter(|one| flame.labels[one.label as usize].name == *name);
-            let of: Vec<_> = of.filter(|one| one.change.value == row.change.value).collect();
-            assert!(of.iter().all(|one| one.change.q == row.change.q), "{name}");
-            assert_eq!(of.len(), usize::from(name != "main" && name != "old"), "{name}");
-        }
         let own: [f64; 2] = [0, 1].map(|side| flame.boxes.iter().map(|one| one.own[side]).sum());
         assert_eq!(own, diff.whole.value);
     });
@@ -456,6 +447,72 @@ fn what_runs_in_one_stretch_has_to_differ_by_more_than_what_is_spread() {
     with(&[spread(7000, 1400)], &[spread(7180, 1580)], OPTIONS, |diff| {
         assert_eq!(mark(diff, "f1"), Mark::More)
     });
+}
+
+/// A function's row and its boxes say the same, also where it is called from several places and where it calls others.
+#[test]
+fn the_picture_marks_the_rows_of_the_table() {
+    let of = |less: u64, callee: u64| {
+        recording(
+            &[
+                ("main@app;one@app;copy@app", 700 - less),
+                ("main@app;two@app;copy@app", 600 - less),
+                ("main@app;three@app;copy@app", 500 - less),
+                ("main@app;work@app", 2000),
+                ("main@app;busy@app", 600 + less),
+                ("main@app;busy@app;callee@app", callee),
+                ("main@app;a@app", 900),
+                ("main@app;b@app", 800),
+            ],
+            0,
+        )
+    };
+    for children in [false, true] {
+        with(&[of(0, 900)], &[of(300, 300)], DiffOptions { children, ..OPTIONS }, |diff| {
+            let flame = DiffFlame::new(diff);
+            let marks = |name: &str| -> Vec<Mark> {
+                let of = flame.boxes.iter().filter(|one| flame.labels[one.label as usize].name == *name);
+                of.map(|one| one.mark).collect()
+            };
+            assert_eq!(mark(diff, "copy"), Mark::Less);
+            for name in ["copy", "callee", "work", "a", "b"] {
+                let row = mark(diff, name);
+                assert!(marks(name).iter().all(|&mark| mark == row), "{name}: {row:?} {:?}", marks(name));
+            }
+            // More in itself, less with its callee: each as its table says.
+            assert_eq!(marks("busy"), [mark(diff, "busy")], "{children}");
+        });
+    }
+}
+
+/// An interval leaves out 0 where the row is marked, and nowhere else.
+#[test]
+fn intervals_and_marks_do_not_contradict() {
+    let mut random = Random(11);
+    let (mut marked, mut unmarked) = (0, 0);
+    for round in 0..20 {
+        let mut side = |change: f64| {
+            let stacks: Vec<(String, u64)> = (0..12)
+                .map(|number| {
+                    let usual = 40.0 + 60.0 * f64::from(number) * (0.8 + 0.4 * random.next());
+                    let count = if number % 4 == 0 { usual * change } else { usual };
+                    (format!("main@app;f{number}@app"), count as u64)
+                })
+                .collect();
+            recording(&stacks.iter().map(|(stack, count)| (&stack[..], *count)).collect::<Vec<_>>(), 0)
+        };
+        let (base, new) = (side(1.0), side(1.0 + f64::from(round % 5) / 4.0));
+        with(&[base], &[new], OPTIONS, |diff| {
+            for row in &diff.rows {
+                let change = row.change;
+                let is_marked = change.mark(0.05) != Mark::Noise;
+                let leaves_out_zero = change.low > 0.0 || change.high < 0.0;
+                assert_eq!(is_marked, leaves_out_zero, "{change:?}");
+                *if is_marked { &mut marked } else { &mut unmarked } += 1;
+            }
+        });
+    }
+    assert!(marked > 20 && unmarked > 20, "{marked} {unmarked}");
 }
 
 #[test]

@@ -48,6 +48,7 @@ fn of<'p>(profile: &'p Profile, filter: &Filter) -> Explanation<'p> {
 fn name<'a>(report: &'a Explanation<'_>, what: Bottleneck) -> &'a str {
     match what {
         Bottleneck::Function(frame) => &report.view.frame(frame).name,
+        Bottleneck::Line(index) => &report.view.frame(report.outlook.lines[index].frame).name,
         Bottleneck::Kernel(row) => &report.time.rows[row].name,
         Bottleneck::Code(cause) => report.causes[cause].rule.name,
         Bottleneck::Calls(index) => report.calls[index].rule.name,
@@ -235,7 +236,8 @@ fn what_is_known_of_the_whole_is_not_said_of_a_part() {
     profile.meta.duration_ns *= 10;
     let of_thread = Filter { comms: vec![Pattern::regex("app").unwrap()], ..Filter::default() };
     assert_eq!(of(&profile, &of_thread).pace.class(), None);
-    let of_time = Filter { time: Some(TimeRange { start: 0, end: 900_000_000 }), ..Filter::default() };
+    let of_time =
+        Filter { time: Some(TimeRange { start: 0, end: 900_000_000, part: None }), ..Filter::default() };
     assert_eq!(of(&profile, &of_time).pace.class(), None);
     profile.meta.queued.as_mut().unwrap().stolen_ns = 600_000_000;
     assert_eq!(explain(&profile, &[]).pace.class(), None, "it may have been kept from running");

@@ -1,6 +1,6 @@
 //! Flame graphs of hand-made profiles.
 
-use plumb_analyze::{BoxKind, Cost, Filter, Flame, Grouping, View};
+use plumb_analyze::{BoxKind, Cost, Filter, Flame, FlameChart, Grouping, View};
 use plumb_fixtures::Made;
 use plumb_profile::Profile;
 
@@ -170,4 +170,28 @@ fn a_stack_of_any_depth_is_drawn() {
     made.sample("app/1", &deep, 10);
     let flame = Flame::new(&View::new(&made.profile, &Filter::default()), Grouping::None);
     assert_eq!(flame.boxes.last().map(|one| one.depth), Some(20_000));
+}
+
+#[test]
+fn in_the_order_of_time_a_box_is_a_run_of_samples_of_one_thread() {
+    let mut made = Made::new();
+    // Two threads whose samples alternate; each sample is a millisecond after the one before.
+    for stack in ["main@app;b@app", "main@app;a@app", "main@app;a@app;c@app", "main@app;b@app"] {
+        made.sample("work/1/1", stack, 20);
+        made.sample("io/1/2", "main@app", 10);
+    }
+    let view = View::new(&made.profile, &Filter::default());
+    let chart = FlameChart::new(&view, 100).unwrap();
+    assert_eq!(chart.flame.total(), view.part());
+    let names = chart.flame.boxes.iter().map(|one| {
+        let name = &chart.flame.labels[one.label as usize].name;
+        format!("{}{name} {}", "  ".repeat(one.depth as usize), one.own.samples)
+    });
+    let expected = "all 0\n  work (1) 0\n    main 0\n      b 1\n      a 1\n        c 1\n      b 1\n  io (2) 0\n    main 4";
+    assert_eq!(names.collect::<Vec<_>>().join("\n"), expected);
+    // The two runs of `b` have times of their own, the second after `a`.
+    let (first, a, second) = (&chart.times[3], &chart.times[4], &chart.times[6]);
+    assert!(first.end <= a.start && a.end <= second.start, "{:?}", chart.times);
+    assert_eq!(chart.times[2], first.start..second.end);
+    assert!(FlameChart::new(&view, 5).is_none());
 }

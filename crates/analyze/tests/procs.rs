@@ -204,7 +204,7 @@ fn filters_keep_processes_and_samples_alike() {
         assert_eq!(procs.processes, 3);
         assert_eq!(procs.programs.iter().map(|program| program.own().samples).sum::<u64>(), 3);
     });
-    let early = Filter { time: Some(TimeRange { start: 0, end: 6 * MS }), ..Filter::default() };
+    let early = Filter { time: Some(TimeRange { start: 0, end: 6 * MS, part: None }), ..Filter::default() };
     with(&profile, &early, |procs, _| {
         assert_eq!(program(procs, "dirname", false).processes, 2);
         assert_eq!(procs.span_ns, 6 * MS);
@@ -226,7 +226,8 @@ fn accounts_are_of_the_processes_that_they_are_known_of() {
         })
     };
     assert_eq!(accounted(&Filter::default()), (3, 1));
-    let within = |end| Filter { time: Some(TimeRange { start: 0, end: end * MS }), ..Filter::default() };
+    let within =
+        |end| Filter { time: Some(TimeRange { start: 0, end: end * MS, part: None }), ..Filter::default() };
     assert_eq!(accounted(&within(6)), (3, 1));
     assert_eq!(accounted(&within(4)), (0, 0), "an account is of all its life, of which this is a part");
 }

@@ -213,7 +213,7 @@ fn filters_keep_what_they_say() {
     assert_eq!(kept(Filter { ignore: regex("malloc|deeper than"), ..none() }), (14, 31));
     assert_eq!(kept(Filter { focus: regex("parse"), ignore: regex("malloc"), ..none() }), (8, 31));
     assert_eq!(kept(Filter { cpus: vec![1], ..none() }), (10, 10));
-    let time = |start, end| Some(TimeRange { start, end });
+    let time = |start, end| Some(TimeRange { start, end, part: None });
     assert_eq!(kept(Filter { time: time(1_000_000, 3_000_000), ..none() }), (6, 6));
 }
 

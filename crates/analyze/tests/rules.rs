@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use plumb_analyze::{CacheSizes, ExplainOptions, Explanation, Filter, ScriptSources};
+use plumb_analyze::{Bottleneck, CacheSizes, ExplainOptions, Explanation, Filter, ScriptSources};
 use plumb_fixtures::Made;
 use plumb_profile::Profile;
 
@@ -30,6 +30,17 @@ fn finished(made: Made) -> Profile {
 
 /// The rules that hold and are no part of others, with the user's function and line that each is found in.
 fn found(profile: &Profile, sources: &ScriptSources) -> Vec<(&'static str, String)> {
+    let report = explained(profile, sources);
+    let causes = report.causes.iter().filter(|cause| cause.within.is_none());
+    let place = |cause: &plumb_analyze::CodeAdvice| {
+        let (frame, _) = *cause.places.first().or(cause.functions.first()).unwrap();
+        let frame = report.view.frame(frame);
+        format!("{}:{}", frame.name, frame.line)
+    };
+    causes.map(|cause| (cause.rule.name, place(cause))).collect()
+}
+
+fn explained<'p>(profile: &'p Profile, sources: &ScriptSources) -> Explanation<'p> {
     let options = ExplainOptions {
         threshold: 10.0,
         call_name: &|_| None,
@@ -39,14 +50,26 @@ fn found(profile: &Profile, sources: &ScriptSources) -> Vec<(&'static str, Strin
         waits: None,
     };
     let filter = Filter::default();
-    let report = Explanation::new(Explanation::view(profile, &filter), &filter, &[], &options);
-    let causes = report.causes.iter().filter(|cause| cause.within.is_none());
-    let place = |cause: &plumb_analyze::CodeAdvice| {
-        let (frame, _) = *cause.places.first().or(cause.functions.first()).unwrap();
-        let frame = report.view.frame(frame);
-        format!("{}:{}", frame.name, frame.line)
-    };
-    causes.map(|cause| (cause.rule.name, place(cause))).collect()
+    Explanation::new(Explanation::view(profile, &filter), &filter, &[], &options)
+}
+
+/// What is told first, and whether it is said why it takes the time.
+fn first(stacks: &[(&str, u64)]) -> (String, bool) {
+    let (profile, sources) = (profile(stacks), ScriptSources::default());
+    let report = explained(&profile, &sources);
+    let name = |frame| report.view.frame(frame).name.to_string();
+    match report.first().unwrap().0 {
+        Bottleneck::Code(index) => {
+            let cause = &report.causes[index];
+            (cause.rule.name.into(), !cause.is_activity)
+        }
+        Bottleneck::Line(index) => {
+            let line = &report.outlook.lines[index];
+            (format!("{} calls {}", name(line.frame), name(line.calls[0].0)), false)
+        }
+        Bottleneck::Function(frame) => (name(frame), false),
+        other => panic!("nothing of that is in the profile: {other:?}"),
+    }
 }
 
 fn rules(stacks: &[(&str, u64)]) -> Vec<&'static str> {
@@ -161,4 +184,76 @@ fn threads_of_python_take_turns() {
     assert_eq!(threads(5, [1, 1]), ["gil"]);
     assert_eq!(threads(500, [1, 1]), [""; 0], "one after the other");
     assert_eq!(threads(5, [1, 2]), [""; 0], "processes have a lock each");
+}
+
+/// That a program sorts is seen; whether it sorts more often than it has to isn't.
+#[test]
+fn what_a_program_may_be_made_for_is_no_cause() {
+    let sort = "main:3@app;merge:9@app;std::__introsort_loop<int*>@app";
+    assert_eq!(first(&[(sort, 900), ("main:3@app", 100)]), ("sorting".into(), false));
+    let compare = "main:3@app;sum:9@app;memcmp@glibc-2/libc.so.6";
+    assert_eq!(
+        first(&[(compare, 220), ("main:3@app;sum:12@app", 200), ("main:4@app", 200)]).0,
+        "string-compare"
+    );
+    assert!(!first(&[(compare, 220), ("main:3@app;sum:12@app", 200), ("main:4@app", 200)]).1);
+    // What is slow by what it is, and what takes more than it does anywhere else.
+    let append = "main:3@app;join:9@app;strcat@glibc-2/libc.so.6";
+    assert_eq!(first(&[(append, 500), ("main:3@app", 500)]), ("string-scan".into(), true));
+    let allocate = "main:3@app;join:9@app;malloc@glibc-2/libc.so.6";
+    assert_eq!(first(&[(allocate, 500), ("main:3@app", 500)]), ("allocation".into(), true));
+}
+
+#[test]
+fn what_a_sort_has_to_parse_goes_before_the_sort() {
+    let parse = "main:3@app;qsort@glibc-2/libc.so.6;by_price:9@app;strtod@glibc-2/libc.so.6";
+    let merge = "main:3@app;qsort@glibc-2/libc.so.6";
+    assert_eq!(first(&[(parse, 600), (merge, 300), ("main:3@app", 100)]), ("text-parsing".into(), true));
+    assert_eq!(first(&[(parse, 200), (merge, 700), ("main:3@app", 100)]), ("sorting".into(), false));
+}
+
+/// A line that spends its time in a library is named before a rule on a small part of that.
+#[test]
+fn a_line_is_named_where_no_rule_knows_what_it_calls() {
+    let (shared, scan) = ("main:3@app;pack:9@app;deflate@glibc-2/libz.so.1", ";memcpy@glibc-2/libc.so.6");
+    let copies = format!("{shared}{scan}");
+    let stacks = [(shared, 700), (&*copies, 130), ("main:3@app", 170)];
+    assert_eq!(first(&stacks), ("pack calls deflate".into(), false));
+    // A comparison that is called back is the program's own code.
+    let back = "main:3@app;pack:9@app;walk@glibc-2/libx.so;visit:20@app";
+    assert_eq!(first(&[(back, 900), ("main:3@app", 100)]), ("visit".into(), false));
+}
+
+#[test]
+fn types_streams_channels_and_files() {
+    let cast = "main:3@app;area:5@app;__dynamic_cast@glibc-2/libstdc++.so.6";
+    let names = format!("{cast};strcmp@glibc-2/libc.so.6");
+    assert_eq!(first(&[(cast, 500), (&names, 400), ("main:3@app", 100)]), ("dynamic-cast".into(), true));
+    let stream = "main:3@app;to_int:5@app;std::__cxx11::basic_stringstream<char>::basic_stringstream(int)@glibc-2/libstdc++.so.6";
+    let locale = format!("{stream};std::locale::locale()@glibc-2/libstdc++.so.6");
+    let stacks = [(stream, 300), (&*locale, 500), ("main:3@app", 200)];
+    assert_eq!(first(&stacks), ("stream-construction".into(), true));
+    let (send, park) = ("main.feed:5@app;runtime.chansend1@app;runtime.lock2@app", "runtime.park_m@app");
+    assert_eq!(
+        first(&[(send, 400), (park, 200), ("main.feed:9@app", 400)]),
+        ("channel-hand-over".into(), true)
+    );
+    let (open, flush) = (
+        python("log:13@py:/a.py;_io_open@libpython3.11.so"),
+        python("log:13@py:/a.py;iobase_exit@libpython3.11.so"),
+    );
+    let flush = format!("{flush};_io_TextIOWrapper_flush@libpython3.11.so");
+    let stacks = [(&*open, 500), (&*flush, 200), (&*python("log:14@py:/a.py"), 300)];
+    assert_eq!(first(&stacks), ("reopened-file".into(), true));
+}
+
+/// Copies and destructors are written by compilers: what copies is the line that needs the copy.
+#[test]
+fn objects_are_copied_where_a_line_asks_for_it() {
+    let copy = "main:3@app;revenue:35@app;Customer::Customer(Customer const&):7@app;malloc@glibc-2/libc.so.6";
+    let free = "main:3@app;revenue:35@app;Customer::~Customer():7@app;free@glibc-2/libc.so.6";
+    let profile = profile(&[(copy, 450), (free, 350), ("main:3@app;revenue:36@app", 200)]);
+    let found = found(&profile, &ScriptSources::default());
+    assert!(found.contains(&("clone", "revenue:35".to_owned())), "{found:?}");
+    assert!(found.iter().all(|(_, place)| place == "revenue:35"), "{found:?}");
 }

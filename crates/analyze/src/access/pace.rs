@@ -61,12 +61,6 @@ fn follows(pairs: &[(u64, i64)], pace: f64) -> bool {
     let slope = near.iter().map(|pair| (pair.0 - time) * (pair.1 - bytes)).sum::<f64>() / spread;
     let rest: f64 = near.iter().map(|pair| (pair.1 - bytes - slope * (pair.0 - time)).powi(2)).sum();
     let error = (rest / (count - 2.0) / spread).sqrt();
-    eprintln!(
-        "DBG pace {pace} slope*pace {} error {} n {count} sd {}",
-        slope * pace,
-        error * pace,
-        (spread / count).sqrt()
-    );
     count >= LEAST_PAIRS as f64 && (slope + 2.0 * error) * pace <= MOST_TIMES
 }
 

@@ -56,8 +56,8 @@ pub struct Change {
     pub share: [f64; 2],
     /// Samples, or rows of samples that were added up.
     pub samples: [u64; 2],
-    /// The interval of the difference of values, of the confidence that was asked for, at the speed of the base as far as the others
-    /// tell of one ([`Diff::speed`](super::Diff::speed)).
+    /// The interval of the difference of values at the row's own level, so that it leaves out 0 where the row is marked, and nowhere
+    /// else; at the speed of the base as far as the other rows tell it ([`Diff::speed`](super::Diff::speed)).
     pub low: f64,
     /// Its end.
     pub high: f64,
@@ -162,6 +162,14 @@ impl Estimate {
         if self.error > 0.0 && self.agrees { two_sided(clear / self.error, self.freedom) } else { 1.0 }
     }
 
+    /// The interval at this level: 0 is outside where p is no more than the level.
+    fn interval(&self, level: f64) -> [f64; 2] {
+        let half =
+            if level > 0.0 { exceeded(level, self.freedom) * self.error + self.step } else { f64::INFINITY };
+        let (low, high) = (self.difference - half, self.difference + half);
+        if self.agrees { [low, high] } else { [low.min(0.0), high.max(0.0)] }
+    }
+
     /// The difference that is found four times out of five at this level.
     fn detectable(&self, level: f64) -> f64 {
         if level <= 0.0 || self.error <= 0.0 {
@@ -232,13 +240,12 @@ impl<'a> Comparing<'a> {
             None if self.evidence == Evidence::Single => self.beside(sums, is_kernel, self.speed.unknown()),
             None => self.time(sums),
         };
-        let half = exceeded(self.alpha, value.freedom) * value.error;
         let change = Change {
             value: self.values(sums).map(|values| mean(&values)),
             share: shares,
             samples: sums.map(|sums| sums.iter().map(|sum| sum.samples).sum()),
-            low: value.difference - half,
-            high: value.difference + half,
+            low: f64::NEG_INFINITY,
+            high: f64::INFINITY,
             p: value.p(),
             q: value.p(),
             q_share: share.p(),
@@ -247,11 +254,13 @@ impl<'a> Comparing<'a> {
         Draft { change, p_share: share.p(), value }
     }
 
-    /// The change, with corrected p values, of a row that is held to `level`.
-    pub fn finish(&self, draft: Draft, q: f64, q_share: f64, level: f64) -> Change {
+    /// The change, with corrected p values, of a row that is held to `levels`: as the only one that changed, and beside those that did.
+    pub fn finish(&self, draft: Draft, [q, q_share]: [f64; 2], [alone, beside]: [f64; 2]) -> Change {
         let Draft { change, value, .. } = draft;
-        let least = value.detectable(level) / change.value[0].max(change.value[1]);
-        Change { q, q_share, detectable: if least.is_nan() { f64::INFINITY } else { least }, ..change }
+        let least = value.detectable(alone) / change.value[0].max(change.value[1]);
+        let [low, high] = value.interval(beside);
+        let detectable = if least.is_nan() { f64::INFINITY } else { least };
+        Change { low, high, q, q_share, detectable, ..change }
     }
 
     /// The change of everything.
@@ -259,7 +268,7 @@ impl<'a> Comparing<'a> {
         let wholes = self.runs.each_ref().map(|runs| runs.iter().map(|run| run.whole).collect::<Vec<Sum>>());
         let draft = self.draft([&wholes[0], &wholes[1]], false, self.speed.unknown());
         let p = draft.p();
-        self.finish(draft, p, 1.0, self.alpha)
+        self.finish(draft, [p, 1.0], [self.alpha; 2])
     }
 
     fn values(&self, sums: [&[Sum]; 2]) -> [Vec<f64>; 2] {

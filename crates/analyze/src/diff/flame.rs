@@ -1,14 +1,14 @@
 //! The boxes of a differential flame graph: the stacks of both sides merged, with what each side spent in a box.
 //!
 //! Paths that only one side has are boxes like all others: nothing that vanished is left out. Whether a box changed, with all that it
-//! called, is tested as rows are, and corrected over all boxes. A box that is all of what a row of the table is about has that row's verdict:
-//! one change has one mark.
+//! called, is tested as rows are, and corrected over all boxes. Where the table has a row for a box's function, the row decides: boxes that
+//! take part in a marked change have its mark, and a box that is mostly the function itself has none if the row has none.
 //!
 //! Not here: widths, colours, file formats.
 
 use std::collections::HashMap;
 
-use super::change::Change;
+use super::change::{Change, Mark};
 use super::rows::Subject;
 use super::sum::Sum;
 use super::{Diff, DiffRow};
@@ -30,6 +30,8 @@ pub struct DiffBox {
     pub own: [f64; 2],
     /// How it changed together with all that it called.
     pub change: Change,
+    /// The mark: that of its function's row in the table where the row has a say, otherwise that of `change`.
+    pub mark: Mark,
 }
 
 /// A differential flame graph.
@@ -41,8 +43,10 @@ pub struct DiffFlame<'p> {
     pub boxes: Vec<DiffBox>,
 }
 
-/// A box and a row are of the same time where these differ by no more than this part.
-const NEARLY: f64 = 0.02;
+/// A box takes part in its function's change with at least this part of it.
+const PART: f64 = 0.02;
+/// A box is mostly its function itself where at least this part of its time is its own.
+const MOSTLY: f64 = 0.5;
 
 /// What makes two boxes under one caller the same: the function, and what the kernel runs it for.
 type Same = (u32, Option<BoxKind>);
@@ -81,14 +85,6 @@ impl<'p> DiffFlame<'p> {
             *root = diff.whole;
         }
         let rows = rows_by_function(diff);
-        for (change, &(index, ..)) in changes.iter_mut().zip(&order) {
-            let function = merger.boxes[index as usize].function;
-            if let Some(row) =
-                function.and_then(|number| rows.get(&number)).filter(|row| is_same(change, row))
-            {
-                *change = Change { value: change.value, share: change.share, ..**row };
-            }
-        }
         let boxes = order.iter().zip(changes);
         let boxes = boxes
             .map(|(&(index, depth, label), change)| {
@@ -100,7 +96,11 @@ impl<'p> DiffFlame<'p> {
                     sum / runs.len() as f64
                 };
                 let samples = draft.own.iter().map(|sum| sum.samples).sum();
-                DiffBox { depth, label, line: draft.line, samples, own: [mean(0), mean(1)], change }
+                let own = [mean(0), mean(1)];
+                let row = draft.function.and_then(|number| rows.get(&number));
+                let mark =
+                    row.map_or_else(|| change.mark(diff.options.alpha), |row| mark(own, &change, row, diff));
+                DiffBox { depth, label, line: draft.line, samples, own, change, mark }
             })
             .collect();
         DiffFlame { labels, boxes }
@@ -116,10 +116,19 @@ fn rows_by_function<'d>(diff: &'d Diff<'_, '_>) -> HashMap<u32, &'d Change> {
     diff.rows.iter().filter_map(of).collect()
 }
 
-/// Whether a box is all of what a row is about: it has the same time on both sides.
-fn is_same(one: &Change, row: &Change) -> bool {
-    let largest = row.value[0].max(row.value[1]);
-    largest > 0.0 && (0..2).all(|side| (one.value[side] - row.value[side]).abs() <= NEARLY * largest)
+/// What a box is marked as whose function has a row.
+fn mark(own: [f64; 2], change: &Change, row: &Change, diff: &Diff<'_, '_>) -> Mark {
+    let alpha = diff.options.alpha;
+    // What of the box is in the row.
+    let [base, new] = if diff.options.children { change.value } else { own };
+    let part = (new - base) / row.difference();
+    match row.mark(alpha) {
+        Mark::Noise => {}
+        found if part >= PART => return found,
+        _ => {}
+    }
+    let all = change.value[0].max(change.value[1]);
+    if base.max(new) >= MOSTLY * all { Mark::Noise } else { change.mark(alpha) }
 }
 
 fn is_kernel(kind: BoxKind) -> bool {

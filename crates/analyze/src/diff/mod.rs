@@ -143,7 +143,7 @@ impl<'a, 'p> Diff<'a, 'p> {
         let is_kernel = functions.any(|(function, wanted)| *wanted && function.kind == Kind::Kernel);
         let draft = comparing.draft([base, new], is_kernel, expected);
         let (p, p_share) = (draft.p(), draft.p_share());
-        comparing.finish(draft, p, p_share, self.options.alpha)
+        comparing.finish(draft, [p, p_share], [self.options.alpha; 2])
     }
 
     /// What did not change takes so many times as long in the new recordings, with the interval of that.
@@ -187,12 +187,16 @@ impl<'a, 'p> Diff<'a, 'p> {
         let whole: f64 = weights.iter().sum();
         let q = fdr::corrected(&drafts.iter().map(Draft::p).collect::<Vec<_>>(), &weights);
         let q_share = fdr::corrected(&drafts.iter().map(Draft::p_share).collect::<Vec<_>>(), &weights);
+        // Rows that are marked widen the level of all of them (Benjamini and Yekutieli 2005).
+        let marked = q.iter().filter(|&&q| q <= self.options.alpha).count().max(1) as f64;
         let levels = weights.iter().map(|weight| self.options.alpha * weight / whole);
         drafts
             .into_iter()
             .zip(levels)
             .zip(q.into_iter().zip(q_share))
-            .map(|((draft, level), (q, q_share))| comparing.finish(draft, q, q_share, level))
+            .map(|((draft, level), (q, q_share))| {
+                comparing.finish(draft, [q, q_share], [level, (level * marked).min(1.0)])
+            })
             .collect()
     }
 

@@ -30,8 +30,13 @@ impl Explanation<'_> {
     /// What is gained at least and at most. `None`: what replaces it can't be estimated.
     pub fn gain_of(&self, what: Bottleneck) -> Option<PredictedGain> {
         match what {
-            Bottleneck::Function(_) | Bottleneck::Kernel(_) => None,
-            Bottleneck::Code(index) => self.causes[index].gain.map(|prediction| self.gain(prediction)),
+            Bottleneck::Function(_) | Bottleneck::Kernel(_) | Bottleneck::Line(_) => None,
+            Bottleneck::Code(index) => {
+                let cause = &self.causes[index];
+                // As much as isn't needed, which may be nothing.
+                let least = |gain: Prediction| if cause.is_activity { 0.0 } else { gain.low };
+                cause.gain.map(|gain| self.gain(Prediction { low: least(gain), ..gain }))
+            }
             Bottleneck::Calls(index) => {
                 let advice = &self.calls[index];
                 let gain = self.gain(self.prediction_of(advice));

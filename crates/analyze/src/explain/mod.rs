@@ -8,6 +8,7 @@
 mod code;
 mod gain;
 mod hot;
+mod lines;
 mod modules;
 mod pace;
 mod paths;
@@ -30,6 +31,7 @@ use crate::view::View;
 pub use code::{HotCode, HotInstruction, ReadCode, worth_reading};
 pub use gain::PredictedGain;
 pub use hot::{HotFunction, SampledLine};
+pub use lines::CallingLine;
 pub use modules::{Module, ModuleKind};
 pub use pace::{BoundBy, Gain, RunSummary};
 pub use paths::CallPath;
@@ -44,6 +46,8 @@ const LEAST_PERCENT: f64 = 0.5;
 const MOST_CALLED: usize = 5;
 /// With the calls of a line goes a little of what is done around it: at most this much of the line.
 const MOST_OF_LINES: f64 = 1.15;
+/// From this part of processor time on, in percent, all that lines do may go with their calls.
+const GOOD_PART: f64 = 30.0;
 /// Events of time off the processor: waiting for something, and waiting for a processor.
 const WAITS: [&str; 2] = ["off-cpu", "run-queue"];
 
@@ -55,6 +59,8 @@ pub struct Waits<'p> {
     pub view: View<'p>,
     /// By cause; costs are nanoseconds off the processor, all threads together.
     pub time: KernelTime,
+    /// Of its rows, in their order, the user's own code that waited.
+    pub callers: Vec<KernelCallers>,
 }
 
 /// The report.
@@ -156,6 +162,7 @@ impl<'p> Explanation<'p> {
             &sampling,
             (&functions, &time),
             (&causes, &processes, &calls),
+            (CallingLine::of(&view, &own), &kernel_callers),
         );
         Explanation {
             untold: untold(profile, filter),
@@ -178,6 +185,11 @@ impl<'p> Explanation<'p> {
             outlook,
             view,
         }
+    }
+
+    /// Whether it is a program in Go, whose goroutines wait, not its threads.
+    pub fn has_goroutines(&self) -> bool {
+        has_goroutines(&self.view)
     }
 
     /// What is to be told first, of what is above the threshold.
@@ -204,11 +216,11 @@ impl<'p> Explanation<'p> {
         let lines: f64 = of_rule.iter().map(|(_, callers)| percent(callers.lines) * part).sum();
         let lines = lines.max(advice.cpu_percent).min(100.0);
         let around = of_rule.iter().map(|(_, callers)| percent(callers.around)).fold(0.0, f64::max);
-        Prediction {
-            low: lines * 0.9,
-            high: (lines * MOST_OF_LINES + around * part).min(100.0),
-            is_cpu_only: false,
-        }
+        let high = (lines * MOST_OF_LINES + around * part).min(100.0);
+        // What so many calls are made for may go with them, but for what other lines do.
+        let others = of_rule.iter().map(|(_, callers)| percent(callers.others)).fold(100.0, f64::min);
+        let most = if lines >= GOOD_PART { 100.0 - others } else { 0.0 };
+        Prediction { low: lines * 0.9, high: high.max(most), is_cpu_only: false }
     }
 
     /// What less processor time could save of the elapsed time at most, in percent, where that is below the threshold because the target
@@ -271,11 +283,13 @@ fn waits<'p>(profile: &'p Profile, filter: &Filter, options: &ExplainOptions<'_,
         events.find(|(_, event)| profile.strings.get(event.name) == name).map(|(id, _)| id)
     };
     let of = |event: EventId| {
-        let filter = Filter { event: Some(event), ..filter.clone() };
+        // Who waits is not disturbed by being watched.
+        let filter = Filter { event: Some(event), except: Vec::new(), ..filter.clone() };
         let mut view = View::new(profile, &filter);
         view.refer_to_part();
         let time = KernelTime::new(&view, &filter, options.call_name);
-        Waits { event: profile.strings.get(profile.events[event].name), view, time }
+        let callers = KernelCallers::of_rows(&view, &OwnCode::of(&view), &time.rows);
+        Waits { event: profile.strings.get(profile.events[event].name), view, time, callers }
     };
     WAITS.into_iter().filter_map(named).map(of).filter(|waits| waits.view.part().samples > 0).collect()
 }

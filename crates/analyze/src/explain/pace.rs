@@ -205,7 +205,9 @@ fn elapsed_ns(profile: &Profile, filter: &Filter) -> Option<u64> {
     let Some(range) = filter.time else { return duration };
     let last = profile.samples.len().checked_sub(1).and_then(|last| profile.samples.get(last));
     let end = duration.or(last.map(|sample| sample.time_ns.saturating_sub(start_ns(profile))))?;
-    Some(range.end.min(end).saturating_sub(range.start)).filter(|&ns| ns > 0)
+    let whole = range.end.min(end).saturating_sub(range.start);
+    let share = range.part.map_or(1.0, |part| (part.to - part.from) as f64 / 1e9);
+    Some((whole as f64 * share) as u64).filter(|&ns| ns > 0)
 }
 
 /// What could be gained at most, directly: what else then goes quicker (warmer caches, shorter queues) may come on top.

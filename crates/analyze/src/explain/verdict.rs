@@ -6,10 +6,12 @@ use crate::advice::{Advice, CallAdvice, CodeAdvice, Extent};
 use crate::cost::Cost;
 use crate::frame::{FrameIndex, Kind};
 use crate::kernel::{Cause, KernelRow, KernelTime};
+use crate::own_code::{KernelCallers, source_line};
 use crate::share::{Sampling, Share};
 use crate::view::View;
 
 use super::hot::HotFunction;
+use super::lines::CallingLine;
 
 /// What time goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub enum Bottleneck {
     Code(usize),
     /// System calls or page faults that a rule is about: index in [`Explanation::calls`](super::Explanation::calls).
     Calls(usize),
+    /// What a line of the user's own code calls in libraries, of which no cause is known: index in [`Outlook::lines`].
+    Line(usize),
     /// A program whose processes cost much: index in [`Explanation::processes`](super::Explanation::processes).
     Processes(usize),
 }
@@ -37,6 +41,8 @@ pub struct Outlook {
     pub unsure: Vec<(Bottleneck, Share, Option<u64>)>,
     /// The largest of all.
     pub largest: Option<(Bottleneck, Share)>,
+    /// Lines of the user's own code whose calls take a good part, those with more first.
+    pub lines: Vec<CallingLine>,
     /// Code without names has so much that bottlenecks may be in it.
     pub hidden: Option<Share>,
 }
@@ -91,6 +97,66 @@ fn is_own(cause: &CodeAdvice) -> bool {
     cause.within.is_none() && (cause.extent != Extent::Instructions || !cause.loops.is_empty())
 }
 
+/// Whether most of what a line calls is a cause's, which says more.
+fn is_cause_of(view: &View<'_>, cause: &CodeAdvice, line: &CallingLine) -> bool {
+    let is_here = |frame: FrameIndex| source_line(view, frame) == source_line(view, line.frame);
+    let here: u64 =
+        cause.places.iter().filter(|(frame, _)| is_here(*frame)).map(|(_, cost)| cost.weight).sum();
+    here.saturating_mul(2) >= line.cost.weight
+}
+
+/// Whether most of what a line calls are system calls that a rule is about.
+fn is_made_by(
+    view: &View<'_>,
+    advice: &CallAdvice,
+    line: &CallingLine,
+    (time, callers): (&KernelTime, &[KernelCallers]),
+) -> bool {
+    let rows = time.rows.iter().zip(callers).filter(|(row, _)| is_about(advice, row));
+    let is_here =
+        |&(frame, _): &(FrameIndex, Cost)| source_line(view, frame) == source_line(view, line.frame);
+    advice.cpu_percent * 2.0 >= line.cost.percent_of(view.whole())
+        && rows.flat_map(|(_, callers)| &callers.places).any(is_here)
+}
+
+/// What the kernel did that no rule is about.
+fn kernel_rows<'a>(
+    time: &'a KernelTime,
+    causes: &'a [CodeAdvice],
+    calls: &'a [CallAdvice],
+) -> impl Iterator<Item = (Bottleneck, Cost)> {
+    let is_told = move |row: &KernelRow| {
+        matches!(row.cause, Cause::User | Cause::Idle)
+            || row.cause == Cause::Fault && causes.iter().any(CodeAdvice::is_of_faults)
+    };
+    let is_of_calls = move |row: &KernelRow| {
+        calls.iter().any(|advice| {
+            is_about(advice, row) && advice.cpu_percent * 2.0 >= row.cost.percent_of(time.whole)
+        })
+    };
+    let is_of_much = move |row: &KernelRow| {
+        row.cause == Cause::Entry && calls.iter().any(|advice| is_about_much(advice, time))
+    };
+    let rows = time.rows.iter().enumerate();
+    let rows = rows.filter(move |(_, row)| !is_told(row) && !is_of_calls(row) && !is_of_much(row));
+    rows.map(|(index, row)| (Bottleneck::Kernel(index), row.cost))
+}
+
+/// Lines of the user's own code whose calls no rule is about.
+fn unknown_lines(
+    view: &View<'_>,
+    lines: &[CallingLine],
+    (causes, calls): (&[CodeAdvice], &[CallAdvice]),
+    of_kernel: (&KernelTime, &[KernelCallers]),
+) -> Vec<(Bottleneck, Cost)> {
+    let is_told = |line: &CallingLine| {
+        let of_code = causes.iter().any(|cause| is_own(cause) && is_cause_of(view, cause, line));
+        of_code || calls.iter().any(|advice| is_made_by(view, advice, line, of_kernel))
+    };
+    let unknown = lines.iter().enumerate().filter(|(_, line)| !is_told(line));
+    unknown.map(|(index, line)| (Bottleneck::Line(index), line.cost)).collect()
+}
+
 /// Weighs what time went into.
 pub(super) fn outlook(
     view: &View<'_>,
@@ -98,6 +164,7 @@ pub(super) fn outlook(
     sampling: &Sampling,
     (functions, time): (&[HotFunction], &KernelTime),
     (causes, processes, calls): (&[CodeAdvice], &[Advice], &[CallAdvice]),
+    (lines, kernel_callers): (Vec<CallingLine>, &[KernelCallers]),
 ) -> Outlook {
     let outer = causes.iter().enumerate().filter(|(_, cause)| is_own(cause));
     let code = outer.map(|(index, cause)| (Bottleneck::Code(index), cause.cost));
@@ -115,27 +182,16 @@ pub(super) fn outlook(
     let is_told = |function: &HotFunction| causes.iter().any(|cause| is_part(function, cause));
     let own = functions.iter().filter(is_user).filter(|function| !is_told(function));
     let own = own.map(|function| (Bottleneck::Function(function.frame), function.own));
-    let is_told = |row: &KernelRow| {
-        matches!(row.cause, Cause::User | Cause::Idle)
-            || row.cause == Cause::Fault && causes.iter().any(CodeAdvice::is_of_faults)
-    };
-    let is_of_calls = |row: &KernelRow| {
-        calls.iter().any(|advice| {
-            is_about(advice, row) && advice.cpu_percent * 2.0 >= row.cost.percent_of(time.whole)
-        })
-    };
-    let is_of_much =
-        |row: &KernelRow| row.cause == Cause::Entry && calls.iter().any(|advice| is_about_much(advice, time));
-    let rows = time.rows.iter().enumerate();
-    let rows = rows.filter(|(_, row)| !is_told(row) && !is_of_calls(row) && !is_of_much(row));
     let watched = calls.iter().enumerate().filter(|_| time.is_time);
     let watched = watched.map(|(index, advice)| (Bottleneck::Calls(index), of_calls(advice, time)));
-    let rows = rows.map(|(index, row)| (Bottleneck::Kernel(index), row.cost));
+    let rows = kernel_rows(time, causes, calls);
+    let unknown = unknown_lines(view, &lines, (causes, calls), (time, kernel_callers));
     let mut all: Vec<(Bottleneck, Share)> = code
         .chain(programs)
         .chain(watched)
         .chain(own)
         .chain(rows)
+        .chain(unknown)
         .map(|(what, cost)| (what, sampling.share(cost)))
         .collect();
     all.sort_by(|one, other| other.1.percent.total_cmp(&one.1.percent));
@@ -149,6 +205,7 @@ pub(super) fn outlook(
             .map(|&(what, share)| (what, share, sampling.needed(share.percent, threshold)))
             .collect(),
         largest: all.first().copied(),
+        lines,
         hidden: (nameless.percent > 0.0 && nameless.high >= threshold).then_some(nameless),
     }
 }

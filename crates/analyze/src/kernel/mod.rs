@@ -40,7 +40,7 @@ pub struct KernelTime {
 /// A row.
 #[derive(Clone, Debug)]
 pub struct KernelRow {
-    /// What the time went into.
+    /// The cause that the time belongs to.
     pub cause: Cause,
     /// The system call's name, or [`Cause::name`].
     pub name: String,

@@ -20,5 +20,5 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Loops { least: 0.3, most: 1.2 },
     extent: Extent::Instructions,
     least_percent: 2.0,
-    find: |code| code.loops(|cause| matches!(cause, LoopCause::CacheMiss { .. })),
+    find: |code| code.own_loops(|cause| matches!(cause, LoopCause::CacheMiss { .. })),
 };

@@ -37,6 +37,36 @@ impl Code<'_, '_> {
         sum
     }
 
+    /// What is done for the user's own code, in it and in what it calls.
+    pub(super) fn of_own_lines(&self) -> Cost {
+        let is_own = |node: &u32| self.own().innermost(self.tree().in_view(*node)).is_some();
+        self.tree().nodes().filter(is_own).map(|node| self.tree().own(node)).sum()
+    }
+
+    /// Whether most of one is done for the other: is called by it.
+    pub(super) fn is_for(&self, one: &Spent, other: &Spent) -> bool {
+        let is_inside = |node: u32| self.tree().caller(node).is_some_and(|caller| other.has(caller));
+        let begins = one.begins().iter();
+        let inside: Cost = begins.filter(|(node, _)| is_inside(*node)).map(|&(_, cost)| cost).sum();
+        !one.begins().is_empty() && inside.weight.saturating_mul(2) >= one.cost.weight
+    }
+
+    /// What went into both.
+    pub(super) fn common(&self, one: &Spent, other: &Spent) -> Cost {
+        let both = |&node: &u32| one.has(node) && other.has(node);
+        self.tree().nodes().filter(both).map(|node| self.tree().own(node)).sum()
+    }
+
+    /// For each function whether `is_one` holds for its whole name.
+    pub(super) fn whose_name(&self, is_one: impl Fn(&str) -> bool) -> Vec<bool> {
+        let mut holds = vec![false; self.view().symbol_count()];
+        for (_, frame) in self.view().frames().filter(|(_, frame)| frame.named && frame.kind == Kind::User) {
+            let known = &mut holds[frame.symbol.index()];
+            *known = *known || is_one(&frame.name);
+        }
+        holds
+    }
+
     /// The part of the runtime's own work that is done for a cause: as much as it has of what is allocated. Nothing without a collector
     /// that works beside the program.
     pub(super) fn elsewhere(&self, spent: &Spent) -> Cost {

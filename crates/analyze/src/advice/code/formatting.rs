@@ -53,8 +53,6 @@ const FUNCTIONS: Names = Names {
         "std::operator<<",
         "std::num_put",
         "std::basic_ostream",
-        "std::__cxx11::basic_stringstream",
-        "std::__cxx11::basic_ostringstream",
         "std::locale::",
         "core::fmt::",
         "<core::fmt::",

@@ -19,6 +19,9 @@ pub(super) enum GainModel {
     /// Parts of all that is done for the lines of the user's code that call these functions, where that is most of it: the remedy takes the
     /// place of the whole statement. Otherwise as [`Parts`](Self::Parts).
     Lines { least: f64, most: f64, callers: f64 },
+    /// Likewise where what goes with the cause isn't below it: where it is a good part of all, whatever isn't done for other lines of
+    /// the user's own code may go with it, in the library, the runtime or the kernel.
+    Everything { least: f64, callers: f64 },
     /// Likewise, of what loops can avoid at most.
     Loops { least: f64, most: f64 },
     /// Likewise, of processor time alone: the elapsed time stays.
@@ -27,6 +30,9 @@ pub(super) enum GainModel {
 
 /// Functions are most of a line with this part of it.
 const MOST_OF_LINES: f64 = 0.4;
+
+/// A cause has at least this share, in percent, before all around it may go.
+const GOOD_PART: f64 = 30.0;
 
 /// Of what a runtime does elsewhere at least this part goes with the cause.
 const LEAST_ELSEWHERE: f64 = 0.6;
@@ -53,20 +59,15 @@ impl GainModel {
                 (share.low * least, share.high * most + around * callers)
             }
             GainModel::Lines { least, most, callers } => {
-                let around = spent.around.percent_of(sampling.whole());
-                let lines = sampling.share(spent.lines);
-                let is_most = share.percent >= MOST_OF_LINES * lines.percent;
-                let (low, high) = match is_most {
-                    true => {
-                        let through = sampling.share(spent.through);
-                        // What the lines call besides works on what the cause made, or is called for its sake.
-                        let is_all = share.percent >= MOST_OF_LINES * through.percent;
-                        let all = if is_all { through.high } else { lines.high };
-                        (share.low.max(lines.low), share.high.max(lines.high).max(all))
-                    }
-                    false => (share.low, share.high),
-                };
-                (low * least, high * most + around * callers)
+                let (low, high) = of_lines(spent, share, sampling);
+                (low * least, high * most + spent.around.percent_of(sampling.whole()) * callers)
+            }
+            GainModel::Everything { least, callers } => {
+                let (low, high) = of_lines(spent, share, sampling);
+                let high = high + spent.around.percent_of(sampling.whole()) * callers;
+                let is_much = share.percent >= GOOD_PART;
+                let rest = 100.0 - sampling.share(spent.others).low;
+                (low * least, if is_much { high.max(rest) } else { high })
             }
             GainModel::Loops { least, most } => {
                 let whole: f64 = spent.loops.iter().map(|one| one.weight).sum();
@@ -80,4 +81,17 @@ impl GainModel {
         let (low, high) = (low + elsewhere * LEAST_ELSEWHERE, high + elsewhere);
         Some(Prediction { low, high: high.min(100.0), is_cpu_only })
     }
+}
+
+/// What the user's lines take at least and at most that a cause is most of; otherwise the cause itself.
+fn of_lines(spent: &Spent, share: Share, sampling: &Sampling) -> (f64, f64) {
+    let lines = sampling.share(spent.lines);
+    if share.percent < MOST_OF_LINES * lines.percent {
+        return (share.low, share.high);
+    }
+    let through = sampling.share(spent.through);
+    // What the lines call besides works on what the cause made, or is called for its sake.
+    let is_all = share.percent >= MOST_OF_LINES * through.percent;
+    let all = if is_all { through.high } else { lines.high };
+    (share.low.max(lines.low), share.high.max(lines.high).max(all))
 }

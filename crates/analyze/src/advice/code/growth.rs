@@ -23,8 +23,6 @@ const FUNCTIONS: Names = Names {
     begin: &[
         "__GI___libc_realloc",
         "alloc::raw_vec::finish_grow",
-        "alloc::raw_vec::RawVec<",
-        "alloc::raw_vec::RawVecInner<",
         "std::vector<…>::_M_realloc_",
         "std::vector<…>::_M_default_append",
         "std::vector<…>::reserve",
@@ -46,17 +44,52 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "growing, with the copying and page faults below it",
         source: "Cormen et al., Introduction to Algorithms, 17.4: doubling costs a constant for each element",
     },
-    gain: GainModel::Lines { least: 0.85, most: 1.0, callers: 0.2 },
+    gain: GainModel::Everything { least: 0.85, callers: 0.2 },
     extent: Extent::Calls,
     least_percent: 15.0,
     find,
 };
 
 fn find(code: &Code<'_, '_>) -> Spent {
-    let lines = code.lines_that_call(&code.calls_of(&FUNCTIONS));
-    let (grows, copies) = (code.named(&FUNCTIONS), code.named(&COPIES));
+    let lines = code.lines_that_call(&code.calls_named(grows));
+    let (grows, copies) = (code.named_so(grows), code.named(&COPIES));
     code.below(|node| {
         let symbol = code.symbol(node).index();
         grows[symbol] || copies[symbol] && code.calling_line(node).is_some_and(|line| lines.contains(&line))
     })
+}
+
+fn grows(name: &str) -> bool {
+    FUNCTIONS.has(name) || grows_vec(name)
+}
+
+/// Whether a function makes a `Vec` of Rust longer; its buffer's other functions make and free it once.
+fn grows_vec(name: &str) -> bool {
+    let own = name.strip_prefix("alloc::raw_vec::RawVec").and_then(|rest| rest.split_once(">::"));
+    own.is_some_and(|(_, own)| own.contains("grow") || own.contains("reserve"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_that_is_made_or_freed_does_not_grow() {
+        for name in [
+            "alloc::raw_vec::RawVec<…>::grow_one",
+            "alloc::raw_vec::RawVecInner<…>::reserve::do_reserve_and_handle",
+            "alloc::raw_vec::finish_grow",
+            "std::vector<…>::_M_realloc_insert",
+        ] {
+            assert!(grows(name), "{name}");
+        }
+        for name in [
+            "alloc::raw_vec::RawVecInner<…>::try_allocate_in",
+            "alloc::raw_vec::RawVecInner<…>::with_capacity_in",
+            "alloc::raw_vec::RawVecInner<…>::deallocate",
+            "<alloc::raw_vec::RawVec<T,A> as core::ops::drop::Drop>::drop",
+        ] {
+            assert!(!grows(name), "{name}");
+        }
+    }
 }

@@ -4,20 +4,24 @@
 //! holds where the lower end of the share's interval reaches its threshold: what samples can't resolve is no cause. What can be
 //! gained is bounded by the share's upper end. Bounds of several rules overlap where their functions call each other.
 
+mod activity;
 mod allocation;
 mod atomics;
 mod branch_miss;
 mod busy_wait;
 mod cache_miss;
+mod channels;
 mod clock;
 mod clones;
 mod companions;
 mod copying;
 mod dispatch;
 mod division;
+mod dynamic_cast;
 mod dynamic_linking;
 mod exceptions;
 mod faults;
+mod file_open;
 mod first_touch;
 mod flush;
 mod formatting;
@@ -49,6 +53,7 @@ mod stack_traffic;
 mod store_forwarding;
 mod string_compare;
 mod string_scan;
+mod string_streams;
 mod thread_start;
 mod timezone;
 mod unoptimised;
@@ -94,6 +99,8 @@ pub struct CodeAdvice {
     pub loops: Vec<LoopFinding>,
     /// The larger cause that most of this is a part of.
     pub within: Option<&'static str>,
+    /// It tells what takes the time and not why: whether it does more of it than it has to isn't known.
+    pub is_activity: bool,
     /// By innermost function, what of it was spent there.
     own: Vec<(SymbolId, Cost)>,
 }
@@ -117,7 +124,7 @@ impl CodeAdvice {
 }
 
 /// All rules.
-const RULES: [&CodeRule; 59] = [
+const RULES: [&CodeRule; 63] = [
     &unoptimised::RULE,
     &getenv::RULE,
     &allocation::RULE,
@@ -177,6 +184,10 @@ const RULES: [&CodeRule; 59] = [
     &dispatch::RULE,
     &branch_miss::RULE,
     &virtual_calls::RULE,
+    &dynamic_cast::RULE,
+    &string_streams::RULE,
+    &channels::RULE,
+    &file_open::RULE,
 ];
 
 /// The rules that hold for what `view` keeps of processor time, those that could gain more first.
@@ -212,9 +223,11 @@ pub(crate) fn advise_code(
         let outer = (0..found.len()).filter(|&other| other != at).find(|&other| is_outer(other));
         outer.map(|outer| found[outer].0.rule.name)
     };
-    let within: Vec<Option<&str>> = (0..found.len()).map(within).collect();
+    let mut within: Vec<Option<&str>> = (0..found.len()).map(within).collect();
+    call_backs_first(&code, &found, &mut within);
     let advice = |((rule, spent, share), within): ((&'static CodeRule, Spent, Share), _)| {
         let gain = rule.gain.predict(&spent, share, sampling);
+        let is_activity = activity::is_activity(rule.rule.name, share, &code, &spent);
         let Spent { cost, functions, callers, places, own, loops, .. } = spent;
         CodeAdvice {
             rule: &rule.rule,
@@ -227,8 +240,27 @@ pub(crate) fn advise_code(
             share,
             loops,
             within,
+            is_activity,
             own,
         }
     };
     found.into_iter().zip(within).map(advice).collect()
+}
+
+/// What is done by code that a library calls back says more than that the library was called.
+fn call_backs_first(
+    code: &Code<'_, '_>,
+    found: &[(&'static CodeRule, Spent, Share)],
+    within: &mut [Option<&'static str>],
+) {
+    for outer in (0..found.len()).filter(|&at| within[at].is_none()).collect::<Vec<_>>() {
+        let (rule, all, _) = &found[outer];
+        let is_reason = |at: usize| {
+            let part = code.common(&found[at].1, all).weight;
+            at != outer && activity::is_explained_by(rule.rule.name, (all.cost.weight, part))
+        };
+        if let Some(inner) = (0..found.len()).find(|&at| is_reason(at)) {
+            (within[inner], within[outer]) = (None, Some(found[inner].0.rule.name));
+        }
+    }
 }

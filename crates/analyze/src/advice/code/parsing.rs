@@ -49,7 +49,6 @@ const FUNCTIONS: Names = Names {
         "std::num_get",
         "std::istream::_M_extract",
         "std::istream::operator>>",
-        "std::__cxx11::basic_istringstream",
         "core::num::dec2flt::",
         "core::num::<impl core::str::traits::FromStr",
         "core::str::<impl str>::parse",

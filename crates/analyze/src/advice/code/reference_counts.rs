@@ -1,6 +1,7 @@
 //! Much time goes into counting references.
 
 use super::super::Rule;
+use super::spent::{Code, Spent};
 use super::{CodeRule, Extent, GainModel, Names};
 
 const FUNCTIONS: Names = Names {
@@ -33,5 +34,11 @@ pub(super) const RULE: CodeRule = CodeRule {
     gain: GainModel::Parts { least: 0.7, most: 1.0, callers: 0.3 },
     extent: Extent::Calls,
     least_percent: 5.0,
-    find: |code| code.calls_of(&FUNCTIONS),
+    find,
 };
+
+/// An interpreter counts references to whatever its program has, which can't count less.
+fn find(code: &Code<'_, '_>) -> Spent {
+    let spent = code.calls_of(&FUNCTIONS);
+    if code.is_for_scripts(&spent) { Spent::default() } else { spent }
+}

@@ -21,7 +21,7 @@ pub(super) const FALSE_SHARING: CodeRule = CodeRule {
     gain: GainModel::Loops { least: 0.6, most: 1.1 },
     extent: Extent::Instructions,
     least_percent: 2.0,
-    find: |code| code.loops(|cause| matches!(cause, LoopCause::SharedLine { same_word: false, .. })),
+    find: |code| code.own_loops(|cause| matches!(cause, LoopCause::SharedLine { same_word: false, .. })),
 };
 
 pub(super) const TRUE_SHARING: CodeRule = CodeRule {
@@ -37,5 +37,5 @@ pub(super) const TRUE_SHARING: CodeRule = CodeRule {
     gain: GainModel::Loops { least: 0.6, most: 1.1 },
     extent: Extent::Instructions,
     least_percent: 2.0,
-    find: |code| code.loops(|cause| matches!(cause, LoopCause::SharedLine { same_word: true, .. })),
+    find: |code| code.own_loops(|cause| matches!(cause, LoopCause::SharedLine { same_word: true, .. })),
 };

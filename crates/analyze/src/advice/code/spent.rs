@@ -54,6 +54,8 @@ pub(super) struct Spent {
     pub(super) lines: Cost,
     /// Likewise, with functions of the user that these lines call.
     pub(super) through: Cost,
+    /// What is done for other lines of the user's own code.
+    pub(super) others: Cost,
     /// What a runtime does for it elsewhere: collecting what it allocates.
     pub(super) elsewhere: Cost,
     /// What its loops show.
@@ -155,7 +157,12 @@ impl<'a, 'p> Code<'a, 'p> {
 
     /// For each function whether it is one of these; by its number, as stacks have many frames of few functions.
     pub(super) fn named(&self, functions: &Names) -> Vec<bool> {
-        self.names.iter().map(|name| !name.is_empty() && functions.has(name)).collect()
+        self.named_so(|name| functions.has(name))
+    }
+
+    /// Likewise, for those whose plain names are such.
+    pub(super) fn named_so(&self, is_one: impl Fn(&str) -> bool) -> Vec<bool> {
+        self.names.iter().map(|name| !name.is_empty() && is_one(name)).collect()
     }
 
     /// What went into calls of these functions: each sample once, where the outermost of them is on its stack.
@@ -177,7 +184,7 @@ impl<'a, 'p> Code<'a, 'p> {
 
     /// What went into calls of functions whose plain names are such.
     pub(super) fn calls_named(&self, is_one: impl Fn(&str) -> bool) -> Spent {
-        let is_one: Vec<bool> = self.names.iter().map(|name| !name.is_empty() && is_one(name)).collect();
+        let is_one = self.named_so(is_one);
         if !is_one.contains(&true) {
             return Spent::default();
         }
@@ -280,23 +287,6 @@ impl<'a, 'p> Code<'a, 'p> {
         self.view.frames().find(|(_, frame)| is_it(frame)).map(|(index, _)| index)
     }
 
-    /// Whether most of one is done for the other: is called by it.
-    pub(super) fn is_for(&self, one: &Spent, other: &Spent) -> bool {
-        let is_inside = |node: u32| {
-            let caller = self.tree.caller(node);
-            caller.is_some_and(|caller| other.inside.get(caller as usize) == Some(&true))
-        };
-        let inside: Cost =
-            one.begins.iter().filter(|(node, _)| is_inside(*node)).map(|&(_, cost)| cost).sum();
-        !one.begins.is_empty() && inside.weight.saturating_mul(2) >= one.cost.weight
-    }
-
-    /// What went into both.
-    pub(super) fn common(&self, one: &Spent, other: &Spent) -> Cost {
-        let both = one.inside.iter().zip(&other.inside).map(|(one, other)| *one && *other);
-        self.tree.nodes().zip(both).filter(|(_, both)| *both).map(|(node, _)| self.tree.own(node)).sum()
-    }
-
     /// What went into calls of these functions but not on into calls of others, or the kernel.
     pub(super) fn calls_without(&self, functions: &Names, others: &Names) -> Spent {
         let (is_one, is_other) = (self.named(functions), self.named(others));
@@ -385,6 +375,7 @@ impl<'a, 'p> Code<'a, 'p> {
             around,
             lines,
             through,
+            others: self.of_own_lines().without(through),
             elsewhere,
             own,
             begins,

@@ -22,6 +22,9 @@ const FUNCTIONS: Names = Names {
         "memchr",
         "memrchr",
         "memmem",
+        // How bash counts letters of more than a byte.
+        "mbstrlen",
+        "xmbsrtowcs",
     ],
     begin: &[
         "__strlen_",

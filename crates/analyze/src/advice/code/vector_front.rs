@@ -25,7 +25,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "the moving",
         source: "the documentation of Vec::remove: it shifts all elements after it to the left",
     },
-    gain: GainModel::Lines { least: 0.9, most: 1.0, callers: 0.3 },
+    gain: GainModel::Everything { least: 0.9, callers: 0.3 },
     extent: Extent::Calls,
     least_percent: 10.0,
     find: |code| code.calls_of(&FUNCTIONS),

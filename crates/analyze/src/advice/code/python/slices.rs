@@ -26,7 +26,7 @@ pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
         bound: "the copies; that they are freed again comes on top",
         source: "CPython: Objects/listobject.c, list_slice",
     },
-    gain: GainModel::Lines { least: 0.9, most: 1.0, callers: 0.4 },
+    gain: GainModel::Everything { least: 0.9, callers: 0.4 },
     extent: Extent::Calls,
     least_percent: 10.0,
     find: |code| code.calls_of(&FUNCTIONS),
