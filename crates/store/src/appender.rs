@@ -3,6 +3,7 @@
 //! What waits is written together with one flush of the disk. Only this thread touches the log's last segment and changes heads, so that a segment
 //! and the heads of its time hold the same.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -15,6 +16,7 @@ use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::maintenance::{Frozen, Task};
 use crate::shared::Shared;
+use crate::taken::Taken;
 use crate::tenant::Tenant;
 use crate::wal::Segment;
 
@@ -45,6 +47,8 @@ pub(crate) struct Appender {
     pub shared: Arc<Shared>,
     pub folder: PathBuf,
     pub segment: Segment,
+    /// Requests that don't count a second time.
+    pub taken: Taken,
     pub tasks: Sender<Task>,
     /// When the head began.
     pub since: Instant,
@@ -85,6 +89,7 @@ impl Appender {
     }
 
     fn append(&mut self, waiting: Vec<PendingBatch>) {
+        let waiting = self.without_repeated(waiting);
         if waiting.is_empty() {
             return;
         }
@@ -106,6 +111,7 @@ impl Appender {
         counters.log_bytes.store(self.segment.len(), Ordering::Relaxed);
         for PendingBatch { tenant, batch, done, .. } in waiting {
             counters.batches.fetch_add(1, Ordering::Relaxed);
+            batch.request.into_iter().for_each(|request| self.taken.insert(request));
             counters.samples.fetch_add(batch.samples().len() as u64, Ordering::Relaxed);
             let state = self.shared.tenants.get_or_new(&tenant);
             let head = state.read().head.clone();
@@ -114,6 +120,29 @@ impl Appender {
             // Who has gone away has its batch stored all the same.
             let _ = done.send(Ok(()));
         }
+    }
+
+    /// Leaves out requests that are stored already, and tells their senders that they are.
+    fn without_repeated(&self, waiting: Vec<PendingBatch>) -> Vec<PendingBatch> {
+        let (mut now, mut new) = (HashSet::new(), Vec::new());
+        for one in waiting {
+            let answer = match one.batch.request {
+                Some(request) if self.taken.has(request) => {
+                    self.shared.counters.repeated.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                }
+                // Whether the first one gets to the disk is not known yet.
+                Some(request) if !now.insert(request) => {
+                    Err(StoreError::Full("the same request is being stored".to_owned()))
+                }
+                _ => {
+                    new.push(one);
+                    continue;
+                }
+            };
+            let _ = one.done.send(answer);
+        }
+        new
     }
 
     /// Begins a new segment and new heads; the old ones become blocks.
@@ -133,6 +162,7 @@ impl Appender {
                     parts.frozen.push((number, head));
                 }
             }
+            self.taken.save();
             let _ = self.tasks.send(Task::Write(Frozen { segment: number }));
         }
         if let Some(done) = done {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dictionary::{Dictionary, StackNodeId};
 use crate::labels::Labels;
+use crate::taken::RequestKey;
 
 /// A series' place in a [`Batch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,6 +50,9 @@ pub struct Batch {
     pub dictionary: Dictionary,
     pub(crate) series: IndexSet<Labels, RandomState>,
     pub(crate) samples: Vec<StoredSample>,
+    /// The request that brought it, if it must not count a second time.
+    #[serde(skip)]
+    pub request: Option<RequestKey>,
 }
 
 impl Batch {

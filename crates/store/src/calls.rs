@@ -5,6 +5,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
+use crate::block::{CallStacks, FrameName};
 use crate::cancellation::Cancellation;
 use crate::dictionary::{Dictionary, StoredFrame};
 use crate::error::StoreError;
@@ -28,6 +29,13 @@ pub(crate) struct SharedCalls {
 pub(crate) struct Calls {
     names: IndexSet<Arc<str>, RandomState>,
     nodes: IndexSet<Call, RandomState>,
+}
+
+/// What a frame is shown as.
+enum FrameCalls {
+    One(u32),
+    /// Functions that the compiler put into each other, outermost first.
+    Inlined(Box<[u32]>),
 }
 
 impl Calls {
@@ -61,6 +69,58 @@ impl Calls {
             known.push(self.call(caller, name));
         }
         Ok(())
+    }
+
+    /// Where the stacks of a block are here. Some nameless frames have `names`.
+    pub fn extend_by(
+        &mut self,
+        block: &CallStacks,
+        names: &FrameNames,
+        cancellation: &Cancellation,
+    ) -> Result<Vec<u32>, StoreError> {
+        let frames = self.frame_names(block, names);
+        let mut known = Vec::new();
+        // A stack begins with frames of the one before.
+        let (mut before, mut path): (&[i32], Vec<u32>) = (&[], Vec::new());
+        for stack in block.stacks() {
+            cancellation.check()?;
+            let shared = stack.iter().zip(before).take_while(|(one, other)| one == other).count();
+            path.truncate(shared);
+            for &element in &stack[shared..] {
+                let caller = path.last().copied().unwrap_or(ROOT);
+                let call = match &frames[element.cast_unsigned() as usize] {
+                    FrameCalls::One(name) => self.call(caller, *name),
+                    FrameCalls::Inlined(all) => {
+                        all.iter().fold(caller, |caller, &name| self.call(caller, name))
+                    }
+                };
+                path.push(call);
+            }
+            known.push(path.last().copied().unwrap_or(ROOT));
+            before = stack;
+        }
+        Ok(known)
+    }
+
+    /// By frame of a block the names that it is shown with.
+    fn frame_names(&mut self, block: &CallStacks, names: &FrameNames) -> Vec<FrameCalls> {
+        let mut last = 0;
+        let mut of = |frame: &FrameName| {
+            match frame {
+                FrameName::Same => {}
+                FrameName::Known(name) => last = self.name(name),
+                FrameName::Missing(key) => match names.get(&key.0) {
+                    Some(calls) => {
+                        return FrameCalls::Inlined(
+                            calls.iter().map(|call| self.name(&call.function)).collect(),
+                        );
+                    }
+                    None => last = self.name(&shown_name(&block.nameless, block.nameless.frame_at(*key))),
+                },
+            }
+            FrameCalls::One(last)
+        };
+        block.names.iter().map(&mut of).collect()
     }
 
     /// Where the nodes of a dictionary are, as far as they are known; `u32::MAX` for others.

@@ -20,8 +20,15 @@ pub struct TextId(pub(crate) u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StackNodeId(pub(crate) u32);
 
+impl StackNodeId {
+    /// Its place among [`Dictionary::nodes`].
+    pub fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A frame's place in a [`Dictionary`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FrameKey(pub(crate) u32);
 
 /// One frame as it was sent: with names, or with a file's build id and an address in it for which names may come later.

@@ -56,6 +56,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { path, action, source } => write!(out, "cannot {action} {}: {source}", path.display()),
+            Self::Bucket { path, source } if path.is_empty() => write!(out, "the bucket: {source}"),
             Self::Bucket { path, source } => write!(out, "{path}: {source}"),
             Self::Url(url) => write!(
                 out,

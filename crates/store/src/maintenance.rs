@@ -14,11 +14,13 @@ use crate::batch::Millis;
 use crate::block::{
     BatchSource, Block, BlockMeta, BlockSource, EncodedBlock, FileMeta, VERSION, encode, merged_segments,
 };
+use crate::cancellation::Cancellation;
 use crate::clock::{Clock, now};
 use crate::compaction;
 use crate::error::StoreError;
 use crate::lease;
 use crate::peers;
+use crate::query::prepare;
 use crate::recovery::{refresh, remove_replaced};
 use crate::shared::Shared;
 use crate::tenant::Tenant;
@@ -150,8 +152,9 @@ impl Maintenance {
             let segments = BTreeMap::from([(self.shared.server.clone(), vec![(segment, segment)])]);
             match encoded {
                 Some(encoded) => {
-                    let block = self.commit(&tenant, encoded, 0, segments, Vec::new())?;
-                    state.replace(Arc::new(block), Some(segment));
+                    let block = Arc::new(self.commit(&tenant, encoded, 0, segments, Vec::new())?);
+                    state.replace(block.clone(), Some(segment));
+                    self.prepare(&tenant, &state, block);
                 }
                 None => state.write().frozen.retain(|&(of, _)| of != segment),
             }
@@ -162,6 +165,14 @@ impl Maintenance {
                 Err(StoreError::Io { path, action: "remove", source: error })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Has the first query of a new block find its stacks known, where there were queries.
+    fn prepare(&self, tenant: &Tenant, state: &TenantState, block: Arc<Block>) {
+        let is_queried = state.calls.read().unwrap_or_else(PoisonError::into_inner).calls.len() > 0;
+        if is_queried {
+            prepare(&self.shared, tenant, &state.calls, &[block], &Cancellation::default());
         }
     }
 
@@ -278,7 +289,9 @@ impl Maintenance {
         let ids: Vec<String> = blocks.iter().map(|block| block.meta.id.clone()).collect();
         let segments = merged_segments(blocks.iter().map(|block| &block.meta));
         let block = self.commit(tenant, encoded, level, segments, ids)?;
-        state.replace(Arc::new(block), None);
+        let block = Arc::new(block);
+        state.replace(block.clone(), None);
+        self.prepare(tenant, state, block);
         if !self.shared.bucket.is_shared() {
             let when = Instant::now() + GRACE;
             self.leaving.extend(blocks.iter().map(|block| (when, block.folder.clone())));

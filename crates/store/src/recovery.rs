@@ -12,6 +12,7 @@ use crate::head::Head;
 use crate::live::live;
 use crate::maintenance::remove;
 use crate::shared::Shared;
+use crate::taken::Taken;
 use crate::tenant::Tenant;
 use crate::wal;
 
@@ -130,8 +131,12 @@ pub(crate) fn remove_replaced(shared: &Shared, grace: i64) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Reads the log: heads that still have to become blocks. Returns their segments, and the number of the next one.
-pub(crate) fn read_log(shared: &Shared, folder: &Path) -> Result<(Vec<u64>, u64), StoreError> {
+/// Reads the log: heads that still have to become blocks, and the requests that brought them. Returns their segments, and the number of the next one.
+pub(crate) fn read_log(
+    shared: &Shared,
+    folder: &Path,
+    taken: &mut Taken,
+) -> Result<(Vec<u64>, u64), StoreError> {
     let mut open = Vec::new();
     let blocks: Vec<_> =
         shared.tenants.all().iter().flat_map(|(_, state)| state.read().blocks.clone()).collect();
@@ -141,6 +146,7 @@ pub(crate) fn read_log(shared: &Shared, folder: &Path) -> Result<(Vec<u64>, u64)
         next = next.max(number + 1);
         let mut heads: HashMap<String, Head> = HashMap::new();
         let reading = wal::read(&path, |record| {
+            record.batch.request.into_iter().for_each(|request| taken.insert(request));
             heads.entry(record.tenant).or_default().append(&record.batch);
         })?;
         shared.counters.recovered.fetch_add(reading.records as u64, Ordering::Relaxed);

@@ -34,7 +34,10 @@ enum Pattern {
 
 impl Pattern {
     fn regex(text: String) -> Result<Self, String> {
-        let regex = regex::RegexBuilder::new(&format!("^(?s:{text})$")).size_limit(MOST_REGEX).build();
+        // By itself first: `a)|(b` would close the group that makes it match whole values.
+        let alone = regex::RegexBuilder::new(&text).size_limit(MOST_REGEX).build();
+        let whole = || regex::RegexBuilder::new(&format!("^(?s:{text})$")).size_limit(MOST_REGEX).build();
+        let regex = alone.and_then(|_| whole());
         let regex = regex.map_err(|error| format!("invalid regular expression: {error}"))?;
         Ok(Self::Regex(text, regex))
     }
@@ -120,10 +123,20 @@ impl fmt::Display for Selector {
                 (Pattern::Regex(value, _), true) => ("!~", value),
             };
             let comma = if place == 0 { "" } else { "," };
-            write!(out, "{comma}\"{}\"{operator}\"{}\"", quoted(&matcher.name), quoted(value))?;
+            let name = match is_plain(&matcher.name) {
+                true => matcher.name.clone(),
+                false => format!("\"{}\"", quoted(&matcher.name)),
+            };
+            write!(out, "{comma}{name}{operator}\"{}\"", quoted(value))?;
         }
         out.write_str("}")
     }
+}
+
+/// Whether a name needs no quotes, for whatever reads selectors.
+fn is_plain(name: &str) -> bool {
+    let is_part = |one: u8| one.is_ascii_alphanumeric() || one == b'_';
+    !name.is_empty() && !name.as_bytes()[0].is_ascii_digit() && name.bytes().all(is_part)
 }
 
 struct Parser<'t> {
@@ -276,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_selector_survives_its_text() {
-        for text in ["{}", r#"{"a"="b"}"#, r#"{"a b"!="c\"\\d\ne","x"=~"y|z","n"!~".+\\d"}"#] {
+        for text in ["{}", r#"{a="b"}"#, r#"{"a b"!="c\"\\d\ne",x_1=~"y|z","1n"!~".+\\d","a.b"="c"}"#] {
             let selector = Selector::parse(text).unwrap();
             assert_eq!(selector.to_string(), text);
             assert_eq!(Selector::parse(&selector.to_string()).unwrap().to_string(), text);
@@ -293,6 +306,7 @@ mod tests {
         assert!(error("service").contains("1:1: parse error: unexpected character before {: 's'"));
         assert!(error(r#"{a=~"("}"#).contains("1:5: parse error: invalid regular expression"));
         assert!(error(r#"{a="b"#).contains("unterminated"));
+        assert!(error(r#"{a=~"b)|(c"}"#).contains("invalid regular expression"));
         assert!(error(r#"{a="b"} x"#).contains("after }"));
         assert!(error(&format!("{{a={:?}}}", "x".repeat(20_000))).contains("16 KiB"));
     }

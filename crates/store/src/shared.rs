@@ -37,6 +37,8 @@ pub(crate) struct Shared {
 pub(crate) struct Counters {
     pub batches: AtomicU64,
     pub samples: AtomicU64,
+    /// Requests that were stored already.
+    pub repeated: AtomicU64,
     /// Bytes of the log's current segment.
     pub log_bytes: AtomicU64,
     /// Bytes of the log that were no whole record when it was read.

@@ -14,6 +14,8 @@ pub struct StoreStatus {
     pub batches: u64,
     /// Their samples.
     pub samples: u64,
+    /// Batches that were not, because their request was stored already.
+    pub repeated: u64,
     /// Bytes of the write-ahead log's current segment.
     pub log_bytes: u64,
     /// Bytes of the log that were no whole record when the store was opened.
@@ -59,6 +61,7 @@ impl StoreStatus {
             tenants: tenants.collect(),
             batches: read(&counters.batches),
             samples: read(&counters.samples),
+            repeated: read(&counters.repeated),
             log_bytes: read(&counters.log_bytes),
             log_damaged: read(&counters.log_damaged),
             recovered: read(&counters.recovered),

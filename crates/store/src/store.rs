@@ -26,6 +26,7 @@ use crate::recovery::{read_log, refresh, refresh_blocks};
 use crate::shared::{Counters, Shared};
 use crate::status::StoreStatus;
 use crate::symbols::SymbolSource;
+use crate::taken::Taken;
 use crate::tenant::Tenant;
 use crate::unwritten::Unwritten;
 use crate::wal::{self, Segment};
@@ -85,7 +86,9 @@ impl Store {
         });
         refresh(&shared)?;
         peers::refresh(&shared)?;
-        let (open, next) = read_log(&shared, &log)?;
+        let mut taken = Taken::open(&log);
+        let (open, next) = read_log(&shared, &log, &mut taken)?;
+        taken.save();
         let segment = Segment::create(&log, next)?;
         let (tasks, task_receiver) = channel();
         for segment in open {
@@ -96,6 +99,7 @@ impl Store {
             shared: shared.clone(),
             folder: log.clone(),
             segment,
+            taken,
             tasks: tasks.clone(),
             since: Instant::now(),
         };
@@ -108,7 +112,7 @@ impl Store {
         Ok(Self { shared, appends, tasks, waiting, threads: Mutex::new(threads), _lock: lock })
     }
 
-    /// Keeps a batch. When this returns, no crash and no power loss takes it away.
+    /// Keeps a batch. When this returns, no crash and no power loss takes it away. One whose request was kept in the last hour is kept already.
     pub async fn append(&self, tenant: &Tenant, batch: Batch) -> Result<(), StoreError> {
         if batch.samples().is_empty() {
             return Ok(());

@@ -1,9 +1,14 @@
-//! The messages, as far as they are written and read. Numbers that end in `index` are places in the dictionary's tables, whose first row is empty.
+//! The messages, as far as they are written and read, also from JSON. Numbers that end in `index` are places in the dictionary's tables,
+//! whose first row is empty.
 
 use prost::{Message, Oneof};
+use serde::Deserialize;
+
+use super::json;
 
 /// All profiles with what they share; a request to export them looks the same.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ProfilesData {
     /// By resource.
     #[prost(message, repeated, tag = "1")]
@@ -14,7 +19,8 @@ pub struct ProfilesData {
 }
 
 /// Tables that all profiles share.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Dictionary {
     /// Files.
     #[prost(message, repeated, tag = "1")]
@@ -40,7 +46,8 @@ pub struct Dictionary {
 }
 
 /// Profiles of one resource, such as a process.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ResourceProfiles {
     /// The resource.
     #[prost(message, optional, tag = "1")]
@@ -51,7 +58,8 @@ pub struct ResourceProfiles {
 }
 
 /// What was profiled.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Resource {
     /// Its attributes.
     #[prost(message, repeated, tag = "1")]
@@ -59,7 +67,8 @@ pub struct Resource {
 }
 
 /// An attribute.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct KeyValue {
     /// Its name.
     #[prost(string, tag = "1")]
@@ -89,7 +98,8 @@ pub enum OneValue {
 }
 
 /// Profiles of one recorder.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ScopeProfiles {
     /// The recorder.
     #[prost(message, optional, tag = "1")]
@@ -100,7 +110,8 @@ pub struct ScopeProfiles {
 }
 
 /// A recorder.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct InstrumentationScope {
     /// Its name.
     #[prost(string, tag = "1")]
@@ -111,7 +122,8 @@ pub struct InstrumentationScope {
 }
 
 /// A profile.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Profile {
     /// What values count.
     #[prost(message, optional, tag = "1")]
@@ -121,20 +133,24 @@ pub struct Profile {
     pub samples: Vec<OtlpSample>,
     /// When it began, in nanoseconds since 1970.
     #[prost(fixed64, tag = "3")]
+    #[serde(deserialize_with = "json::wide")]
     pub time_unix_nano: u64,
     /// How long it took.
     #[prost(uint64, tag = "4")]
+    #[serde(deserialize_with = "json::wide")]
     pub duration_nano: u64,
     /// What lies between two samples.
     #[prost(message, optional, tag = "5")]
     pub period_type: Option<ValueType>,
     /// How much of that.
     #[prost(int64, tag = "6")]
+    #[serde(deserialize_with = "json::wide")]
     pub period: i64,
 }
 
 /// What a value counts, and in which unit.
-#[derive(Clone, Copy, PartialEq, Message)]
+#[derive(Clone, Copy, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ValueType {
     /// Its name.
     #[prost(int32, tag = "1")]
@@ -145,7 +161,8 @@ pub struct ValueType {
 }
 
 /// The values of a stack.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct OtlpSample {
     /// The stack.
     #[prost(int32, tag = "1")]
@@ -155,23 +172,29 @@ pub struct OtlpSample {
     pub attribute_indices: Vec<i32>,
     /// The values, of one time each if there are timestamps.
     #[prost(int64, repeated, tag = "4")]
+    #[serde(deserialize_with = "json::wides")]
     pub values: Vec<i64>,
     /// When it was taken, in nanoseconds since 1970.
     #[prost(fixed64, repeated, tag = "5")]
+    #[serde(deserialize_with = "json::wides")]
     pub timestamps_unix_nano: Vec<u64>,
 }
 
 /// A file that code was mapped from.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct OtlpMapping {
     /// Where the file was mapped; 0 where addresses are those of the file's headers.
     #[prost(uint64, tag = "1")]
+    #[serde(deserialize_with = "json::wide")]
     pub memory_start: u64,
     /// The end of that.
     #[prost(uint64, tag = "2")]
+    #[serde(deserialize_with = "json::wide")]
     pub memory_limit: u64,
     /// The first byte of the file that was mapped there.
     #[prost(uint64, tag = "3")]
+    #[serde(deserialize_with = "json::wide")]
     pub file_offset: u64,
     /// The file.
     #[prost(int32, tag = "4")]
@@ -182,7 +205,8 @@ pub struct OtlpMapping {
 }
 
 /// A stack.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
+#[derive(Clone, PartialEq, Eq, Hash, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Stack {
     /// The leaf first.
     #[prost(int32, repeated, tag = "1")]
@@ -190,13 +214,15 @@ pub struct Stack {
 }
 
 /// A place in the code.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Location {
     /// The file.
     #[prost(int32, tag = "1")]
     pub mapping_index: i32,
     /// The address in the file.
     #[prost(uint64, tag = "2")]
+    #[serde(deserialize_with = "json::wide")]
     pub address: u64,
     /// The innermost inlined call first.
     #[prost(message, repeated, tag = "3")]
@@ -207,18 +233,21 @@ pub struct Location {
 }
 
 /// A function and a line in it.
-#[derive(Clone, Copy, PartialEq, Message)]
+#[derive(Clone, Copy, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Line {
     /// The function.
     #[prost(int32, tag = "1")]
     pub function_index: i32,
     /// The line.
     #[prost(int64, tag = "2")]
+    #[serde(deserialize_with = "json::wide")]
     pub line: i64,
 }
 
 /// A function.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct OtlpFunction {
     /// Its readable name.
     #[prost(int32, tag = "1")]
@@ -231,15 +260,18 @@ pub struct OtlpFunction {
     pub filename_strindex: i32,
     /// The line where it begins; 0 if it is not known.
     #[prost(int64, tag = "4")]
+    #[serde(deserialize_with = "json::wide")]
     pub start_line: i64,
 }
 
 /// Nothing is linked: only its empty first row is written.
-#[derive(Clone, Copy, PartialEq, Message)]
+#[derive(Clone, Copy, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Link {}
 
 /// An attribute of samples, locations or files.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Attribute {
     /// Its name.
     #[prost(int32, tag = "1")]

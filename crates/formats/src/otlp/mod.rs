@@ -5,12 +5,15 @@
 //! message is `ProfilesData`, which is also what a collector's `ExportProfilesServiceRequest` looks like. Not here: reading it (`server`
 //! does), sending it; `is` tells it from what can be read.
 
+mod json;
 pub mod message;
 mod resources;
 mod tables;
 mod write;
 
-pub use resources::{Figure, ResourceSamples, ResourceSet, encode_by_resource};
+pub use resources::{
+    Figure, MACHINE_TIME, OBSERVATION, ResourceSamples, ResourceSet, WAKE_PERIOD, encode_by_resource,
+};
 pub use write::write;
 
 use prost::Message;

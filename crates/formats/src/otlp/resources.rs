@@ -2,6 +2,7 @@
 //!
 //! Invariant: the values of a resource's profile add up to the weights of its samples. Samples keep neither their times nor their threads.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use plumb_profile::{EventId, ProcessId, Profile, StackId};
@@ -27,6 +28,13 @@ pub struct ResourceSet {
     pub period_ns: u64,
 }
 
+/// Name of a figure of the recorder: what the processors of its machine could give, in nanoseconds.
+pub const MACHINE_TIME: &str = "agent_machine";
+/// Name of a figure of a service: the interval at which it wakes up, in nanoseconds.
+pub const WAKE_PERIOD: &str = "wake_period";
+/// Name of a figure of a service: what was observed of it. Its frame is a sentence, and its value says how much that weighs.
+pub const OBSERVATION: &str = "observation";
+
 /// A sum that is no sample: a profile with one stack.
 #[derive(Clone, Debug)]
 pub struct Figure {
@@ -37,9 +45,11 @@ pub struct Figure {
     /// In which unit.
     pub unit: &'static str,
     /// The name of its only frame.
-    pub frame: &'static str,
+    pub frame: Cow<'static, str>,
     /// How much.
     pub value: u64,
+    /// When it was measured, in nanoseconds since 1970; `None`: in all of the time of the samples. A service has no two of a name at one time.
+    pub time_unix_ns: Option<u64>,
 }
 
 /// What a request has of a resource.
@@ -133,13 +143,13 @@ fn of_samples(
 
 fn of_figure(tables: &mut DictionaryTables<'_>, set: &ResourceSet, figure: &Figure) -> message::Profile {
     let kind = kind(tables, figure.name, figure.unit);
-    let stack_index = tables.named_stack(figure.frame);
+    let stack_index = tables.named_stack(&figure.frame);
     let values = vec![number(figure.value)];
     message::Profile {
         sample_type: Some(kind),
         samples: vec![message::OtlpSample { stack_index, values, ..message::OtlpSample::default() }],
-        time_unix_nano: set.time_unix_ns,
-        duration_nano: set.duration_ns,
+        time_unix_nano: figure.time_unix_ns.unwrap_or(set.time_unix_ns),
+        duration_nano: if figure.time_unix_ns.is_some() { 0 } else { set.duration_ns },
         ..message::Profile::default()
     }
 }
@@ -184,7 +194,14 @@ mod tests {
         let (profile, processes) = profile();
         let event = profile.events.iter().next().unwrap().0;
         let service = |name: &str| vec![("service.name".to_owned(), name.to_owned())];
-        let figure = Figure { resource: 1, name: "agent_cpu", unit: "nanoseconds", frame: "own", value: 7 };
+        let figure = Figure {
+            resource: 1,
+            name: "agent_cpu",
+            unit: "nanoseconds",
+            frame: "own".into(),
+            value: 7,
+            time_unix_ns: None,
+        };
         let set = ResourceSet {
             resources: vec![service("a"), service("b"), service("none")],
             of_process: [(processes[0], 0), (processes[1], 1)].into(),

@@ -1,5 +1,6 @@
 //! Blocks: samples of some minutes, hours or a day of a tenant as Parquet tables in a folder of their own.
 
+mod call_stacks;
 mod meta;
 mod order;
 mod read;
@@ -9,6 +10,7 @@ mod table_reader;
 mod table_writer;
 mod write;
 
+pub(crate) use call_stacks::{CallStacks, FrameName};
 pub use meta::{BlockCounts, BlockMeta, FileMeta};
 pub(crate) use meta::{VERSION, merged_segments};
 pub(crate) use read::{Block, BlockCache, BlockIndex, ByBytes, Cached, Part, ProfileRow};

@@ -105,7 +105,7 @@ impl Block {
         Ok(bytes)
     }
 
-    fn table(
+    pub(super) fn table(
         &self,
         bucket: &Bucket,
         cache: Option<&BlockCache>,
@@ -125,7 +125,7 @@ impl Block {
         TableReader::new(bytes).map_err(|error| self.damaged(table, &error))
     }
 
-    fn damaged(&self, table: BlockTable, error: &ParquetError) -> StoreError {
+    pub(super) fn damaged(&self, table: BlockTable, error: &ParquetError) -> StoreError {
         StoreError::Damaged { path: format!("{}/{}", self.folder, table.file()), message: error.to_string() }
     }
 

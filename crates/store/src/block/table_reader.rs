@@ -34,7 +34,11 @@ impl TableReader {
     }
 
     pub fn texts(&self, column: usize) -> Result<Vec<String>> {
-        self.whole::<ByteArrayType>(column)?.iter().map(text).collect()
+        self.bytes(column)?.iter().map(text).collect()
+    }
+
+    pub fn bytes(&self, column: usize) -> Result<Vec<ByteArray>> {
+        self.whole::<ByteArrayType>(column)
     }
 
     /// Values of a column of lists, and the number of each list's values.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Selected, Totals};
+use super::{Selected, Totals, prepare};
 use crate::batch::{Batch, StoredSample};
 use crate::block::{Block, BlockIndex, BlockSource, Cached, Part, ProfileRow};
 use crate::calls::SharedCalls;
@@ -66,10 +66,8 @@ pub(super) fn calls(
     if let Some(Cached::Calls(known)) = shared.cache.get(&key) {
         return Ok(known);
     }
-    let (dictionary, stacks) = block.dictionary(&shared.bucket)?;
-    let mut known = Vec::new();
-    calls.calls.extend(&dictionary, &selected.names(&dictionary), &mut known, &selected.cancellation)?;
-    let known = Arc::new(stacks.iter().map(|stack| known[stack.0 as usize]).collect::<Vec<u32>>());
+    let (stacks, names) = prepare::read(shared, &selected.tenant, block)?;
+    let known = Arc::new(calls.calls.extend_by(&stacks, &names, &selected.cancellation)?);
     shared.cache.insert(key, Cached::Calls(known.clone()));
     Ok(known)
 }

@@ -4,11 +4,13 @@
 
 mod in_block;
 mod in_head;
+mod prepare;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+pub(crate) use self::prepare::prepare;
 use crate::batch::{Batch, Millis};
 use crate::block::Block;
 use crate::calls::{CallTree, Calls, SharedCalls};
@@ -25,7 +27,7 @@ use crate::tenant::Tenant;
 /// Calls of a tenant that are kept between queries, at most.
 const MOST_CALLS: usize = 3 << 20;
 /// Bytes of memory for a call, with what is summed up for it.
-const CALL_BYTES: usize = 64;
+pub(crate) const CALL_BYTES: usize = 64;
 
 /// Which samples a query is about.
 #[derive(Clone, Debug)]
@@ -163,16 +165,25 @@ impl Selected {
     }
 }
 
+/// Begins anew where there are more calls than are kept.
+fn begin_anew_if_full(calls: &RwLock<SharedCalls>) {
+    let mut calls = calls.write().unwrap_or_else(PoisonError::into_inner);
+    if calls.calls.len() > MOST_CALLS {
+        *calls = SharedCalls { generation: calls.generation + 1, calls: Calls::default() };
+    }
+}
+
 /// What was spent in each call itself, by the calls' places; of several selections of one tenant.
 fn sums<const SIDES: usize>(
     sides: [&Selected; SIDES],
 ) -> Result<(RwLockReadGuard<'_, SharedCalls>, [Vec<i64>; SIDES]), StoreError> {
+    begin_anew_if_full(&sides[0].calls);
+    for side in sides {
+        prepare(&side.shared, &side.tenant, &side.calls, &side.blocks, &side.cancellation);
+    }
     let mut calls = sides[0].calls.write().unwrap_or_else(PoisonError::into_inner);
     // Others may have taken their time.
     sides[0].cancellation.check()?;
-    if calls.calls.len() > MOST_CALLS {
-        *calls = SharedCalls { generation: calls.generation + 1, calls: Calls::default() };
-    }
     for side in sides {
         side.each_head(|head| in_head::extend(head, side, &mut calls))?;
         side.each_block(|block| {

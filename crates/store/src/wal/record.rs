@@ -1,8 +1,9 @@
-//! A record: mark, length, checksum, then a tenant and a batch.
+//! A record: mark, length, checksum, then a tenant, a batch and the key of the request that brought it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
+use crate::taken::RequestKey;
 
 /// What a record begins with, so that the next one is found behind a damaged one.
 pub(super) const MARK: [u8; 4] = *b"\xf1plb";
@@ -16,11 +17,12 @@ pub(crate) struct Record<B = Batch> {
     pub batch: B,
 }
 
-/// A record's bytes; `None` if it takes more than 4 GiB.
+/// A record's bytes; `None` if it takes more than 4 GiB. The request's key stands behind the rest, where servers that know of none don't look.
 pub(crate) fn encode(tenant: &str, batch: &Batch) -> Option<Vec<u8>> {
     let record = Record { tenant: tenant.to_owned(), batch };
     let mut bytes = vec![0; HEADER];
     bytes = postcard::to_extend(&record, bytes).ok()?;
+    bytes.extend(batch.request.iter().flat_map(|key| key.0.to_le_bytes()));
     let content = &bytes[HEADER..];
     let (length, checksum) = (u32::try_from(content.len()).ok()?, crc32c::crc32c(content));
     bytes[..4].copy_from_slice(&MARK);
@@ -40,6 +42,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<(Record, usize)> {
     if crc32c::crc32c(content) != word(8)? {
         return None;
     }
-    let record: Record = postcard::from_bytes(content).ok()?;
+    let (mut record, key): (Record, &[u8]) = postcard::take_from_bytes(content).ok()?;
+    record.batch.request = key.try_into().ok().map(|bytes| RequestKey(u128::from_le_bytes(bytes)));
     record.batch.is_whole().then_some((record, HEADER + content.len()))
 }

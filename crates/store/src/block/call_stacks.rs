@@ -1,0 +1,101 @@
+//! A block's stacks as names of functions: what sums by call need of it, without files, lines and what is equal but for these.
+
+use parquet::errors::ParquetError;
+
+use super::read::Block;
+use super::schema::BlockTable;
+use super::table_reader::TableReader;
+use crate::bucket::Bucket;
+use crate::dictionary::{Dictionary, FrameKey, StoredFrame};
+use crate::error::StoreError;
+
+/// What a frame is called.
+pub(crate) enum FrameName {
+    /// As it was sent.
+    Known(Box<str>),
+    /// Its name is that of the frame before.
+    Same,
+    /// It came without; its place among [`CallStacks::nameless`].
+    Missing(FrameKey),
+}
+
+/// Names of frames, and stacks of these.
+pub(crate) struct CallStacks {
+    /// By number of the frame.
+    pub names: Vec<FrameName>,
+    /// Frames without a name.
+    pub nameless: Dictionary,
+    /// Frames of all stacks, outermost first.
+    elements: Vec<i32>,
+    /// Number of frames of each stack.
+    lengths: Vec<usize>,
+}
+
+impl CallStacks {
+    /// Each stack's frames, by number.
+    pub fn stacks(&self) -> impl Iterator<Item = &[i32]> {
+        let mut rest = &self.elements[..];
+        self.lengths.iter().map(move |&length| {
+            let (stack, after) = rest.split_at(length.min(rest.len()));
+            rest = after;
+            stack
+        })
+    }
+}
+
+impl Block {
+    /// Its stacks by name.
+    pub fn call_stacks(&self, bucket: &Bucket) -> Result<CallStacks, StoreError> {
+        let table = self.table(bucket, None, BlockTable::Frames)?;
+        let frames = names(&table).map_err(|error| self.damaged(BlockTable::Frames, &error))?;
+        let table = self.table(bucket, None, BlockTable::Stacks)?;
+        let lists = table.i32_lists(2).map_err(|error| self.damaged(BlockTable::Stacks, &error))?;
+        let (names, nameless) = frames;
+        let (elements, lengths) = lists;
+        let is_there = |&element: &i32| usize::try_from(element).is_ok_and(|place| place < names.len());
+        if !elements.iter().all(is_there) || lengths.contains(&0) {
+            let message = "a stack has a frame that is not there, or none";
+            return Err(self.damaged(BlockTable::Stacks, &ParquetError::General(message.into())));
+        }
+        Ok(CallStacks { names, nameless, elements, lengths })
+    }
+}
+
+fn names(table: &TableReader) -> Result<(Vec<FrameName>, Dictionary), ParquetError> {
+    let functions = table.bytes(1)?;
+    let mut nameless = Dictionary::default();
+    let mut missing = Vec::new().into_iter();
+    if functions.iter().any(|name| name.is_empty()) {
+        missing = addresses(table, &mut nameless)?.into_iter();
+    }
+    let mut names = Vec::with_capacity(functions.len());
+    let mut before = None;
+    for function in &functions {
+        let key = missing.next();
+        let name = match function.as_utf8()? {
+            "" => FrameName::Missing(key.unwrap_or_default()),
+            same if before == Some(same) => FrameName::Same,
+            other => FrameName::Known(other.into()),
+        };
+        before = Some(function.as_utf8()?);
+        names.push(name);
+    }
+    Ok((names, nameless))
+}
+
+/// By frame where its code is.
+fn addresses(table: &TableReader, nameless: &mut Dictionary) -> Result<Vec<FrameKey>, ParquetError> {
+    let (mappings, build_ids) = (table.texts(6)?, table.texts(7)?);
+    let (addresses, offsets) = (table.i64s(8)?, table.bools(9)?);
+    let frame = |place: usize| {
+        let frame = StoredFrame {
+            mapping: nameless.text(&mappings[place]),
+            build_id: nameless.text(&build_ids[place]),
+            address: addresses[place].cast_unsigned(),
+            is_file_offset: offsets[place],
+            ..StoredFrame::default()
+        };
+        nameless.frame(frame)
+    };
+    Ok((0..mappings.len()).map(frame).collect())
+}
