@@ -118,12 +118,12 @@ pub fn per(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
 pub fn rule(diff: &Diff<'_, '_>) -> &'static str {
     match (diff.evidence, diff.options.per) {
         (Evidence::Turns, _) => {
-            "marked is what differs by more than recordings of a side do (they took turns)"
+            "marked: differs by more than the recordings of one side do (recorded in turns)"
         }
         (Evidence::Blocked, _) => {
-            "marked is what differs by more than recordings of a side do, and more: they took no turns (A B B A)"
+            "marked: differs by more than the recordings of one side do, with a margin as they took no turns (A B B A)"
         }
-        (Evidence::Single, Per::Second) => "marked is a share that differs by more than chance explains",
-        (Evidence::Single, _) => "marked is what is out of line with the other functions by more than chance",
+        (Evidence::Single, Per::Second) => "marked: the share differs by more than chance explains",
+        (Evidence::Single, _) => "marked: out of line with the other functions by more than chance explains",
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Invariant: the weights of all columns and `untimed` are the weight of all samples that came in. Not here: which samples those are.
 
-use plumb_analyze::{View, is_aggregated};
+use plumb_analyze::View;
 use serde_json::{Value, json};
 
 /// Nanoseconds of a second.
@@ -68,11 +68,10 @@ impl Heatmap {
     }
 
     /// The map of a view's samples. Seconds are those of the wall clock where the recording knows it, otherwise they begin with the recording.
-    /// Where identical stacks were aggregated, no sample has a time of its own.
-    pub fn of_view(view: &View<'_>, rows: usize, most_columns: usize) -> Self {
+    /// `is_timed`: whether samples have times of their own, which they lack where identical stacks were aggregated.
+    pub fn of_view(view: &View<'_>, is_timed: bool, rows: usize, most_columns: usize) -> Self {
         let meta = &view.profile().meta;
         let time = |time_ns: u64| meta.start_unix_ns.saturating_add(time_ns.saturating_sub(meta.start_ns));
-        let is_timed = !is_aggregated(view);
         let samples: Vec<(Option<u64>, u64)> = view
             .samples()
             .map(|kept| (is_timed.then(|| time(kept.sample.time_ns)), kept.sample.weight))

@@ -12,6 +12,7 @@ pub mod answers;
 pub mod change;
 pub mod code;
 pub mod explain;
+pub mod findings;
 pub mod flame;
 pub mod heatmap;
 pub mod kernel;
@@ -24,6 +25,7 @@ pub mod rule;
 pub mod source;
 pub mod table;
 pub mod timeline;
+pub mod waits_map;
 
 /// Version of all documents, which docs/json.md lists. It grows when a field goes or changes its meaning, not when one is added.
 pub const JSON_VERSION: u32 = 1;

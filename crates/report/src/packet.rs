@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::answers::{AnswerError, LoadedRecording, PATHS, Parameters, Question};
+use crate::answers::{AnswerError, LoadedRecording, NamedFiles, PATHS, Parameters, Question};
 
 /// Number of this format. The page refuses others.
 const FORMAT: u32 = 1;
@@ -47,7 +47,8 @@ impl Packet {
         let Some(recording) = recordings.get(id) else { return };
         let answer = PATHS.into_iter().find(|(known, _)| *known == path).map(|(_, answer)| answer);
         let parameters = more.iter().fold(parameters.clone(), |all, (name, value)| all.with(name, value));
-        let asked = Question { recordings, recording, parameters: &parameters };
+        let asked =
+            Question { recordings, recording, parameters: &parameters, named_files: NamedFiles::Read };
         let content = answer.map_or_else(
             || Err(AnswerError::NotFound(format!("there is no {path}"))),
             |answer| answer(&asked).map(|(_, body)| body),

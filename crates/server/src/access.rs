@@ -92,13 +92,15 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// Reads a file that only its owner may read: on each line a token, its scopes with commas between, and maybe a tenant.
+    /// Reads a file that only its owner may read, or, if that is somebody other than this process' user, its group, as Kubernetes mounts secrets: on each line a token, its scopes with commas between, and maybe a tenant.
     pub fn read(path: impl Into<PathBuf>) -> Result<Self, TokenError> {
-        use std::os::unix::fs::PermissionsExt;
+        use std::os::unix::fs::MetadataExt;
         let path = path.into();
         let io = |error| TokenError::Io(path.clone(), error);
-        let mode = std::fs::metadata(&path).map_err(io)?.permissions().mode();
-        if mode & 0o077 != 0 {
+        let file = std::fs::metadata(&path).map_err(io)?;
+        // A user's own file needs no group.
+        let is_own = std::fs::metadata("/proc/self").map_or(true, |own| own.uid() == file.uid());
+        if file.mode() & if is_own { 0o077 } else { 0o007 } != 0 {
             return Err(TokenError::Open(path));
         }
         let text = std::fs::read_to_string(&path).map_err(io)?;
@@ -131,6 +133,11 @@ impl Tokens {
             tokens.push(Token { secret, scopes, tenant });
         }
         Ok(Self(tokens))
+    }
+
+    /// One token that may send profiles, for a sender that this process starts itself.
+    pub fn writer(token: &str) -> Self {
+        Self(vec![Token { secret: token.as_bytes().to_vec(), scopes: vec![Scope::Write], tenant: None }])
     }
 
     /// A token that may do everything, for what servers of one bucket ask each other.

@@ -9,8 +9,10 @@ use tokio::time::timeout;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::metrics::{Metrics, RunningQuery};
+use crate::opened::OpenedFiles;
 use crate::options::ServerOptions;
 use crate::peers;
+use crate::selections::recent::Selections;
 use crate::symbols::ElfSymbols;
 
 /// Who asks for which tenant, and what may be done: what a query needs to know.
@@ -20,6 +22,8 @@ pub(crate) struct Context {
     pub tenant: Tenant,
     /// What asks other servers of the bucket.
     pub peer_agent: ureq::Agent,
+    /// What was read last of the store for the page.
+    pub selections: Selections,
     /// Set once nobody waits for the answer.
     pub cancellation: Cancellation,
 }
@@ -37,7 +41,10 @@ pub(crate) struct App {
     pub store: Arc<Store>,
     pub options: Arc<ServerOptions>,
     pub metrics: Arc<Metrics>,
+    /// Files that were dropped on the page.
+    pub opened: OpenedFiles,
     peer_agent: ureq::Agent,
+    selections: Selections,
     queries: Arc<Semaphore>,
     /// One permit for each KiB of unpacked bodies.
     in_flight: Arc<Semaphore>,
@@ -52,7 +59,16 @@ impl App {
         let queries = Arc::new(Semaphore::new(options.query.concurrent.max(1)));
         let in_flight = Arc::new(Semaphore::new(permits(options.ingest.in_flight) as usize));
         let metrics = Arc::new(Metrics::new());
-        Self { store, options: Arc::new(options), metrics, peer_agent: peers::agent(), queries, in_flight }
+        Self {
+            store,
+            options: Arc::new(options),
+            metrics,
+            opened: OpenedFiles::default(),
+            peer_agent: peers::agent(),
+            selections: Selections::default(),
+            queries,
+            in_flight,
+        }
     }
 
     /// Whose profiles a request is about.
@@ -76,6 +92,7 @@ impl App {
             options: self.options.clone(),
             tenant,
             peer_agent: self.peer_agent.clone(),
+            selections: self.selections.clone(),
             cancellation: cancellation.clone(),
         };
         // Dropped with this future, whatever the reason.

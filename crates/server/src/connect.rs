@@ -21,6 +21,9 @@ use tokio::time::timeout;
 use crate::app::{App, Context};
 use crate::error::{ApiError, ErrorCode};
 
+/// Longest window of zstd, as a power of 2: a decoder keeps as much in memory.
+const WINDOW_LOG: u32 = 24;
+
 /// How a message is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
@@ -149,17 +152,30 @@ pub(crate) async fn read_body_within(
     app.metrics.received.inc_by(bytes.len() as u64);
     let encoding =
         headers.get(header::CONTENT_ENCODING).map_or("identity", |one| one.to_str().unwrap_or("?"));
-    match encoding.trim() {
+    unpack(encoding.trim(), bytes, limits.unpacked)
+}
+
+/// What a client packed, in at most so many bytes.
+pub(crate) fn unpack(encoding: &str, bytes: Bytes, most: usize) -> Result<Bytes, ApiError> {
+    match encoding {
         "" | "identity" => Ok(bytes),
-        "gzip" => Ok(inflate(&bytes, limits.unpacked)?.into()),
+        "gzip" => Ok(inflate(&bytes, most)?.into()),
+        "zstd" => {
+            let malformed = |error| ApiError::invalid(format!("malformed zstd data: {error}"));
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(&*bytes).map_err(malformed)?;
+            decoder.window_log_max(WINDOW_LOG).map_err(malformed)?;
+            bounded(decoder, bytes.len(), most, "zstd").map(Bytes::from)
+        }
         other => {
-            let message = format!("unknown compression {other:?}: supported encodings are gzip, identity");
+            let message =
+                format!("unknown compression {other:?}: supported encodings are gzip, zstd, identity");
             Err(ApiError::new(ErrorCode::Unimplemented, message))
         }
     }
 }
 
-async fn collect(mut body: Body, most: usize) -> Result<Bytes, ApiError> {
+/// A body of at most so many bytes.
+pub(crate) async fn collect(mut body: Body, most: usize) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| ApiError::invalid(format!("the body ended early: {error}")))?;
@@ -175,10 +191,15 @@ async fn collect(mut body: Body, most: usize) -> Result<Bytes, ApiError> {
 
 /// Unpacks gzip to at most so many bytes.
 pub(crate) fn inflate(bytes: &[u8], most: usize) -> Result<Vec<u8>, ApiError> {
-    let mut unpacked = Vec::with_capacity(bytes.len().saturating_mul(4).min(most));
+    bounded(MultiGzDecoder::new(bytes), bytes.len(), most, "gzip")
+}
+
+/// All that is read, which must not be more than `most` bytes.
+fn bounded(from: impl Read, packed: usize, most: usize, format: &str) -> Result<Vec<u8>, ApiError> {
+    let mut unpacked = Vec::with_capacity(packed.saturating_mul(4).min(most));
     let limit = (most as u64).saturating_add(1);
-    let read = MultiGzDecoder::new(bytes).take(limit).read_to_end(&mut unpacked);
-    read.map_err(|error| ApiError::invalid(format!("malformed gzip data: {error}")))?;
+    let read = from.take(limit).read_to_end(&mut unpacked);
+    read.map_err(|error| ApiError::invalid(format!("malformed {format} data: {error}")))?;
     if unpacked.len() > most {
         let message = format!("the data unpack to more than {most} bytes, which is the limit");
         return Err(ApiError::new(ErrorCode::TooLarge, message));

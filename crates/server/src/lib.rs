@@ -1,7 +1,7 @@
 //! The HTTP server before the profile store: takes profiles in and answers queries, in the protocols that profilers and Grafana already speak.
 //!
 //! `routes` has a file for each resource, `wire` the messages, `ingest` turns what comes into batches of the store, `query` asks the store, and `flame`
-//! lays out flame graphs; `recordings` answers questions on recordings that were loaded, without a store. Every answer is made of data by a serializer, so nothing that is shown needs escaping here.
+//! lays out flame graphs; `recordings` answers questions on recordings that were loaded, without a store, `opened` keeps files that were dropped on the page. Every answer is made of data by a serializer, so nothing that is shown needs escaping here.
 //!
 //! Only this crate knows HTTP. Not here: bytes on disk (`store`), how names are found for addresses (`symbolize`), options of the command (`cli`). It prints nothing; it
 //! emits `tracing` events.
@@ -16,13 +16,15 @@ mod error;
 mod flame;
 mod ingest;
 mod metrics;
-mod moment;
+pub mod moment;
+mod opened;
 mod options;
 mod parameters;
 mod peers;
 mod query;
 mod recordings;
 mod routes;
+mod selections;
 mod serve;
 mod symbols;
 mod wire;
@@ -30,6 +32,7 @@ mod wire;
 pub use access::{Scope, TokenError, Tokens};
 pub use client::{PUSH_PATH, SYMBOLS_PATH, default_type, push_request};
 pub use error::{ApiError, ErrorCode};
+pub use opened::FileReader;
 pub use options::{IngestLimits, QueryLimits, ServerOptions};
-pub use routes::{recordings_router, router};
+pub use routes::{ShownRecordings, recordings_router, router};
 pub use serve::{ListenOptions, ServeError, Server};

@@ -133,6 +133,7 @@ impl Metrics {
         let counters = [
             ("batches", "Batches that were appended", store.batches),
             ("samples", "Samples of these", store.samples),
+            ("repeated_requests", "Requests that were sent again and were stored already", store.repeated),
             ("log_recovered_batches", "Batches read back from the log at start", store.recovered),
             ("compactions", "Merges of blocks", store.compactions),
             ("expired_blocks", "Blocks removed by retention", store.expired_blocks),

@@ -1,19 +1,24 @@
 //! Moments as Pyroscope's older API writes them: `now-1h`, seconds, milliseconds, microseconds or nanoseconds since 1970 by the number of
-//! digits, or a day as `YYYYMMDD`.
+//! digits, or a day as `YYYYMMDD`; and dates as people write them, of UTC unless they say another offset.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
+
 /// Milliseconds since 1970, now.
-pub(crate) fn now() -> i64 {
+pub fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Reads a moment, in milliseconds since 1970; `None` if it is none.
-pub(crate) fn parse(text: &str, now: i64) -> Option<i64> {
+pub fn parse(text: &str, now: i64) -> Option<i64> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return digits(text);
+    }
+    if let Some(millis) = date(text) {
+        return Some(millis);
     }
     let rest = text.strip_prefix("now").unwrap_or(text);
     if rest.is_empty() {
@@ -25,6 +30,21 @@ pub(crate) fn parse(text: &str, now: i64) -> Option<i64> {
         _ => return None,
     };
     now.checked_add(seconds(offset)?.checked_mul(1000 * sign)?)
+}
+
+/// `2026-11-24`, `2026-11-24T14:00`, with seconds, with a blank instead of `T`, with `Z` or an offset such as `+01:00`.
+fn date(text: &str) -> Option<i64> {
+    let text = text.replacen(' ', "T", 1).replace('Z', "+00:00");
+    for format in ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"] {
+        if let Ok(time) = NaiveDateTime::parse_from_str(&text, format) {
+            return Some(time.and_utc().timestamp_millis());
+        }
+        if let Ok(time) = DateTime::parse_from_str(&text, &format!("{format}%:z")) {
+            return Some(time.timestamp_millis());
+        }
+    }
+    let day = NaiveDate::parse_from_str(&text, "%Y-%m-%d").ok()?;
+    Some(day.and_time(NaiveTime::MIN).and_utc().timestamp_millis())
 }
 
 fn digits(text: &str) -> Option<i64> {
@@ -97,10 +117,26 @@ mod tests {
             ("now-1h30min", now - 5_400_000),
             ("now+10s", now + 10_000),
             ("-2d", now - 172_800_000),
+            ("2023-11-14", 1_699_920_000_000),
+            ("2023-11-14T22:13", 1_699_999_980_000),
+            ("2023-11-14 22:13:20", 1_700_000_000_000),
+            ("2023-11-14T22:13:20.5Z", 1_700_000_000_500),
+            ("2023-11-14T23:13:20+01:00", 1_700_000_000_000),
+            ("2023-11-14T16:43-05:30", 1_699_999_980_000),
         ] {
             assert_eq!(parse(text, now), Some(millis), "{text}");
         }
-        for text in ["yesterday", "now-", "now-h", "now-1x", "99999999999999999999", "now-9999999999999y"] {
+        for text in [
+            "2023-13-01",
+            "2023-11-14T25:00",
+            "2023-11-14T22",
+            "yesterday",
+            "now-",
+            "now-h",
+            "now-1x",
+            "99999999999999999999",
+            "now-9999999999999y",
+        ] {
             assert!(parse(text, now).is_none_or(|found| text == "now-" && found == now), "{text}");
         }
     }

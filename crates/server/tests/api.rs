@@ -58,6 +58,149 @@ async fn tables_are_exact() {
         .map(|one| (one["labels"][0]["value"].as_str().unwrap(), one["points"][0]["value"].as_f64().unwrap()))
         .collect();
     assert_eq!(values, [("api", 1e8), ("web", 7e7)]);
+    let of_f = get(&server, "series", "function=f&step=3600").await;
+    assert_eq!(of_f[0]["points"][0]["value"].as_f64(), Some(5e7), "f calls itself and is counted once");
+    assert_eq!(get(&server, "series", "function=nobody").await, json!([]));
+}
+
+/// What an agent says beside samples: what its machine could give, when a service wakes up, and what it saw.
+fn figures(second: u64) -> Vec<u8> {
+    use plumb_formats::otlp::{
+        Figure, MACHINE_TIME, OBSERVATION, ResourceSet, WAKE_PERIOD, encode_by_resource,
+    };
+    let resource = |name: &str| vec![("service.name".to_owned(), name.to_owned())];
+    let figure = |resource, name, unit, frame: &'static str, value| Figure {
+        resource,
+        name,
+        unit,
+        frame: frame.into(),
+        value,
+        time_unix_ns: None,
+    };
+    let mut profile = plumb_profile::Profile::default();
+    let (name, unit) = (profile.strings.add("cpu-clock"), profile.strings.add("ns"));
+    let event = profile.events.push(plumb_profile::Event { name, unit });
+    let set = ResourceSet {
+        resources: vec![resource("api"), resource("agent")],
+        figures: vec![
+            figure(0, WAKE_PERIOD, "nanoseconds", "wakes up", 1_001_000_000),
+            figure(0, OBSERVATION, "count", "3 getdents64 of 8 KiB a scan", 3),
+            figure(0, OBSERVATION, "count", "reads /proc", 7),
+            figure(1, MACHINE_TIME, "nanoseconds", "agent", 1_000_000_000),
+        ],
+        time_unix_ns: (TIME as u64 + second) * 1_000_000_000,
+        ..ResourceSet::default()
+    };
+    encode_by_resource(&profile, event, &set).0
+}
+
+#[tokio::test]
+async fn findings_name_service_function_and_share_the_largest_first() {
+    let server = server("api-findings").await;
+    let found = get(&server, "findings", "threshold=0").await;
+    let titles: Vec<&str> =
+        found["findings"].as_array().unwrap().iter().map(|one| one["title"].as_str().unwrap()).collect();
+    let percent = |function: &str, percent: u32| format!("{function}: {percent}% of its CPU time");
+    assert_eq!(titles, [percent("g", 90), percent("h", 100), percent("f", 10)]);
+    assert_eq!(found["findings"][0]["cpu_ns"], json!(90_000_000));
+    assert_eq!(found["findings"][0]["of_machine_percent"], Value::Null);
+    assert_eq!((&found["services"], &found["cpu_ns"]), (&json!(2), &json!(170_000_000)));
+    let evidence = &found["findings"][0]["evidence"];
+    assert_eq!(
+        (&evidence["selector"], &evidence["function"]),
+        (&json!("{service_name=\"api\"}"), &json!("g"))
+    );
+    // What agents say is in it.
+    for second in [0, 15, 30] {
+        let body = figures(second);
+        let (status, body) = server.post("/v1development/profiles", "application/x-protobuf", body).await;
+        assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    }
+    let found = get(&server, "findings", &format!("{API}&threshold=0")).await;
+    let first = &found["findings"][0];
+    assert_eq!(found["findings"].as_array().unwrap().len(), 2, "{found}");
+    assert_eq!(found["machine_ns"], json!(3_000_000_000_i64));
+    assert_eq!((&first["of_machine_percent"], &first["period_ns"]), (&json!(3.0), &json!(1_001_000_000)));
+    assert_eq!(first["title"], "g: 90% of its CPU time, each 1.0 s");
+    let details: Vec<&str> =
+        first["details"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    assert_eq!(details[..2], ["reads /proc", "3 getdents64 of 8 KiB a scan"]);
+}
+
+/// A second of processor time of a machine whose kernel and plumb take more of it than a service does, and a busier service without habits.
+fn idle_machine(second: u64) -> Vec<u8> {
+    use plumb_formats::otlp::{
+        Figure, MACHINE_TIME, OBSERVATION, ResourceSet, WAKE_PERIOD, encode_by_resource,
+    };
+    use plumb_profile::{
+        Address, AddressSpace, Dso, DsoKind, Event, Found, Frame, FrameKind, Process, Profile, Sample, Thread,
+    };
+    let mut profile = Profile::default();
+    let (name, unit) = (profile.strings.add("cpu-clock"), profile.strings.add("ns"));
+    let event = profile.events.push(Event { name, unit });
+    let empty = profile.strings.empty();
+    let mut set =
+        ResourceSet { time_unix_ns: (TIME as u64 + second) * 1_000_000_000, ..ResourceSet::default() };
+    let services = [
+        ("observability", "/opt/plumb", 50_000_000),
+        ("kernel", "[kernel.kallsyms]", 40_000_000),
+        ("shop", "/srv/shop", 6_000_000),
+        ("reader", "/srv/reader", 2_000_000),
+        ("plumb-agent", "", 0),
+    ];
+    for (place, (service, path, weight)) in services.into_iter().enumerate() {
+        set.resources.push(vec![("service.name".to_owned(), service.to_owned())]);
+        if weight == 0 {
+            continue;
+        }
+        let process = profile.processes.push(Process { pid: place as u32 + 10, ppid: 1, exe: empty });
+        let thread = profile.threads.push(Thread { process, tid: place as u32 + 10, comm: empty });
+        set.of_process.insert(process, place);
+        let path = profile.strings.add(path);
+        let (kind, addresses) = (DsoKind::File, AddressSpace::Svma);
+        let dso = Some(profile.dsos.add(Dso { path, build_id: None, kind, addresses }));
+        let kind = if service == "kernel" { FrameKind::Kernel } else { FrameKind::User };
+        let (address, found) = (Address(64), Found::Sampled);
+        let frame = profile.frames.add(Frame { kind, dso, address, is_return: false, found });
+        let stack = profile.add_stack(&[frame]);
+        profile.samples.push(Sample { time_ns: 0, thread, cpu: 0, event, stack, syscall: None, weight });
+    }
+    let figure = |resource, name, frame: &'static str, value| Figure {
+        resource,
+        name,
+        unit: "nanoseconds",
+        frame: frame.into(),
+        value,
+        time_unix_ns: None,
+    };
+    set.figures = vec![
+        figure(3, WAKE_PERIOD, "wakes", 1_000_000_000),
+        figure(3, OBSERVATION, "Each wake-up: 30 getdents64 of /proc, buffer 8 KiB", 1_000_000),
+        figure(4, MACHINE_TIME, "plumb agent", 1_000_000_000),
+    ];
+    encode_by_resource(&profile, event, &set).0
+}
+
+#[tokio::test]
+async fn a_service_with_a_habit_is_first_and_plumb_last() {
+    let server = Server::new("api-rank", ServerOptions::default());
+    for second in [0, 15, 30] {
+        let body = idle_machine(second);
+        let (status, body) = server.post("/v1development/profiles", "application/x-protobuf", body).await;
+        assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    }
+    let found = get(&server, "findings", "").await;
+    let mut services: Vec<(&str, &str)> = found["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["service"].as_str().unwrap(), one["owner"].as_str().unwrap()))
+        .collect();
+    services.dedup();
+    let wanted =
+        [("reader", "service"), ("shop", "service"), ("kernel", "kernel"), ("observability", "plumb")];
+    assert_eq!(services, wanted, "{found}");
+    assert_eq!((&found["own_cpu_ns"], &found["cpu_ns"]), (&json!(150_000_000), &json!(294_000_000)));
 }
 
 #[tokio::test]
@@ -85,25 +228,124 @@ async fn every_path_of_the_description_answers_and_refuses_as_it_says() {
     let (status, body) = server.get("/api/v1/openapi.json").await;
     assert_eq!(status, 200);
     let description: Value = serde_json::from_slice(&body).unwrap();
-    // Files with symbols are no queries: symbols.rs has them.
-    let queries = description["paths"].as_object().unwrap().iter();
-    for (path, methods) in queries.filter(|(path, _)| !path.starts_with("/api/v1/symbols/")) {
-        let parameters = methods["get"]["parameters"].as_array().unwrap();
-        let has = |name: &str| parameters.iter().any(|parameter| parameter["name"] == name);
-        let times = if has("left_from") { ["left_from", "right_from"] } else { ["from", "from"] };
-        let name = if parameters.iter().any(|one| one["required"] == true) { "&name=g" } else { "" };
-        let good = format!("{path}?{}={}&{}={}{name}", times[0], TIME - 1, times[1], TIME - 1);
-        let (status, body) = server.get(&good).await;
-        assert_eq!(status, 200, "{good}: {}", String::from_utf8_lossy(&body));
-        let bad = format!("{path}?{}=yesterday{name}", times[0]);
-        let (status, body) = server.get(&bad).await;
-        let body: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!((status.as_u16(), &body["code"]), (400, &json!("invalid_argument")), "{bad}");
-        if has("type") {
-            let (status, _) = server.get(&format!("{good}&type=cpu")).await;
-            assert_eq!(status, 400, "{path}");
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            match (method.as_str(), path.split('/').nth(3)) {
+                // symbols.rs has them.
+                (_, Some("symbols")) => {}
+                (_, Some("opened")) => opened(&server, method, path, operation).await,
+                ("get", _) => queried(&server, &path.replace("{answer}", "function"), operation).await,
+                _ => panic!("nothing tries {method} {path}"),
+            }
         }
     }
+}
+
+/// A query answers for a range of time, and refuses one that is none.
+async fn queried(server: &Server, path: &str, operation: &Value) {
+    let parameters = operation["parameters"].as_array().unwrap();
+    let has = |name: &str| parameters.iter().any(|parameter| parameter["name"] == name);
+    let times = if has("left_from") { ["left_from", "right_from"] } else { ["from", "from"] };
+    let name = if parameters.iter().any(|one| one["required"] == true) { "&name=g" } else { "" };
+    let good = format!("{path}?{}={}&{}={}{name}", times[0], TIME - 1, times[1], TIME - 1);
+    let (status, body) = server.get(&good).await;
+    assert_eq!(status, 200, "{good}: {}", String::from_utf8_lossy(&body));
+    let bad = format!("{path}?{}=yesterday{name}", times[0]);
+    let (status, body) = server.get(&bad).await;
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!((status.as_u16(), &body["code"]), (400, &json!("invalid_argument")), "{bad}");
+    if has("type") {
+        let (status, _) = server.get(&format!("{good}&type=cpu")).await;
+        assert_eq!(status, 400, "{path}");
+    }
+}
+
+/// A file is opened with the described type of body, and then answers below its id.
+async fn opened(server: &Server, method: &str, path: &str, operation: &Value) {
+    let responses = operation["responses"].as_object().unwrap();
+    let is_described = |status: axum::http::StatusCode| responses.contains_key(status.as_str());
+    let kind = "application/octet-stream";
+    let (status, body) = server.post("/api/v1/opened?name=a.folded", kind, "main;f 3\nmain;g 1\n").await;
+    let entry: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!((status.as_u16(), &entry["samples"], &entry["name"]), (201, &json!(4), &json!("a.folded")));
+    if method == "post" {
+        assert!(is_described(status) && operation["requestBody"]["content"][kind].is_object());
+        let members: Vec<&String> = entry.as_object().unwrap().keys().collect();
+        let described = description_of(server, "OpenedFile").await;
+        assert_eq!(members, described["properties"].as_object().unwrap().keys().collect::<Vec<_>>());
+        // A page of another site can send a text without being asked, and a letter is no profile.
+        for (kind, body) in [("text/plain", "main;f 3\n"), (kind, "Dear reader,\n")] {
+            let (status, _) = server.post(path, kind, body).await;
+            assert!(status == 400 && is_described(status), "{kind}: {status}");
+        }
+        return;
+    }
+    let at = |id: &str, answer: &str| path.replace("{id}", id).replace("{answer}", answer);
+    let id = entry["id"].as_str().unwrap();
+    for (path, wanted) in
+        [(at(id, "functions"), 200), (at(id, "functions?colour=red"), 400), (at("0123", "functions"), 404)]
+    {
+        let (status, body) = server.get(&path).await;
+        assert_eq!(status, wanted, "{path}: {}", String::from_utf8_lossy(&body));
+        assert!(is_described(status), "{path}: {status}");
+    }
+}
+
+async fn description_of(server: &Server, schema: &str) -> Value {
+    let (_, body) = server.get("/api/v1/openapi.json").await;
+    let description: Value = serde_json::from_slice(&body).unwrap();
+    description["components"]["schemas"][schema].clone()
+}
+
+#[tokio::test]
+async fn a_selection_is_answered_like_a_recording() {
+    let server = server("api-selection").await;
+    let ms = |samples: u64| json!(samples * 10_000_000);
+    let about = get(&server, "selection", API).await;
+    // The clock's period is the largest number that all values are multiples of.
+    let selected = &about["selected"];
+    assert_eq!((&selected["kept_samples"], &selected["kept_weight"]), (&json!(10), &ms(10)));
+    assert_eq!((&about["name"], &about["warnings"]), (&json!("{service_name=\"api\"}"), &json!([])));
+    let table = get(&server, "selection/functions", &format!("{API}&focus=%5Ef%24")).await;
+    let rows: Vec<(&str, &Value, &Value)> = table["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["sym"].as_str().unwrap(), &row["self_weight"], &row["children_weight"]))
+        .collect();
+    assert_eq!(rows, [("f", &ms(1), &ms(5)), ("main", &ms(0), &ms(5)), ("g", &ms(4), &ms(4))]);
+    let g = get(&server, "selection/function", &format!("{API}&name=g")).await;
+    assert_eq!(g["trees"][0]["nodes"][0]["children_weight"], ms(9));
+    let web = "base-query=%7Bservice_name%3D%22web%22%7D";
+    let diff = get(&server, "selection/diff", &format!("{API}&{web}&per=second")).await;
+    assert_eq!((&diff["base"]["weight"], &diff["new"]["weight"]), (&ms(7), &ms(10)));
+    let h = diff["rows"].as_array().unwrap().iter().find(|row| row["function"] == "h").unwrap();
+    assert_eq!(h["share"], json!([1.0, 0.0]));
+    let range = format!("from={}&until={}", TIME - 60, TIME + 60);
+    for (path, status) in [
+        ("flame?", 200),
+        ("diff/flame?base-query=%7B%7D&", 200),
+        ("explain?", 200),
+        ("kernel?", 200),
+        ("export?format=speedscope&", 200),
+        ("listing?name=g&", 200),
+        ("timeline?", 404),
+        ("functions?colour=red&", 400),
+    ] {
+        let (answered, body) = server.get(&format!("/api/v1/selection/{path}{range}&{API}")).await;
+        assert_eq!(answered.as_u16(), status, "{path}: {}", String::from_utf8_lossy(&body));
+    }
+    // A profile could name any file of the server's machine: lines have numbers, no text.
+    let listing = get(&server, "selection/listing", &format!("{API}&name=g")).await;
+    assert_eq!((&listing["samples"], &listing["instructions"]), (&json!(9), &json!([])));
+    assert!(listing["lines"].as_array().unwrap().iter().all(|line| line["text"] == Value::Null), "{listing}");
+    let nobody = get(
+        &server,
+        "selection",
+        "query=%7Bservice_name%3D%22nobody%22%7D&type=process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+    )
+    .await;
+    assert_eq!(nobody["selected"]["samples"], 0);
 }
 
 #[tokio::test]

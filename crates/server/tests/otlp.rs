@@ -5,7 +5,7 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{Read, Write};
 
 use axum::body::Body;
 use axum::http::Request;
@@ -103,6 +103,23 @@ async fn all_samples_of_the_profiler_come_through() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_sent_again_counts_once() {
+    let server = Server::new("otlp-again", ServerOptions::default());
+    let expected: Value = serde_json::from_slice(&golden("otlp/expected.json")).unwrap();
+    let (program, wanted) = expected["export-0.bin"].as_object().unwrap().iter().next().unwrap();
+    for tenant in ["one", "one", "two", "one"] {
+        assert_eq!(server.send(grpc(&export(0), tenant)).await.status(), 200);
+    }
+    for tenant in ["one", "two"] {
+        let found = leaves(&server, tenant, program).await;
+        assert_eq!(found.values().sum::<i64>(), wanted["samples"].as_i64().unwrap(), "{tenant}");
+    }
+    let (_, metrics) = server.bytes(Request::get("/metrics").body(Body::empty()).unwrap()).await;
+    let metrics = String::from_utf8(metrics.to_vec()).unwrap();
+    assert!(metrics.contains("plumb_store_repeated_requests_total 2"), "{metrics}");
+}
+
+#[tokio::test]
 async fn http_takes_the_same_and_both_refuse_what_is_no_profile() {
     let server = Server::new("otlp-http", ServerOptions::default());
     let (status, _) = server.post("/v1development/profiles", "application/x-protobuf", export(1)).await;
@@ -122,6 +139,73 @@ async fn http_takes_the_same_and_both_refuse_what_is_no_profile() {
         let status = response.headers().get("grpc-status").cloned();
         assert!(status.is_none_or(|status| status == "3"), "{at}");
         message[at] ^= 0x55;
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    out.write_all(bytes).unwrap();
+    out.finish().unwrap()
+}
+
+/// `export-0.json.gz` was made of `export-0.bin.gz` by protobuf's JSON of Python, from OpenTelemetry's own description of messages.
+#[tokio::test]
+async fn json_and_every_compression_carry_the_same() {
+    let mut options = ServerOptions::default();
+    options.ingest.unpacked = 1 << 20;
+    let server = Server::new("otlp-json", options);
+    let whole = export(0);
+    let zstd = zstd::encode_all(&*whole, 3).unwrap();
+    let mut json = Vec::new();
+    flate2::read::GzDecoder::new(&*golden("otlp/export-0.json.gz")).read_to_end(&mut json).unwrap();
+    let (proto, as_json) = ("application/x-protobuf", "application/json");
+    for (tenant, kind, encoding, body) in [
+        ("plain", proto, "identity", whole.clone()),
+        ("json", as_json, "identity", json.clone()),
+        ("json-gzip", as_json, "gzip", gzip(&json)),
+        ("gzip", proto, "gzip", gzip(&whole)),
+        ("zstd", proto, "zstd", zstd.clone()),
+    ] {
+        let request = Request::post("/v1development/profiles").header("Content-Type", kind);
+        let request = request.header("Content-Encoding", encoding).header("X-Scope-OrgID", tenant);
+        let (status, answer) = server.bytes(request.body(body.into()).unwrap()).await;
+        let wanted: &[u8] = if kind == proto { b"" } else { b"{}" };
+        assert_eq!((status.as_u16(), &*answer), (200, wanted), "{tenant}");
+    }
+    for (tenant, encoding, body) in [("grpc-gzip", "gzip", gzip(&whole)), ("grpc-zstd", "zstd", zstd)] {
+        let mut request = grpc(&body, tenant);
+        request.headers_mut().insert("grpc-encoding", encoding.parse().unwrap());
+        let (parts, framed) = request.into_parts();
+        let mut framed = framed.collect().await.unwrap().to_bytes().to_vec();
+        framed[0] = 1;
+        let again = Request::from_parts(parts, framed.into());
+        let response = server.send(again).await;
+        let collected = response.into_body().collect().await.unwrap();
+        assert_eq!(collected.trailers().unwrap()["grpc-status"], "0", "{tenant}");
+    }
+    let expected: Value = serde_json::from_slice(&golden("otlp/expected.json")).unwrap();
+    let programs = expected["export-0.bin"].as_object().unwrap();
+    for program in programs.keys() {
+        let plain = leaves(&server, "plain", program).await;
+        for tenant in ["json", "json-gzip", "gzip", "zstd", "grpc-gzip", "grpc-zstd"] {
+            assert_eq!(leaves(&server, tenant, program).await, plain, "{tenant} {program}");
+        }
+    }
+    // What unpacks to more than the limit, or is nonsense, is refused.
+    let bomb = vec![0; 2 << 20];
+    for (kind, encoding, body, wanted) in [
+        (proto, "gzip", gzip(&bomb), 413),
+        (proto, "zstd", zstd::encode_all(&*bomb, 3).unwrap(), 413),
+        (proto, "zstd", whole.clone(), 400),
+        (proto, "br", whole, 501),
+        (as_json, "identity", json[..json.len() / 2].to_vec(), 400),
+        (as_json, "identity", b"[1]".to_vec(), 400),
+        ("text/plain", "identity", json, 501),
+    ] {
+        let request = Request::post("/v1development/profiles").header("Content-Type", kind);
+        let request = request.header("Content-Encoding", encoding).body(body.into()).unwrap();
+        let (status, answer) = server.bytes(request).await;
+        assert_eq!(status, wanted, "{kind} {encoding}: {}", String::from_utf8_lossy(&answer));
     }
 }
 

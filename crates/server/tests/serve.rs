@@ -119,6 +119,14 @@ fn a_token_decides_what_may_be_done_and_for_whom() {
     .unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     assert!(Tokens::read(&path).unwrap_err().to_string().contains("chmod 600"));
+    // Of another user, for the group that this one is in.
+    if std::os::unix::fs::chown(&path, Some(65534), None).is_ok() {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(Tokens::read(&path).is_ok());
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(Tokens::read(&path).unwrap_err().to_string().contains("chmod 600"));
+        std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+    }
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     let options = ServerOptions { tokens: Some(Tokens::read(&path).unwrap()), ..ServerOptions::default() };
     with_server("tokens", options, loopback(), |address| async move {

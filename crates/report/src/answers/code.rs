@@ -5,7 +5,7 @@ use plumb_symbolize::Options;
 use serde_json::Value;
 
 use super::selected::Selected;
-use super::{Answer, AnswerError, Question, body};
+use super::{Answer, AnswerError, NamedFiles, Question, body};
 use crate::code::annotate;
 use crate::source::Sources;
 
@@ -13,6 +13,10 @@ use crate::source::Sources;
 pub(super) fn listing(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let selected = Selected::new(asked.parameters, &["name", "file"])?;
     let name = selected.required("name")?;
+    if asked.named_files == NamedFiles::Ignore {
+        let (view, _) = selected.view(&asked.recording.profile)?;
+        return body(&super::lines::document(&view, name, selected.text("file"))?);
+    }
     let (view, filter) = selected.view(&asked.recording.profile)?;
     let function = hottest(&view, name, selected.text("file"))?;
     let annotated = annotate(&view, &function, &Options::default()).map_err(|why| {

@@ -1,6 +1,6 @@
 //! What changed from one recording, or one part of it, to another, and which differences are more than chance.
 
-use plumb_analyze::{Diff, DiffOptions, DiffRow, Filter, Mark, View, is_clock};
+use plumb_analyze::{Diff, DiffOptions, DiffRow, Filter, Mark, Per, View, is_clock};
 use serde_json::{Value, json};
 
 use super::paths::{event_name, unit};
@@ -66,7 +66,8 @@ fn compared<F>(asked: &Question<'_>, then: F) -> Result<Answer, AnswerError>
 where
     F: FnOnce(&Diff<'_, '_>, [&Side<'_>; 2]) -> Result<Answer, AnswerError>,
 {
-    let selected = Selected::new(asked.parameters, &["base"])?;
+    let selected = Selected::new(asked.parameters, &["base", "per"])?;
+    let options = DiffOptions { per: per(&selected)?, ..DiffOptions::default() };
     let base = match selected.text("base") {
         None => asked.recording,
         Some(id) => recording(asked.recordings, id).ok_or_else(|| {
@@ -84,10 +85,24 @@ where
     check([&base, &new])?;
     let views = [&base, &new].map(|side| std::slice::from_ref(&side.view));
     let call_name = kernel_time::call_names(&base.recording.profile);
-    then(&Diff::new(views[0], views[1], DiffOptions::default(), &call_name), [&base, &new])
+    then(&Diff::new(views[0], views[1], options, &call_name), [&base, &new])
+}
+
+/// What makes the sides comparable.
+fn per(selected: &Selected<'_>) -> Result<Per, AnswerError> {
+    match selected.text("per") {
+        None | Some("total") => Ok(Per::Total),
+        Some("second") => Ok(Per::Second),
+        Some(other) => Err(AnswerError::Invalid(format!("per={other}: values are per total or per second"))),
+    }
 }
 
 fn check(sides: [&Side<'_>; 2]) -> Result<(), AnswerError> {
+    for (name, side) in ["base", "new"].into_iter().zip(sides) {
+        if side.view.part().samples == 0 {
+            return Err(AnswerError::Invalid(format!("the {name} side has no samples: select more of it")));
+        }
+    }
     let events = sides.map(|side| event_name(&side.recording.profile, &side.filter).unwrap_or_default());
     let plain = events.map(|event| event.split(':').next().unwrap_or_default());
     if plain[0] != plain[1] && !(is_clock(plain[0]) && is_clock(plain[1])) {
@@ -96,11 +111,6 @@ fn check(sides: [&Side<'_>; 2]) -> Result<(), AnswerError> {
             events[0], events[1]
         );
         return Err(AnswerError::Invalid(message));
-    }
-    for (name, side) in ["base", "new"].into_iter().zip(sides) {
-        if side.view.part().samples == 0 {
-            return Err(AnswerError::Invalid(format!("the {name} side has no samples: select more of it")));
-        }
     }
     Ok(())
 }

@@ -3,8 +3,11 @@
 //! The server answers with these over HTTP; a page in one file has the answers on one selection inside. Not here: how files are read
 //! (`cli`), HTTP (`server`), files of other formats (`server`).
 
+mod calls;
 mod code;
 mod compare;
+mod lines;
+mod over_time;
 mod parameters;
 mod paths;
 mod selected;
@@ -16,6 +19,7 @@ use plumb_profile::Profile;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub use crate::explain::NamedFiles;
 pub use parameters::Parameters;
 pub use paths::PATHS;
 pub use selected::Selected;
@@ -40,6 +44,8 @@ pub struct LoadedRecording {
     pub profile: Arc<Profile>,
     /// What it lacks.
     pub lacks: Vec<Lack>,
+    /// What counted its system calls: a document of `plumb kernel --calls`. Such a file has no samples.
+    pub calls: Option<Arc<Value>>,
 }
 
 impl LoadedRecording {
@@ -53,6 +59,7 @@ impl LoadedRecording {
             "start_unix_ns": meta.start_unix_ns,
             "duration_ns": meta.duration_ns,
             "samples": self.profile.samples.len(),
+            "has_calls": self.calls.is_some(),
         })
     }
 }
@@ -71,6 +78,8 @@ pub struct Question<'a> {
     pub recording: &'a LoadedRecording,
     /// Selection words and those of the answer.
     pub parameters: &'a Parameters,
+    /// Whether files may be read that the recording names.
+    pub named_files: NamedFiles,
 }
 
 /// The recording of an id.

@@ -1,25 +1,29 @@
 //! The paths of a recording, each with the function that answers it.
 
 use plumb_analyze::{
-    Filter, Flame, Grouping, Key, Pattern, Procs, Report, ReportOptions, Summary, Timeline, Tree,
-    TreeOptions, View, coverage, explained_event, is_clock, is_untold,
+    Filter, Flame, Grouping, Key, Pattern, Procs, Report, ReportOptions, Summary, Tree, TreeOptions, View,
+    coverage, explained_event, is_clock, is_untold,
 };
 use plumb_profile::{Id, Profile, Scope};
 use serde_json::{Value, json};
 
+use super::calls::calls;
 use super::code::listing;
 use super::compare::{diff, diff_flame};
+use super::over_time::{chart, heatmap, timeline_of};
 use super::selected::Selected;
 use super::{Answer, AnswerError, AnswerFn, Question, body};
-use crate::explain::{self, NamedFiles};
+use crate::explain;
 use crate::flame::{Facts, payload};
 use crate::table::{TreeJson, causes};
-use crate::{kernel, kernel_time, meta, procs, table, timeline};
+use crate::{kernel, kernel_time, meta, procs, table};
 
 /// All paths below a recording's own with what answers them.
-pub const PATHS: [(&str, AnswerFn); 12] = [
+pub const PATHS: [(&str, AnswerFn); 14] = [
     ("", about),
     ("/timeline", timeline_of),
+    ("/heatmap", heatmap),
+    ("/calls", calls),
     ("/flame", flame),
     ("/functions", functions),
     ("/function", function),
@@ -80,20 +84,10 @@ pub(super) fn unit<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str>
     filter.event.map(|event| profile.strings.get(profile.events[event].unit))
 }
 
-/// Weights of threads over time, whatever time is selected: it is where times are chosen.
-fn timeline_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
-    let Question { recording, parameters, .. } = *asked;
-    let selected = Selected::new(parameters, &["bins", "threads"])?;
-    let bins = selected.number("bins", 400, 1..=4000)?;
-    let threads = selected.number("threads", 64, 1..=1000)?;
-    let view = View::new(&recording.profile, &selected.whole(&recording.profile)?);
-    body(&timeline::document(&view, &Timeline::new(&view, bins, threads)))
-}
-
 /// A flame graph as `plumb flame` puts it into its page.
 fn flame(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
-    let selected = Selected::new(parameters, &["by"])?;
+    let selected = Selected::new(parameters, &["by", "order"])?;
     let profile = &*recording.profile;
     let grouping = match selected.text("by") {
         None if profile.meta.scope == Scope::System => Grouping::Comm,
@@ -108,11 +102,17 @@ fn flame(asked: &Question<'_>) -> Result<Answer, AnswerError> {
         }
     };
     let (view, filter) = selected.view(profile)?;
-    let flame = Flame::new(&view, grouping);
     let facts = Facts::new(&view, &filter);
     let title = facts.command.clone().unwrap_or_else(|| recording.name.clone());
-    let bytes = payload::encode(&flame, &Facts { title, ..facts })?;
-    Ok(("application/octet-stream", bytes))
+    let facts = Facts { title, ..facts };
+    match selected.text("order") {
+        None | Some("name") => {
+            let bytes = payload::encode(&Flame::new(&view, grouping), &facts)?;
+            Ok(("application/octet-stream", bytes))
+        }
+        Some("time") => chart(recording, &view, &facts),
+        Some(other) => Err(AnswerError::Invalid(format!("order={other}: boxes are ordered by name or time"))),
+    }
 }
 
 /// Most rows of a table.
@@ -240,5 +240,5 @@ fn explain_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
         ));
     };
     let filter = Filter { event: Some(event), no_idle: true, ..selected.any_event(profile)? };
-    body(&explain::verdict(profile, &filter, threshold, NamedFiles::Read))
+    body(&explain::verdict(profile, &filter, threshold, asked.named_files))
 }

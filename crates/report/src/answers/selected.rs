@@ -56,6 +56,13 @@ impl<'a> Selected<'a> {
         Ok(filters.swap_remove(0))
     }
 
+    /// The filter of one event at all times.
+    pub fn any_time(&self, profile: &Profile) -> Result<Filter, AnswerError> {
+        let selection = self.selection.without(&[SelectionWord::Time]);
+        let mut filters = selection.filter_per_event(profile).map_err(invalid)?;
+        Ok(filters.swap_remove(0))
+    }
+
     /// The filter of all events and all times.
     pub fn whole(&self, profile: &Profile) -> Result<Filter, AnswerError> {
         let words = [SelectionWord::Event, SelectionWord::Time];

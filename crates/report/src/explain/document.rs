@@ -193,6 +193,7 @@ fn cause(report: &Explanation<'_>, advice: &CodeAdvice) -> Value {
     fields.insert("callers".into(), list(&advice.callers).into());
     fields.insert("loops".into(), advice.loops.iter().map(loops::json).collect::<Vec<_>>().into());
     fields.insert("within".into(), advice.within.into());
+    fields.insert("activity".into(), advice.is_activity.into());
     fields.insert("gain".into(), advice.gain.map(|gain| json!({"low": gain.low, "high": gain.high})).into());
     fields.into()
 }
@@ -250,7 +251,13 @@ fn verdict(report: &Explanation<'_>) -> Value {
         let (kind, name) = match what {
             Bottleneck::Function(frame) => ("function", report.view.frame(frame).name.to_string()),
             Bottleneck::Kernel(row) => ("kernel", report.time.rows[row].name.clone()),
-            Bottleneck::Code(cause) => ("code", report.causes[cause].rule.name.to_owned()),
+            Bottleneck::Code(cause) => {
+                let cause = &report.causes[cause];
+                (if cause.is_activity { "activity" } else { "code" }, cause.rule.name.to_owned())
+            }
+            Bottleneck::Line(line) => {
+                ("line", report.view.frame(report.outlook.lines[line].frame).name.to_string())
+            }
             Bottleneck::Calls(index) => ("calls", report.calls[index].rule.name.to_owned()),
             Bottleneck::Processes(index) => ("processes", report.processes[index].rule.name.to_owned()),
         };

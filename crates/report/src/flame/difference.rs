@@ -66,7 +66,7 @@ pub fn encode(diff: &Diff<'_, '_>, facts: &Facts, names: &[String; 2]) -> Result
     for side in [0, 1] {
         write_column(&mut out, boxes.iter().map(|one| whole_number(one.own[side])));
     }
-    write_column(&mut out, boxes.iter().map(|one| number_of(one.change.mark(diff.options.alpha))));
+    write_column(&mut out, boxes.iter().map(|one| number_of(one.mark)));
     Ok(out)
 }
 

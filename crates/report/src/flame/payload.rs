@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use plumb_analyze::{BoxKind, Flame, FlameBox, Label};
+use plumb_analyze::{BoxKind, Flame, FlameBox, FlameChart, Label};
 use serde::Serialize;
 
 use super::Facts;
@@ -23,6 +23,9 @@ struct Header<'a> {
     boxes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     each: Option<u64>,
+    /// Whether boxes are in the order of time, and two more columns say when they begin and how long they last.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    timed: bool,
     strings: Vec<&'a str>,
 }
 
@@ -31,6 +34,21 @@ struct Header<'a> {
 /// # Errors
 /// The header can't be written as JSON.
 pub fn encode(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>, serde_json::Error> {
+    encoded(flame, facts, false)
+}
+
+/// Encodes a picture in the order of time.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_chart(chart: &FlameChart<'_>, facts: &Facts) -> Result<Vec<u8>, serde_json::Error> {
+    let mut out = encoded(&chart.flame, facts, true)?;
+    write_column(&mut out, chart.times.iter().map(|time| time.start));
+    write_column(&mut out, chart.times.iter().map(|time| time.end.saturating_sub(time.start)));
+    Ok(out)
+}
+
+fn encoded(flame: &Flame<'_>, facts: &Facts, timed: bool) -> Result<Vec<u8>, serde_json::Error> {
     let frames = Frames::new(&flame.labels);
     let each = flame.weight_of_each();
     let header = Header {
@@ -39,6 +57,7 @@ pub fn encode(flame: &Flame<'_>, facts: &Facts) -> Result<Vec<u8>, serde_json::E
         frames: flame.labels.len(),
         boxes: flame.boxes.len(),
         each,
+        timed,
         strings: frames.texts,
     };
     // JSON escapes line ends, so the first line end is the header's.

@@ -4,6 +4,7 @@
 
 mod call_site;
 mod duration;
+mod findings;
 mod functions;
 mod heatmap;
 mod labels;
@@ -12,10 +13,11 @@ mod profile;
 mod selection;
 mod series;
 
+pub(crate) use findings::{FindingsRequest, findings};
 pub(crate) use functions::{functions, neighbours};
 pub(crate) use heatmap::heatmap;
 pub(crate) use labels::{analyze, label_names, label_values, profile_types, series_labels, stats};
 pub(crate) use merge::{call_tree, diff, span_profile, stacktraces};
 pub(crate) use profile::{counted_profile, merge_profile};
 pub(crate) use selection::profile_type;
-pub(crate) use series::select_series;
+pub(crate) use series::{select_series, series_of};

@@ -57,8 +57,12 @@ pub(crate) fn merge_profile(
     Ok(MergedProfile(merged(&batch, &functions, &[kind], range.end, &context.cancellation)?))
 }
 
-/// All samples of a selection; equal stacks once, each with the number of its samples where that is stored beside the values.
-pub(crate) fn counted_profile(context: &Context, request: &StacktracesRequest) -> Result<Profile, ApiError> {
+/// All samples of a selection; equal stacks once, each with the number of its samples where that is stored beside the values, or where values are
+/// multiples of a clock's period. Says whether they are counted.
+pub(crate) fn counted_profile(
+    context: &Context,
+    request: &StacktracesRequest,
+) -> Result<(Profile, bool), ApiError> {
     let kind = profile_type(&request.profile_type_id)?;
     let (sample_type, sample_unit) = ("samples".to_owned(), "count".to_owned());
     let count = ProfileType { sample_type, sample_unit, ..kind.clone() };
@@ -68,8 +72,46 @@ pub(crate) fn counted_profile(context: &Context, request: &StacktracesRequest) -
     let range = Range::checked(request.start, request.end, &context.options.query)?;
     let batch = select(context, selector, range)?.batch()?;
     let has = |id: &str| batch.all_series().any(|labels| labels.get(PROFILE_TYPE) == Some(id));
-    let kinds = if kind != count && has(&count_id) { vec![count, kind] } else { vec![kind] };
-    merged(&batch, &[], &kinds, range.end, &context.cancellation)
+    if kind == count {
+        return Ok((merged(&batch, &[], &[kind], range.end, &context.cancellation)?, true));
+    }
+    if has(&count_id) {
+        return Ok((merged(&batch, &[], &[count, kind], range.end, &context.cancellation)?, true));
+    }
+    let mut profile = merged(&batch, &[], std::slice::from_ref(&kind), range.end, &context.cancellation)?;
+    let period =
+        Some(period(&batch)).filter(|&period| kind.sample_unit == "nanoseconds" && period >= LEAST_PERIOD);
+    if let Some(period) = period {
+        count_samples(&mut profile, period);
+    }
+    Ok((profile, period.is_some()))
+}
+
+/// The shortest time that is taken for the period of a clock, in nanoseconds: 10,000 samples a second.
+const LEAST_PERIOD: i64 = 100_000;
+
+/// The largest number that all values are multiples of: where they are times of a clock's samples, its period, or a multiple of it.
+fn period(batch: &Batch) -> i64 {
+    let divisor = |mut one: i64, mut other: i64| {
+        while other != 0 {
+            (one, other) = (other, one % other);
+        }
+        one
+    };
+    batch.samples().iter().fold(0, |period, sample| divisor(sample.value, period))
+}
+
+/// Puts the number of samples before the values of a profile, of which each sample has one.
+fn count_samples(profile: &mut Profile, period: i64) {
+    let mut string = |text: &str| {
+        profile.string_table.push(text.to_owned());
+        profile.string_table.len() as i64 - 1
+    };
+    let (kind, unit) = (string("samples"), string("count"));
+    profile.sample_type.insert(0, ValueType { kind, unit });
+    for sample in &mut profile.sample {
+        sample.value.insert(0, sample.value.first().map_or(0, |value| value / period));
+    }
 }
 
 /// The profile of a batch whose samples have these types, of which the last is what the profile is about.

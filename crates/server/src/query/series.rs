@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use plumb_store::{Cancellation, Labels, Selected};
+use plumb_store::{Cancellation, Dictionary, Labels, Selected, StackNodeId};
 
 use super::call_site::{self, BeginsWith};
 use super::labels::pairs;
@@ -26,15 +26,24 @@ pub(crate) fn select_series(
     context: &Context,
     request: SelectSeriesRequest,
 ) -> Result<SelectSeriesResponse, ApiError> {
+    series_of(context, request, None)
+}
+
+/// The same of stacks that have a function, if one is named.
+pub(crate) fn series_of(
+    context: &Context,
+    request: SelectSeriesRequest,
+    function: Option<&str>,
+) -> Result<SelectSeriesResponse, ApiError> {
     let selector = of_type(&request.profile_type_id, &request.label_selector)?;
     let range = Range::checked(request.start, request.end, &context.options.query)?;
     let step = step_millis(request.step)?;
     let functions = call_site::functions(request.stack_trace_selector)?;
     let wider = Range { start: range.start.saturating_sub(step), ..range };
     let selected = select(context, selector, wider)?;
-    let profiles = match functions.is_empty() {
+    let profiles = match functions.is_empty() && function.is_none() {
         true => grouped(&selected, &request.group_by)?,
-        false => grouped_below(&selected, &request.group_by, &functions, &context.cancellation)?,
+        false => grouped_of(&selected, &request.group_by, (&functions, function), &context.cancellation)?,
     };
     let mut groups: BTreeMap<Labels, BTreeMap<i64, (f64, u32)>> = BTreeMap::new();
     for profile in profiles {
@@ -101,19 +110,21 @@ pub(crate) fn grouped(selected: &Selected, by: &[String]) -> Result<Vec<GroupedP
     Ok(profile.collect())
 }
 
-/// The same for stacks that begin with certain functions.
-fn grouped_below(
+/// The same for stacks that begin with certain functions, and have a function.
+fn grouped_of(
     selected: &Selected,
     by: &[String],
-    functions: &[String],
+    (functions, function): (&[String], Option<&str>),
     cancellation: &Cancellation,
 ) -> Result<Vec<GroupedProfile>, ApiError> {
     let batch = selected.batch()?;
     let mut begins = BeginsWith::new(&batch.dictionary, functions);
+    let with_function = function.map(|name| with_function(&batch.dictionary, name));
+    let has = |stack: StackNodeId| with_function.as_ref().is_none_or(|with| with[stack.place()]);
     let mut sums: HashMap<_, i64> = HashMap::new();
     for sample in batch.samples() {
         cancellation.check()?;
-        if begins.is(sample.stack) {
+        if has(sample.stack) && begins.is(sample.stack) {
             let sum = sums.entry((sample.series, sample.time)).or_default();
             *sum = sum.saturating_add(sample.value);
         }
@@ -124,6 +135,16 @@ fn grouped_below(
         value,
     });
     Ok(profile.collect())
+}
+
+/// By node of the stacks whether its function, or one that called it, has a name.
+fn with_function(dictionary: &Dictionary, name: &str) -> Vec<bool> {
+    let mut with: Vec<bool> = Vec::with_capacity(dictionary.nodes().len());
+    for node in dictionary.nodes() {
+        let is_below = node.caller.is_some_and(|caller| with[caller.place()]);
+        with.push(is_below || dictionary.resolve(dictionary.frame_at(node.frame).function) == name);
+    }
+    with
 }
 
 #[cfg(test)]

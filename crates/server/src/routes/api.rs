@@ -5,11 +5,12 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use plumb_store::{PROFILE_TYPE, SERVICE};
+use plumb_store::{PROFILE_TYPE, ProfileType, SERVICE};
 use serde::Serialize;
 use serde_json::json;
 
 use super::export::export;
+use super::findings::findings;
 use super::verdict::verdict;
 use crate::app::{App, Context};
 use crate::client::default_type;
@@ -34,7 +35,7 @@ pub(super) type Answer = (&'static str, Vec<u8>);
 type Work = fn(&Context, &Parameters) -> Result<Answer, ApiError>;
 
 /// All paths with what answers them; each is described in `openapi.json`.
-pub(super) const PATHS: [(&str, Work); 10] = [
+pub(super) const PATHS: [(&str, Work); 11] = [
     ("/api/v1/services", services),
     ("/api/v1/labels", labels),
     ("/api/v1/types", types),
@@ -45,6 +46,7 @@ pub(super) const PATHS: [(&str, Work); 10] = [
     ("/api/v1/diff", diff),
     ("/api/v1/export", export),
     ("/api/v1/verdict", verdict),
+    ("/api/v1/findings", findings),
 ];
 
 pub(super) fn routes() -> Router<App> {
@@ -81,37 +83,46 @@ pub(super) fn json<T: Serialize>(answer: &T) -> Result<Answer, ApiError> {
     Ok(("application/json", body))
 }
 
-fn number(parameters: &Parameters, name: &str) -> Result<Option<i64>, ApiError> {
+pub(super) fn number(parameters: &Parameters, name: &str) -> Result<Option<i64>, ApiError> {
     let Some(text) = parameters.get(name).filter(|text| !text.is_empty()) else { return Ok(None) };
     let wrong = |_| ApiError::invalid(format!("{name} is no whole number: {text:?}"));
     text.parse().map(Some).map_err(wrong)
 }
 
 /// The range of time: the last hour, if nothing is said.
-fn range(parameters: &Parameters, [from, until]: [&str; 2]) -> Result<(i64, i64), ApiError> {
+pub(super) fn range(parameters: &Parameters, [from, until]: [&str; 2]) -> Result<(i64, i64), ApiError> {
     let now = moment::now();
     let time = |name: &str, default: &str| {
         let text = parameters.get(name).filter(|text| !text.is_empty()).unwrap_or(default);
         moment::parse(text, now).ok_or_else(|| {
             ApiError::invalid(format!(
-                "{name} is no time: {text:?}; write now-1h, or milliseconds since 1970"
+                "{name} is no time: {text:?}; write now-1h, 2026-11-24T14:00 (UTC), or milliseconds since 1970"
             ))
         })
     };
-    Ok((time(from, "now-1h")?, time(until, "now")?))
+    let range = (time(from, "now-1h")?, time(until, "now")?);
+    if range.0 > range.1 {
+        return Err(ApiError::invalid(format!("{from} is after {until}")));
+    }
+    Ok(range)
 }
 
 /// The type of profiles: what is asked for, or what [`default_type`] takes of those that are selected.
-fn kind(
+pub(super) fn kind(
     context: &Context,
     parameters: &Parameters,
     selector: &str,
     (start, end): (i64, i64),
 ) -> Result<String, ApiError> {
-    if let Some(kind) = parameters.get("type").filter(|kind| !kind.is_empty()) {
+    let named = parameters.get("type").filter(|kind| !kind.is_empty());
+    if let Some(kind) = named.filter(|kind| ProfileType::parse(kind).is_some()) {
         return Ok(kind.to_owned());
     }
     let types = selected_types(context, selector, (start, end))?;
+    if let Some(wrong) = named {
+        let there = if types.is_empty() { "none is selected".to_owned() } else { types.join(", ") };
+        return Err(ApiError::invalid(format!("{wrong:?} is no profile type; selected are: {there}")));
+    }
     default_type(&types).map(str::to_owned).map_err(ApiError::invalid)
 }
 
@@ -218,7 +229,8 @@ fn series(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError
         limit: number(parameters, "limit")?,
         ..SelectSeriesRequest::default()
     };
-    json(&query::select_series(context, request)?.series)
+    let function = parameters.get("function").filter(|name| !name.is_empty());
+    json(&query::series_of(context, request, function)?.series)
 }
 
 #[cfg(test)]
@@ -235,6 +247,8 @@ mod tests {
         let described: BTreeSet<&str> =
             description["paths"].as_object().unwrap().keys().map(String::as_str).collect();
         let answered = PATHS.iter().map(|(path, _)| *path).chain(super::super::symbols::PATHS);
+        let answered = answered.chain(["/api/v1/selection", "/api/v1/selection/{answer}"]);
+        let answered = answered.chain(["/api/v1/opened", "/api/v1/opened/{id}/{answer}"]);
         assert_eq!(described, answered.collect());
     }
 }

@@ -4,16 +4,19 @@ mod admin;
 mod api;
 mod compressed;
 mod export;
+mod findings;
 mod guard;
 mod health;
 mod host;
 mod ingest;
+mod opened;
 mod otlp;
 mod page;
 mod push;
 mod querier;
 mod recordings;
 mod render;
+mod selection;
 mod symbols;
 mod verdict;
 
@@ -26,10 +29,10 @@ use axum::http::{Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
-use plumb_report::answers::LoadedRecording;
 use plumb_store::Store;
 
 use self::guard::guard;
+pub use self::recordings::ShownRecordings;
 use crate::access::Scope;
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
@@ -47,6 +50,8 @@ pub(crate) fn router_of(app: App) -> Router {
     let read = querier::routes()
         .merge(render::routes())
         .merge(api::routes())
+        .merge(selection::routes())
+        .merge(opened::routes())
         .route("/metrics", get(health::metrics));
     let router = Router::new()
         .merge(page::routes("store"))
@@ -64,9 +69,9 @@ pub(crate) fn router_of(app: App) -> Router {
 }
 
 /// Everything that a server of recordings answers.
-pub fn recordings_router(recordings: Vec<LoadedRecording>) -> Router {
+pub fn recordings_router(shown: ShownRecordings) -> Router {
     page::routes("recordings")
-        .merge(recordings::routes(recordings))
+        .merge(recordings::routes(shown))
         .fallback(nothing)
         .layer(compressed::layer())
         .layer(middleware::from_fn(host::check))

@@ -3,6 +3,8 @@
 //! gRPC of one request and one answer is five bytes before a message and a status behind it, so it is written by hand: tonic would bring a second
 //! server beside axum's.
 
+use std::fmt::Display;
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -12,11 +14,11 @@ use axum::routing::post;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use plumb_formats::otlp::message::ProfilesData;
-use plumb_store::Batch;
+use plumb_store::{Batch, RequestKey};
 use prost::Message;
 
 use crate::app::App;
-use crate::connect;
+use crate::connect::{self, Codec};
 use crate::error::{ApiError, ErrorCode};
 use crate::ingest::add_otlp;
 
@@ -30,38 +32,48 @@ pub(super) fn routes() -> Router<App> {
     Router::new().route(EXPORT, post(grpc)).route("/v1development/profiles", post(http))
 }
 
-async fn store(app: &App, headers: &HeaderMap, bytes: Bytes) -> Result<(), ApiError> {
+async fn store(app: &App, headers: &HeaderMap, codec: Codec, bytes: Bytes) -> Result<(), ApiError> {
     let tenant = app.tenant(headers)?;
     // Empty rows of tables take some fifty bytes for each of theirs.
     let size = bytes.len().saturating_mul(10);
+    let sender = tenant.clone();
     app.ingest(tenant, size, move |options| {
-        let data = ProfilesData::decode(&*bytes)
-            .map_err(|error| ApiError::invalid(format!("malformed profiles: {error}")))?;
+        let malformed = |error: &dyn Display| ApiError::invalid(format!("malformed profiles: {error}"));
+        let data = match codec {
+            Codec::Proto => ProfilesData::decode(&*bytes).map_err(|error| malformed(&error))?,
+            Codec::Json => serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?,
+        };
         let mut batch = Batch::default();
         add_otlp(&mut batch, &data, &options.ingest)?;
+        // Clients send again what they got no answer for. Where profiles have their times in them the same bytes are the same request.
+        batch.request = have_times(&data).then(|| RequestKey::new(&sender, &bytes));
         Ok(batch)
     })
     .await
 }
 
+fn have_times(data: &ProfilesData) -> bool {
+    let scopes = data.resource_profiles.iter().flat_map(|one| &one.scope_profiles);
+    scopes.flat_map(|one| &one.profiles).all(|profile| profile.time_unix_nano != 0)
+}
+
 async fn http(State(app): State<App>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let kind =
-        parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if !kind.starts_with("application/x-protobuf") {
-        let message = format!("content type {kind:?} is not supported; send application/x-protobuf");
+    let Some(codec) = Codec::of(&parts.headers) else {
+        let message = "unknown content type; send application/x-protobuf or application/json";
         return ApiError::new(ErrorCode::Unimplemented, message).into_response();
-    }
+    };
     let stored = async {
         let bytes = connect::read_body(&app, &parts.headers, body).await?;
-        store(&app, &parts.headers, bytes).await
+        store(&app, &parts.headers, codec, bytes).await
+    };
+    // An answer without anything in it: all was stored.
+    let (kind, empty) = match codec {
+        Codec::Proto => ("application/x-protobuf", ""),
+        Codec::Json => ("application/json", "{}"),
     };
     match stored.await {
-        // An answer without anything in it: all was stored.
-        Ok(()) => {
-            ([(header::CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"))], Bytes::new())
-                .into_response()
-        }
+        Ok(()) => ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], empty).into_response(),
         Err(error) => error.into_response(),
     }
 }
@@ -72,7 +84,7 @@ async fn grpc(State(app): State<App>, request: Request) -> Response {
         let framed = connect::read_body(&app, &parts.headers, body).await?;
         let encoding = parts.headers.get("grpc-encoding").and_then(|one| one.to_str().ok());
         let message = unframed(framed, encoding, app.options.ingest.unpacked)?;
-        store(&app, &parts.headers, message).await
+        store(&app, &parts.headers, Codec::Proto, message).await
     };
     let mut response = match stored.await {
         Ok(()) => {
@@ -108,11 +120,8 @@ fn unframed(mut framed: Bytes, encoding: Option<&str>, most: usize) -> Result<By
     }
     match (head[0], encoding) {
         (0, _) => Ok(framed),
-        (1, Some("gzip")) => Ok(connect::inflate(&framed, most)?.into()),
-        (_, other) => {
-            let message = format!("grpc-encoding {other:?} is not supported; use gzip");
-            Err(ApiError::new(ErrorCode::Unimplemented, message))
-        }
+        (_, Some(encoding)) if encoding != "identity" => connect::unpack(encoding, framed, most),
+        _ => Err(wrong("it is compressed, and grpc-encoding does not say how")),
     }
 }
 

@@ -1,32 +1,70 @@
-//! `/api/v1/recordings`: the recordings that were loaded. Read only.
+//! `/api/v1/recordings`: the recordings that were loaded, and files that are dropped on the page, which come behind them.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::Router;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use plumb_report::answers::{self, Answer, LoadedRecording, Question};
+use axum::routing::{get, post};
+use plumb_report::answers::{self, Answer, LoadedRecording, NamedFiles, Question};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use super::opened::{bytes_of, created, ended, name_of};
 use super::page::guarded;
 use crate::error::{ApiError, ErrorCode};
+use crate::opened::FileReader;
 use crate::parameters::Parameters;
 use crate::recordings::paths;
 
 /// Answers that are worked out at the same time; others wait. Each takes a processor and may take as much memory as the recording.
 const AT_ONCE: usize = 4;
+/// Files that may be opened on the page, on top of those that were named.
+const MOST_OPENED: usize = 32;
+/// Bytes of one of them. Its sender is the user whose process this is.
+const LARGEST: usize = 512 << 20;
+
+/// Recordings to show, and how.
+#[derive(Clone, Debug)]
+pub struct ShownRecordings {
+    /// What is shown.
+    pub recordings: Vec<LoadedRecording>,
+    /// Links to an editor, with `{file}` and `{line}` in them; none if it is empty.
+    pub editor: String,
+    /// Reads files that are dropped on the page.
+    pub reader: FileReader,
+}
 
 #[derive(Clone)]
 struct Shared {
-    recordings: Arc<[LoadedRecording]>,
+    recordings: Arc<RwLock<Arc<[LoadedRecording]>>>,
+    /// How many were named.
+    named: usize,
+    editor: Arc<str>,
     working: Arc<Semaphore>,
+    reader: FileReader,
+    /// One file is opened at a time: each may take much memory.
+    opening: Arc<Semaphore>,
 }
 
-pub(super) fn routes(recordings: Vec<LoadedRecording>) -> Router {
-    let shared = Shared { recordings: recordings.into(), working: Arc::new(Semaphore::new(AT_ONCE)) };
-    let mut router = Router::new().route("/api/v1/recordings", get(list));
+impl Shared {
+    /// As they are now: a recording is never changed or removed.
+    fn recordings(&self) -> Arc<[LoadedRecording]> {
+        self.recordings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+pub(super) fn routes(shown: ShownRecordings) -> Router {
+    let ShownRecordings { recordings, editor, reader } = shown;
+    let shared = Shared {
+        named: recordings.len(),
+        recordings: Arc::new(RwLock::new(recordings.into())),
+        editor: editor.into(),
+        working: Arc::new(Semaphore::new(AT_ONCE)),
+        reader,
+        opening: Arc::new(Semaphore::new(1)),
+    };
+    let mut router = Router::new().route("/api/v1/recordings", get(list)).merge(post_route());
     for (path, work) in paths() {
         let path = format!("/api/v1/recordings/{{id}}{path}");
         let answer = move |State(shared): State<Shared>,
@@ -34,7 +72,10 @@ pub(super) fn routes(recordings: Vec<LoadedRecording>) -> Router {
                            RawQuery(query): RawQuery| async move {
             let parameters = Parameters::parse(query.as_deref());
             let work = move |recordings: &[LoadedRecording]| match answers::recording(recordings, &id) {
-                Some(recording) => Ok(work(&Question { recordings, recording, parameters: &parameters })?),
+                Some(recording) => {
+                    let named_files = NamedFiles::Read;
+                    Ok(work(&Question { recordings, recording, parameters: &parameters, named_files })?)
+                }
                 None => Err(unknown(&id)),
             };
             worked_out(shared, work).await
@@ -46,8 +87,38 @@ pub(super) fn routes(recordings: Vec<LoadedRecording>) -> Router {
 
 async fn list(State(shared): State<Shared>) -> Response {
     let all: Vec<Value> =
-        shared.recordings.iter().enumerate().map(|(id, recording)| recording.entry(id)).collect();
-    guarded("application/json", json!({"version": 1, "recordings": all}).to_string().into_bytes())
+        shared.recordings().iter().enumerate().map(|(id, recording)| recording.entry(id)).collect();
+    let document = json!({"version": 1, "recordings": all, "editor": &*shared.editor});
+    guarded("application/json", document.to_string().into_bytes())
+}
+
+fn post_route() -> Router<Shared> {
+    let open = |State(shared): State<Shared>, RawQuery(query): RawQuery, request: Request| async move {
+        open(shared, query, request).await.unwrap_or_else(IntoResponse::into_response)
+    };
+    Router::new().route("/api/v1/recordings", post(open))
+}
+
+/// Opens a file that was dropped on the page, until the server ends.
+async fn open(shared: Shared, query: Option<String>, request: Request) -> Result<Response, ApiError> {
+    let (parts, body) = request.into_parts();
+    let name = name_of(&parts.headers, query.as_deref())?;
+    let stopping = |_| ApiError::new(ErrorCode::Unavailable, "the server is stopping");
+    let _opening = shared.opening.clone().acquire_owned().await.map_err(stopping)?;
+    if shared.recordings().len() >= shared.named + MOST_OPENED {
+        let message =
+            format!("{MOST_OPENED} files were opened here, the limit; end plumb and start it again");
+        return Err(ApiError::new(ErrorCode::ResourceExhausted, message));
+    }
+    let bytes = bytes_of(body, LARGEST).await?;
+    let reader = shared.reader.clone();
+    let read = tokio::task::spawn_blocking(move || reader.read(&name, bytes));
+    let recording = read.await.map_err(|_| ended())??;
+    let mut all = shared.recordings.write().unwrap_or_else(PoisonError::into_inner);
+    let entry = recording.entry(all.len());
+    *all = all.iter().cloned().chain([recording]).collect();
+    drop(all);
+    Ok(created(&entry))
 }
 
 /// Answers on a thread that may compute.
@@ -55,10 +126,10 @@ async fn worked_out<F>(shared: Shared, work: F) -> Response
 where
     F: FnOnce(&[LoadedRecording]) -> Result<Answer, ApiError> + Send + 'static,
 {
-    let Ok(permit) = shared.working.acquire_owned().await else {
+    let Ok(permit) = shared.working.clone().acquire_owned().await else {
         return ApiError::new(ErrorCode::Unavailable, "the server is stopping").into_response();
     };
-    let recordings = shared.recordings;
+    let recordings = shared.recordings();
     let answer = tokio::task::spawn_blocking(move || {
         let _working = permit;
         work(&recordings)

@@ -15,13 +15,18 @@ use crate::parameters::Parameters;
 /// The share in percent from which on something is worth it, as `plumb explain` has it.
 const THRESHOLD: f64 = 10.0;
 
-pub(super) fn verdict(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
-    let threshold = match parameters.get("threshold").filter(|text| !text.is_empty()) {
-        None => THRESHOLD,
+/// The threshold that is asked for.
+pub(super) fn threshold(parameters: &Parameters) -> Result<f64, ApiError> {
+    match parameters.get("threshold").filter(|text| !text.is_empty()) {
+        None => Ok(THRESHOLD),
         Some(text) => text.parse().ok().filter(|share| (0.0..=100.0).contains(share)).ok_or_else(|| {
             ApiError::invalid(format!("threshold={text}: expected a percentage from 0 to 100"))
-        })?,
-    };
+        }),
+    }
+}
+
+pub(super) fn verdict(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
+    let threshold = threshold(parameters)?;
     let mut profile = foreign::read(&message(context, parameters)?)?;
     context.check()?;
     plumb_symbolize::make_readable(&mut profile);

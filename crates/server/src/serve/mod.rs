@@ -19,7 +19,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use plumb_report::answers::LoadedRecording;
 use plumb_store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -31,7 +30,7 @@ use self::waiting::Waiting;
 use crate::app::App;
 use crate::metrics::Metrics;
 use crate::options::ServerOptions;
-use crate::routes::{recordings_router, refusing_router, router_of};
+use crate::routes::{ShownRecordings, recordings_router, refusing_router, router_of};
 
 /// Where a server listens and how much it holds open.
 #[derive(Clone, Debug)]
@@ -88,6 +87,10 @@ impl fmt::Display for ServeError {
                 out,
                 "{address} is not a loopback address: recordings are shown on this machine only; from another, forward a port: ssh -L 4041:127.0.0.1:4041 HOST"
             ),
+            Self::Listen(address, error) if error.kind() == io::ErrorKind::AddrInUse => write!(
+                out,
+                "cannot listen on {address}: another program does; stop it, or choose another port (--listen)"
+            ),
             Self::Listen(address, error) => write!(out, "cannot listen on {address}: {error}"),
             Self::Certificate(path, why) => write!(out, "cannot use {}: {why}", path.display()),
         }
@@ -125,14 +128,14 @@ impl Server {
     /// Likewise for recordings, which are shown on this machine alone, to programs of these users: files of recordings are their owners'
     /// too.
     pub async fn bind_recordings(
-        recordings: Vec<LoadedRecording>,
+        shown: ShownRecordings,
         users: Vec<u32>,
         listen: ListenOptions,
     ) -> Result<Self, ServeError> {
         if !listen.address.ip().is_loopback() {
             return Err(ServeError::ExposedRecordings(listen.address));
         }
-        Self::listen(recordings_router(recordings), Arc::new(Metrics::new()), listen, Some(users)).await
+        Self::listen(recordings_router(shown), Arc::new(Metrics::new()), listen, Some(users)).await
     }
 
     async fn listen(

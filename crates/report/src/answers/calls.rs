@@ -1,0 +1,98 @@
+//! Answers on system calls: what they cost by samples, of every event that is a time; and what counted them, where that was loaded.
+
+use std::collections::HashMap;
+
+use plumb_analyze::{Cause, Filter, NodeId, View};
+use plumb_profile::EventId;
+use serde_json::{Value, json};
+
+use super::selected::Selected;
+use super::{Answer, AnswerError, Question, body};
+use crate::kernel_time;
+
+/// Callers that are listed of each call.
+const CALLERS: usize = 5;
+
+/// What one event says of a call.
+#[derive(Clone, Default)]
+struct Part {
+    weight: u64,
+    samples: u64,
+    callers: HashMap<String, u64>,
+}
+
+/// Time in each system call: on the processor, off it, and waiting for one.
+pub(super) fn calls(asked: &Question<'_>) -> Result<Answer, AnswerError> {
+    let Question { recording, parameters, .. } = *asked;
+    let profile = &*recording.profile;
+    let filter = Selected::new(parameters, &[])?.any_event(profile)?;
+    let is_time = |event: EventId| profile.strings.get(profile.events[event].unit) == "ns";
+    let mut events: Vec<(&str, u64)> = Vec::new();
+    let mut parts: HashMap<String, Vec<Part>> = HashMap::new();
+    for (event, known) in profile.events.iter().filter(|&(event, _)| is_time(event)) {
+        let filter = Filter { event: Some(event), ..filter.clone() };
+        let view = View::new(profile, &filter);
+        if view.part().samples == 0 {
+            continue;
+        }
+        let index = events.len();
+        events.push((profile.strings.get(known.name), view.part().weight));
+        for row in kernel_time::of_view(&view, &filter).rows {
+            if row.cause != Cause::Call {
+                continue;
+            }
+            let of_call = parts.entry(row.name).or_default();
+            of_call.resize_with(index + 1, Part::default);
+            let part = &mut of_call[index];
+            (part.weight, part.samples) = (row.cost.weight, row.cost.samples);
+            for (node, cost) in row.stacks {
+                *part.callers.entry(caller(&view, node)).or_default() += cost.weight;
+            }
+        }
+    }
+    let count = events.len();
+    let mut rows: Vec<(String, Vec<Part>)> = parts.into_iter().collect();
+    rows.iter_mut().for_each(|(_, parts)| parts.resize_with(count, Part::default));
+    rows.sort_by(|a, b| (total(&b.1), &a.0).cmp(&(total(&a.1), &b.0)));
+    body(&json!({
+        "version": crate::JSON_VERSION,
+        "events": events.iter().map(|&(name, weight)| json!({"name": name, "weight": weight})).collect::<Vec<_>>(),
+        "rows": rows.iter().map(row).collect::<Vec<_>>(),
+        "counted": recording.calls.as_deref(),
+    }))
+}
+
+fn total(parts: &[Part]) -> u64 {
+    parts.iter().map(|part| part.weight).sum()
+}
+
+fn row((name, parts): &(String, Vec<Part>)) -> Value {
+    let mut callers: HashMap<&str, u64> = HashMap::new();
+    for (name, weight) in parts.iter().flat_map(|part| &part.callers) {
+        *callers.entry(name).or_default() += weight;
+    }
+    callers.remove("");
+    let mut callers: Vec<(&str, u64)> = callers.into_iter().collect();
+    callers.sort_by(|a, b| (b.1, a.0).cmp(&(a.1, b.0)));
+    callers.truncate(CALLERS);
+    json!({
+        "name": name,
+        "weights": parts.iter().map(|part| part.weight).collect::<Vec<_>>(),
+        "samples": parts.iter().map(|part| part.samples).collect::<Vec<_>>(),
+        "callers": callers.iter().map(|(name, weight)| json!({"function": name, "weight": weight})).collect::<Vec<_>>(),
+    })
+}
+
+/// The innermost function of the program itself: not the kernel's, nor the C library's wrapper of the call.
+fn caller(view: &View<'_>, node: NodeId) -> String {
+    let of_program = |frame: &&plumb_analyze::ViewFrame<'_>| {
+        frame.kind == plumb_analyze::Kind::User && !is_c_library(frame.dso_name())
+    };
+    view.stack(node).find(of_program).map(|frame| frame.name.to_string()).unwrap_or_default()
+}
+
+fn is_c_library(file: &str) -> bool {
+    ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "[vdso]"]
+        .iter()
+        .any(|begin| file.starts_with(begin))
+}

@@ -1,0 +1,87 @@
+//! Answers on when: timelines, heat maps, flame graphs in the order of time.
+
+use plumb_analyze::{Filter, FlameChart, Timeline, View, is_aggregated, zero_unix_ns};
+
+use super::paths::{event_name, unit};
+use super::selected::Selected;
+use super::{Answer, AnswerError, LoadedRecording, Question, body};
+use crate::flame::{Facts, payload};
+use crate::heatmap::{COLUMNS, Heatmap, MOST_ROWS, ROWS};
+use crate::timeline;
+use crate::waits_map::WaitsMap;
+
+/// Most boxes of a flame graph in the order of time: a page has room for them.
+const MOST_BOXES: usize = 2_000_000;
+/// Events whose samples are single waits, with their length.
+const WAITS: [&str; 2] = ["off-cpu", "run-queue"];
+
+/// Weights of threads over time, whatever time is selected: it is where times are chosen.
+pub(super) fn timeline_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
+    let Question { recording, parameters, .. } = *asked;
+    let selected = Selected::new(parameters, &["bins", "threads", "skip"])?;
+    let bins = selected.number("bins", 400, 1..=4000)?;
+    let threads = selected.number("threads", 64, 1..=1000)?;
+    let skip = selected.number("skip", 0, 0..=100_000_000)?;
+    let view = View::new(&recording.profile, &selected.whole(&recording.profile)?);
+    body(&timeline::document(&view, &Timeline::new(&view, bins, skip..skip + threads)))
+}
+
+/// Weights by time and by offset within the second, or waits by time and by length; of one event, whatever time is selected.
+pub(super) fn heatmap(asked: &Question<'_>) -> Result<Answer, AnswerError> {
+    let Question { recording, parameters, .. } = *asked;
+    let profile = &*recording.profile;
+    let selected = Selected::new(parameters, &["by", "rows", "columns"])?;
+    let rows = selected.number("rows", ROWS, 1..=MOST_ROWS)?;
+    let columns = selected.number("columns", COLUMNS, 1..=2000)?;
+    let filter = selected.any_time(profile)?;
+    let view = View::new(profile, &filter);
+    let is_timed = is_timed(recording);
+    let event = event_name(profile, &filter);
+    let unit = unit(profile, &filter).unwrap_or("samples");
+    let mut document = match selected.text("by").unwrap_or("offset") {
+        "offset" => Heatmap::of_view(&view, is_timed, rows, columns).document(unit),
+        "latency" if !event.is_some_and(|event| WAITS.contains(&event)) => {
+            let message =
+                "only waits have a length: select the event off-cpu or run-queue (plumb record --off-cpu)";
+            return Err(AnswerError::Invalid(message.into()));
+        }
+        "latency" if !is_timed => return Err(untimed()),
+        "latency" => WaitsMap::of_view(&view, columns).document(),
+        other => {
+            return Err(AnswerError::Invalid(format!("by={other}: a heat map is by offset or by latency")));
+        }
+    };
+    document["event"] = event.into();
+    document["has_latency"] = event.is_some_and(|event| WAITS.contains(&event)).into();
+    // Since the start: times since 1970 have more digits than a page's numbers.
+    let start = document["start_ns"].as_u64().and_then(|ns| i64::try_from(ns).ok());
+    document["first_ns"] = start.map_or(0, |ns| ns.saturating_sub(zero_unix_ns(profile))).into();
+    body(&document)
+}
+
+/// A flame graph in the order of time.
+pub(super) fn chart(
+    recording: &LoadedRecording,
+    view: &View<'_>,
+    facts: &Facts,
+) -> Result<Answer, AnswerError> {
+    if !is_timed(recording) {
+        return Err(untimed());
+    }
+    let Some(chart) = FlameChart::new(view, MOST_BOXES) else {
+        let message = format!("more than {MOST_BOXES} boxes: select a shorter time, or one thread");
+        return Err(AnswerError::Invalid(message));
+    };
+    Ok(("application/octet-stream", payload::encode_chart(&chart, facts)?))
+}
+
+/// Whether samples have times of their own.
+fn is_timed(recording: &LoadedRecording) -> bool {
+    !is_aggregated(&View::new(&recording.profile, &Filter::default()))
+}
+
+fn untimed() -> AnswerError {
+    AnswerError::Invalid(
+        "samples have no times of their own here: identical stacks were aggregated; record with plumb record --timeline".into(),
+    )
+}

@@ -1,0 +1,269 @@
+//! What stands out in the services of a store: a title that can be read alone, its share, and the selection that shows it.
+//!
+//! Invariant: a finding names nothing that its evidence does not show. Not here: which services are looked at (`server`), the analysis (`analyze`).
+
+use plumb_analyze::{
+    Bottleneck, Cause, CodeAdvice, ExplainOptions, Explanation, Extent, Filter, FrameIndex, KernelRow, Rule,
+    ScriptSources, Share, shorten, without_parameters,
+};
+use plumb_profile::Profile;
+use serde::Serialize;
+
+use crate::explain::{HotFunctions, caches};
+
+mod rank;
+
+pub use rank::{FindingOwner, rank};
+
+/// Findings of one service, at most.
+const MOST: usize = 3;
+/// Longest name of a function in a title.
+const NAME_WIDTH: usize = 60;
+
+/// What stands out in a range of time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Findings {
+    /// Version of this structure.
+    pub version: u32,
+    /// Begin of the range, in milliseconds since 1970.
+    pub from_ms: i64,
+    /// End of the range.
+    pub until_ms: i64,
+    /// Processor time of all services.
+    pub cpu_ns: i64,
+    /// What the processors of all machines could give in that time, if their agents say so.
+    pub machine_ns: Option<i64>,
+    /// Number of services.
+    pub services: usize,
+    /// Number of services that were looked at: those with the most processor time.
+    pub examined: usize,
+    /// Processor time of plumb's agents and servers among them.
+    pub own_cpu_ns: i64,
+    /// What was found, in the order of [`rank()`].
+    pub findings: Vec<Finding>,
+}
+
+/// One thing that stands out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What was found, as a sentence.
+    pub title: String,
+    /// What it is about.
+    pub kind: FindingKind,
+    /// Where it was found.
+    pub service: String,
+    /// Whose service that is.
+    pub owner: FindingOwner,
+    /// Its share of the service's processor time.
+    pub share_percent: f64,
+    /// Its processor time.
+    pub cpu_ns: i64,
+    /// That as a share of what the machines could give, if that is known.
+    pub of_machine_percent: Option<f64>,
+    /// The service wakes up at this interval, if it does so regularly.
+    pub period_ns: Option<u64>,
+    /// Whether an agent observed what the service does.
+    #[serde(skip)]
+    pub is_observed: bool,
+    /// The selection that shows it.
+    pub evidence: FindingEvidence,
+    /// More that is known, a sentence each.
+    pub details: Vec<String>,
+    /// What to do, where the cause is known.
+    pub remedy: Option<&'static str>,
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// A rule says why it takes the time.
+    Cause,
+    /// A function takes much time; why is not known.
+    Function,
+    /// The kernel takes much time.
+    Kernel,
+    /// Nothing in the service stands out, but the service itself.
+    Service,
+}
+
+/// What to select in order to see a finding.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FindingEvidence {
+    /// Label selector.
+    pub selector: String,
+    /// Profile type.
+    #[serde(rename = "type")]
+    pub profile_type: String,
+    /// The function to look for, if there is one.
+    pub function: Option<String>,
+}
+
+/// What is known of a service beside its samples.
+#[derive(Clone, Debug, Default)]
+pub struct ServiceFacts {
+    /// Its name.
+    pub service: String,
+    /// Its processor time.
+    pub cpu_ns: i64,
+    /// What the machines could give, if that is known.
+    pub machine_ns: Option<i64>,
+    /// The interval at which it wakes up.
+    pub period_ns: Option<u64>,
+    /// What an agent observed, a sentence each.
+    pub observations: Vec<String>,
+    /// Selects it.
+    pub evidence: FindingEvidence,
+}
+
+/// What stands out in a service: what is above `threshold` percent of its processor time; where nothing is, the service.
+pub fn of_service(profile: &Profile, filter: &Filter, threshold: f64, facts: &ServiceFacts) -> Vec<Finding> {
+    let view = Explanation::view(profile, filter);
+    let call_name = crate::kernel_time::call_names(profile);
+    let code = HotFunctions::unread(&view);
+    let options = ExplainOptions {
+        calls: Vec::new(),
+        threshold,
+        call_name: &call_name,
+        sources: &ScriptSources::default(),
+        caches: caches(),
+        waits: None,
+    };
+    let owner = FindingOwner::of(profile, &facts.service);
+    let report = Explanation::new(view, filter, &code.for_analysis(), &options);
+    let mut above: Vec<(Bottleneck, Share)> = report.first().into_iter().collect();
+    above.extend(
+        report.outlook.above.iter().filter(|(what, _)| Some(*what) != report.first().map(|one| one.0)),
+    );
+    above.retain(|(_, share)| share.percent > 0.0);
+    let mut found: Vec<Finding> =
+        above.into_iter().take(MOST).map(|(what, share)| finding(&report, what, share, facts)).collect();
+    if found.is_empty() {
+        found.push(whole(facts));
+    }
+    found.iter_mut().for_each(|one| one.owner = owner);
+    found
+}
+
+/// The service itself.
+fn whole(facts: &ServiceFacts) -> Finding {
+    let title = "Nothing named takes a large share of its CPU time".to_owned();
+    made(facts, FindingKind::Service, title, 100.0)
+}
+
+fn finding(report: &Explanation<'_>, what: Bottleneck, share: Share, facts: &ServiceFacts) -> Finding {
+    let name = |frame: FrameIndex| {
+        shorten(without_parameters(&report.view.frame(frame).name), NAME_WIDTH).into_owned()
+    };
+    let function = |frame: Option<FrameIndex>| frame.map(|frame| report.view.frame(frame).name.to_string());
+    let first = |places: &[(FrameIndex, plumb_analyze::Cost)]| places.first().map(|&(frame, _)| frame);
+    let (kind, frame, subject, rule) = match what {
+        Bottleneck::Function(frame) => (FindingKind::Function, Some(frame), name(frame), None),
+        Bottleneck::Line(index) => {
+            let frame = report.outlook.lines[index].frame;
+            (
+                FindingKind::Function,
+                Some(frame),
+                format!("{} calls functions of libraries", name(frame)),
+                None,
+            )
+        }
+        Bottleneck::Kernel(index) => {
+            let frame = first(&report.kernel_callers[index].places);
+            let row = kernel_words(&report.time.rows[index]);
+            let subject = match frame {
+                Some(frame) => format!("{} keeps the kernel busy with {row}", name(frame)),
+                None => format!("the kernel: {row}"),
+            };
+            (FindingKind::Kernel, frame, subject, None)
+        }
+        Bottleneck::Code(index) => of_code(report, &report.causes[index], name),
+        Bottleneck::Calls(index) => {
+            let advice = &report.calls[index];
+            let frame = first(&report.callers_of(advice).places);
+            let whose = frame.map_or_else(|| "the program".to_owned(), name);
+            (FindingKind::Cause, frame, format!("{whose} {}", advice.rule.claim), Some(advice.rule))
+        }
+        Bottleneck::Processes(index) => {
+            let advice = &report.processes[index];
+            let program = report.procs.programs[advice.program].name();
+            (FindingKind::Cause, None, format!("{program} {}", advice.rule.claim), Some(advice.rule))
+        }
+    };
+    let percent = share.percent;
+    let title = format!("{subject}: {} of its CPU time", percent_text(percent));
+    let mut found = made(facts, kind, title, percent);
+    found.evidence.function = function(frame);
+    found.details.push(format!("95% interval {:.0}–{:.0}%", share.low, share.high));
+    if let Some(rule) = rule {
+        found.details.push(format!("Rule: {}", rule.pattern));
+        found.remedy = Some(rule.remedy);
+    }
+    found
+}
+
+/// What a rule on code says: its kind, its frame, its words, and the rule where it names a cause.
+fn of_code(
+    report: &Explanation<'_>,
+    cause: &CodeAdvice,
+    name: impl Fn(FrameIndex) -> String,
+) -> (FindingKind, Option<FrameIndex>, String, Option<&'static Rule>) {
+    let frame = cause.places.first().or(cause.functions.first()).map(|&(frame, _)| frame);
+    let whose = match (cause.extent, frame) {
+        (Extent::Files, Some(frame)) => {
+            let path = report.view.frame(frame).dso_path;
+            format!("all of {}", path.rsplit('/').next().unwrap_or(path))
+        }
+        (_, Some(frame)) => name(frame),
+        (_, None) => "the program".to_owned(),
+    };
+    // What a program does needs not be a fault of it.
+    let (kind, rule) = match cause.is_activity {
+        true => (FindingKind::Function, None),
+        false => (FindingKind::Cause, Some(cause.rule)),
+    };
+    (kind, frame, format!("{whose} {}", cause.rule.claim), rule)
+}
+
+/// A finding with what is known of the service.
+fn made(facts: &ServiceFacts, kind: FindingKind, title: String, percent: f64) -> Finding {
+    let cpu_ns = (facts.cpu_ns as f64 * percent / 100.0) as i64;
+    let of_machine = |machine: i64| 100.0 * cpu_ns as f64 / machine as f64;
+    let title = match facts.period_ns {
+        Some(period) => format!("{title}, each {:.1} s", period as f64 / 1e9),
+        None => title,
+    };
+    Finding {
+        title,
+        kind,
+        service: facts.service.clone(),
+        owner: FindingOwner::default(),
+        share_percent: percent,
+        cpu_ns,
+        of_machine_percent: facts.machine_ns.filter(|&machine| machine > 0).map(of_machine),
+        period_ns: facts.period_ns,
+        is_observed: !facts.observations.is_empty(),
+        evidence: facts.evidence.clone(),
+        details: facts.observations.clone(),
+        remedy: None,
+    }
+}
+
+/// What a row of kernel time is called in a sentence.
+fn kernel_words(row: &KernelRow) -> String {
+    match row.cause {
+        Cause::Fault => "page faults".to_owned(),
+        Cause::Fork => "starting processes".to_owned(),
+        Cause::Exec => "executing programs".to_owned(),
+        Cause::Exit => "ending processes".to_owned(),
+        Cause::Interrupt => "interrupts".to_owned(),
+        Cause::Thread => "threads of its own".to_owned(),
+        Cause::Entry => "entry to and return from system calls".to_owned(),
+        Cause::Call => format!("the system call {}", row.name),
+        Cause::User | Cause::Idle | Cause::Other => row.name.clone(),
+    }
+}
+
+fn percent_text(percent: f64) -> String {
+    if percent >= 10.0 { format!("{percent:.0}%") } else { format!("{percent:.1}%") }
+}

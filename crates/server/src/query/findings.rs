@@ -1,0 +1,188 @@
+//! What stands out in the services that are selected: each that takes much is looked at by the rules of `plumb explain`.
+//!
+//! Not here: the rules (`analyze`), the document (`report`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plumb_analyze::{Filter, explained_event};
+use plumb_formats::foreign;
+use plumb_formats::otlp::{MACHINE_TIME, OBSERVATION, WAKE_PERIOD};
+use plumb_report::JSON_VERSION;
+use plumb_report::findings::{
+    Finding, FindingEvidence, FindingOwner, Findings, ServiceFacts, of_service, rank,
+};
+use plumb_store::{NAME, PROFILE_TYPE, ProfileType, SERVICE, Selector};
+use prost::Message;
+
+use super::profile::counted_profile;
+use super::selection::{Range, select};
+use crate::app::Context;
+use crate::error::ApiError;
+use crate::wire::querier::StacktracesRequest;
+
+/// Observations of a service that are told, at most.
+const OBSERVATIONS: usize = 5;
+/// Wake-ups are regular if this part of the intervals that agents measured is within a tenth of the median.
+const REGULAR: f64 = 0.8;
+/// Intervals that it takes to call them regular.
+const LEAST_PERIODS: usize = 3;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct FindingsRequest {
+    /// The profile type of processor time.
+    pub profile_type: String,
+    pub label_selector: String,
+    pub start: i64,
+    pub end: i64,
+    /// From this share of a service's processor time on something stands out.
+    pub threshold: f64,
+    /// Services that are looked at, at most.
+    pub services: usize,
+}
+
+/// What profiles say of a service before its samples are read.
+#[derive(Default)]
+struct ServiceTotals {
+    cpu_ns: i64,
+    periods: Vec<i64>,
+    /// Profile types of what agents observed.
+    observations: BTreeSet<String>,
+}
+
+pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<Findings, ApiError> {
+    let (totals, machine_ns) = totals(context, request)?;
+    let mut services: Vec<(String, ServiceTotals)> =
+        totals.into_iter().filter(|(_, totals)| totals.cpu_ns > 0).collect();
+    services.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.cpu_ns));
+    let (cpu_ns, count) = (services.iter().map(|(_, one)| one.cpu_ns).sum(), services.len());
+    services.truncate(request.services);
+    let (mut found, mut own_cpu_ns) = (Vec::new(), 0);
+    for (service, totals) in &services {
+        context.check()?;
+        let of_service = of(context, request, service, totals, machine_ns)?;
+        if of_service.iter().any(|one| one.owner == FindingOwner::Plumb) {
+            own_cpu_ns += totals.cpu_ns;
+        }
+        found.extend(of_service);
+    }
+    rank(&mut found);
+    Ok(Findings {
+        version: JSON_VERSION,
+        from_ms: request.start,
+        until_ms: request.end,
+        cpu_ns,
+        machine_ns,
+        services: count,
+        examined: services.len(),
+        own_cpu_ns,
+        findings: found,
+    })
+}
+
+/// Sums by service, and what the machines could give. That is of whole machines: no selector of services narrows it.
+fn totals(
+    context: &Context,
+    request: &FindingsRequest,
+) -> Result<(BTreeMap<String, ServiceTotals>, Option<i64>), ApiError> {
+    let range = Range::checked(request.start, request.end, &context.options.query)?;
+    let selector = Selector::parse(&request.label_selector)?;
+    let (series, profiles) = select(context, selector, range)?.profiles()?;
+    let mut services: BTreeMap<String, ServiceTotals> = BTreeMap::new();
+    for profile in profiles {
+        let labels = &series[profile.series];
+        let Some(service) = labels.get(SERVICE) else { continue };
+        let kind = labels.get(PROFILE_TYPE).unwrap_or_default();
+        let one = services.entry(service.to_owned()).or_default();
+        if kind == request.profile_type {
+            one.cpu_ns = one.cpu_ns.saturating_add(profile.total);
+            continue;
+        }
+        match ProfileType::parse(kind).map(|kind| kind.name).as_deref() {
+            Some(WAKE_PERIOD) => one.periods.push(profile.total),
+            Some(OBSERVATION) => _ = one.observations.insert(kind.to_owned()),
+            _ => {}
+        }
+    }
+    let machine = Selector::default().with(NAME, MACHINE_TIME);
+    let (series, profiles) = select(context, machine, range)?.profiles()?;
+    let machine = profiles.iter().fold(0_i64, |sum, profile| sum.saturating_add(profile.total));
+    Ok((services, (!series.is_empty()).then_some(machine)))
+}
+
+fn of(
+    context: &Context,
+    request: &FindingsRequest,
+    service: &str,
+    totals: &ServiceTotals,
+    machine_ns: Option<i64>,
+) -> Result<Vec<Finding>, ApiError> {
+    let selector = Selector::parse(&request.label_selector)?.with(SERVICE, service).to_string();
+    let stacktraces = StacktracesRequest {
+        profile_type_id: request.profile_type.clone(),
+        label_selector: selector.clone(),
+        start: request.start,
+        end: request.end,
+        ..StacktracesRequest::default()
+    };
+    let (mut message, _) = counted_profile(context, &stacktraces)?;
+    // Profiles of any period are in it.
+    message.period = 0;
+    context.check()?;
+    let mut profile = foreign::read(&message.encode_to_vec())?;
+    plumb_symbolize::make_readable(&mut profile);
+    let Some(event) = explained_event(&profile) else { return Ok(Vec::new()) };
+    let filter = Filter { event: Some(event), no_idle: true, ..Filter::default() };
+    let observations = observations(context, request, &selector, &totals.observations)?;
+    let facts = ServiceFacts {
+        service: service.to_owned(),
+        cpu_ns: totals.cpu_ns,
+        machine_ns,
+        period_ns: regular(&totals.periods),
+        observations,
+        evidence: FindingEvidence { selector, profile_type: request.profile_type.clone(), function: None },
+    };
+    Ok(of_service(&profile, &filter, request.threshold, &facts))
+}
+
+/// What agents observed of a service, what weighs most first.
+fn observations(
+    context: &Context,
+    request: &FindingsRequest,
+    selector: &str,
+    kinds: &BTreeSet<String>,
+) -> Result<Vec<String>, ApiError> {
+    if kinds.is_empty() {
+        return Ok(Vec::new());
+    }
+    let range = Range::checked(request.start, request.end, &context.options.query)?;
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    let selector = Selector::parse(selector)?.with_any(PROFILE_TYPE, &kinds)?;
+    let tree = select(context, selector, range)?.call_tree()?;
+    let mut nodes: Vec<_> = tree.nodes.iter().filter(|node| node.own[0] > 0).collect();
+    nodes.sort_by_key(|node| std::cmp::Reverse(node.own[0]));
+    Ok(nodes.iter().take(OBSERVATIONS).map(|node| tree.names[node.name as usize].to_string()).collect())
+}
+
+/// The interval of regular wake-ups: the median, if most are near it.
+fn regular(periods: &[i64]) -> Option<u64> {
+    let mut sorted = periods.to_vec();
+    sorted.sort_unstable();
+    let median = *sorted.get(sorted.len() / 2).filter(|_| sorted.len() >= LEAST_PERIODS)?;
+    let near = sorted.iter().filter(|&&one| one.abs_diff(median) <= median.unsigned_abs() / 10).count();
+    (near as f64 >= REGULAR * sorted.len() as f64).then(|| u64::try_from(median).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::regular;
+
+    #[test]
+    fn intervals_are_regular_if_most_are_alike() {
+        let second = 1_000_000_000;
+        assert_eq!(regular(&[second, second + 5_000_000, second, second]), Some(1_000_000_000));
+        assert_eq!(regular(&[second, second]), None);
+        assert_eq!(regular(&[second, 3 * second, 7 * second, second]), None);
+        assert_eq!(regular(&[]), None);
+    }
+}

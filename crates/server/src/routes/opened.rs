@@ -1,0 +1,117 @@
+//! Files that are dropped on the page: taken in, and answered like recordings.
+//!
+//! Invariant: a page of another site opens nothing here. A body of `application/octet-stream` is one that a browser asks for first
+//! (CORS), and nothing answers that question.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use plumb_report::answers::{AnswerFn, NamedFiles, Question};
+use tokio::time::timeout;
+
+use super::page::guarded;
+use crate::app::App;
+use crate::connect::{self, BodyLimits};
+use crate::error::{ApiError, ErrorCode};
+use crate::opened::read_alone;
+use crate::parameters::Parameters;
+use crate::recordings;
+
+/// How long a file may take to arrive.
+const TIME: Duration = Duration::from_secs(300);
+
+/// Below a server with a store.
+pub(super) fn routes() -> Router<App> {
+    let mut router = Router::new().route("/api/v1/opened", post(open));
+    for (path, work) in recordings::paths() {
+        let answer = move |State(app): State<App>,
+                           Path(id): Path<String>,
+                           RawQuery(query): RawQuery,
+                           headers: HeaderMap| async move {
+            answered(app, work, &id, query, &headers).await.unwrap_or_else(IntoResponse::into_response)
+        };
+        router = router.route(&format!("/api/v1/opened/{{id}}{path}"), get(answer));
+    }
+    router
+}
+
+async fn open(State(app): State<App>, RawQuery(query): RawQuery, request: Request) -> Response {
+    opened(app, query, request).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn opened(app: App, query: Option<String>, request: Request) -> Result<Response, ApiError> {
+    let (parts, body) = request.into_parts();
+    let name = name_of(&parts.headers, query.as_deref())?;
+    let tenant = app.tenant(&parts.headers)?;
+    let limits = &app.options.ingest;
+    let limits = BodyLimits { sent: limits.body, unpacked: limits.unpacked, time: TIME };
+    let bytes = connect::read_body_within(&app, &parts.headers, body, &limits).await?;
+    // A profile in memory is a small multiple of its text, which may be packed.
+    let permit = app.room(bytes.len().saturating_mul(5)).await?;
+    let read = tokio::task::spawn_blocking(move || {
+        let _room = permit;
+        read_alone(&name, bytes.to_vec())
+    });
+    let recording = read.await.map_err(|_| ended())??;
+    let mut entry = recording.entry(0);
+    entry["id"] = app.opened.add(tenant, recording)?.into();
+    Ok(created(&entry))
+}
+
+/// The name that a file is sent with.
+pub(super) fn name_of(headers: &HeaderMap, query: Option<&str>) -> Result<String, ApiError> {
+    let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("?"));
+    if kind != Some("application/octet-stream") {
+        return Err(ApiError::invalid("send the file as Content-Type: application/octet-stream"));
+    }
+    Ok(Parameters::parse(query).get("name").unwrap_or_default().to_owned())
+}
+
+/// A body of at most so many bytes.
+pub(super) async fn bytes_of(body: Body, most: usize) -> Result<Vec<u8>, ApiError> {
+    let read = timeout(TIME, connect::collect(body, most)).await;
+    let late = || ApiError::new(ErrorCode::DeadlineExceeded, "the file did not arrive within 5 minutes");
+    Ok(read.map_err(|_| late())??.to_vec())
+}
+
+pub(super) fn created(entry: &serde_json::Value) -> Response {
+    let mut response = guarded("application/json", entry.to_string().into_bytes());
+    *response.status_mut() = StatusCode::CREATED;
+    response
+}
+
+pub(super) fn ended() -> ApiError {
+    ApiError::new(ErrorCode::Internal, "reading the file ended unexpectedly")
+}
+
+async fn answered(
+    app: App,
+    work: AnswerFn,
+    id: &str,
+    query: Option<String>,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    let tenant = app.tenant(headers)?;
+    let parameters = Parameters::parse(query.as_deref());
+    let recording = app.opened.get(&tenant, id).ok_or_else(|| {
+        ApiError::new(ErrorCode::NotFound, "this file is not open any more; drop it on the page again")
+    })?;
+    let answer = app.query(tenant, move |_| {
+        let recordings = [Arc::unwrap_or_clone(recording)];
+        let named_files = NamedFiles::Ignore;
+        Ok(work(&Question {
+            recordings: &recordings,
+            recording: &recordings[0],
+            parameters: &parameters,
+            named_files,
+        })?)
+    });
+    let (kind, body) = answer.await?;
+    Ok(guarded(kind, body))
+}

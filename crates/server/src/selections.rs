@@ -1,0 +1,98 @@
+//! Profiles of the store as a recording: read once for the answers that a page asks for together, and forgotten soon.
+//!
+//! Not here: for how long they are kept (`recent`).
+
+use std::sync::{Arc, PoisonError};
+
+use plumb_formats::foreign;
+use plumb_formats::pprof::message::Profile as Message;
+use plumb_profile::Profile;
+use plumb_report::answers::LoadedRecording;
+use prost::Message as _;
+
+use crate::app::Context;
+use crate::error::ApiError;
+use crate::query;
+use crate::wire::querier::StacktracesRequest;
+use lacks::lacks;
+use recent::Key;
+
+pub(crate) mod lacks;
+pub(crate) mod recent;
+
+/// Most samples of one stack profile that are told apart: each takes memory, and what they say of chance changes little any more.
+const APART: i64 = 500_000;
+/// The selected profiles as a recording.
+pub(crate) fn loaded(
+    context: &Context,
+    request: &StacktracesRequest,
+) -> Result<Arc<LoadedRecording>, ApiError> {
+    let key = Key {
+        tenant: context.tenant.clone(),
+        kind: request.profile_type_id.clone(),
+        selector: request.label_selector.clone(),
+        range: (request.start, request.end),
+    };
+    let entry = context.selections.entry(&key);
+    let mut known = entry.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(recording) = &*known {
+        return Ok(recording.clone());
+    }
+    let recording = Arc::new(read(context, request)?);
+    context.selections.weigh(&key, recording.profile.samples.len());
+    context.selections.forget_later();
+    *known = Some(recording.clone());
+    Ok(recording)
+}
+
+/// Lowers the numbers of samples that stand before the values of a profile, and not these, until there are few enough. Returns how many there were
+/// if it did.
+fn told_apart(message: &mut Message) -> Option<i64> {
+    if message.sample_type.len() < 2 {
+        return None;
+    }
+    let counts = || message.sample.iter().filter_map(|sample| sample.value.first());
+    let all = counts().fold(0_i64, |sum, &count| sum.saturating_add(count));
+    if all <= APART {
+        return None;
+    }
+    for count in message.sample.iter_mut().filter_map(|sample| sample.value.first_mut()) {
+        let part = i128::from(*count) * i128::from(APART) / i128::from(all);
+        *count = i64::try_from(part).unwrap_or(1).max(1);
+    }
+    Some(all)
+}
+
+fn read(context: &Context, request: &StacktracesRequest) -> Result<LoadedRecording, ApiError> {
+    let (mut message, is_counted) = query::counted_profile(context, request)?;
+    let counted = told_apart(&mut message);
+    let mut profile = match message.sample.is_empty() {
+        true => Profile::default(),
+        false => foreign::read(&message.encode_to_vec())?,
+    };
+    context.check()?;
+    plumb_symbolize::make_readable(&mut profile);
+    let meta = &mut profile.meta;
+    meta.start_unix_ns = u64::try_from(request.start).unwrap_or(0).saturating_mul(1_000_000);
+    meta.frequency_hz = None;
+    meta.recorder = "several profiles of a store".into();
+    // What reading said of the format in between is nobody's concern.
+    meta.warnings.clear();
+    if !is_counted && !profile.samples.is_empty() {
+        meta.warnings.push(
+            "the profiles came without the number of their samples: each stack counts as one, so that small differences pass for noise"
+                .into(),
+        );
+    }
+    if let Some(counted) = counted {
+        meta.warnings.push(format!(
+            "of {counted} samples {APART} are told apart, so that intervals are wider than they could be"
+        ));
+    }
+    let name = match request.label_selector.trim() {
+        "" | "{}" => "all services".to_owned(),
+        selector => selector.to_owned(),
+    };
+    let lacks = lacks(&profile);
+    Ok(LoadedRecording { name, profile: Arc::new(profile), lacks, calls: None })
+}
