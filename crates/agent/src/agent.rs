@@ -12,6 +12,7 @@ use crate::cost::CostMeter;
 use crate::delivery::{Delivery, PreparedDelivery};
 use crate::error::AgentError;
 use crate::labels::ProcessDirectory;
+use crate::observe::Observer;
 use crate::options::AgentOptions;
 use crate::privileges::missing_capabilities;
 use crate::spending::Spending;
@@ -31,6 +32,7 @@ pub struct Agent {
     directory: ProcessDirectory,
     delivery: Delivery,
     symbols: SymbolUpload,
+    observer: Observer,
     totals: Arc<SharedTotals>,
     window: OpenWindow,
     own: Vec<(String, String)>,
@@ -60,6 +62,7 @@ impl Agent {
         let capture = Capture::begin(options)?;
         let delivery = delivery.begin(totals.clone())?;
         let symbols = SymbolUpload::begin(options)?;
+        let observer = Observer::begin(options.observe)?;
         let interval = options.interval;
         tracing::info!(
             url = options.url,
@@ -73,6 +76,7 @@ impl Agent {
             directory: ProcessDirectory::new(common.into_iter().collect(), options.rules.clone()),
             delivery,
             symbols,
+            observer,
             totals,
             window: OpenWindow::begin(interval),
             own,
@@ -103,15 +107,22 @@ impl Agent {
                 drop(profile);
                 self.capture.trim();
                 self.window = OpenWindow::begin(self.interval);
-                self.spending.look(&mut self.capture);
+                self.look_at_cost();
                 looked = Instant::now();
             } else if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 let directory = &mut self.directory;
                 self.capture.look(|profile| directory.look(profile));
-                self.spending.look(&mut self.capture);
+                self.look_at_cost();
             }
         }
+    }
+
+    /// Keeps to the budget.
+    fn look_at_cost(&mut self) {
+        self.spending.add_watches(self.observer.take_cost_ns());
+        self.spending.look(&mut self.capture);
+        self.observer.spare(self.spending.is_over());
     }
 
     /// Leaves to the server what it names.
@@ -124,10 +135,12 @@ impl Agent {
     /// What is known of the window that ends now, and what it cost in percent of the machine.
     fn facts(&mut self, lost: u64) -> (WindowFacts, String) {
         let (time_unix_ns, duration_ns) = self.window.so_far();
+        self.spending.add_watches(self.observer.take_cost_ns());
         let (cost, share) = self.spending.of_window();
         let facts = WindowFacts {
             time_unix_ns,
             duration_ns,
+            machine_ns: self.spending.machine_ns(duration_ns),
             frequency_hz: self.capture.frequency_hz(),
             cost,
             lost: lost.saturating_sub(self.lost),
@@ -139,7 +152,8 @@ impl Agent {
     /// Hands a window over.
     fn close(&mut self, profile: &Profile, facts: WindowFacts, cost: &str) {
         let resources = self.directory.finish(profile);
-        let closed = window::close(profile, resources, self.own.clone(), facts);
+        self.observer.note(profile, &resources, facts.frequency_hz);
+        let closed = window::close(profile, resources, self.observer.take(), self.own.clone(), facts);
         let lost = self.lost;
         self.totals.change(|totals| {
             totals.taken += closed.taken;
@@ -161,12 +175,14 @@ impl Agent {
     fn end(mut self) -> Totals {
         tracing::info!("stopping");
         let (facts, _) = self.facts(self.capture.lost());
-        let Self { capture, directory, delivery, totals, own, .. } = self;
+        let Self { capture, directory, delivery, observer, totals, own, .. } = self;
+        let observed = observer.take();
+        drop(observer);
         let Ended { profile, samples, lost } = capture.end();
         let mut facts = facts;
         facts.lost += lost.saturating_sub(self.lost);
         let resources = { directory }.finish(&profile);
-        let closed = window::close(&profile, resources, own, facts);
+        let closed = window::close(&profile, resources, observed, own, facts);
         totals.change(|totals| {
             totals.taken += closed.taken;
             totals.left_out += closed.left_out;

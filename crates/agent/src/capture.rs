@@ -17,6 +17,8 @@ use crate::options::AgentOptions;
 
 /// Longest wait for names before their window is sent.
 const LAST_NAMES: Duration = Duration::from_millis(500);
+/// Bytes for each processor in which samples wait, of which there are few.
+const RING: u32 = 256 << 10;
 /// Time between two times that freed memory is given back.
 const TRIM: Duration = Duration::from_secs(15);
 
@@ -37,10 +39,11 @@ impl Capture {
             each_if_rare: false,
             // It writes nowhere but into its spool.
             keep_tables: false,
-            unwind_memory: usize::try_from(options.max_memory / 4).unwrap_or(usize::MAX),
+            overflow_directory: Some(options.spool.directory.as_path().into()),
+            unwind_memory: part(options.max_memory, 16),
             ..SamplingOptions::default()
         };
-        let unwinder = unwinder();
+        let unwinder = unwinder(options);
         let recorder = Recorder::start_with(&Target::Machine, &sampling, unwinder)?;
         for limit in &recorder.setup().limits {
             tracing::warn!("{limit}");
@@ -149,9 +152,15 @@ pub(crate) struct Ended {
     pub lost: u64,
 }
 
+/// A part of the memory that there may be.
+fn part(max_memory: u64, of: u64) -> usize {
+    usize::try_from(max_memory / of).unwrap_or(usize::MAX)
+}
+
 /// What walks stacks in the kernel, if this one can.
-fn unwinder() -> Option<Box<dyn KernelUnwinder>> {
-    match Programs::load(LoadOptions { counting: true, ..LoadOptions::default() }) {
+fn unwinder(options: &AgentOptions) -> Option<Box<dyn KernelUnwinder>> {
+    let table_memory = part(options.max_memory, 10) * 3;
+    match Programs::load(LoadOptions { table_memory, ring_memory: RING, ..LoadOptions::default() }) {
         Ok(programs) => Some(Box::new(programs)),
         Err(error) => {
             tracing::warn!("stacks are copied, which costs more, not walked in the kernel: {error}");

@@ -1,7 +1,8 @@
 //! What the agent costs the machine: processor time of its threads, and of its BPF programs in the time of whom they interrupt.
 //!
 //! The kernel's account of BPF programs slows those of everybody: the agent has it kept for its first minute, and from then on takes its programs
-//! to have the same part of what its threads take.
+//! to have the same part of what its threads take. Programs at system calls, which are there for seconds, are no part of that: what they cost is
+//! told ([`CostMeter::add_watch`]).
 //!
 //! Not counted: the kernel's way to a sample and back, which it accounts for nobody. Not here: what follows from the cost (`budget`).
 
@@ -18,6 +19,8 @@ pub(crate) struct OwnCost {
     pub threads_ns: u64,
     /// Of its BPF programs; 0 where the kernel does not say.
     pub bpf_ns: u64,
+    /// By which system calls of the machine took longer while those of a service were watched.
+    pub watch_ns: u64,
     /// Length of the period.
     pub elapsed_ns: u64,
 }
@@ -26,6 +29,7 @@ impl AddAssign for OwnCost {
     fn add_assign(&mut self, other: Self) {
         self.threads_ns += other.threads_ns;
         self.bpf_ns += other.bpf_ns;
+        self.watch_ns += other.watch_ns;
         self.elapsed_ns += other.elapsed_ns;
     }
 }
@@ -46,6 +50,8 @@ pub struct CostMeter {
     warm: Option<OwnCost>,
     /// What programs take for each nanosecond of the threads, once that is known.
     ratio: Option<f64>,
+    /// Told so far.
+    watch_ns: u64,
 }
 
 impl CostMeter {
@@ -59,6 +65,7 @@ impl CostMeter {
             before: OwnCost::default(),
             warm: None,
             ratio: None,
+            watch_ns: 0,
         };
         meter.before = meter.so_far();
         meter
@@ -89,9 +96,20 @@ impl CostMeter {
         }
     }
 
+    /// System calls took so much longer as they were watched.
+    pub(crate) fn add_watch(&mut self, watch_ns: u64) {
+        self.watch_ns += watch_ns;
+    }
+
     /// As a share of the machine, 1 for all of its processors.
     pub(crate) fn share(&self, cost: OwnCost) -> f64 {
-        (cost.threads_ns + cost.bpf_ns) as f64 / (cost.elapsed_ns.max(1) as f64 * self.cpus as f64)
+        (cost.threads_ns + cost.bpf_ns + cost.watch_ns) as f64
+            / self.machine_ns(cost.elapsed_ns.max(1)) as f64
+    }
+
+    /// The time that all processors together have in some time.
+    pub(crate) fn machine_ns(&self, elapsed_ns: u64) -> u64 {
+        elapsed_ns.saturating_mul(self.cpus as u64)
     }
 
     /// Whether the kernel says how long BPF programs run, or did.
@@ -103,7 +121,9 @@ impl CostMeter {
         let bpf = self.stats.own_run_time().unwrap_or_default();
         OwnCost {
             threads_ns: own_cpu_time().total_ns(),
-            bpf_ns: u64::try_from(bpf.as_nanos()).unwrap_or(u64::MAX),
+            // The kernel's account has the programs that watch too.
+            bpf_ns: u64::try_from(bpf.as_nanos()).unwrap_or(u64::MAX).saturating_sub(self.watch_ns),
+            watch_ns: self.watch_ns,
             elapsed_ns: monotonic_ns(),
         }
     }
@@ -115,6 +135,7 @@ fn between(before: OwnCost, now: OwnCost) -> OwnCost {
         threads_ns: now.threads_ns.saturating_sub(before.threads_ns),
         // Programs that are gone take their account with them.
         bpf_ns: now.bpf_ns.saturating_sub(before.bpf_ns),
+        watch_ns: now.watch_ns.saturating_sub(before.watch_ns),
         elapsed_ns: now.elapsed_ns.saturating_sub(before.elapsed_ns),
     }
 }

@@ -16,6 +16,8 @@ pub enum AgentError {
     SpoolInUse(PathBuf),
     /// The URL is no server's.
     Url(String),
+    /// The file of certificates is none: why.
+    Certificates(String),
     /// The system refuses something: what, and why.
     System(&'static str, io::Error),
 }
@@ -39,6 +41,9 @@ impl std::fmt::Display for AgentError {
                 path.display()
             ),
             Self::Url(url) => write!(f, "{url} is not the URL of a server; expected http://HOST:PORT"),
+            Self::Certificates(why) => {
+                write!(f, "cannot use --ca-cert: {why}; expected PEM, -----BEGIN CERTIFICATE-----")
+            }
             Self::System(what, error) => write!(f, "{what}: {error}"),
         }
     }

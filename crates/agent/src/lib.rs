@@ -16,6 +16,7 @@ mod cost;
 mod delivery;
 mod error;
 mod labels;
+mod observe;
 mod options;
 mod privileges;
 mod spending;

@@ -12,6 +12,8 @@ pub struct AgentOptions {
     pub url: String,
     /// What the server knows the sender by.
     pub token: Option<String>,
+    /// Certificates (PEM) that the server's has to be signed by; without them those that browsers trust.
+    pub ca_pem: Option<Vec<u8>>,
     /// Samples per second of processor time.
     pub frequency_hz: u32,
     /// How long samples are summed up before they are sent.
@@ -24,6 +26,8 @@ pub struct AgentOptions {
     pub spool: SpoolOptions,
     /// Who names frames.
     pub symbols: SymbolPolicy,
+    /// Whether system calls of services that stand out by their kernel time are watched for some seconds, every few minutes.
+    pub observe: bool,
     /// Share of the machine to stay below, 1 for all of its processors.
     pub max_cpu: f64,
     /// Bytes of memory to stay below.

@@ -11,6 +11,8 @@ use crate::options::AgentOptions;
 
 /// Time between two looks at the cost.
 const PERIOD: Duration = Duration::from_secs(10);
+/// A watch costs more at once than there is room for, and is rare: the budget has it in the time until the next one.
+const SPREAD: Duration = Duration::from_secs(120);
 
 /// What the agent spends.
 pub(crate) struct Spending {
@@ -18,10 +20,14 @@ pub(crate) struct Spending {
     budget: Budget,
     looked: Instant,
     max_cpu: f64,
+    /// The last period was over the budget.
+    is_over: bool,
     /// Since the last look.
     of_period: OwnCost,
     /// Of the window so far.
     of_window: OwnCost,
+    /// What watches cost that the budget has not had yet, in nanoseconds.
+    due_ns: f64,
 }
 
 impl Spending {
@@ -37,7 +43,16 @@ impl Spending {
         let budget = Budget::new(options.max_cpu, frequency_hz);
         let max_cpu = options.max_cpu;
         let (of_period, of_window) = Default::default();
-        Self { meter, budget, looked: Instant::now(), max_cpu, of_period, of_window }
+        Self {
+            meter,
+            budget,
+            looked: Instant::now(),
+            max_cpu,
+            is_over: false,
+            of_period,
+            of_window,
+            due_ns: 0.0,
+        }
     }
 
     /// Holds what was spent since the last look against the budget, if it is time to.
@@ -47,9 +62,12 @@ impl Spending {
         }
         self.looked = Instant::now();
         self.measure();
-        let cost = std::mem::take(&mut self.of_period);
+        let mut cost = std::mem::take(&mut self.of_period);
+        let period = Duration::from_nanos(cost.elapsed_ns);
+        cost.watch_ns = share_of_period(&mut self.due_ns, cost.watch_ns, period);
         let share = self.meter.share(cost);
-        let (before_hz, period) = (self.budget.hz(), Duration::from_nanos(cost.elapsed_ns));
+        self.is_over = share > self.max_cpu;
+        let before_hz = self.budget.hz();
         let Some(change) = self.budget.judge(share, period) else { return };
         let (cost, budget) = (in_percent(share), in_percent(self.max_cpu));
         match change {
@@ -70,11 +88,26 @@ impl Spending {
         }
     }
 
+    /// System calls took so much longer as they were watched.
+    pub fn add_watches(&mut self, watch_ns: u64) {
+        self.meter.add_watch(watch_ns);
+    }
+
+    /// Whether the last period was over the budget.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     /// What a window took that ends now, and its share of the machine in percent.
     pub fn of_window(&mut self) -> (OwnCost, String) {
         self.measure();
         let cost = std::mem::take(&mut self.of_window);
         (cost, in_percent(self.meter.share(cost)))
+    }
+
+    /// The time that all processors together have in some time.
+    pub fn machine_ns(&self, elapsed_ns: u64) -> u64 {
+        self.meter.machine_ns(elapsed_ns)
     }
 
     fn measure(&mut self) {
@@ -84,6 +117,32 @@ impl Spending {
     }
 }
 
+/// What the budget has of watches in a period: of all that is due, the part that the period is of [`SPREAD`].
+fn share_of_period(due_ns: &mut f64, new_ns: u64, period: Duration) -> u64 {
+    *due_ns += new_ns as f64;
+    let now_ns = *due_ns * period.div_duration_f64(SPREAD).min(1.0);
+    *due_ns -= now_ns;
+    now_ns as u64
+}
+
 fn in_percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_watches_cost_is_held_against_the_budget_in_some_minutes() {
+        let (mut due_ns, mut had) = (0.0, Vec::new());
+        for period in 0..200 {
+            had.push(share_of_period(&mut due_ns, if period == 0 { 120_000_000 } else { 0 }, PERIOD));
+        }
+        assert_eq!(had[0], 10_000_000, "a twelfth at once");
+        assert!(had.is_sorted_by(|one, next| one >= next), "{had:?}");
+        let sum: u64 = had.iter().sum();
+        assert!(sum.abs_diff(120_000_000) < 1000, "{sum}");
+        assert_eq!(share_of_period(&mut 0.0, 7, 2 * SPREAD), 7, "no more than there is");
+    }
 }

@@ -4,12 +4,13 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use plumb_formats::otlp::{Figure, ResourceSet, encode_by_resource};
+use plumb_formats::otlp::{Figure, MACHINE_TIME, OBSERVATION, ResourceSet, WAKE_PERIOD, encode_by_resource};
 use plumb_profile::Profile;
 
 use crate::cost::OwnCost;
 use crate::delivery::Request;
-use crate::labels::Resources;
+use crate::labels::{Attributes, Resources};
+use crate::observe::Observed;
 use crate::totals::SampleCount;
 
 /// What a window has beside its samples.
@@ -19,6 +20,8 @@ pub(crate) struct WindowFacts {
     pub time_unix_ns: u64,
     /// How long it was.
     pub duration_ns: u64,
+    /// The time that all processors together had in it.
+    pub machine_ns: u64,
     /// Samples per second of processor time.
     pub frequency_hz: u32,
     /// What the agent took in it.
@@ -42,6 +45,7 @@ pub(crate) struct ClosedWindow {
 pub(crate) fn close(
     profile: &Profile,
     resources: Resources,
+    observed: Vec<Observed>,
     own: Vec<(String, String)>,
     facts: WindowFacts,
 ) -> ClosedWindow {
@@ -49,21 +53,34 @@ pub(crate) fn close(
         samples: profile.samples.len() as u64,
         cpu_ns: profile.samples.iter().map(|sample| sample.weight).sum(),
     };
+    let Resources { mut attributes, of_process } = resources;
+    let mut figures = of_observed(observed, &mut attributes);
     let mut attributes: Vec<Vec<(String, String)>> =
-        resources.attributes.into_iter().map(|one| one.into_iter().collect()).collect();
+        attributes.into_iter().map(|one| one.into_iter().collect()).collect();
     let agent = attributes.len();
     attributes.push(own);
-    let figure = |name, unit, value| Figure { resource: agent, name, unit, frame: "plumb agent", value };
-    let mut figures = vec![
+    let figure = |name, unit, value| Figure {
+        resource: agent,
+        name,
+        unit,
+        frame: "plumb agent".into(),
+        value,
+        time_unix_ns: None,
+    };
+    figures.extend([
         figure("agent_cpu", "nanoseconds", facts.cost.threads_ns),
         figure("agent_bpf", "nanoseconds", facts.cost.bpf_ns),
-    ];
+        figure(MACHINE_TIME, "nanoseconds", facts.machine_ns),
+    ]);
+    if facts.cost.watch_ns > 0 {
+        figures.push(figure("agent_watch", "nanoseconds", facts.cost.watch_ns));
+    }
     if facts.lost > 0 {
         figures.push(figure("agent_lost_samples", "count", facts.lost));
     }
     let set = ResourceSet {
         resources: attributes,
-        of_process: resources.of_process,
+        of_process,
         figures,
         time_unix_ns: facts.time_unix_ns,
         duration_ns: facts.duration_ns,
@@ -82,6 +99,35 @@ pub(crate) fn close(
     left_out -= count;
     let services = counts.iter().filter(|one| one.samples > 0).count();
     ClosedWindow { request: Request { body: compressed(&bytes), count }, taken, left_out, services }
+}
+
+/// Figures of what was observed. Services that have no samples in this window get a place.
+fn of_observed(observed: Vec<Observed>, attributes: &mut Vec<Attributes>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for one in observed {
+        let known = attributes.iter().position(|known| *known == one.attributes);
+        let resource = known.unwrap_or(attributes.len());
+        if known.is_none() {
+            attributes.push(one.attributes);
+        }
+        figures.extend(one.wakes.into_iter().map(|wake| Figure {
+            resource,
+            name: WAKE_PERIOD,
+            unit: "nanoseconds",
+            frame: "wakes".into(),
+            value: wake.interval_ns,
+            time_unix_ns: Some(wake.time_unix_ns),
+        }));
+        figures.extend(one.habits.into_iter().map(|habit| Figure {
+            resource,
+            name: OBSERVATION,
+            unit: "nanoseconds",
+            frame: habit.sentence.into(),
+            value: habit.weight_ns,
+            time_unix_ns: None,
+        }));
+    }
+    figures
 }
 
 fn compressed(bytes: &[u8]) -> Vec<u8> {

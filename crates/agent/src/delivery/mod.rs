@@ -1,8 +1,8 @@
 //! Delivery: requests go to the server as they come, and over the spool while it is away.
 //!
 //! Invariant: sampling never waits for the network or the disk. Requests arrive in the order in which they were made, but for those that the
-//! server refused. Each sample of a request is in exactly one of the totals at any time. A request whose answer got lost is sent again, and may then be
-//! there twice.
+//! server refused. Each sample of a request is in exactly one of the totals at any time. A request whose answer got lost is sent again with the
+//! same bytes, by which the server knows it.
 
 mod client;
 mod spool;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use plumb_profile::{LifeId, Process, ProcessId, Profile};
 
+use super::container;
 use super::process::{ProcessFacts, read_cgroup, read_environment, workload};
 use super::relabel::{Attributes, RelabelRules};
 
@@ -49,6 +50,8 @@ pub(crate) struct ProcessDirectory {
     common: Attributes,
     rules: RelabelRules,
     known: HashMap<u32, Known>,
+    /// What runtimes say of containers, and when it was asked for last.
+    containers: HashMap<String, (Attributes, u32)>,
     generation: u32,
     /// Of the profile that is being made: rows that were looked at, and what was found.
     seen: usize,
@@ -58,7 +61,8 @@ pub(crate) struct ProcessDirectory {
 impl ProcessDirectory {
     /// Nothing is known yet.
     pub fn new(common: Attributes, rules: RelabelRules) -> Self {
-        Self { common, rules, known: HashMap::new(), generation: 0, seen: 0, found: HashMap::new() }
+        let (known, containers, found) = Default::default();
+        Self { common, rules, known, containers, generation: 0, seen: 0, found }
     }
 
     /// Looks at processes that were sampled for the first time since the last look.
@@ -96,6 +100,7 @@ impl ProcessDirectory {
         }
         let last = self.generation;
         self.known.retain(|_, known| known.generation == last);
+        self.containers.retain(|_, (_, seen)| *seen == last);
         self.generation += 1;
         self.seen = 0;
         self.found.clear();
@@ -112,7 +117,13 @@ impl ProcessDirectory {
             known.generation = generation;
             return Some(known.facts.clone());
         }
-        let facts = Arc::new(ProcessFacts::of(&cgroup, &read_environment(pid)));
+        let facts = ProcessFacts::of(&cgroup, &read_environment(pid)).with_container(|id| {
+            let read = || (container::read(id), generation);
+            let (attributes, last) = self.containers.entry(id.to_owned()).or_insert_with(read);
+            *last = generation;
+            attributes.clone()
+        });
+        let facts = Arc::new(facts);
         if facts.has_environment {
             self.known.insert(pid, Known { cgroup, exe: exe.to_owned(), facts: facts.clone(), generation });
         }
@@ -182,7 +193,7 @@ impl ProcessDirectory {
                 name
             },
         );
-        if let Some(ProcessFacts { cgroup, environment, .. }) = facts.filter(|_| !is_kernel) {
+        if let Some(ProcessFacts { cgroup, container, environment, .. }) = facts.filter(|_| !is_kernel) {
             set("cgroup", &cgroup.path);
             set("k8s.pod.uid", cgroup.pod_uid.as_deref().unwrap_or_default());
             set("container.id", cgroup.container_id.as_deref().unwrap_or_default());
@@ -193,10 +204,17 @@ impl ProcessDirectory {
                 set("systemd.unit", unit);
                 set("service.name", unit.strip_suffix(".service").unwrap_or(unit));
             }
-            if let Some(pod) = environment.get("k8s.pod.name") {
+            if let Some(name) = container.get("container.name").filter(|_| cgroup.pod_uid.is_none()) {
+                set("service.name", name);
+            }
+            if let Some(pod) = container.get("k8s.pod.name").or_else(|| environment.get("k8s.pod.name")) {
                 set("service.name", workload(pod));
             }
-            environment.iter().for_each(|(name, value)| set(name, value));
+            container.iter().for_each(|(name, value)| set(name, value));
+            // What a process says of itself counts more, but a pod's name is a guess there.
+            let is_better = |name: &str| name.starts_with("service.") || !container.contains_key(name);
+            let own = environment.iter().filter(|(name, _)| is_better(name));
+            own.for_each(|(name, value)| set(name, value));
         }
         self.rules.apply(&mut attributes).then_some(attributes)
     }

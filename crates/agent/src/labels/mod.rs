@@ -4,9 +4,11 @@
 //! servers know to leave out (`container.id`): each set of attributes is a series in the store.
 
 mod cgroup;
+mod container;
 mod directory;
 mod process;
 mod relabel;
 
 pub(crate) use directory::{ProcessDirectory, Resources};
+pub(crate) use relabel::Attributes;
 pub use relabel::{RelabelRule, RelabelRules};

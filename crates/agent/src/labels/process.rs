@@ -16,6 +16,8 @@ const MOST: u64 = 64 << 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessFacts {
     pub cgroup: CgroupFacts,
+    /// Attributes that the runtime of its container gives.
+    pub container: Attributes,
     /// Attributes that its environment gives: `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`, the pod's name.
     pub environment: Attributes,
     /// Kernel threads have none, nor has a process in the middle of its exec.
@@ -28,7 +30,13 @@ impl ProcessFacts {
         let cgroup = CgroupFacts::parse(cgroup);
         let has_environment = !environment.is_empty();
         let environment = of_environment(environment, cgroup.pod_uid.is_some());
-        Self { cgroup, environment, has_environment }
+        Self { cgroup, container: Attributes::new(), environment, has_environment }
+    }
+
+    /// With what the runtime of its container says.
+    pub fn with_container(mut self, read: impl FnOnce(&str) -> Attributes) -> Self {
+        self.container = self.cgroup.container_id.as_deref().map(read).unwrap_or_default();
+        self
     }
 }
 

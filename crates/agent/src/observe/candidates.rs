@@ -1,0 +1,197 @@
+//! Which services stand out by the processor time that the kernel takes for them.
+//!
+//! Invariant: what is kept does not grow: services that are sampled no more are forgotten within minutes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use plumb_profile::{FrameKind, Profile};
+
+use crate::labels::{Attributes, Resources};
+
+/// Services that are watched in turn, at most: those with the most kernel time.
+const MOST: usize = 5;
+/// Least share of the kernel in a service's processor time.
+const SHARE: f64 = 0.2;
+/// Fewer samples say nothing.
+const SAMPLES: f64 = 3.0;
+/// So many windows are summed up at a usual sampling rate, and at a low one, at which a service has fewer samples in each.
+const WINDOWS: (f64, f64) = (4.0, 20.0);
+/// A usual sampling rate, in samples a second.
+const USUAL_HZ: f64 = 97.0;
+/// Processes of a service that are watched, at most: those with the most kernel time.
+const PROCESSES: usize = 8;
+/// The service of the kernel's own threads, which make no system calls.
+const KERNEL: &str = "kernel";
+
+/// A service that is worth a look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub attributes: Attributes,
+    /// Processes that were sampled last; they may have ended.
+    pub pids: Vec<u32>,
+    /// One of them was sampled in two windows: only of such a process an interval can be told.
+    pub is_steady: bool,
+}
+
+/// Sums that fade.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    samples: f64,
+    all_ns: f64,
+    kernel_ns: f64,
+    pids: BTreeMap<u32, u64>,
+    is_steady: bool,
+}
+
+/// Who stood out lately.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    services: HashMap<Attributes, Sums>,
+}
+
+impl Candidates {
+    /// Adds a window of samples so many times a second, and gives back who stands out now, whom the kernel takes most for first.
+    pub fn of_window(
+        &mut self,
+        profile: &Profile,
+        resources: &Resources,
+        frequency_hz: u32,
+    ) -> Vec<Candidate> {
+        let windows = WINDOWS.0 * USUAL_HZ / f64::from(frequency_hz.max(1));
+        // What is left of a window's sums in the next one.
+        let decay = 1.0 - 1.0 / windows.clamp(WINDOWS.0, WINDOWS.1);
+        for sums in self.services.values_mut() {
+            sums.samples *= decay;
+            sums.all_ns *= decay;
+            sums.kernel_ns *= decay;
+        }
+        self.services.retain(|_, sums| sums.samples >= 0.5);
+        let mut new: HashMap<usize, Sums> = HashMap::new();
+        for sample in profile.samples.iter() {
+            let process = profile.threads[sample.thread].process;
+            let pid = profile.processes[process].pid;
+            let Some(&place) = resources.of_process.get(&process).filter(|_| pid != std::process::id())
+            else {
+                continue;
+            };
+            let leaf = profile.frames_of(sample.stack).next();
+            let is_kernel = leaf.is_some_and(|frame| profile.frames[frame].kind == FrameKind::Kernel);
+            let kernel_ns = if is_kernel { sample.weight } else { 0 };
+            let sums = new.entry(place).or_default();
+            sums.samples += 1.0;
+            sums.all_ns += sample.weight as f64;
+            sums.kernel_ns += kernel_ns as f64;
+            *sums.pids.entry(pid).or_default() += kernel_ns;
+        }
+        for (place, sums) in new {
+            let known = self.services.entry(resources.attributes[place].clone()).or_default();
+            known.samples += sums.samples;
+            known.all_ns += sums.all_ns;
+            known.kernel_ns += sums.kernel_ns;
+            known.is_steady = known.pids.keys().any(|pid| sums.pids.contains_key(pid));
+            known.pids = sums.pids;
+        }
+        self.stand_out()
+    }
+
+    fn stand_out(&self) -> Vec<Candidate> {
+        let is_kernel =
+            |attributes: &Attributes| attributes.get("service.name").is_some_and(|name| name == KERNEL);
+        let mut found: Vec<_> = self
+            .services
+            .iter()
+            .filter(|(attributes, _)| !is_kernel(attributes))
+            .filter(|(_, sums)| sums.samples >= SAMPLES && sums.kernel_ns > SHARE * sums.all_ns)
+            .collect();
+        found.sort_by(|(_, one), (_, other)| other.kernel_ns.total_cmp(&one.kernel_ns));
+        found.truncate(MOST);
+        let candidate = |(attributes, sums): (&Attributes, &Sums)| {
+            let mut pids: Vec<_> = sums.pids.iter().map(|(&pid, &ns)| (std::cmp::Reverse(ns), pid)).collect();
+            pids.sort_unstable();
+            let pids = pids.into_iter().take(PROCESSES).map(|(_, pid)| pid).collect();
+            Candidate { attributes: attributes.clone(), pids, is_steady: sums.is_steady }
+        };
+        found.into_iter().map(candidate).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_profile::{Address, Event, Found, Frame, Process, Sample, Thread};
+
+    use super::*;
+
+    /// Services by name, with samples in user code and in the kernel.
+    fn window(services: &[(&str, u32, u32)]) -> (Profile, Resources) {
+        let (mut profile, mut resources) = (Profile::default(), Resources::default());
+        let (name, unit) = (profile.strings.add("cpu-clock"), profile.strings.add("ns"));
+        let event = profile.events.push(Event { name, unit });
+        let empty = profile.strings.empty();
+        for (place, &(name, user, kernel)) in services.iter().enumerate() {
+            let pid = 1000 + place as u32;
+            let process = profile.processes.push(Process { pid, ppid: 1, exe: empty });
+            let thread = profile.threads.push(Thread { process, tid: pid, comm: empty });
+            resources.attributes.push([("service.name".to_owned(), name.to_owned())].into());
+            resources.of_process.insert(process, place);
+            for (kind, count) in [(FrameKind::User, user), (FrameKind::Kernel, kernel)] {
+                let frame =
+                    Frame { kind, dso: None, address: Address(1), is_return: false, found: Found::Sampled };
+                let frame = profile.frames.add(frame);
+                let stack = profile.add_stack(&[frame]);
+                for time_ns in 0..u64::from(count) {
+                    profile.samples.push(Sample {
+                        time_ns,
+                        thread,
+                        cpu: 0,
+                        event,
+                        stack,
+                        syscall: None,
+                        weight: 10,
+                    });
+                }
+            }
+        }
+        (profile, resources)
+    }
+
+    #[test]
+    fn services_stand_out_by_kernel_time() {
+        let services =
+            [("busy", 900, 100), ("reader", 1, 9), ("kernel", 0, 50), ("scanner", 10, 40), ("rare", 0, 2)];
+        let (profile, resources) = window(&services);
+        let mut candidates = Candidates::default();
+        let names = |found: &[Candidate]| -> Vec<String> {
+            found.iter().map(|one| one.attributes["service.name"].clone()).collect()
+        };
+        let found = candidates.of_window(&profile, &resources, 97);
+        assert_eq!(names(&found), ["scanner", "reader"]);
+        assert_eq!((&*found[1].pids, found[1].is_steady), (&[1001][..], false));
+        // What is too rare for one window is not for two.
+        let found = candidates.of_window(&profile, &resources, 97);
+        assert_eq!(names(&found), ["scanner", "reader", "rare"]);
+        assert!(found[1].is_steady, "its process goes on");
+        // Who does nothing any more is forgotten.
+        let (profile, resources) = window(&[]);
+        (0..30).for_each(|_| drop(candidates.of_window(&profile, &resources, 97)));
+        assert!(candidates.services.is_empty());
+    }
+
+    #[test]
+    fn at_a_low_rate_a_service_stands_out_after_more_windows() {
+        let mut candidates = Candidates::default();
+        let (some, resources) = window(&[("reader", 0, 1)]);
+        let (none, empty) = window(&[]);
+        // A sample in a minute, or in four windows.
+        let mut found = Vec::new();
+        for _ in 0..4 {
+            found = candidates.of_window(&some, &resources, 5);
+            (0..3).for_each(|_| drop(candidates.of_window(&none, &empty, 5)));
+        }
+        assert_eq!(found.len(), 1);
+        let mut candidates = Candidates::default();
+        for _ in 0..40 {
+            assert_eq!(candidates.of_window(&some, &resources, 97), []);
+            (0..3).for_each(|_| drop(candidates.of_window(&none, &empty, 97)));
+        }
+    }
+}

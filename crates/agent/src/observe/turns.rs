@@ -1,0 +1,165 @@
+//! Whose turn it is to be watched, and when. Pure.
+//!
+//! Invariant: over its budget the agent still watches, one service in [`OVER_BUDGET`] and never more: without that a machine on which it is always
+//! over would never say what its services do.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::candidates::Candidate;
+use crate::labels::Attributes;
+
+/// Time until a service is watched again, after each watch; the last one from then on.
+const REPEATS: [Duration; 4] =
+    [Duration::from_secs(15), Duration::from_secs(40), Duration::from_secs(120), Duration::from_secs(300)];
+/// Time between two watches of whatever service while the agent is over its budget.
+const OVER_BUDGET: Duration = Duration::from_secs(120);
+/// A service that was no candidate for so long is new when it comes back.
+const FORGET: Duration = Duration::from_secs(3600);
+/// Time between two watches of whatever service.
+const BETWEEN: Duration = Duration::from_secs(1);
+
+/// When a service was a candidate last, when it is watched next, and how many times it was watched.
+#[derive(Debug)]
+struct Turn {
+    seen: Instant,
+    next: Instant,
+    watched: usize,
+}
+
+/// The turns of all services.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    known: HashMap<Attributes, Turn>,
+    /// When the last watch ended.
+    last: Option<Instant>,
+}
+
+impl Turns {
+    /// These stand out now.
+    pub fn meet(&mut self, candidates: &[Candidate], now: Instant) {
+        self.known.retain(|_, turn| now.saturating_duration_since(turn.seen) < FORGET);
+        for one in candidates {
+            let turn = self.known.entry(one.attributes.clone());
+            turn.or_insert(Turn { seen: now, next: now, watched: 0 }).seen = now;
+        }
+    }
+
+    /// Who is watched now: the first who is due; over the budget, if it is time to, the one that was watched least, of those whose
+    /// processes go on if there are any: others wake at no interval.
+    pub fn next<'a>(
+        &self,
+        candidates: &'a [Candidate],
+        is_over: bool,
+        now: Instant,
+    ) -> Option<&'a Candidate> {
+        let turn = |one: &Candidate| self.known.get(&one.attributes).filter(|turn| turn.next <= now);
+        let mut due = candidates.iter().filter_map(|one| Some((one, turn(one)?.watched)));
+        if !is_over {
+            return due.next().map(|(one, _)| one);
+        }
+        let is_time = self.last.is_none_or(|last| now.saturating_duration_since(last) >= OVER_BUDGET);
+        due.min_by_key(|(one, watched)| (!one.is_steady, *watched)).filter(|_| is_time).map(|(one, _)| one)
+    }
+
+    /// One was watched until now; `found`: any of its processes was still there.
+    pub fn watched(&mut self, attributes: &Attributes, found: bool, now: Instant) {
+        if found {
+            self.last = Some(now);
+        }
+        if let Some(turn) = self.known.get_mut(attributes) {
+            turn.next = now + REPEATS[turn.watched.min(REPEATS.len() - 1)];
+            turn.watched += 1;
+        }
+    }
+
+    /// Until somebody may be due.
+    pub fn pause(&self, candidates: &[Candidate], now: Instant) -> Duration {
+        let turns = candidates.iter().filter_map(|one| self.known.get(&one.attributes));
+        let next = turns.map(|turn| turn.next).min();
+        next.map_or(FORGET, |next| next.saturating_duration_since(now)).max(BETWEEN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidates(names: &[&str]) -> Vec<Candidate> {
+        let candidate = |name: &&str| Candidate {
+            attributes: [("service.name".to_owned(), (*name).to_owned())].into(),
+            pids: vec![1],
+            is_steady: true,
+        };
+        names.iter().map(candidate).collect()
+    }
+
+    /// Goes through so many seconds, in which each watch takes five, and gives back who was watched when.
+    fn watches(turns: &mut Turns, names: &[&str], is_over: bool, seconds: u64) -> Vec<(u64, String)> {
+        let (begin, candidates) = (Instant::now(), candidates(names));
+        let (mut second, mut watched) = (0, Vec::new());
+        while second < seconds {
+            let now = begin + Duration::from_secs(second);
+            turns.meet(&candidates, now);
+            match turns.next(&candidates, is_over, now) {
+                Some(one) => {
+                    watched.push((second, one.attributes["service.name"].clone()));
+                    turns.watched(&one.attributes, true, now + Duration::from_secs(5));
+                    second += 5;
+                }
+                None => second += 1,
+            }
+        }
+        watched
+    }
+
+    #[test]
+    fn over_the_budget_each_is_watched_in_turn_one_in_two_minutes() {
+        let seen = watches(&mut Turns::default(), &["a", "b", "c"], true, 520);
+        let names: Vec<&str> = seen.iter().map(|(_, name)| &**name).collect();
+        assert_eq!(names, ["a", "b", "c", "a", "b"], "{seen:?}");
+        assert_eq!(seen[0].0, 0, "the first is not put off");
+        assert!(seen.windows(2).all(|pair| pair[1].0 - pair[0].0 >= OVER_BUDGET.as_secs()), "{seen:?}");
+    }
+
+    #[test]
+    fn within_the_budget_a_service_is_watched_ever_more_rarely() {
+        let seen = watches(&mut Turns::default(), &["a", "b"], false, 200);
+        let of_a: Vec<u64> = seen.iter().filter(|(_, name)| name == "a").map(|(second, _)| *second).collect();
+        assert_eq!(of_a, [0, 20, 65, 190], "{seen:?}");
+        assert!(seen.len() >= 7, "the other one in between: {seen:?}");
+    }
+
+    #[test]
+    fn processes_that_have_ended_take_nobodys_turn() {
+        let (mut turns, both, now) = (Turns::default(), candidates(&["gone", "here"]), Instant::now());
+        turns.meet(&both, now);
+        assert_eq!(turns.next(&both, true, now), Some(&both[0]));
+        turns.watched(&both[0].attributes, false, now);
+        assert_eq!(turns.next(&both, true, now), Some(&both[1]));
+        turns.watched(&both[1].attributes, true, now);
+        assert_eq!(turns.next(&both, true, now + OVER_BUDGET / 2), None);
+        assert_eq!(turns.next(&both, false, now + OVER_BUDGET / 2), Some(&both[0]), "there is room again");
+    }
+
+    #[test]
+    fn over_the_budget_whose_processes_go_on_come_first() {
+        let (mut turns, mut both, now) =
+            (Turns::default(), candidates(&["compiler", "daemon"]), Instant::now());
+        both[0].is_steady = false;
+        turns.meet(&both, now);
+        assert_eq!(turns.next(&both, true, now), Some(&both[1]));
+        turns.watched(&both[1].attributes, true, now);
+        assert_eq!(turns.next(&both, false, now), Some(&both[0]));
+    }
+
+    #[test]
+    fn what_is_kept_does_not_grow() {
+        let (mut turns, now) = (Turns::default(), Instant::now());
+        turns.meet(&candidates(&["a"]), now);
+        assert_eq!(turns.pause(&candidates(&["a"]), now), BETWEEN);
+        turns.meet(&[], now + FORGET);
+        assert!(turns.known.is_empty());
+        assert_eq!(turns.pause(&[], now), FORGET);
+    }
+}
