@@ -12,7 +12,7 @@ pub use plumb_formats::escape::printable;
 
 use crate::exit::Exit;
 use crate::pager::Pager;
-use crate::render::columns::fold;
+use crate::render::columns::{self, fold};
 
 /// Where a command writes its result: the one place that all text for people passes.
 ///
@@ -118,6 +118,15 @@ impl<'a> Output<'a> {
         let is_unwanted = |one: char| !matches!(one, '\n' | '\t') && is_unsafe(one);
         let mut text =
             if text.contains(is_unwanted) { text.replace(is_unwanted, "\u{fffd}").into() } else { text };
+        if let Some(width) = self.width
+            && text.lines().any(|line| fold_remark(line, width).is_some())
+        {
+            let fold = |line: &str| {
+                let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+                fold_remark(line, width).unwrap_or_else(|| line.to_owned()) + end
+            };
+            text = text.split_inclusive('\n').map(fold).collect::<String>().into();
+        }
         if self.colours && text.contains(&self.mark) {
             text = text.replace(&self.mark, "\x1b").into();
         }
@@ -125,6 +134,19 @@ impl<'a> Output<'a> {
         self.rest.drain(..count);
         Ok(())
     }
+}
+
+/// A remark behind a `#` that is too long for its line, in several. `None`: it fits, or it is the head of a table, whose columns stay.
+fn fold_remark(line: &str, width: usize) -> Option<String> {
+    let text = line.strip_prefix("# ").filter(|_| columns::width(line) > width)?;
+    let label = text.split_once(": ").filter(|(label, _)| !label.contains(' '));
+    let said = label.map_or(text, |(_, said)| said.trim_start());
+    if said.contains("  ") || text.contains(MARK) {
+        return None;
+    }
+    let hanging = if label.is_some() { text.len() - said.len() } else { 2 };
+    let lines = fold(text, width.saturating_sub(2), hanging);
+    Some(lines.into_iter().map(|line| format!("# {line}")).collect::<Vec<_>>().join("\n"))
 }
 
 /// How much of the bytes ends neither within a character nor within a mark.
@@ -271,6 +293,21 @@ mod tests {
         assert!(!text.contains(['\u{202e}', '\u{9b}', '\r', '\x07']), "{text:?}");
         let plain = written(false, |out| writeln!(out, "{}", out.styled(red, name)).unwrap());
         assert!(!plain.contains('\x1b'), "{plain:?}");
+    }
+
+    #[test]
+    fn long_remarks_are_folded_and_heads_of_tables_are_not() {
+        let long = "samples of cpu-clock at 999 Hz, 0.164 s, all of the target's CPU time, 0 lost";
+        let head = format!("# {:>40}  {:>40}  Function", "Self", "Children");
+        let text =
+            written(false, |out| write!(out, "# Samples:  {long}\n{head}\n  {long} {long}\n").unwrap());
+        let [first, second, rest @ ..] = &text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert_eq!(
+            format!("{} {}", first, second.strip_prefix("#           ").unwrap()),
+            format!("# Samples:  {long}")
+        );
+        assert!(first.chars().count() <= 80 && second.chars().count() <= 80, "{text}");
+        assert_eq!(rest, [&*head, &*format!("  {long} {long}")], "{text}");
     }
 
     /// However the bytes come.

@@ -12,8 +12,8 @@ use crate::terminal::Heat;
 
 use super::flame;
 use super::keys::{FILE_HELP, HELP, LIVE_HELP};
-use super::state::{State, Tab, Window};
-use super::table::{self, Table, percent};
+use super::state::{State, Tab, Typing, Window};
+use super::table::{self, Table};
 
 /// Narrowest column of names.
 const NARROWEST: usize = 16;
@@ -86,7 +86,7 @@ fn flame_graph<'a>(
     let (rows, said) = flame::draw(picture.table, &mut state.flame, &wanted, size, picture.colours);
     lines.extend(rows);
     frame.render_widget(Paragraph::new(lines), area);
-    let said = said.filter(|_| !state.typing && state.message.is_none());
+    let said = said.filter(|_| state.typing == Typing::Nothing && state.message.is_none());
     let line = match said {
         Some(said) => Line::from(cut_middle(&said, width)),
         None => footer(state, 0, width),
@@ -123,7 +123,11 @@ fn tabs(state: &State, width: usize) -> Line<'static> {
     if state.paused.is_some() {
         spans.push(Span::styled("[paused] ", bold));
     }
-    let is_narrow = width < 60;
+    let filters: String =
+        state.narrowed.iter().map(|(narrow, _)| format!("> {} ", cut_middle(&narrow.text(), 24))).collect();
+    // What is filtered has to be seen; the names of other views are in the help too.
+    let names: usize = Tab::ALL.iter().map(|tab| tab.key().1.len() + 3).sum();
+    let is_narrow = names + columns::width(&filters) > width;
     for tab in Tab::ALL {
         let (key, name) = tab.key();
         let is_shown = tab == state.tab;
@@ -131,9 +135,7 @@ fn tabs(state: &State, width: usize) -> Line<'static> {
         let style = if is_shown { bold.add_modifier(Modifier::UNDERLINED) } else { Style::new() };
         spans.extend([Span::styled(text, style), Span::raw(" ")]);
     }
-    for (narrow, _) in &state.narrowed {
-        spans.push(Span::raw(format!("> {} ", cut_middle(&narrow.text(), 24))));
-    }
+    spans.push(Span::raw(filters));
     Line::from(spans)
 }
 
@@ -163,9 +165,9 @@ fn row<'a>(state: &State, picture: &'a Picture<'_>, index: usize, width: usize) 
     let heat = |share| if picture.colours { heat(share) } else { Style::new() };
     let mut spans = Vec::new();
     if state.has_total() {
-        spans.push(Span::styled(format!("{:>9} ", percent(line.total).trim_start()), heat(line.total)));
+        spans.push(Span::styled(format!("{:>9} ", picture.table.percent(line.total)), heat(line.total)));
     }
-    spans.push(Span::styled(format!("{:>8}  ", percent(line.own).trim_start()), heat(line.own)));
+    spans.push(Span::styled(format!("{:>8}  ", picture.table.percent(line.own)), heat(line.own)));
     spans.push(Span::raw(left(&name(state, picture.table, line, index, names), names)));
     if places > 0 {
         spans.push(Span::raw(format!("  {}", cut_middle(&line.place, places))));
@@ -201,8 +203,10 @@ fn heat(hundredths: u32) -> Style {
 }
 
 fn footer(state: &State, lines: usize, width: usize) -> Line<'static> {
-    if state.typing {
-        return Line::from(format!("/{}▏", state.wanted));
+    match &state.typing {
+        Typing::Nothing => {}
+        Typing::Text => return Line::from(format!("/{}▏", state.wanted)),
+        Typing::Filter(text) => return Line::from(format!(":{text}▏")),
     }
     if let Some(message) = &state.message {
         return Line::from(cut_middle(message, width));
@@ -218,7 +222,7 @@ fn footer(state: &State, lines: usize, width: usize) -> Line<'static> {
     text += match state.is_live {
         _ if width < 60 => "? help  q quit",
         true => "/ filter  Enter narrow  d window  w write  ? help  q quit",
-        false => "/ filter  Enter narrow  Esc back  a annotate  ? help  q quit",
+        false => "/ find  : filter  Enter narrow  Esc back  a annotate  ? help  q quit",
     };
     Line::from(cut_middle(&text, width))
 }

@@ -8,7 +8,7 @@ use ratatui::crossterm::event::KeyCode;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::table::{Table, percent};
+use super::table::Table;
 use crate::render::columns::left;
 
 /// Where the user is in it, by [`Line::id`](super::table::Line::id)s: the numbers of lines change when samples come in.
@@ -154,8 +154,8 @@ pub(super) fn draw(
     let lines = lines.map(|cells| row(cells, table, here, wanted, width, colours)).collect();
     let line = &table.lines[here];
     let place = if line.place.is_empty() { String::new() } else { format!("  {}", line.place) };
-    let (total, own) = (percent(line.total), percent(line.own));
-    (lines, Some(format!("{}, itself {}  {}{place}", total.trim(), own.trim(), line.name)))
+    let (total, own) = (table.percent(line.total), table.percent(line.own));
+    (lines, Some(format!("{total}, itself {own}  {}{place}", line.name)))
 }
 
 fn row(

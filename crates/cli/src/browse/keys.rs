@@ -3,7 +3,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::flame;
-use super::state::{Narrow, State, Tab};
+use super::state::{Narrow, State, Tab, Typing, typed_filter};
 use super::table::Table;
 
 /// What has to be done after a key, besides drawing.
@@ -31,7 +31,7 @@ pub enum Action {
 
 /// Keys, for the help: key and meaning.
 pub const HELP: [(&str, &str); 10] = [
-    ("e p s", "executables, processes, symbols"),
+    ("e p T s", "executables, processes, threads, symbols"),
     ("t c f", "stacks, callers, flame graph"),
     ("↑ ↓ PgUp PgDn", "move; also j k, Home, End"),
     ("→ ←", "open and close a branch; move in the flame graph"),
@@ -53,7 +53,8 @@ pub const LIVE_HELP: [(&str, &str); 5] = [
 ];
 
 /// Keys for a recording that is done.
-pub const FILE_HELP: [(&str, &str); 4] = [
+pub const FILE_HELP: [(&str, &str); 5] = [
+    (":", "filter, as options have it: time 1-2, comm NAME, focus REGEX"),
     ("a", "annotate: the function's instructions and lines"),
     ("d", "diff: what changed from the recording of --base"),
     ("n", "the next event, if there are several"),
@@ -67,8 +68,10 @@ impl State {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return if key.code == KeyCode::Char('c') { Action::Quit } else { Action::Draw };
         }
-        if self.typing {
-            return self.type_key(key.code);
+        match self.typing {
+            Typing::Nothing => {}
+            Typing::Text => return self.type_key(key.code),
+            Typing::Filter(_) => return self.filter_key(key.code),
         }
         if self.help {
             self.help = false;
@@ -82,9 +85,10 @@ impl State {
         match key.code {
             KeyCode::Char('q') => return Action::Quit,
             KeyCode::Char('?' | 'h') => self.help = true,
-            KeyCode::Char('/') => (self.typing, self.cursor) = (true, 0),
+            KeyCode::Char('/') => (self.typing, self.cursor) = (Typing::Text, 0),
             KeyCode::Char('E') => self.open_all(table, true),
             KeyCode::Char('C') => self.open_all(table, false),
+            KeyCode::Char(':') if !self.is_live => self.typing = Typing::Filter(String::new()),
             KeyCode::Char('a') if !self.is_live => return Action::Annotate,
             KeyCode::Char('d') if !self.is_live => return Action::Diff,
             KeyCode::Char('n') if !self.is_live => return Action::NextEvent,
@@ -121,9 +125,9 @@ impl State {
 
     fn type_key(&mut self, code: KeyCode) -> Action {
         match code {
-            KeyCode::Enter => self.typing = false,
+            KeyCode::Enter => self.typing = Typing::Nothing,
             KeyCode::Esc => {
-                self.typing = false;
+                self.typing = Typing::Nothing;
                 self.wanted.clear();
             }
             KeyCode::Backspace => {
@@ -133,6 +137,31 @@ impl State {
             _ => {}
         }
         (self.cursor, self.top) = (0, 0);
+        Action::Draw
+    }
+
+    /// Types a filter; Enter adds it to those that there are.
+    fn filter_key(&mut self, code: KeyCode) -> Action {
+        let Typing::Filter(text) = &mut self.typing else { return Action::Draw };
+        match code {
+            KeyCode::Backspace => _ = text.pop(),
+            KeyCode::Char(letter) => text.push(letter),
+            KeyCode::Esc => self.typing = Typing::Nothing,
+            KeyCode::Enter => {
+                let text = std::mem::take(text);
+                self.typing = Typing::Nothing;
+                match typed_filter(&text) {
+                    _ if text.trim().is_empty() => {}
+                    Ok(narrow) => {
+                        self.narrowed.push((narrow, self.tab));
+                        (self.cursor, self.top) = (0, 0);
+                        return Action::Count;
+                    }
+                    Err(why) => self.message = Some(why),
+                }
+            }
+            _ => {}
+        }
         Action::Draw
     }
 

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use plumb_analyze::{Filter, Pattern, Rates};
-use plumb_profile::Process;
+use plumb_analyze::{BadSelection, Filter, Pattern, Rates, Selection, SelectionWord, ThreadPattern};
+use plumb_profile::{Process, Profile};
 
 use super::flame;
 use super::table::{Line, Table};
@@ -18,6 +18,8 @@ pub enum Tab {
     Executables,
     /// Processes
     Processes,
+    /// Threads
+    Threads,
     /// Functions, with total and self time
     Symbols,
     /// Call tree from the roots (top-down)
@@ -30,14 +32,15 @@ pub enum Tab {
 
 impl Tab {
     /// All, in the order in which they are shown.
-    pub const ALL: [Tab; 6] =
-        [Tab::Executables, Tab::Processes, Tab::Symbols, Tab::Stacks, Tab::Callers, Tab::Flame];
+    pub const ALL: [Tab; 7] =
+        [Tab::Executables, Tab::Processes, Tab::Threads, Tab::Symbols, Tab::Stacks, Tab::Callers, Tab::Flame];
 
     /// The key that shows it, and its name.
     pub fn key(self) -> (char, &'static str) {
         match self {
             Tab::Executables => ('e', "executables"),
             Tab::Processes => ('p', "processes"),
+            Tab::Threads => ('T', "threads"),
             Tab::Symbols => ('s', "symbols"),
             Tab::Stacks => ('t', "stacks"),
             Tab::Callers => ('c', "callers"),
@@ -50,6 +53,7 @@ impl Tab {
         match self {
             Tab::Executables => ("Executable", "Path"),
             Tab::Processes => ("    Pid Executable", "Path"),
+            Tab::Threads => ("    Tid Thread", "Executable"),
             Tab::Symbols => ("Symbol", "Shared Object"),
             Tab::Stacks | Tab::Flame => ("Call, and what it calls", "Shared Object"),
             Tab::Callers => ("Function, and who calls it", "Shared Object"),
@@ -88,8 +92,12 @@ pub enum Narrow {
     Executable(String),
     /// The process with this id.
     Process(u32),
+    /// The thread with this id.
+    Thread(u32),
     /// Stacks with this function.
     Symbol(String),
+    /// A filter that was typed, as an option of commands has it.
+    Typed(SelectionWord, String),
 }
 
 impl Narrow {
@@ -99,9 +107,33 @@ impl Narrow {
             Narrow::Executable(path) => path.rsplit('/').next().unwrap_or(path).to_owned(),
             Narrow::Process(Process::ENDED) => "processes that ended".into(),
             Narrow::Process(pid) => format!("process {pid}"),
+            Narrow::Thread(tid) => format!("thread {tid}"),
             Narrow::Symbol(name) => name.clone(),
+            Narrow::Typed(word, text) => format!("{} {text}", word.name()).trim_end().to_owned(),
         }
     }
+}
+
+/// The filter that was typed: a word and its text.
+pub(super) fn typed_filter(text: &str) -> Result<Narrow, String> {
+    let text = text.trim().trim_start_matches('-');
+    let (word, text) = text.split_once([' ', '=']).unwrap_or((text, ""));
+    let known = SelectionWord::from_name(word).filter(|known| known.is_flag() || !text.trim().is_empty());
+    known.map(|known| Narrow::Typed(known, text.trim().to_owned())).ok_or_else(|| {
+        let words: Vec<&str> = SelectionWord::ALL.map(SelectionWord::name).to_vec();
+        format!("filters: {}; for example: time 1-2", words.join(" "))
+    })
+}
+
+/// What is being typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Typing {
+    /// Nothing: keys do what the help says.
+    Nothing,
+    /// The text that lines have to have.
+    Text,
+    /// A filter.
+    Filter(String),
 }
 
 /// What is shown and how.
@@ -121,8 +153,8 @@ pub struct State {
     pub narrowed: Vec<(Narrow, Tab)>,
     /// Text that lines have to have.
     pub wanted: String,
-    /// Whether that text is being typed.
-    pub typing: bool,
+    /// What is being typed.
+    pub typing: Typing,
     /// The window that stands still, while it does.
     pub paused: Option<Rates>,
     /// Whether the keys are explained.
@@ -160,7 +192,7 @@ impl State {
             window,
             narrowed: Vec::new(),
             wanted: String::new(),
-            typing: false,
+            typing: Typing::Nothing,
             paused: None,
             help: false,
             cursor: 0,
@@ -175,17 +207,26 @@ impl State {
     }
 
     /// The samples that are to be looked at.
-    pub fn filter(&self) -> Filter {
+    ///
+    /// # Errors
+    /// What was typed is no filter.
+    pub fn filter(&self, profile: &Profile) -> Result<Filter, BadSelection> {
         let mut filter = self.base.clone();
         for (narrow, _) in &self.narrowed {
             match narrow {
+                Narrow::Typed(word, text) => {
+                    let mut selection = Selection::default();
+                    selection.add(*word, text.as_str());
+                    filter = selection.narrowed(filter, profile)?;
+                }
+                Narrow::Thread(tid) => filter.threads = vec![ThreadPattern::Tid(*tid)],
                 Narrow::Executable(path) => filter.exes.push(Pattern::Exact(path.clone())),
                 Narrow::Process(pid) => filter.pids.push(*pid),
                 // Of several each has to be there, which is what focus can't say: the innermost one counts.
                 Narrow::Symbol(name) => filter.focus = vec![Pattern::Exact(name.clone())],
             }
         }
-        filter
+        Ok(filter)
     }
 
     /// Whether lines have a share with what they called.

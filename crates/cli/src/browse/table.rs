@@ -7,17 +7,13 @@ use plumb_analyze::{
 
 use plumb_profile::{Process, Profile};
 
+use crate::render::precision::Precision;
 use crate::terminal::printable;
 
 use super::state::{Narrow, State, Tab};
 
 /// Branches of trees below this share are left out, in percent: nobody scrolls that far.
 const BRANCHES: TreeOptions = TreeOptions { min_percent: 0.1 };
-
-/// A share that is given in hundredths of a percent. Pictures of a few seconds carry no more than tenths.
-pub fn percent(hundredths: u32) -> String {
-    format!("{:>6.1}%", f64::from(hundredths) / 100.0)
-}
 
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,16 +43,25 @@ pub struct Line {
 pub struct Table {
     /// In order.
     pub lines: Vec<Line>,
+    /// The digits of shares.
+    pub precision: Precision,
 }
 
 impl Table {
+    /// A share that is given in hundredths of a percent.
+    pub fn percent(&self, hundredths: u32) -> String {
+        self.precision.percent(f64::from(hundredths) / 100.0)
+    }
+
     /// Of the profile, as the state wants it.
     pub fn new(profile: &Profile, state: &State) -> Self {
-        let filter = &state.filter();
+        // Whoever takes a typed filter has looked whether it is one.
+        let filter = &state.filter(profile).unwrap_or_default();
         let view = &View::new(profile, filter);
         match state.tab {
             Tab::Executables => flat(view, filter, &[Key::Exe], false),
             Tab::Processes => flat(view, filter, &[Key::Pid, Key::Exe], false),
+            Tab::Threads => flat(view, filter, &[Key::Tid, Key::Comm, Key::Exe], false),
             Tab::Symbols => flat(view, filter, &[Key::Symbol], !state.by_self),
             Tab::Stacks | Tab::Flame => tree(view, &Tree::top_down(view, BRANCHES)),
             Tab::Callers => {
@@ -72,10 +77,12 @@ fn flat(view: &View<'_>, filter: &Filter, keys: &[Key], children: bool) -> Table
     let options = ReportOptions { keys: keys.to_vec(), children, min_percent: 0.0 };
     let report = Report::new(view, filter, &options);
     let parts: Vec<u64> = report.rows.iter().map(|row| row.own.weight).collect();
-    // In tenths, so that what is printed adds up.
-    let shares = rounded_shares(&parts, view.whole().weight, 10);
-    let lines = report.rows.iter().zip(shares).map(|(row, tenths)| {
-        let own = tenths * 10;
+    // In steps of what is printed, so that it adds up.
+    let precision = precision(view);
+    let steps = precision.per_percent();
+    let shares = rounded_shares(&parts, view.whole().weight, steps);
+    let lines = report.rows.iter().zip(shares).map(|(row, own)| {
+        let own = own * 100 / steps;
         let total = (row.total.percent_of(view.whole()) * 100.0).round() as u32;
         let (name, place, narrow) = if keys == [Key::Symbol] {
             let frame = view.frame(row.key.frame);
@@ -95,16 +102,26 @@ fn flat(view: &View<'_>, filter: &Filter, keys: &[Key], children: bool) -> Table
             narrow,
         }
     });
-    Table { lines: lines.collect() }
+    Table { lines: lines.collect(), precision }
 }
 
-/// Name, place and what narrows down to an executable or a process.
+/// Of the samples that are shown; pictures of a few seconds carry no more than tenths.
+fn precision(view: &View<'_>) -> Precision {
+    Precision::of(view).min(Precision::TENTHS)
+}
+
+/// Name, place and what narrows down to an executable, a process or a thread.
 fn task(view: &View<'_>, key: RowKey, keys: &[Key]) -> (String, String, Option<Narrow>) {
     let exe = key.text(view, Key::Exe).into_owned();
     if keys == [Key::Exe] {
         let short = exe.rsplit('/').next().unwrap_or(&exe).to_owned();
         let narrow = Narrow::Executable(exe.clone());
         return (short, exe, Some(narrow));
+    }
+    if keys.first() == Some(&Key::Tid) {
+        let tid = key.text(view, Key::Tid).into_owned();
+        let narrow = tid.parse().ok().map(Narrow::Thread);
+        return (format!("{tid:>7} {}", key.text(view, Key::Comm)), exe, narrow);
     }
     let mut pid = key.text(view, Key::Pid).into_owned();
     let narrow = pid.parse().ok().map(Narrow::Process);
@@ -144,7 +161,7 @@ fn narrow_to(frame: &ViewFrame<'_>) -> Option<Narrow> {
 }
 
 fn tree(view: &View<'_>, tree: &Tree) -> Table {
-    let mut table = Table::default();
+    let mut table = Table { precision: precision(view), ..Table::default() };
     let share = |cost: plumb_analyze::Cost| (cost.percent_of(view.whole()) * 100.0).round() as u32;
     let mut pending: Vec<(usize, Option<usize>, usize)> =
         tree.roots.iter().rev().map(|&root| (root, None, 0)).collect();

@@ -22,6 +22,7 @@ use crate::args::FilterArgs;
 use crate::args::value;
 use crate::examples;
 use crate::exit::Exit;
+use crate::render::precision::Precision;
 use crate::render::{label, table};
 use crate::terminal::{Output, finish};
 use plumb_report::kernel_time;
@@ -88,6 +89,9 @@ enum Percentage {
 /// What less went into than this, in percent, is put together.
 const LEAST_WENT_INTO: f64 = 0.5;
 
+/// So many things are named that time went into, where nothing scrolls them back.
+const FEW: usize = 4;
+
 /// Runs `plumb report`.
 pub fn run(args: Args) -> Result<Exit> {
     let profile = crate::load::load(&args.file)?;
@@ -131,10 +135,15 @@ fn went_into(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
     let Some(time) = kernel_time::section(&shown.view, &shown.filter) else { return Ok(()) };
     writeln!(out, "#\n# Processor time went into (more: plumb kernel):")?;
     let used = time.rows.iter().filter(|row| row.cause != Cause::Idle);
-    let (shown, rest): (Vec<_>, Vec<_>) =
+    let (mut large, mut rest): (Vec<_>, Vec<_>) =
         used.partition(|row| row.cost.percent_of(time.whole) >= LEAST_WENT_INTO);
-    let line = |cost: Cost, name: &str| format!("# {:>8.2} %  {name}", cost.percent_of(time.whole));
-    for row in shown {
+    if out.height().is_some() && large.len() > FEW {
+        rest.extend(large.split_off(FEW));
+    }
+    let precision = Precision::of(&shown.view);
+    let line =
+        |cost: Cost, name: &str| format!("# {:>8}  {name}", precision.percent(cost.percent_of(time.whole)));
+    for row in large {
         writeln!(out, "{}", line(row.cost, label::cause(row.cause, &row.name)))?;
     }
     if !rest.is_empty() {

@@ -22,6 +22,8 @@ use crate::browse::state::{Narrow, State, Tab};
 use crate::browse::table::Table;
 use crate::examples;
 use crate::exit::Exit;
+use crate::render::label;
+use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 use listing::{Listing, Then};
 
@@ -32,8 +34,9 @@ const STEP: Duration = Duration::from_millis(500);
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = examples::below(
-        "Keys: e executables, p processes, s symbols, t stacks, c callers, f flame graph; / filter, Enter narrow\n\
-         down, Esc back, o order, E C open and close all, a annotate, d diff, n next event, ? help, q quit.",
+        "Keys: e executables, p processes, T threads, s symbols, t stacks, c callers, f flame graph; / find,\n\
+         : filter (time 1-2, comm NAME), Enter narrow down, Esc back, o order, E C open and close all,\n\
+         a annotate, d diff, n next event, ? help, q quit.",
         examples::VIEW
     )
 )]
@@ -189,10 +192,14 @@ impl<'p> Shown<'p> {
         self.count();
     }
 
-    /// Makes lines and facts anew.
+    /// Makes lines and facts anew. A filter that was typed and is none is taken back.
     fn count(&mut self) {
+        if let Err(error) = self.state.filter(self.profile) {
+            self.state.narrowed.pop();
+            self.state.message = Some(error.to_string().trim_start_matches("--").to_owned());
+        }
         self.table = Table::new(self.profile, &self.state);
-        self.facts = facts(self.profile, &self.state.base);
+        self.facts = facts(self.profile, &self.state.filter(self.profile).unwrap_or_default());
     }
 }
 
@@ -206,13 +213,15 @@ fn facts(profile: &Profile, filter: &Filter) -> Vec<String> {
         (text(event.name), text(event.unit))
     });
     let cost = view.part();
-    let mut facts = vec![format!("{} samples of {name}", cost.samples).trim_end_matches(" of ").to_owned()];
+    let mut facts =
+        vec![format!("{} of {name}", label::samples(cost.samples)).trim_end_matches(" of ").to_owned()];
     facts.push(match &*unit {
         "ns" => format!("{:.3} s", cost.weight as f64 / 1e9),
         unit => format!("{} {unit}", cost.weight).trim_end().to_owned(),
     });
     if let Some(complete) = Summary::new(&view).complete_percent() {
-        facts.push(format!("{complete:.1}% of stacks complete"));
+        let complete = Precision::of_samples(cost.samples).percent(complete);
+        facts.push(format!("{complete} of stacks complete"));
     }
     facts.push(format!("{} lost", profile.meta.lost_samples));
     if !profile.meta.command.is_empty() {

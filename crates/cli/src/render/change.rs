@@ -1,6 +1,6 @@
 //! Rows and their changes in words and figures, the same in all outputs.
 
-use plumb_analyze::{Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, Subject, Visibility};
+use plumb_analyze::{Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, Subject, Visibility, is_clock};
 
 use crate::run_metrics::Unit;
 
@@ -81,31 +81,65 @@ pub fn signed(difference: f64, unit: &str) -> String {
     if difference > 0.0 { format!("+{text}") } else { text }
 }
 
-/// The difference as a share of the base.
+/// The difference as a share of the base; of what is many times the base, how many.
 pub fn relative(change: &Change) -> String {
     match change.relative() {
+        Some(share) if share >= 9.0 => format!("{:.0}x", share + 1.0),
         Some(share) => format!("{:+.1}%", share * 100.0),
-        None => "new".into(),
+        // Whether it is new is for the note to say.
+        None => "-".into(),
     }
 }
 
-/// How everything changed, and whether that says anything.
-pub fn whole(diff: &Diff<'_, '_>, unit: &str) -> String {
+/// A difference within this part of the base is small enough to be given as a limit.
+pub const LITTLE: f64 = 0.05;
+
+/// A share in percent, without a decimal that is 0.
+pub fn percent(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    format!("{}%", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// A relative change with its interval: `-20.1% [-22.0% .. -18.3%]`.
+pub fn with_interval([change, low, high]: [f64; 3]) -> String {
+    let signed = |share: f64| format!("{:+.1}%", share * 100.0);
+    format!("{} [{} .. {}]", signed(change), signed(low), signed(high))
+}
+
+/// How everything changed, in the words of `plumb compare`.
+pub fn verdict(diff: &Diff<'_, '_>, event: &str, unit: &str) -> String {
     let whole = &diff.whole;
     if diff.options.per == Per::Second {
-        return "values are of a second of processor time".into();
+        return "none on the whole: values are of a second of processor time".into();
     }
     let [base, new] = whole.value.map(|of| value(of, unit));
-    let why = match (whole.p <= diff.options.alpha, diff.evidence) {
-        (true, _) => "",
-        (false, Evidence::Single) => ": no more than two runs may differ by (23%); several of each say more",
-        (false, _) => ": within noise",
-    };
-    let interval = format!("[{} .. {}]", signed(whole.low, unit), signed(whole.high, unit));
-    format!("{base} before, {new} now, {} {interval}{why}", relative(whole))
+    let of_base = |part: f64| if whole.value[0] > 0.0 { part / whole.value[0] } else { f64::INFINITY };
+    let change = [whole.difference(), whole.low, whole.high].map(of_base);
+    let said = format!("{event} {base} before, {new} now, {}", with_interval(change));
+    let words = if is_clock(event) { ["faster", "slower"] } else { ["less", "more"] };
+    let most = change[1].abs().max(change[2].abs());
+    match whole.mark(diff.options.alpha) {
+        Mark::Less | Mark::Vanished => format!("{}: {said}", words[0]),
+        Mark::More | Mark::New => format!("{}: {said}", words[1]),
+        Mark::Noise if most <= LITTLE => format!("no difference above {}: {said}", percent(most)),
+        Mark::Noise => format!("can't tell: {said}{}", needed(diff)),
+    }
 }
 
-/// What recordings tell of the speed of their runs.
+/// After an inconclusive result: the smallest detectable change, or how to record more.
+fn needed(diff: &Diff<'_, '_>) -> String {
+    match diff.evidence {
+        Evidence::Single => {
+            "; two runs of one program may differ by 23%: record several of each, in turns".into()
+        }
+        _ if diff.whole.detectable < 10.0 => {
+            format!("; these recordings would show a change of {}", percent(diff.whole.detectable))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The speed of the new side relative to the base, estimated from functions that did not change.
 pub fn speed(diff: &Diff<'_, '_>) -> Option<String> {
     if diff.options.per == Per::Second {
         return None;
@@ -114,39 +148,34 @@ pub fn speed(diff: &Diff<'_, '_>) -> Option<String> {
     let more = match diff.evidence {
         // More than two runs of the same program mostly differ by.
         Evidence::Single if !(1.0 / 1.23..=1.23).contains(&ratio) => {
-            "; that is much: the machine was not as fast, or all of the program changed; several recordings a side tell"
+            "; so much may be the machine or a change of the whole program: several recordings a side tell"
         }
-        Evidence::Single => "; several recordings a side say more",
         _ => "",
     };
     Some(format!(
-        "what did not change took {ratio:.3} times as long [{low:.3} .. {high:.3}], which intervals allow for{more}"
+        "functions that did not change took {ratio:.3}x the time of the base [{low:.3} .. {high:.3}]; intervals are corrected for it{more}"
     ))
 }
 
-/// Rows below this share of either side matter to nobody.
-const MATTERS: f64 = 0.02;
+/// A function below this share on both sides gets no note on its smallest detectable change.
+const MATTERS: f64 = 0.05;
+/// Nor does one whose smallest detectable change is larger than this.
+const TELLING: f64 = 0.5;
 
-/// The least change that the runs could detect, for the largest unmarked rows.
+/// The smallest change that the runs would have shown of the largest unmarked rows.
 pub fn detectable(diff: &Diff<'_, '_>) -> Option<String> {
-    let alpha = diff.options.alpha;
-    let quiet = diff.rows.iter().filter(|row| row.change.mark(alpha) == Mark::Noise);
+    let quiet = diff.rows.iter().filter(|row| row.change.mark(diff.options.alpha) == Mark::Noise);
+    let matters = |row: &&DiffRow| {
+        row.change.share.iter().any(|&share| share >= MATTERS) && row.change.detectable <= TELLING
+    };
     let parts: Vec<String> = quiet
-        .filter(|row| row.change.share.iter().any(|&share| share >= MATTERS))
+        .filter(matters)
         .take(3)
         .map(|row| {
-            let share = (row.change.share[0] + row.change.share[1]) * 50.0;
-            let least = match row.change.detectable {
-                least if least < 10.0 => format!("{:.0}%", (least * 100.0).ceil()),
-                _ => "no change".into(),
-            };
             let name = title(&row.subject, diff);
-            let name = plumb_analyze::shorten(name.trim_start_matches("[.] ").trim_start_matches("[k] "), 40)
-                .into_owned();
-            format!("{least} of {name} ({share:.1}% of all)")
+            let name = plumb_analyze::shorten(name.trim_start_matches("[.] ").trim_start_matches("[k] "), 40);
+            format!("{:.0}% of {name}", (row.change.detectable * 100.0).ceil())
         })
         .collect();
-    (!parts.is_empty()).then(|| {
-        format!("the least change that would have been seen four times out of five: {}", parts.join(", "))
-    })
+    (!parts.is_empty()).then(|| format!("these recordings would show a change of {}", parts.join(", ")))
 }

@@ -46,6 +46,20 @@ pub fn fold(line: &str, width: usize, hanging: usize) -> Vec<String> {
     lines
 }
 
+/// Which columns stay in a line of at most `limit`, each with two spaces before it: those of the highest rank go first, rank 0 stays.
+pub fn that_fit(widths: &[usize], ranks: &[u8], limit: usize) -> Vec<bool> {
+    let mut stay = vec![true; widths.len()];
+    for rank in (1..=ranks.iter().copied().max().unwrap_or(0)).rev() {
+        let used: usize =
+            widths.iter().zip(&stay).filter(|(_, stay)| **stay).map(|(width, _)| width + 2).sum();
+        if used <= limit {
+            break;
+        }
+        stay.iter_mut().zip(ranks).for_each(|(stay, &own)| *stay &= own != rank);
+    }
+    stay
+}
+
 fn missing(text: &str, columns: usize) -> usize {
     columns.min(WIDEST).saturating_sub(width(text))
 }
@@ -67,6 +81,15 @@ mod tests {
         assert_eq!(fold("plumb:   12%  in the file a", 15, 2), ["plumb:   12%", "  in the file a"]);
         let path = "/a/long/path/which/nobody/can/break";
         assert_eq!(fold(&format!("  in {path} too"), 12, 2), ["  in", &format!("    {path}"), "    too"]);
+    }
+
+    #[test]
+    fn columns_go_by_their_rank_until_the_rest_fits() {
+        let shown = |limit| that_fit(&[8, 4, 4, 10], &[0, 1, 1, 2], limit);
+        assert_eq!(shown(34), [true; 4]);
+        assert_eq!(shown(33), [true, true, true, false]);
+        assert_eq!(shown(21), [true, false, false, false]);
+        assert_eq!(shown(1), [true, false, false, false]);
     }
 
     #[test]

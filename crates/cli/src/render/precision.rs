@@ -6,21 +6,34 @@
 use plumb_analyze::{Cost, Sampling, View};
 
 /// How many decimals a share has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Precision {
     decimals: usize,
 }
 
 impl Precision {
+    /// Of figures that are no shares of samples, and of pictures that change.
+    pub const TENTHS: Self = Self { decimals: 1 };
+
+    /// For shares of this many samples, each of which is a draw.
+    pub fn of_samples(samples: u64) -> Self {
+        Self::of_draws(samples as f64)
+    }
+
+    /// For shares of samples that were counted already.
+    pub fn of_sampling(sampling: &Sampling, part: Cost) -> Self {
+        Self::of_draws(sampling.draws_of(part))
+    }
+
     /// For shares of the samples that `view` keeps.
     pub fn of(view: &View<'_>) -> Self {
         let sampling = Sampling::of(view);
-        Self::of_draws(sampling.draws_of(sampling.whole()))
+        Self::of_sampling(&sampling, sampling.whole())
     }
 
     /// Of shares of a part of that.
     pub fn of_part(view: &View<'_>, part: Cost) -> Self {
-        Self::of_draws(Sampling::of(view).draws_of(part))
+        Self::of_sampling(&Sampling::of(view), part)
     }
 
     /// Of shares of two amounts: as the one that is known less well.
@@ -57,9 +70,9 @@ impl Precision {
         }
     }
 
-    /// A difference of shares, with its sign.
-    pub fn signed(self, percent: f64) -> String {
-        format!("{percent:+.*}%", self.decimals)
+    /// A share without its sign, for columns and intervals that have one.
+    pub fn digits(self, percent: f64) -> String {
+        format!("{percent:.*}", self.decimals)
     }
 
     /// A share in steps; `is_some`: it is more than nothing.
@@ -75,6 +88,17 @@ impl Precision {
     }
 }
 
+/// `part` of so many samples, such as `99.3%`; never rounded up to all or down to none.
+pub fn part_of(part: u64, samples: u64) -> String {
+    if samples == 0 {
+        return "-".into();
+    }
+    let precision = Precision::of_samples(samples);
+    let all = 100 * precision.per_percent();
+    let steps = (part as f64 / samples as f64 * f64::from(all)).round() as u32;
+    precision.steps(if part < samples { steps.min(all - 1) } else { steps }, part > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +110,16 @@ mod tests {
             assert_eq!(Precision::of_draws(draws).percent(12.38), text);
         }
         assert_eq!(Precision::of_draws(0.0).percent(100.0), "100%");
+    }
+
+    #[test]
+    fn parts_are_not_rounded_to_all_or_nothing() {
+        assert_eq!(part_of(99_999, 100_000), "99.99%");
+        assert_eq!(part_of(1, 100_000), "<0.01%");
+        assert_eq!(part_of(0, 100_000), "0.00%");
+        assert_eq!([part_of(999, 1000), part_of(899, 900)], ["99.9%", "99.9%"]);
+        assert_eq!([part_of(5, 5), part_of(99, 100), part_of(149, 150)], ["100%", "99%", "99%"]);
+        assert_eq!(part_of(0, 0), "-");
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub enum Layout {
 }
 
 /// A column.
+#[derive(Clone, Copy)]
 pub struct Column {
     pub title: &'static str,
     pub layout: Layout,
@@ -59,6 +60,15 @@ pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_
         }
     }
     let cuts = out.width.is_some() && !full;
+    if let Some(limit) = out.width.filter(|_| cuts) {
+        let stay = that_fit(columns, &widths, limit);
+        if stay.contains(&false) {
+            let kept = |index: &usize| stay[*index];
+            let fewer: Vec<Column> = (0..columns.len()).filter(kept).map(|index| columns[index]).collect();
+            let of = |line: &Line| (0..line.len()).filter(kept).map(|index| line[index].clone()).collect();
+            return write(&fewer, &lines.iter().map(of).collect::<Vec<Line>>(), full, out);
+        }
+    }
     if let Some(limit) = out.width.filter(|_| cuts) {
         fit(columns, lines, &mut widths, limit);
     } else if let Some(last) = widths.last_mut() {
@@ -123,6 +133,26 @@ pub fn heat(percent: f64) -> Style {
     }
 }
 
+/// Which columns stay where even short names leave no room: first files go, then numbers but for the first, from the right.
+fn that_fit(columns: &[Column], widths: &[usize], limit: usize) -> Vec<bool> {
+    let mut stay = vec![true; columns.len()];
+    let least = |index: usize| match columns[index].layout {
+        Layout::Number | Layout::Word => widths[index] + 2,
+        Layout::Path | Layout::Function => widths[index].min(NARROWEST) + 2,
+    };
+    let of = |layout: Layout| move |&index: &usize| columns[index].layout == layout;
+    let has_function = columns.iter().any(|column| column.layout == Layout::Function);
+    let files = (0..columns.len()).rev().filter(of(Layout::Path)).filter(|_| has_function);
+    let numbers = (1..columns.len()).rev().filter(of(Layout::Number));
+    for index in files.chain(numbers) {
+        if (0..columns.len()).filter(|&index| stay[index]).map(least).sum::<usize>() <= limit {
+            break;
+        }
+        stay[index] = false;
+    }
+    stay
+}
+
 /// Makes columns narrower until a line fits: functions by their template arguments, then whichever is widest.
 /// Functions are worth three times the width of files.
 fn fit(columns: &[Column], lines: &[Line], widths: &mut [usize], limit: usize) {
@@ -146,5 +176,37 @@ fn fit(columns: &[Column], lines: &[Line], widths: &mut [usize], limit: usize) {
         };
         widths[widest] -= 1;
         excess -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(width: usize) -> String {
+        let column = |title, layout| Column { title, layout };
+        let columns = [
+            column("Children", Layout::Number),
+            column("    Self", Layout::Number),
+            column("Shared Object", Layout::Path),
+            column("Symbol", Layout::Function),
+        ];
+        let line = ["53.0%", "51.6%", "libstdc++.so.6.0.33", "[.] std::map<int, int>::operator[] (inlined)"];
+        let mut bytes = Vec::new();
+        let mut out = Output::lines(&mut bytes, width, false);
+        write(&columns, &[line.map(str::to_owned).to_vec()], false, &mut out).expect("it is written");
+        drop(out);
+        String::from_utf8(bytes).expect("it is text")
+    }
+
+    #[test]
+    fn no_line_is_wider_than_a_terminal_and_columns_stay_whole_or_go() {
+        for width in [80, 60, 40, 30] {
+            let text = written(width);
+            assert!(text.lines().all(|line| text::width(line) <= width), "{width}: {text}");
+            assert!(text.contains("53.0%") && text.contains("(inlined)"), "{width}: {text}");
+            assert_eq!(text.contains("Shared Object"), width >= 60, "{width}: {text}");
+            assert_eq!(text.contains("51.6%"), width >= 40, "{width}: {text}");
+        }
     }
 }

@@ -5,8 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use plumb_capture_perf::MAX_STACK_COPY;
 use plumb_profile::{DsoId, DsoKind, EventId, Found, Profile, StackId, Truncation};
 
-use super::{runtimes::Runtime, told::Told};
+use super::{compilers::is_haskell, runtimes::Runtime, told::Told};
 use crate::recording::off_cpu;
+
+/// Remedies for code of a file without unwind information.
+const TABLES: &str = "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer";
+const TABLES_OR_SCAN: &str =
+    "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer, or guess callers with --scan";
+/// Where no compiler's option and no scan helps.
+const OWN_STACK: &str = "none: Haskell keeps callers on a stack of its own, which plumb does not read";
 
 /// What became of the stacks of a profile, counted in samples.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,7 +45,9 @@ pub struct Cause {
     by_kernel: bool,
     /// Whether samples are times off the processor.
     off_cpu: bool,
-    /// What helps where a compiler of a runtime made the code.
+    /// Stacks were scanned wherever unwind information is missing.
+    by_guesses: bool,
+    /// What helps where a compiler of a runtime made the code, or one whose code has no unwind information.
     runtime: Option<&'static str>,
 }
 
@@ -65,6 +74,8 @@ pub struct StackCounts {
     causes: BTreeMap<(Truncation, Option<DsoId>), u64>,
     /// Stacks were walked in the kernel where that was possible.
     pub by_kernel: bool,
+    /// Stacks were scanned wherever unwind information is missing.
+    by_guesses: bool,
     /// Samples of each event, and what they weigh together.
     events: BTreeMap<EventId, (u64, u64)>,
 }
@@ -99,17 +110,19 @@ impl StackCounts {
         self.events.get(&event).copied().unwrap_or_default()
     }
 
-    /// The same of a recording whose stacks were walked in the kernel, or were not.
-    pub fn walked_in_kernel(self, by_kernel: bool) -> Self {
-        Self { by_kernel, ..self }
+    /// The same of a recording whose stacks were walked in the kernel and were scanned for guesses, or were not.
+    pub fn walked(self, by_kernel: bool, by_guesses: bool) -> Self {
+        Self { by_kernel, by_guesses, ..self }
     }
 
     /// In all, with the files to blame.
     pub fn stacks(self, profile: &Profile) -> Stacks {
-        let Self { samples, complete, stitched, scanned, causes, by_kernel, .. } = self;
+        let Self { samples, complete, stitched, scanned, causes, by_kernel, by_guesses, .. } = self;
         let mut causes = by_file(profile, causes);
         let off_cpu = off_cpu::is_off_cpu(profile);
-        causes.iter_mut().for_each(|cause| (cause.by_kernel, cause.off_cpu) = (by_kernel, off_cpu));
+        for cause in &mut causes {
+            (cause.by_kernel, cause.by_guesses, cause.off_cpu) = (by_kernel, by_guesses, off_cpu);
+        }
         Stacks { samples, complete, stitched, scanned, causes }
     }
 }
@@ -132,19 +145,24 @@ fn by_file(profile: &Profile, counts: BTreeMap<(Truncation, Option<DsoId>), u64>
     for ((cut, dso), samples) in counts {
         // A deep stack is no file's fault.
         let file = dso.filter(|_| cut != Truncation::CopyTooShort).map(|dso| name(profile, dso));
-        if let (Truncation::JitCode, Some(dso), Some(file)) = (cut, dso, &file)
-            && let DsoKind::Anonymous { pid } = profile.dsos[dso].kind
-            && let Some(remedy) = of_runtime(profile, pid)
-        {
+        let remedy = match (cut, dso.map(|dso| (dso, profile.dsos[dso].kind))) {
+            (Truncation::JitCode, Some((_, DsoKind::Anonymous { pid }))) => of_runtime(profile, pid),
+            (Truncation::NoUnwindInfo, Some((dso, DsoKind::File))) => {
+                is_haskell(profile, dso).then_some(OWN_STACK)
+            }
+            _ => None,
+        };
+        if let (Some(remedy), Some(file)) = (remedy, &file) {
             runtimes.insert(file.clone(), remedy);
         }
         *merged.entry((cut, file)).or_default() += samples;
     }
     let full_copy = profile.meta.stack_copy_bytes >= MAX_STACK_COPY;
     let cause = |((cut, file), samples): ((Truncation, Option<String>), u64)| {
-        let runtime =
-            file.as_ref().filter(|_| cut == Truncation::JitCode).and_then(|file| runtimes.get(file));
-        Cause { cut, runtime: runtime.copied(), file, samples, full_copy, by_kernel: false, off_cpu: false }
+        let has_remedy = matches!(cut, Truncation::JitCode | Truncation::NoUnwindInfo);
+        let runtime = file.as_ref().filter(|_| has_remedy).and_then(|file| runtimes.get(file)).copied();
+        let (by_kernel, by_guesses, off_cpu) = (false, false, false);
+        Cause { cut, runtime, file, samples, full_copy, by_kernel, by_guesses, off_cpu }
     };
     let mut causes: Vec<Cause> = merged.into_iter().map(cause).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.samples));
@@ -189,13 +207,15 @@ impl Cause {
             Truncation::CopyTooShort => {
                 "record for longer: plumb record copies more, up to 64 KiB, once stacks are found cut"
             }
-            Truncation::NoUnwindInfo => {
-                "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer, or guess callers with --scan"
-            }
+            Truncation::NoUnwindInfo => self.runtime.unwrap_or(match self.by_guesses {
+                true => TABLES,
+                false => TABLES_OR_SCAN,
+            }),
             Truncation::BadUnwindInfo => "build it anew, or with -fno-omit-frame-pointer",
-            Truncation::JitCode => self
-                .runtime
-                .unwrap_or("have its runtime keep frame pointers, if it can, or record with --scan"),
+            Truncation::JitCode => self.runtime.unwrap_or(match self.by_guesses {
+                true => "have its runtime keep frame pointers, if it can",
+                false => "have its runtime keep frame pointers, if it can, or record with --scan",
+            }),
             Truncation::FileUnreadable => {
                 "record as a user who may read it, and keep it in place while recording"
             }
@@ -267,6 +287,9 @@ mod tests {
         assert_eq!((stacks.samples, stacks.complete, stacks.stitched, stacks.scanned), (7, 3, 1, 1));
         assert_eq!(stacks.causes[0].file.as_deref(), Some("/usr/lib/libx.so"));
         assert_eq!(stacks.causes[0].samples, 2);
+        assert_eq!(stacks.causes[0].remedy(), TABLES_OR_SCAN);
+        let scanned = StackCounts::default().and(&profile).walked(false, true).stacks(&profile);
+        assert_eq!(scanned.causes[0].remedy(), TABLES, "it was scanned already");
         let cut: u64 = stacks.causes.iter().map(|cause| cause.samples).sum();
         assert_eq!(stacks.complete + cut, stacks.samples);
     }

@@ -17,13 +17,15 @@ struct Language {
 
 const PYTHON: &str = "Python";
 /// The shell comes last: it runs the others, and is told by its whole name.
-const LANGUAGES: [Language; 12] = [
+const LANGUAGES: [Language; 14] = [
     Language { name: PYTHON, files: &["python2", "python3", "libpython"] },
     Language { name: "Ruby", files: &["ruby", "libruby"] },
     Language { name: "Perl", files: &["perl", "libperl"] },
     Language { name: "PHP", files: &["php", "libphp"] },
     Language { name: "Lua", files: &["lua5", "liblua5"] },
     Language { name: "LuaJIT", files: &["luajit", "libluajit"] },
+    Language { name: "PyPy", files: &["pypy", "libpypy"] },
+    Language { name: "Guile", files: &["guile", "libguile"] },
     Language { name: "Tcl", files: &["tclsh", "libtcl"] },
     Language { name: "R", files: &["libR.so"] },
     Language { name: "Prolog", files: &["swipl", "libswipl"] },

@@ -3,6 +3,7 @@
 //! Not here: how that is said at the end of a recording (`plumb record`) and later (`plumb doctor`).
 
 mod causes;
+mod compilers;
 mod interpreted;
 mod nameless;
 mod runtimes;

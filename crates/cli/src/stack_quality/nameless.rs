@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use plumb_profile::{DsoId, DsoKind, Profile};
+use plumb_profile::{AddressSpace, DsoId, DsoKind, Profile};
 
+use super::compilers::is_haskell;
 use super::runtimes::Runtime;
 use super::told::Told;
 
@@ -39,7 +40,9 @@ pub fn nameless(profile: &Profile) -> (Vec<Nameless>, u64) {
         .filter(is_notable)
         .filter_map(|(dso, samples)| {
             let (place, remedy) = match profile.dsos[dso].kind {
-                DsoKind::File => (profile.strings.get(profile.dsos[dso].path).to_owned(), STRIPPED),
+                DsoKind::File => {
+                    (profile.strings.get(profile.dsos[dso].path).to_owned(), of_file(profile, dso))
+                }
                 DsoKind::Anonymous { pid } => {
                     (format!("code made at run time by process {pid}"), of_runtime(profile, pid))
                 }
@@ -50,6 +53,17 @@ pub fn nameless(profile: &Profile) -> (Vec<Nameless>, u64) {
         .collect();
     places.sort_by_key(|place| std::cmp::Reverse(place.samples));
     (places, samples)
+}
+
+/// Remedy for a file. One that is no program may be an image of code that a runtime made.
+fn of_file(profile: &Profile, dso: DsoId) -> &'static str {
+    if profile.dsos[dso].addresses != AddressSpace::FileOffset {
+        return if is_haskell(profile, dso) { NO_LOCALS } else { STRIPPED };
+    }
+    let own = profile.mappings.iter().find(|mapping| mapping.dso == dso);
+    let pid = own.map(|mapping| profile.processes[mapping.process].pid);
+    let runtime = pid.and_then(|pid| Some((Runtime::of(profile, pid)?, pid)));
+    runtime.map_or(STRIPPED, |(runtime, pid)| runtime.names(&Told::of(profile, pid)))
 }
 
 /// Remedy for code that a process made.
@@ -65,15 +79,15 @@ fn of_runtime(profile: &Profile, pid: u32) -> &'static str {
 /// Remedy for a stripped file.
 const STRIPPED: &str =
     "build it without -s and strip, install its debug symbols, or record with --debuginfod";
+/// Remedy for a file of GHC.
+const NO_LOCALS: &str = "none: GHC gives symbols to top-level functions only";
 /// Remedy for an unknown runtime.
 const OTHER_RUNTIME: &str = "have its runtime write /tmp/perf-PID.map, if it can";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_profile::{
-        Address, AddressSpace, Dso, Event, Found, Frame, FrameKind, Process, Sample, Thread,
-    };
+    use plumb_profile::{Address, Dso, Event, Found, Frame, FrameKind, Process, Sample, Thread};
 
     #[test]
     fn a_place_without_names_is_told_with_what_helps() {

@@ -45,6 +45,9 @@ const FILES: [(&str, Runtime); 17] = [
     ("sbcl", Runtime::Sbcl),
 ];
 
+/// Of a runtime that names none of its code.
+const NO_MAP: &str = "none: this runtime writes no map in perf's format";
+
 impl Runtime {
     /// The runtime of a process, if it is one of these.
     pub fn of(profile: &Profile, pid: u32) -> Option<Self> {
@@ -93,7 +96,9 @@ impl Runtime {
     pub fn names(self, told: &Told) -> &'static str {
         let (option, advice) = match self {
             Runtime::Java => {
-                ("+DumpPerfMapAtExit", "while it runs: jcmd PID Compiler.perfmap (JDK 17 and newer)")
+                let advice = "run it with java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit, or while it runs: \
+                              jcmd PID Compiler.perfmap (JDK 17 and newer)";
+                ("+DumpPerfMapAtExit", advice)
             }
             Runtime::Node => ("--perf-basic-prof", "run it with node --perf-basic-prof"),
             Runtime::Deno => ("--perf-basic-prof", "run it with deno run --v8-flags=--perf-basic-prof"),
@@ -102,13 +107,12 @@ impl Runtime {
             }
             Runtime::Mono => ("--jitmap", "run it with mono --jitmap"),
             Runtime::Erlang => ("+JPperf", "run it with erl +JPperf true"),
-            Runtime::LuaJit => {
-                ("-joff", "run it with luajit -joff: it writes no map that perf's format could have")
-            }
-            Runtime::PyPy => ("--jit", "run it with pypy --jit off: it writes no map in perf's format"),
-            Runtime::Bun | Runtime::Guile | Runtime::Chez | Runtime::Sbcl => {
-                return "none: this runtime writes no map in perf's format";
-            }
+            Runtime::Bun
+            | Runtime::LuaJit
+            | Runtime::PyPy
+            | Runtime::Guile
+            | Runtime::Chez
+            | Runtime::Sbcl => return NO_MAP,
         };
         if told.has_map || told.has(option) { "" } else { advice }
     }

@@ -74,8 +74,8 @@ fn without_constant(
 
 /// How many rows are shown: as many as were asked for; otherwise all, or what fits on a terminal, where nothing scrolls them back.
 fn shown_rows(report: &Report, args: &Args, out: &Output<'_>) -> usize {
-    /// Lines of the header, of the sum below, and of the next prompt.
-    const OTHERS: usize = 16;
+    /// Lines of the header, of the sums below, and of the next prompt.
+    const OTHERS: usize = 19;
     let fit = || out.height().map(|height| height.saturating_sub(OTHERS).max(10));
     args.limit.or_else(fit).unwrap_or(usize::MAX).min(report.rows.len())
 }

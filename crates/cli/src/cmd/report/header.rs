@@ -6,7 +6,8 @@ use plumb_analyze::{Summary, View, coverage, is_clock};
 use plumb_profile::{DsoKind, EventId, Meta, Profile, Scope};
 
 use super::shown::Shown;
-use crate::render::precision::Precision;
+use crate::render::label;
+use crate::render::precision::{Precision, part_of};
 use crate::terminal::{Output, printable};
 
 /// Writes the header, each line behind a `#`.
@@ -28,8 +29,8 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
         let hint = if part.samples == 0 { ": none matches all of them" } else { "" };
         writeln!(
             out,
-            "# Kept:     {} samples, {} of the event's, by filters{hint}",
-            part.samples,
+            "# Kept:     {}, {} of the event's, by filters{hint}",
+            label::samples(part.samples),
             Precision::of(view).percent(part.percent_of(whole))
         )?;
     }
@@ -113,10 +114,11 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
         },
     });
     if let Some(coverage) = coverage(view.profile(), shown.filter.event) {
-        parts.push(format!("{coverage:.1} % of the target's CPU time"));
+        let precision = Precision::of_samples(whole.samples).min(Precision::TENTHS);
+        parts.push(format!("{} of the target's CPU time", precision.percent(coverage)));
     }
     if let Some(idle) = meta.idle_share() {
-        parts.push(format!("processors idle {:.1} % of the time", idle * 100.0));
+        parts.push(format!("processors idle {:.1}% of the time", idle * 100.0));
     }
     if meta.scope == Scope::Inherited {
         parts.push("events inherited: short-lived processes are missed".into());
@@ -130,7 +132,7 @@ fn samples(view: &View<'_>, shown: &Shown<'_>) -> Vec<String> {
 
 fn stacks(profile: &Profile, summary: &Summary) -> String {
     let mut text = match summary.complete_percent() {
-        Some(complete) => format!("{} % complete", two_places_down(complete)),
+        Some(_) => format!("{} complete", part_of(summary.complete, summary.samples)),
         None if summary.samples > 0 => "how many are complete isn't told".into(),
         None => return "no samples".into(),
     };
@@ -154,9 +156,4 @@ fn stacks(profile: &Profile, summary: &Summary) -> String {
         text.push_str(&format!(", and {} more causes", summary.causes.len() - 5));
     }
     text
-}
-
-/// Rounded down, so that 99.999 does not claim to be everything.
-fn two_places_down(percent: f64) -> String {
-    if percent >= 100.0 { "100".into() } else { format!("{:.2}", (percent * 100.0).floor() / 100.0) }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::browse::state::{State, Tab};
-use crate::browse::table::{Table, percent};
+use crate::browse::table::Table;
 use crate::render::table::{self as text, Column, Layout};
 use crate::terminal::Output;
 
@@ -100,9 +100,9 @@ fn write_table(table: &Table, args: &Args, state: &State, out: &mut Output<'_>) 
         .map(|line| {
             let mut cells = Vec::new();
             if state.has_total() {
-                cells.push(percent(line.total));
+                cells.push(table.percent(line.total));
             }
-            cells.push(percent(line.own));
+            cells.push(table.percent(line.own));
             let indent = if is_tree { "  ".repeat(line.indent) } else { String::new() };
             cells.push(format!("{indent}{}", line.name));
             cells.push(line.place.clone());

@@ -79,36 +79,36 @@ fn words(line: &str) -> Vec<&str> {
 fn symbols_have_the_shares_of_a_report_and_both_orders() {
     let mut top = Top::new(Tab::Symbols);
     let rows = top.rows();
-    assert_eq!(words(&rows[0]), ["50.0%", "50.0%", "[.]", "read_word", "libio.so"], "{rows:?}");
+    assert_eq!(words(&rows[0]), ["50%", "50%", "[.]", "read_word", "libio.so"], "{rows:?}");
     // A function that has no name yet is a place in a file.
     assert!(rows.iter().any(|row| row.contains("libc.so.6+0x1234")), "{rows:?}");
     assert_eq!(top.press(KeyCode::Char('o')), Action::Count);
     let rows = top.rows();
-    assert_eq!(words(&rows[0])[..4], ["90.0%", "0.0%", "[.]", "main"], "{rows:?}");
+    assert_eq!(words(&rows[0])[..4], ["90%", "0%", "[.]", "main"], "{rows:?}");
     let parse = rows.iter().find(|row| row.contains("parse")).unwrap();
-    assert_eq!(words(parse), ["70.0%", "20.0%", "[.]", "parse", "app"]);
+    assert_eq!(words(parse), ["70%", "20%", "[.]", "parse", "app"]);
 }
 
 #[test]
 fn executables_and_processes_lead_to_their_functions_and_back() {
     let mut top = Top::new(Tab::Executables);
     let rows = top.rows();
-    assert_eq!(words(&rows[0])[..2], ["90.0%", "[app]"], "{rows:?}");
-    assert_eq!(words(&rows[1])[..2], ["10.0%", "[other]"]);
+    assert_eq!(words(&rows[0])[..2], ["90%", "[app]"], "{rows:?}");
+    assert_eq!(words(&rows[1])[..2], ["10%", "[other]"]);
     top.press(KeyCode::Down);
     assert_eq!(top.press(KeyCode::Enter), Action::Count);
     assert_eq!(top.state.tab, Tab::Symbols);
     let rows = top.rows();
     // Shares stay those of all that was sampled.
     assert_eq!(rows.len(), 1);
-    assert_eq!(words(&rows[0])[..2], ["10.0%", "10.0%"]);
+    assert_eq!(words(&rows[0])[..2], ["10%", "10%"]);
     assert!(top.screen().iter().any(|line| line.contains("> [other]")));
     top.press(KeyCode::Esc);
     assert_eq!((top.state.tab, top.rows().len()), (Tab::Executables, 2));
     top.press(KeyCode::Char('p'));
-    assert_eq!(words(&top.rows()[0])[..3], ["90.0%", "1", "[app]"]);
+    assert_eq!(words(&top.rows()[0])[..3], ["90%", "1", "[app]"]);
     top.press(KeyCode::Enter);
-    assert!(top.rows().iter().all(|row| !row.contains("10.0%")));
+    assert!(top.rows().iter().all(|row| !row.contains("10%")));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn the_cursor_stays_on_the_screen_and_on_lines() {
     top.size = (40, 8);
     top.press(KeyCode::End);
     let last = top.rows();
-    assert!(last.iter().any(|row| row.contains("10.0%")), "{last:?}");
+    assert!(last.iter().any(|row| row.contains("10%")), "{last:?}");
     for _ in 0..20 {
         top.press(KeyCode::Down);
     }
@@ -241,22 +241,18 @@ fn the_cursor_walks_in_the_flame_graph_and_zooms() {
     let mut top = Top::new(Tab::Flame);
     top.size = (100, 20);
     let said = |top: &mut Top| top.screen().last().unwrap().clone();
-    assert!(said(&mut top).starts_with("90.0%, itself 0.0%  app"), "{}", said(&mut top));
+    assert!(said(&mut top).starts_with("90%, itself 0%  app"), "{}", said(&mut top));
     for code in [KeyCode::Down, KeyCode::Down] {
         top.press(code);
     }
-    assert!(
-        said(&mut top).starts_with("70.0%, itself 20.0%  parse"),
-        "the widest callee: {}",
-        said(&mut top)
-    );
+    assert!(said(&mut top).starts_with("70%, itself 20%  parse"), "the widest callee: {}", said(&mut top));
     top.press(KeyCode::Right);
     assert!(said(&mut top).contains("sort"));
     top.press(KeyCode::Enter);
     let rows = flame(&mut top);
     assert_eq!(columns(&rows[2]), [(0, "sort")], "its callers stay above it: {rows:#?}");
     assert_eq!(columns(&rows[0]), [(0, "app")]);
-    assert!(said(&mut top).starts_with("20.0%"), "shares stay those of all: {}", said(&mut top));
+    assert!(said(&mut top).starts_with("20%"), "shares stay those of all: {}", said(&mut top));
     top.press(KeyCode::Esc);
     top.press(KeyCode::Esc);
     top.press(KeyCode::Esc);
@@ -271,7 +267,7 @@ fn callers_stand_under_where_the_time_was_spent_and_all_open_and_close() {
     let mut top = Top::new(Tab::Callers);
     top.press(KeyCode::Char('E'));
     let rows = top.rows();
-    assert_eq!(words(&rows[0])[0], "50.0%", "{rows:#?}");
+    assert_eq!(words(&rows[0])[0], "50%", "{rows:#?}");
     let screen = top.screen();
     assert!(screen.iter().any(|line| line.contains("Share") && !line.contains("Self")), "{screen:?}");
     assert!(

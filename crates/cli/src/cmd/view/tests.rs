@@ -50,12 +50,12 @@ fn shares_are_of_what_the_filters_keep_and_events_are_apart() {
         line.split_whitespace().take(2).map(str::to_owned).collect::<Vec<_>>()
     };
     assert!(first.starts_with("plumb view  2 samples of cpu-clock"), "{first}");
-    assert_eq!(line(&first, "] parse"), ["50.0%", "15.0%"], "as in plumb report");
+    assert_eq!(line(&first, "] parse"), ["50%", "15%"], "as in plumb report");
     assert!(!first.contains("idle") && !first.contains("touch"), "{first}");
     assert!(press(&mut shown, KeyCode::Char('n')));
     let second = screen(&mut shown);
-    assert!(second.contains("1 samples of page-faults  3 page-faults"), "{second}");
-    assert_eq!(line(&second, "] touch"), ["100.0%", "100.0%"]);
+    assert!(second.contains("1 sample of page-faults  3 page-faults"), "{second}");
+    assert_eq!(line(&second, "] touch"), ["100%", "100%"]);
     press(&mut shown, KeyCode::Char('n'));
     assert_eq!(screen(&mut shown), first);
 }
@@ -81,6 +81,34 @@ fn keys_narrow_down_and_go_back_and_those_of_top_do_nothing() {
     press(&mut shown, KeyCode::Esc);
     assert!(!screen(&mut shown).contains("> [app]"));
     assert!(!press(&mut shown, KeyCode::Char('q')));
+}
+
+#[test]
+fn filters_are_typed_as_options_have_them_and_taken_back() {
+    let (made, mut events) = (made(), Vec::new());
+    let mut shown = shown(&made, &mut events);
+    let first = screen(&mut shown);
+    let enter = |shown: &mut Shown<'_>, text: &str| {
+        [":", text].concat().chars().for_each(|letter| _ = press(shown, KeyCode::Char(letter)));
+        press(shown, KeyCode::Enter);
+        screen(shown)
+    };
+    // The first sample is at the start, the second a millisecond later.
+    let early = enter(&mut shown, "time 0-0.0005");
+    assert!(early.contains("> time 0-0.0005") && early.contains("1 sample of cpu-clock"), "{early}");
+    let inner = enter(&mut shown, "focus read_");
+    assert!(inner.contains("> focus read_") && inner.contains("read_word"), "{inner}");
+    assert!(!enter(&mut shown, "focus (").contains("> focus ("), "a bad pattern is not taken");
+    assert!(enter(&mut shown, "color red").contains("filters: comm exe"));
+    for _ in 0..2 {
+        press(&mut shown, KeyCode::Esc);
+    }
+    assert_eq!(screen(&mut shown), first);
+    press(&mut shown, KeyCode::Char('T'));
+    let threads = screen(&mut shown);
+    assert!(threads.contains("1 app") && threads.contains("Tid Thread"), "{threads}");
+    press(&mut shown, KeyCode::Enter);
+    assert!(screen(&mut shown).contains("> thread 1"));
 }
 
 #[test]
