@@ -204,7 +204,8 @@ fn being_kept_from_the_processor_is_told_from_sleeping() {
         return;
     }
     let time = |report: &Value, field: &str| report["time"][field].as_f64().expect("a number");
-    let slept = explained(&folder, &["./queued", "sleep", "700"]);
+    // Long enough that what others take of the machine meanwhile is little of it.
+    let slept = explained(&folder, &["./queued", "sleep", "2500"]);
     assert_eq!(slept["time"]["class"], "waiting", "{}", slept["time"]);
     assert_eq!(slept["verdict"]["verdict"], "waits", "{}", slept["verdict"]);
     // Even without a sample, which one a second are: where it was kept from the processors at its start for less than is worth saving.

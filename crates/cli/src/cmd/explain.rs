@@ -4,82 +4,35 @@
 //! recording (`plumb record`, which this runs for a command).
 
 mod again;
+mod args;
 mod brief;
 mod loops;
+mod nameless;
 mod places;
 mod sections;
+mod title;
+mod waits;
 
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use plumb_analyze::{ExplainOptions, Explanation, Filter, explained_event, is_clock, is_untold};
+use plumb_capture_api::TargetObserver;
 use plumb_profile::Profile;
 
 use plumb_report::explain::{self as document, HotFunctions};
 
 use crate::advice::Watching;
-use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
-use crate::examples;
 use crate::exit::Exit;
-use crate::recording::{RecordRequest, prints_beside, record_profile};
+use crate::recording::{RecordRequest, SecondLook, prints_beside, record_profile};
 use crate::render::document::{html, markdown, text};
 use crate::terminal::{Output, finish};
 use plumb_report::kernel_time;
 
-/// Arguments of `plumb explain`.
-#[derive(clap::Args, Debug)]
-#[command(
-    override_usage = "plumb explain [OPTIONS] [FILE]\n       plumb explain [OPTIONS] -- [VAR=VALUE]... COMMAND [ARGUMENT]...\n       \
-                      plumb explain [OPTIONS] -p PID[,PID]...",
-    after_help = examples::EXPLAIN
-)]
-pub struct Args {
-    /// Recording, or a profile of another tool
-    #[arg(default_value = "profile.plumb", conflicts_with = "target")]
-    file: PathBuf,
-    /// Smallest CPU share still worth optimizing
-    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = value::percent)]
-    threshold: f64,
-    /// Off-CPU recording of the same command (plumb record --off-cpu), to explain its waits
-    #[arg(long, value_name = "FILE")]
-    waits: Option<PathBuf>,
-    /// Print all sections, not one screen (as --md and --html do)
-    #[arg(long, conflicts_with = "json")]
-    full: bool,
-    /// Print Markdown
-    #[arg(long, conflicts_with_all = ["html", "json"])]
-    md: bool,
-    /// Write a self-contained HTML page to standard output, or to COMMAND.html on a terminal
-    #[arg(long, conflicts_with = "json")]
-    html: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    /// Save the recording to FILE
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Command to record; with --json, --md and --html its output goes to standard error
-    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "target"])]
-    command: Vec<OsString>,
-    #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    recording: RecordArgs,
-    #[command(flatten)]
-    filters: FilterArgs,
-}
-
-impl Args {
-    /// Whether it records, instead of reading a file.
-    fn records(&self) -> bool {
-        self.target.names_target() || !self.command.is_empty()
-    }
-}
+pub use args::Args;
 
 /// Runs `plumb explain`.
 pub fn run(args: Args) -> Result<Exit> {
@@ -94,25 +47,28 @@ pub fn run(args: Args) -> Result<Exit> {
         .printing(prints_beside(args.json || args.md || args.html));
     // Without the privilege there are samples alone, as of a file.
     let watching = Watching::begin_in_turns(&request.target).ok();
-    let (profile, exit) = record_profile(&request, args.output.as_deref(), None)?;
-    finish(write_watched(&profile, watching, &args, &mut Output::stdout()))?;
+    let mut second = SecondLook::beside(&request);
+    let observer = second.as_mut().map(|second| second as &mut dyn TargetObserver);
+    let (profile, exit) = record_profile(&request, args.output.as_deref(), observer)?;
+    let waits = second.and_then(SecondLook::profile);
+    finish(write_watched(&profile, (watching, waits), &args, &mut Output::stdout()))?;
     Ok(exit)
 }
 
 pub(crate) fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
-    write_watched(profile, None, args, out)
+    write_watched(profile, (None, None), args, out)
 }
 
-/// The report with what system calls and page faults told that were watched meanwhile.
+/// The report, with advice from the system calls and page faults that were watched, and with the recorded waits.
 fn write_watched(
     profile: &Profile,
-    watching: Option<Watching>,
+    (watching, second): (Option<Watching>, Option<Profile>),
     args: &Args,
     out: &mut Output<'_>,
 ) -> Result<()> {
     let filter = filter(profile, args)?;
     let call_name = kernel_time::call_names(profile);
-    let waits = args.waits.as_deref().map(crate::load::load).transpose()?;
+    let waits = args.waits.as_deref().map(crate::load::load).transpose()?.or(second);
     let watched = watching.map(|watching| watching.judge(profile, &filter)).transpose()?;
     let (calls, except) = watched.map_or_else(Default::default, |verdict| (verdict.advice, verdict.turns));
     // What ran slower for being watched is no part of the answer.

@@ -5,6 +5,8 @@ use plumb_capture_bpf::{LoadError, Programs};
 use plumb_capture_perf::{Counter, SamplingOptions};
 use plumb_target::Target;
 
+use crate::render::precision::part_of;
+
 mod python;
 
 /// How to capture.
@@ -71,13 +73,12 @@ pub fn line(handed_over: &UnwindFallbackStats) -> Option<String> {
     if walked + others + unseen + damaged == 0 {
         return None;
     }
-    let all = (walked + others).max(1) as f64;
-    let share = |samples: u64| samples as f64 / all * 100.0;
-    let mut text = format!("{:.1}% of samples walked in the kernel", share(*walked));
+    let share = |samples: u64| part_of(samples, walked + others);
+    let mut text = format!("{} of samples walked in the kernel", share(*walked));
     let mut causes: Vec<_> = reasons.iter().filter(|(_, samples)| *samples > 0).collect();
     causes.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
     if !causes.is_empty() {
-        let causes = causes.iter().map(|(cause, samples)| format!("{:.1}% {cause}", share(*samples)));
+        let causes = causes.iter().map(|(cause, samples)| format!("{} {cause}", share(*samples)));
         text += &format!(", else from copies: {}", causes.collect::<Vec<_>>().join(", "));
     }
     if *unseen > 0 {

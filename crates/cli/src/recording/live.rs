@@ -20,6 +20,8 @@ use super::memory;
 use super::notice;
 use super::request::RecordRequest;
 use super::session::{Session, Step};
+use crate::render::label;
+use crate::render::precision::Precision;
 
 /// Shortest time between two looks for frames without names. Names of the first are wanted at once.
 const NAMES: Duration = Duration::from_millis(300);
@@ -48,9 +50,10 @@ impl WindowSum {
     /// What there is to know about it, most important first.
     pub fn facts(&self, interval: Duration) -> Vec<String> {
         let WindowSum { rates, clock_hz, .. } = self;
-        let mut facts = vec![format!("{} samples", rates.samples), format!("{} lost", rates.lost)];
+        let mut facts = vec![label::samples(rates.samples), format!("{} lost", rates.lost)];
         if let Some(coverage) = clock_hz.and_then(|hz| rates.coverage(hz)) {
-            facts.push(format!("coverage {coverage:.1}%"));
+            let precision = Precision::of_samples(rates.samples).min(Precision::TENTHS);
+            facts.push(format!("coverage {}", precision.percent(coverage)));
         }
         facts.push(format!("plumb {:.1}% of a CPU", rates.own_percent()));
         facts.push(format!("window {:.1} s", rates.length_ns() as f64 / 1e9));
@@ -141,9 +144,10 @@ impl LiveSession {
         request.sampling.prints = Prints::Nowhere;
         let (session, mut notes) = Session::start(&request, None)?;
         notes.extend(session.recorder.setup().limits.iter().cloned());
-        // Pictures, and names of all that was ever seen, take half of what others have for samples and files.
+        // Pictures, and names of all that was ever seen, take half of what others have for samples and files. What a worker
+        // reads of a large file, such as a compiler, is the most that comes and goes: there is one.
         let names = request.symbols();
-        let names = Options { max_memory: names.max_memory.map(|most| most / 2), ..names };
+        let names = Options { max_memory: names.max_memory.map(|most| most / 2), threads: 1, ..names };
         let share = memory::for_samples(request.max_memory) / 2;
         let limits = BYTES.map(|bytes| usize::try_from(share).unwrap_or(usize::MAX) / bytes);
         let mut live = Self {

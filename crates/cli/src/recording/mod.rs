@@ -15,6 +15,7 @@ pub mod off_cpu;
 pub mod output;
 mod progress;
 mod request;
+mod second_look;
 mod session;
 mod symbols;
 
@@ -38,8 +39,8 @@ use session::Session;
 use symbols::SymbolLookup;
 
 pub use live::{LiveSession, WindowSum};
-pub use progress::percent;
 pub use request::{RecordRequest, prints_beside};
+pub use second_look::SecondLook;
 pub use session::Step;
 
 /// How often the recorder looks around when nothing wakes it: files that the target deletes are opened before.
@@ -264,7 +265,7 @@ fn finish(request: &RecordRequest, recorded: Recorded, looks: Looks, keep: Keep<
             }
         }
     }
-    let earlier = keeping.end().walked_in_kernel(handed_over.is_some());
+    let earlier = keeping.end().walked(handed_over.is_some(), request.sampling.scan);
     Ok(Recording {
         profile,
         setup,

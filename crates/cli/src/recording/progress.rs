@@ -9,6 +9,8 @@ use plumb_symbolize::Progress;
 use plumb_target::{Prints, Target};
 
 use super::RecordRequest;
+use crate::render::label;
+use crate::render::precision::part_of;
 use crate::terminal::{begin_line, say, status};
 
 /// Time between two changes of the line.
@@ -51,10 +53,11 @@ impl ProgressLine {
         }
         let Statistics { samples, complete, .. } = statistics;
         let lost = statistics.lost_samples + statistics.lost_records;
-        let share = percent(*complete, *samples);
+        let share = part_of(*complete, *samples);
         self.line(&format!(
-            "plumb: {:.1} s  {samples} samples  {lost} lost  {share} complete stacks",
-            elapsed.as_secs_f64()
+            "plumb: {:.1} s  {}  {lost} lost  {share} complete stacks",
+            elapsed.as_secs_f64(),
+            label::samples(*samples)
         ));
     }
 
@@ -85,29 +88,5 @@ impl ProgressLine {
         // A line that wraps can't be taken back: 79 characters fit almost everywhere.
         let text: String = text.chars().take(79).collect();
         status(&text);
-    }
-}
-
-/// `part` of `whole`, such as `99.3%`; never rounded up to all or down to none.
-pub fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 {
-        return "-".into();
-    }
-    let percent = part as f64 / whole as f64 * 100.0;
-    let shown = if part < whole { percent.min(99.9) } else { percent };
-    if part > 0 && shown < 0.05 { "<0.1%".into() } else { format!("{shown:.1}%") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_not_rounded_to_all_or_nothing() {
-        assert_eq!(percent(99_999, 100_000), "99.9%");
-        assert_eq!(percent(1, 100_000), "<0.1%");
-        assert_eq!(percent(0, 100_000), "0.0%");
-        assert_eq!(percent(5, 5), "100.0%");
-        assert_eq!(percent(0, 0), "-");
     }
 }

@@ -5,11 +5,12 @@
 use std::path::Path;
 
 use plumb_analyze::{
-    Bottleneck, BoundBy, CodeAdvice, Explanation, Extent, FrameIndex, HotFunction, PredictedGain, Share,
+    Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, Extent, FrameIndex, HotFunction, PredictedGain, Share,
 };
+use plumb_profile::DsoKind;
 
 use super::sections::{cell, name, short_percent, tells_kernel, text_of, whole};
-use super::{loops, places};
+use super::{loops, nameless, places, title, waits};
 use crate::render::document::{Block, Document, Section, Text};
 use crate::render::duration::time;
 use crate::render::table::Layout;
@@ -33,22 +34,20 @@ pub(super) fn document(
     file: Option<&Path>,
     ignored: &[String],
 ) -> Document {
-    let command = report.view.profile().meta.command.join(" ");
-    let name = || file.map_or(String::new(), |file| file.display().to_string());
-    let title = if command.is_empty() { name() } else { command };
     let mut section = Section::new("");
     section.blocks.push(Block::Strong(headline(report)));
     let facts = facts(report);
     if !facts.is_empty() {
         section.blocks.push(Block::Facts(facts));
     }
+    waits::say(report, &mut section);
     further(report, &mut section);
     functions(report, &mut section);
     let mut last = Vec::new();
     last.extend(left_out(report, ignored).map(|text| ("left out".into(), text)));
     last.extend([("data".into(), data(report)), ("more".into(), more(report, code, file))]);
     section.blocks.push(Block::Facts(last));
-    Document { title, summary: pace(report), sections: vec![section] }
+    Document { title: title::of(report, file), summary: pace(report), sections: vec![section] }
 }
 
 /// Time on the clock and on processors.
@@ -90,9 +89,8 @@ fn headline(report: &Explanation<'_>) -> Text {
         ));
     }
     if let Some((what, share)) = report.first() {
-        return subject(report, what)
-            .and(format!(": {}", with_ends(share)))
-            .and(format!(" of {}", whole(report)));
+        let doubt = if is_activity(report, what) { "; whether it has to isn't known" } else { "" };
+        return subject(report, what).and(format!(": {} of {}{doubt}", with_ends(share), whole(report)));
     }
     let threshold = outlook.threshold;
     let nameless = report.quality.nameless_share.percent;
@@ -127,7 +125,20 @@ fn subject(report: &Explanation<'_>, what: Bottleneck) -> Text {
                     .map_or_else(|| text_of(report, what), |text| text.and(" ").and(cause.rule.claim)),
             }
         }
+        Bottleneck::Function(frame) if !report.view.frame(frame).named => nameless::subject(report, frame),
         Bottleneck::Function(_) => text_of(report, what),
+        Bottleneck::Line(index) => {
+            let line = &report.outlook.lines[index];
+            let text = places::function(report, line.frame).and(" calls ");
+            match line.calls.first() {
+                Some(&(frame, cost))
+                    if cost.weight.saturating_mul(4) >= line.cost.weight.saturating_mul(3) =>
+                {
+                    text.name(name(&report.view, frame))
+                }
+                _ => text.and("functions of libraries"),
+            }
+        }
         Bottleneck::Kernel(index) => {
             let row = &report.time.rows[index];
             let what = label::cause(row.cause, &row.name);
@@ -159,6 +170,9 @@ fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
         return facts;
     }
     if report.saved_at_most().is_some() {
+        if waits::are_known(report) {
+            return facts;
+        }
         facts.push(("do".into(), Text::from("see what it waits for: ").name("plumb record --off-cpu")));
         return facts;
     }
@@ -170,8 +184,17 @@ fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
             if let Some(callers) = wheres(report, cause) {
                 facts.push(("where".into(), callers));
             }
-            facts.push(("do".into(), cause.rule.remedy.into()));
+            match cause.is_activity {
+                true => {
+                    facts.push(("do".into(), format!("if it can be avoided: {}", cause.rule.remedy).into()))
+                }
+                false => facts.push(("do".into(), cause.rule.remedy.into())),
+            }
             facts.push(("gain".into(), gain(report, what)));
+        }
+        Bottleneck::Line(index) => {
+            facts.push(("calls".into(), costs(report, &report.outlook.lines[index].calls)));
+            facts.push(("cause".into(), "not known: no rule holds for what it calls".into()));
         }
         Bottleneck::Calls(index) => call_facts(report, index, &mut facts),
         Bottleneck::Processes(index) => {
@@ -180,9 +203,16 @@ fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
             facts.push(("do".into(), advice.rule.remedy.into()));
             facts.push(("gain".into(), gain(report, what)));
         }
+        Bottleneck::Function(frame) if !report.view.frame(frame).named => {
+            facts.extend(nameless::facts(report, frame));
+        }
         Bottleneck::Function(frame) => {
             facts.push(("cause".into(), "not known: no rule holds for its code".into()));
-            facts.push(("do".into(), Text::from("see its instructions: ").name(annotate(report, frame))));
+            let text = match has_instructions(report, frame) {
+                true => Text::from("see its instructions: ").name(annotate(&name(&report.view, frame))),
+                false => Text::from("see its lines and callers: ").name("plumb explain --full"),
+            };
+            facts.push(("do".into(), text));
         }
         Bottleneck::Kernel(_) => {
             facts.push(("do".into(), Text::from("see its calls: ").name("plumb kernel --advice -- COMMAND")));
@@ -209,8 +239,13 @@ fn evidence(report: &Explanation<'_>, cause: &CodeAdvice) -> Text {
     if let Some(finding) = cause.loops.first() {
         return loops::sentence(finding).into();
     }
+    costs(report, &cause.functions)
+}
+
+/// A few functions with their shares.
+fn costs(report: &Explanation<'_>, functions: &[(FrameIndex, Cost)]) -> Text {
     let mut text = Text::default();
-    for (index, &(frame, cost)) in cause.functions.iter().take(NAMED).enumerate() {
+    for (index, &(frame, cost)) in functions.iter().take(NAMED).enumerate() {
         let percent = short_percent(cost.percent_of(report.sampling.whole()));
         text = text
             .and(if index > 0 { ", " } else { "" })
@@ -218,6 +253,11 @@ fn evidence(report: &Explanation<'_>, cause: &CodeAdvice) -> Text {
             .and(format!(" {percent}"));
     }
     text
+}
+
+/// Whether it is known what is done but not why.
+fn is_activity(report: &Explanation<'_>, what: Bottleneck) -> bool {
+    matches!(what, Bottleneck::Code(index) if report.causes[index].is_activity)
 }
 
 /// The user's places, where there are several.
@@ -240,7 +280,14 @@ fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
     let Some(PredictedGain { cpu: (low, high), elapsed }) = report.gain_of(what) else {
         return "not estimated".into();
     };
-    let cpu = format!("{} of {}", range(low, high), whole(report));
+    let cpu = match is_activity(report, what) {
+        // As much of it as isn't needed.
+        true => {
+            return format!("at most {} of {}, if none of it is needed", short_percent(high), whole(report))
+                .into();
+        }
+        false => format!("{} of {}", range(low, high), whole(report)),
+    };
     let elapsed = match elapsed {
         None => "; of the elapsed time less, as far as other threads ran meanwhile".to_owned(),
         Some((_, 0.0)) => "; the elapsed time stays".to_owned(),
@@ -276,10 +323,11 @@ fn further(report: &Explanation<'_>, section: &mut Section) {
         .take(FURTHER)
         .map(|(index, cause)| {
             let text = places::of_cause(report, cause).unwrap_or_default().and(" ").and(cause.rule.claim);
-            (
-                short_percent(cause.share.percent),
-                text.and("; gain ").text(gain(report, Bottleneck::Code(index))),
-            )
+            let text = match cause.is_activity {
+                true => text,
+                false => text.and("; gain ").text(gain(report, Bottleneck::Code(index))),
+            };
+            (short_percent(cause.share.percent), text)
         })
         .collect();
     if !lines.is_empty() {
@@ -329,7 +377,7 @@ fn left_out(report: &Explanation<'_>, patterns: &[String]) -> Option<Text> {
 /// How far to trust it, in a line.
 fn data(report: &Explanation<'_>) -> Text {
     let (quality, meta) = (&report.quality, &report.view.profile().meta);
-    let mut parts = vec![format!("{} samples", report.view.part().samples)];
+    let mut parts = vec![label::samples(report.view.part().samples)];
     if meta.lost_samples > 0 {
         parts.push(format!("{} lost", meta.lost_samples));
     }
@@ -338,27 +386,36 @@ fn data(report: &Explanation<'_>) -> Text {
     if quality.nameless_share.percent >= 1.0 {
         parts.push(format!("{} without names", short_percent(quality.nameless_share.percent)));
     }
-    parts.push(format!("a share of 10% is {:.0}–{:.0}%", quality.tenth.low, quality.tenth.high));
+    if report.view.part().samples > 0 {
+        parts.push(format!("a share of 10% is {:.0}–{:.0}%", quality.tenth.low, quality.tenth.high));
+    }
     parts.join(", ").into()
 }
 
 /// What to type for more.
 fn more(report: &Explanation<'_>, code: &HotFunctions, file: Option<&Path>) -> Text {
-    let full = file.map_or("--full".to_owned(), |file| format!("plumb explain --full {}", file.display()));
+    let full = file.map_or("plumb explain --full -- COMMAND".to_owned(), |file| {
+        format!("plumb explain --full {}", file.display())
+    });
     let mut text = Text::default().name(full);
-    if let (Some(function), true) = (report.functions.first(), file.is_some() && !code.known.is_empty()) {
-        text = text.and(", ").name(annotate(report, function.frame));
+    // The hottest of those that have instructions: functions of scripts have none.
+    if let (Some((function, _)), true) = (code.known.first(), file.is_some()) {
+        text = text.and(", ").name(annotate(&places::short_name(&function.name)));
     }
-    if report.pace.class() == Some(BoundBy::Waiting) {
+    if report.pace.class() == Some(BoundBy::Waiting) && !waits::are_known(report) {
         text = text.and(", ").name("plumb record --off-cpu");
     }
     text
 }
 
-fn annotate(report: &Explanation<'_>, frame: FrameIndex) -> String {
-    let name = name(&report.view, frame);
-    let quoted = shell_words::quote(&name).into_owned();
-    format!("plumb annotate {quoted}")
+fn annotate(name: &str) -> String {
+    format!("plumb annotate {}", shell_words::quote(name))
+}
+
+/// Whether a function is code of the processor's, in a file.
+fn has_instructions(report: &Explanation<'_>, frame: FrameIndex) -> bool {
+    let dso = report.view.frame(frame).dso.map(|dso| report.view.profile().dsos[dso].kind);
+    !matches!(dso, Some(DsoKind::Script | DsoKind::Anonymous { .. }))
 }
 
 /// `61% (58–64)`.

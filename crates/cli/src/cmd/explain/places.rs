@@ -59,6 +59,16 @@ pub(super) fn of_calls(report: &Explanation<'_>, advice: &CallAdvice) -> Option<
     callers.places.first().map(|&(frame, _)| function(report, frame))
 }
 
+/// A function of another view than the report's, with its line where the frame has one.
+pub(super) fn function_in(view: &View<'_>, frame: FrameIndex) -> Text {
+    let shown = view.frame(frame);
+    let text = Text::default().name(short(shown));
+    match shown.line {
+        0 => text,
+        line => text.and(" (").name(in_file(shown.file, line)).and(")"),
+    }
+}
+
 /// `graph.cc:88`: the line of the frame, or the hottest line of its function if the frame has none.
 pub(super) fn line(report: &Explanation<'_>, frame: FrameIndex) -> Option<String> {
     let shown = report.view.frame(frame);

@@ -127,8 +127,8 @@ fn what_is_ignored_is_said_and_shares_are_of_the_rest() {
     // 44% of 86%.
     assert!(screen.contains("looks up environment variables: 51%"), "{screen}");
     let full = words(&shown(&pool(), &["--full", "--ignore", "^rand$"]));
-    assert!(full.contains("--ignore ^rand$ left out 14.00% of processor time"), "{full}");
-    assert!(full.contains("getenv-hot: getenv and what it calls, 51.16%"), "{full}");
+    assert!(full.contains("--ignore ^rand$ left out 14.0% of processor time"), "{full}");
+    assert!(full.contains("getenv-hot: getenv and what it calls, 51.2%"), "{full}");
     let json: Value = serde_json::from_str(&shown(&pool(), &["--ignore", "^rand$", "--json"])).unwrap();
     assert_eq!(json["left_out"]["samples"], 1400);
     assert!((json["causes"]["code"][0]["share"]["percent"].as_f64().unwrap() - 4400.0 / 86.0).abs() < 1e-9);

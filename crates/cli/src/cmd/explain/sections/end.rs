@@ -2,12 +2,13 @@
 
 use plumb_analyze::{Bottleneck, BoundBy, Explanation, Extent, Share};
 
+use super::figures::{gain, interval, percent, whole, with_interval};
 use super::time::tells_kernel;
-use super::{file_name, gain, name, percent, whole, with_interval};
-use crate::cmd::explain::places;
+use crate::cmd::explain::places::{self, file_name, name};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
+use crate::render::precision::Precision;
 
 /// Reasons for cut stacks, and files without names, that are told.
 const TOLD: usize = 3;
@@ -20,7 +21,10 @@ pub(super) fn quality(report: &Explanation<'_>) -> Section {
     let (quality, profile) = (&report.quality, report.view.profile());
     let meta = &profile.meta;
     let rate = meta.frequency_hz.map_or(String::new(), |hz| format!(" at {hz} a second"));
-    let coverage = quality.coverage.map_or(String::new(), |percent| format!(", coverage {percent:.1}%"));
+    let coverage = quality.coverage.map_or(String::new(), |share| {
+        let precision = Precision::of_samples(report.view.part().samples).min(Precision::TENTHS);
+        format!(", coverage {}", precision.percent(share))
+    });
     let lost = match meta.lost_samples {
         0 if report.untold.is_some() => "how many were lost isn't told".to_owned(),
         lost => format!("{lost} lost"),
@@ -33,15 +37,18 @@ pub(super) fn quality(report: &Explanation<'_>) -> Section {
     }
     facts.push(("stacks".into(), stacks(report)));
     facts.push(("names".into(), names(report)));
-    facts
-        .push(("lines".into(), format!("missing for {} of user code", percent(quality.without_line)).into()));
+    facts.push((
+        "lines".into(),
+        format!("missing for {} of user code", percent(report, quality.without_line)).into(),
+    ));
     let tenth = quality.tenth;
     let if_samples = if report.untold.is_some() { ", if each that is counted is a sample" } else { "" };
     facts.push((
         "resolution".into(),
         format!(
-            "a share of 10% is known to be between {:.1}% and {:.1}%{}",
-            tenth.low, tenth.high, if_samples
+            "a share of 10% is known to be between {} and {}{if_samples}",
+            percent(report, tenth.low),
+            percent(report, tenth.high)
         )
         .into(),
     ));
@@ -50,7 +57,7 @@ pub(super) fn quality(report: &Explanation<'_>) -> Section {
         let text = format!(
             "plumb itself used {}, {} of the target's",
             time(ns as f64),
-            percent(ns as f64 * 100.0 / cpu)
+            Precision::TENTHS.percent(ns as f64 * 100.0 / cpu)
         );
         facts.push(("cost".into(), text.into()));
     }
@@ -68,12 +75,12 @@ fn stacks(report: &Explanation<'_>) -> Text {
     let stacks = &report.quality.stacks;
     let profile = report.view.profile();
     let mut text = match stacks.complete_percent() {
-        Some(complete) => Text::from(format!("{complete:.1}% complete")),
+        Some(complete) => Text::from(format!("{} complete", percent(report, complete))),
         None => Text::from("how many are complete isn't told".to_owned()),
     };
     for cause in stacks.causes.iter().take(TOLD) {
         let share = cause.cost.samples as f64 * 100.0 / stacks.samples.max(1) as f64;
-        text = text.and(format!("; {share:.1}% cut: {}", cause.cut.text()));
+        text = text.and(format!("; {} cut: {}", percent(report, share), cause.cut.text()));
         if let Some(dso) = cause.dso {
             text = text.and(" (").name(file_name(profile.strings.get(profile.dsos[dso].path))).and(")");
         }
@@ -83,9 +90,9 @@ fn stacks(report: &Explanation<'_>) -> Text {
 
 fn names(report: &Explanation<'_>) -> Text {
     let quality = &report.quality;
-    let mut text = Text::from(format!("missing for {}", percent(quality.nameless_share.percent)));
+    let mut text = Text::from(format!("missing for {}", percent(report, quality.nameless_share.percent)));
     for (index, &(path, cost)) in quality.nameless.iter().take(TOLD).enumerate() {
-        let share = percent(cost.percent_of(report.sampling.whole()));
+        let share = percent(report, cost.percent_of(report.sampling.whole()));
         let file = if path.is_empty() { "[not mapped]" } else { file_name(path) };
         text = text.and(if index == 0 { ": " } else { ", " }).name(file).and(format!(" {share}"));
     }
@@ -98,7 +105,7 @@ pub(super) fn summary(report: &Explanation<'_>) -> Text {
     let class = pace.class().map_or("bottleneck class: unknown", BoundBy::name);
     let cores = pace.cores().map_or(String::new(), |cores| format!(", {cores:.2} processors used"));
     let kernel = match tells_kernel(report) {
-        true => format!(", {} in the kernel", percent(pace.kernel_percent)),
+        true => format!(", {} in the kernel", percent(report, pace.kernel_percent)),
         false => String::new(),
     };
     Text::from(format!("{class}{cores}{kernel}. Verdict: ")).text(verdict_text(report))
@@ -118,8 +125,8 @@ pub(super) fn verdict(report: &Explanation<'_>) -> Section {
     }
     let line = |(what, share): (Bottleneck, Share)| {
         (
-            percent(share.percent),
-            text_of(report, what).and(format!(" ({:.1} to {:.1})", share.low, share.high)),
+            percent(report, share.percent),
+            text_of(report, what).and(format!(" ({})", interval(report, share).replace("..", "to"))),
         )
     };
     if outlook.above.len() > 1 {
@@ -135,7 +142,7 @@ pub(super) fn verdict(report: &Explanation<'_>) -> Section {
     if let Some(share) = outlook.hidden {
         section.say(format!(
             "{} is in code without names (section 8): what in it may be above {}% can't be told. Debug symbols would tell.",
-            with_interval(share),
+            with_interval(report, share),
             outlook.threshold
         ));
     }
@@ -144,7 +151,7 @@ pub(super) fn verdict(report: &Explanation<'_>) -> Section {
         let text = Text::from("Can't tell: ").text(text_of(report, what));
         section.say(text.and(format!(
             " has {}, which may be above {}% or below{samples}.",
-            with_interval(share),
+            with_interval(report, share),
             outlook.threshold
         )));
     }
@@ -157,18 +164,18 @@ fn verdict_text(report: &Explanation<'_>) -> Text {
     if let Some(most) = report.saved_at_most() {
         let text = Text::from(format!(
             "it waits: less processor time can save {} of the elapsed time at most.",
-            percent(most)
+            percent(report, most)
         ));
         let Some((what, share)) = outlook.largest else { return text };
         let largest = text.and(" The largest part of that is ").text(text_of(report, what));
-        return largest.and(format!(", {} of {}.", with_interval(share), whole(report)));
+        return largest.and(format!(", {} of {}.", with_interval(report, share), whole(report)));
     }
     let threshold = outlook.threshold;
     if let Some((what, share)) = outlook.above.first().copied() {
         let text = Text::from("go on. Next: ").text(text_of(report, what));
         return text.and(format!(
             ", {} of {}, above the threshold of {threshold}%.",
-            with_interval(share),
+            with_interval(report, share),
             whole(report)
         ));
     }
@@ -177,10 +184,10 @@ fn verdict_text(report: &Explanation<'_>) -> Text {
     };
     if outlook.is_done() {
         let text = Text::from(format!("stop: nothing above {threshold}%. The largest is "));
-        return text.text(text_of(report, what)).and(format!(", {}.", with_interval(share)));
+        return text.text(text_of(report, what)).and(format!(", {}.", with_interval(report, share)));
     }
     let text = Text::from(format!("can't tell whether anything is above {threshold}%: "));
-    text.text(text_of(report, what)).and(format!(" has {}.", with_interval(share)))
+    text.text(text_of(report, what)).and(format!(" has {}.", with_interval(report, share)))
 }
 
 /// What time goes into, in words.
@@ -200,6 +207,9 @@ pub(in crate::cmd::explain) fn text_of(report: &Explanation<'_>, what: Bottlenec
                 Extent::Instructions => text.name(name(&report.view, frame)),
                 Extent::Files => text.and("all of ").name(file_name(report.view.frame(frame).dso_path)),
             }
+        }
+        Bottleneck::Line(index) => {
+            places::function(report, report.outlook.lines[index].frame).and(" and what it calls in libraries")
         }
         Bottleneck::Calls(index) => {
             let advice = &report.calls[index];

@@ -1,11 +1,9 @@
 //! Functions, lines and callers.
 
-use plumb_analyze::{
-    CallPath, Explanation, HotCode, HotFunction, HotInstruction, SampledFunction, SampledLine,
-};
+use plumb_analyze::{Explanation, HotCode, HotFunction, HotInstruction, SampledFunction, SampledLine};
 
-use super::{cell, file_name, interval, name, path, percent, short_name, whole, with_interval};
-use crate::cmd::explain::places;
+use super::figures::{cell, interval, path, percent, percent_of, whole, with_interval};
+use crate::cmd::explain::places::{self, file_name, name, short_name};
 use crate::render::document::{Block, Section, Text};
 use crate::render::table::{Layout, Line};
 use plumb_report::code::Annotated;
@@ -25,9 +23,9 @@ pub(super) fn functions(report: &Explanation<'_>) -> Section {
     }
     let line = |function: &HotFunction| {
         vec![
-            percent(function.own_share.percent),
-            interval(function.own_share),
-            percent(function.total_share.percent),
+            percent(report, function.own_share.percent),
+            interval(report, function.own_share),
+            percent(report, function.total_share.percent),
             cell(&report.view, function.frame, function.inlined),
             places::hottest(report, function),
         ]
@@ -45,7 +43,7 @@ pub(super) fn functions(report: &Explanation<'_>) -> Section {
     section.note(format!(
         "Self: in the function; Total: with all that it calls. Together they have {} in themselves. Intervals are Wilson's, of Self; n \
          samples count as n/1.5, as shares vary that much more between runs.",
-        percent(together)
+        percent(report, together)
     ));
     section
 }
@@ -53,9 +51,9 @@ pub(super) fn functions(report: &Explanation<'_>) -> Section {
 /// Section 4.
 pub(super) fn lines(report: &Explanation<'_>, code: &HotFunctions) -> Section {
     let mut section = Section::new("Hot lines and instructions");
-    let lines: Vec<Line> = report.lines.iter().map(line).collect();
+    let lines: Vec<Line> = report.lines.iter().map(|one| line(report, one)).collect();
     if lines.is_empty() {
-        let missing = percent(report.quality.without_line);
+        let missing = percent(report, report.quality.without_line);
         section.say(match report.quality.without_line {
             share if share > 50.0 && report.untold.is_some() => {
                 format!("Of {missing} of user code the file tells no line.")
@@ -76,7 +74,7 @@ pub(super) fn lines(report: &Explanation<'_>, code: &HotFunctions) -> Section {
     section.table(&columns, lines);
     hottest(report, code, &mut section);
     for (hot, (function, annotated)) in report.code.iter().zip(&code.known) {
-        instructions(hot, function, annotated, &mut section);
+        instructions(report, hot, (function, annotated), &mut section);
     }
     if report.code.iter().any(|hot| hot.instructions.iter().any(|one| one.doubt.is_some())) {
         section.note(
@@ -90,21 +88,28 @@ pub(super) fn lines(report: &Explanation<'_>, code: &HotFunctions) -> Section {
              processor waited. A class says what an instruction may have waited for.",
         );
     }
+    // Said once of all that have the same reason.
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for (function, why) in &code.unknown {
-        let text = Text::from("The code of ").name(short_name(&function.name));
-        section.say(text.and(format!(
-            " ({}) can't be read: {why}.",
-            percent(function.own.percent_of(report.view.whole()))
-        )));
+        let share = percent(report, function.own.percent_of(report.view.whole()));
+        let (name, why) = (format!("{} ({share})", short_name(&function.name)), why.to_string());
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    for (why, names) in reasons {
+        let text = Text::from("The code of ").name(names.join(", "));
+        section.say(text.and(format!(" can't be read: {why}.")));
     }
     section
 }
 
-fn line(line: &SampledLine) -> Line {
+fn line(report: &Explanation<'_>, line: &SampledLine) -> Line {
     vec![
-        percent(line.share.percent),
-        interval(line.share),
-        percent(line.of_function),
+        percent(report, line.share.percent),
+        interval(report, line.share),
+        percent(report, line.of_function),
         format!("{}:{}", file_name(&line.file), line.line),
         line.function.clone(),
     ]
@@ -123,27 +128,38 @@ fn hottest(report: &Explanation<'_>, code: &HotFunctions, section: &mut Section)
         return;
     };
     let text = Text::from("The hottest instruction: ").name(annotated.texts[one.index].trim());
-    let text = text.and(format!(" ({}) has {} of ", class(annotated, one), percent(one.of_function)));
+    let text = text.and(format!(" ({}) has {} of ", class(annotated, one), percent(report, one.of_function)));
     let text = text.name(short_name(&function.name));
-    section.say(text.and(format!(" and so {} of everything.", with_interval(one.share))));
+    section.say(text.and(format!(" and so {} of everything.", with_interval(report, one.share))));
 }
 
-fn instructions(hot: &HotCode, function: &SampledFunction, annotated: &Annotated, section: &mut Section) {
+fn instructions(
+    report: &Explanation<'_>,
+    hot: &HotCode,
+    (function, annotated): (&SampledFunction, &Annotated),
+    section: &mut Section,
+) {
     if hot.instructions.is_empty() {
         return;
     }
-    let classes: Vec<String> =
-        hot.classes.iter().take(CLASSES).map(|(word, share)| format!("{word} {share:.1}%")).collect();
+    let classes: Vec<String> = hot
+        .classes
+        .iter()
+        .take(CLASSES)
+        .map(|(word, share)| format!("{word} {}", percent(report, *share)))
+        .collect();
     let title = Text::default().name(short_name(&function.name));
     let of_which =
         if classes.is_empty() { String::new() } else { format!(", of which {}", classes.join(", ")) };
-    section.blocks.push(Block::Heading(title.and(format!(": {}{of_which}", percent(hot.share.percent)))));
+    section
+        .blocks
+        .push(Block::Heading(title.and(format!(": {}{of_which}", percent(report, hot.share.percent)))));
     let line = |one: &HotInstruction| {
         let address = annotated.annotation.listing.instructions()[one.index].address.0;
         vec![
-            percent(one.share.percent),
-            interval(one.share),
-            percent(one.of_function),
+            percent(report, one.share.percent),
+            interval(report, one.share),
+            percent(report, one.of_function),
             format!("{address:x}: {}", annotated.texts[one.index].trim()),
             class(annotated, one),
         ]
@@ -170,20 +186,21 @@ pub(super) fn callers(report: &Explanation<'_>) -> Section {
     let mut section = Section::new("Callers that matter");
     for (function, paths) in report.functions.iter().zip(&report.paths) {
         let title = Text::default().name(name(&report.view, function.frame));
-        section
-            .blocks
-            .push(Block::Heading(title.and(format!(": {}, of which", percent(function.own_share.percent)))));
+        section.blocks.push(Block::Heading(
+            title.and(format!(": {}, of which", percent(report, function.own_share.percent))),
+        ));
+        let share = |value: f64| percent_of(report, function.own, value);
         let mut facts: Vec<(String, Text)> = Vec::new();
         for one in paths.iter().take(PATHS) {
             let names = one.callers.iter().map(|&frame| name(&report.view, frame)).collect();
-            facts.push((share(one, function), path(names, one.is_whole)));
+            facts.push((share(one.cost.percent_of(function.own)), path(names, one.is_whole)));
         }
         let told: f64 = paths.iter().take(PATHS).map(|one| one.cost.percent_of(function.own)).sum();
         match (paths.is_empty(), 100.0 - told) {
             (true, _) => section.say("No caller brings 10% of it."),
             (_, left) => {
                 if left >= 0.05 {
-                    facts.push((format!("{left:.1}%"), "by other paths".into()));
+                    facts.push((share(left), "by other paths".into()));
                 }
                 section.blocks.push(Block::Facts(facts));
             }
@@ -193,8 +210,4 @@ pub(super) fn callers(report: &Explanation<'_>) -> Section {
         section.say(format!("No function has 1% of {}.", whole(report)));
     }
     section
-}
-
-fn share(path: &CallPath, function: &HotFunction) -> String {
-    format!("{:.1}%", path.cost.percent_of(function.own))
 }

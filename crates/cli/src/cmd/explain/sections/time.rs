@@ -3,11 +3,13 @@
 use plumb_analyze::{BoundBy, Cause, Cost, Explanation, ModuleKind, RunSummary, cut_middle};
 use plumb_profile::{FrameKind, QueuedThread};
 
-use super::{amount, file_name, interval, percent, whole};
+use super::figures::{amount, interval, percent, whole};
 use crate::cmd::explain::Args;
+use crate::cmd::explain::places::file_name;
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
+use crate::render::precision::Precision;
 use crate::render::table::Layout;
 
 /// Rows below this share are put together, in percent.
@@ -36,10 +38,14 @@ pub(super) fn pace(report: &Explanation<'_>) -> Section {
     }
     let kernel = pace.kernel_percent;
     let parts = match tells_kernel(report) {
-        true => format!("{} in user code, {} in the kernel", percent(100.0 - kernel), percent(kernel)),
+        true => format!(
+            "{} in user code, {} in the kernel",
+            percent(report, 100.0 - kernel),
+            percent(report, kernel)
+        ),
         false if report.view.part().samples == 0 => "not known: there are no samples".to_owned(),
         false if pace.user_only => {
-            let least = percent(100.0 - kernel);
+            let least = percent(report, 100.0 - kernel);
             format!("{least} in user code that was sampled; the kernel wasn't, and may have the rest")
         }
         false => "the file doesn't tell the kernel from user code".to_owned(),
@@ -87,7 +93,7 @@ fn waited(pace: &RunSummary) -> String {
 
 /// What the life of a thread went into.
 fn split_of(pace: &RunSummary, thread: &QueuedThread) -> Text {
-    let part = |ns: u64| percent(ns as f64 * 100.0 / thread.lived_ns.max(1) as f64);
+    let part = |ns: u64| Precision::TENTHS.percent(ns as f64 * 100.0 / thread.lived_ns.max(1) as f64);
     let known = thread.ran_ns.saturating_add(thread.waited_ns).saturating_add(thread.unseen_ns);
     let stolen = pace.queued.as_ref().is_some_and(|queued| queued.stolen_ns > 0);
     let asleep = if stolen { "asleep or stolen by the hypervisor" } else { "asleep" };
@@ -158,7 +164,7 @@ pub(super) fn split(report: &Explanation<'_>, args: &Args) -> Section {
     let whole = report.time.whole;
     let line = |cost: Cost, name: String| {
         let share = report.sampling.share(cost);
-        vec![percent(share.percent), interval(share), amount(report, cost), name]
+        vec![percent(report, share.percent), interval(report, share), amount(report, cost), name]
     };
     let mut lines = Vec::new();
     let mut rest = Cost::default();
@@ -223,7 +229,7 @@ fn left_out(report: &Explanation<'_>, args: &Args, section: &mut Section) {
     }
     section.say(text.and(format!(
         "{} of {} ({}). All that follows is of the rest: shares are of {}, made to be 100%.",
-        percent(report.left_out.percent_of(recorded)),
+        percent(report, report.left_out.percent_of(recorded)),
         whole(report),
         amount(report, report.left_out),
         amount(report, report.view.part())

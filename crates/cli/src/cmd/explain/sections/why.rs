@@ -2,11 +2,13 @@
 
 use plumb_analyze::{Advice, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
 
-use super::{gain, name, path, percent, short, whole, with_interval};
+use super::figures::{gain, path, percent, whole, with_interval};
 use crate::cmd::explain::loops;
+use crate::cmd::explain::places::{name, short};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
+use crate::render::precision::Precision;
 use crate::render::rule;
 
 /// Reasons to wait that are shown, and stacks of each.
@@ -30,6 +32,8 @@ pub(super) fn waits(report: &Explanation<'_>) -> Section {
 
 fn event(waits: &Waits<'_>, section: &mut Section) {
     let whole = waits.time.whole;
+    let precision = Precision::of(&waits.view);
+    let percent = |cost: Cost| precision.percent(cost.percent_of(whole));
     let what = if waits.event == "off-cpu" { "Waiting for something" } else { "Waiting for a processor" };
     let threads = {
         let mut threads: Vec<_> = waits.view.samples().map(|kept| kept.sample.thread).collect();
@@ -43,10 +47,10 @@ fn event(waits: &Waits<'_>, section: &mut Section) {
     let mut facts: Vec<(String, Text)> = Vec::new();
     for row in waits.time.rows.iter().take(REASONS) {
         let reason = format!("{}, {}", label::cause(row.cause, &row.name), time(row.cost.weight as f64));
-        facts.push((percent(row.cost.percent_of(whole)), reason.into()));
+        facts.push((percent(row.cost), reason.into()));
         for &(node, cost) in row.stacks.iter().take(STACKS) {
             let names = waits.view.stack(node).map(short).collect();
-            facts.push((format!("  {}", percent(cost.percent_of(whole))), path(names, true)));
+            facts.push((format!("  {}", percent(cost)), path(names, true)));
         }
     }
     section.blocks.push(Block::Facts(facts));
@@ -65,7 +69,7 @@ pub(super) fn causes(report: &Explanation<'_>) -> Section {
     }
     let kernel = report.sampling.share(report.time.kernel);
     if kernel.low >= report.outlook.threshold {
-        let text = Text::default().and(format!("The kernel takes {}: ", percent(kernel.percent)));
+        let text = Text::default().and(format!("The kernel takes {}: ", percent(report, kernel.percent)));
         let text = text.name("plumb kernel --advice -- COMMAND");
         section.say(
             text.and(" watches system calls and page faults one by one, and says what to do about them."),
@@ -79,13 +83,13 @@ fn code(report: &Explanation<'_>, advice: &CodeAdvice, section: &mut Section) {
         let mut text = Text::default();
         for (index, &(frame, cost)) in costs.iter().enumerate() {
             let comma = if index > 0 { ", " } else { "" };
-            let share = percent(cost.percent_of(report.sampling.whole()));
+            let share = percent(report, cost.percent_of(report.sampling.whole()));
             text = text.and(comma).name(name(&report.view, frame)).and(format!(" {share}"));
         }
         text
     };
     let measured = vec![
-        ("measured", Text::from(format!("{} of {}", with_interval(advice.share), whole(report)))),
+        ("measured", Text::from(format!("{} of {}", with_interval(report, advice.share), whole(report)))),
         ("evidence", evidence(advice)),
         ("in", list(&advice.functions)),
         ("called by", list(&advice.callers)),

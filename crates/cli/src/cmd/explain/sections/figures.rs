@@ -1,0 +1,95 @@
+//! Shares, amounts and names as sections write them.
+
+use plumb_analyze::{Cost, Explanation, FrameIndex, Gain, Kind, Share, View};
+
+use crate::render::document::Text;
+use crate::render::duration::time;
+use crate::render::precision::Precision;
+
+/// A function's name in a table: whole, and marked as others do.
+pub(in crate::cmd::explain) fn cell(view: &View<'_>, frame: FrameIndex, inlined: bool) -> String {
+    let shown = view.frame(frame);
+    let kernel = if shown.kind == Kind::Kernel { "[k] " } else { "" };
+    let inlined = if inlined { crate::render::table::INLINED } else { "" };
+    format!("{kernel}{}{inlined}", shown.name)
+}
+
+/// What shares are of.
+pub(in crate::cmd::explain) fn whole(report: &Explanation<'_>) -> &'static str {
+    match report.untold {
+        Some(_) => "what the file counts",
+        None if report.pace.user_only => "user code's processor time",
+        None => "processor time",
+    }
+}
+
+/// What samples stand for: time, or what else their event counts.
+pub(super) fn amount(report: &Explanation<'_>, cost: Cost) -> String {
+    if report.time.is_time { time(cost.weight as f64) } else { cost.weight.to_string() }
+}
+
+/// A share of the samples, with the digits that they carry.
+pub(super) fn percent(report: &Explanation<'_>, value: f64) -> String {
+    percent_of(report, report.sampling.whole(), value)
+}
+
+/// A share of a part of the samples.
+pub(super) fn percent_of(report: &Explanation<'_>, part: Cost, value: f64) -> String {
+    Precision::of_sampling(&report.sampling, part).percent(value)
+}
+
+/// A share with as many digits as samples carry.
+pub(in crate::cmd::explain) fn short_percent(value: f64) -> String {
+    if value < 9.95 && value > 0.0 { format!("{value:.1}%") } else { format!("{value:.0}%") }
+}
+
+/// The ends of a share's interval.
+pub(super) fn interval(report: &Explanation<'_>, share: Share) -> String {
+    let precision = Precision::of_sampling(&report.sampling, report.sampling.whole()).min(Precision::TENTHS);
+    format!("{} .. {}", precision.digits(share.low), precision.digits(share.high))
+}
+
+/// A share with its interval, in running text.
+pub(super) fn with_interval(report: &Explanation<'_>, share: Share) -> String {
+    let [middle, low, high] = [share.percent, share.low, share.high].map(|end| percent(report, end));
+    format!("{middle} ({low} to {high})")
+}
+
+/// What could be gained at most.
+pub(super) fn gain(report: &Explanation<'_>, gain: Gain) -> String {
+    let times = match gain.times {
+        times if times < 100.0 => format!("{times:.2} times as fast there"),
+        _ => "all of it".to_owned(),
+    };
+    let mut text = format!("at most {} of {} ({times})", percent(report, gain.cpu_percent), whole(report));
+    let cores = report.pace.cores().unwrap_or(0.0);
+    match gain.clock_percent {
+        None => text.push_str("; what that is on the clock isn't known"),
+        // Several ran at a time: how much of it at the same time as others isn't known.
+        Some(clock) if cores > 1.05 => {
+            text.push_str(&format!(
+                ", and of the elapsed time at most {}: less, as far as others ran meanwhile",
+                percent(report, clock)
+            ));
+        }
+        Some(clock) => {
+            text.push_str(&format!(", and at most {} of the elapsed time", percent(report, clock)));
+        }
+    }
+    text
+}
+
+/// Functions from the innermost outwards, in one line. `is_whole`: the last is the root of the stack.
+pub(super) fn path(names: Vec<String>, is_whole: bool) -> Text {
+    const FIRST: usize = 7;
+    let cut = names.len() > FIRST + 2;
+    let mut text = Text::default();
+    for (index, name) in names.iter().enumerate().filter(|&(index, _)| !cut || index < FIRST) {
+        text = text.and(if index > 0 { " < " } else { "" }).name(name);
+    }
+    match names.last() {
+        Some(last) if cut => text = text.and(" < … < ").name(last),
+        _ => {}
+    }
+    if is_whole { text } else { text.and(" < many") }
+}
