@@ -6,6 +6,7 @@ mod limit;
 pub(in crate::cmd) mod machine;
 mod markdown;
 mod picture;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -15,164 +16,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use plumb_analyze::{By, Diff, DiffOptions, DiffRow, Filter, Mark, Per, View, is_clock};
-use plumb_profile::Profile;
+use plumb_analyze::{Diff, DiffOptions, Filter, Per, View, is_clock};
 
-use self::limit::Limit;
 use crate::args::FilterArgs;
-use crate::args::value;
-use crate::examples;
 use crate::exit::Exit;
-use crate::limits;
 use crate::render::flame;
 use crate::terminal::{Output, finish, say};
 use crate::words::parsed;
 use plumb_report::kernel_time;
 
+pub use shown::Args;
+use shown::{PerWhat, Recording, Shown};
+
 /// What is compared if nothing is named: the recording before, as `plumb record` keeps it, and the last.
 const LAST_TWO: [&str; 2] = ["profile.plumb.old", "profile.plumb"];
-
-/// Arguments of `plumb diff`.
-#[derive(clap::Args, Debug)]
-#[command(
-    override_usage = "plumb diff [OPTIONS] BASE NEW\n       plumb diff [OPTIONS] BASE... -- NEW...\n       plumb diff [OPTIONS]",
-    after_help = examples::DIFF
-)]
-pub struct Args {
-    /// Recordings before the change; several are runs of the same work
-    #[arg(value_name = "BASE")]
-    base: Vec<PathBuf>,
-    /// Recordings after the change
-    #[arg(last = true, value_name = "NEW")]
-    new: Vec<PathBuf>,
-    /// Kind of rows
-    #[arg(long, value_name = "KIND", value_enum, default_value_t = Rows::Function)]
-    by: Rows,
-    /// Include the time of called functions
-    #[arg(long)]
-    children: bool,
-    /// Unit of comparison [default: total, or iteration with --iterations]
-    #[arg(long, value_name = "UNIT", value_enum)]
-    per: Option<PerWhat>,
-    /// Iterations of the work in each recording, of the base and of the new side
-    #[arg(long, value_name = "BASE,NEW", value_parser = iterations)]
-    iterations: Option<[f64; 2]>,
-    /// False discovery rate among the marked rows
-    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.05, value_parser = limits::probability)]
-    alpha: f64,
-    /// Exit with status 4 on a significant regression above LIMIT: 'total>3%', 'func:parse*>1%'
-    ///
-    /// LIMIT is a percentage of the total of the base.
-    #[arg(long, value_name = "LIMIT", value_parser = limit::parse)]
-    fail_on: Vec<Limit>,
-    /// Sum up unmarked rows below this share of both sides, in percent [default: 0.5; 0 with --json]
-    #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
-    min: Option<f64>,
-    /// Show full names and paths, without shortening
-    #[arg(long)]
-    full_names: bool,
-    /// Write a differential flame graph to FILE too, .html or .svg
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Print Markdown
-    #[arg(long, conflicts_with_all = ["json", "html"])]
-    md: bool,
-    /// Write a self-contained HTML page to standard output, or to COMMAND.html on a terminal
-    ///
-    /// The page has a differential flame graph.
-    #[arg(long, conflicts_with = "json")]
-    html: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    filters: FilterArgs,
-}
-
-/// What rows can be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Rows {
-    /// Functions
-    Function,
-    /// Whole stacks
-    Path,
-    /// Source lines
-    Line,
-    /// System calls and other kernel work
-    Syscall,
-}
-
-impl From<Rows> for By {
-    fn from(rows: Rows) -> Self {
-        match rows {
-            Rows::Function => By::Function,
-            Rows::Path => By::Path,
-            Rows::Line => By::Line,
-            Rows::Syscall => By::Syscall,
-        }
-    }
-}
-
-/// What values can be of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum PerWhat {
-    /// The whole recording, where both sides did the same work
-    Total,
-    /// A second of CPU time
-    CpuS,
-    /// An iteration of the work
-    Iteration,
-}
-
-/// Reads `10,12`.
-fn iterations(text: &str) -> Result<[f64; 2], String> {
-    let wrong = || format!("expected two numbers above 0, such as 1000,1500, not {text:?}");
-    let (base, new) = text.split_once(',').ok_or_else(wrong)?;
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| *n > 0.0 && n.is_finite());
-    Ok([number(base).ok_or_else(wrong)?, number(new).ok_or_else(wrong)?])
-}
-
-/// A recording and where it came from.
-struct Recording {
-    path: PathBuf,
-    profile: Arc<Profile>,
-    filter: Filter,
-}
-
-/// What is shown.
-struct Shown<'a, 'p> {
-    diff: &'a Diff<'a, 'p>,
-    /// Of the base and of the new side: where recordings came from, and what they are.
-    sides: [&'a [Recording]; 2],
-    views: [&'a [View<'p>]; 2],
-    event: String,
-    unit: String,
-    args: &'a Args,
-}
-
-impl<'a> Shown<'a, '_> {
-    /// Rows below this share of both sides are summed up, if they are not marked.
-    fn least(&self) -> f64 {
-        self.args.min.unwrap_or(if self.args.json { 0.0 } else { 0.5 }) / 100.0
-    }
-
-    fn is_shown(&self, row: &DiffRow) -> bool {
-        let share = row.change.share[0].max(row.change.share[1]);
-        share >= self.least() || row.change.mark(self.diff.options.alpha) != Mark::Noise
-    }
-
-    fn rows(&self) -> impl Iterator<Item = &'a DiffRow> {
-        self.diff.rows.iter().filter(|row| self.is_shown(row))
-    }
-
-    /// How many others there are, and their shares of both sides together.
-    fn rest(&self) -> (usize, [f64; 2]) {
-        let rest = self.diff.rows.iter().filter(|row| !self.is_shown(row));
-        rest.fold((0, [0.0; 2]), |(rows, [base, new]), row| {
-            (rows + 1, [base + row.change.share[0], new + row.change.share[1]])
-        })
-    }
-}
 
 /// Writes for people what changed from one recording to another.
 pub fn written(base: &Path, new: &Path, filters: &FilterArgs, out: &mut Output<'_>) -> Result<()> {
@@ -182,7 +39,8 @@ pub fn written(base: &Path, new: &Path, filters: &FilterArgs, out: &mut Output<'
 
 /// Runs `plumb diff`.
 pub fn run(args: Args) -> Result<Exit> {
-    compare(&args, &mut Output::stdout())
+    let for_people = !(args.json || args.md || args.html);
+    compare(&args, &mut if for_people { Output::paged() } else { Output::stdout() })
 }
 
 fn compare(args: &Args, out: &mut Output<'_>) -> Result<Exit> {

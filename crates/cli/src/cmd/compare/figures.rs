@@ -66,7 +66,8 @@ impl Figures {
         for (index, name) in COMPARED.iter().enumerate() {
             let known = METRICS.iter().find(|metric| metric.name == *name);
             all.extend(known.and_then(|known| {
-                self.one(known.name, known.title, known.unit, |run: &Run| run.values[index])
+                let title = if *name == "max_rss_bytes" { "peak memory" } else { known.title };
+                self.one(known.name, title, known.unit, |run: &Run| run.values[index])
             }));
             if *name == "cpu_ns" {
                 all.extend(self.one("kernel_ns", "  in the kernel", Unit::Time, |run: &Run| run.kernel_ns));

@@ -15,6 +15,9 @@ use crate::render::columns::{self, left, right};
 use crate::render::markdown::{code, escape};
 use crate::terminal::{Output, printable};
 
+/// Which columns a narrow terminal has no room for: the highest first.
+const RANKS: [u8; 7] = [0, 1, 1, 0, 2, 3, 0];
+
 /// For people.
 pub(super) fn text(
     compared: &[Compared],
@@ -26,8 +29,11 @@ pub(super) fn text(
     for side in sides {
         writeln!(out, "{}: {}", side.name, command(side))?;
     }
-    writeln!(out, "{}\n", how(args))?;
-    let rows: Vec<Row> = compared.iter().map(row).collect();
+    for line in columns::fold(&how(args), out.width.unwrap_or(usize::MAX), 2) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out)?;
+    let rows: Vec<Row> = compared.iter().map(|one| row(one, args)).collect();
     let head = HEAD.map(str::to_owned);
     let mut widths = [0; HEAD.len()];
     for line in rows.iter().chain([&head]) {
@@ -35,9 +41,10 @@ pub(super) fn text(
             *width = (*width).max(columns::width(cell));
         }
     }
+    let stay = columns::that_fit(&widths, &RANKS, out.width.unwrap_or(usize::MAX));
     for line in [&head].into_iter().chain(&rows) {
         let mut text = format!("  {}", left(&line[0], widths[0]));
-        for (cell, width) in line.iter().zip(widths).skip(1) {
+        for ((cell, width), _) in line.iter().zip(widths).zip(&stay).skip(1).filter(|(_, stay)| **stay) {
             text.push_str("  ");
             text.push_str(&right(cell, width));
         }
@@ -46,7 +53,11 @@ pub(super) fn text(
     if let Some(explained) = explained {
         profile::text(explained, args, out)?;
     }
-    writeln!(out, "\nVerdict: {}", verdict::verdict(compared, args))?;
+    let verdict = format!("Verdict: {}", verdict::verdict(compared, args));
+    writeln!(out)?;
+    for line in columns::fold(&verdict, out.width.unwrap_or(usize::MAX), 2) {
+        writeln!(out, "{line}")?;
+    }
     Ok(out.flush()?)
 }
 
@@ -64,7 +75,7 @@ pub(super) fn markdown(
     writeln!(out, "\n{}\n", how(args))?;
     writeln!(out, "| {} |\n|---|---:|---:|---:|---:|---:|---|", HEAD.join(" | "))?;
     for one in compared {
-        writeln!(out, "| {} |", row(one).map(|cell| cell.trim().to_owned()).join(" | "))?;
+        writeln!(out, "| {} |", row(one, args).map(|cell| cell.trim().to_owned()).join(" | "))?;
     }
     if let Some(explained) = explained {
         profile::markdown(explained, args, out)?;

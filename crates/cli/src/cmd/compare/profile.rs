@@ -98,11 +98,17 @@ fn cells(row: &DiffRow, diff: &Diff<'_, '_>) -> [String; 6] {
     ]
 }
 
-const HEAD: [&str; 6] = ["Change", "of itself", "of all change", "A", "B", "Note"];
+const HEAD: [&str; 6] = ["Change", "relative", "of all change", "A", "B", "Note"];
+
+/// Which columns a narrow terminal has no room for: the highest first.
+const RANKS: [u8; 7] = [0, 1, 2, 3, 3, 0, 0];
 
 /// For people.
 pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<'_>) -> Result<()> {
-    writeln!(out, "\n{}", introduction(&explained.functions, args))?;
+    writeln!(out)?;
+    for line in columns::fold(&introduction(&explained.functions, args), out.width.unwrap_or(usize::MAX), 2) {
+        writeln!(out, "{line}")?;
+    }
     for (diff, title) in explained.tables() {
         let lines: Vec<([String; 6], String)> =
             rows(diff).map(|row| (cells(row, diff), change::title(&row.subject, diff))).collect();
@@ -116,15 +122,19 @@ pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<
                 .zip(cells)
                 .for_each(|(width, cell)| *width = (*width).max(columns::width(cell)));
         }
+        let name = lines.iter().map(|(_, title)| columns::width(title)).max().unwrap_or(0).min(24);
+        let stay =
+            columns::that_fit(&[&widths[..], &[name]].concat(), &RANKS, out.width.unwrap_or(usize::MAX));
         let head = (HEAD.map(str::to_owned), title.to_owned());
         for (cells, title) in [&head].into_iter().chain(&lines) {
             let mut line = String::new();
-            for (index, (cell, width)) in cells.iter().zip(widths).enumerate() {
+            let cells = cells.iter().zip(widths).enumerate().filter(|(index, _)| stay[*index]);
+            for (index, (cell, width)) in cells {
                 line.push_str("  ");
                 line.push_str(&if index == 5 { left(cell, width) } else { right(cell, width) });
             }
             let room =
-                out.width.map_or(usize::MAX, |width| width.saturating_sub(columns::width(&line) + 2).max(20));
+                out.width.map_or(usize::MAX, |width| width.saturating_sub(columns::width(&line) + 2).max(12));
             writeln!(out, "{line}  {}", printable(&shorten(title, room)))?;
         }
     }
@@ -160,7 +170,7 @@ pub(super) fn json(explained: &Explained<'_, '_>) -> Value {
 
 impl<'a, 'p> Explained<'a, 'p> {
     fn tables(&self) -> [(&Diff<'a, 'p>, &'static str); 2] {
-        [(&self.causes, "What the time went into"), (&self.functions, "Function")]
+        [(&self.causes, "Cause"), (&self.functions, "Function")]
     }
 }
 
@@ -168,7 +178,7 @@ fn introduction(diff: &Diff<'_, '_>, args: &Args) -> String {
     let of = format!("{} more runs of each, sampled {FREQUENCY} times a second", args.runs);
     let count = rows(diff).count();
     if count > 0 {
-        return format!("What explains the change, by processor time of a run ({of}):");
+        return format!("Rows that explain the change, by processor time of a run ({of}):");
     }
     let least = change::detectable(diff).map(|text| format!("; {text}")).unwrap_or_default();
     format!("No function changed by more than runs differ ({of}){least}")

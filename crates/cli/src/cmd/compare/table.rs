@@ -3,6 +3,8 @@
 use plumb_analyze::Verdict;
 
 use super::figures::Compared;
+use super::{Args, verdict};
+use crate::render::change::percent;
 
 /// A row: title, A, B, ratio, interval, p, and what that means.
 pub(super) type Row = [String; 7];
@@ -11,7 +13,7 @@ pub(super) type Row = [String; 7];
 pub(super) const HEAD: [&str; 7] = ["", "A", "B", "B / A", "95% interval", "p", ""];
 
 /// The row of a figure.
-pub(super) fn row(one: &Compared) -> Row {
+pub(super) fn row(one: &Compared, args: &Args) -> Row {
     let value = |side: usize| one.unit.text(one.median(side));
     let plain = || {
         let (a, b) = (one.median(0), one.median(1));
@@ -25,12 +27,12 @@ pub(super) fn row(one: &Compared) -> Row {
         row[4] = format!("{:.3} .. {:.3}", ratio.low, ratio.high);
         row[5] = if one.p < 0.0001 { "<0.0001".into() } else { format!("{:.4}", one.p) };
         row[6] = match (one.verdict, one.is_better()) {
-            (_, Some(true)) => "better",
-            (_, Some(false)) => "worse",
-            (Verdict::Same, None) => "same",
-            _ => "",
-        }
-        .into();
+            (_, Some(true)) => "better".into(),
+            (_, Some(false)) => "worse".into(),
+            (Verdict::Same, None) => "same".into(),
+            // As the verdict has it.
+            _ => verdict::no_more_than(one, args).map_or(String::new(), |most| format!("±{}", percent(most))),
+        };
     }
     row
 }

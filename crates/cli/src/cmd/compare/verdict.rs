@@ -4,11 +4,10 @@ use plumb_analyze::Verdict;
 
 use super::Args;
 use super::figures::Compared;
+use crate::render::change::{LITTLE, percent, with_interval};
 
 /// What the verdict goes by, if the commands print no metric.
 const BY: [&str; 2] = ["wall_ns", "cpu_ns"];
-/// An interval within this, as a part of the value, is said as the most that there can be of a difference.
-const LITTLE: f64 = 0.05;
 /// Runs of each that are suggested at most.
 const MOST_RUNS: f64 = 200.0;
 
@@ -20,7 +19,8 @@ pub(super) fn verdict(compared: &[Compared], args: &Args) -> String {
         false => metric,
     };
     let better: Vec<bool> = by.iter().filter_map(|one| one.is_better()).collect();
-    let parts: Vec<String> = by.iter().map(|one| part(one, args)).collect();
+    let is_decided = !better.is_empty();
+    let parts: Vec<String> = by.iter().map(|one| part(one, is_decided)).collect();
     let parts = parts.join("; ");
     match (better.contains(&true), better.contains(&false)) {
         (true, false) => format!("faster: {parts}"),
@@ -41,7 +41,7 @@ pub(super) fn verdict(compared: &[Compared], args: &Args) -> String {
 }
 
 /// The largest difference that the confidence interval allows, where it is small.
-fn no_more_than(one: &Compared, args: &Args) -> Option<f64> {
+pub(super) fn no_more_than(one: &Compared, args: &Args) -> Option<f64> {
     match one.verdict {
         Verdict::Same => Some(args.same),
         Verdict::CantTell => {
@@ -53,24 +53,17 @@ fn no_more_than(one: &Compared, args: &Args) -> Option<f64> {
     }
 }
 
-fn part(one: &Compared, args: &Args) -> String {
+/// A figure and its change; `is_decided`: another figure decides, so that it is said where this one doesn't.
+fn part(one: &Compared, is_decided: bool) -> String {
     let Some(comparison) = one.comparison else { return format!("{}: too little to compare", one.title) };
     let ratio = comparison.ratio;
-    let change = |ratio: f64| format!("{:+.1}%", (ratio - 1.0) * 100.0);
-    let interval = format!("{} [{} .. {}]", change(ratio.value), change(ratio.low), change(ratio.high));
-    let title = one.title.trim();
-    match one.verdict {
-        Verdict::Less | Verdict::More => format!("{title} {interval}"),
-        Verdict::Same => format!("{title} same within {}", percent(args.same)),
-        Verdict::CantTell if no_more_than(one, args).is_some() => {
-            let most = no_more_than(one, args).unwrap_or_default();
-            format!("{title} no difference above {} ({interval})", percent(most))
-        }
-        Verdict::CantTell => format!(
-            "{title} can't tell ({interval}; the smallest change that these runs could have shown: {})",
-            percent(comparison.detectable - 1.0)
-        ),
-    }
+    let change = with_interval([ratio.value, ratio.low, ratio.high].map(|ratio| ratio - 1.0));
+    let remark = match one.verdict {
+        Verdict::Same if is_decided => " (same)",
+        Verdict::CantTell if is_decided => " (not significant)",
+        _ => "",
+    };
+    format!("{} {change}{remark}", one.title.trim())
 }
 
 /// How many runs would show what these seem to show.
@@ -78,7 +71,10 @@ fn more_runs(by: &[&Compared], args: &Args, figures: usize) -> String {
     // Even if all of one lie below all of the other.
     let enough = (2..=args.runs.max(20)).find(|&runs| least_p(runs) * figures as f64 <= args.alpha);
     if let Some(enough) = enough.filter(|&enough| enough > args.runs) {
-        return format!("; {} runs of each never can, with {figures} figures: -n {enough}", args.runs);
+        return format!(
+            "; {} runs of each are too few for any verdict, with {figures} figures: -n {enough}",
+            args.runs
+        );
     }
     let needed = by.iter().filter(|one| one.verdict == Verdict::CantTell).filter_map(|one| {
         let comparison = one.comparison?;
@@ -86,23 +82,23 @@ fn more_runs(by: &[&Compared], args: &Args, figures: usize) -> String {
         Some(f64::from(args.runs) * (comparison.detectable.ln() / seen).powi(2))
     });
     let needed = needed.fold(0.0, f64::max).ceil();
-    match needed {
-        needed if needed > MOST_RUNS => format!("; more runs than {MOST_RUNS:.0} of each would be needed"),
-        needed if needed > f64::from(args.runs) => {
-            format!("; some {needed:.0} runs of each might: -n {needed:.0}")
+    let shown = by.iter().filter_map(|one| {
+        let least = percent(one.comparison?.detectable - 1.0);
+        Some(format!("{least} of {}", one.title.trim()))
+    });
+    let shown = format!("; these runs would show a change of {}", shown.collect::<Vec<_>>().join(", "));
+    shown
+        + &match needed {
+            needed if needed > MOST_RUNS => format!("; this one needs more than {MOST_RUNS:.0} runs of each"),
+            needed if needed > f64::from(args.runs) => {
+                format!("; about {needed:.0} runs of each might tell: -n {needed:.0}")
+            }
+            _ => String::new(),
         }
-        _ => String::new(),
-    }
 }
 
 /// The least p that so many runs of each can have: of all ways to order them two are as far apart.
 fn least_p(runs: u32) -> f64 {
     let ways: f64 = (1..=runs).map(|k| f64::from(runs + k) / f64::from(k)).product();
     2.0 / ways
-}
-
-/// A share in percent, without zeros that say nothing.
-pub(super) fn percent(share: f64) -> String {
-    let text = format!("{:.1}", share * 100.0);
-    format!("{}%", text.strip_suffix(".0").unwrap_or(&text))
 }

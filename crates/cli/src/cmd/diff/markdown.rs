@@ -5,13 +5,17 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_analyze::Mark;
 
-use super::Shown;
+use super::{Shown, text};
 use crate::render::change;
 use crate::render::markdown::{cell_code, code, escape};
 use crate::render::precision::Precision;
 use crate::terminal::Output;
 
-/// Writes the table.
+/// Columns that are bold in marked rows.
+const CHANGE: usize = 4;
+const NOTE: usize = 6;
+
+/// Writes the table: the same rows, cells and marks as the text.
 pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     let diff = shown.diff;
     for (title, side) in [("Base", 0), ("New", 1)] {
@@ -20,51 +24,26 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
         let samples: usize = shown.views[side].iter().map(|view| view.samples().len()).sum();
         writeln!(out, "- {title}: {}, {samples} samples", names.join(", "))?;
     }
-    writeln!(out, "- All: {}", change::whole(diff, &shown.unit))?;
-    writeln!(out, "\n| | Base % | New % | Change | Base | New | Interval | Notes |")?;
-    writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---|")?;
-    let precision = Precision::of_sides(shown.views);
-    for row in shown.rows() {
-        let change = &row.change;
-        let title = change::title(&row.subject, diff);
-        let is_marked = change.mark(diff.options.alpha) != Mark::Noise;
-        let bold = |text: String| if is_marked { format!("**{text}**") } else { text };
-        let cells = [
-            cell_code(title.trim_start_matches("[.] ")),
-            precision.percent(change.share[0] * 100.0),
-            precision.percent(change.share[1] * 100.0),
-            bold(precision.signed(change.share_difference() * 100.0)),
-            change::value(change.value[0], &shown.unit),
-            change::value(change.value[1], &shown.unit),
-            format!(
-                "{} .. {}",
-                change::signed(change.low, &shown.unit),
-                change::signed(change.high, &shown.unit)
-            ),
-            bold(escape(&change::note(row, diff))),
-        ];
-        writeln!(
-            out,
-            "| {} |",
-            cells.map(|cell| if cell == "****" { String::new() } else { cell }).join(" | ")
-        )?;
+    writeln!(out, "- Verdict: {}", escape(&change::verdict(diff, &shown.event, &shown.unit)))?;
+    writeln!(out, "\n| | {} |\n|---|---:|---:|---:|---:|---:|---:|---|", text::HEAD.join(" | "))?;
+    for (cells, title, mark) in text::lines(shown) {
+        let bold = |at: usize, cell: String| match mark {
+            Mark::Noise => cell,
+            // What the table has in colour.
+            _ if at == CHANGE || at == NOTE => format!("**{cell}**"),
+            _ => cell,
+        };
+        let mut at = 0..;
+        let cells = cells.map(|cell| bold(at.next().unwrap_or(0), escape(&cell)));
+        writeln!(out, "| {} | {} |", cell_code(title.trim_start_matches("[.] ")), cells.join(" | "))?;
     }
     let (rows, shares) = shown.rest();
     if rows > 0 {
+        let precision = Precision::of_sides(shown.views);
         let [base, new] = shares.map(|share| precision.percent(share * 100.0));
         writeln!(out, "| {rows} more | {base} | {new} | | | | | |")?;
     }
-    writeln!(
-        out,
-        "\n{}: {}.",
-        escape(&plumb_report::change::per(diff, &shown.event, &shown.unit)),
-        plumb_report::change::rule(diff)
-    )?;
-    if let Some(text) = change::speed(diff) {
-        writeln!(out, "Speed: {}.", escape(&text))?;
-    }
-    if let Some(text) = change::detectable(diff) {
-        writeln!(out, "What has no note is within noise; {}.", escape(&text))?;
-    }
+    writeln!(out)?;
+    text::remarks(shown, |text| Ok(writeln!(out, "{}.", escape(&text))?))?;
     Ok(out.flush()?)
 }

@@ -114,13 +114,12 @@ fn totals(boxes: &[DiffBox], widths: &[u64]) -> Vec<u64> {
 }
 
 fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Vec<u8>> {
-    let alpha = shown.diff.options.alpha;
     let widths = widths(&flame.boxes);
     let mut colours = PaletteMap::default();
     let mut lines = Vec::new();
     let mut path: Vec<String> = Vec::new();
     for (one, &width) in flame.boxes.iter().zip(&widths) {
-        let mark = one.change.mark(alpha);
+        let mark = one.mark;
         let label = &flame.labels[one.label as usize];
         let name = if label.kind == BoxKind::Root { String::new() } else { marked(&label.name, mark) };
         colours.insert(name.clone(), colour(mark));
@@ -139,7 +138,7 @@ fn svg(flame: &DiffFlame<'_>, facts: &Facts, shown: &Shown<'_, '_>) -> Result<Ve
         title: facts.title.clone(),
         subtitle: format!(
             "{} — as wide as what was added and taken away; red: costs more, blue: costs less, grey: within noise",
-            words::whole(shown.diff, &shown.unit)
+            words::verdict(shown.diff, &shown.event, &shown.unit)
         ),
         count_name: facts.unit.clone(),
         icicle: false,

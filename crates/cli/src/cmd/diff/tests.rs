@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plumb_analyze::{Diff, DiffOptions, Filter};
 
+use super::shown::iterations;
 use super::*;
 use crate::words::parsed;
 use plumb_fixtures::Made;
@@ -63,15 +64,50 @@ fn the_table_names_what_is_gone_new_and_newly_visible() {
     };
     assert!(line("[.] getenv").starts_with("59% 0% 4.400 s 0 -100.0% -4."), "{table}");
     assert!(line("[.] getenv").contains(" eliminated "), "{table}");
-    assert!(line("[.] fresh").contains("300.0 ms new +"), "{table}");
+    assert!(line("[.] fresh").contains("300.0 ms - +"), "{table}");
     assert!(line("[.] fresh").ends_with(" new [.] fresh"), "{table}");
     assert!(line("[.] tune").contains(" newly visible "), "{table}");
     assert!(line("[.] take").contains(" more visible "), "{table}");
-    assert!(table.contains("# All:  7.440 s before, 3.337 s now, -55.1% ["), "{table}");
-    assert!(table.contains("several recordings a side say more"), "{table}");
+    assert!(table.contains("# Verdict: faster: cpu-clock 7.440 s before, 3.337 s now, -55.1% ["), "{table}");
     // Marked ones first, by how much.
     let at = |name: &str| table.find(name).unwrap_or(usize::MAX);
     assert!(at("getenv") < at("fresh") && at("fresh") < at("ksys_read"), "{table}");
+}
+
+#[test]
+fn a_narrow_terminal_gets_fewer_columns_and_no_longer_lines() {
+    for (width, heads) in [
+        (120, "Base  New  Base value  New value   Change  Interval  Note"),
+        (60, "Change  Note"),
+        (40, "Change  Note"),
+    ] {
+        let mut bytes = Vec::new();
+        with_shown(&[], |shown| {
+            text::write(shown, &mut Output::lines(&mut bytes, width, false)).expect("it is written");
+        });
+        let table = String::from_utf8(bytes).expect("it is text");
+        assert!(table.lines().all(|line| line.chars().count() <= width), "{width}: {table}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+        assert!(table.lines().any(|line| words(line).contains(&words(heads))), "{width}: {table}");
+        assert!(
+            table.contains("-100.0%") && table.contains("eliminated") && table.contains("[.] getenv"),
+            "{width}: {table}"
+        );
+    }
+}
+
+#[test]
+fn markdown_has_the_rows_and_marks_of_the_text() {
+    let (table, markdown) = (written(&[], text::write), written(&["--md"], markdown::write));
+    for (name, note) in [("getenv", "eliminated"), ("fresh", "new")] {
+        let line = table.lines().find(|line| line.ends_with(name)).expect("it has a row");
+        let row = markdown.lines().find(|line| line.contains(&format!("`{name}`"))).expect("it has a row");
+        assert!(line.contains(note) && row.contains(&format!("**{note}**")), "{line} {row}");
+    }
+    let unmarked = markdown.lines().find(|line| line.contains("`take`")).expect("it has a row");
+    assert!(!unmarked.contains("**") && unmarked.contains("more visible"), "{unmarked}");
+    let verdict = |text: &str| text.split_once("Verdict: ").map(|(_, rest)| rest[..40].to_owned());
+    assert_eq!(verdict(&table), verdict(&markdown));
 }
 
 #[test]
@@ -83,7 +119,7 @@ fn other_rows_and_outputs_hold_the_same() {
     let calls = written(&["--by", "syscall"], text::write);
     assert!(calls.contains("user code") && calls.contains("  read\n"), "{calls}");
     let markdown = written(&["--md"], markdown::write);
-    assert!(markdown.contains("| `getenv` | 59% | 0% | **-59%** | 4.400 s | 0 | "), "{markdown}");
+    assert!(markdown.contains("| `getenv` | 59% | 0% | 4.400 s | 0 | **-100.0%** | "), "{markdown}");
     assert!(markdown.contains(" | **eliminated** |\n"), "{markdown}");
     let json: serde_json::Value =
         serde_json::from_str(&written(&["--json"], machine::json)).expect("it is JSON");

@@ -4,81 +4,106 @@ use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use plumb_analyze::{Mark, View, shorten};
+use plumb_analyze::{Mark, shorten};
 
-use super::{Recording, Shown};
+use super::Shown;
+use super::shown::Rows;
 use crate::render::change;
 use crate::render::columns::{self, left, right};
+use crate::render::label;
 use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 
-const HEAD: [&str; 7] = ["Base", "New", "Base value", "New value", "Change", "Interval", "Note"];
+/// The heads of the columns but for the last one, which names the row.
+pub(super) const HEAD: [&str; 7] = ["Base", "New", "Base value", "New value", "Change", "Interval", "Note"];
+/// Which columns a narrow terminal has no room for: the highest first.
+const RANKS: [u8; 8] = [1, 1, 2, 2, 0, 3, 0, 0];
+/// So much of a name is worth more than a column.
+const NAME: usize = 24;
 /// No name gets shorter to fit a terminal.
-const NARROWEST: usize = 20;
+const NARROWEST: usize = 12;
+/// Lines above and below the rows, and the next prompt.
+const OTHERS: usize = 13;
 
 /// Writes the table.
 pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
     let diff = shown.diff;
     for (title, side) in [("Base:", 0), ("New: ", 1)] {
-        for (one, view) in shown.sides[side].iter().zip(shown.views[side]) {
-            writeln!(out, "# {title} {}", printable(&recording(one, view)))?;
-        }
+        writeln!(out, "# {title} {}", printable(&recordings(shown, side)))?;
     }
-    writeln!(out, "# {}", plumb_report::change::per(diff, &shown.event, &shown.unit))?;
-    writeln!(out, "# {}", plumb_report::change::rule(diff))?;
-    if let Some(text) = change::speed(diff) {
-        writeln!(out, "# Speed: {text}")?;
-    }
-    writeln!(out, "# All:  {}\n#", change::whole(diff, &shown.unit))?;
-    let lines = lines(shown);
-    let mut widths = HEAD.map(|title| title.len());
-    for (cells, ..) in &lines {
+    writeln!(out, "# Verdict: {}\n#", change::verdict(diff, &shown.event, &shown.unit))?;
+    let mut lines = lines(shown);
+    let height = out.height().filter(|_| shown.args.min.is_none());
+    let fit = height.map_or(usize::MAX, |height| height.saturating_sub(OTHERS).max(10));
+    let cut = lines.len().saturating_sub(fit);
+    lines.truncate(fit);
+    table(shown, &lines, out)?;
+    rest(shown, cut, out)?;
+    Ok(out.flush()?)
+}
+
+fn table(shown: &Shown<'_, '_>, lines: &[([String; 7], String, Mark)], out: &mut Output<'_>) -> Result<()> {
+    let mut widths = HEAD.map(|title| title.len()).to_vec();
+    for (cells, ..) in lines {
         widths.iter_mut().zip(cells).for_each(|(width, cell)| *width = (*width).max(columns::width(cell)));
     }
-    let used: usize = widths.iter().map(|width| width + 2).sum::<usize>() + 2;
-    let room =
-        out.width.filter(|_| !shown.args.full_names).map(|width| width.saturating_sub(used).max(NARROWEST));
-    let head = layout(&HEAD.map(str::to_owned), &widths);
-    writeln!(out, "#{}  {}", head.strip_prefix(' ').unwrap_or(&head), row_title(shown))?;
-    for (cells, title, mark) in &lines {
+    let limit = out.width.filter(|_| !shown.args.full_names);
+    let longest = lines.iter().map(|(_, title, _)| columns::width(title)).max().unwrap_or(0);
+    widths.push(longest.clamp(NARROWEST, NAME));
+    let stay = columns::that_fit(&widths, &RANKS, limit.unwrap_or(usize::MAX));
+    let used: usize = (0..7).filter(|&index| stay[index]).map(|index| widths[index] + 2).sum::<usize>() + 2;
+    let room = limit.map(|limit| limit.saturating_sub(used).max(NARROWEST));
+    let head = layout(&HEAD.map(str::to_owned), &widths, &stay);
+    let title = row_title(shown);
+    let title = room.map_or_else(|| title.into(), |room| shorten(title, room));
+    writeln!(out, "#{}  {title}", head.strip_prefix(' ').unwrap_or(&head))?;
+    for (cells, title, mark) in lines {
         let name = match room {
             Some(room) => shorten(title, room).into_owned(),
             None => title.clone(),
         };
-        let text = format!("{}  {}", layout(cells, &widths), printable(&name));
+        let text = format!("{}  {}", layout(cells, &widths, &stay), printable(&name));
         writeln!(out, "{}", out.styled(style(*mark), text.trim_end()))?;
     }
-    rest(shown, out)?;
-    Ok(out.flush()?)
+    Ok(())
 }
 
-fn recording(one: &Recording, view: &View<'_>) -> String {
-    let part = view.part();
-    let mut text = format!("{}: {} samples", one.path.display(), part.samples);
-    if one.filter.takes_a_part() {
-        text += &format!(", {:.1}% of all", part.percent_of(view.recorded()));
+/// The recordings of a side in one line.
+fn recordings(shown: &Shown<'_, '_>, side: usize) -> String {
+    let (ones, views) = (shown.sides[side], shown.views[side]);
+    let samples = views.iter().map(|view| view.part().samples).sum();
+    let mut text = format!("{}: {}", super::picture::names(shown)[side], label::samples(samples));
+    if let ([one], [view]) = (ones, views)
+        && one.filter.takes_a_part()
+    {
+        let share = Precision::of(view).percent(view.part().percent_of(view.recorded()));
+        text += &format!(", {share} of all");
     }
-    let meta = &one.profile.meta;
-    if meta.lost_samples > 0 {
-        text += &format!(", {} lost", meta.lost_samples);
+    let lost: u64 = ones.iter().map(|one| one.profile.meta.lost_samples).sum();
+    if lost > 0 {
+        text += &format!(", {lost} lost");
     }
-    if !meta.command.is_empty() {
-        text += &format!(", {}", meta.command.join(" "));
+    let mut commands: Vec<String> = ones.iter().map(|one| one.profile.meta.command.join(" ")).collect();
+    commands.dedup();
+    if let [command] = &commands[..]
+        && !command.is_empty()
+    {
+        text += &format!(", {command}");
     }
     text
 }
 
 fn row_title(shown: &Shown<'_, '_>) -> &'static str {
     match shown.args.by {
-        super::Rows::Function => "Function",
-        super::Rows::Path => "Stack, from the innermost function out",
-        super::Rows::Line => "Line",
-        super::Rows::Syscall => "What the time went into",
+        Rows::Function => "Function",
+        Rows::Path => "Stack, from the innermost function out",
+        Rows::Line => "Line",
+        Rows::Syscall => "Cause",
     }
 }
 
 /// The cells of the rows that are shown, their titles, and how they are marked.
-fn lines(shown: &Shown<'_, '_>) -> Vec<([String; 7], String, Mark)> {
+pub(super) fn lines(shown: &Shown<'_, '_>) -> Vec<([String; 7], String, Mark)> {
     let diff = shown.diff;
     let precision = Precision::of_sides(shown.views);
     shown
@@ -103,9 +128,9 @@ fn lines(shown: &Shown<'_, '_>) -> Vec<([String; 7], String, Mark)> {
         .collect()
 }
 
-fn layout(cells: &[String; 7], widths: &[usize; 7]) -> String {
+fn layout(cells: &[String; 7], widths: &[usize], stay: &[bool]) -> String {
     let mut text = String::new();
-    for (index, (cell, &width)) in cells.iter().zip(widths).enumerate() {
+    for (index, (cell, &width)) in cells.iter().zip(widths).enumerate().filter(|(index, _)| stay[*index]) {
         text.push_str("  ");
         match index {
             6 => text.push_str(&left(cell, width)),
@@ -126,7 +151,13 @@ fn style(mark: Mark) -> Style {
     }
 }
 
-fn rest(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
+/// The notes below the table. `cut`: the number of rows that did not fit.
+fn rest(shown: &Shown<'_, '_>, cut: usize, out: &mut Output<'_>) -> Result<()> {
+    let diff = shown.diff;
+    if cut > 0 {
+        let word = if cut == 1 { "row" } else { "rows" };
+        writeln!(out, "# {cut} more {word}: --min {} shows all", shown.least() * 100.0)?;
+    }
     let (rows, shares) = shown.rest();
     if rows > 0 {
         let [base, new] = shares.map(|share| Precision::of_sides(shown.views).percent(share * 100.0));
@@ -137,8 +168,17 @@ fn rest(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
             shown.least() * 100.0
         )?;
     }
-    if let Some(text) = change::detectable(shown.diff) {
-        writeln!(out, "# What has no note is within noise; {text}")?;
+    remarks(shown, |text| Ok(writeln!(out, "# {text}")?))?;
+    if let Some(text) = change::detectable(diff) {
+        writeln!(out, "# Rows without a note are within noise; {text}")?;
     }
     Ok(())
+}
+
+/// The unit of the values, and the rule by which rows are marked.
+pub(super) fn remarks(shown: &Shown<'_, '_>, mut write: impl FnMut(String) -> Result<()>) -> Result<()> {
+    let diff = shown.diff;
+    let per = plumb_report::change::per(diff, &shown.event, &shown.unit);
+    write(format!("{per}; {}", plumb_report::change::rule(diff)))?;
+    change::speed(diff).map_or(Ok(()), write)
 }
