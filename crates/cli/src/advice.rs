@@ -86,7 +86,7 @@ impl Watching {
     fn begin_as(target: &Target, in_turns: bool) -> Result<Self> {
         let costs = costs::measured();
         let bare = call_ns();
-        let filter = CallFilter { min_ns: 0, failed_only: false, ring_bytes: RING_BYTES };
+        let filter = CallFilter { min_ns: 0, failed_only: false, counts_met: false, ring_bytes: RING_BYTES };
         let mut calls = Calls::load(filter).map_err(refusal)?;
         calls.calibrate()?;
         let each_ns = (calls.each_ns() - bare).max(0.0);

@@ -162,9 +162,9 @@ pub const QUERY: &str = "\
 Other commands read what a server selects by its URL: plumb report 'http://127.0.0.1:4041/?from=now-1h'
 
 Examples:
+  plumb query findings                        # what stands out in all services
   plumb query functions --query '{service_name=\"api\"}' --from now-6h
-  plumb query verdict --query '{service_name=\"api\"}'
-  plumb query export -o all.pb.gz             # for any viewer";
+  plumb query diff --from now-1h              # this hour against the hour before";
 
 pub const GENERATE: &str = "\
 Examples:

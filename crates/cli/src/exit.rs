@@ -93,14 +93,28 @@ impl Exit {
 
 /// The message of an error: what was tried, and why it failed. The libraries' errors say both themselves.
 pub fn message(error: &anyhow::Error) -> String {
-    let mut parts = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
     for cause in error.chain() {
-        parts.push(cause.to_string());
+        let text = cause.to_string();
+        // Some say their cause themselves.
+        if !parts.last().is_some_and(|before| before.ends_with(&text)) {
+            parts.push(text);
+        }
         if cause.is::<plumb_capture_perf::Error>() || cause.is::<plumb_target::TargetError>() {
             break;
         }
     }
-    parts.join(": ")
+    without_numbers(&parts.join(": "))
+}
+
+/// Without the number that Rust's library puts behind the system's words for an error: `(os error 13)`.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| match part.split_once(')') {
+        Some((number, rest)) if number.bytes().all(|digit| digit.is_ascii_digit()) => text + rest,
+        _ => text + " (os error " + part,
+    })
 }
 
 impl From<Exit> for ExitCode {
@@ -114,12 +128,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn errors_of_the_system_have_words_and_no_numbers() {
+        let denied = anyhow::Error::new(std::io::Error::from_raw_os_error(13)).context("cannot write x");
+        assert_eq!(message(&denied), "cannot write x: Permission denied");
+        assert_eq!(without_numbers("a (os error 2): b (os error x) c"), "a: b (os error x) c");
+    }
+
+    #[test]
     fn exit_statuses_are_those_of_a_shell() {
         assert_eq!(Exit::of_status(ExitStatus::from_raw(3 << 8)).code(), 3);
         assert_eq!(Exit::of_status(ExitStatus::from_raw(15)).code(), 143);
         assert_eq!(Exit::of_status(ExitStatus::from_raw(0)), Exit::Success);
         assert_eq!(Exit::of_end(End::Signal(2), true).code(), 130);
         assert_eq!(Exit::of_end(End::Signal(2), false), Exit::Success);
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = anyhow::anyhow!("denied").context("cannot open x: denied").context("starting");
+        assert_eq!(message(&error), "starting: cannot open x: denied");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! ureq: a client without threads of its own, with rustls, which the server has too.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -10,6 +10,9 @@ use ureq::RequestBuilder;
 
 /// Longest answer that is read, in bytes.
 const MOST: u64 = 1 << 30;
+
+/// The variable that names a file with the token.
+const TOKEN: &str = "PLUMB_TOKEN_FILE";
 
 /// A server and how to get in.
 pub struct Client {
@@ -19,12 +22,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// For the server at a URL, with the token that a file holds.
+    /// For the server at a URL, with the token that a file holds: this one, or the one that [`TOKEN`] names.
     pub fn new(url: &str, token: Option<&Path>) -> Result<Self> {
         if !url.starts_with("http://") && !url.starts_with("https://") {
             bail!("{url} is no URL of a server: write http://127.0.0.1:4041");
         }
-        let authorization = match token {
+        let named = std::env::var_os(TOKEN).map(PathBuf::from);
+        let authorization = match token.or(named.as_deref()) {
             None => None,
             Some(path) => {
                 let text = std::fs::read_to_string(path);
@@ -62,7 +66,9 @@ impl Client {
         for (name, value) in parameters {
             request = request.query(name, value);
         }
-        let response = request.call().with_context(|| format!("cannot ask {}", self.url))?;
+        let response = request
+            .call()
+            .with_context(|| format!("cannot reach {} (is plumb serve running there?)", self.url))?;
         self.body(response)
     }
 

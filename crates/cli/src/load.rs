@@ -41,7 +41,13 @@ pub fn load(path: &Path) -> Result<Profile> {
         return read_remote(&name);
     }
     if path.is_dir() {
-        bail!("{name}: a directory; plumb cannot read the output of `perf record --threads`");
+        // perf writes a directory of files named data, data.0, data.1, …
+        if path.join("data").exists() {
+            bail!(
+                "{name}: the output of `perf record --threads`, which plumb cannot read; record without it"
+            );
+        }
+        bail!("{name}: a directory; name a file in it");
     }
     match File::open(path) {
         Ok(file) => read(file, &name),
@@ -81,6 +87,12 @@ fn refused(path: &Path, name: &str) -> String {
         Ok(user) => format!("cannot read {name}: permission denied (it is user {user}'s); ask for a copy"),
         Err(_) => format!("cannot read {name}: permission denied (its folder may not be searched)"),
     }
+}
+
+/// The same of bytes; `name` is where they came from, for people.
+#[cfg(feature = "server")]
+pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Profile> {
+    read(Cursor::new(bytes), name)
 }
 
 fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {

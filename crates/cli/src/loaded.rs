@@ -2,12 +2,15 @@
 //!
 //! Not here: the answers on them (`plumb_report`), serving (`showing`), pages in one file (`render::page_file`).
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use plumb_profile::Profile;
 use plumb_report::answers::{Lack, LoadedRecording};
+use serde_json::Value;
 
 use crate::stack_quality::{Stacks, nameless};
 
@@ -16,14 +19,69 @@ use crate::stack_quality::{Stacks, nameless};
 /// # Errors
 /// It can't be read.
 pub fn load(path: &Path) -> Result<LoadedRecording> {
+    let name = path.display().to_string();
+    if let Some(calls) = counted_calls(path) {
+        return Ok(of_calls(&name, calls));
+    }
     let profile = crate::load::load(path)?;
-    Ok(recording(&path.display().to_string(), Arc::new(profile)))
+    Ok(recording(&name, Arc::new(profile)))
+}
+
+/// Loads a file's bytes; `name` is for people.
+///
+/// # Errors
+/// They are no recording or profile.
+#[cfg(feature = "server")]
+pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<LoadedRecording> {
+    if let Some(calls) = calls_in(&bytes) {
+        return Ok(of_calls(name, calls));
+    }
+    let profile = crate::load::load_bytes(name, bytes)?;
+    Ok(recording(name, Arc::new(profile)))
+}
+
+/// Largest document that is read as one of counted system calls.
+const LARGEST: u64 = 256 << 20;
+
+/// What `plumb kernel --calls --json` wrote, if the file is that.
+fn counted_calls(path: &Path) -> Option<Value> {
+    let mut file = File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let mut first = [0; 1];
+    if !metadata.is_file() || metadata.len() > LARGEST || file.read(&mut first).ok()? == 0 || first != *b"{" {
+        return None;
+    }
+    let mut text = b"{".to_vec();
+    file.read_to_end(&mut text).ok()?;
+    calls_in(&text)
+}
+
+/// Counted system calls, if the text is a document of them.
+fn calls_in(text: &[u8]) -> Option<Value> {
+    // Documents of other tools are not parsed only to be refused.
+    const SIGN: &[u8] = b"\"kernel_named\"";
+    if text.first() != Some(&b'{') {
+        return None;
+    }
+    text.windows(SIGN.len()).find(|&window| window == SIGN)?;
+    let document: Value = serde_json::from_slice(text).ok()?;
+    document["calls"].is_array().then_some(document)
+}
+
+/// Counted system calls as something to show: without samples.
+fn of_calls(name: &str, calls: Value) -> LoadedRecording {
+    let mut profile = Profile::default();
+    profile.meta.recorder = calls["recorder"].as_str().unwrap_or_default().to_owned();
+    profile.meta.duration_ns = calls["duration_ns"].as_u64().unwrap_or_default();
+    let words = calls["command"].as_array().into_iter().flatten();
+    profile.meta.command = words.filter_map(|word| Some(word.as_str()?.to_owned())).collect();
+    LoadedRecording { calls: Some(Arc::new(calls)), ..recording(name, Arc::new(profile)) }
 }
 
 /// A recording that was read already.
 pub fn recording(name: &str, profile: Arc<Profile>) -> LoadedRecording {
     let lacks = lacks(&profile);
-    LoadedRecording { name: name.to_owned(), profile, lacks }
+    LoadedRecording { name: name.to_owned(), profile, lacks, calls: None }
 }
 
 /// Missing data of a recording, with remedies.

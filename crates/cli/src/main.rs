@@ -116,7 +116,15 @@ enum Command {
 fn main() -> ExitCode {
     panics::report_all_but_handled();
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
-    let outcome = match cli.command {
+    let exit = run(cli.command).unwrap_or_else(|error| {
+        say!("{}", exit::message(&error));
+        Exit::of_error(&error)
+    });
+    exit.into()
+}
+
+fn run(command: Command) -> anyhow::Result<Exit> {
+    match command {
         Command::Record(args) => cmd::record::run(args),
         Command::Top(args) => cmd::top::run(args),
         Command::Report(args) => cmd::report::run(args),
@@ -143,16 +151,14 @@ fn main() -> ExitCode {
         #[cfg(feature = "server")]
         Command::Push(args) => cmd::push::run(args),
         #[cfg(feature = "server")]
-        Command::Query(args) => cmd::query::run(args),
+        Command::Query(args) => match cmd::query::passed_on(&args)? {
+            Some(words) => run(Cli::try_parse_from(words).unwrap_or_else(|error| refuse(&error)).command),
+            None => cmd::query::run(args),
+        },
         Command::Bench(args) => cmd::bench::run(args),
         Command::Doctor(args) => cmd::doctor::run(args),
         Command::Generate(args) => cmd::generate::run(args, Cli::command()),
-    };
-    let exit = outcome.unwrap_or_else(|error| {
-        say!("{}", exit::message(&error));
-        Exit::of_error(&error)
-    });
-    exit.into()
+    }
 }
 
 /// Ends with what clap says of the command line. That repeats words of it, which may be names that somebody else chose.

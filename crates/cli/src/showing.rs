@@ -8,9 +8,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 use plumb_report::answers::LoadedRecording;
-use plumb_server::{ListenOptions, ServeError, Server};
+use plumb_server::{FileReader, ListenOptions, ServeError, Server, ShownRecordings};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::loaded;
 use crate::terminal::say;
 
 /// Where the page is looked for first.
@@ -18,15 +19,56 @@ const FIRST_PORT: u16 = 4041;
 /// Ports that are tried after it.
 const MORE_PORTS: u16 = 50;
 
-/// Serves recordings until Ctrl-C, and opens the page if wanted. `listen`: where; the first free port from 4041 if `None`.
+/// Link of an editor that most have, on machines of all kinds.
+const EDITOR: &str = "vscode://file{file}:{line}";
+
+/// Where recordings are shown, and what with.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ShowArgs {
+    /// Address to listen on
+    ///
+    /// Without it, the first free port of 127.0.0.1 from 4041. Recordings are shown on loopback addresses only; a store on others needs
+    /// --tls-cert, --tls-key and --tokens.
+    #[arg(long, value_name = "ADDR", value_parser = crate::args::value::address)]
+    pub listen: Option<SocketAddr>,
+    /// Link that opens a source line in an editor
+    ///
+    /// {file} and {line} are replaced, for example `idea://open?file={file}&line={line}`. Empty: no links.
+    #[arg(long, value_name = "URL", default_value = EDITOR, value_parser = editor)]
+    pub editor: String,
+}
+
+impl Default for ShowArgs {
+    fn default() -> Self {
+        Self { listen: None, editor: EDITOR.into() }
+    }
+}
+
+/// A link that can't be a script.
+fn editor(text: &str) -> Result<String, String> {
+    let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
+    let is_script = ["javascript", "data", "vbscript", "blob"].contains(&scheme.as_str());
+    let is_scheme = scheme.chars().next().is_some_and(|letter| letter.is_ascii_alphabetic())
+        && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
+    if text.is_empty() || is_scheme && !is_script && text.contains("{file}") {
+        return Ok(text.to_owned());
+    }
+    Err("expected a URL with {file}, such as vscode://file{file}:{line}".into())
+}
+
+/// Serves recordings until Ctrl-C, and opens the page if wanted.
 ///
 /// # Errors
 /// It can't listen.
-pub fn show(recordings: Vec<LoadedRecording>, listen: Option<SocketAddr>, is_opened: bool) -> Result<()> {
+pub fn show(recordings: Vec<LoadedRecording>, options: ShowArgs, is_opened: bool) -> Result<()> {
+    let ShowArgs { listen, editor } = options;
+    let reader =
+        FileReader::new(|name, bytes| loaded::load_bytes(name, bytes).map_err(|error| format!("{error:#}")));
+    let shown = ShownRecordings { recordings, editor, reader };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start the server's threads")?;
     runtime.block_on(async {
-        let server = bind(recordings, listen).await?;
+        let server = bind(shown, listen).await?;
         let stop = asked_to_stop()?;
         let url = format!("http://{}/", server.address());
         say!("listening on {url}; Ctrl-C ends it");
@@ -58,18 +100,18 @@ fn users() -> Vec<u32> {
     [rustix::process::geteuid().as_raw(), 0].into_iter().chain(invoking).collect()
 }
 
-async fn bind(recordings: Vec<LoadedRecording>, listen: Option<SocketAddr>) -> Result<Server, ServeError> {
+async fn bind(shown: ShownRecordings, listen: Option<SocketAddr>) -> Result<Server, ServeError> {
     if let Some(address) = listen {
-        return Server::bind_recordings(recordings, users(), ListenOptions::new(address)).await;
+        return Server::bind_recordings(shown, users(), ListenOptions::new(address)).await;
     }
     let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
     for port in FIRST_PORT..FIRST_PORT + MORE_PORTS {
-        match Server::bind_recordings(recordings.clone(), users(), ListenOptions::new(at(port))).await {
+        match Server::bind_recordings(shown.clone(), users(), ListenOptions::new(at(port))).await {
             Err(ServeError::Listen(_, error)) if error.kind() == std::io::ErrorKind::AddrInUse => {}
             bound => return bound,
         }
     }
-    Server::bind_recordings(recordings, users(), ListenOptions::new(at(0))).await
+    Server::bind_recordings(shown, users(), ListenOptions::new(at(0))).await
 }
 
 /// Opens a browser, which lives on by itself and doesn't see Ctrl-C.

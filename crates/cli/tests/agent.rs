@@ -5,15 +5,14 @@
 
 #![cfg(all(feature = "agent", feature = "server"))]
 
+mod agents;
 mod spun;
 
-use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::io::{BufReader, Read};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use agents::{AgentLog, CPU, Running, cpu_seconds, figure, free_address, serve};
 use plumb_fixtures::{Requirement, compiles, needs};
 use serde_json::Value;
 use spun::{folder, succeeds};
@@ -27,94 +26,6 @@ __attribute__((noinline)) unsigned spin_for_the_agent(unsigned long rounds) {
 }
 int main(void) { for (;;) spin_for_the_agent(1000000); }
 ";
-
-const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
-
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Running {
-    fn plumb(folder: &Path, arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        Self(
-            command.args(arguments).current_dir(folder).stderr(Stdio::piped()).spawn().expect("plumb starts"),
-        )
-    }
-
-    fn terminate(&self) {
-        let killed = Command::new("kill").arg(self.0.id().to_string()).status();
-        assert!(killed.is_ok_and(|status| status.success()));
-    }
-}
-
-/// A server at an address, once it listens.
-fn serve(folder: &Path, address: &str) -> Running {
-    let mut server = Running::plumb(folder, &["serve", "--listen", address, "--store", "store"]);
-    let mut lines = BufReader::new(server.0.stderr.take().expect("it is piped")).lines();
-    let first = lines.next().expect("it says where it listens").expect("it is text");
-    assert!(first.contains("listening on"), "{first}");
-    std::thread::spawn(move || lines.for_each(drop));
-    server
-}
-
-/// A number of the line that an agent ends with.
-fn figure(log: &str, name: &str) -> u64 {
-    let last = log
-        .lines()
-        .rfind(|line| line.contains("stopped"))
-        .unwrap_or_else(|| panic!("it did not stop: {log}"));
-    let value = last.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-    value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in {last}"))
-}
-
-/// The lines that an agent logs, as they come.
-struct AgentLog {
-    lines: Receiver<String>,
-    text: String,
-}
-
-impl AgentLog {
-    fn of(agent: &mut Running) -> Self {
-        let stderr = agent.0.stderr.take().expect("it is piped");
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
-        });
-        Self { lines, text: String::new() }
-    }
-
-    /// Reads on to the next line that has these words, and gives it back.
-    fn until(&mut self, words: &str) -> String {
-        loop {
-            let line = self.lines.recv_timeout(Duration::from_secs(120));
-            let line = line.unwrap_or_else(|_| panic!("no {words:?} in {}", self.text));
-            self.text.push_str(&line);
-            self.text.push('\n');
-            if line.contains(words) {
-                return line;
-            }
-        }
-    }
-}
-
-/// Processor time of a process, in seconds.
-fn cpu_seconds(pid: u32) -> f64 {
-    let (own, _) = plumb_process::procfs::cpu_time(pid).expect("it runs");
-    own.total().as_secs_f64()
-}
-
-/// A server's address and URL that are free.
-fn free_address() -> (String, String) {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("there is a port");
-    (port.to_string(), format!("http://{port}"))
-}
 
 #[test]
 fn sums_stay_right_while_the_rate_falls() {

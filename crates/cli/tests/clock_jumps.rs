@@ -26,7 +26,9 @@ struct Serving {
 impl Serving {
     fn start(folder: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["serve", "--listen", "127.0.0.1:0", "--store", "store"]).current_dir(folder);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--store", "store", "--no-agent"])
+            .current_dir(folder);
         command.env("LD_PRELOAD", folder.join("clock.so")).env("CLOCK_FILE", folder.join("offset"));
         let mut child = command.stderr(Stdio::piped()).spawn().expect("plumb starts");
         let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();

@@ -171,6 +171,68 @@ fn answers_are_what_commands_say_of_the_same_file() {
 }
 
 #[test]
+fn answers_over_time_hold_what_is_selected() {
+    let folder = folder("time");
+    recording(&folder, "one.perf", 0);
+    let served = Served::new(&folder, &["one.perf"]);
+    let weight_of = |path: &str| {
+        let map = served.json(path);
+        let columns = map["columns"].as_array().into_iter().flatten();
+        columns
+            .flat_map(|column| column.as_array().into_iter().flatten())
+            .filter_map(Value::as_u64)
+            .sum::<u64>()
+    };
+    // Whatever the time is: it is where times are chosen.
+    assert_eq!(weight_of("/0/heatmap"), 1_000_000_000);
+    assert_eq!(weight_of("/0/heatmap?tid=102&time=0-0.1&rows=7"), 100_000_000);
+    let (status, _, body) = served.get("/api/v1/recordings/0/heatmap?by=latency");
+    assert!(status == 400 && String::from_utf8_lossy(&body).contains("off-cpu"), "{status}");
+
+    // A part of each second, as a command has it. The recording starts at 7 s on its clock.
+    let part = served.json("/0/functions?time=%400.2-0.45");
+    assert_eq!(part["kept_weight"], 250_000_000);
+    let report = said(&folder, &["report", "one.perf", "--json", "--sort", "dso,sym", "--time", "@0.2-0.45"]);
+    assert_eq!(part["rows"], report["reports"][0]["rows"]);
+
+    // Boxes in the order of time: more of them than merged, of the same samples.
+    let header = |path: &str| {
+        let (_, _, body) = served.get(&format!("/api/v1/recordings/0{path}"));
+        let line = body.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        serde_json::from_slice::<Value>(line).unwrap_or_default()
+    };
+    let (merged, timed) = (header("/flame"), header("/flame?order=time"));
+    assert!(timed["boxes"].as_u64() > merged["boxes"].as_u64() && timed["timed"] == true, "{timed}");
+    assert_eq!(timed["samples"], merged["samples"]);
+
+    // Threads beyond the first.
+    let tids = |path: &str| {
+        let rows = served.json(path)["rows"].as_array().cloned().unwrap_or_default();
+        rows.iter().filter_map(|row| row["tid"].as_u64()).collect::<Vec<_>>()
+    };
+    let all = tids("/0/timeline");
+    assert_eq!([tids("/0/timeline?threads=1"), tids("/0/timeline?skip=1")].concat(), all);
+}
+
+#[test]
+fn counted_system_calls_are_shown_beside_recordings() {
+    let folder = folder("calls");
+    recording(&folder, "one.perf", 0);
+    let counted = r#"{"version": 1, "command": ["app"], "duration_ns": 5, "kernel_named": true, "rows": [], "calls": [{"name": "read", "calls": 3, "errors": 0}]}"#;
+    fs::write(folder.join("calls.json"), counted).expect("the folder for tests can be written");
+    let served = Served::new(&folder, &["one.perf", "calls.json"]);
+    let list = served.json("");
+    assert_eq!(
+        (&list["recordings"][0]["has_calls"], &list["recordings"][1]["has_calls"]),
+        (&false.into(), &true.into())
+    );
+    assert_eq!(served.json("/1/calls")["counted"]["calls"][0]["calls"], 3);
+    let of_samples = served.json("/0/calls");
+    assert_eq!(of_samples["events"][0]["weight"], 1_000_000_000);
+    assert!(of_samples["counted"].is_null() && of_samples["rows"].as_array().is_some_and(Vec::is_empty));
+}
+
+#[test]
 fn what_changed_is_what_diff_says() {
     let folder = folder("diff");
     recording(&folder, "one.perf", 0);

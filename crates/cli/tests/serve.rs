@@ -23,7 +23,9 @@ struct Serving {
 impl Serving {
     fn start(folder: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["serve", "--listen", "127.0.0.1:0", "--store", "store"]).current_dir(folder);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--store", "store", "--no-agent"])
+            .current_dir(folder);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("plumb starts");
         let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
         let first = lines.next().expect("it says where it listens").expect("it is text");
@@ -159,6 +161,40 @@ fn the_verdict_on_what_was_pushed_is_that_of_explain() {
     assert!(more.contains("malloc") && more.contains("1000 samples"), "{more}");
 }
 
+/// What other commands show of a selection is what they show of the file.
+#[test]
+fn trees_flame_graphs_and_differences_are_those_of_other_commands() {
+    let (folder, serving) = served("serve-passed-on");
+    let query = |words: &[&str]| succeeds(&folder, &[&["query", "--to", &serving.url], words].concat());
+    let api = ["--query", "{service_name=\"api\"}"];
+    let tree = query(&[&["tree"], &api[..]].concat());
+    assert!(tree.contains("70.0") && tree.contains("work") && !tree.contains("sort"), "{tree}");
+    query(&[&["flame", "-o", "x.html"], &api[..]].concat());
+    let page = std::fs::read_to_string(folder.join("x.html")).expect("it is written");
+    assert!(page.contains("<html"));
+    let diff = query(&[&["diff", "--base-query", "{service_name=\"batch\"}"], &api[..]].concat());
+    assert!(diff.contains("work") && diff.contains("sort"), "{diff}");
+    // Before this hour there was nothing.
+    let output = plumb(&folder, &[&["query", "--to", &serving.url, "diff"], &api[..]].concat());
+    assert!(text(&output.stderr).contains("no profiles match"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn findings_are_listed_with_the_command_that_shows_more() {
+    let folder = folder("serve-findings");
+    let serving = Serving::start(&folder);
+    let empty = plumb(&folder, &["query", "findings", "--to", &serving.url]);
+    assert!(text(&empty.stderr).contains("has no profiles yet"), "{}", text(&empty.stderr));
+    std::fs::write(folder.join("server.txt"), script()).expect("it can be written");
+    succeeds(&folder, &["push", "server.txt", "--service", "shop", "--to", &serving.url]);
+    let found = succeeds(&folder, &["query", "findings", "--to", &serving.url]);
+    assert!(found.starts_with("shop: ") && found.contains("of its CPU time"), "{found}");
+    let more = found.lines().find(|line| line.contains("plumb explain")).expect("it says how to see more");
+    let url = more.split('\'').nth(1).expect("the URL is quoted");
+    assert!(succeeds(&folder, &["explain", url]).contains('%'));
+    assert!(found.trim_end().ends_with("1 service, 10.000 s CPU time"), "{found}");
+}
+
 #[test]
 fn errors_say_what_to_do() {
     let (folder, serving) = served("serve-errors");
@@ -169,7 +205,7 @@ fn errors_say_what_to_do() {
     };
     let nothing =
         refused(&["query", "functions", "--to", &serving.url, "--query", "{service_name=\"none\"}"]);
-    assert!(nothing.contains("plumb query services"), "{nothing}");
+    assert!(nothing.contains("services that have some: api, batch"), "{nothing}");
     let nothing = refused(&["report", &format!("{}/?query={{service_name=\"none\"}}", serving.url)]);
     assert!(nothing.contains("no profiles match"), "{nothing}");
     let wrong = refused(&["query", "functions", "--to", &serving.url, "--query", "{service_name"]);
@@ -180,7 +216,13 @@ fn errors_say_what_to_do() {
     assert!(no_url.contains("http://127.0.0.1:4041"), "{no_url}");
     let missing = refused(&["push", "missing.pb.gz", "--to", &serving.url]);
     assert!(missing.contains("missing.pb.gz"), "{missing}");
+    let callers = refused(&["query", "callers", "--to", &serving.url]);
+    assert!(callers.contains("plumb query callers FUNCTION"), "{callers}");
+    let late = refused(&["query", "top", "--to", &serving.url, "--from", "now", "--until", "2023-11-14"]);
+    assert!(late.contains("from is after until"), "{late}");
+    let kind = refused(&["query", "top", "--to", &serving.url, "--type", "cpu"]);
+    assert!(kind.contains("\"cpu\" is no profile type; selected are: process_cpu:"), "{kind}");
     // A second server in the same store would write over what the first one writes.
-    let second = refused(&["serve", "--listen", "127.0.0.1:0", "--store", "store"]);
+    let second = refused(&["serve", "--listen", "127.0.0.1:0", "--store", "store", "--no-agent"]);
     assert!(second.contains("store"), "{second}");
 }

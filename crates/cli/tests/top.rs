@@ -192,7 +192,9 @@ fn keys_show_functions_stacks_and_programs_and_the_terminal_comes_back() {
     terminal.press("t");
     terminal.until(|screen| screen.contains("▾ main") || screen.contains("▸ main"));
     terminal.press("e");
-    terminal.until(|screen| screen.contains("Executable") && screen.contains("100.0%"));
+    terminal.until(|screen| {
+        screen.contains("Executable") && (screen.contains("100%") || screen.contains("100.0%"))
+    });
     terminal.press("\r");
     terminal.until(|screen| screen.contains("> split"));
     terminal.press("/thirt");

@@ -37,6 +37,19 @@ enum LogLevel {
 }
 
 impl LogArgs {
+    /// The same as arguments of another command.
+    #[cfg(all(feature = "agent", feature = "server"))]
+    pub fn arguments(self) -> Vec<String> {
+        use clap::ValueEnum;
+        let word =
+            |value: Option<clap::builder::PossibleValue>| value.map(|value| value.get_name().to_owned());
+        let pairs = [
+            ("--log", word(self.log.to_possible_value())),
+            ("--log-level", word(self.log_level.to_possible_value())),
+        ];
+        pairs.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten().collect()
+    }
+
     /// Has this process log so from now on.
     pub fn init(self) {
         let level = match self.log_level {

@@ -123,6 +123,9 @@ pub fn launch(words: &[OsString]) -> Result<Launch> {
         words.next_if(|word| word == "--");
     }
     let Some(program) = words.next() else { bail!("no command after the variables") };
+    if program.as_bytes().starts_with(b"-") {
+        bail!("{}: no such option; to see all: --help", program.display());
+    }
     Ok(Launch { program, arguments: words.collect(), environment })
 }
 
@@ -149,6 +152,14 @@ mod tests {
         assert_eq!(variable("1A=x"), None);
         assert_eq!(variable("=x"), None);
         assert_eq!(variable("make"), None);
+    }
+
+    #[test]
+    fn a_mistyped_option_is_no_command() {
+        let error =
+            launch(&["A=1".into(), "--cal-graph".into()]).expect_err("no program is called so").to_string();
+        assert_eq!(error, "--cal-graph: no such option; to see all: --help");
+        assert!(launch(&["./-odd".into()]).is_ok());
     }
 
     #[test]

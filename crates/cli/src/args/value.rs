@@ -68,22 +68,45 @@ pub fn size(text: &str) -> Result<u64, String> {
         "k" | "kb" | "kib" => 10,
         "m" | "mb" | "mib" => 20,
         "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
         _ => return Err(expected()),
     };
     let bytes = number.checked_mul(1 << shift).ok_or_else(expected)?;
     if bytes < 1 << 20 { Err("at least 1M; plumb alone needs about 15M".into()) } else { Ok(bytes) }
 }
 
+/// An address to listen on: `127.0.0.1:4041`, or a port of this machine alone: `localhost:4041`, `4041`.
+#[cfg(feature = "server")]
+pub fn address(text: &str) -> Result<std::net::SocketAddr, String> {
+    if let Ok(port) = text.strip_prefix("localhost:").unwrap_or(text).parse::<u16>() {
+        return Ok((std::net::Ipv4Addr::LOCALHOST, port).into());
+    }
+    text.parse().map_err(|_| "expected an address and a port, such as 127.0.0.1:4041".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "server")]
+    #[test]
+    fn addresses_have_a_port() {
+        for good in ["127.0.0.1:4041", "localhost:4041", "4041"] {
+            assert_eq!(address(good), Ok(([127, 0, 0, 1], 4041).into()));
+        }
+        assert_eq!(address("[::1]:80").map(|one| one.port()), Ok(80));
+        for bad in ["", "localhost", "127.0.0.1", "example.com:80", "99999"] {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn sizes_have_units() {
         assert_eq!(size("256M"), Ok(256 << 20));
         assert_eq!(size("1 GiB"), Ok(1 << 30));
+        assert_eq!(size("2T"), Ok(2 << 40));
         assert_eq!(size("1048576"), Ok(1 << 20));
-        for bad in ["", "M", "1T", "-1M", "64k", "1.5G", "99999999999999999999", "18446744073709551615G"] {
+        for bad in ["", "M", "1P", "-1M", "64k", "1.5G", "99999999999999999999", "18446744073709551615G"] {
             assert!(size(bad).is_err(), "{bad}");
         }
     }

@@ -26,10 +26,15 @@ pub struct Args {
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:4041")]
     to: String,
     /// File that holds a token
+    ///
+    /// Without it, the variable PLUMB_AGENT_TOKEN may hold the token itself.
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
+    /// File of the certificates (PEM) that the server's is signed by, if it is not signed by a public authority
+    #[arg(long, value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
     /// Sampling frequency, in samples per second of CPU time
-    #[arg(short = 'F', long, value_name = "HZ", default_value = "97", value_parser = value_parser!(u32).range(1..=999))]
+    #[arg(short = 'F', long, visible_alias = "hz", value_name = "HZ", default_value = "97", value_parser = value_parser!(u32).range(1..=999))]
     frequency: u32,
     /// Time between two requests, in seconds
     ///
@@ -60,6 +65,13 @@ pub struct Args {
     /// get names from the agent.
     #[arg(long, value_enum, value_name = "WHO", default_value = "auto")]
     symbols: Symbols,
+    /// Never watch system calls
+    ///
+    /// Otherwise the agent watches the system calls of services that stand out by their kernel time, one service at a time, for five seconds
+    /// every few minutes, and says at which interval a service wakes, which calls it makes then, and how large their buffers are. It keeps paths below
+    /// /proc and /sys, and no others. While the agent is over its budget it watches one service every two minutes.
+    #[arg(long)]
+    no_observe: bool,
     /// Share of the whole machine that the agent may take
     ///
     /// Processor time of its threads and of its BPF programs, over all processors. Above it the agent samples less often, down to 5 times a second;
@@ -69,6 +81,9 @@ pub struct Args {
     /// Limit of plumb's own memory, such as 256M or 1G
     #[arg(long, value_name = "SIZE", default_value = "80M", value_parser = size)]
     max_memory: u64,
+    /// Process that started the agent, and with which it ends
+    #[arg(long, value_name = "PID", hide = true)]
+    parent: Option<u32>,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -94,6 +109,17 @@ impl Symbols {
     }
 }
 
+/// Has the kernel end this process with its parent, as SIGTERM does.
+fn end_with(parent: Option<u32>) -> Result<()> {
+    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    let Some(parent) = parent else { return Ok(()) };
+    set_parent_process_death_signal(Some(Signal::TERM)).context("cannot ask to be ended with the parent")?;
+    // It may have ended before.
+    let is_there = getppid().is_some_and(|pid| pid.as_raw_pid().cast_unsigned() == parent);
+    anyhow::ensure!(is_there, "process {parent}, which started this agent, has ended");
+    Ok(())
+}
+
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = seconds(text)?;
     let is_valid = (Duration::from_secs(1)..=Duration::from_secs(600)).contains(&interval);
@@ -110,7 +136,13 @@ pub fn run(args: Args) -> Result<Exit> {
         let text = std::fs::read_to_string(path);
         text.with_context(|| format!("cannot read the token in {}", path.display()))
     });
-    let token = token.transpose()?.map(|text| text.trim().to_owned());
+    let token = token.transpose()?.or_else(|| std::env::var("PLUMB_AGENT_TOKEN").ok());
+    let token = token.map(|text| text.trim().to_owned());
+    let ca_pem = args.ca_cert.as_ref().map(|path| {
+        std::fs::read(path).with_context(|| format!("cannot read the certificates in {}", path.display()))
+    });
+    let ca_pem = ca_pem.transpose()?;
+    end_with(args.parent)?;
     let meter = CostMeter::open();
     // Before there are threads; after what only root may read.
     drop_capabilities()?;
@@ -118,12 +150,14 @@ pub fn run(args: Args) -> Result<Exit> {
     let options = AgentOptions {
         url: args.to,
         token,
+        ca_pem,
         frequency_hz: args.frequency,
         interval: args.interval,
         attributes: args.label,
         rules: RelabelRules(args.relabel),
         spool: SpoolOptions { directory: args.spool, max_bytes: args.max_spool },
         symbols: args.symbols.policy(),
+        observe: !args.no_observe,
         max_cpu: args.max_cpu / 100.0,
         max_memory: args.max_memory,
     };

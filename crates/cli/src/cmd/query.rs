@@ -1,5 +1,7 @@
-//! `plumb query`: asks a server for functions, callers, series, a verdict or a whole profile.
+//! `plumb query`: asks a server for functions, callers, series, findings, a verdict or a whole profile.
 
+mod findings;
+mod passed_on;
 mod series;
 mod verdict;
 
@@ -14,7 +16,10 @@ use crate::examples;
 use crate::exit::Exit;
 use crate::http::Client;
 use crate::newfile;
-use crate::terminal::{Output, finish};
+use crate::terminal::{Output, finish, printable};
+
+/// Services that an error names.
+const SERVICES: usize = 8;
 
 /// Arguments of `plumb query`.
 #[derive(clap::Args, Debug)]
@@ -34,7 +39,7 @@ pub struct Args {
     /// Profile type [default: CPU time, or the only one that matches]
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Begin: now-1h, or seconds or milliseconds since 1970
+    /// Begin: now-1h, 2026-11-24T14:00 (UTC), 2026-11-24T14:00+01:00, or seconds or milliseconds since 1970
     #[arg(long, value_name = "TIME", default_value = "now-1h")]
     from: String,
     /// End
@@ -51,15 +56,31 @@ pub struct Args {
     /// pprof, pprof.gz, speedscope, firefox, trace, callgrind, folded, otlp, csv, or plumb for a recording.
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
-    /// File to write an export to
+    /// File to write an export, a flame graph or a difference to
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    base: BaseArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
     /// File that holds a token
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
+}
+
+/// What [`What::Diff`] compares with.
+#[derive(clap::Args, Debug)]
+struct BaseArgs {
+    /// With diff: begin of what the range is compared with [default: the same length of time before it]
+    #[arg(long, value_name = "TIME", requires = "base_until")]
+    base_from: Option<String>,
+    /// With diff: end of what the range is compared with
+    #[arg(long, value_name = "TIME", requires = "base_from")]
+    base_until: Option<String>,
+    /// With diff: label selector of what is compared with [default: --query]
+    #[arg(long, value_name = "SELECTOR")]
+    base_query: Option<String>,
 }
 
 /// Kinds of answers.
@@ -76,10 +97,18 @@ enum What {
     Functions,
     /// Callers and callees of a function
     Callers,
+    /// Call tree, as plumb report --top-down shows it
+    Tree,
+    /// Flame graph, as plumb flame writes it
+    Flame,
+    /// Changes since the time before, as plumb diff marks them
+    Diff,
     /// Sums over time
     Series,
     /// Largest cause of processor time, as plumb explain finds it
     Verdict,
+    /// Findings in all services, the largest first
+    Findings,
     /// All samples, as a file
     Export,
 }
@@ -115,8 +144,16 @@ struct CallRow {
     total: i64,
 }
 
+/// The command line of another command that shows what is asked for, if there is one.
+pub fn passed_on(args: &Args) -> Result<Option<Vec<String>>> {
+    passed_on::words(args)
+}
+
 /// Runs `plumb query`.
 pub fn run(args: Args) -> Result<Exit> {
+    if args.what == What::Callers && args.name.is_none() {
+        bail!("callers of which function? plumb query callers FUNCTION");
+    }
     let client = Client::new(&args.to, args.token.as_deref())?;
     let limit = args.limit.to_string();
     let mut parameters =
@@ -127,6 +164,9 @@ pub fn run(args: Args) -> Result<Exit> {
         (_, None) => {
             let types = client.get("/api/v1/types", &parameters)?;
             let types: Vec<String> = serde_json::from_slice(&types).with_context(|| unexpected(&args))?;
+            if types.is_empty() && !args.json {
+                nothing(&args, &client)?;
+            }
             let kind = default_type(&types).map_err(|several| anyhow!("{several} (--type)"))?;
             kind.to_owned()
         }
@@ -142,7 +182,8 @@ pub fn run(args: Args) -> Result<Exit> {
         What::Callers => "/api/v1/function",
         What::Series => "/api/v1/series",
         What::Verdict => "/api/v1/verdict",
-        What::Export => "/api/v1/export",
+        What::Findings => "/api/v1/findings",
+        What::Export | What::Tree | What::Flame | What::Diff => "/api/v1/export",
     };
     match args.what {
         What::Functions => parameters.push(("limit", &limit)),
@@ -155,14 +196,17 @@ pub fn run(args: Args) -> Result<Exit> {
                 parameters.push(("by", "service_name"));
             }
         }
-        What::Services | What::Types | What::Verdict => {}
+        What::Services | What::Types | What::Verdict | What::Findings => {}
+        What::Tree | What::Flame | What::Diff => {
+            bail!("plumb query {:?} is shown by another command", args.what)
+        }
     }
     let answer = client.get(path, &parameters)?;
     if args.what == What::Export {
         return export(&args, &answer);
     }
     let mut out = Output::stdout();
-    finish(show(&args, &kind, &answer, &mut out).and_then(|()| Ok(out.flush()?)))
+    finish(show(&args, &client, (&kind, &answer), &mut out).and_then(|()| Ok(out.flush()?)))
 }
 
 /// The format of an export: --format, or the one that the file's extension selects.
@@ -198,7 +242,7 @@ fn unexpected(args: &Args) -> String {
     format!("cannot understand the answer of {}", args.to)
 }
 
-fn show(args: &Args, kind: &str, answer: &[u8], out: &mut impl Write) -> Result<()> {
+fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut impl Write) -> Result<()> {
     let unexpected = || unexpected(args);
     if args.json {
         out.write_all(answer)?;
@@ -208,7 +252,7 @@ fn show(args: &Args, kind: &str, answer: &[u8], out: &mut impl Write) -> Result<
         What::Functions => {
             let table: Table = serde_json::from_slice(answer).with_context(unexpected)?;
             if table.rows.is_empty() {
-                return nothing(args);
+                return nothing(args, client);
             }
             let share = |value: i64| 100.0 * value as f64 / table.total.max(1) as f64;
             writeln!(out, "{:>7} {:>7}  function", "self", "total")?;
@@ -219,57 +263,79 @@ fn show(args: &Args, kind: &str, answer: &[u8], out: &mut impl Write) -> Result<
         What::Callers => {
             let found: Neighbours = serde_json::from_slice(answer).with_context(unexpected)?;
             if found.total == 0 {
-                return nothing(args);
+                return nothing(args, client);
             }
-            let share = |value: i64| 100.0 * value as f64 / found.total as f64;
-            writeln!(out, "{:>6.1}%  in the function itself", share(found.own))?;
-            for (head, rows) in [("callers", &found.callers), ("callees", &found.callees)] {
-                writeln!(out, "\n{head}")?;
-                for row in rows.iter().take(args.limit) {
-                    let name = if row.function.is_empty() { "[outermost frame]" } else { &row.function };
-                    writeln!(out, "{:>6.1}%  {name}", share(row.total))?;
-                }
-            }
+            show_neighbours(&found, args.limit, out)?;
         }
         What::Series => {
             let rows: Vec<series::SeriesRow> = serde_json::from_slice(answer).with_context(unexpected)?;
             if rows.is_empty() {
-                return nothing(args);
+                return nothing(args, client);
             }
             series::show(&rows, kind, out)?;
         }
         What::Verdict => {
             let report: verdict::Report = serde_json::from_slice(answer).with_context(unexpected)?;
-            verdict::show(&report, args.limit, &url(args, kind), out)?;
+            verdict::show(&report, args.limit, &url(args, &args.query, kind), out)?;
+        }
+        What::Findings => {
+            let found: findings::Findings = serde_json::from_slice(answer).with_context(unexpected)?;
+            if found.findings.is_empty() {
+                return nothing(args, client);
+            }
+            findings::show(&found, args.limit, |selector| url(args, selector, kind), out)?;
         }
         _ => {
             let names: Vec<String> = serde_json::from_slice(answer).with_context(unexpected)?;
             if names.is_empty() {
-                return nothing(args);
+                return nothing(args, client);
             }
-            names.iter().try_for_each(|name| writeln!(out, "{name}"))?;
+            names.iter().try_for_each(|name| writeln!(out, "{}", printable(name)))?;
+        }
+    }
+    Ok(())
+}
+
+fn show_neighbours(found: &Neighbours, limit: usize, out: &mut impl Write) -> Result<()> {
+    let share = |value: i64| 100.0 * value as f64 / found.total as f64;
+    writeln!(out, "{:>6.1}%  in the function itself", share(found.own))?;
+    for (head, rows) in [("callers", &found.callers), ("callees", &found.callees)] {
+        writeln!(out, "\n{head}")?;
+        for row in rows.iter().take(limit) {
+            let name = if row.function.is_empty() { "[outermost frame]" } else { &row.function };
+            writeln!(out, "{:>6.1}%  {name}", share(row.total))?;
         }
     }
     Ok(())
 }
 
 /// The URL at which other commands read what is selected.
-fn url(args: &Args, kind: &str) -> String {
+fn url(args: &Args, selector: &str, kind: &str) -> String {
+    url_of(args, selector, (&args.from, &args.until), Some(kind))
+}
+
+fn url_of(args: &Args, selector: &str, (from, until): (&str, &str), kind: Option<&str>) -> String {
     let mut parameters = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in
-        [("query", &*args.query), ("type", kind), ("from", &args.from), ("until", &args.until)]
-    {
-        parameters.append_pair(name, value);
-    }
+    parameters.append_pair("query", selector);
+    kind.into_iter().for_each(|kind| _ = parameters.append_pair("type", kind));
+    parameters.append_pair("from", from).append_pair("until", until);
     format!("{}/?{}", args.to.trim_end_matches('/'), parameters.finish())
 }
 
 /// The error for an empty answer, with a command to try next.
-fn nothing(args: &Args) -> Result<()> {
+fn nothing(args: &Args, client: &Client) -> Result<()> {
+    let all = client.get("/api/v1/services", &[("from", "1"), ("until", "now")])?;
+    let all: Vec<String> = serde_json::from_slice(&all).with_context(|| unexpected(args))?;
+    if all.is_empty() {
+        bail!("{} has no profiles yet; to send one: plumb push FILE, or run plumb agent", args.to);
+    }
+    let shown: Vec<String> = all.iter().take(SERVICES).map(|name| printable(name).into_owned()).collect();
+    let more = if all.len() > SERVICES { ", …" } else { "" };
     bail!(
-        "no profiles match {} from {} until {}; list the services that have some: plumb query services --from now-30d",
+        "no profiles match {} from {} until {}; choose another time by --from; services that have some: {}{more}",
         args.query,
         args.from,
-        args.until
+        args.until,
+        shown.join(", ")
     )
 }

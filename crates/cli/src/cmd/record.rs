@@ -107,7 +107,7 @@ pub fn run(args: Args) -> Result<Exit> {
     if args.open {
         let name = args.output.display().to_string();
         let profile = recording.into_profile()?.into();
-        showing::show(vec![crate::loaded::recording(&name, profile)], None, true)?;
+        showing::show(vec![crate::loaded::recording(&name, profile)], showing::ShowArgs::default(), true)?;
     }
     #[cfg(not(feature = "server"))]
     drop(recording);

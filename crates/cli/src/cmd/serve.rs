@@ -1,5 +1,8 @@
 //! `plumb serve`: shows recordings in the browser, or keeps profiles of many services and answers queries, over HTTP.
 
+#[cfg(feature = "agent")]
+mod inside;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,11 +17,15 @@ use crate::args::value::{period, size};
 use crate::examples;
 use crate::exit::Exit;
 use crate::loaded;
-use crate::showing;
+use crate::showing::{self, ShowArgs};
 use crate::terminal::say;
 
 /// Where a store listens unless told.
 const STORE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4041);
+
+/// Where the agent's requests wait, in the directory of the store.
+#[cfg(feature = "agent")]
+const SPOOL: &str = "agent";
 
 /// Arguments of `plumb serve`.
 #[derive(clap::Args, Debug)]
@@ -27,12 +34,8 @@ pub struct Args {
     /// Recordings, or profiles of other tools, to show instead of a store
     #[arg(value_name = "FILE", conflicts_with_all = ["store", "wal", "advertise", "retention", "max_size", "max_body", "max_query_length", "max_age", "tls_cert", "tokens"])]
     files: Vec<PathBuf>,
-    /// Address to listen on
-    ///
-    /// Without it, 127.0.0.1:4041; with FILE, the first free port from there. An address that is not loopback needs --tls-cert, --tls-key
-    /// and --tokens, and serves no FILE.
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    show: ShowArgs,
     /// Directory or bucket of the profiles: DIR or s3://BUCKET/PREFIX
     ///
     /// Any number of servers may have the same bucket. Region, keys and endpoint come from the environment: AWS_REGION, AWS_ACCESS_KEY_ID,
@@ -74,6 +77,13 @@ pub struct Args {
     /// basic authentication. Only the file's owner may have access to it.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
+    /// Never profile this machine
+    ///
+    /// Otherwise a server with a store that has the rights for it (root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) also runs plumb agent, as a
+    /// process of its own. Where plumb agent runs by itself or with other options, every sample would be there twice.
+    #[cfg(feature = "agent")]
+    #[arg(long)]
+    no_agent: bool,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -82,7 +92,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<Exit> {
     if !args.files.is_empty() {
         let recordings = args.files.iter().map(|file| loaded::load(file)).collect::<Result<_>>()?;
-        showing::show(recordings, args.listen, false)?;
+        showing::show(recordings, args.show, false)?;
         return Ok(Exit::Success);
     }
     plumb_capture_perf::return_freed_memory();
@@ -95,10 +105,14 @@ pub fn run(args: Args) -> Result<Exit> {
     options.ingest.in_flight = options.ingest.in_flight.max(options.ingest.unpacked);
     options.ingest.oldest = args.max_age;
     options.query.length = args.max_query_length;
-    let mut listen = ListenOptions::new(args.listen.unwrap_or(STORE));
+    let mut listen = ListenOptions::new(args.show.listen.unwrap_or(STORE));
     listen.tls = args.tls_cert.zip(args.tls_key);
     let is_bucket = args.store.starts_with("s3://");
     let directory = if is_bucket { args.wal } else { PathBuf::from(&args.store) };
+    #[cfg(feature = "agent")]
+    let agent = (!args.no_agent).then(|| (directory.join(SPOOL), args.log));
+    #[cfg(not(feature = "agent"))]
+    let agent = None;
     let store = StoreOptions {
         bucket: is_bucket.then_some(args.store),
         address: args.advertise,
@@ -106,30 +120,75 @@ pub fn run(args: Args) -> Result<Exit> {
         max_bytes: args.max_size,
         ..StoreOptions::new(directory)
     };
-    let store = Arc::new(Store::open(store)?);
+    let url = store.bucket.clone();
+    let opened = Store::open(store);
+    let store = Arc::new(match url {
+        None => opened?,
+        Some(url) => opened.with_context(|| {
+            format!("cannot open {url}; AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL say how to reach it")
+        })?,
+    });
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start the server's threads")?;
-    let served = runtime.block_on(serve(store.clone(), options, listen));
+    let served = runtime.block_on(serve(store.clone(), options, listen, agent));
     // Whoever still has the store lets go of it before it is closed.
     drop(runtime);
     drop(store);
     served
 }
 
-async fn serve(store: Arc<Store>, options: ServerOptions, listen: ListenOptions) -> Result<Exit> {
+async fn serve(
+    store: Arc<Store>,
+    options: ServerOptions,
+    listen: ListenOptions,
+    agent: Option<(PathBuf, LogArgs)>,
+) -> Result<Exit> {
     let scheme = if listen.tls.is_some() { "https" } else { "http" };
-    let server = Server::bind(store, options, listen).await?;
+    let is_open = listen.tls.is_none() && options.tokens.is_none();
+    let server = Server::bind(store.clone(), options.clone(), listen).await?;
     let url = format!("{scheme}://{}", server.address());
     say!("listening on {url}");
     tracing::info!(url, "started");
     let asked = showing::asked_to_stop()?;
-    let stop = async move {
+    let asked = async move {
         asked.await;
         tracing::info!("stopping");
     };
+    let stop = with_agent(agent, (store, options), is_open.then_some(url), asked).await?;
     server.run(stop).await;
     tracing::info!("stopped");
     Ok(Exit::Success)
+}
+
+/// Done when asked to stop, and the agent has sent its last window. `url`: where anybody may send.
+#[cfg(feature = "agent")]
+async fn with_agent(
+    agent: Option<(PathBuf, LogArgs)>,
+    (store, options): (Arc<Store>, ServerOptions),
+    url: Option<String>,
+    asked: impl Future<Output = ()>,
+) -> Result<impl Future<Output = ()>> {
+    let agent = match agent {
+        Some((spool, log)) => inside::InsideAgent::prepare(store, options, url, spool, log).await?,
+        None => None,
+    };
+    Ok(async move {
+        match agent {
+            Some(agent) => agent.run(asked).await,
+            None => asked.await,
+        }
+    })
+}
+
+/// Done when asked to stop.
+#[cfg(not(feature = "agent"))]
+async fn with_agent(
+    _: Option<(PathBuf, LogArgs)>,
+    _: (Arc<Store>, ServerOptions),
+    _: Option<String>,
+    asked: impl Future<Output = ()>,
+) -> Result<impl Future<Output = ()>> {
+    Ok(asked)
 }
 
 /// Each connection is an open file, and the usual limit is 1,024.

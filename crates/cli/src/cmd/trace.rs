@@ -137,6 +137,7 @@ fn load(args: &Args) -> Result<Calls> {
     let filter = CallFilter {
         min_ns: args.min_time,
         failed_only: args.failed,
+        counts_met: false,
         ring_bytes: (args.buffer << 20).next_power_of_two(),
     };
     let mut calls = Calls::load(filter).map_err(|error| refusal(&error))?;

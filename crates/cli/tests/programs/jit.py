@@ -28,7 +28,7 @@ def calls_spins(function):
 def warms(function):
     # Until the tables of all that is called are there.
     begin = time.thread_time_ns()
-    while time.thread_time_ns() - begin < 300_000_000:
+    while time.thread_time_ns() - begin < 1_000_000_000:
         function(1)
 
 

@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 use plumb_analyze::{
     Pattern, SampledFunction, View, collapse_templates, sampled, sampled_files, sampled_within,
 };
-use plumb_profile::Address;
-use plumb_symbolize::{Binary, Options};
+use plumb_profile::{Address, DsoKind, Line};
+use plumb_symbolize::{Binary, NoCode, Options};
 
 use crate::render::precision::Precision;
 
@@ -44,6 +44,9 @@ pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
     if !found.is_empty() {
         bail!("`{text}` was only inlined, into functions that can be annotated:\n{}", list(view, &found));
     }
+    if is_interpreted(view, text) {
+        bail!("`{text}`: {}", NoCode::Interpreted);
+    }
     let all = sampled(view, None, None);
     let part = text.trim_matches('/').to_lowercase();
     let similar: Vec<SampledFunction> =
@@ -57,6 +60,16 @@ pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
         }
         _ => bail!("no function with samples is called `{text}`; similar names:\n{}", list(view, &similar)),
     }
+}
+
+/// Whether a function of an interpreted program is called so.
+fn is_interpreted(view: &View<'_>, text: &str) -> bool {
+    let profile = view.profile();
+    let is_called = |line: &Line| profile.strings.get(profile.symbols.functions[line.function].name) == text;
+    profile.frames.iter().any(|(id, frame)| {
+        frame.dso.is_some_and(|dso| profile.dsos[dso].kind == DsoKind::Script)
+            && profile.symbols.of(id).iter().any(is_called)
+    })
 }
 
 /// An address, and the file that it is in if that is said: `0x1234`, `0x1234@libc.so.6`.
@@ -122,4 +135,23 @@ fn list(view: &View<'_>, functions: &[SampledFunction]) -> String {
         lines.push(format!("  … and {} more", functions.len() - OFFERED));
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_analyze::Filter;
+    use plumb_fixtures::Made;
+
+    use super::*;
+
+    #[test]
+    fn a_function_of_a_script_is_not_said_to_be_missing() {
+        let mut made = Made::new();
+        made.sample("python3/1", "main@python3;f@py", 10);
+        made.sample("python3/1", "main@python3", 5);
+        let view = View::new(&made.profile, &Filter::default());
+        let why = |name| function(&view, name).expect_err("it has no code").to_string();
+        assert!(why("f").contains("a function of an interpreted program"), "{}", why("f"));
+        assert!(!why("g").contains("interpreted"), "{}", why("g"));
+    }
 }

@@ -3,6 +3,7 @@
 use plumb_analyze::{Doubt, is_clock};
 
 use super::{Shown, gaps};
+use crate::render::label;
 use crate::render::precision::Precision;
 
 /// What is shown, and what its columns mean, one a line.
@@ -14,9 +15,9 @@ pub fn facts(shown: &Shown<'_, '_>) -> Vec<String> {
     let mut lines = vec![
         format!("Function: {} in {}", function.name, function.path),
         format!(
-            "Itself:   {} of all, {} samples{}",
+            "Itself:   {} of all, {}{}",
             Precision::of(shown.view).percent(annotation.own.percent_of(annotation.whole)),
-            annotation.own.samples,
+            label::samples(annotation.own.samples),
             if event.is_empty() { String::new() } else { format!(" of {event}") }
         ),
     ];

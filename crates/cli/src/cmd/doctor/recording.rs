@@ -7,6 +7,7 @@ use plumb_symbolize::Missing as MissingSymbols;
 
 use super::Finding;
 use super::State::{Good, Limited, Missing};
+use crate::render::precision::part_of;
 use crate::stack_quality::{Cause, Runtime, Stacks, Told};
 
 /// Files that are named one by one.
@@ -27,10 +28,6 @@ pub(super) fn findings(profile: &Profile) -> Vec<Finding> {
     findings.extend(names(profile));
     findings.extend(profile.meta.warnings.iter().map(|text| Finding::new(Limited, "warning", text)));
     findings
-}
-
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
 }
 
 fn samples(profile: &Profile, samples: u64) -> Finding {
@@ -101,20 +98,19 @@ fn stood_for(profile: &Profile, event: EventId, name: &str, counted: u64) -> Fin
 }
 
 fn completeness(stacks: &Stacks) -> Finding {
-    let percent = share(stacks.complete, stacks.samples);
     let state = if stacks.complete == stacks.samples { Good } else { Limited };
-    let mut text = format!("{percent:.2}% complete");
+    let mut text = format!("{} complete", part_of(stacks.complete, stacks.samples));
     if stacks.stitched > 0 {
-        text += &format!(", {:.2}% by frames of earlier samples", share(stacks.stitched, stacks.samples));
+        text += &format!(", {} by frames of earlier samples", part_of(stacks.stitched, stacks.samples));
     }
     if stacks.scanned > 0 {
-        text += &format!(", {:.2}% with a caller by stack scan", share(stacks.scanned, stacks.samples));
+        text += &format!(", {} with a caller by stack scan", part_of(stacks.scanned, stacks.samples));
     }
     Finding::new(state, "stacks", text)
 }
 
 fn cut(cause: &Cause, samples: u64) -> Finding {
-    let text = format!("{:.2}% of stacks end: {}", share(cause.samples, samples), cause.cut.text());
+    let text = format!("{} of stacks end: {}", part_of(cause.samples, samples), cause.cut.text());
     Finding::new(Limited, cause.file.as_deref().unwrap_or("stacks"), text).remedy(cause.remedy())
 }
 
@@ -218,7 +214,7 @@ mod tests {
             found.unwrap_or_else(|| panic!("no {what}: {says} in {findings:?}")).clone()
         };
         assert_eq!(of("losses", "3 samples lost").state, Limited);
-        assert_eq!(of("stacks", "0.00% complete").state, Limited);
+        assert_eq!(of("stacks", "0% complete").state, Limited);
         assert!(of("libstripped", "no unwind information").remedy.contains("-fasynchronous-unwind-tables"));
         assert!(!of("libstripped", "without names in 1 of its 1 samples").remedy.is_empty());
     }

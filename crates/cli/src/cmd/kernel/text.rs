@@ -40,14 +40,16 @@ fn head(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     let rate = meta.frequency_hz.map_or(String::new(), |hz| format!(" at {hz} a second"));
     writeln!(
         out,
-        "# sampled: {}, {} in user code and {} in the kernel; {} samples{rate}, {} lost",
+        "# sampled: {}, {} in user code and {} in the kernel; {}{rate}, {} lost",
         amount(shown, kernel.whole),
         amount(shown, Cost { weight: user, ..kernel.whole }),
         amount(shown, kernel.kernel),
-        kernel.whole.samples,
+        label::samples(kernel.whole.samples),
         meta.lost_samples
     )?;
-    if let (Some(accounted), Some(off)) = (kernel.accounted_ns, kernel.off_percent()) {
+    if kernel.whole.samples > 0
+        && let (Some(accounted), Some(off)) = (kernel.accounted_ns, kernel.off_percent())
+    {
         let side = if off < 0.0 { "less" } else { "more" };
         writeln!(
             out,
@@ -139,10 +141,10 @@ fn stacks(shown: &Shown<'_>, most: usize, full: bool, out: &mut Output<'_>) -> i
     for row in shown.time.rows.iter().filter(|row| !row.stacks.is_empty()) {
         writeln!(
             out,
-            "\n{}: {}, {} samples",
+            "\n{}: {}, {}",
             label::cause(row.cause, &row.name),
             amount(shown, row.cost),
-            row.cost.samples
+            label::samples(row.cost.samples)
         )?;
         let precision = Precision::of_part(&shown.view, row.cost);
         for &(node, cost) in row.stacks.iter().take(most) {

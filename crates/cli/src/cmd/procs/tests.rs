@@ -60,7 +60,7 @@ fn people_see_programs_their_parts_and_their_parents() {
         "{text}"
     );
     assert!(
-        text.contains("cc [forked]: 1 times by make, whose memory was 5.0 MB at its peak; 1 samples"),
+        text.contains("cc [forked]: once by make, whose memory was 5.0 MB at its peak; 1 sample, "),
         "{text}"
     );
     assert!(text.contains("100%  fork < main"), "{text}");

@@ -44,10 +44,10 @@ fn head(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     }
     writeln!(
         out,
-        "# {}: {} by {} samples; what is below comes from samples but for counts and lives",
+        "# {}: {} by {}; what is below comes from samples but for counts and lives",
         printable(processes::weighed(&shown.procs)),
         processes::amount(&shown.procs, procs.whole.weight as f64),
-        procs.whole.samples
+        label::samples(procs.whole.samples)
     )?;
     if procs.nameless_kernel {
         writeln!(
@@ -160,11 +160,11 @@ fn starts(shown: &Shown<'_>, args: &Args, out: &mut Output<'_>) -> io::Result<()
         };
         writeln!(
             out,
-            "{}: {} times by {}{memory}; {} samples, {} each",
+            "{}: {} by {}{memory}; {}, {} each",
             label::program(program, args.full_names),
-            program.processes,
+            if program.processes == 1 { "once".to_owned() } else { format!("{} times", program.processes) },
             label::program(parent, args.full_names),
-            program.forking.samples,
+            label::samples(program.forking.samples),
             mean(shown, program.forking.weight, program.processes)
         )?;
         let precision = Precision::of_part(&shown.view, program.forking);

@@ -9,7 +9,9 @@ use plumb_capture_perf::{Code, SampledEvent, Setup};
 use plumb_process::usage::CpuTime;
 use plumb_profile::Profile;
 
-use crate::recording::{Recording, capture, off_cpu, percent};
+use crate::recording::{Recording, capture, off_cpu};
+use crate::render::label;
+use crate::render::precision::{Precision, part_of};
 use crate::stack_quality::{StackCounts, Stacks, Way, interpreted, nameless};
 use crate::terminal::say;
 
@@ -90,7 +92,7 @@ fn clock(
     target: Option<CpuTime>,
     samples: u64,
 ) -> String {
-    let mut text = format!("{samples} samples");
+    let mut text = label::samples(samples);
     if let Some(target) = target {
         // Only the code that is sampled can be covered. The kernel splits time into user and system by what its own
         // tick finds, so that the parts are less exact than the sum.
@@ -103,7 +105,8 @@ fn clock(
         text += &format!(" in {:.2} s of {whose}", time.as_secs_f64());
         if asked >= ENOUGH_SAMPLES && matches!(event.pace, SamplingRate::Frequency(_)) {
             let share = samples as f64 / asked * 100.0;
-            text += &format!(", coverage {about}{share:.1}% at {} a second", setup.frequency_hz);
+            let share = Precision::of_samples(samples).min(Precision::TENTHS).percent(share);
+            text += &format!(", coverage {about}{share} at {} a second", setup.frequency_hz);
         }
     }
     if let Some(idle) = profile.meta.idle_share() {
@@ -119,7 +122,7 @@ fn occurrences(
     target: Option<CpuTime>,
     (samples, weight): (u64, u64),
 ) -> String {
-    let mut text = format!("{samples} samples of {}", event.counter.name());
+    let mut text = format!("{} of {}", label::samples(samples), event.counter.name());
     if weight != samples {
         text += &format!(", standing for {weight}");
     }
@@ -155,7 +158,7 @@ fn nameless_lines(profile: &Profile) -> Vec<String> {
     for place in places.iter().take(CAUSES) {
         lines.push(format!(
             "{} of samples are in {}, without names",
-            percent(place.samples, samples),
+            part_of(place.samples, samples),
             place.place
         ));
         lines.extend(arrow(place.remedy, (place.samples, samples)));
@@ -168,7 +171,7 @@ fn interpreted_lines(profile: &Profile, by_kernel: bool) -> Vec<String> {
     let (languages, samples) = interpreted(profile, Way { by_kernel, is_root: is_root() });
     let mut lines = Vec::new();
     for found in languages.iter().take(CAUSES) {
-        let (share, language) = (percent(found.samples, samples), found.language);
+        let (share, language) = (part_of(found.samples, samples), found.language);
         lines.push(format!(
             "{share} of samples are in {language}: shown are functions of its interpreter, not of the program"
         ));
@@ -189,20 +192,20 @@ fn arrow(remedy: &str, (part, whole): (u64, u64)) -> Option<String> {
 }
 
 fn stack_lines(stacks: &Stacks) -> Vec<String> {
-    let mut first = format!("{} of stacks complete", percent(stacks.complete, stacks.samples));
+    let mut first = format!("{} of stacks complete", part_of(stacks.complete, stacks.samples));
     let parts =
         [(stacks.stitched, "stitched from earlier samples"), (stacks.scanned, "with a caller by stack scan")];
     let parts: Vec<String> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, how)| format!("{} {how}", percent(*count, stacks.samples)))
+        .map(|(count, how)| format!("{} {how}", part_of(*count, stacks.samples)))
         .collect();
     if !parts.is_empty() {
         first += &format!(" ({})", parts.join(", "));
     }
     let unknown = stacks.samples - stacks.complete;
     if unknown > 0 {
-        first += &format!(", {} cut:", percent(unknown, stacks.samples));
+        first += &format!(", {} cut:", part_of(unknown, stacks.samples));
     }
     let mut lines = vec![first];
     let mut causes = stacks.causes.iter().take(CAUSES).peekable();
@@ -210,7 +213,7 @@ fn stack_lines(stacks: &Stacks) -> Vec<String> {
     let mut mended = 0;
     while let Some(cause) = causes.next() {
         mended += cause.samples;
-        lines.push(format!("  {:>6}  {}", percent(cause.samples, stacks.samples), cause.text()));
+        lines.push(format!("  {:>6}  {}", part_of(cause.samples, stacks.samples), cause.text()));
         let remedy = cause.remedy();
         if causes.peek().is_none_or(|next| next.remedy() != remedy) {
             lines.extend(arrow(remedy, (std::mem::take(&mut mended), stacks.samples)));
@@ -218,7 +221,7 @@ fn stack_lines(stacks: &Stacks) -> Vec<String> {
     }
     let rest: u64 = stacks.causes.iter().skip(CAUSES).map(|cause| cause.samples).sum();
     if rest > 0 {
-        lines.push(format!("  {:>6}  other causes: plumb doctor FILE", percent(rest, stacks.samples)));
+        lines.push(format!("  {:>6}  other causes: plumb doctor FILE", part_of(rest, stacks.samples)));
     }
     lines
 }
@@ -228,10 +231,16 @@ fn own(profile: &Profile, target: Option<CpuTime>, recording: Duration) -> Optio
     let mut text = format!("overhead: {:.2} s of processor time", own.as_secs_f64());
     let target = target.map_or(0.0, |target| target.total().as_secs_f64());
     if target >= ENOUGH_SECONDS {
-        text += &format!(", {:.1}% of the target's", own.as_secs_f64() / target * 100.0);
+        let share = own.as_secs_f64() / target * 100.0;
+        text += &format!(", {}% of the target's", significant(share));
     }
     text += &format!(": recording {:.2} s", recording.as_secs_f64());
     Some(text + &format!(", names {:.2} s", own.saturating_sub(recording).as_secs_f64()))
+}
+
+/// A figure of two or three digits: what the clocks of a short run carry.
+fn significant(value: f64) -> String {
+    if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
 
 #[cfg(test)]

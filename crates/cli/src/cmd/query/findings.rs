@@ -1,0 +1,88 @@
+//! `plumb query findings`: what stands out in the services of a range, in the order of the server.
+
+use std::io::Write;
+
+use anyhow::Result;
+use serde::Deserialize;
+
+use crate::render::duration::time;
+use crate::terminal::printable;
+
+/// The parts of the document that are shown.
+#[derive(Deserialize)]
+pub(super) struct Findings {
+    cpu_ns: i64,
+    machine_ns: Option<i64>,
+    services: usize,
+    examined: usize,
+    /// Servers of an older version say nothing of it.
+    #[serde(default)]
+    own_cpu_ns: i64,
+    pub(super) findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Finding {
+    title: String,
+    service: String,
+    cpu_ns: i64,
+    of_machine_percent: Option<f64>,
+    details: Vec<String>,
+    remedy: Option<String>,
+    evidence: Evidence,
+}
+
+#[derive(Deserialize)]
+struct Evidence {
+    selector: String,
+}
+
+/// Prints at most so many findings. `url` makes the URL at which other commands read what a selector selects.
+pub(super) fn show(
+    found: &Findings,
+    limit: usize,
+    url: impl Fn(&str) -> String,
+    out: &mut impl Write,
+) -> Result<()> {
+    let percent = |value: i64, of: i64| 100.0 * value as f64 / of.max(1) as f64;
+    for one in found.findings.iter().take(limit) {
+        let share = match one.of_machine_percent {
+            Some(share) => format!("{} of the machine", short(share)),
+            None => format!("{} of all CPU time", short(percent(one.cpu_ns, found.cpu_ns))),
+        };
+        writeln!(out, "{}: {}", printable(&one.service), printable(&one.title))?;
+        writeln!(out, "    {}, {share}", time(one.cpu_ns as f64))?;
+        one.details.iter().try_for_each(|detail| writeln!(out, "    {}", printable(detail)))?;
+        if let Some(remedy) = &one.remedy {
+            writeln!(out, "    do    {}", printable(remedy))?;
+        }
+        writeln!(out, "    more  plumb explain {}\n", shell_words::quote(&url(&one.evidence.selector)))?;
+    }
+    let of_machine = match found.machine_ns {
+        Some(machine) => format!(", {} of the machine", short(percent(found.cpu_ns, machine))),
+        None => String::new(),
+    };
+    let left = found.findings.len().saturating_sub(limit);
+    let more =
+        if left > 0 { format!("; {left} more findings: --limit {}", limit + left) } else { String::new() };
+    let (services, examined) = (found.services, found.examined);
+    let looked = match examined < services {
+        true => format!("{examined} of {services} services"),
+        false if services == 1 => "1 service".to_owned(),
+        false => format!("{services} services"),
+    };
+    let own = match found.own_cpu_ns {
+        0 => String::new(),
+        own => format!("; plumb's own: {}", time(own as f64)),
+    };
+    writeln!(out, "{looked}, {} CPU time{of_machine}{own}{more}", time(found.cpu_ns as f64))?;
+    Ok(())
+}
+
+fn short(percent: f64) -> String {
+    match percent {
+        large if large >= 10.0 => format!("{large:.0}%"),
+        large if large >= 1.0 => format!("{large:.1}%"),
+        small => format!("{small:.2}%"),
+    }
+}

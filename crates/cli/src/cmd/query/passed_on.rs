@@ -1,0 +1,49 @@
+//! What other commands show of a server's selection, as their command lines: they read it by its URL.
+
+use anyhow::{Result, anyhow, bail};
+use plumb_server::moment;
+
+use super::{Args, What, url_of};
+
+/// The words of the command that shows it; `None` where `plumb query` does itself.
+pub(super) fn words(args: &Args) -> Result<Option<Vec<String>>> {
+    let here = url_of(args, &args.query, (&args.from, &args.until), args.kind.as_deref());
+    let mut words: Vec<String> = match args.what {
+        What::Tree => {
+            let limit = args.limit.to_string();
+            ["report", "--top-down", "--limit", &limit, &here].map(str::to_owned).into()
+        }
+        What::Flame => vec!["flame".to_owned(), here],
+        What::Diff => vec!["diff".to_owned(), before(args)?, here],
+        _ => return Ok(None),
+    };
+    if args.token.is_some() {
+        bail!("set PLUMB_TOKEN_FILE to the file of the token, instead of --token");
+    }
+    words.insert(0, "plumb".to_owned());
+    if args.json {
+        words.push("--json".to_owned());
+    }
+    if let Some(output) = &args.output {
+        words.extend(["-o".to_owned(), output.to_string_lossy().into_owned()]);
+    }
+    Ok(Some(words))
+}
+
+/// The URL of what a range is compared with.
+fn before(args: &Args) -> Result<String> {
+    let query = args.base.base_query.as_deref().unwrap_or(&args.query);
+    let kind = args.kind.as_deref();
+    if let (Some(from), Some(until)) = (&args.base.base_from, &args.base.base_until) {
+        return Ok(url_of(args, query, (from, until), kind));
+    }
+    if args.base.base_query.is_some() {
+        return Ok(url_of(args, query, (&args.from, &args.until), kind));
+    }
+    let now = moment::now();
+    let time =
+        |text: &str| moment::parse(text, now).ok_or_else(|| anyhow!("{text} is no time; write now-1h"));
+    let (from, until) = (time(&args.from)?, time(&args.until)?);
+    let begin = from.saturating_sub(until.saturating_sub(from)).max(1);
+    Ok(url_of(args, query, (&begin.to_string(), &from.to_string()), kind))
+}

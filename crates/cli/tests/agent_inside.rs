@@ -1,0 +1,168 @@
+//! The agent inside `plumb serve`: its samples are in the store of the server that started it, it ends with it, and where it may not sample the server
+//! serves all the same.
+//!
+//! Takes root and BPF; elsewhere a test says so and does nothing.
+
+#![cfg(all(feature = "agent", feature = "server"))]
+
+mod agents;
+mod spun;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use agents::{AgentLog, CPU, Running, figure, free_address};
+use plumb_fixtures::{Requirement, needs};
+use serde_json::Value;
+use spun::{folder, succeeds};
+
+/// Longest time for anything here.
+const TIME: Duration = Duration::from_secs(120);
+
+/// A server with options, and its log, which is its agent's too.
+fn serving(folder: &Path, address: &str, options: &[&str]) -> (Running, AgentLog) {
+    let mut server =
+        Running::plumb(folder, &[&["serve", "--listen", address, "--store", "store"], options].concat());
+    let mut log = AgentLog::of(&mut server);
+    log.until("listening on");
+    (server, log)
+}
+
+/// A busy process of a service.
+fn busy(service: &str) -> Running {
+    let mut shell = Command::new("sh");
+    Running(
+        shell
+            .args(["-c", "while :; do :; done"])
+            .env("OTEL_SERVICE_NAME", service)
+            .spawn()
+            .expect("it starts"),
+    )
+}
+
+/// The processor time that the store has.
+fn stored(folder: &Path, url: &str, selector: &str, more: &[&str]) -> u64 {
+    let query = ["query", "--to", url, "--type", CPU, "--json", "functions", "--query", selector];
+    let answer: Value =
+        serde_json::from_str(&succeeds(folder, &[&query, more].concat())).expect("it is JSON");
+    answer["total"].as_u64().expect("a number")
+}
+
+/// Waits until something is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < TIME, "not within {TIME:?}: {what}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The processes that a process has started.
+fn children(pid: u32) -> Vec<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
+        .expect("the kernel tells of children");
+    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+fn is_running(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn a_server_profiles_its_machine_and_keeps_the_last_window() {
+    if !needs(Requirement::Root) || !needs(Requirement::Bpf) {
+        return;
+    }
+    let folder = folder("agent-inside");
+    let (address, url) = free_address();
+    let (mut server, mut log) = serving(&folder, &address, &[]);
+    let _busy = busy("inside");
+    // Longer than a window of 15 seconds may take.
+    log.until("window");
+    until("its samples", || stored(&folder, &url, "{service_name=\"inside\"}", &[]) > 0);
+    let agent = children(server.0.id());
+    assert_eq!(agent.len(), 1);
+    // What was not sent yet is sent before the server ends.
+    std::thread::sleep(Duration::from_secs(3));
+    let before = stored(&folder, &url, "{}", &[]);
+    server.terminate();
+    let last = log.until("stopped taken");
+    assert!(server.0.wait().is_ok_and(|status| status.success()));
+    assert!(!is_running(agent[0]));
+    assert_eq!([figure(&last, "dropped"), figure(&last, "spooled")], [0, 0], "{last}");
+    let (_server, _log) = serving(&folder, &address, &["--no-agent"]);
+    let after = stored(&folder, &url, "{}", &[]);
+    assert_eq!(after, figure(&last, "taken_ns"), "{last}");
+    assert!(after > before, "the last window is in the store: {after} after {before}");
+}
+
+#[test]
+fn an_agent_ends_with_a_server_that_is_killed() {
+    if !needs(Requirement::Root) || !needs(Requirement::Bpf) {
+        return;
+    }
+    let folder = folder("agent-inside-killed");
+    let (address, _) = free_address();
+    let (mut server, mut log) = serving(&folder, &address, &[]);
+    log.until("started url");
+    log.until("started url");
+    let agent = children(server.0.id());
+    assert_eq!(agent.len(), 1);
+    server.0.kill().expect("it is killed");
+    until("the agent ended", || !is_running(agent[0]));
+    // It had nobody to send to.
+    log.until("stopped taken");
+}
+
+#[test]
+fn an_agent_gets_a_token_that_nobody_sees() {
+    if !needs(Requirement::Root) || !needs(Requirement::Bpf) {
+        return;
+    }
+    let folder = folder("agent-inside-token");
+    let token = "0123456789abcdef-of-the-test";
+    std::fs::write(folder.join("tokens"), format!("{token} admin\n")).expect("it can be written");
+    std::fs::write(folder.join("token"), token).expect("it can be written");
+    let chmod = Command::new("chmod").args(["600", "tokens", "token"]).current_dir(&folder).status();
+    assert!(chmod.is_ok_and(|status| status.success()));
+    let (address, url) = free_address();
+    let (server, mut log) = serving(&folder, &address, &["--tokens", "tokens"]);
+    let _busy = busy("inside-token");
+    log.until("window");
+    let selector = "{service_name=\"inside-token\"}";
+    until("its samples", || stored(&folder, &url, selector, &["--token", "token"]) > 0);
+    let agent = children(server.0.id());
+    let read = |file: &str| {
+        std::fs::read(format!("/proc/{}/{file}", agent[0])).map(|bytes| spun::text(&bytes)).expect("it runs")
+    };
+    let secret =
+        read("environ").split('\0').find_map(|one| Some(one.strip_prefix("PLUMB_AGENT_TOKEN=")?.to_owned()));
+    let secret = secret.expect("it has a token");
+    assert!(secret.len() >= 32 && secret != token, "it is not one of the file");
+    assert!(!read("cmdline").contains(&secret));
+    assert!(!log.text.contains(&secret));
+}
+
+#[test]
+fn a_server_without_rights_says_so_once_and_serves() {
+    if !needs(Requirement::Root) {
+        return;
+    }
+    let folder = folder("agent-inside-rights");
+    let (address, url) = free_address();
+    let mut server = Command::new("setpriv");
+    server.args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_plumb"), "serve", "--listen"]);
+    server.args([&address, "--store", "store"]).current_dir(&folder).stderr(Stdio::piped());
+    let mut server = Running(server.spawn().expect("setpriv starts"));
+    let mut log = AgentLog::of(&mut server);
+    let line = log.until("this machine is not profiled");
+    assert!(line.contains("CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE") && line.contains("--no-agent"), "{line}");
+    std::fs::write(folder.join("api.folded"), "main;work 7\n").expect("it can be written");
+    succeeds(&folder, &["push", "api.folded", "--service", "api", "--to", &url]);
+    assert_eq!(succeeds(&folder, &["query", "--to", &url, "services"]), "api\n");
+    assert_eq!(children(server.0.id()), [0; 0]);
+    server.terminate();
+    log.until("stopped");
+    assert_eq!(log.text.matches("not profiled").count(), 1, "{}", log.text);
+}
