@@ -2,7 +2,7 @@
 
 import { serverAbout } from "./api/client";
 import { packetOf } from "./api/packet";
-import { fileSource, serverSource } from "./api/source";
+import { fileSource, openedSource, serverSource } from "./api/source";
 import { Shell } from "./views/shell";
 import { showStore } from "./views/store";
 import { el } from "./widgets/dom";
@@ -15,11 +15,13 @@ async function start(): Promise<void> {
     return;
   }
   const about = await serverAbout();
-  if (about.serves === "store") showStore(about);
+  const opened = new URLSearchParams(location.search).get("opened");
+  if (about.serves === "store" && opened !== null) new Shell(await openedSource(about, opened));
+  else if (about.serves === "store") showStore(about);
   else new Shell(await serverSource(about));
 }
 
 start().catch((error: unknown) => {
   const message = error instanceof Error ? error.message : String(error);
-  document.body.replaceChildren(el("p", { class: "problem", role: "alert" }, message));
+  document.body.replaceChildren(el("div", { class: "problem", role: "alert" }, el("p", {}, message), el("a", { href: location.pathname }, "Back to the first view")));
 });

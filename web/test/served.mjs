@@ -1,28 +1,11 @@
 // Uses the page of `plumb serve FILE` in a real browser, before a real server: mouse, keyboard, finger, narrow screens. Needs Chromium and
-// a built plumb ($PLUMB, target/debug or target/release); says so and leaves without failing where one is missing. `--shots DIR` keeps pictures.
+// a built plumb ($PLUMB, target/debug or target/release); says so and leaves without failing where one is missing. Options: see harness.mjs.
 
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { spawnSync } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-
-const skip = (why) => {
-  console.log(`skipped: ${why}`);
-  process.exit(0);
-};
-const CANDIDATES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const executablePath = CANDIDATES.find((path) => path && existsSync(path)) ?? skip("no Chromium here");
-const target = process.env.CARGO_TARGET_DIR ?? new URL("../../target", import.meta.url).pathname;
-const plumb =
-  [process.env.PLUMB, join(target, "debug/plumb"), join(target, "release/plumb")].find((path) => path && existsSync(path)) ??
-  skip("no plumb is built (run `cargo build`)");
-const { chromium } = await import("playwright-core").catch(() => skip("playwright-core is not installed (run `npm ci` in web/)"));
-
-const shots = process.argv.includes("--shots") ? process.argv[process.argv.indexOf("--shots") + 1] : undefined;
-if (shots) await mkdir(shots, { recursive: true });
-const directory = await mkdtemp(join(tmpdir(), "plumb-served-"));
+import { browser, directory, dropFile, ended, faults, openAt, plumb, run, started } from "./harness.mjs";
 
 /** A long name, and one that would be a script if it were not taken as text. */
 const LONG = "std::_Rb_tree<int, std::pair<int const, std::string>, std::_Select1st<std::pair<int const, std::string> > >::_M_insert(int)";
@@ -41,61 +24,55 @@ function recording(slow) {
   return text;
 }
 
+/** A minute of a daemon that works for 40 ms at 0.25 s into each second, and of 69 threads that run once. */
+function daemon() {
+  let text = "";
+  const sample = (comm, tid, seconds, ms, stack) => {
+    text += `${comm} 200/${tid} [000] ${100 + seconds}.${String(ms).padStart(3, "0")}000: 1000000 cpu-clock:\n`;
+    stack.forEach((name, at) => (text += `\t${(0x1000 + 16 * at).toString(16)} ${name} (/opt/daemon)\n`));
+    text += "\n";
+  };
+  // Seconds count from the first sample.
+  sample("boot", 299, 0, 0, ["start"]);
+  for (let second = 0; second < 60; second++) {
+    for (let ms = 250; ms < 290; ms++) sample("ticker", 200, second, ms, ["scan", "tick", "main"]);
+    for (let ms = 600; ms < 610; ms++) sample("ticker", 200, second, ms, ["flush", "main"]);
+    sample(`one-${second}`, 300 + second, second, 900, ["run", "start"]);
+  }
+  for (let n = 60; n < 69; n++) sample(`one-${n}`, 300 + n, 59, 901 + n - 60, ["run", "start"]);
+  return text;
+}
+
+/** What `plumb kernel --latency --json` writes, as far as the page reads it. */
+const CALLS = {
+  version: 1, command: ["app", "--fast"], recorder: "plumb", duration_ns: 2e9, kernel_named: true, rows: [],
+  calls: [
+    { name: "read", calls: 4000, errors: 12, errors_by_name: { EAGAIN: 12 }, bytes: 8192, timed_calls: 4000, wall_ns: 6e8, on_cpu_ns: 1e8, blocked_ns: 4.9e8, queued_ns: 1e7, mean_ns: 150000, p50_ns: 1e5, p99_ns: 9e5, max_ns: 4e6,
+      histogram: [{ from_ns: 65536, to_ns: 131072, calls: 3900 }, { from_ns: 2097152, to_ns: 4194304, calls: 100 }] },
+    { name: "close", calls: 10, errors: 0, errors_by_name: {}, bytes: null, timed_calls: 10, wall_ns: 1e4, on_cpu_ns: 1e4, blocked_ns: 0, queued_ns: 0, mean_ns: 1000, p50_ns: 900, p99_ns: 2000, max_ns: 2000, histogram: [] },
+  ],
+  groups: [{ id: 7, name: "worker", calls: [{ name: "read", calls: 4000, errors: 12, bytes: 8192 }] }],
+  tax: { each_counted_call_ns: 310 },
+};
+
 await writeFile(join(directory, "new.perf"), recording(true));
+await writeFile(join(directory, "daemon.perf"), daemon());
+await writeFile(join(directory, "calls.json"), JSON.stringify(CALLS));
 await writeFile(join(directory, "old.perf"), recording(false));
-/** Starts plumb and waits until it says where it listens. */
-function started(...options) {
-  const child = spawn(plumb, ["serve", ...options, "--listen", "127.0.0.1:0"], { cwd: directory, stdio: ["ignore", "ignore", "pipe"] });
-  const url = new Promise((done, fail) => {
-    let said = "";
-    child.stderr.on("data", (data) => {
-      said += data;
-      const found = /http:\/\/[\d.]+:\d+/.exec(said)?.[0];
-      if (found) done(`${found}/`);
-    });
-    child.on("exit", () => fail(new Error(`plumb ended: ${said}`)));
-  });
-  return { child, url };
+
+const { at: base } = await started("old.perf", "new.perf", "daemon.perf", "calls.json");
+const open = (query = "", options = {}) => openAt(base, query, options);
+
+const VIEWS = ["Flame graph", "Table", "Call tree", "Source", "Heat map", "Processes", "Kernel time", "System calls", "Diff", "Verdict", "Quality"];
+
+/** Drags over a part of an element, given as fractions of its width and height. */
+async function drag(tab, selector, [x0, y0], [x1, y1]) {
+  const box = await tab.locator(selector).boundingBox();
+  await tab.mouse.move(box.x + x0 * box.width, box.y + y0 * box.height);
+  await tab.mouse.down();
+  await tab.mouse.move(box.x + x1 * box.width, box.y + y1 * box.height, { steps: 4 });
+  await tab.mouse.up();
 }
-
-const { child: server, url } = started("old.perf", "new.perf");
-const base = await url;
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-
-/** Opens the page; an error in it, or a request to anywhere else, fails the test. */
-async function open(query = "", { at = base, ...options } = {}) {
-  const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
-  const tab = await context.newPage();
-  const wrong = [];
-  tab.on("pageerror", (error) => wrong.push(error.message));
-  tab.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
-  tab.on("request", (request) => !request.url().startsWith(at) && !request.url().startsWith("data:") && wrong.push(request.url()));
-  await tab.goto(at + query);
-  const settle = async () => {
-    await tab.waitForSelector("#view:not([aria-busy]) > *");
-    await tab.waitForTimeout(100);
-  };
-  await settle();
-  return {
-    tab,
-    settle,
-    view: async (name) => {
-      await tab.getByRole("tab", { name, exact: true }).click();
-      await settle();
-    },
-    rows: () => tab.locator("#view tbody tr").allTextContents(),
-    chips: () => tab.locator(".chip-text").allTextContents(),
-    query: () => tab.evaluate(() => decodeURIComponent(location.search)),
-    shot: async (name) => shots && (await tab.screenshot({ path: join(shots, `${name}.png`) })),
-    close: async () => {
-      assert.deepEqual(wrong, []);
-      assert.equal(await tab.evaluate(() => window.hurt), undefined, "a name was taken as markup");
-      await context.close();
-    },
-  };
-}
-
-const VIEWS = ["Flame graph", "Table", "Call tree", "Source", "Processes", "Kernel time", "Diff", "Verdict", "Quality"];
 
 const tests = {
   "every view shows the recording, and names are text": async () => {
@@ -156,6 +133,59 @@ const tests = {
     await it.close();
   },
 
+  "a file that is dropped opens beside the others, and one that is no profile says why": async () => {
+    for (const [kind, options] of [["light", {}], ["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }]]) {
+      // The browser itself notes that a request was refused.
+      const it = await open("?view=table", { allowed: (text) => /status of 400/.test(text), ...options });
+      const before = await it.tab.getByLabel("Recording").locator("option").count();
+      await dropFile(it.tab, "dropped.folded", `main;${HOSTILE};work 3\nmain;rest 1\n`);
+      await it.tab.locator(".notice", { hasText: "dropped.folded stays open until this plumb ends" }).waitFor();
+      await it.settle();
+      await it.tab.locator("#graph canvas").waitFor();
+      assert.equal(await it.query(), `?r=${before}`);
+      assert.match(await it.tab.locator(".facts-line").textContent(), /4 samples/);
+      await it.shot(`dropped-${kind}`);
+      assert.deepEqual(await it.faults(), []);
+      assert.ok((await it.tab.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+      // The same view of it after a reload; and it can be compared with the others.
+      await it.tab.reload();
+      await it.view("Table");
+      assert.ok((await it.rows()).join().includes(HOSTILE));
+      await dropFile(it.tab, "letter.txt", "Dear reader,\n");
+      const refused = it.tab.locator(".notice.bad", { hasText: "letter.txt" });
+      assert.match(await refused.textContent(), /neither folded stacks nor what perf script prints; what can be read is a plumb recording/);
+      await it.shot(`refused-${kind}`);
+      assert.ok((await it.rows()).join().includes(HOSTILE), "what was shown stays");
+      await it.close();
+    }
+  },
+
+  "files are chosen with the keyboard": async () => {
+    const it = await open();
+    await it.tab.getByRole("button", { name: /^Open…/ }).focus();
+    const chosen = it.tab.waitForEvent("filechooser");
+    // The browser knows by now that a test takes the place of its dialog.
+    await it.tab.evaluate(() => undefined);
+    await it.tab.keyboard.press("Enter");
+    const chooser = await chosen;
+    await chooser.setFiles([{ name: "chosen.folded", mimeType: "text/plain", buffer: Buffer.from("main;chosen 2\n") }]);
+    await it.tab.locator(".notice", { hasText: "chosen.folded stays open" }).waitFor();
+    await it.settle();
+    await it.view("Table");
+    assert.ok((await it.rows()).join().includes("chosen"));
+    await it.close();
+  },
+
+  "no other site opens a file here": async () => {
+    // A browser sends these without asking first.
+    for (const type of ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"]) {
+      const refused = await fetch(`${base}api/v1/recordings?name=x`, { method: "POST", headers: { "content-type": type }, body: "main;x 1\n" });
+      assert.equal(refused.status, 400);
+    }
+    const asked = await fetch(`${base}api/v1/recordings`, { method: "OPTIONS", headers: { origin: "https://evil.example", "access-control-request-method": "POST", "access-control-request-headers": "content-type" } });
+    assert.equal(asked.headers.get("access-control-allow-origin"), null);
+  },
+
   "a row opens the sandwich: callers and callees": async () => {
     const it = await open("?view=table");
     await it.tab.locator("#view tbody tr", { hasText: "handle" }).focus();
@@ -181,12 +211,173 @@ const tests = {
     await it.close();
   },
 
+  "in the order of time a thread's runs stand one after the other, and a box selects its time": async () => {
+    const it = await open("?tid=101");
+    await it.tab.getByLabel("Order of boxes").selectOption("time");
+    await it.settle();
+    assert.equal(await it.query(), "?detail=time&tid=101");
+    const box = await it.tab.locator("#graph canvas").boundingBox();
+    const name = async (fraction, row) => {
+      await it.tab.mouse.move(box.x + fraction * box.width, box.y + box.height - (row + 0.5) * 20);
+      return it.tab.locator("#details .name").textContent();
+    };
+    // From the floor: all, the thread, main, handle; the worker parses before it sorts.
+    assert.equal(await name(0.5, 1), "worker (101)");
+    assert.equal(await name(0.1, 4), "parse");
+    assert.equal(await name(0.9, 4), "sort");
+    assert.match(await it.tab.locator("#details .numbers").textContent(), /0\.50\d* s to 0?\.?99\d* m?s|501 ms to 999 ms/);
+    await it.shot("by-time");
+    await it.tab.mouse.click(box.x + 0.9 * box.width, box.y + box.height - 90, { button: "right" });
+    await it.tab.getByRole("menuitem", { name: "Select its time" }).click();
+    await it.settle();
+    assert.match((await it.chips()).join(), /time 0\.50\d*-(0\.99\d*|1\.0*) s/);
+    await it.view("Table");
+    assert.ok(!(await it.rows()).join().includes("parse"));
+    await it.close();
+  },
+
+  "a function that is selected in the flame graph is marked on the timeline": async () => {
+    const it = await open("", { viewport: { width: 1200, height: 800 } });
+    const canvas = await it.tab.locator("#graph canvas").boundingBox();
+    await it.tab.mouse.click(canvas.x + 0.1 * canvas.width, canvas.y + canvas.height - 70);
+    await it.tab.locator(".marked").waitFor();
+    assert.match(await it.tab.locator(".timeline-legend").textContent(), /parse/);
+    const colours = await it.tab.evaluate(() => {
+      const lanes = document.querySelector(".lanes canvas");
+      const at = (x, y) => [...lanes.getContext("2d").getImageData(x * lanes.width, y, 1, 1).data].slice(0, 3).join();
+      return { early: at(0.25, 18), late: at(0.75, 18), other: at(0.25, 40) };
+    });
+    assert.notEqual(colours.early, colours.late, "it parses in the first half only");
+    assert.equal(colours.late, colours.other);
+    await it.shot("marked");
+    await it.tab.keyboard.press("Escape");
+    await it.tab.waitForFunction(() => !document.querySelector(".marked"));
+    await it.close();
+  },
+
+  "what runs at one offset of each second is a line, and selecting it opens its flame graph": async () => {
+    const it = await open("?r=2&view=heat");
+    const dark = await it.tab.evaluate(() => {
+      const canvas = document.querySelector(".heat-area canvas");
+      const context = canvas.getContext("2d");
+      const light = (x, offset) => [...context.getImageData(x * canvas.width, (1 - offset) * canvas.height, 1, 1).data].slice(0, 3).reduce((a, b) => a + b);
+      return [0.1, 0.5, 0.9].map((x) => [light(x, 0.27) < light(x, 0.45) - 150, light(x, 0.61) < light(x, 0.75) - 100]);
+    });
+    assert.deepEqual(dark, [[true, true], [true, true], [true, true]]);
+    await it.shot("heat");
+    await drag(it.tab, ".heat-area", [0.02, 1 - 0.245], [0.98, 1 - 0.295]);
+    await it.settle();
+    assert.match((await it.chips()).join(), /^0\.24-0\.3 s of each second|^time .* s, 0\.24-0\.3 s of each second/);
+    assert.match(await it.tab.locator(".facts-line").textContent(), /2,400 samples|2,3\d\d samples/);
+    await it.tab.locator("#graph canvas").waitFor();
+    await it.view("Table");
+    const rows = (await it.rows()).join();
+    assert.ok(rows.includes("scan") && !rows.includes("flush") && !rows.includes("start"), rows);
+    await it.view("Heat map");
+    const [mark, area] = [await it.tab.locator(".heat-mark").boundingBox(), await it.tab.locator(".heat-area").boundingBox()];
+    assert.ok(Math.abs((area.y + area.height - mark.y - mark.height) / area.height - 0.24) < 0.02, "what is selected is outlined");
+    await it.close();
+  },
+
+  "the heat map is used with keys alone": async () => {
+    const it = await open("?r=2&view=heat");
+    await it.tab.locator(".heat-area canvas").focus();
+    for (let i = 0; i < 12; i++) await it.tab.keyboard.press("ArrowUp");
+    await it.tab.keyboard.press("Shift+ArrowUp");
+    await it.tab.keyboard.press("Shift+ArrowRight");
+    assert.match(await it.tab.locator(".heat [role=status]").textContent(), /60\.0 ms .*240 ms to 280 ms into the second/);
+    await it.tab.keyboard.press("Enter");
+    await it.settle();
+    assert.match((await it.chips()).join(), /0\.24-0\.28 s of each second/);
+    await it.close();
+  },
+
+  "threads beyond the first have rows when asked for": async () => {
+    const it = await open("?r=2");
+    assert.equal(await it.tab.locator("button.thread").count(), 64);
+    await it.tab.getByRole("button", { name: /^Show more \(7 left\)/ }).click();
+    await it.tab.waitForFunction(() => document.querySelectorAll("button.thread").length === 71);
+    assert.equal(await it.tab.getByRole("button", { name: /^Show more/ }).count(), 0);
+    assert.equal(await it.tab.locator(".lanes canvas").evaluate((canvas) => canvas.clientHeight), 71 * 22);
+    await it.close();
+  },
+
+  "counted system calls are shown with their errors and lengths": async () => {
+    const it = await open("?r=3");
+    assert.equal(await it.tab.getByRole("tab", { name: "System calls" }).getAttribute("aria-selected"), "true");
+    assert.match(await it.tab.locator(".lead").first().textContent(), /4,010 calls counted, 12 failed, 600 ms in them/);
+    const rows = await it.rows();
+    assert.match(rows[0], /4,0002,000128,192600 ms100 ms490 ms10\.0 ms150 µs900 µs4\.0 ms.*read/);
+    await it.shot("calls");
+    await it.tab.locator("#view tbody tr", { hasText: "read" }).click();
+    assert.match(await it.tab.getByRole("table", { name: /Calls of read/ }).textContent(), /3,90066 µs to 131 µs10?02\.1 ms to 4\.2 ms|3,900.*100/);
+    await it.tab.getByLabel("Whose calls").selectOption("0");
+    assert.equal((await it.rows()).length, 1);
+    await it.view("Flame graph");
+    assert.match(await it.tab.locator("#view .empty").textContent(), /counts system calls and has no samples/);
+    await it.close();
+  },
+
+  "source lines open in an editor": async () => {
+    const { child, at } = await started("old.perf", "--editor", "idea://open?file={file}&line={line}");
+    const { editor } = await (await fetch(`${at}api/v1/recordings`)).json();
+    assert.equal(editor, "idea://open?file={file}&line={line}");
+    await ended(child);
+    const script = spawnSync(plumb(), ["serve", "old.perf", "--editor", "javascript:alert('{file}')"], { cwd: directory });
+    assert.notEqual(script.status, 0);
+  },
+
   "a long name keeps the function's own name": async () => {
     const it = await open("?view=table&tid=101", { viewport: { width: 390, height: 800 } });
     const own = it.tab.locator("#view .own", { hasText: "_M_insert" });
     const [box, frame] = [await own.boundingBox(), await it.tab.locator("#view").boundingBox()];
     assert.ok(box.width > 50 && box.x + box.width <= frame.x + frame.width, JSON.stringify(box));
     await it.close();
+  },
+
+  "recursion is merged in the order of time and in a difference": async () => {
+    const recursive = (depth) => `${"walk;".repeat(depth)}leaf`.split(";").reverse();
+    for (const [name, depth] of [["shallow", 2], ["deep", 4]]) {
+      let text = "";
+      for (let ms = 0; ms < 400; ms++) {
+        text += `app 100/100 [000] 7.${String(ms).padStart(3, "0")}000: 1000000 cpu-clock:\n`;
+        [...(ms < 200 ? recursive(depth) : ["rest"]), "main"].forEach((frame, at) => (text += `\t${(0x1000 + 16 * at).toString(16)} ${frame} (/opt/app)\n`));
+        text += "\n";
+      }
+      await writeFile(join(directory, `${name}.perf`), text);
+    }
+    const { child, at } = await started("shallow.perf", "deep.perf");
+    const rows = (it) => it.tab.evaluate(() => parseFloat(document.querySelector(".spacer").style.height) / 20);
+    const menu = async (it, fraction, row) => {
+      const box = await it.tab.locator("#graph canvas").boundingBox();
+      await it.tab.mouse.click(box.x + fraction * box.width, box.y + box.height - (row + 0.5) * 20, { button: "right" });
+      await it.tab.getByRole("menuitem", { name: "Merge its recursion" }).click();
+      await it.settle();
+      assert.match(await it.tab.locator("#crumb").textContent(), /recursion of walk merged/);
+    };
+    const it = await openAt(at, "?r=1&detail=time");
+    // all, the thread, main, four of walk, leaf.
+    assert.equal(await rows(it), 8);
+    await menu(it, 0.2, 3);
+    assert.equal(await rows(it), 5);
+    await it.shot("time-merged");
+    await it.close();
+    const diff = await openAt(at, "?r=1&view=diff");
+    await diff.tab.getByRole("button", { name: /^Show all code/ }).click();
+    await diff.settle();
+    assert.equal(await rows(diff), 7);
+    await diff.tab.locator("#graph canvas").focus();
+    await diff.tab.keyboard.press("r");
+    await diff.settle();
+    // all, main, walk, leaf: the same in both, and said to be so.
+    assert.equal(await rows(diff), 4);
+    await diff.shot("diff-merged");
+    const box = await diff.tab.locator("#graph canvas").boundingBox();
+    await diff.tab.mouse.move(box.x + 0.9 * box.width, box.y + box.height - 50);
+    assert.equal(await diff.tab.locator("#details .name").textContent(), "walk");
+    assert.match(await diff.tab.locator("#details .numbers").textContent(), /within noise/);
+    await diff.close();
+    await ended(child);
   },
 
   "two recordings are compared, with a verdict for each function": async () => {
@@ -202,7 +393,6 @@ const tests = {
     await it.tab.getByRole("button", { name: "Download the selection" }).click();
     const [file] = await Promise.all([it.tab.waitForEvent("download"), it.tab.getByRole("menuitem", { name: /speedscope/ }).click()]);
     assert.equal(file.suggestedFilename(), "old.perf.speedscope.json");
-    const { readFile } = await import("node:fs/promises");
     const text = await readFile(await file.path(), "utf8");
     assert.ok(text.includes("paint") && !text.includes("parse"));
     await it.close();
@@ -261,32 +451,6 @@ const tests = {
     }
   },
 
-  "a store shows its services, and of one of them its functions": async () => {
-    const { child, url } = started("--store", "store");
-    const at = await url;
-    for (const [service, file] of [["shop", "old.perf"], ["shop", "old.perf"], ["mail", "new.perf"]]) {
-      const pushed = spawnSync(plumb, ["push", file, "--service", service, "--to", at.slice(0, -1)], { cwd: directory });
-      assert.equal(pushed.status, 0, String(pushed.stderr));
-    }
-    const it = await open("?last=24h", { at });
-    const rows = await it.rows();
-    assert.equal(rows.length, 2);
-    // Each file is a second of samples.
-    assert.match(rows[0], /66\.7%2\.00 s.*shop/);
-    assert.match(rows[1], /33\.3%1\.00 s.*mail/);
-    await it.shot("store");
-    await it.tab.locator("#view tbody tr", { hasText: "shop" }).click();
-    await it.settle();
-    assert.match(await it.query(), /service=shop/);
-    await it.tab.locator("#graph canvas").waitFor();
-    const functions = await it.rows();
-    assert.match(functions.find((row) => row.includes("parse")) ?? "", /37\.5%37\.5%750 ms/);
-    assert.match(functions.find((row) => row.includes("handle")) ?? "", /0%75\.0%/);
-    await it.shot("store-service");
-    await it.close();
-    child.kill();
-  },
-
   "every control has a name for a screen reader": async () => {
     const it = await open();
     for (const name of VIEWS) {
@@ -297,22 +461,18 @@ const tests = {
           .map((element) => element.outerHTML.slice(0, 100)),
       );
       assert.deepEqual(nameless, [], name);
+      assert.deepEqual(await faults(it.tab), [], name);
     }
+    await it.tab.keyboard.press("?");
+    assert.deepEqual(await faults(it.tab), [], "help");
+    await it.tab.keyboard.press("Escape");
     await it.close();
+    for (const [query, options] of [["?r=2&view=heat&time=5-9", { colorScheme: "dark" }], ["?r=1&view=diff", { colorScheme: "dark" }], ["?r=3", {}]]) {
+      const it = await open(query, options);
+      assert.deepEqual(await faults(it.tab), [], query);
+      await it.close();
+    }
   },
 };
 
-let failed = 0;
-for (const [name, run] of Object.entries(tests)) {
-  try {
-    await run();
-    console.log(`ok   ${name}`);
-  } catch (error) {
-    failed++;
-    console.log(`FAIL ${name}\n     ${error.stack?.split("\n").slice(0, 12).join("\n     ")}`);
-  }
-}
-await browser.close();
-server.kill();
-await rm(directory, { recursive: true });
-process.exit(failed === 0 ? 0 : 1);
+await run(tests);

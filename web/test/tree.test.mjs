@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildTree, contains, decode, find, hit, leftHeavy, matching, pathTo, pivot, spanOf, visible } from "../build/model.mjs";
+import { buildTree, contains, decode, find, hit, isRecursive, leftHeavy, matching, pathTo, pivot, spanOf, visible, withoutRecursion } from "../build/model.mjs";
 import { large, payload, random } from "./payload.mjs";
 
 const p = (text) => text.split(" ").map((name) => `program|${name}`);
@@ -142,4 +142,52 @@ test("by weight the same boxes stand in another order", () => {
   assert.deepEqual(shown(heavy), [["all", 0, 12], ["main", 1, 12], ["b", 2, 7], ["z", 3, 4], ["y", 3, 3], ["a", 2, 2], ["c", 2, 2]]);
   const sorted = (one) => shown(one).map(String).sort();
   assert.deepEqual(sorted(heavy), sorted(tree));
+});
+
+test("recursion is put together: direct, or of one function whatever it goes through", () => {
+  const { frames, tree } = profile([["main a b a b", 3], ["main a", 1], ["main c c d", 5]]);
+  const shown = (tree) =>
+    [...tree.frame.keys()].map((box) => `${" ".repeat(tree.depth[box])}${frames.name[tree.frame[box]]} ${tree.selfSamples[box]}/${tree.samples[box]}`);
+  assert.deepEqual(shown(withoutRecursion(tree, -1)), ["all 0/9", " main 0/9", "  a 1/4", "   b 0/3", "    a 0/3", "     b 3/3", "  c 0/5", "   d 5/5"]);
+  const a = frames.name.indexOf("a");
+  assert.deepEqual(shown(withoutRecursion(tree, a)).slice(0, 4), ["all 0/9", " main 0/9", "  a 1/4", "   b 3/3"]);
+  assert.deepEqual(["a", "c", "d", "main"].map((name) => isRecursive(tree, frames.name.indexOf(name))), [true, true, false, false]);
+});
+
+/** A tree of `[depth, frame, self, from, length]`, all times in seconds. */
+const timed = (rows) =>
+  buildTree({
+    depth: Uint32Array.from(rows, ([depth]) => depth),
+    frame: Uint32Array.from(rows, ([, frame]) => frame),
+    self: Float64Array.from(rows, ([, , self]) => self),
+    selfSamples: Float64Array.from(rows, ([, , self]) => self),
+    line: new Uint32Array(rows.length),
+    times: { from: Float64Array.from(rows, ([, , , from]) => from), length: Float64Array.from(rows, ([, , , , length]) => length) },
+  });
+const inTime = (tree) => [...tree.frame.keys()].map((box) => [tree.depth[box], tree.frame[box], tree.self[box], tree.times.from[box], tree.times.length[box]]);
+
+test("recursion is put together in the order of time, where boxes stay apart", () => {
+  // all, main 1; walk 2 calls walk, which calls leaf 3; then walk calls leaf again.
+  const direct = timed([[0, 0, 0, 0, 9], [1, 1, 1, 0, 9], [2, 2, 2, 1, 8], [3, 2, 1, 2, 4], [4, 3, 3, 3, 3], [3, 3, 2, 6, 2]]);
+  assert.deepEqual(inTime(withoutRecursion(direct, -1)), [[0, 0, 0, 0, 9], [1, 1, 1, 0, 9], [2, 2, 3, 1, 8], [3, 3, 3, 3, 3], [3, 3, 2, 6, 2]]);
+  assert.deepEqual(withoutRecursion(direct, 3).total, direct.total, "what is not recursive stays as it is");
+  // walk 2 calls visit 4, which calls walk in its middle, which calls leaf 3: the leaf cuts the visit in two.
+  const through = timed([[0, 0, 0, 0, 9], [1, 2, 1, 0, 9], [2, 4, 2, 1, 8], [3, 5, 1, 1, 2], [3, 2, 1, 3, 3], [4, 3, 2, 4, 2], [3, 5, 2, 7, 2]]);
+  const merged = withoutRecursion(through, 2);
+  assert.deepEqual(inTime(merged), [[0, 0, 0, 0, 9], [1, 2, 2, 0, 9], [2, 4, 2, 1, 6], [3, 5, 1, 1, 2], [2, 3, 2, 4, 2], [2, 4, 0, 7, 2], [3, 5, 2, 7, 2]]);
+  assert.equal(merged.total[0], through.total[0]);
+});
+
+test("recursion is put together in a difference; what comes together of different verdicts has none", () => {
+  const rows = [[0, 0, 0, 0, 0], [1, 1, 10, 30, 1], [2, 1, 5, 5, 0], [3, 2, 0, 20, 3], [2, 2, 8, 8, 0], [2, 3, 4, 0, 4]];
+  const column = (at, Type) => Type.from(rows, (row) => row[at]);
+  const [depth, frame] = [0, 1].map((at) => column(at, Uint32Array));
+  const sides = { base: column(2, Float64Array), next: column(3, Float64Array), mark: column(4, Uint8Array) };
+  const tree = buildTree({ depth, frame, self: new Float64Array(6), selfSamples: new Float64Array(6), line: new Uint32Array(6), sides });
+  const merged = withoutRecursion(tree, -1);
+  assert.deepEqual([...merged.frame], [0, 1, 2, 3]);
+  assert.deepEqual([...merged.sums.base], [27, 27, 8, 4]);
+  assert.deepEqual([...merged.sums.next], [63, 63, 28, 0]);
+  // The outer call's own verdict; new and within noise: none; gone.
+  assert.deepEqual([...merged.sides.mark], [0, 1, 0, 4]);
 });

@@ -1,9 +1,11 @@
 // Asks the server. Errors carry the server's own sentence.
 
 import type {
+  CallsAnswer,
   DiffAnswer,
   ExplainAnswer,
   FunctionsAnswer,
+  HeatmapAnswer,
   KernelAnswer,
   ListingAnswer,
   ProcessesAnswer,
@@ -25,9 +27,27 @@ export async function ask(path: string, parameters: Parameters, signal: AbortSig
     if (signal?.aborted) throw error;
     throw new Error("the server does not answer: it may have ended; start plumb again and reload this page");
   }
+  return answered(response);
+}
+
+/** An answer that is no refusal. */
+async function answered(response: Response): Promise<Response> {
   if (response.ok) return response;
   const refusal = (await response.json().catch(() => ({}))) as { message?: string };
   throw new Error(refusal.message ?? `the server answered with status ${response.status}`);
+}
+
+/** Sends a file to be opened as a recording. */
+export async function openFile(path: string, file: File): Promise<RecordingEntry> {
+  let response: Response;
+  try {
+    const body = await file.arrayBuffer();
+    response = await fetch(`${path}?${new URLSearchParams({ name: file.name })}`, { method: "POST", headers: { "content-type": "application/octet-stream" }, body });
+  } catch {
+    // A server that refuses a large file may end the connection before it was sent.
+    throw new Error(`it could not be read, it is too large for this page, or the server has ended; run: plumb open ${file.name}`);
+  }
+  return (await answered(response).then((answer) => answer.json())) as RecordingEntry;
 }
 
 const json = async <T>(path: string, parameters: Parameters = [], signal?: AbortSignal): Promise<T> =>
@@ -35,28 +55,32 @@ const json = async <T>(path: string, parameters: Parameters = [], signal?: Abort
 
 export const serverAbout = (): Promise<ServerAbout> => json("/api/v1/about");
 
-export const recordings = async (): Promise<readonly RecordingEntry[]> =>
-  (await json<{ recordings: readonly RecordingEntry[] }>("/api/v1/recordings")).recordings;
+/** The recordings, and the link that opens a source line in an editor. */
+export const recordings = (): Promise<{ readonly recordings: readonly RecordingEntry[]; readonly editor?: string }> => json("/api/v1/recordings");
 
 /** Answers on one selection of one recording, wherever they come from. */
 export class RecordingClient {
+  protected readonly base: string = "/api/v1/recordings";
+
   constructor(
     private readonly id: string,
     private readonly selection: Parameters,
     private readonly signal: AbortSignal,
     /** Answers a path, which begins with the recording's id. */
-    private readonly source: (path: string, parameters: Parameters) => Promise<Response>,
+    private readonly source: (path: string, parameters: Parameters) => Promise<Response | Uint8Array>,
   ) {}
 
   private async get<T>(path: string, parameters: Parameters = []): Promise<T> {
-    return (await (await this.ask(path, parameters)).json()) as T;
+    const answer = await this.ask(path, parameters);
+    return (answer instanceof Uint8Array ? JSON.parse(new TextDecoder().decode(answer)) : await answer.json()) as T;
   }
 
   private async bytes(path: string, parameters: Parameters = []): Promise<Uint8Array> {
-    return new Uint8Array(await (await this.ask(path, parameters)).arrayBuffer());
+    const answer = await this.ask(path, parameters);
+    return answer instanceof Uint8Array ? answer : new Uint8Array(await answer.arrayBuffer());
   }
 
-  private async ask(path: string, parameters: Parameters): Promise<Response> {
+  private async ask(path: string, parameters: Parameters): Promise<Response | Uint8Array> {
     const answer = await this.source(`/${encodeURIComponent(this.id)}${path}`, [...this.selection, ...parameters]);
     this.signal.throwIfAborted();
     return answer;
@@ -66,12 +90,22 @@ export class RecordingClient {
     return this.get("");
   }
 
-  timeline(bins: number): Promise<TimelineAnswer> {
-    return this.get("/timeline", [["bins", String(bins)]]);
+  /** Threads from a rank on, which the heaviest has 0 of; `more` narrows the selection. */
+  timeline(bins: number, skip = 0, threads = 64, more: Parameters = []): Promise<TimelineAnswer> {
+    const skipped: Parameters = skip > 0 ? [["skip", String(skip)]] : [];
+    return this.get("/timeline", [["bins", String(bins)], ["threads", String(threads)], ...skipped, ...more]);
   }
 
-  flame(): Promise<Uint8Array> {
-    return this.bytes("/flame");
+  flame(order: "name" | "time" = "name"): Promise<Uint8Array> {
+    return this.bytes("/flame", order === "name" ? [] : [["order", order]]);
+  }
+
+  heatmap(by: "offset" | "latency", columns: number): Promise<HeatmapAnswer> {
+    return this.get("/heatmap", by === "offset" ? [["columns", String(columns)]] : [["by", by], ["columns", String(columns)]]);
+  }
+
+  calls(): Promise<CallsAnswer> {
+    return this.get("/calls");
   }
 
   functions(limit: number): Promise<FunctionsAnswer> {
@@ -122,6 +156,6 @@ export class RecordingClient {
 
   /** Where what is selected can be had as a file. */
   download(format: string): string {
-    return `/api/v1/recordings/${encodeURIComponent(this.id)}/export?${new URLSearchParams([...this.selection.map(([name, value]) => [name, value]), ["format", format]])}`;
+    return `${this.base}/${encodeURIComponent(this.id)}/export?${new URLSearchParams([...this.selection.map(([name, value]) => [name, value]), ["format", format]])}`;
   }
 }

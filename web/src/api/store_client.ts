@@ -1,6 +1,7 @@
 // Asks a server that keeps a store.
 
-import { ask, type Parameters } from "./client";
+import type { Range } from "../model/store_state";
+import { ask, RecordingClient, type Parameters } from "./client";
 
 export interface Point {
   readonly time: number;
@@ -12,29 +13,38 @@ export interface Series {
   readonly points: readonly Point[];
 }
 
-export interface StoredFunction {
-  readonly function: string;
-  readonly self: number;
-  readonly total: number;
+/** What stands out in a service. */
+export interface Finding {
+  readonly title: string;
+  readonly kind: string;
+  readonly service: string;
+  readonly owner: "service" | "kernel" | "plumb";
+  readonly share_percent: number;
+  readonly cpu_ns: number;
+  readonly of_machine_percent: number | null;
+  readonly period_ns: number | null;
+  readonly evidence: { readonly selector: string; readonly type: string; readonly function: string | null };
+  readonly details: readonly string[];
+  readonly remedy: string | null;
 }
 
-/** Flame graphs as Pyroscope has them: four numbers a box, as texts. */
-export interface Flamebearer {
-  readonly names: readonly string[];
-  readonly levels: readonly { readonly values: readonly string[] }[];
-  readonly total: string;
-}
-
-/** A time range in milliseconds since 1970. */
-export interface Range {
-  readonly from: number;
-  readonly until: number;
+export interface FindingsAnswer {
+  readonly services: number;
+  readonly examined: number;
+  readonly findings: readonly Finding[];
 }
 
 /** What is empty is left out. */
 interface WireSeries {
   readonly labels?: readonly { readonly name: string; readonly value: string }[];
   readonly points?: readonly { readonly value?: number; readonly timestamp: string }[];
+}
+
+/** What is selected of all profiles. */
+export interface StoredSelection {
+  readonly type: string;
+  readonly selector: string;
+  readonly range: Range;
 }
 
 export class StoreClient {
@@ -48,30 +58,47 @@ export class StoreClient {
     return this.get("types", times(range));
   }
 
+  labels(selector: string, range: Range): Promise<readonly string[]> {
+    return this.get("labels", [...times(range), ["query", selector]]);
+  }
+
+  values(name: string, selector: string, range: Range): Promise<readonly string[]> {
+    return this.get("labels", [...times(range), ["name", name], ["query", selector]]);
+  }
+
+  findings({ type, selector, range }: StoredSelection): Promise<FindingsAnswer> {
+    return this.get("findings", [...times(range), ["type", type], ["query", selector]]);
+  }
+
   /** Values over time, added up in steps of so many seconds. */
-  async series(type: string, query: string, range: Range, step: number, by: readonly string[]): Promise<readonly Series[]> {
-    const parameters: [string, string][] = [["type", type], ["query", query], ["step", String(step)], ...by.map((name): [string, string] => ["by", name])];
+  async series({ type, selector, range }: StoredSelection, step: number, by: readonly string[]): Promise<readonly Series[]> {
+    const parameters: [string, string][] = [["type", type], ["query", selector], ["step", String(step)], ...by.map((name): [string, string] => ["by", name])];
     const series = await this.get<readonly WireSeries[]>("series", [...times(range), ...parameters]);
     return series.map(({ labels = [], points = [] }) => ({
       labels: Object.fromEntries(labels.map(({ name, value }) => [name, value])),
-      points: points.map(({ value = 0, timestamp }) => ({ time: Number(timestamp), value })),
+      // A step has the time of its end.
+      points: points.map(({ value = 0, timestamp }) => ({ time: Number(timestamp) - 1000 * step, value })),
     }));
-  }
-
-  functions(type: string, query: string, range: Range, limit: number): Promise<{ readonly total: number; readonly functions: number; readonly rows: readonly StoredFunction[] }> {
-    return this.get("functions", [...times(range), ["type", type], ["query", query], ["limit", String(limit)]]);
-  }
-
-  flame(type: string, query: string, range: Range): Promise<Flamebearer> {
-    return this.get("flame", [...times(range), ["type", type], ["query", query]]);
-  }
-
-  export(type: string, query: string, range: Range, format: string): string {
-    return `/api/v1/export?${new URLSearchParams([...times(range), ["type", type], ["query", query], ["format", format]])}`;
   }
 }
 
-const times = ({ from, until }: Range): [string, string][] => [
-  ["from", String(Math.floor(from))],
-  ["until", String(Math.ceil(until))],
+/** Answers on a selection as on a recording, also compared with another one. */
+export class SelectionClient extends RecordingClient {
+  private readonly words: Parameters;
+
+  constructor({ type, selector, range }: StoredSelection, terms: Parameters, signal: AbortSignal, base?: { readonly selector: string; readonly range: Range; readonly per: string }) {
+    const of = base ? [["base-query", base.selector], ...times(base.range, "base-"), ["per", base.per]] as const : [];
+    const words: Parameters = [["query", selector], ["type", type], ...times(range), ...of, ...terms];
+    super("selection", words, signal, (path, parameters) => ask(`/api/v1${path}`, parameters, signal));
+    this.words = words;
+  }
+
+  override download(format: string): string {
+    return `/api/v1/selection/export?${new URLSearchParams([...this.words.map(([name, value]) => [name, value]), ["format", format]])}`;
+  }
+}
+
+const times = ({ from, until }: Range, prefix = ""): [string, string][] => [
+  [`${prefix}from`, String(Math.floor(from))],
+  [`${prefix}until`, String(Math.ceil(until))],
 ];

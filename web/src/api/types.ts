@@ -12,6 +12,8 @@ export interface RecordingEntry {
   readonly start_unix_ns: number;
   readonly duration_ns: number;
   readonly samples: number;
+  /** Whether it is, or has, a count of system calls. */
+  readonly has_calls?: boolean;
 }
 
 export interface EventEntry {
@@ -303,4 +305,62 @@ export interface DiffAnswer {
   readonly all: ChangedRow;
   readonly rows: readonly ChangedRow[];
   readonly rows_left_out: number;
+}
+
+/** Weights by time and by offset within the second, or waits by time and by length. */
+export interface HeatmapAnswer {
+  readonly event: string | null;
+  readonly unit: string;
+  readonly column_ns: number;
+  /** Begin of the first column, since the start of the recording. */
+  readonly first_ns: number;
+  readonly columns: readonly (readonly number[])[];
+  /** Of offsets: length of a row, and the weight of samples without a time. */
+  readonly row_ns?: number;
+  readonly untimed?: number;
+  /** Of lengths: the shortest of each row. */
+  readonly rows_from_ns?: readonly number[];
+  /** Whether the event's samples are waits, which have a length. */
+  readonly has_latency: boolean;
+}
+
+export interface CallRow {
+  readonly name: string;
+  /** By event. */
+  readonly weights: readonly number[];
+  readonly samples: readonly number[];
+  readonly callers: readonly { readonly function: string; readonly weight: number }[];
+}
+
+/** A system call as `plumb kernel --calls` counted it, with `--latency` also timed. */
+export interface CountedCall {
+  readonly name: string;
+  readonly calls: number;
+  readonly errors: number;
+  readonly errors_by_name?: Readonly<Record<string, number>>;
+  readonly bytes?: number | null;
+  readonly timed_calls?: number;
+  readonly wall_ns?: number;
+  readonly on_cpu_ns?: number;
+  readonly blocked_ns?: number;
+  readonly queued_ns?: number;
+  readonly mean_ns?: number | null;
+  readonly p50_ns?: number | null;
+  readonly p99_ns?: number | null;
+  readonly max_ns?: number | null;
+  readonly histogram?: readonly { readonly from_ns: number; readonly to_ns: number; readonly calls: number }[];
+}
+
+export interface CountedCalls {
+  readonly duration_ns?: number;
+  readonly calls: readonly CountedCall[];
+  readonly groups?: readonly { readonly id?: number | string; readonly name: string; readonly calls: readonly CountedCall[] }[];
+  readonly events?: Readonly<Record<string, number>>;
+  readonly tax?: { readonly null_call_ns?: number; readonly each_counted_call_ns?: number; readonly floor_ns?: number | null };
+}
+
+export interface CallsAnswer {
+  readonly events: readonly { readonly name: string; readonly weight: number }[];
+  readonly rows: readonly CallRow[];
+  readonly counted: CountedCalls | null;
 }

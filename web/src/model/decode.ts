@@ -68,6 +68,8 @@ interface Header extends Facts {
   readonly boxes: number;
   /** Weight of one sample, if all weigh the same: then there is no column of weights. */
   readonly each?: number;
+  /** Whether boxes are in the order of time, with columns of their times. */
+  readonly timed?: boolean;
 }
 
 /** Base64 of deflated bytes, as it stands in the page. */
@@ -87,8 +89,8 @@ export function decode(bytes: Uint8Array): Profile {
   const input = new Varints(bytes, newline + 1);
   const frames = decodeFrames(input, header);
   const tree = buildTree(decodeColumns(input, header));
-  for (const frame of tree.frame) {
-    if (frame >= header.frames) throw new Error(`the page's data has no frame ${frame}`);
+  for (let box = 0; box < tree.size; box++) {
+    if (tree.frame[box] >= header.frames) throw new Error(`the page's data has no frame ${tree.frame[box]}`);
   }
   return { facts: header, frames, tree };
 }
@@ -107,20 +109,22 @@ function decodeColumns(input: Varints, header: Header) {
   const count = header.boxes;
   // A box closes as many levels as lie between it and the box before; 0 is a first callee.
   let level = -1;
-  const depth = Uint32Array.from(input.column(count, (closed) => (level += 1 - closed)));
-  const frame = Uint32Array.from(input.column(count, (value) => value));
-  const selfSamples = Float64Array.from(input.column(count, (value) => value));
+  const depth = input.fill(new Uint32Array(count));
+  for (let box = 0; box < count; box++) depth[box] = level += 1 - depth[box];
+  const frame = input.fill(new Uint32Array(count));
+  const selfSamples = input.fill(new Float64Array(count));
   const each = header.each;
-  const self =
-    each === undefined
-      ? Float64Array.from(input.column(count, (value) => value))
-      : selfSamples.map((samples) => samples * each);
-  const line = Uint32Array.from(input.column(count, (value) => value));
+  const self = each === undefined ? input.fill(new Float64Array(count)) : selfSamples.map((samples) => samples * each);
+  const line = input.fill(new Uint32Array(count));
+  if (header.timed) {
+    const from = input.fill(new Float64Array(count));
+    return { depth, frame, selfSamples, self, line, times: { from, length: input.fill(new Float64Array(count)) } };
+  }
   if (!header.diff) return { depth, frame, selfSamples, self, line };
   const sides: Sides = {
-    base: Float64Array.from(input.column(count, (value) => value)),
-    next: Float64Array.from(input.column(count, (value) => value)),
-    mark: Uint8Array.from(input.column(count, (value) => value)),
+    base: input.fill(new Float64Array(count)),
+    next: input.fill(new Float64Array(count)),
+    mark: input.fill(new Uint8Array(count)),
   };
   return { depth, frame, selfSamples, self: widths(sides, "changes"), line, sides };
 }
@@ -138,7 +142,30 @@ class Varints {
     return values;
   }
 
+  /** A column into an array that has room for it. */
+  fill<A extends Uint8Array | Uint32Array | Float64Array>(values: A): A {
+    const { bytes } = this;
+    const { length } = values;
+    let at = this.at;
+    for (let i = 0; i < length; i++) {
+      const byte = bytes[at];
+      if (byte < 128) {
+        values[i] = byte;
+        at++;
+        continue;
+      }
+      // A long number, or the end of the data.
+      this.at = at;
+      values[i] = this.next();
+      at = this.at;
+    }
+    this.at = at;
+    return values;
+  }
+
   private next(): number {
+    // Most numbers are small.
+    if (this.at < this.bytes.length && this.bytes[this.at] < 128) return this.bytes[this.at++];
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
       if (this.at >= this.bytes.length) throw new Error("the page's data ends early");

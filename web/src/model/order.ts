@@ -3,9 +3,9 @@
 
 import { buildTree, type Tree } from "./tree";
 
-/** The same boxes, those below each ordered by their weight. A differential picture keeps its order. */
+/** The same boxes, those below each ordered by their weight. A differential picture and one of time keep their order. */
 export function leftHeavy(tree: Tree): Tree {
-  if (tree.sides) return tree;
+  if (tree.sides || tree.times) return tree;
   const order: number[] = [];
   const open: number[] = [0];
   for (let box = open.pop(); box !== undefined; box = open.pop()) {

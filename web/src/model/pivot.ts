@@ -37,13 +37,15 @@ export function pivot(tree: Tree, frame: number): Pivot {
 }
 
 /** A tree that grows by looking up children, until its boxes are put in order. */
-class Merger {
+export class Merger {
   private readonly frame: number[];
   private readonly self = [0];
   private readonly selfSamples = [0];
   private readonly line = [0];
   private readonly base = [0];
   private readonly next = [0];
+  /** Marks that were tested on the boxes that are put together: -1 none, -2 different ones. */
+  private readonly mark = [-1];
   /** Whether the tree is of a differential picture. */
   private isDiff = false;
   private readonly children: Map<number, number>[] = [new Map()];
@@ -64,6 +66,7 @@ class Merger {
     this.line.push(line);
     this.base.push(0);
     this.next.push(0);
+    this.mark.push(-1);
     return box;
   }
 
@@ -72,6 +75,13 @@ class Merger {
     this.selfSamples[to] += tree.selfSamples[box];
     this.addSides(to, tree.sides, box);
     if (this.line[to] === 0) this.line[to] = tree.line[box];
+  }
+
+  /** Takes a box's mark, which is kept as long as all boxes that come together have the same. */
+  addMark(to: number, tree: Tree, box: number): void {
+    if (!tree.sides) return;
+    const mark = tree.sides.mark[box];
+    this.mark[to] = this.mark[to] === -1 || this.mark[to] === mark ? mark : -2;
   }
 
   addTotal(to: number, tree: Tree, box: number): void {
@@ -100,11 +110,11 @@ class Merger {
       const children = [...this.children[box].values()].sort((a, b) => this.frame[b] - this.frame[a]);
       for (const child of children) open.push([child, depth + 1]);
     }
-    // Nobody tested what is put together here: it has no marks.
+    // A sum of boxes that differ was not tested: it has no mark.
     const sides = {
       base: Float64Array.from(order, (box) => this.base[box]),
       next: Float64Array.from(order, (box) => this.next[box]),
-      mark: new Uint8Array(order.length),
+      mark: Uint8Array.from(order, (box) => Math.max(0, this.mark[box])),
     };
     return buildTree({
       ...(this.isDiff ? { sides } : {}),

@@ -31,10 +31,16 @@ export const withoutWord = (terms: readonly Term[], word: Word): Term[] => terms
 /** The selected interval in nanoseconds since the start. */
 export function intervalOf(terms: readonly Term[], duration: number): { from: number; to: number } | undefined {
   const text = terms.find(([word]) => word === "time")?.[1];
-  const match = /^([\d.]*)-([\d.]*)$/.exec(text ?? "");
+  const match = /^([\d.]*)-([\d.]*)(?:@|$)/.exec(text ?? "");
   if (!match) return undefined;
   const ns = (part: string, missing: number) => (part === "" ? missing : Number(part) * 1e9);
   return { from: ns(match[1], 0), to: Math.min(duration, ns(match[2], duration)) };
+}
+
+/** The part of each second that is selected, as fractions of it. */
+export function partOf(terms: readonly Term[]): { from: number; to: number } | undefined {
+  const match = /@([\d.]*)-([\d.]*)$/.exec(terms.find(([word]) => word === "time")?.[1] ?? "");
+  return match ? { from: Number(match[1] || 0), to: Number(match[2] || 1) } : undefined;
 }
 
 /** The term of an interval, in seconds with as many digits as it takes. */
@@ -69,6 +75,8 @@ const SAID: Readonly<Record<Word, string>> = {
 
 /** A term for people. */
 export function said([word, text]: Term): string {
+  const part = word === "time" ? /^(.*)@(.*)$/.exec(text) : null;
+  if (part) return `${part[1] === "" ? "" : `time ${part[1]} s, `}${part[2]} s of each second`;
   const plain = /^\^(.*)\$$/.exec(text)?.[1].replace(/\\(.)/g, "$1") ?? text;
   return text === "" ? SAID[word] : `${SAID[word]} ${plain}${word === "time" ? " s" : ""}`;
 }

@@ -20,6 +20,10 @@ export interface State {
   readonly all?: boolean;
   /** Whether boxes are ordered by weight, not by name. */
   readonly heavy?: boolean;
+  /** What colours say: the kind of code unless it is the file. */
+  readonly byFile?: boolean;
+  /** Recursion that is put together: of a function by the hash of its name, or of `all`. */
+  readonly merged?: string;
 }
 
 export function toHash(state: State, icicleByDefault: boolean): string {
@@ -29,6 +33,8 @@ export function toHash(state: State, icicleByDefault: boolean): string {
   if (state.find) parts.set(state.regex ? "regex" : "find", state.find);
   if (state.icicle !== icicleByDefault) parts.set("view", state.icicle ? "icicle" : "flame");
   if (state.heavy) parts.set("order", "weight");
+  if (state.byFile) parts.set("colour", "file");
+  if (state.merged) parts.set("merge", state.merged);
   if (state.swapped) parts.set("swap", "1");
   if (state.all) parts.set("width", "all");
   return parts.toString();
@@ -40,6 +46,7 @@ export function fromHash(hash: string, icicleByDefault: boolean): State {
   const find = parts.get("regex") ?? parts.get("find");
   const calls = parts.get("calls");
   const view = parts.get("view");
+  const merged = parts.get("merge");
   return {
     ...(zoom ? { zoom } : {}),
     ...(find ? { find } : {}),
@@ -48,6 +55,8 @@ export function fromHash(hash: string, icicleByDefault: boolean): State {
     icicle: view === null ? icicleByDefault : view === "icicle",
     callers: parts.has("callers"),
     ...(parts.get("order") === "weight" ? { heavy: true } : {}),
+    ...(parts.get("colour") === "file" ? { byFile: true } : {}),
+    ...(merged ? { merged } : {}),
     ...(parts.has("swap") ? { swapped: true } : {}),
     ...(parts.get("width") === "all" ? { all: true } : {}),
   };

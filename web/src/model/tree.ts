@@ -19,6 +19,8 @@ export interface Columns {
   readonly line: Uint32Array;
   /** Of a differential picture: what `self` was made of. */
   readonly sides?: Sides;
+  /** Of a picture in the order of time: when boxes begin and how long they last, in nanoseconds. */
+  readonly times?: { readonly from: Float64Array; readonly length: Float64Array };
 }
 
 export interface Tree extends Columns {
@@ -47,9 +49,9 @@ export function buildTree(columns: Columns): Tree {
   if (size === 0 || depth[0] !== 0) throw new Error("the flame graph has no root");
   const parent = parents(depth);
   const end = new Uint32Array(size);
-  const total = Float64Array.from(self);
-  const samples = Float64Array.from(selfSamples);
-  const bottom = Uint32Array.from(depth);
+  const total = self.slice();
+  const samples = selfSamples.slice();
+  const bottom = depth.slice();
   for (let box = size - 1; box >= 0; box--) {
     if (end[box] === 0) end[box] = box + 1;
     const up = parent[box];
@@ -66,20 +68,20 @@ export function buildTree(columns: Columns): Tree {
 
 /** Each box's own and that of all that it called. */
 function added(self: Float64Array, parent: Int32Array): Float64Array {
-  const sums = Float64Array.from(self);
+  const sums = self.slice();
   for (let box = sums.length - 1; box > 0; box--) sums[parent[box]] += sums[box];
   return sums;
 }
 
 function parents(depth: Uint32Array): Int32Array {
-  const parent = new Int32Array(depth.length).fill(-1);
-  const path: number[] = [0];
+  const parent = new Int32Array(depth.length);
+  parent[0] = -1;
   for (let box = 1; box < depth.length; box++) {
     const level = depth[box];
-    if (level === 0 || level > path.length) throw new Error(`box ${box} of the flame graph has no caller`);
-    parent[box] = path[level - 1];
-    path.length = level;
-    path.push(box);
+    let up = box - 1;
+    if (level === 0 || level > depth[up] + 1) throw new Error(`box ${box} of the flame graph has no caller`);
+    while (depth[up] >= level) up = parent[up];
+    parent[box] = up;
   }
   return parent;
 }
@@ -98,7 +100,7 @@ function starts(parent: Int32Array, total: Float64Array): Float64Array {
 
 function rowsOf(depth: Uint32Array, deepest: number): Uint32Array[] {
   const counts = new Uint32Array(deepest + 1);
-  for (const level of depth) counts[level]++;
+  for (let box = 0; box < depth.length; box++) counts[depth[box]]++;
   const rows = Array.from(counts, (count) => new Uint32Array(count));
   counts.fill(0);
   for (let box = 0; box < depth.length; box++) rows[depth[box]][counts[depth[box]]++] = box;

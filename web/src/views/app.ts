@@ -6,20 +6,23 @@ import { percent } from "../model/format";
 import { isVisible, move, type Arrow } from "../model/navigate";
 import { leftHeavy } from "../model/order";
 import { pivot } from "../model/pivot";
+import { isRecursive, withoutRecursion } from "../model/recursion";
 import { same, treeOf, type Place, type Scene } from "../model/scene";
 import { find, matching, type Found, type Query } from "../model/search";
+import { boxChoices } from "./box_menu";
 import { boxOfHash, frameOfHash, fromHash, hashOfBox, hashOfFrame, toHash } from "../model/state";
 import { pathTo, type Tree } from "../model/tree";
 import { byId } from "../widgets/dom";
 import { openMenu, type Choice } from "../widgets/menu";
 import { MARK_NAMES, paletteFor, type Palette } from "../widgets/palette";
-import type { Themes } from "../widgets/theme";
+import type { Theme, Themes } from "../widgets/theme";
 import { Tooltip } from "../widgets/tooltip";
 import { Crumb } from "./crumb";
 import { Details } from "./details";
 import { Graph } from "./graph";
-import { showLegend } from "./legend";
-import { Toolbar } from "./toolbar";
+import { heaviestFiles, showLegend } from "./legend";
+import { listenFor } from "./shortcuts";
+import { Toolbar, type Order } from "./toolbar";
 
 const ROOT: Place = { callers: false, box: 0 };
 
@@ -30,17 +33,33 @@ export interface Embedding {
   readonly signal: AbortSignal;
   /** What else can be done with a function. */
   choices(name: string): readonly Choice[];
+  /** Puts up the picture in the order of time, or of merged stacks; where there are samples behind it. */
+  inTime?(isOn: boolean): void;
+  /** Narrows the page to an interval, in nanoseconds since the start. */
+  interval?(from: number, to: number): void;
+  /** Marks on the timeline when a function ran; undefined: none. */
+  mark?(name: string | undefined): void;
+  /** Link to an editor, with `{file}` and `{line}`. */
+  readonly editor?: string;
 }
+
+/** Recursion of all functions is put together, where it is direct. */
+const ALL = -2;
+const NONE = -1;
 const TAP_TWICE_MS = 450;
 
 export class App {
   private readonly frames: Frames;
   private readonly facts: Facts;
   private tree: Tree;
-  /** In the order of names. */
-  private readonly named: Tree;
+  /** As it came: in the order of names, or of time. */
+  private readonly given: Tree;
   /** Whether boxes are in the order of their weights instead. */
   private heavy = false;
+  /** Whether colours say which file code is in, not what kind it is of. */
+  private byFile = false;
+  /** The function whose recursion is put together; `ALL` or `NONE`. */
+  private merged = NONE;
   private readonly icicleByDefault: boolean;
   private readonly graph: Graph;
   private readonly toolbar: Toolbar;
@@ -68,7 +87,7 @@ export class App {
     this.frames = profile.frames;
     this.facts = profile.facts;
     this.tree = profile.tree;
-    this.named = profile.tree;
+    this.given = profile.tree;
     const isDiff = profile.facts.diff !== undefined;
     this.icicleByDefault = profile.facts.icicle === true;
     this.scene = { tree: this.tree, icicle: this.icicleByDefault, zoom: ROOT };
@@ -76,7 +95,7 @@ export class App {
     const { signal } = embedding;
     const heard = { signal };
     this.themes.listen(() => this.recolour(), signal);
-    this.palette = paletteFor(this.themes.current, this.frames);
+    this.palette = this.colours(this.themes.current);
     signal.addEventListener("abort", () => this.tooltip.remove());
     this.details = new Details(byId("details"), this.frames, profile.facts, this.tree.total[0], {
       zoom: (place) => this.zoom(place),
@@ -84,26 +103,27 @@ export class App {
       copy: (text) => void navigator.clipboard?.writeText(text),
     });
     this.crumb = new Crumb(byId("crumb"), () => this.leavePivot());
+    const abilities = { isDiff, hasTime: embedding.inTime !== undefined, hasFiles: profile.frames.dso.some((dso) => dso !== "") };
     this.toolbar = new Toolbar(byId("toolbar"), {
       search: (query) => this.search(query),
       step: (forward) => this.step(forward),
       leave: () => this.graph.focus(),
       reset: () => this.reset(),
       invert: () => this.invert(),
-      reorder: () => this.reorder(),
+      reorder: (order) => this.reorder(order),
+      colour: (byFile) => this.paint(byFile),
       swap: () => this.swap(),
       widen: () => this.widen(),
-    }, isDiff);
+    }, abilities);
     this.graph = new Graph(byId("graph"), {
       hover: (place, event) => this.hover(place, event),
       press: (place, isTouch) => this.press(place, isTouch),
       menu: (place, x, y) => this.menu(place, x, y),
       key: (event) => this.graphKey(event),
     });
-    showLegend(byId("legend"), this.frames, this.tree, this.themes.current);
     this.restore();
     addEventListener("popstate", () => this.restore(), heard);
-    addEventListener("keydown", (event) => this.key(event), heard);
+    listenFor(this.shortcuts(), signal);
     addEventListener("beforeprint", () => this.print(true), heard);
     addEventListener("afterprint", () => this.print(false), heard);
   }
@@ -114,7 +134,10 @@ export class App {
   private restore(): void {
     const state = fromHash(location.hash, this.icicleByDefault);
     this.lookAt(state.swapped === true, state.all === true);
-    this.order(state.heavy === true);
+    this.byFile = state.byFile === true;
+    const merged = state.merged === undefined ? NONE : state.merged === "all" ? ALL : frameOfHash(this.frames, state.merged);
+    this.arrange(state.heavy === true, merged);
+    this.dress(this.themes.current);
     const frame = state.calls === undefined ? -1 : frameOfHash(this.frames, state.calls);
     this.enter(frame, state.icicle);
     if (state.zoom !== undefined) {
@@ -142,6 +165,8 @@ export class App {
         callers: zoom.callers,
         swapped: this.swapped,
         heavy: this.heavy,
+        byFile: this.byFile,
+        ...(this.merged === NONE ? {} : { merged: this.merged === ALL ? "all" : hashOfFrame(this.frames, this.merged) }),
         all: this.all && this.facts.diff !== undefined,
       },
       this.icicleByDefault,
@@ -175,10 +200,13 @@ export class App {
   private show(follow: boolean): void {
     const { frames, palette, scene, found, selected } = this;
     // Before the graph, which looks at the place that is left for it.
-    this.crumb.show(this.calls < 0 ? undefined : this.frames.name[this.calls], percent(scene.tree.total[0], this.tree.total[0]));
+    const recursion = this.merged === NONE ? undefined : this.merged === ALL ? "" : this.frames.name[this.merged];
+    this.crumb.show(this.calls < 0 ? undefined : this.frames.name[this.calls], recursion, percent(scene.tree.total[0], this.tree.total[0]));
     this.graph.show({ frames, palette, scene, found, selected, swapped: this.swapped }, follow);
-    const isReset = scene.zoom.box === 0 && this.calls < 0 && !this.query;
+    const isReset = scene.zoom.box === 0 && this.calls < 0 && this.merged === NONE && !this.query;
     this.toolbar.state(isReset, scene.icicle);
+    const named = selected && selected.box > 0 ? this.frames.name[treeOf(scene, selected.callers).frame[selected.box]] : undefined;
+    this.embedding.mark?.(named);
     this.describe(selected, true);
   }
 
@@ -204,6 +232,7 @@ export class App {
   }
 
   private leavePivot(): void {
+    this.arrange(this.heavy, NONE);
     this.enter(-1, this.scene.icicle);
     this.selected = undefined;
     this.look();
@@ -212,6 +241,7 @@ export class App {
   }
 
   private reset(): void {
+    this.arrange(this.heavy, NONE);
     this.enter(-1, this.scene.icicle);
     this.query = undefined;
     this.selected = undefined;
@@ -221,19 +251,26 @@ export class App {
     this.remember(true);
   }
 
-  /** Takes on an order of boxes; every scene made before is of another tree. */
-  private order(heavy: boolean): void {
-    if (heavy === this.heavy || this.facts.diff) return;
+  /** Takes on an order of boxes, and which recursion is put together; every scene made before is of another tree. */
+  private arrange(heavy: boolean, merged: number): void {
+    // Pictures of time and of differences have an order of their own.
+    const isFixed = this.given.times !== undefined || this.facts.diff !== undefined;
+    const order: Order = this.given.times ? "time" : heavy ? "weight" : "name";
+    this.toolbar.look(order, this.byFile);
+    heavy &&= !isFixed;
+    if (heavy === this.heavy && merged === this.merged) return;
     this.heavy = heavy;
-    this.tree = heavy ? leftHeavy(this.named) : this.named;
+    this.merged = merged;
+    const tree = merged === NONE ? this.given : withoutRecursion(this.given, merged === ALL ? -1 : merged);
+    this.tree = this.widened(heavy ? leftHeavy(tree) : tree, this.all);
     this.calls = -1;
-    this.toolbar.order(heavy);
   }
 
-  private reorder(): void {
+  /** Takes on another arrangement; what is zoomed to stays, where it is still there. */
+  private rearrange(heavy: boolean, merged: number): void {
     const { calls, scene } = this;
     const zoom = scene.zoom.box > 0 ? hashOfBox(this.frames, treeOf(scene, scene.zoom.callers), scene.zoom.box) : undefined;
-    this.order(!this.heavy);
+    this.arrange(heavy, merged);
     this.enter(calls, scene.icicle);
     const box = zoom === undefined ? 0 : boxOfHash(this.frames, treeOf(this.scene, scene.zoom.callers), zoom);
     if (box > 0) this.scene = { ...this.scene, zoom: { callers: scene.zoom.callers, box } };
@@ -241,6 +278,31 @@ export class App {
     this.look();
     this.show(true);
     this.remember(true);
+  }
+
+  private reorder(order: Order): void {
+    if (order === "time") this.embedding.inTime?.(true);
+    else if (this.given.times) this.embedding.inTime?.(false);
+    else this.rearrange(order === "weight", this.merged);
+  }
+
+  /** Goes through the orders that there are. */
+  private nextOrder(): void {
+    if (this.given.times) this.reorder("name");
+    else if (!this.heavy) this.reorder("weight");
+    else if (this.embedding.inTime) this.reorder("time");
+    else this.reorder("name");
+  }
+
+  private mergeRecursion(merged: number): void {
+    this.rearrange(this.heavy, this.merged === merged ? NONE : merged);
+  }
+
+  private paint(byFile: boolean): void {
+    this.byFile = byFile;
+    this.toolbar.look(this.given.times ? "time" : this.heavy ? "weight" : "name", byFile);
+    this.recolour();
+    this.remember(false);
   }
 
   private invert(): void {
@@ -254,12 +316,17 @@ export class App {
     if (!this.facts.diff) return;
     this.swapped = swapped;
     this.details.swapped = swapped;
-    // Where nothing at all changed there is only the code to see.
-    const tree = rewidened(this.tree, all ? "all" : "changes");
-    this.all = all || tree.total[0] === 0;
-    this.tree = this.all && !all ? rewidened(this.tree, "all") : tree;
+    this.tree = this.widened(this.tree, all);
     this.calls = -1;
     this.toolbar.diff(this.swapped, this.all);
+  }
+
+  /** A differential picture in widths of changes, or of all code, as where nothing at all changed. */
+  private widened(tree: Tree, all: boolean): Tree {
+    if (!this.facts.diff) return tree;
+    const changes = rewidened(tree, "changes");
+    this.all = all || changes.total[0] === 0;
+    return this.all ? rewidened(tree, "all") : changes;
   }
 
   private swap(): void {
@@ -373,14 +440,18 @@ export class App {
   private menu(place: Place, x: number, y: number): void {
     this.tooltip.hide();
     this.select(place);
-    const name = this.frames.name[treeOf(this.scene, place.callers).frame[place.box]];
-    openMenu(x, y, [
-      { label: "Zoom to this box", run: () => this.zoom(place) },
-      { label: "All calls of this function", run: () => this.pivot(place) },
-      { label: "Search for this name", run: () => this.searchFor(name) },
-      ...(this.embedding?.choices(name) ?? []),
-      { label: "Copy name", run: () => void navigator.clipboard?.writeText(name) },
-    ]);
+    const { frames, scene, embedding } = this;
+    const frame = treeOf(scene, place.callers).frame[place.box];
+    const choices = boxChoices(scene, frames, place, {
+      zoom: (at) => this.zoom(at),
+      calls: (at) => this.pivot(at),
+      recursion: isRecursive(this.given, frame) ? () => this.mergeRecursion(frame) : undefined,
+      find: (name) => this.searchFor(name),
+      interval: embedding.interval,
+      editor: embedding.editor ?? "",
+      more: frames.kind[frame] === "root" ? [] : embedding.choices(frames.name[frame]),
+    });
+    openMenu(x, y, choices);
   }
 
   private searchFor(name: string): void {
@@ -403,42 +474,23 @@ export class App {
     event.preventDefault();
   }
 
-  /** Keys anywhere but in a text. */
-  private key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (event.target instanceof HTMLInputElement || document.querySelector("dialog[open]")) return;
-    const run = this.shortcut(event.key);
-    if (!run) return;
-    run();
-    event.preventDefault();
-  }
-
-  private shortcut(key: string): (() => void) | undefined {
-    switch (key) {
-      case "/":
-        return () => this.toolbar.focus();
-      case "n":
-        return () => this.step(true);
-      case "N":
-        return () => this.step(false);
-      case "i":
-        return () => this.invert();
-      case "o":
-        return () => this.reorder();
-      case "s":
-        return () => this.swap();
-      case "w":
-        return () => this.widen();
-      case "c":
-        return () => this.pivot(this.selected ?? ROOT);
-      case "Backspace":
-        return () => this.zoomOut();
-      case "Escape":
-      case "0":
-        return () => this.reset();
-      default:
-        return undefined;
-    }
+  private shortcuts(): Readonly<Record<string, () => void>> {
+    const reset = () => this.reset();
+    return {
+      "/": () => this.toolbar.focus(),
+      n: () => this.step(true),
+      N: () => this.step(false),
+      i: () => this.invert(),
+      o: () => this.nextOrder(),
+      m: () => this.paint(!this.byFile),
+      r: () => this.mergeRecursion(ALL),
+      s: () => this.swap(),
+      w: () => this.widen(),
+      c: () => this.pivot(this.selected ?? ROOT),
+      Backspace: () => this.zoomOut(),
+      Escape: reset,
+      "0": reset,
+    };
   }
 
   private zoomOut(): void {
@@ -447,17 +499,25 @@ export class App {
     this.zoom({ callers: zoom.callers, box: path[Math.max(0, path.length - 2)] });
   }
 
+  private colours(theme: Theme): Palette {
+    return paletteFor(theme, this.frames, this.byFile ? heaviestFiles(this.frames, this.given).map(({ file }) => file) : undefined);
+  }
+
+  private dress(theme: Theme): void {
+    this.palette = this.colours(theme);
+    showLegend(byId("legend"), this.frames, this.given, theme, this.byFile);
+  }
+
   private recolour(): void {
-    this.palette = paletteFor(this.themes.current, this.frames);
-    showLegend(byId("legend"), this.frames, this.tree, this.themes.current);
+    this.dress(this.themes.current);
     this.show(false);
   }
 
   /** Paper is white. */
   private print(on: boolean): void {
     const theme = on ? "light" : this.themes.current;
-    this.palette = { ...paletteFor(theme, this.frames), ...(on ? { background: "#ffffff" } : {}) };
-    showLegend(byId("legend"), this.frames, this.tree, theme);
+    this.dress(theme);
+    if (on) this.palette = { ...this.palette, background: "#ffffff" };
     this.show(false);
     this.graph.print(on);
   }

@@ -2,7 +2,7 @@
 
 import type { Facts, Frames } from "../model/decode";
 import { amounts, changeOf } from "../model/diff";
-import { count, percent, weight } from "../model/format";
+import { count, duration, percent, weight } from "../model/format";
 import type { Place, Scene } from "../model/scene";
 import { treeOf } from "../model/scene";
 import type { Tree } from "../model/tree";
@@ -104,6 +104,8 @@ export class Details {
     const zoomed = treeOf(scene, scene.zoom.callers).total[scene.zoom.box];
     if (zoomed !== this.whole) rows.push([scene.zoom.box === 0 ? "of its calls" : "of zoomed", percent(tree.total[box], zoomed)]);
     rows.push(["self", percent(tree.self[box], this.whole)]);
+    const { times } = tree;
+    if (times) rows.push(["", `${duration(times.from[box])} to ${duration(times.from[box] + times.length[box])}`]);
     return rows;
   }
 }

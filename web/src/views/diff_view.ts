@@ -32,7 +32,8 @@ export const diffView: View = {
     }
     try {
       const [answer, flame] = await Promise.all([context.client.diff(base, time), context.client.diffFlame(base, time)]);
-      showAnswer(host, context, answer, decode(flame));
+      showChanges(host, context, answer, decode(flame), lead(answer));
+      if (answer.evidence === "single") host.append(el("p", { class: "hint" }, "Only one recording per side, so the variation between runs is unknown. To compare several: plumb diff BASE... -- NEW..."));
     } catch (error) {
       if (context.signal.aborted) throw error;
       host.append(el("p", { class: "problem", role: "alert" }, error instanceof Error ? error.message : String(error)));
@@ -72,13 +73,16 @@ function form(context: ViewContext): HTMLElement {
   return tools;
 }
 
-function showAnswer(host: HTMLElement, context: ViewContext, answer: DiffAnswer, picture: Profile): void {
+function lead({ unit: of, rows, all, base, new: next, alpha }: DiffAnswer): string {
+  const unit = of ?? "";
+  const marked = rows.filter((row) => row.mark !== "noise").length;
+  const found = marked === 0 ? "No function differs by more than chance explains" : `${count(marked)} ${marked === 1 ? "function differs" : "functions differ"} by more than chance explains`;
+  return `${weight(all.value[0], unit)} in ${base.name}, ${weight(all.value[1], unit)} in ${next.name} (${signed(all.difference, unit)}). ${found} (false discovery rate ${Math.round(100 * alpha)}%).`;
+}
+
+/** The rows and the picture of a comparison, below a sentence. */
+export function showChanges(host: HTMLElement, context: ViewContext, answer: DiffAnswer, picture: Profile, lead: string): void {
   const unit = answer.unit ?? "";
-  const marked = answer.rows.filter((row) => row.mark !== "noise").length;
-  const all = answer.all;
-  const lead = `${weight(all.value[0], unit)} in ${answer.base.name}, ${weight(all.value[1], unit)} in ${answer.new.name} (${signed(all.difference, unit)}). ${
-    marked === 0 ? "No function differs by more than chance explains" : `${count(marked)} ${marked === 1 ? "function differs" : "functions differ"} by more than chance explains`
-  } (false discovery rate ${Math.round(100 * answer.alpha)}%).`;
   const shares = ([base, next]: readonly [number, number]) => `${share(100 * base)} → ${share(100 * next)}`;
   const columns: Column<ChangedRow>[] = [
     { title: "Change", isNumber: true, value: (row) => row.difference, cell: (row) => signed(row.difference, unit) },
@@ -94,5 +98,4 @@ function showAnswer(host: HTMLElement, context: ViewContext, answer: DiffAnswer,
   appendFlame(host, picture, context);
   host.append(table(columns, answer.rows, { label: "Changes by function", press: open }));
   if (answer.rows_left_out > 0) host.append(el("p", { class: "hint" }, `${count(answer.rows_left_out)} rows with less are left out.`));
-  if (answer.evidence === "single") host.append(el("p", { class: "hint" }, "Only one recording per side, so the variation between runs is unknown. To compare several: plumb diff BASE... -- NEW..."));
 }

@@ -67,7 +67,7 @@ async function showOne(host: HTMLElement, context: ViewContext, name: string): P
   const [callers, callees] = [treeOf(trees, "callers"), treeOf(trees, "callees")];
   const root: CallNode | undefined = callees?.nodes.find((node) => node.parent === null);
   const back = button("← All functions", "Back to all functions", () => context.go("table"));
-  const source = button("Source and assembly", "Source and assembly of this function", () => context.go("source", name));
+  const source = button(context.isStore ? "Source lines" : "Source and assembly", context.isStore ? "Source lines of this function" : "Source and assembly of this function", () => context.go("source", name));
   const head = el("div", { class: "tools" }, back, source, el("h2", { title: name }, functionLabel(name)));
   host.append(head);
   if (!root || !callers || !callees) {

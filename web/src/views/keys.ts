@@ -4,6 +4,8 @@ import { button, el } from "../widgets/dom";
 
 export interface KeyEvents {
   view(index: number): void;
+  /** Goes to the view before or after. */
+  step(by: -1 | 1): void;
   timeline(): void;
   undo(): void;
   theme(): void;
@@ -17,7 +19,9 @@ const FLAME: readonly [string, string][] = [
   ["C", "all calls of the selected function: callers and callees"],
   ["/, N, Shift-N", "search, next match, previous match"],
   ["I", "flame or icicle"],
-  ["O", "boxes in the order of their weights, or of their names"],
+  ["O", "boxes in the order of their names, weights or times"],
+  ["M", "colour by kind of code, or by file"],
+  ["R", "merge direct recursion, or not"],
   ["S", "of a comparison: exchange base and new"],
   ["W", "of a comparison: boxes as wide as what changed, or as all that either side spent"],
   ["Esc, 0", "reset zoom and search"],
@@ -28,7 +32,8 @@ export class Keys {
 
   constructor(titles: readonly string[], made: string, events: KeyEvents) {
     const page: readonly [string, string][] = [
-      [`1 to ${titles.length}`, titles.join(", ")],
+      [`1 to ${Math.min(9, titles.length)}`, titles.slice(0, 9).join(", ")],
+      ["[ ]", "the view before or after"],
       ["T", "show or fold the timeline"],
       ["U", "undo the last filter"],
       ["D", "dark or light"],
@@ -40,12 +45,16 @@ export class Keys {
       ["+ −", "narrow or widen it"],
       ["Esc, double click", "the whole recording"],
     ];
-    const part = (title: string, keys: readonly [string, string][]) => [
-      el("h2", {}, title),
-      el("dl", {}, ...keys.map(([key, what]) => el("div", {}, el("dt", {}, key), el("dd", {}, what)))),
+    const heat: readonly [string, string][] = [
+      ["Drag", "open the flame graph of these seconds and offsets"],
+      ["← → ↑ ↓", "move; with Shift widen"],
+      ["Enter", "open the flame graph of the selection"],
     ];
+    const part = (title: string, keys: readonly [string, string][]) =>
+      el("section", {}, el("h2", {}, title), el("dl", {}, ...keys.map(([key, what]) => el("div", {}, el("dt", {}, key), el("dd", {}, what)))));
     const close = button("Close", "Close this sheet", () => this.dialog.close());
-    this.dialog.append(...part("Page", page), ...part("Timeline", timeline), ...part("Flame graph", FLAME), el("p", { class: "made" }, made), close);
+    const parts = [part("Page", page), part("Timeline", timeline), part("Heat map", heat), part("Flame graph", FLAME)];
+    this.dialog.append(el("div", { class: "sheet" }, ...parts), el("div", { class: "sheet-end" }, el("span", { class: "made" }, made), close));
     this.dialog.addEventListener("click", (event) => {
       if (event.target === this.dialog) this.dialog.close();
     });
@@ -56,7 +65,11 @@ export class Keys {
   toggle(): void {
     if (!this.dialog.isConnected) document.body.append(this.dialog);
     if (this.dialog.open) this.dialog.close();
-    else this.dialog.showModal();
+    else {
+      this.dialog.showModal();
+      // The button at the end has the focus: what is above it is to be read first.
+      this.dialog.scrollTop = 0;
+    }
   }
 
   private key(event: KeyboardEvent, views: number, events: KeyEvents): void {
@@ -65,6 +78,8 @@ export class Keys {
     if (isTyping || document.querySelector("dialog[open]")) return;
     const number = Number(event.key);
     if (Number.isInteger(number) && number >= 1 && number <= views) events.view(number - 1);
+    else if (event.key === "[") events.step(-1);
+    else if (event.key === "]") events.step(1);
     else if (event.key === "t") events.timeline();
     else if (event.key === "u") events.undo();
     else if (event.key === "d") events.theme();

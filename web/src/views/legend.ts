@@ -5,22 +5,55 @@ import { MARKS } from "../model/diff";
 import { percent } from "../model/format";
 import type { Tree } from "../model/tree";
 import { el } from "../widgets/dom";
-import { changeFill, KIND_NAMES, kindsIn, MARK_NAMES, swatch } from "../widgets/palette";
+import { changeFill, FILE_COLOURS, fileFill, KIND_NAMES, kindsIn, MARK_NAMES, swatch } from "../widgets/palette";
 import type { Theme } from "../widgets/theme";
 
-export function showLegend(host: HTMLElement, frames: Frames, tree: Tree, theme: Theme): void {
+/** What was spent in each frame itself: one look at each box, whatever is added up afterwards. */
+function selfByFrame(frames: Frames, tree: Tree): Float64Array {
+  const self = new Float64Array(frames.name.length);
+  for (let box = 0; box < tree.size; box++) self[tree.frame[box]] += tree.self[box];
+  return self;
+}
+
+/** The files with most time in their code itself, as many as have a colour of their own. */
+export function heaviestFiles(frames: Frames, tree: Tree): { readonly file: string; readonly self: number }[] {
+  const self = new Map<string, number>();
+  selfByFrame(frames, tree).forEach((sum, frame) => {
+    const file = frames.dso[frame];
+    if (file !== "") self.set(file, (self.get(file) ?? 0) + sum);
+  });
+  const all = [...self].map(([file, self]) => ({ file, self }));
+  return all.sort((a, b) => b.self - a.self || (a.file < b.file ? -1 : 1)).slice(0, FILE_COLOURS);
+}
+
+function showFiles(host: HTMLElement, frames: Frames, tree: Tree, theme: Theme): void {
+  const files = heaviestFiles(frames, tree);
+  const shown = files.reduce((sum, { self }) => sum + self, 0);
+  const item = (name: string, title: string, rank: number, self: number) => {
+    const colour = el("span", { class: "swatch" });
+    colour.style.backgroundColor = fileFill(theme, rank);
+    return el("li", { title }, colour, name, " ", el("span", { class: "share" }, percent(self, tree.total[0])));
+  };
+  const items = files.map(({ file, self }, rank) => item(file.split("/").at(-1) || file, file, rank, self));
+  const rest = tree.total[0] - shown;
+  host.replaceChildren(...items, ...(rest > 0 ? [item("others", "All other files, and code of no file", -1, rest)] : []));
+}
+
+export function showLegend(host: HTMLElement, frames: Frames, tree: Tree, theme: Theme, byFile = false): void {
   if (tree.sides) {
     showMarks(host, theme);
     return;
   }
-  const self = new Map<Kind, number>();
-  let cut = 0;
-  for (let box = 0; box < tree.size; box++) {
-    const kind = frames.kind[tree.frame[box]];
-    self.set(kind, (self.get(kind) ?? 0) + tree.self[box]);
-    // The marker of a cut stack is its outermost frame: all that is above has lost its callers.
-    if (kind === "missing") cut += tree.total[box];
+  if (byFile) {
+    showFiles(host, frames, tree, theme);
+    return;
   }
+  const self = new Map<Kind, number>();
+  selfByFrame(frames, tree).forEach((sum, frame) => self.set(frames.kind[frame], (self.get(frames.kind[frame]) ?? 0) + sum));
+  // The marker of a cut stack is its outermost frame: all that is above has lost its callers.
+  const isCut = Uint8Array.from(frames.kind, (kind) => (kind === "missing" ? 1 : 0));
+  let cut = 0;
+  for (let box = 0; box < tree.size; box++) if (isCut[tree.frame[box]] === 1) cut += tree.total[box];
   const items = kindsIn(frames).map((kind) => {
     const colour = el("span", { class: kind === "missing" ? "swatch hatched" : "swatch" });
     colour.style.backgroundColor = swatch(theme, kind);

@@ -103,7 +103,8 @@ export class Painter {
 
   private fill(left: number, top: number, width: number, height: number): void {
     const { context } = this;
-    if (width < 8) {
+    // Round corners cost much more than square ones, and are not seen on boxes without a name.
+    if (width < TEXT_FROM) {
       context.fillRect(left, top, width, height);
       return;
     }

@@ -3,7 +3,7 @@
 // All state is in the address: `?r=0&view=flame&comm=worker&time=1-2`. What a flame graph is zoomed to stands behind the `#`.
 
 import type { RecordingClient } from "../api/client";
-import type { Source } from "../api/source";
+import { openBesideStore, type Source } from "../api/source";
 import type { RecordingAbout, RecordingEntry } from "../api/types";
 import { count, duration } from "../model/format";
 import { exactly, termsOf, withTerm, withoutTerm, withoutWord, type Term } from "../model/selection";
@@ -11,14 +11,17 @@ import * as address from "../widgets/address";
 import { button, el } from "../widgets/dom";
 import type { Choice } from "../widgets/menu";
 import { Themes } from "../widgets/theme";
+import { callTable } from "./call_table";
 import { callTree } from "./call_tree";
 import { Chips } from "./chips";
 import { flameView } from "./flame_view";
 import { functionTable } from "./function_table";
 import { diffView } from "./diff_view";
 import { openDownloads } from "./downloads";
+import { heatMap } from "./heat_map";
 import { kernelTable } from "./kernel_table";
 import { Keys } from "./keys";
+import { FileOpener } from "./opener";
 import { processTable } from "./process_table";
 import { qualityView } from "./quality";
 import { sourceView } from "./source_view";
@@ -31,8 +34,10 @@ const VIEWS: readonly View[] = [
   functionTable,
   callTree,
   sourceView,
+  heatMap,
   processTable,
   kernelTable,
+  callTable,
   diffView,
   verdictView,
   qualityView,
@@ -52,14 +57,15 @@ export class Shell {
   /** The view that an address without one means. */
   private readonly first: View;
   private readonly notice = el("p", { class: "notice", role: "status", hidden: true });
-  private readonly recordings: readonly RecordingEntry[];
+  private readonly recordings: RecordingEntry[];
+  private readonly opener = new FileOpener((file) => this.openFile(file));
   private terms: Term[] = [];
   private detail = "";
   private asked = new AbortController();
   private loaded: { readonly key: string; readonly about: RecordingAbout } | undefined;
 
   constructor(private readonly source: Source) {
-    this.recordings = source.recordings;
+    this.recordings = [...source.recordings];
     if (this.recordings.length === 0) throw new Error("the server has no recordings; start it with one: plumb open FILE");
     this.recording = this.recordings[0];
     this.first = VIEWS.find(({ id }) => id === source.file?.view) ?? VIEWS[0];
@@ -75,6 +81,7 @@ export class Shell {
     });
     this.keys = new Keys(VIEWS.map((view) => view.title), `plumb ${source.plumb}`, {
       view: (index) => this.go(VIEWS[index].id),
+      step: (by) => this.go(VIEWS[(VIEWS.indexOf(this.view) + by + VIEWS.length) % VIEWS.length].id),
       timeline: () => this.timeline.toggle(),
       undo: () => this.choose(withoutTerm(this.terms, this.terms.length - 1)),
       theme: () => this.themes.toggle(),
@@ -85,11 +92,7 @@ export class Shell {
   }
 
   private build(): void {
-    for (const { id, name, command } of this.recordings) {
-      const isOnly = this.recordings.length === 1 && this.source.file?.title;
-      const said = isOnly || (command.length > 0 ? `${name}: ${command.join(" ")}` : name);
-      this.picker.append(el("option", { value: id }, said));
-    }
+    for (const one of this.recordings) this.offer(one);
     this.picker.addEventListener("change", () => {
       const chosen = this.recordings.find(({ id }) => id === this.picker.value);
       if (chosen) this.remember({ recording: chosen, terms: [], detail: "" });
@@ -103,16 +106,44 @@ export class Shell {
     const buttons = el(
       "div",
       { class: "buttons" },
+      ...(this.source.file ? [] : [this.opener.button]),
       this.downloads(),
       button("◐", "Dark or light (D)", () => this.themes.toggle(), "icon"),
       button("?", "Keys and help (?)", () => this.keys.toggle(), "icon"),
     );
     document.body.replaceChildren(
-      el("header", {}, el("div", { class: "title" }, this.picker, buttons), this.facts, this.chips.element, this.notice),
+      el("header", {}, el("div", { class: "title" }, this.picker, buttons), this.facts, ...this.note(), this.chips.element, this.notice, this.opener.notice),
       this.timeline.element,
       this.tabs,
       this.host,
     );
+  }
+
+  /** Gives a recording a line in the list. */
+  private offer({ id, name, command }: RecordingEntry): void {
+    const isOnly = this.recordings.length === 1 && this.source.file?.title;
+    const said = isOnly || (command.length > 0 ? `${name}: ${command.join(" ")}` : name);
+    this.picker.append(el("option", { value: id }, said));
+  }
+
+  private note(): HTMLElement[] {
+    const { note } = this.source;
+    return note === undefined ? [] : [el("p", { class: "notice" }, `${note} · `, el("a", { href: location.pathname }, "Back to the store"))];
+  }
+
+  /** Opens a file of this machine and shows it. */
+  private async openFile(file: File): Promise<string> {
+    const { source } = this;
+    if (source.file) throw new Error(`this page is a file, which opens no other; run: plumb open ${file.name}`);
+    if (!source.open) {
+      location.assign(await openBesideStore(file));
+      return "";
+    }
+    const entry = await source.open(file);
+    this.recordings.push(entry);
+    this.offer(entry);
+    this.remember({ recording: entry, view: this.first, terms: [], detail: "" });
+    return `${entry.name} stays open until this plumb ends. Nothing was written to disk.`;
   }
 
   private downloads(): HTMLElement {
@@ -139,7 +170,9 @@ export class Shell {
   private restore(): void {
     const query = address.query();
     this.recording = this.recordings.find(({ id }) => id === query.get("r")) ?? this.recordings[0];
-    this.view = VIEWS.find(({ id }) => id === query.get("view")) ?? this.first;
+    // A count of system calls has nothing else to show.
+    const first = this.recording.samples === 0 && this.recording.has_calls ? callTable : this.first;
+    this.view = VIEWS.find(({ id }) => id === query.get("view")) ?? first;
     this.detail = query.get("detail") ?? "";
     this.terms = termsOf(query);
     void this.show();
@@ -147,9 +180,9 @@ export class Shell {
 
   private remember(state: { recording?: RecordingEntry; view?: View; terms?: readonly Term[]; detail?: string }): void {
     const { recording = this.recording, view = this.view, terms = this.terms, detail = this.detail } = state;
-    const query = new URLSearchParams();
+    const query = new URLSearchParams((this.source.words ?? []).map(([name, value]) => [name, value]));
     if (recording !== this.recordings[0]) query.set("r", recording.id);
-    if (view !== this.first) query.set("view", view.id);
+    if (view !== this.first || (recording.samples === 0 && recording.has_calls)) query.set("view", view.id);
     if (detail !== "") query.set("detail", detail);
     for (const [word, text] of terms) query.append(word, text);
     // A zoom is of one view of one selection.
@@ -179,6 +212,8 @@ export class Shell {
     this.host.setAttribute("aria-busy", "true");
     const client = this.client(signal);
     this.notice.hidden = true;
+    this.opener.leave();
+    this.timeline.mark(undefined);
     try {
       const about = await this.about(client);
       if (!this.source.file) document.title = `${about.command.join(" ") || about.name} · plumb`;
@@ -186,7 +221,7 @@ export class Shell {
       this.chips.show(this.terms, about);
       void this.timeline.show(client, this.terms, about, this.recording.id).catch((error: unknown) => this.fail(error, signal));
       const host = el("div", { class: `view view-${this.view.id}` });
-      if (about.selected.kept_samples === 0) host.append(nothing(about));
+      if (about.selected.kept_samples === 0 && !(this.view.needsNoSamples && this.recording.has_calls)) host.append(nothing(about, this.recording));
       else await this.view.show(host, this.context(client, about, signal));
       if (signal.aborted) return;
       this.host.replaceChildren(host);
@@ -213,8 +248,12 @@ export class Shell {
       terms: this.terms,
       themes: this.themes,
       isFile: this.source.file !== undefined,
+      isStore: false,
       detail: this.detail,
       select: (term) => this.choose(withTerm(this.terms, term)),
+      open: (id, term) => this.remember({ view: VIEWS.find((one) => one.id === id) ?? this.view, terms: withTerm(this.terms, term), detail: "" }),
+      mark: (name) => this.timeline.mark(name),
+      editor: this.source.editor,
       go: (view, detail) => this.go(view, detail),
       choices: (name) => this.choices(name),
     };
@@ -254,7 +293,7 @@ export class Shell {
     if (about.lost_samples > 0) parts.push(el("b", { class: "bad" }, `${count(about.lost_samples)} samples lost`));
     if (about.host !== "") parts.push(about.host);
     if (this.source.file && selected.options !== "") parts.push(`filtered: ${selected.options}`);
-    if (about.warnings.length > 0) parts.push(el("b", { class: "bad" }, `${count(about.warnings.length)} ${about.warnings.length === 1 ? "warning" : "warnings"}: see Quality`));
+    if (about.warnings.length > 0) parts.push(button(`${count(about.warnings.length)} ${about.warnings.length === 1 ? "warning" : "warnings"}`, "See warnings in Quality", () => this.go("quality"), "link bad"));
     this.facts.replaceChildren(...parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part])));
   }
 
@@ -266,7 +305,7 @@ export class Shell {
       tab.tabIndex = isShown ? 0 : -1;
       if (isShown) {
         this.host.setAttribute("aria-labelledby", tab.id);
-        tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+        tab.scrollIntoView({ block: "nearest", inline: "center" });
       }
     });
     this.host.setAttribute("role", "tabpanel");
@@ -282,9 +321,10 @@ export class Shell {
   }
 }
 
-function nothing(about: RecordingAbout): HTMLElement {
-  const why =
-    about.selected.samples === 0 && about.selected.options === ""
+function nothing(about: RecordingAbout, recording: RecordingEntry): HTMLElement {
+  const why = recording.has_calls
+    ? "This file counts system calls and has no samples. To have both, open it beside a recording."
+    : about.selected.samples === 0 && about.selected.options === ""
       ? "This recording has no samples. Record for longer, or at a higher frequency: plumb record -F 999 -- COMMAND."
       : "No sample passes the filters above. Remove one of them to see samples again.";
   return el("p", { class: "empty" }, why);

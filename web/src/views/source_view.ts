@@ -20,13 +20,14 @@ export const sourceView: View = {
     host.append(
       el("div", { class: "tools" }, which, callers, el("h2", { title: listing.function }, functionLabel(listing.function)), el("span", { class: "hint" }, lead(listing))),
       ...listing.notes.map((note) => el("p", { class: "hint" }, note)),
-      el("div", { class: "source" }, lines(listing), instructions(listing)),
+      // Where the program's file is elsewhere there are lines alone.
+      el("div", { class: "source" }, lines(listing), ...(listing.code === "" ? [] : [instructions(listing)])),
     );
   },
 };
 
 const lead = ({ percent_of_all, samples, code, adjusted }: ListingAnswer): string =>
-  `${share(percent_of_all)} of all in itself, ${samples} samples; ${code}${adjusted ? "; moved to the instruction that was waited for" : ""}`;
+  `${share(percent_of_all)} of all in itself, ${samples} samples${code === "" ? "" : `; ${code}`}${adjusted ? "; moved to the instruction that was waited for" : ""}`;
 
 /** The functions with the most time in themselves, to choose from. */
 async function showChoice(host: HTMLElement, context: ViewContext): Promise<void> {
@@ -38,16 +39,20 @@ async function showChoice(host: HTMLElement, context: ViewContext): Promise<void
   ];
   const listed = rows.filter((row) => row.kind !== "marker" && row.self_samples > 0);
   const press = (row: Row) => context.go("source", row.sym ?? "");
-  host.append(el("p", { class: "lead" }, "Press a function for its source lines and instructions."), table(columns, listed, { label: "Functions", order: 0, press }));
+  host.append(el("p", { class: "lead" }, context.isStore ? "Press a function for its source lines." : "Press a function for its source lines and instructions."), table(columns, listed, { label: "Functions", order: 0, press }));
 }
 
 const file = (path: string): string => path.split("/").at(-1) ?? path;
 
+/** A line without its text. */
+const place: Column<ListedLine> = { title: "Line", value: (row) => row.line, cell: (row) => el("code", {}, `${row.file}:${row.line}`) };
+const number: Column<ListedLine> = { title: "Line", isNumber: true, value: (row) => row.line, cell: (row) => el("span", { title: row.file }, `${file(row.file)}:${row.line}`) };
+const text: Column<ListedLine> = { title: "Source", cell: (row) => el("code", { title: row.text ?? "" }, row.text?.trim() ?? "(source not found)") };
+
 function lines(listing: ListingAnswer): HTMLElement {
   const columns: Column<ListedLine>[] = [
     { title: "Share", isNumber: true, value: (row) => row.adjusted_percent_of_function, cell: (row) => bar(row.adjusted_percent_of_function, share(row.adjusted_percent_of_function)) },
-    { title: "Line", isNumber: true, value: (row) => row.line, cell: (row) => el("span", { title: row.file }, `${file(row.file)}:${row.line}`) },
-    { title: "Source", cell: (row) => el("code", { title: row.text ?? "" }, row.text?.trim() ?? "(source not found)") },
+    ...(listing.code === "" ? [place] : [number, text]),
   ];
   const content = listing.lines.length > 0 ? table(columns, listing.lines, { label: "Source lines" }) : el("p", { class: "empty" }, "No line is known: build with -g1 or -g.");
   return el("section", { "aria-label": "Source lines" }, el("h3", {}, "Lines with samples"), content);

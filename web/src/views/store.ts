@@ -1,37 +1,49 @@
-// The page of a server that keeps a store: services with their course over time, and of one service its functions and flame graph.
+// The page of a server that keeps a store: which profiles are looked at, their course over time, and one view below. The views are those of
+// recordings, given answers on the selection, with some of a store's own.
 //
-// All state is in the address: `?service=api&type=…&query=…&last=1h`, or `from` and `until` in place of `last`.
+// All state is in the address, as `model/store_state` has it. What a flame graph is zoomed to stands behind the `#`.
 
-import type { ServerAbout } from "../api/types";
-import { StoreClient, type Point, type Range, type Series } from "../api/store_client";
-import { fromFlamebearer } from "../model/flamebearer";
-import { date, percent, weight } from "../model/format";
+import { SelectionClient, StoreClient, type Finding, type StoredSelection } from "../api/store_client";
+import { openBesideStore } from "../api/source";
+import type { RecordingAbout, ServerAbout } from "../api/types";
+import { count, weight } from "../model/format";
+import { exactly, withTerm, withoutTerm, type Term } from "../model/selection";
+import { matchersOf, PRESETS, queryOf, rangeOf, selectorOf, stateOf, wordsOf, type Matcher, type StoreState } from "../model/store_state";
+import * as address from "../widgets/address";
 import { button, el } from "../widgets/dom";
-import { bar, table, type Column } from "../widgets/table";
-import { chart } from "../widgets/chart";
+import type { Choice } from "../widgets/menu";
 import { Themes } from "../widgets/theme";
-import { appendFlame } from "./flame_parts";
-import { functionLabel } from "./labels";
+import { callTree } from "./call_tree";
+import { openDownloads } from "./downloads";
+import { flameView } from "./flame_view";
+import { functionTable } from "./function_table";
+import { kernelTable } from "./kernel_table";
+import { Keys } from "./keys";
+import { FileOpener } from "./opener";
+import { qualityView } from "./quality";
+import { sourceView } from "./source_view";
+import { StoreControls } from "./store_controls";
+import { storeDiff } from "./store_diff";
+import { storeMap } from "./store_map";
+import { overview } from "./store_overview";
+import { StoreStrip } from "./store_strip";
+import { verdictView } from "./verdict";
+import type { View, ViewContext } from "./view";
 
 const CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
-const MINUTE = 60_000;
-const PRESETS: readonly [string, string, number][] = [
-  ["15m", "last 15 minutes", 15 * MINUTE],
-  ["1h", "last hour", 60 * MINUTE],
-  ["6h", "last 6 hours", 360 * MINUTE],
-  ["24h", "last 24 hours", 1440 * MINUTE],
-  ["7d", "last 7 days", 10_080 * MINUTE],
-  ["30d", "last 30 days", 43_200 * MINUTE],
-];
-const BARS = 60;
 
-interface Row {
-  readonly name: string;
-  readonly points: readonly Point[];
-  readonly sum: number;
-  /** In as long a time before. */
-  readonly before: number;
-}
+/** How long a range that ends now stays as it is while views are opened. */
+const PINNED_MS = 30_000;
+const LIVE_MS = 10_000;
+
+/** Views with their titles: those of recordings, and `undefined` for a store's own. */
+const VIEWS: readonly { readonly id: string; readonly title: string; readonly view?: View }[] = [
+  { id: "services", title: "Services" },
+  ...[flameView, functionTable, callTree, sourceView, kernelTable].map((view) => ({ id: view.id, title: view.title, view })),
+  { id: "diff", title: "Diff" },
+  { id: "map", title: "Heat map" },
+  ...[verdictView, qualityView].map((view) => ({ id: view.id, title: view.title, view })),
+];
 
 export function showStore(about: ServerAbout): void {
   new StoreShell(about);
@@ -39,186 +51,265 @@ export function showStore(about: ServerAbout): void {
 
 class StoreShell {
   private readonly themes = new Themes();
-  private readonly controls = el("div", { class: "tools" });
-  private readonly host = el("main", { id: "view", tabindex: "-1" });
+  private readonly controls: StoreControls;
+  private readonly strip: StoreStrip;
+  private readonly facts = el("p", { class: "facts-line" });
+  private readonly tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
+  private readonly host = el("main", { id: "view", tabindex: "-1", role: "tabpanel" });
+  private readonly keys: Keys;
+  private readonly opener = new FileOpener(async (file) => {
+    location.assign(await openBesideStore(file));
+    return "";
+  });
+  private state: StoreState = stateOf(address.query());
+  private now = Date.now();
   private asked = new AbortController();
+  private selection: StoredSelection | undefined;
+  private timer: number | undefined;
 
   constructor(about: ServerAbout) {
+    this.controls = new StoreControls({
+      set: (changes) => this.set(changes),
+      suggest: (name, signal) => this.suggest(name, signal),
+      remove: (index) => this.set({ terms: withoutTerm(this.state.terms, index) }),
+      clear: () => this.set({ terms: [], query: "", service: undefined }),
+    });
+    this.strip = new StoreStrip((range) => this.set({ range, isLive: false }));
+    this.keys = new Keys(VIEWS.map(({ title }) => title), `plumb ${about.plumb}`, {
+      view: (index) => this.go(VIEWS[index].id),
+      step: (by) => this.step(by),
+      timeline: () => this.strip.toggle(),
+      undo: () => this.undo(),
+      theme: () => this.themes.toggle(),
+    });
+    this.build();
+    addEventListener("popstate", () => this.restore());
+    this.restore();
+  }
+
+  private build(): void {
     const title = el("h1", {}, el("a", { href: location.pathname }, "plumb store"));
-    const theme = button("◐", "Dark or light", () => this.themes.toggle(), "icon");
-    document.body.replaceChildren(
-      el("header", {}, el("div", { class: "title" }, title, el("div", { class: "buttons" }, theme)), el("p", { class: "facts-line" }, `plumb ${about.plumb}`)),
-      this.controls,
-      this.host,
-    );
-    addEventListener("popstate", () => void this.show());
+    const opener = button("⤓", "Download the selection", () => {
+      const { left, bottom } = opener.getBoundingClientRect();
+      if (this.selection) openDownloads(left, bottom + 4, this.client(this.selection), this.state.service ?? "profiles");
+    }, "icon");
+    const buttons = el("div", { class: "buttons" }, this.opener.button, opener, button("◐", "Dark or light (D)", () => this.themes.toggle(), "icon"), button("?", "Keys and help (?)", () => this.keys.toggle(), "icon"));
+    VIEWS.forEach(({ id, title: said }) => {
+      const tab = el("button", { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": "view" }, said);
+      tab.addEventListener("click", () => this.go(id));
+      this.tabs.append(tab);
+    });
+    this.tabs.addEventListener("keydown", (event) => {
+      const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+      if (step === 0) return;
+      this.step(step);
+      this.tabs.querySelector<HTMLElement>("[aria-selected=true]")?.focus();
+      event.preventDefault();
+    });
+    document.body.replaceChildren(el("header", {}, el("div", { class: "title" }, title, buttons), this.facts, this.controls.element, this.opener.notice), this.strip.element, this.tabs, this.host);
+  }
+
+  // --- state and address ---
+
+  /** The view that is shown: of everything the services, of one its flame graph. */
+  private get view(): string {
+    return VIEWS.find(({ id }) => id === this.state.view)?.id ?? (this.state.service === undefined ? "services" : "flame");
+  }
+
+  private restore(): void {
+    const before = rangeOf(this.state, 0);
+    this.state = stateOf(address.query());
+    const after = rangeOf(this.state, 0);
+    if (before.from !== after.from || before.until !== after.until) this.now = Date.now();
+    clearInterval(this.timer);
+    if (this.state.isLive) this.timer = window.setInterval(() => document.hidden || void this.show(true), LIVE_MS);
     void this.show();
   }
 
-  private set(changes: Readonly<Record<string, string | undefined>>): void {
-    const query = new URLSearchParams(location.search);
-    for (const [name, value] of Object.entries(changes)) {
-      if (value === undefined || value === "") query.delete(name);
-      else query.set(name, value);
-    }
-    history.pushState(null, "", `${location.pathname}?${query}`);
-    void this.show();
+  private set(changes: Partial<StoreState>): void {
+    const next = { ...this.state, ...changes };
+    // What a view looked at may not be in what is selected now.
+    address.push(wordsOf(next));
+    this.restore();
   }
 
-  private range(query: URLSearchParams): Range {
-    const [from, until] = [Number(query.get("from")), Number(query.get("until"))];
-    if (from > 0 && until > from) return { from, until };
-    const length = PRESETS.find(([id]) => id === query.get("last"))?.[2] ?? 60 * MINUTE;
-    const now = Date.now();
-    return { from: now - length, until: now };
+  private go(view: string, detail = ""): void {
+    if (VIEWS.some(({ id }) => id === view)) this.set({ view, detail });
   }
 
-  private async show(): Promise<void> {
-    this.asked.abort();
-    this.asked = new AbortController();
-    const { signal } = this.asked;
-    const query = new URLSearchParams(location.search);
+  /** Goes to the view before or after. */
+  private step(by: number): void {
+    this.go(VIEWS[(VIEWS.findIndex(({ id }) => id === this.view) + by + VIEWS.length) % VIEWS.length].id);
+  }
+
+  private undo(): void {
+    const { terms, query, service } = this.state;
+    const matchers = matchersOf(query) ?? [];
+    if (terms.length > 0) this.set({ terms: withoutTerm(terms, terms.length - 1) });
+    else if (query !== "") this.set({ query: queryOf(matchers.slice(0, -1)) });
+    else if (service !== undefined) this.set({ service: undefined });
+  }
+
+  /** Narrows to a value of a label. */
+  private withLabel(name: string, value: string, more: Partial<StoreState> = {}): void {
+    if (name === "service_name") return this.set({ service: value, ...more });
+    const others = (matchersOf(this.state.query) ?? []).filter((one) => one.name !== name);
+    this.set({ query: queryOf([...others, { name, op: "=", value }]), ...more });
+  }
+
+  private evidence({ evidence }: Finding): void {
+    const matchers = matchersOf(evidence.selector) ?? [];
+    const isService = ({ name, op }: Matcher) => name === "service_name" && op === "=";
+    const terms: Term[] = evidence.function === null ? [] : [["focus", exactly(evidence.function)]];
+    this.set({ service: matchers.find(isService)?.value, query: queryOf(matchers.filter((one) => !isService(one))), type: evidence.type, view: "flame", detail: "", terms });
+  }
+
+  private async suggest(name: string | undefined, signal: AbortSignal): Promise<readonly string[]> {
     const client = new StoreClient(signal);
-    const range = this.range(query);
+    const range = rangeOf(this.state, this.now);
+    return name === undefined ? client.labels("", range) : client.values(name, name === "service_name" ? "" : selectorOf({ ...this.state, query: "" }), range);
+  }
+
+  // --- showing ---
+
+  private client(selection: StoredSelection, signal = this.asked.signal): SelectionClient {
+    return new SelectionClient(selection, this.state.terms, signal);
+  }
+
+  /** `isAgain`: the same once more, with what came since. */
+  private async show(isAgain = false): Promise<void> {
+    this.asked.abort();
+    const asked = new AbortController();
+    this.asked = asked;
+    const { signal } = asked;
+    if (isAgain || Date.now() - this.now > PINNED_MS) this.now = Date.now();
+    const range = rangeOf(this.state, this.now);
+    if (!isAgain) this.opener.leave();
+    this.mark();
     this.host.setAttribute("aria-busy", "true");
     try {
+      const client = new StoreClient(signal);
       const types = await client.types(range);
-      const type = query.get("type") ?? (types.includes(CPU) ? CPU : (types[0] ?? CPU));
-      this.control(query, types, type);
-      const host = el("div", { class: "view" });
-      const service = query.get("service");
-      const view = { client, range, type, query: query.get("query") ?? "" };
-      if (service === null) await this.services(host, view);
-      else await this.service(host, view, service);
+      const type = this.state.type ?? (types.includes(CPU) ? CPU : (types[0] ?? CPU));
+      const selection = { type, selector: selectorOf(this.state), range };
+      this.selection = selection;
+      this.controls.show(this.state, types, type);
+      document.title = `${this.state.service ?? "store"} · plumb`;
+      const host = el("div", { class: `view view-${this.view}` });
+      const isEmpty = !(await this.strip.show(client, selection, signal));
+      if (isEmpty) host.append(await this.nothing(client, types));
+      else await this.fill(host, client, selection, signal);
       if (signal.aborted) return;
+      const top = isAgain ? this.host.scrollTop : 0;
       this.host.replaceChildren(host);
       host.dispatchEvent(new Event("shown"));
+      this.host.scrollTop = top;
     } catch (error) {
       if (signal.aborted) return;
-      this.host.replaceChildren(el("p", { class: "problem", role: "alert" }, error instanceof Error ? error.message : String(error)));
+      this.fail(error);
     }
+    if (!signal.aborted) this.host.removeAttribute("aria-busy");
+  }
+
+  private async fill(host: HTMLElement, client: StoreClient, selection: StoredSelection, signal: AbortSignal): Promise<void> {
+    const shown = VIEWS.find(({ id }) => id === this.view);
+    this.facts.replaceChildren();
+    if (this.view === "services") {
+      const service = (name: string) => this.set({ service: name, view: undefined, detail: "" });
+      await overview(host, client, selection, { service, evidence: (finding) => this.evidence(finding) }, signal);
+      return;
+    }
+    if (this.view === "map") {
+      const cell = (label: string, value: string, from: number, until: number) => this.withLabel(label, value, { range: { from, until }, view: "flame", detail: "", isLive: false });
+      await storeMap(host, client, selection, this.state.detail, { label: (name) => this.go("map", name), value: (label, value) => this.withLabel(label, value, { view: "flame", detail: "" }), cell }, signal);
+      return;
+    }
+    const answers = this.client(selection, signal);
+    const about = await answers.about();
+    this.say(about);
+    if (about.selected.kept_samples === 0) {
+      host.append(el("p", { class: "empty" }, "No sample passes the filters above. Remove one of them to see samples again."));
+      return;
+    }
+    const context = this.context(answers, about, signal);
+    if (shown?.view) await shown.view.show(host, context);
+    else await storeDiff(host, context, { state: this.state, selection, client });
+  }
+
+  private context(client: SelectionClient, about: RecordingAbout, signal: AbortSignal): ViewContext {
+    const recording = { id: "selection", name: this.state.service ?? "all services", command: [], start_unix_ns: 0, duration_ns: 0, samples: about.selected.samples };
+    return {
+      client,
+      about,
+      recording,
+      recordings: [recording],
+      signal,
+      terms: this.state.terms,
+      themes: this.themes,
+      isFile: false,
+      isStore: true,
+      detail: this.state.detail,
+      select: (term) => this.set({ terms: withTerm(this.state.terms, term) }),
+      open: (view, term) => this.set({ terms: withTerm(this.state.terms, term), view, detail: "" }),
+      editor: "",
+      go: (view, detail) => this.go(view, detail),
+      choices: (name) => this.choices(name),
+      // The course over time is of profiles, not of samples.
+      mark: () => undefined,
+    };
+  }
+
+  private choices(name: string): readonly Choice[] {
+    const only = (term: Term) => () => this.set({ terms: withTerm(this.state.terms, term) });
+    return [
+      { label: "Callers and callees", run: () => this.go("table", name) },
+      { label: "Source lines", run: () => this.go("source", name) },
+      { label: "Only stacks with it", run: only(["focus", exactly(name)]) },
+      { label: "Drop stacks with it", run: only(["ignore", exactly(name)]) },
+      { label: "Hide it; callers get its time", run: only(["hide", exactly(name)]) },
+    ];
+  }
+
+  private say({ selected, warnings }: RecordingAbout): void {
+    const parts: (string | Node)[] = [weight(selected.kept_weight, selected.unit ?? "")];
+    parts.push(selected.kept_samples === selected.samples ? `${count(selected.samples)} samples` : `${count(selected.kept_samples)} of ${count(selected.samples)} samples`);
+    if (warnings.length > 0) parts.push(el("b", { class: "bad" }, "warning: see Quality"));
+    this.facts.replaceChildren(...parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part])));
+  }
+
+  /** Why there is nothing to see, and what to do. */
+  private async nothing(client: StoreClient, types: readonly string[]): Promise<HTMLElement> {
+    this.facts.replaceChildren();
+    // Where commands send to by themselves.
+    const to = location.host === "127.0.0.1:4041" ? "" : ` --to ${location.origin}`;
+    const code = (text: string) => el("p", {}, el("code", {}, text));
+    if (types.length > 0) return el("p", { class: "empty" }, "No profiles of this selection in this range. Remove a filter, choose another type of profile, or a longer range.");
+    const ever = await client.types({ from: 1, until: this.now + 3_600_000 });
+    if (ever.length > 0) {
+      const [id, said] = PRESETS[PRESETS.length - 1];
+      return el("div", { class: "empty" }, el("p", {}, "No profiles in this range; there are some at other times."), button(`Show the ${said}`, `Show the ${said}`, () => this.set({ last: id, range: undefined })));
+    }
+    return el("div", { class: "empty" }, el("h2", {}, "This store has no profiles yet"), el("p", {}, "Send a recording:"), code(`plumb push profile.plumb --service NAME${to}`), el("p", {}, "or sample this machine for as long as it runs:"), code(`sudo plumb agent${to}`), el("p", {}, "SDKs of Pyroscope and collectors of OpenTelemetry send theirs to this address too."));
+  }
+
+  private fail(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    const isFiltered = this.state.terms.length > 0 || this.state.query !== "" || this.state.service !== undefined;
+    const again = button("Try again", "Try again", () => void this.show(true));
+    const back = button("Remove all filters", "Remove all filters", () => this.set({ terms: [], query: "", service: undefined }));
+    this.host.replaceChildren(el("div", { class: "problem", role: "alert" }, el("p", {}, message), again, ...(isFiltered ? [" ", back] : [])));
     this.host.removeAttribute("aria-busy");
   }
 
-  /** What is selected of all profiles. */
-  private control(query: URLSearchParams, types: readonly string[], type: string): void {
-    const kinds = el("select", { "aria-label": "Type of profiles" });
-    for (const known of types.includes(type) ? types : [type, ...types]) kinds.append(el("option", { value: known, title: known }, shortType(known)));
-    kinds.value = type;
-    kinds.addEventListener("change", () => this.set({ type: kinds.value }));
-    const lasts = el("select", { "aria-label": "Time range" });
-    const from = Number(query.get("from"));
-    if (from > 0) lasts.append(el("option", { value: "" }, `${date(from)} to ${date(Number(query.get("until")))}`));
-    for (const [id, said] of PRESETS) lasts.append(el("option", { value: id }, said));
-    lasts.value = from > 0 ? "" : (query.get("last") ?? "1h");
-    lasts.addEventListener("change", () => this.set({ last: lasts.value, from: undefined, until: undefined }));
-    const labels = el("input", { type: "search", value: query.get("query") ?? "", placeholder: '{region="eu"}', "aria-label": "Label selector", spellcheck: "false" });
-    labels.addEventListener("change", () => this.set({ query: labels.value }));
-    this.controls.replaceChildren(lasts, kinds, labels);
-  }
-
-  private async services(host: HTMLElement, view: Selected): Promise<void> {
-    const { from, until } = view.range;
-    const length = until - from;
-    const step = Math.max(1, Math.ceil(length / BARS / 1000));
-    const before = { from: from - length, until: from };
-    const ask = (range: Range) => view.client.series(view.type, view.query, range, step, ["service_name"]);
-    const [now, earlier] = await Promise.all([ask(view.range), ask(before)]);
-    if (now.length === 0) {
-      host.append(el("p", { class: "empty" }, "No profiles in this range. Send one: plumb push profile.plumb; or choose a longer range."));
-      return;
-    }
-    const rows: Row[] = now.map((series) => {
-      const name = series.labels["service_name"] ?? "";
-      const same = earlier.filter((other) => other.labels["service_name"] === name);
-      return { name, points: series.points, sum: sum(series.points), before: sum(same.flatMap((other) => other.points)) };
+  private mark(): void {
+    VIEWS.forEach(({ id }, index) => {
+      const tab = this.tabs.children[index] as HTMLElement;
+      const isShown = id === this.view;
+      tab.setAttribute("aria-selected", String(isShown));
+      tab.tabIndex = isShown ? 0 : -1;
+      if (!isShown) return;
+      this.host.setAttribute("aria-labelledby", tab.id);
+      tab.scrollIntoView({ block: "nearest", inline: "nearest" });
     });
-    const all = rows.reduce((total, row) => total + row.sum, 0);
-    const unit = unitOf(view.type);
-    const columns: Column<Row>[] = [
-      { title: "Share", isNumber: true, value: (row) => row.sum, cell: (row) => bar((100 * row.sum) / (all || 1), percent(row.sum, all)) },
-      { title: "Sum", isNumber: true, value: (row) => row.sum, cell: (row) => weight(row.sum, unit) },
-      { title: "Change", isNumber: true, value: (row) => row.sum - row.before, cell: (row) => changeOf(row) },
-      { title: "Service", value: (row) => row.name, cell: (row) => el("b", {}, row.name) },
-      { title: "Over time", isMore: true, cell: (row) => chart(row.points, { from, until, step: step * 1000, label: `${row.name} over time` }) },
-    ];
-    host.append(
-      table(columns, rows, { label: "Services", order: 0, press: (row) => this.set({ service: row.name }) }),
-      el("p", { class: "hint" }, "Change: compared with the preceding range of the same length."),
-    );
-  }
-
-  private async service(host: HTMLElement, view: Selected, service: string): Promise<void> {
-    const { client, range, type } = view;
-    const query = withService(view.query, service);
-    const step = Math.max(1, Math.ceil((range.until - range.from) / (3 * BARS) / 1000));
-    const [series, functions, flame] = await Promise.all([
-      client.series(type, query, range, step, []),
-      client.functions(type, query, range, 500),
-      client.flame(type, query, range),
-    ]);
-    const unit = unitOf(type);
-    const back = button("← All services", "Back to all services", () => this.set({ service: undefined }));
-    const save = (format: string, ending: string) => el("a", { href: client.export(type, query, range, format), download: `${service}${ending}` }, format);
-    host.append(
-      el("div", { class: "tools" }, back, el("h2", {}, service), el("span", { class: "hint" }, weight(functions.total, unit)), el("span", { class: "hint" }, "Download: ", save("pprof.gz", ".pb.gz"), " ", save("firefox", ".firefox.json"), " ", save("speedscope", ".speedscope.json"))),
-    );
-    if (functions.total === 0) {
-      host.append(el("p", { class: "empty" }, "This service has no profiles in this range; choose a longer one."));
-      return;
-    }
-    const zoom = (from: number, until: number) => this.set({ from: String(Math.round(from)), until: String(Math.round(until)), last: undefined });
-    host.append(chart(merged(series), { ...range, step: step * 1000, label: `${service} over time; drag to select a range`, select: zoom }));
-    this.picture(host, flame, unit, service);
-    const columns: Column<(typeof functions.rows)[number]>[] = [
-      { title: "Self", isNumber: true, value: (row) => row.self, cell: (row) => bar((100 * row.self) / functions.total, percent(row.self, functions.total)) },
-      { title: "Total", isNumber: true, value: (row) => row.total, cell: (row) => bar((100 * row.total) / functions.total, percent(row.total, functions.total)) },
-      { title: unit === "ns" ? "Self (time)" : "Self", isNumber: true, isMore: true, value: (row) => row.self, cell: (row) => weight(row.self, unit) },
-      { title: "Function", value: (row) => row.function, cell: (row) => functionLabel(row.function) },
-    ];
-    host.append(el("h3", {}, "Functions"), table(columns, functions.rows, { label: "Functions", order: 0 }));
-  }
-
-  private picture(host: HTMLElement, flame: Awaited<ReturnType<StoreClient["flame"]>>, unit: string, service: string): void {
-    const profile = fromFlamebearer(flame.names, flame.levels.map((level) => level.values), unit, service);
-    host.append(el("h3", {}, "Flame graph"));
-    appendFlame(host, profile, { themes: this.themes, signal: this.asked.signal, choices: () => [] });
   }
 }
-
-interface Selected {
-  readonly client: StoreClient;
-  readonly range: Range;
-  readonly type: string;
-  readonly query: string;
-}
-
-const sum = (points: readonly Point[]): number => points.reduce((total, point) => total + point.value, 0);
-
-/** Several series as one. */
-function merged(series: readonly Series[]): Point[] {
-  const sums = new Map<number, number>();
-  for (const { time, value } of series.flatMap((one) => one.points)) sums.set(time, (sums.get(time) ?? 0) + value);
-  return [...sums].map(([time, value]) => ({ time, value })).sort((a, b) => a.time - b.time);
-}
-
-function changeOf(row: Row): string {
-  if (row.before === 0) return "new";
-  const change = (100 * (row.sum - row.before)) / row.before;
-  return `${change < 0 ? "−" : "+"}${Math.abs(change).toFixed(Math.abs(change) < 10 ? 1 : 0)}%`;
-}
-
-/** A selector with the service among its conditions. */
-function withService(query: string, service: string): string {
-  const text = service.replace(/[\\"]/g, "\\$&");
-  const inner = query.trim().replace(/^\{|\}$/g, "").trim();
-  return `{service_name="${text}"${inner === "" ? "" : `, ${inner}`}}`;
-}
-
-/** `cpu (process_cpu)` of `process_cpu:cpu:nanoseconds:cpu:nanoseconds`. */
-function shortType(type: string): string {
-  const [name, what, , period] = type.split(":");
-  return `${what ?? type} (${name}${period !== undefined && period !== what ? `, by ${period}` : ""})`;
-}
-
-const unitOf = (type: string): string => (type.split(":")[2] === "nanoseconds" ? "ns" : "");

@@ -2,6 +2,7 @@
 // The colours differ in lightness too, and events in shape, so that they can be told apart without their hue.
 
 import type { TimelineAnswer, TimelineEntry } from "../api/types";
+import { brief } from "../model/names";
 import { el } from "../widgets/dom";
 import type { Theme } from "../widgets/theme";
 
@@ -9,13 +10,21 @@ export interface ThreadRow {
   readonly entries: readonly TimelineEntry[];
 }
 
+/** When a function ran: its weights by thread. */
+export interface TimelineMark {
+  readonly name: string;
+  readonly rows: ReadonlyMap<string, readonly TimelineEntry[]>;
+}
+
+export const threadKey = ({ pid, tid, comm }: TimelineEntry): string => `${pid} ${tid} ${comm}`;
+
 type Kind = "cpu" | "blocked" | "queued" | "event";
 
 const KINDS: readonly Kind[] = ["cpu", "queued", "blocked", "event"];
 const NAMES: Readonly<Record<Kind, string>> = { cpu: "on CPU", queued: "run-queue wait", blocked: "off CPU", event: "event" };
-const COLOURS: Readonly<Record<Theme, Readonly<Record<Kind | "line" | "background", string>>>> = {
-  light: { cpu: "#2a6fb8", queued: "#d9772b", blocked: "#c9ced8", event: "#157a5b", line: "#e6e2d9", background: "#fbfaf8" },
-  dark: { cpu: "#6aa9ea", queued: "#f0a057", blocked: "#454b57", event: "#5cc9a3", line: "#2a2e35", background: "#17191d" },
+const COLOURS: Readonly<Record<Theme, Readonly<Record<Kind | "line" | "background" | "mark", string>>>> = {
+  light: { cpu: "#2a6fb8", queued: "#d9772b", blocked: "#c9ced8", event: "#157a5b", line: "#e6e2d9", background: "#fbfaf8", mark: "#f2a93b" },
+  dark: { cpu: "#6aa9ea", queued: "#f0a057", blocked: "#454b57", event: "#5cc9a3", line: "#2a2e35", background: "#17191d", mark: "#ffd36b" },
 };
 const CLOCKS = ["cpu-clock", "task-clock"];
 
@@ -29,6 +38,9 @@ export interface Look {
   readonly theme: Theme;
   readonly width: number;
   readonly rowHeight: number;
+  /** Where lines go down, in pixels. */
+  readonly ticks: readonly number[];
+  readonly mark: TimelineMark | undefined;
 }
 
 export class TimelinePainter {
@@ -45,7 +57,7 @@ export class TimelinePainter {
     return kindOf(event) !== "event";
   }
 
-  draw(threads: readonly ThreadRow[], answer: TimelineAnswer, { theme, width, rowHeight }: Look): void {
+  draw(threads: readonly ThreadRow[], answer: TimelineAnswer, { theme, width, rowHeight, ticks, mark }: Look): void {
     const scale = Math.min(3, devicePixelRatio || 1);
     const height = Math.max(1, threads.length * rowHeight);
     this.canvas.width = Math.round(width * scale);
@@ -56,13 +68,17 @@ export class TimelinePainter {
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.fillStyle = colours.background;
     context.fillRect(0, 0, width, height);
+    context.fillStyle = colours.line;
+    for (const tick of ticks) context.fillRect(Math.round(tick), 0, 1, height);
     threads.forEach((thread, index) => {
       const bottom = (index + 1) * rowHeight - 1;
       context.fillStyle = colours.line;
       context.fillRect(0, bottom, width, 1);
-      this.row(thread, answer, { bottom, height: rowHeight - 3, width, colours });
+      const place = { bottom, height: rowHeight - 3, width, colours };
+      this.row(thread, answer, place);
+      this.marked(mark?.rows.get(threadKey(thread.entries[0])) ?? [], answer, place);
     });
-    this.explain(threads, theme);
+    this.explain(threads, theme, mark);
   }
 
   private row(
@@ -85,20 +101,42 @@ export class TimelinePainter {
           const share = Math.min(1, value / full);
           if (kind === "event") {
             const tall = 3 + 5 * share;
-            context.fillRect(bin * step, at.bottom - at.height, Math.max(1, step / 2), tall);
+            context.fillRect(Math.floor(bin * step), at.bottom - at.height, Math.max(1, Math.floor(step / 2)), tall);
             return;
           }
           const low = stacked[bin];
           const high = Math.min(1, low + share);
           stacked[bin] = high;
-          const tall = Math.max(1, (high - low) * at.height);
-          context.fillRect(bin * step, at.bottom - low * at.height - tall, Math.max(1, step + 0.3), tall);
+          // One sample among thousands is to be seen, too.
+          const tall = Math.max(low === 0 ? 3 : 1, (high - low) * at.height);
+          const left = Math.floor(bin * step);
+          context.fillRect(left, at.bottom - low * at.height - tall, Math.max(1, Math.floor((bin + 1) * step) - left), tall);
         });
       }
     }
   }
 
-  private explain(threads: readonly ThreadRow[], theme: Theme): void {
+  /** When a function ran, over what its thread did. */
+  private marked(
+    entries: readonly TimelineEntry[],
+    answer: TimelineAnswer,
+    at: { bottom: number; height: number; width: number; colours: Readonly<Record<"mark", string>> },
+  ): void {
+    const { context } = this;
+    const step = (at.width * answer.bin_ns) / answer.duration_ns;
+    context.fillStyle = at.colours.mark;
+    for (const { event, bins } of entries) {
+      const isTime = TimelinePainter.isTime(event);
+      bins.forEach((value, bin) => {
+        if (value === 0) return;
+        const tall = Math.max(3, (isTime ? Math.min(1, value / answer.bin_ns) : 0.3) * at.height);
+        const left = Math.floor(bin * step);
+        context.fillRect(left, at.bottom - tall, Math.max(1, Math.floor((bin + 1) * step) - left), tall);
+      });
+    }
+  }
+
+  private explain(threads: readonly ThreadRow[], theme: Theme, mark: TimelineMark | undefined): void {
     const present = new Set(threads.flatMap(({ entries }) => entries.map(({ event }) => kindOf(event))));
     const events = [...new Set(threads.flatMap(({ entries }) => entries.map(({ event }) => event)))].filter((event) => kindOf(event) === "event");
     const items = KINDS.filter((kind) => present.has(kind)).map((kind) => {
@@ -106,6 +144,11 @@ export class TimelinePainter {
       swatch.style.backgroundColor = COLOURS[theme][kind];
       return el("span", {}, swatch, kind === "event" ? events.join(", ") : NAMES[kind]);
     });
+    if (mark) {
+      const swatch = el("span", { class: "swatch" });
+      swatch.style.backgroundColor = COLOURS[theme].mark;
+      items.push(el("span", { title: mark.name, class: "marked" }, swatch, el("span", {}, brief(mark.name))));
+    }
     this.legend.replaceChildren(...items);
   }
 }

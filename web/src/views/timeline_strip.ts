@@ -3,11 +3,12 @@
 import type { RecordingClient } from "../api/client";
 import type { RecordingAbout, TimelineAnswer, TimelineEntry } from "../api/types";
 import { count, duration, weight } from "../model/format";
-import { intervalOf, intervalTerm, type Term } from "../model/selection";
-import { button, el } from "../widgets/dom";
+import { exactly, intervalOf, intervalTerm, type Term } from "../model/selection";
+import { ticksOf } from "../model/ticks";
+import { button, el, relabel } from "../widgets/dom";
 import type { Themes } from "../widgets/theme";
 import { Tooltip } from "../widgets/tooltip";
-import { TimelinePainter, type ThreadRow } from "./timeline_painter";
+import { TimelinePainter, threadKey, type ThreadRow, type TimelineMark } from "./timeline_painter";
 
 export interface TimelineEvents {
   select(term: Term): void;
@@ -17,9 +18,16 @@ export interface TimelineEvents {
 /** Bins of the timeline: narrower ones would hold a handful of samples, and look as if threads stopped between them. */
 const MOST_BINS = 600;
 const SAMPLES_PER_BIN = 8;
+/** Threads that get rows with each press on the button below them. */
+const MORE_THREADS = 256;
+/** How long a function has to stay selected until it is looked for. */
+const MARK_WAIT_MS = 120;
 /** A shorter drag is a click. */
 const DRAG_PX = 4;
-export const ROW = 22;
+export /** A shorter recording has no times. */
+const LEAST_NS = 1000;
+const ROW = 22;
+const FOLD = "Show or fold the timeline (T)";
 
 interface Interval {
   readonly from: number;
@@ -42,6 +50,14 @@ export class TimelineStrip {
   private threads: ThreadRow[] = [];
   private interval: Interval | undefined;
   private shown = "";
+  private bins = MOST_BINS;
+  private client: RecordingClient | undefined;
+  private marked: TimelineMark | undefined;
+  private wanted: string | undefined;
+  /** Of the search for what is to be marked, 0 if there is none. */
+  private timer = 0;
+  /** How many answers are awaited. */
+  private underWay = 0;
 
   constructor(
     private readonly themes: Themes,
@@ -50,7 +66,7 @@ export class TimelineStrip {
     private readonly events: TimelineEvents,
   ) {
     this.painter = new TimelinePainter(this.canvas);
-    this.fold = button("▾ Timeline", "Show or fold the timeline (T)", () => this.toggle(), "small");
+    this.fold = button("▾ Timeline", FOLD, () => this.toggle(), "small");
     this.fold.setAttribute("aria-expanded", "true");
     this.element.append(el("div", { class: "timeline-head" }, this.fold, this.summary, this.painter.legend), this.rows, this.axis);
     themes.listen(() => this.draw());
@@ -61,20 +77,83 @@ export class TimelineStrip {
   toggle(): void {
     const isFolded = this.element.classList.toggle("folded");
     this.fold.setAttribute("aria-expanded", String(!isFolded));
-    this.fold.textContent = isFolded ? "▸ Timeline" : "▾ Timeline";
+    relabel(this.fold, isFolded ? "▸ Timeline" : "▾ Timeline", FOLD);
   }
 
   async show(client: RecordingClient, terms: readonly Term[], about: RecordingAbout, recording: string): Promise<void> {
+    this.underWay++;
+    this.markBusy();
+    try {
+      await this.ask(client, terms, about, recording);
+    } finally {
+      this.underWay--;
+      this.markBusy();
+    }
+  }
+
+  private async ask(client: RecordingClient, terms: readonly Term[], about: RecordingAbout, recording: string): Promise<void> {
     // Times and events choose nothing here.
     const key = JSON.stringify([recording, terms.filter(([word]) => word !== "time" && word !== "event")]);
     if (key !== this.shown || !this.answer) {
-      this.answer = await client.timeline(binsOf(about));
+      this.bins = binsOf(about);
+      this.marked = undefined;
+      this.answer = await client.timeline(this.bins);
       this.shown = key;
       this.threads = threadsOf(this.answer);
-      this.element.hidden = this.threads.length === 0;
+      // Samples of folded stacks have no times.
+      this.element.hidden = this.threads.length === 0 || this.answer.duration_ns < LEAST_NS;
       this.name();
     }
+    this.client = client;
     this.interval = intervalOf(terms, this.answer.duration_ns);
+    this.draw();
+    // What was selected before there was a timeline, or in another one.
+    if (this.wanted !== undefined && !this.marked) await this.find(this.wanted);
+  }
+
+  /** Shows when a function ran; undefined: none. */
+  mark(name: string | undefined): void {
+    if (this.isFixed || this.wanted === name) return;
+    this.wanted = name;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      const done = () => {
+        if (this.wanted === name) this.timer = 0;
+        this.markBusy();
+      };
+      this.find(name).then(done, done);
+    }, name === undefined ? 0 : MARK_WAIT_MS);
+    this.markBusy();
+  }
+
+  private markBusy(): void {
+    if (this.underWay > 0 || this.timer !== 0) this.element.setAttribute("aria-busy", "true");
+    else this.element.removeAttribute("aria-busy");
+  }
+
+  private async find(name: string | undefined): Promise<void> {
+    if (name === undefined || !this.client) {
+      this.marked = undefined;
+    } else {
+      const { rows } = await this.client.timeline(this.bins, 0, 1000, [["focus", exactly(name)]]);
+      if (this.wanted !== name) return;
+      const threads = new Map<string, TimelineEntry[]>();
+      for (const entry of rows) threads.set(threadKey(entry), [...(threads.get(threadKey(entry)) ?? []), entry]);
+      this.marked = { name, rows: threads };
+    }
+    this.draw();
+  }
+
+  /** Gives rows to the next threads. */
+  private async more(): Promise<void> {
+    const { answer, client, shown } = this;
+    if (!answer || !client) return;
+    const next = await client.timeline(this.bins, this.threads.length, MORE_THREADS);
+    if (shown !== this.shown) return;
+    const rows = [...answer.rows, ...next.rows];
+    this.answer = { ...answer, rows, threads_left_out: Math.max(0, answer.threads_left_out - threadsOf(next).length) };
+    this.threads = threadsOf(this.answer);
+    this.name();
     this.draw();
   }
 
@@ -85,24 +164,32 @@ export class TimelineStrip {
       ...this.threads.map((row) => {
         const { comm, pid, tid } = row.entries[0];
         const title = `Only thread ${comm}, ${tid} of process ${pid}`;
-        const label = button("", title, () => this.events.select(["tid", String(tid)]), "thread");
-        label.replaceChildren(el("span", { class: "comm" }, comm || "?"), el("span", { class: "tid" }, String(tid)));
+        const label = button(`${comm} ${tid}`, title, () => this.events.select(["tid", String(tid)]), "thread");
+        label.replaceChildren(el("span", { class: "comm" }, comm || "?"), " ", el("span", { class: "tid" }, String(tid)));
         return label;
       }),
     );
-    if (answer.threads_left_out > 0) this.labels.append(el("span", { class: "hint left-out" }, `and ${count(answer.threads_left_out)} threads`));
+    if (answer.threads_left_out === 0) return;
+    const left = count(answer.threads_left_out);
+    if (this.isFixed) this.labels.append(el("span", { class: "hint left-out" }, `and ${left} threads`));
+    else this.labels.append(button(`Show more (${left} left)`, `Show more threads: ${left} have no row yet`, () => void this.more(), "small left-out"));
   }
 
   private draw(): void {
     const { answer } = this;
     if (!answer || this.area.clientWidth === 0) return;
     const { theme, width } = { theme: this.themes.current, width: this.area.clientWidth };
-    this.painter.draw(this.threads, answer, { theme, width, rowHeight: ROW });
+    const ticks = ticksOf(answer.duration_ns, Math.max(2, Math.floor(width / 110)));
+    const pixel = (ns: number) => (width * ns) / answer.duration_ns;
+    this.painter.draw(this.threads, answer, { theme, width, rowHeight: ROW, ticks: ticks.map(({ ns }) => pixel(ns)), mark: this.marked });
     this.say(answer);
     this.place(this.interval);
-    const marks = 4;
     this.axis.replaceChildren(
-      ...Array.from({ length: marks + 1 }, (_, index) => el("span", {}, duration((answer.duration_ns * index) / marks))),
+      ...ticks.map(({ ns, text }) => {
+        const label = el("span", {}, text);
+        label.style.left = `${(100 * ns) / answer.duration_ns}%`;
+        return label;
+      }),
     );
   }
 
@@ -218,7 +305,7 @@ function said(entry: TimelineEntry, bin: number, length: number): string {
 function threadsOf(answer: TimelineAnswer): ThreadRow[] {
   const threads: { key: string; entries: TimelineEntry[] }[] = [];
   for (const entry of answer.rows) {
-    const key = `${entry.pid} ${entry.tid} ${entry.comm}`;
+    const key = threadKey(entry);
     const last = threads.at(-1);
     if (last?.key === key) last.entries.push(entry);
     else threads.push({ key, entries: [entry] });

@@ -2,7 +2,7 @@
 
 import { percent } from "../model/format";
 import type { Query } from "../model/search";
-import { button, el } from "../widgets/dom";
+import { button, el, relabel } from "../widgets/dom";
 
 export interface ToolbarEvents {
   /** The search changed; undefined: nothing is searched for. */
@@ -11,12 +11,27 @@ export interface ToolbarEvents {
   leave(): void;
   reset(): void;
   invert(): void;
-  /** Orders boxes by weight, or by name again. */
-  reorder(): void;
+  /** Orders boxes. */
+  reorder(order: Order): void;
+  /** Chooses what colours say. */
+  colour(byFile: boolean): void;
   /** Exchanges the sides of a differential picture. */
   swap(): void;
   /** Shows all code of a differential picture, or what changed. */
   widen(): void;
+}
+
+/** What the boxes below one are ordered by. */
+export type Order = "name" | "weight" | "time";
+
+/** What the picture can be. */
+export interface Abilities {
+  /** Whether it is of a difference. */
+  readonly isDiff: boolean;
+  /** Whether there are samples with times behind it. */
+  readonly hasTime: boolean;
+  /** Whether frames have files. */
+  readonly hasFiles: boolean;
 }
 
 /** What a search found, as shares. */
@@ -28,6 +43,8 @@ export interface Matched {
 }
 
 const WAIT_MS = 120;
+const WIDEN = "Show all code, or what changed (W)";
+const INVERT = "Turn the picture upside down (I)";
 
 export class Toolbar {
   private readonly input = el("input", {
@@ -42,7 +59,8 @@ export class Toolbar {
   private readonly regex: HTMLButtonElement;
   private readonly resetButton: HTMLButtonElement;
   private readonly invertButton: HTMLButtonElement;
-  private readonly orderButton: HTMLButtonElement;
+  private readonly orderPicker = el("select", { "aria-label": "Order of boxes" });
+  private readonly colourPicker = el("select", { "aria-label": "Colour by" });
   private readonly swapButton: HTMLButtonElement;
   private readonly widthButton: HTMLButtonElement;
   private readonly result = el("output", { class: "matched", "aria-live": "polite" });
@@ -51,17 +69,22 @@ export class Toolbar {
   constructor(
     host: HTMLElement,
     private readonly events: ToolbarEvents,
-    isDiff: boolean,
+    { isDiff, hasTime, hasFiles }: Abilities,
   ) {
     this.regex = button(".*", "Regular expression", () => this.toggleRegex(), "inset");
     this.regex.setAttribute("aria-pressed", "false");
     this.swapButton = button("Swap", "Exchange base and new (S)", () => events.swap());
     this.swapButton.setAttribute("aria-pressed", "false");
-    this.widthButton = button("All code", "Show all code, or what changed (W)", () => events.widen());
+    this.widthButton = button("All code", WIDEN, () => events.widen());
     this.resetButton = button("Reset", "Reset zoom and search (Esc)", () => events.reset());
-    this.invertButton = button("Icicle", "Turn the picture upside down (I)", () => events.invert());
-    this.orderButton = button("By weight", "Order boxes by weight, or by name (O)", () => events.reorder());
-    this.orderButton.setAttribute("aria-pressed", "false");
+    this.invertButton = button("Icicle", INVERT, () => events.invert());
+    const orders = [["name", "by name"], ["weight", "by weight"], ...(hasTime ? [["time", "by time"]] : [])];
+    this.orderPicker.append(...orders.map(([value, text]) => el("option", { value }, text)));
+    this.orderPicker.title = "Order boxes by name, weight or time (O)";
+    this.orderPicker.addEventListener("change", () => events.reorder(this.orderPicker.value as Order));
+    this.colourPicker.append(el("option", { value: "kind" }, "colour by kind"), el("option", { value: "file" }, "colour by file"));
+    this.colourPicker.title = "Colour boxes by kind of code, or by file (M)";
+    this.colourPicker.addEventListener("change", () => events.colour(this.colourPicker.value === "file"));
     this.input.addEventListener("input", () => this.changed(WAIT_MS));
     this.input.addEventListener("keydown", (event) => this.key(event));
     host.append(
@@ -70,7 +93,7 @@ export class Toolbar {
       el(
         "div",
         { class: "buttons" },
-        ...(isDiff ? [this.swapButton, this.widthButton] : [this.orderButton]),
+        ...(isDiff ? [this.swapButton, this.widthButton] : [this.orderPicker, ...(hasFiles ? [this.colourPicker] : [])]),
         this.resetButton,
         this.invertButton,
       ),
@@ -107,18 +130,19 @@ export class Toolbar {
 
   state(isReset: boolean, isIcicle: boolean): void {
     this.resetButton.disabled = isReset;
-    this.invertButton.textContent = isIcicle ? "Flame" : "Icicle";
+    relabel(this.invertButton, isIcicle ? "Flame" : "Icicle", INVERT);
   }
 
-  /** Whether boxes are ordered by weight. */
-  order(heavy: boolean): void {
-    this.orderButton.setAttribute("aria-pressed", String(heavy));
+  /** Shows how boxes are ordered and coloured. */
+  look(order: Order, byFile: boolean): void {
+    this.orderPicker.value = order;
+    this.colourPicker.value = byFile ? "file" : "kind";
   }
 
   /** How a differential picture is looked at. */
   diff(swapped: boolean, all: boolean): void {
     this.swapButton.setAttribute("aria-pressed", String(swapped));
-    this.widthButton.textContent = all ? "Changes" : "All code";
+    relabel(this.widthButton, all ? "Changes" : "All code", WIDEN);
   }
 
   private query(): Query | undefined {
@@ -133,13 +157,19 @@ export class Toolbar {
 
   private changed(wait: number): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.events.search(this.query()), wait);
+    this.result.setAttribute("aria-busy", "true");
+    this.timer = setTimeout(() => this.search(), wait);
+  }
+
+  private search(): void {
+    clearTimeout(this.timer);
+    this.result.removeAttribute("aria-busy");
+    this.events.search(this.query());
   }
 
   private key(event: KeyboardEvent): void {
     if (event.key === "Enter") {
-      clearTimeout(this.timer);
-      this.events.search(this.query());
+      this.search();
       this.events.step(!event.shiftKey);
     } else if (event.key === "Escape") {
       if (this.input.value === "") this.events.leave();

@@ -16,21 +16,31 @@ export interface ViewContext {
   readonly themes: Themes;
   /** Whether the page is a file, which holds one selection. */
   readonly isFile: boolean;
+  /** Whether this is what a store has of profiles: neither files of programs nor times of samples. */
+  readonly isStore: boolean;
   /** Aborted when the view leaves the page, or shows something else. */
   readonly signal: AbortSignal;
   /** A word of the address that is the view's own, such as the function whose callers are shown. */
   readonly detail: string;
   /** Narrows the selection. */
   select(term: Term): void;
+  /** Narrows the selection and goes to a view. */
+  open(view: string, term: Term): void;
   /** Goes to a view, with its own word. */
   go(view: string, detail?: string): void;
   /** What can be done with a function, for menus. */
   choices(name: string): readonly Choice[];
+  /** Marks on the timeline when a function ran; undefined: none. */
+  mark(name: string | undefined): void;
+  /** Link to an editor, with `{file}` and `{line}`; empty: none. */
+  readonly editor: string;
 }
 
 export interface View {
   readonly id: string;
   readonly title: string;
+  /** Whether it shows something of a recording without samples. */
+  readonly needsNoSamples?: boolean;
   /** Fills an empty host. */
   show(host: HTMLElement, context: ViewContext): Promise<void>;
 }

@@ -18,9 +18,18 @@ export function el<K extends keyof HTMLElementTagNameMap>(
 
 /** A button with an accessible name that may say more than its label. */
 export function button(label: string, title: string, onClick: () => void, kind = ""): HTMLButtonElement {
-  const element = el("button", { type: "button", class: kind, title, "aria-label": title }, label);
+  const element = el("button", { type: "button", class: kind });
+  relabel(element, label, title);
   element.addEventListener("click", onClick);
   return element;
+}
+
+/** Gives a button another label. What can be read on it is part of its name, so that whoever speaks to the machine can say it. */
+export function relabel(element: HTMLButtonElement, label: string, title: string): void {
+  const isSaid = !/\p{L}{2}/u.test(label) || title.toLowerCase().includes(label.toLowerCase());
+  element.textContent = label;
+  element.title = title;
+  element.setAttribute("aria-label", isSaid ? title : `${label}: ${title}`);
 }
 
 export function byId(id: string): HTMLElement {

@@ -91,8 +91,29 @@ export interface Palette {
   readonly hatch: string;
 }
 
-export function paletteFor(theme: Theme, frames: Frames): Palette {
-  const fills = frames.name.map((name, i) => fillOf(theme, frames.kind[i], name));
+/** Tones of files, the heaviest first; they differ in lightness too. Files beyond these are grey. */
+const FILES: Readonly<Record<Theme, readonly Tone[]>> = {
+  light: [tone(32, 90, 72), tone(205, 76, 78), tone(158, 44, 70), tone(52, 84, 76), tone(320, 52, 85), tone(232, 62, 86), tone(6, 72, 78)],
+  dark: [tone(30, 64, 36), tone(206, 56, 36), tone(160, 50, 26), tone(48, 62, 28), tone(320, 32, 42), tone(236, 40, 48), tone(6, 50, 42)],
+};
+const OTHER_FILE: Readonly<Record<Theme, Tone>> = { light: tone(220, 6, 84), dark: tone(220, 6, 31) };
+
+const hsl = ({ hue, saturation, lightness }: Tone): string => `hsl(${hue} ${saturation}% ${lightness}%)`;
+
+/** The colour of the file with a rank by weight; -1: one of the others. */
+export const fileFill = (theme: Theme, rank: number): string => hsl(FILES[theme][rank] ?? OTHER_FILE[theme]);
+
+/** How many files have a colour of their own. */
+export const FILE_COLOURS = FILES.light.length;
+
+/** `files`: colours say which file code is in; the heaviest files in their order. */
+export function paletteFor(theme: Theme, frames: Frames, files?: readonly string[]): Palette {
+  const ranks = new Map(files?.map((file, rank) => [file, rank]));
+  const fills = frames.name.map((name, i) => {
+    const kind = frames.kind[i];
+    const isCode = kind !== "root" && kind !== "group" && kind !== "missing";
+    return files && isCode ? fillOf(theme, FILES[theme][ranks.get(frames.dso[i]) ?? -1] ?? OTHER_FILE[theme], name) : fillOf(theme, TONES[theme][kind], name, isCode || kind === "group");
+  });
   const change = (mark: Mark) => changeFill(theme, mark);
   const changes = { noise: change("noise"), more: change("more"), less: change("less"), new: change("new"), gone: change("gone") };
   return theme === "light"
@@ -126,9 +147,10 @@ export function swatch(theme: Theme, kind: Kind): string {
   return `hsl(${hue} ${saturation}% ${lightness}%)`;
 }
 
-function fillOf(theme: Theme, kind: Kind, name: string): string {
-  const { hue, saturation, lightness } = TONES[theme][kind];
-  if (kind === "root" || kind === "missing") return `hsl(${hue} ${saturation}% ${lightness}%)`;
+/** A tone, with small differences that tell neighbours apart, the same ones for the same name. */
+function fillOf(theme: Theme, tone: Tone, name: string, varies = true): string {
+  const { hue, saturation, lightness } = tone;
+  if (!varies) return hsl(tone);
   let hash = 2166136261;
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
   const wobble = (shift: number) => (((hash >>> shift) & 255) / 255) * 2 - 1;
