@@ -5,7 +5,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PLUMB := $(TARGET)/release/plumb
 DEMO := demo
 
-.PHONY: demo test test-conditions test-kernels ci deps build bench web install dist clean
+.PHONY: demo test test-conditions test-kernels ci deps build bench web install dist static clean
 
 demo: deps-demo $(DEMO)/slow
 	cargo build --release --quiet
@@ -61,9 +61,15 @@ install: build
 	$(PLUMB) generate completions fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/plumb.fish
 	@echo 'Installed: $(DESTDIR)$(PREFIX)/bin/plumb'
 
-# An archive and, on Debian, a package, in dist/.
+# An archive, the Helm chart and, on Debian, a package, in dist/.
 dist:
 	xtask/dist.sh
+
+# One program that needs no library, as the image in deploy/Dockerfile has it.
+STATIC := x86_64-unknown-linux-gnu
+static:
+	RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked -p plumb --target $(STATIC)
+	@echo '$(TARGET)/$(STATIC)/release/plumb'
 
 deps: deps-test
 

@@ -26,8 +26,12 @@ step cargo test --workspace --no-run --quiet
 export PLUMB_IS_BUILT=1
 step xtask/web.sh
 step cargo check --manifest-path crates/unwind/no_std/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/no_std"
-step env PLUMB_FUZZ_SECONDS=30 cargo test -p plumb-unwind --test smoke -- --nocapture
+# Of the whole workspace, of which no other package has such a test: with one package chosen, its dependencies would be built again.
+step env PLUMB_FUZZ_SECONDS=30 cargo test --workspace --test smoke -- --nocapture
 step make test-kernels
 built=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)
 step env PLUMB="$built/plumb" xtask/docs.py
+step env PLUMB="$built/plumb" xtask/deploy.sh
+# Two minutes of processes, servers that are killed and agents that are restarted: the store has what agents took, to the nanosecond. Memory is that of a debug build.
+step bench/agent/soak.py --plumb "$built/plumb" --short --most 300
 step make test

@@ -36,6 +36,8 @@ case "$1" in ci)
     need node nodejs
     need npm npm
     need chromium chromium
+    need systemd-analyze systemd
+    python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
     need callgrind_annotate valgrind
     # The version that made the committed object: another one makes another.
     need clang-19 clang-19

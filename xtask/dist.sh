@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes what is given to others: an archive with the command, its manual pages, completions and licences, and a Debian package of the same.
-# Both go to dist/. The package needs dpkg-deb, which is a part of Debian; elsewhere the archive is all.
+# Makes what is given to others: an archive with the command, its manual pages, completions, licences and deploy/, a Debian package of the same with
+# units of systemd, and the Helm chart.
+# All go to dist/. The package needs dpkg-deb, which is a part of Debian; elsewhere the archive is all.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -17,15 +18,21 @@ mkdir -p "$stage/share/bash-completion/completions" "$stage/share/zsh/site-funct
 "$stage/bin/plumb" generate completions bash >"$stage/share/bash-completion/completions/plumb"
 "$stage/bin/plumb" generate completions zsh >"$stage/share/zsh/site-functions/_plumb"
 "$stage/bin/plumb" generate completions fish >"$stage/share/fish/vendor_completions.d/plumb.fish"
-install -Dm 644 README.md CHANGELOG.md LICENSE-* -t "$stage/share/doc/plumb"
+install -Dm 644 README.md CHANGELOG.md LICENSE-* docs/install.md -t "$stage/share/doc/plumb"
+mkdir -p "$stage/share/plumb"
+cp -r deploy "$stage/share/plumb/"
 tar -C dist --owner 0 --group 0 -czf "dist/$name.tar.gz" "$name"
 echo "dist/$name.tar.gz"
+# What `helm package` makes: the chart's directory, by its name.
+tar -C deploy/helm --owner 0 --group 0 --sort name -czf "dist/plumb-chart-$version.tgz" plumb
+echo "dist/plumb-chart-$version.tgz"
 
 if command -v dpkg-deb >/dev/null; then
     package=dist/package
     mkdir -p "$package/DEBIAN" "$package/usr"
     cp -r "$stage/bin" "$stage/share" "$package/usr/"
     gzip -9n "$package"/usr/share/man/man1/*
+    install -Dm 644 deploy/systemd/*.service -t "$package/lib/systemd/system"
     # The libraries that it was linked with are those of this machine: an older system's C library may lack what it calls.
     libc=$(ldd --version | sed -n '1s/.* //p')
     cat >"$package/DEBIAN/control" <<C

@@ -44,6 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-process",
             "plumb-profile",
             "plumb-symbolize",
+            "plumb-syscalls",
             "plumb-target",
         ],
     ),
