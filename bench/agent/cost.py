@@ -4,7 +4,9 @@
     cost.py --plumb target/release/plumb [--profiler EBPF_PROFILER] [--load compile|deep|idle] [--seconds 120] [--warm 60]
 
 Each runs alone, one after the other, at 97 Hz: `plumb agent` sends to a `plumb serve` of its own, the other to an address where a server of plumb listens
-too. Measured from WARM seconds after the start on; the peak of memory is of the whole time. Root, bpftool.
+too. Measured from WARM seconds after the start on; the peak of memory is of the whole time. Root.
+Roots: the share of samples whose outermost function begins a program or a thread, or is the kernel's, as the same server names them for both; the agent has put the files
+there before. Maps: what BPF maps take in the kernel, which is in nobody's resident memory. For the profiler tracefs has to be mounted.
 compile: two compilers, again and again. deep: a program 60 calls deep. idle: 300 sleeping processes.
 """
 import argparse, json, os, signal, subprocess, sys, tempfile, time
@@ -12,6 +14,7 @@ import argparse, json, os, signal, subprocess, sys, tempfile, time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'store'))
 from server import Server
 
+CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'
 COMPILE = ["while :; do echo 'int f(int x){return x*x;} int main(int c,char**v){return f(c);}' | gcc -O1 -c -o /dev/null -x c -; done",
            "while :; do printf '#include <vector>\\n#include <string>\\nint main(){std::vector<std::string> v; v.push_back(\"a\"); return v.size();}' | g++ -O1 -c -o /dev/null -x c++ -; done"]
 DEEP = '''
@@ -33,27 +36,66 @@ def load(kind, folder):
     subprocess.run(['g++', '-O2', '-fno-optimize-sibling-calls', '-o', program, source], check=True)
     return [subprocess.Popen([program], start_new_session=True) for _ in range(os.cpu_count())]
 
-def bpf_seconds():
-    programs = json.loads(subprocess.check_output(['bpftool', 'prog', 'show', '-j']))
-    return sum(program.get('run_time_ns', 0) for program in programs) / 1e9
+def of_descriptors(pid, kind, key):
+    """By number, what the kernel says of the BPF programs (prog) or maps (map) that a process has open: others may run an agent too."""
+    found = {}
+    for descriptor in os.listdir(f'/proc/{pid}/fdinfo'):
+        try:
+            facts = dict(line.split(':', 1) for line in open(f'/proc/{pid}/fdinfo/{descriptor}') if ':' in line)
+        except OSError:
+            continue
+        if kind + '_id' in facts:
+            found[int(facts[kind + '_id'])] = int(facts.get(key, 0))
+    return found
+
+def bpf_seconds(pid):
+    return sum(of_descriptors(pid, 'prog', 'run_time_ns').values()) / 1e9
 
 def cpu_seconds(pid):
     fields = open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()
     return sum(int(fields[place]) for place in (11, 12, 13, 14)) / os.sysconf('SC_CLK_TCK')
 
+# Where stacks of programs and threads begin, of the kernel's threads and of what it does for interrupts.
+ROOTS = {'_start', '__clone', '__clone3', 'clone', 'clone3', '_dl_start', '_dl_start_user', '_dl_relocate_object', 'ret_from_fork_asm', 'ret_from_fork', 'entry_SYSCALL_64_after_hwframe',
+         'entry_SYSCALL_64', 'asm_exc_page_fault', 'asm_sysvec_apic_timer_interrupt', 'runtime.goexit', 'runtime.mstart', 'runtime.rt0_go', 'runtime.mcall', 'runtime.morestack', '__libc_start_call_main'}
+
+def roots(server, begin, end):
+    """The share of the samples of a time whose stack is whole, and the roots of most of the others."""
+    status, text = server.get(f'/api/v1/export?from={int(begin * 1000)}&until={int(end * 1000)}&format=folded&type=' + CPU)
+    if status != 200:
+        return f'no stacks: {text[:200]}'
+    whole, others = 0, {}
+    for line in text.decode(errors='replace').splitlines():
+        stack, _, value = line.rpartition(' ')
+        root = stack.split(';')[0]
+        if root in ROOTS:
+            whole += int(value)
+        else:
+            others[root] = others.get(root, 0) + int(value)
+    total = max(whole + sum(others.values()), 1)
+    most = ', '.join(f'{root} {value / total:.1%}' for root, value in sorted(others.items(), key=lambda one: -one[1])[:4])
+    return f'roots {whole / total:.2%} of {total / 1e9:.1f} s; otherwise {most}'
+
+def maps(pid):
+    """Memory of its BPF maps, in MB. Maps that are only in other maps are in none of its descriptors."""
+    return sum(of_descriptors(pid, 'map', 'memlock').values()) / 1e6
+
 def memory(pid, key):
     return int(open(f'/proc/{pid}/status').read().split(key + ':')[1].split()[0]) / 1024
 
-def measure(name, command, options, log):
+def measure(name, command, options, log, server):
     process = subprocess.Popen(command, stdout=log, stderr=log)
     time.sleep(options.warm)
-    begin, cpu, bpf = time.time(), cpu_seconds(process.pid), bpf_seconds()
+    begin, cpu, bpf = time.time(), cpu_seconds(process.pid), bpf_seconds(process.pid)
     time.sleep(options.seconds)
     passed = (time.time() - begin) * os.cpu_count() / 100
-    cpu, bpf = (cpu_seconds(process.pid) - cpu) / passed, (bpf_seconds() - bpf) / passed
-    print(f'{name:16} user space {cpu:6.3f}%  BPF {bpf:6.3f}%  together {cpu + bpf:6.3f}% of the machine; memory {memory(process.pid, "VmRSS"):4.0f} MB, peak {memory(process.pid, "VmHWM"):4.0f} MB', flush=True)
+    cpu, bpf = (cpu_seconds(process.pid) - cpu) / passed, (bpf_seconds(process.pid) - bpf) / passed
+    print(f'{name:16} user space {cpu:6.3f}%  BPF {bpf:6.3f}%  together {cpu + bpf:6.3f}% of the machine; memory {memory(process.pid, "VmRSS"):4.0f} MB, peak {memory(process.pid, "VmHWM"):4.0f} MB, maps {maps(process.pid):4.0f} MB', flush=True)
+    end = time.time()
     process.send_signal(signal.SIGINT)
     process.wait()
+    time.sleep(1)
+    print(f'{name:16} {roots(server, begin, end)}', flush=True)
     return cpu + bpf
 
 def main():
@@ -71,9 +113,9 @@ def main():
         running = load(options.load, folder)
         try:
             print(f'load {options.load}, {options.seconds} s after {options.warm} s, 97 Hz')
-            ours = measure('plumb agent', [plumb, 'agent', '--to', f'http://127.0.0.1:{server.port}', '--spool', os.path.join(folder, 'spool')], options, log)
+            ours = measure('plumb agent', [plumb, 'agent', '--to', f'http://127.0.0.1:{server.port}', '--spool', os.path.join(folder, 'spool')], options, log, server)
             if options.profiler:
-                theirs = measure('OpenTelemetry', [options.profiler, '-collection-agent', f'127.0.0.1:{server.port}', '-disable-tls', '-samples-per-second', '97'], options, log)
+                theirs = measure('OpenTelemetry', [options.profiler, '-collection-agent', f'127.0.0.1:{server.port}', '-disable-tls', '-samples-per-second', '97'], options, log, server)
                 print(f'ratio {ours / theirs:.2f}')
         finally:
             for one in running:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Memory of `plumb record -a` and `plumb top -a --batch`, both at once, while programs come and go. Prints Markdown.
 
-    bench/memory/run.py [--minutes 30] [--plumb target/release/plumb] [--max-memory 256M] [--folder FOLDER]
+    bench/memory/run.py [--minutes 30] [--plumb target/release/plumb] [--max-memory 256M] [--folder FOLDER] [--nice 19]
 
 The churn, as far as it is installed: g++ on bench/cpu/big.cpp, rustc with optimisation, short processes (a shell loop), python, ffmpeg,
 postgres with pgbench. Needs root. Each second it reads VmRSS, VmHWM and the kinds of resident memory of both from /proc; the most
@@ -165,6 +165,7 @@ def main():
     arguments.add_argument("--plumb", default=str(ROOT / "target" / "release" / "plumb"))
     arguments.add_argument("--max-memory", default="256M")
     arguments.add_argument("--folder", type=Path)
+    arguments.add_argument("--nice", type=int, default=0, help="niceness of the churn, for a machine that has other work")
     args = arguments.parse_args()
     # Whoever ends this ends all that it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -174,7 +175,7 @@ def main():
     recording, seconds = folder / "x.plumb", int(args.minutes * 60)
     postgres = Postgres(folder)
     loops = churn(folder)
-    children = [subprocess.Popen(["sh", "-c", loop], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) for loop in loops.values()]
+    children = [subprocess.Popen(["nice", "-n", str(args.nice), "sh", "-c", loop], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) for loop in loops.values()]
     with open(folder / "record.err", "w") as err, open(folder / "top.out", "w") as out, open(folder / "top.err", "w") as top_err:
         bound = ["--max-memory", args.max_memory]
         watched = [

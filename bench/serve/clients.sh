@@ -1,5 +1,6 @@
 #!/bin/sh
-# What clients of others pushed is found by a query: pyroscope-io for Python, @pyroscope/nodejs, pyroscope-go.
+# What clients of others pushed is found by a query: pyroscope-io for Python, @pyroscope/nodejs, pyroscope-go, OpenTelemetry's exporter of
+# profiles, and the Connect clients that Pyroscope publishes, which ask too.
 #
 #   bench/serve/clients.sh PLUMB
 #
@@ -7,10 +8,11 @@
 # time for ten seconds, and asks for the function that took it. Prints a line a client; fails if one is missing.
 set -eu
 plumb=$(realpath "${1:-target/release/plumb}")
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-port=${PORT:-14140}
+port=${PORT:-$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')}
 url=http://127.0.0.1:$port
-"$plumb" serve --listen "127.0.0.1:$port" --store "$work/store" --log-level debug 2> "$work/log" &
+"$plumb" serve --listen "127.0.0.1:$port" --store "$work/store" --no-agent --log-level debug 2> "$work/log" &
 server=$!
 trap 'kill $server 2> /dev/null || true; wait $server 2> /dev/null || true; rm -rf "$work"' EXIT
 cd "$work"
@@ -74,13 +76,16 @@ func main() {
 P
 
 export URL="$url"
-python3 -m venv v > /dev/null && v/bin/pip -q install pyroscope-io && v/bin/python spin.py
+python3 -m venv v > /dev/null && v/bin/pip -q install pyroscope-io opentelemetry-proto grpcio && v/bin/python spin.py
+v/bin/python "$here/clients/exporter.py"
 npm init -y > /dev/null && npm install --silent @pyroscope/nodejs && node spin.js
+mkdir connect && cp "$here/clients/connect.go" connect/main.go
+(cd connect && go mod init asks 2> /dev/null && go mod tidy 2> /dev/null && go run .)
 (cd go && go mod init spin 2> /dev/null && go get github.com/grafana/pyroscope-go 2> /dev/null && go run .)
 
 failed=0
-for client in python:spin_python node:spinNode go:main.spinGo; do
-	service=from-${client%%:*} function=${client#*:}
+for client in from-python:spin_python from-node:spinNode from-go:main.spinGo otlp-grpc:work_otlp otlp-grpc-gzip:work_otlp otlp-http:work_otlp otlp-json:work_otlp; do
+	service=${client%%:*} function=${client#*:}
 	found=""
 	for type in $(curl -s "$url/api/v1/types" | tr -d '[]"' | tr ',' ' '); do
 		rows=$(curl -sG "$url/api/v1/functions" --data-urlencode "type=$type" --data-urlencode "query={service_name=\"$service\",region=\"eu\"}" --data-urlencode order=total)

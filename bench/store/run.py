@@ -49,7 +49,7 @@ def ask(server, when, repetitions=9):
             answer = query()
             took.append((time.perf_counter() - begin) * 1e3)
         median = statistics.median(took[1:])
-        verdict = '' if goal is None else f'{"reached" if median <= goal else "MISSED"} (≤ {goal})'
+        verdict = '' if goal is None else f'{"reached" if max(median, took[0]) <= goal else "reached but first" if median <= goal else "MISSED"} (≤ {goal})'
         print(f'  {name:28} {took[0]:8.1f} {median:8.1f}   {peer:>12}   {verdict:16} {len(answer):>10} bytes')
 
 def main():
@@ -96,6 +96,9 @@ def main():
     ready = time.perf_counter()
     server.start()
     print(f'ready after a start: {time.perf_counter() - ready:.2f} s (Pyroscope 17 / 48)')
+    merge, begin = queries(server)['merge all, 16,384 nodes'][0], time.perf_counter()
+    merge()
+    print(f'merge of all, the first query after a start: {(time.perf_counter() - begin) * 1e3:.0f} ms')
     server.stop()
 
     if options.idle:

@@ -28,7 +28,7 @@ class Server:
 
     def start(self):
         self.log = open(self.log_path, 'ab')
-        self.process = subprocess.Popen([self.plumb, 'serve', '--listen', f'127.0.0.1:{self.port}', *(['--store', self.store]), *self.options],
+        self.process = subprocess.Popen([self.plumb, 'serve', '--listen', f'127.0.0.1:{self.port}', '--store', self.store, '--no-agent', *self.options],
                                         stdout=self.log, stderr=self.log, env=dict(os.environ, **(self.env or {})))
         for _ in range(600):
             try:

@@ -82,8 +82,10 @@ def print_predictions(planted):
         promised = [(getattr(verdict, what), gain[f"{what}_gain"], verdict) for _, gain, verdict in planted if getattr(verdict, what)]
         inside = [judge.within(bounds, gain) for bounds, gain, _ in promised]
         of_causes = [right for right, (_, _, verdict) in zip(inside, promised) if verdict.is_cause]
+        of_intervals = [right for right, (bounds, _, _) in zip(inside, promised) if bounds[0] > 0]
         print(f"| {name} gain within the prediction, where there is one | {percent(sum(inside), len(inside))} | ≥ 85% |")
         print(f"| the same, where the leading row is a cause and not a function or a call | {percent(sum(of_causes), len(of_causes))} | |")
+        print(f"| the same, where the prediction has a lower end | {percent(sum(of_intervals), len(of_intervals))} | |")
         widths = [width(bounds) for bounds, _, _ in promised]
         if widths:
             middle = statistics.median(widths)
