@@ -7,7 +7,7 @@
 mod agents;
 mod spun;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::process::{Command, Stdio};
 
 use agents::{AgentLog, Running, figure, free_address, serve};
@@ -45,14 +45,14 @@ fn it_starts_no_program_and_writes_nowhere_but_into_its_spool() {
     let last = log.until("stopped taken");
     assert!(figure(&last, "sent") > 0, "{last}");
     assert!(agent.0.wait().is_ok_and(|status| status.success()));
-    let trace = std::fs::read_to_string(&trace).expect("strace wrote it");
-    let execs = trace.lines().filter(|line| line.contains(" execve") && line.contains(" = 0"));
+    let trace = whole_calls(&std::fs::read_to_string(&trace).expect("strace wrote it"));
+    let execs = trace.iter().filter(|line| line.contains(" execve") && line.contains(" = 0"));
     assert_eq!(execs.count(), 1, "it is started, and starts nothing");
     // All of its children are threads.
-    let forks = trace.lines().filter(|line| {
+    let forks = trace.iter().filter(|line| {
         line.contains(" fork(")
             || line.contains(" vfork(")
-            || (line.contains(" clone") && !line.contains("resumed") && !line.contains("CLONE_THREAD"))
+            || (line.contains(" clone") && !line.contains("CLONE_THREAD"))
     });
     assert_eq!(forks.collect::<Vec<_>>(), [""; 0]);
     let changes = [
@@ -74,11 +74,31 @@ fn it_starts_no_program_and_writes_nowhere_but_into_its_spool() {
     ];
     let is_change =
         |line: &&str| changes.iter().any(|change| line.contains(change)) && !line.contains(" = -1 ");
-    let (inside, outside): (Vec<&str>, Vec<&str>) =
-        trace.lines().filter(is_change).partition(|line| line.contains(&spool.display().to_string()));
+    let (inside, outside): (Vec<&str>, Vec<&str>) = trace
+        .iter()
+        .map(String::as_str)
+        .filter(is_change)
+        .partition(|line| line.contains(&spool.display().to_string()));
     let outside: BTreeSet<&str> =
         outside.into_iter().filter(|line| !line.contains("\"/dev/null\"")).collect();
     assert!(outside.is_empty(), "{outside:#?}");
     assert!(inside.iter().any(|line| line.contains("O_CREAT")), "requests went to disk");
     assert!(inside.iter().any(|line| line.contains(" unlink")), "and were sent later");
+}
+
+/// The lines of a trace, those of calls that another thread's interrupted put together.
+fn whole_calls(trace: &str) -> Vec<String> {
+    let (mut begun, mut calls) = (HashMap::new(), Vec::new());
+    for line in trace.lines() {
+        let thread = line.split(' ').next().unwrap_or_default();
+        if let Some(begin) = line.strip_suffix("<unfinished ...>") {
+            begun.insert(thread, begin);
+        } else if let (Some((_, end)), Some(begin)) = (line.split_once(" resumed>"), begun.remove(thread)) {
+            calls.push(format!("{begin}{end}"));
+        } else {
+            calls.push(line.to_owned());
+        }
+    }
+    calls.extend(begun.into_values().map(str::to_owned));
+    calls
 }
