@@ -65,8 +65,8 @@ impl Regions {
 /// A visible frame.
 #[derive(Clone, Debug)]
 pub struct ViewFrame<'p> {
-    /// Function name; where no symbol is known the address in hexadecimal, of code without a file the region that it is in; for a marker
-    /// its text in brackets.
+    /// Function name; where no symbol is known the address in hexadecimal at which the function begins, or the frame's where that isn't known
+    /// either; of code without a file the region that it is in; for a marker its text in brackets.
     pub name: Cow<'p, str>,
     /// Which function it is, for grouping.
     pub symbol: SymbolId,
@@ -229,8 +229,9 @@ impl<'p> Expander<'p> {
                         (name, Identity::Address(dso_path, frame.dso, region.start), kind)
                     }
                     None => {
-                        let identity = Identity::Address(dso_path, frame.dso, frame.address.0);
-                        (format!("{:#018x}", frame.address.0), identity, kind)
+                        let start = self.profile.symbols.nameless_start(id).unwrap_or(frame.address);
+                        let identity = Identity::Address(dso_path, frame.dso, start.0);
+                        (format!("{:#018x}", start.0), identity, kind)
                     }
                 }
             }

@@ -247,6 +247,28 @@ fn a_recording_without_lives_is_read() {
 }
 
 #[test]
+fn where_a_function_without_a_name_begins_is_kept() {
+    let mut profile = Profile::default();
+    let dso = Dso {
+        path: profile.strings.add("/usr/bin/bash"),
+        build_id: None,
+        kind: DsoKind::File,
+        addresses: AddressSpace::Svma,
+    };
+    let dso = Some(profile.dsos.add(dso));
+    let frame =
+        Frame { kind: FrameKind::User, dso, address: Address(0x1234), is_return: false, found: Found::Cfi };
+    let frame = profile.frames.add(frame);
+    let none = profile.strings.empty();
+    let start = Some(Address(0x1200));
+    let function = Function { name: none, linkage_name: none, dso, start, source_file: none };
+    let function = profile.symbols.functions.add(function);
+    profile.symbols.set(frame, &[Line { function, file: none, line: 0, inlined: false }]);
+    let back = read(&written(&profile)).unwrap();
+    assert_eq!((back.symbols.of(frame), back.symbols.nameless_start(frame)), (&[][..], start));
+}
+
+#[test]
 fn a_life_that_an_exec_ended_ends_where_the_next_begins() {
     let mut profile = Profile::default();
     let lives = shell_loop(&mut profile, 3);

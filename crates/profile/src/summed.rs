@@ -141,7 +141,7 @@ impl<'p> Copying<'p> {
         let new = self.to.frames.add(Frame { dso, ..frame });
         self.new.frames.insert(old, new);
         let from = self.from;
-        let lines: Vec<Line> = from.symbols.of(old).iter().map(|line| self.line(line)).collect();
+        let lines: Vec<Line> = from.symbols.recorded(old).iter().map(|line| self.line(line)).collect();
         if !lines.is_empty() {
             self.to.symbols.set(new, &lines);
         }

@@ -74,9 +74,29 @@ impl Symbols {
 
     /// What `frame` stands for, innermost inlined call first; empty if not known.
     pub fn of(&self, frame: FrameId) -> &[Line] {
+        match self.recorded(frame) {
+            [line] if self.is_nameless(line) => &[],
+            lines => lines,
+        }
+    }
+
+    /// What was recorded for `frame`: as [`of`](Self::of), but a function without a name is there too.
+    pub fn recorded(&self, frame: FrameId) -> &[Line] {
         match self.ranges.get(frame.index()) {
             Some(&(start, end)) => &self.lines[start as usize..end as usize],
             None => &[],
         }
+    }
+
+    /// Where the function begins that `frame` is in, of which nothing else is known; `None` if that isn't known either, or more is.
+    pub fn nameless_start(&self, frame: FrameId) -> Option<Address> {
+        match self.recorded(frame) {
+            [line] if self.is_nameless(line) => self.functions[line.function].start,
+            _ => None,
+        }
+    }
+
+    fn is_nameless(&self, line: &Line) -> bool {
+        self.functions[line.function].name.index() == 0
     }
 }

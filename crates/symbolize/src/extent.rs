@@ -1,6 +1,8 @@
 //! Where functions without a symbol begin and end, of what is there for unwinding: stripping leaves that.
 
-use gimli::{BaseAddresses, CieOrFde, DebugFrame, EhFrame, LittleEndian, UnwindSection};
+use gimli::{
+    BaseAddresses, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindSection,
+};
 use object::Endianness;
 
 use crate::elf::Image;
@@ -36,6 +38,41 @@ pub(crate) fn starts(image: &Image) -> Vec<u64> {
     starts.sort_unstable();
     starts.dedup();
     starts
+}
+
+/// Files with more unwind information than this, in bytes, are not looked up: it is in memory as long as their symbols are.
+const MOST: u64 = 16 << 20;
+
+/// The unwind information of a file with the table by which it is searched.
+#[derive(Debug)]
+pub(crate) struct Extents {
+    table: Vec<u8>,
+    entries: Vec<u8>,
+    bases: BaseAddresses,
+    address_size: u8,
+}
+
+impl Extents {
+    /// That of an image; `None` if it has none, or no table for it, or very much.
+    pub fn read(image: &Image) -> Option<Self> {
+        let (table, entries) = (image.section(".eh_frame_hdr")?, image.section(".eh_frame")?);
+        if image.form.endian != Endianness::Little || table.size.saturating_add(entries.size) > MOST {
+            return None;
+        }
+        let bases = bases(image).set_eh_frame_hdr(table.address);
+        let (table, entries) = (image.read(table).ok()?, image.read(entries).ok()?);
+        Some(Self { table, entries, bases, address_size: if image.form.is_64 { 8 } else { 4 } })
+    }
+
+    /// Where the code begins around `address` that one entry is about.
+    pub fn start(&self, address: u64) -> Option<u64> {
+        let table = EhFrameHdr::new(&self.table, LittleEndian).parse(&self.bases, self.address_size).ok()?;
+        let mut entries = EhFrame::from(EndianSlice::new(&self.entries, LittleEndian));
+        entries.set_address_size(self.address_size);
+        let entry =
+            table.table()?.fde_for_address(&entries, &self.bases, address, EhFrame::cie_from_offset).ok()?;
+        entry.contains(address).then(|| entry.initial_address())
+    }
 }
 
 fn of_image(image: &Image, address: u64) -> Option<(u64, u64)> {

@@ -230,6 +230,14 @@ impl Answer {
         self.summary.inlined += places.len() - 1;
     }
 
+    /// Says that a frame is in a function of which only the first address is known.
+    pub fn set_start(&mut self, frame: FrameId, start: u64) {
+        let function = self.function(FoundFunction { start: Some(start), ..FoundFunction::default() });
+        let first = self.places.len() as u32;
+        self.places.push(Place { function, file: 0, line: 0, inlined: false });
+        self.frames.push((frame, first, first + 1));
+    }
+
     /// What was noted of frames since the last call, as an answer of its own. Numbers of functions and files hold on.
     pub fn take_noted(&mut self) -> Answer {
         let mut noted = Answer {

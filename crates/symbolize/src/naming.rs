@@ -37,15 +37,19 @@ impl Naming {
         address: u64,
         found: Option<&Found>,
     ) {
-        let mut places = Vec::new();
         let dwarf = found.map_or(&[][..], |found| &found.frames);
         let Some((outlined, inlined)) = dwarf.split_last() else {
-            if let Some(function) = self.outlined(symbols, answer, address, None) {
-                places.push(Place { function, file: 0, line: 0, inlined: false });
+            match self.outlined(symbols, answer, address, None) {
+                Some(function) => answer.set(frame, &[Place { function, file: 0, line: 0, inlined: false }]),
+                // Frames of one function are one even if nobody knows its name.
+                None => symbols
+                    .nameless_start(address)
+                    .into_iter()
+                    .for_each(|start| answer.set_start(frame, start)),
             }
-            answer.set(frame, &places);
             return;
         };
+        let mut places = Vec::new();
         for place in inlined {
             let Some(name) = &place.name else { continue };
             let function = self.by_dwarf(answer, name, None);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use object::elf::{EM_X86_64, SHT_DYNSYM, SHT_SYMTAB};
 
 use crate::elf::Image;
-use crate::extent::starts;
+use crate::extent::{Extents, starts};
 use crate::headers::Section;
 use crate::job::Answer;
 use crate::plt::Plt;
@@ -33,6 +33,8 @@ pub(crate) struct FileSymbols {
     entry: u64,
     /// Where the unwind information says that functions begin, in order; read once it is asked for.
     starts: Option<Vec<u64>>,
+    /// The same, to look up functions that have no symbol; `None` within if there is none. Read once it is asked for.
+    extents: Option<Option<Extents>>,
 }
 
 /// A symbol without a size is taken for that much of the code behind it, where no unwind information says where its function ends. Code of
@@ -95,7 +97,14 @@ impl FileSymbols {
             }
         }
         answer.summary.functions = tables.iter().map(Symtab::len).sum();
-        Self { tables, plt: Plt::new(image), image: Rc::clone(image), entry: image.entry, starts: None }
+        Self {
+            tables,
+            plt: Plt::new(image),
+            image: Rc::clone(image),
+            entry: image.entry,
+            starts: None,
+            extents: None,
+        }
     }
 
     /// About how many bytes the tables of `image` take in memory, at the most.
@@ -119,6 +128,12 @@ impl FileSymbols {
             return Some(found);
         }
         self.start(address).or_else(|| self.signal_return(address))
+    }
+
+    /// Where the function begins that `address` is in, though no symbol names it: the unwind information says so, which stripping leaves.
+    pub fn nameless_start(&mut self, address: u64) -> Option<u64> {
+        let image = &self.image;
+        self.extents.get_or_insert_with(|| Extents::read(image)).as_ref()?.start(address)
     }
 
     /// What a signal handler returns to. Nothing has called it, so that the byte before it is what is looked up, which is no part of any

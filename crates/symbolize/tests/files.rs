@@ -80,6 +80,34 @@ fn a_stripped_binary_has_no_local_names_and_says_so() {
 }
 
 #[test]
+fn of_a_stripped_function_it_is_known_where_it_begins() {
+    if !have(&TOOLS) {
+        return;
+    }
+    let program = program("begins");
+    let symbols = run("nm", &["--defined-only", path(&program.file)]);
+    let functions: Vec<u64> = symbols
+        .lines()
+        .filter(|line| line.contains(" t _ZL") || line.contains(" T _Z") || line.ends_with(" T main"))
+        .map(|line| u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap())
+        .collect();
+    assert!(functions.len() > 2, "{symbols}");
+    fs::remove_file(program.strip()).unwrap();
+    let inside: Vec<u64> = functions.iter().flat_map(|start| [start + 1, start + 4]).collect();
+    let (mut profile, _) = truth::profile(&program.file, build_id(&program.file), &inside);
+    let (found, _) = resolve(&mut profile, &options(&program.folder));
+    assert!(found.values().all(Vec::is_empty), "nobody knows a name: {found:?}");
+    for (id, frame) in profile.frames.iter() {
+        let start = profile.symbols.nameless_start(id).unwrap().0;
+        assert!(
+            functions.contains(&start) && frame.address.0 - start <= 4,
+            "{:#x}: {start:#x}",
+            frame.address.0
+        );
+    }
+}
+
+#[test]
 fn a_stripped_program_still_begins_in_start() {
     if !have(&TOOLS) {
         return;

@@ -308,7 +308,7 @@ fn lines_in(profile: &Profile, rows: Range<usize>) -> TableWriter {
 
 /// The lines of these frames, which are in order.
 fn lines_of<I: Iterator<Item = FrameId>>(profile: &Profile, frames: impl Fn() -> I) -> TableWriter {
-    let frames = || frames().map(|frame| (frame, profile.symbols.of(frame)));
+    let frames = || frames().map(|frame| (frame, profile.symbols.recorded(frame)));
     let lines = || frames().flat_map(|(_, lines)| lines);
     TableWriter::default()
         .u32s(
