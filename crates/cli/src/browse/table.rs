@@ -1,5 +1,7 @@
 //! What is shown, as lines of text with their shares: made from a view, sorted, not yet filtered by what the user types.
 
+use std::cmp::Reverse;
+
 use plumb_analyze::{
     Call, Filter, Key, Kind, Report, ReportOptions, RowKey, Tree, TreeOptions, View, ViewFrame,
     rounded_shares,
@@ -62,7 +64,14 @@ impl Table {
             Tab::Executables => flat(view, filter, &[Key::Exe], false),
             Tab::Processes => flat(view, filter, &[Key::Pid, Key::Exe], false),
             Tab::Threads => flat(view, filter, &[Key::Tid, Key::Comm, Key::Exe], false),
-            Tab::Symbols => flat(view, filter, &[Key::Symbol], !state.by_self),
+            Tab::Symbols => {
+                // Also in the order of self all are there: who looks for a function doesn't know that it only calls others.
+                let mut table = flat(view, filter, &[Key::Symbol], true);
+                if state.by_self {
+                    table.lines.sort_by_key(|line| Reverse((line.own, line.total)));
+                }
+                table
+            }
             Tab::Stacks | Tab::Flame => tree(view, &Tree::top_down(view, BRANCHES)),
             Tab::Callers => {
                 let mut table = tree(view, &Tree::bottom_up(view, BRANCHES));
@@ -147,8 +156,10 @@ fn function(frame: &ViewFrame<'_>) -> String {
     match frame.kind {
         Kind::Marker => frame.name.to_string(),
         _ if frame.named => frame.name.to_string(),
-        _ if frame.dso_path.is_empty() => format!("{:#x}", frame.address.0),
-        _ => format!("{}+{:#x}", frame.dso_name(), frame.address.0),
+        _ => {
+            let begin = format!("0x{}", frame.name.trim_start_matches("0x").trim_start_matches('0'));
+            if frame.dso_path.is_empty() { begin } else { format!("{}+{begin}", frame.dso_name()) }
+        }
     }
 }
 

@@ -61,6 +61,17 @@ fn shares_are_of_what_the_filters_keep_and_events_are_apart() {
 }
 
 #[test]
+fn a_function_that_only_calls_others_is_found_in_the_order_of_self() {
+    let (made, mut events) = (made(), Vec::new());
+    let mut shown = shown(&made, &mut events);
+    for key in "/main".chars() {
+        press(&mut shown, KeyCode::Char(key));
+    }
+    let found = screen(&mut shown);
+    assert!(found.contains("Self↓") && found.contains("[.] main"), "{found}");
+}
+
+#[test]
 fn keys_narrow_down_and_go_back_and_those_of_top_do_nothing() {
     let (made, mut events) = (made(), Vec::new());
     let mut shown = shown(&made, &mut events);
