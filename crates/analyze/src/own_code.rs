@@ -192,13 +192,15 @@ impl<'p> MainProgram<'p> {
     }
 }
 
+/// Whether a file of code or sources comes with the system or a language.
+pub(crate) fn is_system(path: &str) -> bool {
+    FOLDERS.iter().any(|folder| path.starts_with(folder)) || PARTS.iter().any(|part| path.contains(part))
+}
+
 fn is_own(frame: &ViewFrame<'_>, program: Option<MainProgram<'_>>) -> bool {
     if frame.kind != Kind::User || !frame.named || STARTERS.contains(&&*frame.name) {
         return false;
     }
-    let is_system = |path: &str| {
-        FOLDERS.iter().any(|folder| path.starts_with(folder)) || PARTS.iter().any(|part| path.contains(part))
-    };
     if is_system(frame.file) || frame.file.starts_with('<') {
         return false;
     }

@@ -54,11 +54,12 @@ impl Sampling {
         self.at(part.percent_of(self.whole))
     }
 
-    /// Samples that would tell a share from another, both in percent: beyond them the interval around the one ends before the other.
+    /// How many samples in all would tell a share from another, both in percent: with more the interval around the one ends before the other.
     /// `None`: they are the same.
     pub fn needed(&self, percent: f64, other: f64) -> Option<u64> {
-        let (p, distance) = (percent / 100.0, (percent - other) / 100.0);
-        let draws = Z * Z * p * (1.0 - p) / (distance * distance);
+        // Wilson's interval ends where a share is so many of its own standard errors away.
+        let (end, distance) = (other / 100.0, (percent - other) / 100.0);
+        let draws = Z * Z * end * (1.0 - end) / (distance * distance);
         draws.is_finite().then(|| (draws * OVERDISPERSION).ceil() as u64)
     }
 
@@ -108,7 +109,7 @@ mod tests {
     fn as_many_samples_as_are_needed_tell() {
         let needed = of(1.0).needed(12.0, 10.0).expect("they differ");
         let told = of(needed as f64 / OVERDISPERSION).at(12.0);
-        assert!((told.low - 10.0).abs() < 0.2, "{needed} samples: {told:?}");
+        assert!((told.low - 10.0).abs() < 0.01, "{needed} samples: {told:?}");
         assert_eq!(of(1.0).needed(10.0, 10.0), None);
     }
 }

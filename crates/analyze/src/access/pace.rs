@@ -9,7 +9,7 @@ use super::Access;
 /// Samples farther apart are of different passes, in nanoseconds.
 const FARTHEST_NS: u64 = 20_000_000;
 /// Pairs that the pace rests on, and what part of all pairs goes forward: a loop that passes more often than it is sampled goes back as often.
-const LEAST_PAIRS: usize = 20;
+const LEAST_PAIRS: usize = 40;
 const LEAST_FORWARD: f64 = 0.35;
 /// An eighth and half of what they tell are no farther apart: else they are of different passes. The slow half may have waited for a processor.
 const MOST_SPREAD: f64 = 1.4;

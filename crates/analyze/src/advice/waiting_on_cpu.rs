@@ -3,7 +3,7 @@
 use super::{Found, Measure, ProgramRule, Rule};
 use crate::procs::{Procs, Program};
 
-/// From this share of the time on the clock.
+/// From this share of the elapsed time.
 const LEAST_PERCENT: f64 = 5.0;
 
 pub(super) const RULE: ProgramRule = ProgramRule {
@@ -11,7 +11,7 @@ pub(super) const RULE: ProgramRule = ProgramRule {
         name: "waiting-on-cpu",
         claim: "spins while it waits for its children",
         pattern: "processor time inside wait4 and waitid, which should sleep",
-        threshold: "at least 5% of the time on the clock",
+        threshold: "at least 5% of the elapsed time",
         remedy: "wait without WNOHANG in a loop; if that is not it, distrust the recording: time asleep is no processor time",
         bound: "the processor time in waiting",
         source: "measured: waits that took 1.1 to 1.4 ms of processor time, and 905 ms by `strace -c`, which counts sleep",
@@ -24,6 +24,6 @@ fn find(procs: &Procs<'_>, _: usize, program: &Program<'_>) -> Option<Found> {
     if !procs.is_time || percent < LEAST_PERCENT {
         return None;
     }
-    let measured = vec![Measure { what: "waiting, of the time on the clock", value: percent, unit: "%" }];
+    let measured = vec![Measure { what: "waiting, of the elapsed time", value: percent, unit: "%" }];
     Some(Found { measured, bound: program.waiting })
 }

@@ -24,7 +24,7 @@ const ALSO_IDLE: &str = "lock-contention";
 /// With more processors in use than this, on average, threads ran at the same time.
 const ALONE: f64 = 1.05;
 /// Parts of what a program's processes cost that go with them, at least and at most: those who start them have less to do as well.
-const PROCESSES: (f64, f64) = (0.9, 1.15);
+const PROCESSES: (f64, f64) = (0.9, 1.2);
 
 impl Explanation<'_> {
     /// What is gained at least and at most. `None`: what replaces it can't be estimated.

@@ -27,7 +27,7 @@ const HAND_ON: [&str; 9] = [
 pub struct CallingLine {
     /// The line.
     pub frame: FrameIndex,
-    /// What its calls of functions in other files took, without code of the user that these call back.
+    /// What its calls of functions that aren't the user's took, without code of the user that these call back.
     pub cost: Cost,
     /// The functions that it calls, and what these took: those with more first.
     pub calls: Vec<(FrameIndex, Cost)>,
@@ -74,7 +74,8 @@ fn entries(view: &View<'_>, own: &OwnCode) -> Vec<Option<NodeId>> {
             frame.kind == Kind::User
                 && frame.named
                 && !hands_on
-                && file.is_some_and(|file| file != frame.dso_path)
+                // What is inlined is a part of the line.
+                && file.is_some_and(|file| file != frame.dso_path || !frame.inlined)
         };
         let entry = match user {
             None => None,

@@ -194,7 +194,17 @@ impl<'p> Explanation<'p> {
 
     /// What is to be told first, of what is above the threshold.
     pub fn first(&self) -> Option<(Bottleneck, Share)> {
-        self.outlook.first_of(&self.causes, &self.calls)
+        let first = self.outlook.first_of(&self.causes, &self.calls);
+        // Page faults that no line of the user's leads to say less than that larger parts have no names.
+        let is_nameless =
+            |what: Bottleneck| matches!(what, Bottleneck::Function(frame) if !self.view.frame(frame).named);
+        let is_runtimes = |what: Bottleneck| matches!(what, Bottleneck::Calls(index) if self.calls[index].faults && self.callers_of(&self.calls[index]).places.is_empty());
+        match self.outlook.above.first() {
+            Some(&largest) if is_nameless(largest.0) && first.is_some_and(|(what, _)| is_runtimes(what)) => {
+                Some(largest)
+            }
+            _ => first,
+        }
     }
 
     /// The user's own code that the calls of a rule are made for, and what is done for that.

@@ -166,7 +166,10 @@ pub(super) fn outlook(
     (causes, processes, calls): (&[CodeAdvice], &[Advice], &[CallAdvice]),
     (lines, kernel_callers): (Vec<CallingLine>, &[KernelCallers]),
 ) -> Outlook {
-    let outer = causes.iter().enumerate().filter(|(_, cause)| is_own(cause));
+    // Page faults that no line of the user's leads to are a runtime's, which may need them.
+    let is_whose =
+        |cause: &CodeAdvice| !(cause.is_activity && cause.is_of_faults() && cause.places.is_empty());
+    let outer = causes.iter().enumerate().filter(|(_, cause)| is_own(cause) && is_whose(cause));
     let code = outer.map(|(index, cause)| (Bottleneck::Code(index), cause.cost));
     let programs =
         processes.iter().enumerate().map(|(index, advice)| (Bottleneck::Processes(index), advice.bound));

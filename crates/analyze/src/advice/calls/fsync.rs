@@ -4,7 +4,7 @@ use super::sizes::Sizes;
 use super::{Basis, CallEvent, CallRule, Found, Measure, Rule, Watch, count, percent};
 
 const CALLS: &[&str] = &["fsync", "fdatasync", "sync_file_range", "msync"];
-/// From this share of the time on the clock.
+/// From this share of the elapsed time.
 const LEAST_SHARE: f64 = 0.1;
 /// Or if the slowest in a hundred takes longer, in nanoseconds.
 const SLOW_NS: u64 = 10_000_000;
@@ -16,7 +16,7 @@ pub(super) const RULE: CallRule = CallRule {
         name: "fsync-wait",
         claim: "waits for the disk at each record (fsync)",
         pattern: "threads wait until the disk has what they wrote",
-        threshold: "10% of the time on the clock, or one in a hundred takes more than 10 ms",
+        threshold: "10% of the elapsed time, or one in a hundred takes more than 10 ms",
         remedy: "commit several records with one fsync, use fdatasync or O_DSYNC where the file's size does not change, write in a thread of \
                  its own; where single ones are slow, look at the disk",
         bound: "the time in fsync",
@@ -45,10 +45,10 @@ impl Watch for Syncs {
         let is_slow = self.times.calls >= LEAST_CALLS && self.slow * 100 >= self.times.calls;
         (wall_ns >= LEAST_SHARE * basis.span_ns || is_slow).then(|| Found {
             measured: vec![
-                count("calls", self.times.calls),
+                count("calls watched", self.times.calls),
                 Measure { what: "mean", value: self.times.mean() / 1e6, unit: "ms" },
                 count("slower than 10 ms", self.slow),
-                percent("of the time on the clock", wall_ns, basis.span_ns),
+                percent("of the elapsed time", wall_ns, basis.span_ns),
             ],
             wall_ns,
             cpu_ns: basis.part(CALLS, self.times.calls, self.times.calls),

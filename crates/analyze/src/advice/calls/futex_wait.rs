@@ -7,7 +7,7 @@ use super::{Basis, CallEvent, CallRule, EAGAIN, Found, MOST, Rule, Watch, count,
 /// The operation of a futex call without its flags, and the two that wait.
 const OPERATION: u64 = 0x7f;
 const WAITS: [u64; 2] = [0, 9];
-/// From this share of the time on the clock that a thread waits, which also runs for as much.
+/// From this share of the elapsed time that a thread waits, which also runs for as much.
 const LEAST_SHARE: f64 = 0.1;
 /// Or from this share of waits that were too late to wait, and so many.
 const LEAST_LATE: (f64, u64) = (0.2, 1000);
@@ -17,7 +17,7 @@ pub(super) const RULE: CallRule = CallRule {
         name: "lock-contention",
         claim: "waits for locks",
         pattern: "threads that also compute wait for locks: a lock that is not fought for takes no system call",
-        threshold: "waits of 10% of the time on the clock in threads that run for as much, or 20% of 1,000 waits that come too late (EAGAIN)",
+        threshold: "waits of 10% of the elapsed time in threads that run for as much, or 20% of 1,000 waits that come too late (EAGAIN)",
         remedy: "hold the lock for less, split it, use fewer threads, or give each thread its own data; threads that idle in a pool wait too: \
                  look at the stacks (plumb record --off-cpu)",
         bound: "what threads that run wait, and the calls",
@@ -70,7 +70,7 @@ impl Watch for Waits {
             measured: vec![
                 count("waits", self.waits),
                 count("threads that run and wait", working.len() as u64),
-                percent("of the time on the clock, all of them", wall_ns, basis.span_ns),
+                percent("of the elapsed time, all of them", wall_ns, basis.span_ns),
                 percent("waits that came too late", self.late as f64, self.waits as f64),
             ],
             cpu_ns: basis.part(&["futex"], self.calls, self.calls),

@@ -10,8 +10,12 @@ const CALLS: &[&str] = &["sendto", "sendmsg", "recvfrom", "recvmsg"];
 const SMALL: u64 = 1024;
 /// From this many calls a second on one socket.
 const LEAST_PER_SECOND: f64 = 20_000.0;
-/// What many in one call spare of a call's time: a 16 KiB message takes twice as long as one of a byte.
+/// What many in one call spare of a call's time where each message waits for an answer: some can go together.
 const SPARED: f64 = 0.5;
+/// Bytes that one call may take in place of many, and how many times as long as one of a byte it takes.
+const TOGETHER: (f64, f64) = (16384.0, 2.0);
+/// From this part of a socket's calls on that go the other way than the one before, messages wait for answers.
+const ANSWERED: f64 = 0.2;
 
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
@@ -20,7 +24,7 @@ pub(super) const RULE: CallRule = CallRule {
         pattern: "a socket sends or receives small messages, one a call",
         threshold: "20,000 calls a second on one socket with a median below 1 KiB",
         remedy: "sendmmsg and recvmmsg for datagrams, writev or TCP_CORK for streams, UDP_SEGMENT (GSO)",
-        bound: "half of these calls",
+        bound: "these calls, less what calls of 16 KiB would take; half of them where each message waits for an answer",
         source: "sendmmsg(2); measured: 1.35 us to send and receive a byte, 2.6 us for 16 KiB",
     },
     calls: CALLS,
@@ -30,9 +34,35 @@ pub(super) const RULE: CallRule = CallRule {
 };
 
 #[derive(Default)]
+struct Socket {
+    sizes: Sizes,
+    /// Whether the last call received.
+    receives: bool,
+    /// Calls that went the other way than the one before.
+    turns: u64,
+}
+
+impl Socket {
+    fn add(&mut self, receives: bool, bytes: u64) {
+        self.turns += u64::from(self.sizes.calls > 0 && self.receives != receives);
+        self.receives = receives;
+        self.sizes.add(bytes);
+    }
+
+    /// The part of the time of its calls that is spared where many messages go together.
+    fn spared(&self) -> f64 {
+        if self.turns as f64 >= ANSWERED * self.sizes.calls as f64 {
+            return SPARED;
+        }
+        let (bytes, times) = TOGETHER;
+        1.0 - times * self.sizes.mean() / bytes
+    }
+}
+
+#[derive(Default)]
 struct Sockets {
     calls: u64,
-    sockets: FxHashMap<(u32, u64), Sizes>,
+    sockets: FxHashMap<(u32, u64), Socket>,
 }
 
 impl Watch for Sockets {
@@ -41,24 +71,26 @@ impl Watch for Sockets {
         let Ok(bytes) = u64::try_from(call.result) else { return };
         let key = (call.pid, call.arguments[0]);
         if self.sockets.len() < MOST || self.sockets.contains_key(&key) {
-            self.sockets.entry(key).or_default().add(bytes);
+            self.sockets.entry(key).or_default().add(call.name.starts_with("recv"), bytes);
         }
     }
 
     fn judge(&self, basis: &Basis) -> Option<Found> {
-        let is_small =
-            |sizes: &&Sizes| basis.rate(sizes.calls) >= LEAST_PER_SECOND && sizes.median_below() <= SMALL;
-        let small: Vec<&Sizes> = self.sockets.values().filter(is_small).collect();
-        let most = small.iter().max_by_key(|sizes| sizes.calls)?;
-        let calls = small.iter().map(|sizes| sizes.calls).sum();
+        let is_small = |Socket { sizes, .. }: &&Socket| {
+            basis.rate(sizes.calls) >= LEAST_PER_SECOND && sizes.median_below() <= SMALL
+        };
+        let small: Vec<&Socket> = self.sockets.values().filter(is_small).collect();
+        let most = small.iter().max_by_key(|socket| socket.sizes.calls)?;
+        let calls = small.iter().map(|socket| socket.sizes.calls).sum();
         let took = basis.part(CALLS, calls, self.calls);
+        let spared: f64 = small.iter().map(|socket| socket.spared() * socket.sizes.calls as f64).sum();
         Some(Found {
             measured: vec![
-                rate("calls on one socket", basis.rate(most.calls)),
-                Measure { what: "mean size", value: most.mean(), unit: "B" },
+                rate("calls on one socket", basis.rate(most.sizes.calls)),
+                Measure { what: "mean size", value: most.sizes.mean(), unit: "B" },
                 percent("these calls", took, basis.cpu_ns),
             ],
-            cpu_ns: SPARED * took,
+            cpu_ns: took * spared / calls as f64,
             ..Found::default()
         })
     }

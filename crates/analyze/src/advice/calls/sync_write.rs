@@ -10,7 +10,7 @@ const SMALL: u64 = 64 << 10;
 const SLOW_NS: u64 = 50_000;
 /// From this share of such writes.
 const MOST_SLOW: f64 = 0.8;
-/// From this share of the time on the clock.
+/// From this share of the elapsed time.
 const LEAST_SHARE: f64 = 0.1;
 const LEAST_CALLS: u64 = 20;
 /// Files there whose writes wait for something else.
@@ -21,7 +21,7 @@ pub(super) const RULE: CallRule = CallRule {
         name: "sync-write",
         claim: "waits for the disk at each write (O_SYNC)",
         pattern: "small writes to files take as long as a device takes, as they do where these were opened with O_SYNC or O_DSYNC",
-        threshold: "80% of 20 or more writes of at most 64 KiB take more than 50 us, 10% of the time on the clock together",
+        threshold: "80% of 20 or more writes of at most 64 KiB take more than 50 us, 10% of the elapsed time together",
         remedy: "write several records with one call, or without O_SYNC and with one fdatasync for several",
         bound: "the time in these writes",
         source: "open(2): O_SYNC and O_DSYNC; measured: 7 us for 4 KiB into the page cache, 440 us with O_SYNC",
@@ -61,7 +61,7 @@ impl Watch for Writes {
             measured: vec![
                 count("writes", self.slow.calls),
                 Measure { what: "mean", value: self.slow.mean() / 1e6, unit: "ms" },
-                percent("of the time on the clock", wall_ns, basis.span_ns),
+                percent("of the elapsed time", wall_ns, basis.span_ns),
             ],
             wall_ns,
             cpu_ns: basis.part(CALLS, self.slow.calls, self.all),

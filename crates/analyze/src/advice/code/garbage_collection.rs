@@ -37,7 +37,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "collecting and allocating",
         source: "Go: A Guide to the Go Garbage Collector: its cost grows with allocation and with live pointers",
     },
-    gain: GainModel::Parts { least: 0.6, most: 1.0, callers: 0.2 },
+    gain: GainModel::Parts { least: 0.6, most: 1.0, callers: 0.4 },
     extent: Extent::Calls,
     least_percent: 10.0,
     find: |code| code.calls_of(&FUNCTIONS),

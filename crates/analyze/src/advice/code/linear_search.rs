@@ -37,7 +37,7 @@ pub(super) const BY_CALL: CodeRule = CodeRule {
         bound: "the search; a look-up in an index remains",
         source: "what the functions are documented to do",
     },
-    gain: GainModel::Parts { least: 0.85, most: 1.0, callers: 0.5 },
+    gain: GainModel::Parts { least: 0.8, most: 1.0, callers: 0.5 },
     extent: Extent::Calls,
     least_percent: 10.0,
     find: |code| code.calls_of(&SEARCHES),

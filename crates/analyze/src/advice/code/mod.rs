@@ -61,6 +61,7 @@ mod vector_front;
 mod virtual_calls;
 
 use super::{LEAST_SAMPLES, Rule};
+use crate::annotate::SourcePlace;
 use crate::cost::Cost;
 use crate::explain::ReadCode;
 use crate::frame::{FrameIndex, SymbolId};
@@ -97,6 +98,8 @@ pub struct CodeAdvice {
     pub share: Share,
     /// What the loops that it is about show, those that took more first; empty for rules that look at something else.
     pub loops: Vec<LoopFinding>,
+    /// The line of the user's own code in the first of these, if it is known.
+    pub at: Option<SourcePlace>,
     /// The larger cause that most of this is a part of.
     pub within: Option<&'static str>,
     /// It tells what takes the time and not why: whether it does more of it than it has to isn't known.
@@ -124,7 +127,7 @@ impl CodeAdvice {
 }
 
 /// All rules.
-const RULES: [&CodeRule; 63] = [
+const RULES: [&CodeRule; 65] = [
     &unoptimised::RULE,
     &getenv::RULE,
     &allocation::RULE,
@@ -165,6 +168,7 @@ const RULES: [&CodeRule; 63] = [
     &clones::RULE,
     &python::membership::RULE,
     &python::concatenation::RULE,
+    &python::concatenation::LISTS,
     &python::list_front::RULE,
     &python::deepcopy::RULE,
     &python::exceptions::RULE,
@@ -173,6 +177,7 @@ const RULES: [&CodeRule; 63] = [
     &python::collector::RULE,
     &python::gil::RULE,
     &python::elements::RULE,
+    &python::rows::RULE,
     &python::scan::RULE,
     &python::calls::RULE,
     &python::slices::RULE,
@@ -228,7 +233,7 @@ pub(crate) fn advise_code(
     let advice = |((rule, spent, share), within): ((&'static CodeRule, Spent, Share), _)| {
         let gain = rule.gain.predict(&spent, share, sampling);
         let is_activity = activity::is_activity(rule.rule.name, share, &code, &spent);
-        let Spent { cost, functions, callers, places, own, loops, .. } = spent;
+        let Spent { cost, functions, callers, places, own, loops, at, .. } = spent;
         CodeAdvice {
             rule: &rule.rule,
             extent: rule.extent,
@@ -239,6 +244,7 @@ pub(crate) fn advise_code(
             cost,
             share,
             loops,
+            at,
             within,
             is_activity,
             own,

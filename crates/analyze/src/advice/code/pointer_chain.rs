@@ -14,7 +14,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "the loop, but for what its instructions take",
         source: "Agner Fog, Instruction tables: 4 to 5 cycles from a load to the next that depends on it",
     },
-    gain: GainModel::Loops { least: 0.4, most: 1.1 },
+    gain: GainModel::Loops { least: 0.4, most: 1.25 },
     extent: Extent::Instructions,
     least_percent: 5.0,
     find: |code| code.loops(|cause| matches!(cause, LoopCause::CachedChase { .. })),

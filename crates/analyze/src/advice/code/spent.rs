@@ -8,13 +8,13 @@ use plumb_profile::DsoId;
 use super::names::{Names, plain};
 use super::python::ScriptSources;
 use crate::access::Accesses;
-use crate::annotate::Class;
+use crate::annotate::{Class, SourcePlace};
 use crate::cost::Cost;
 use crate::cost_tree::{CostTree, TreeBuilder};
 use crate::explain::ReadCode;
 use crate::frame::{FrameIndex, Kind, SymbolId, ViewFrame};
 use crate::loops::{self, CacheSizes, LoopCause, LoopFinding, Operands};
-use crate::own_code::{FrameCosts, NAMED, OwnCode, SourceLine, source_line};
+use crate::own_code::{FrameCosts, NAMED, OwnCode, SourceLine, is_system, source_line};
 use crate::view::{NodeId, View};
 
 /// Instructions count in functions with at least this share of all, in percent.
@@ -60,6 +60,8 @@ pub(super) struct Spent {
     pub(super) elsewhere: Cost,
     /// What its loops show.
     pub(super) loops: Vec<LoopFinding>,
+    /// The line of the user's own code that shows it, of the loop with the most time.
+    pub(super) at: Option<SourcePlace>,
     /// The nodes at which it begins, and what went through each.
     begins: Vec<(u32, Cost)>,
     /// Per node of the tree whether it is a part of it.
@@ -232,7 +234,13 @@ impl<'a, 'p> Code<'a, 'p> {
             let samples = code.annotation.own.samples as f64 * code.annotation.share(finding.weight) / 100.0;
             let cost = Cost { weight: finding.weight as u64, samples: samples as u64 };
             spent.cost += cost;
+            let is_first = spent.loops.iter().all(|known| known.weight < finding.weight);
             spent.loops.push(finding);
+            if is_first {
+                let is_users = |place: &&SourcePlace| !place.file.is_empty() && !is_system(&place.file);
+                let row = code.annotation.rows.get(finding.instruction);
+                spent.at = row.and_then(|row| row.places.iter().find(is_users).cloned());
+            }
             self.add_function(&mut spent, code, cost);
         }
         spent.loops.sort_by(|one, other| other.weight.total_cmp(&one.weight));
@@ -366,7 +374,7 @@ impl<'a, 'p> Code<'a, 'p> {
         let lines = tree.nodes().filter(is_of_line).map(|node| tree.own(node)).sum();
         let (functions, callers, places) = (functions.first(), callers.first(), places.first());
         let begins = begins.iter().map(|&node| (node, totals[node as usize])).collect();
-        let (elsewhere, loops) = (Cost::default(), Vec::new());
+        let (elsewhere, loops, at) = (Cost::default(), Vec::new(), None);
         Spent {
             cost,
             functions,
@@ -381,6 +389,7 @@ impl<'a, 'p> Code<'a, 'p> {
             begins,
             inside,
             loops,
+            at,
         }
     }
 

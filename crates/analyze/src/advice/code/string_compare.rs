@@ -42,7 +42,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         claim: "compares strings",
         pattern: "strings are compared from their beginnings, as keys of ordered maps, in sorting, or one after the other",
         threshold: "at least 15% of processor time",
-        remedy: "a hash map in place of an ordered one, a hash of all of the name where many are in one chain, numbers in place of names (interning), the lengths first",
+        remedy: "compare less: a hash map in place of an ordered map or of a search one by one (hash all of the name), numbers in place of names (interning); compare lengths first",
         bound: "the comparisons",
         source: "Knuth, The Art of Computer Programming, vol. 3, 6.2: a look-up in an ordered tree compares some log2(n) keys",
     },

@@ -30,7 +30,7 @@ pub(super) const RULE: CodeRule = CodeRule {
         bound: "starting, ending and joining threads",
         source: "measured: 36 us of processor time for each thread that does next to nothing",
     },
-    gain: GainModel::Parts { least: 0.85, most: 1.1, callers: 1.0 },
+    gain: GainModel::Everything { least: 0.85, callers: 1.0 },
     extent: Extent::Calls,
     least_percent: 15.0,
     find,

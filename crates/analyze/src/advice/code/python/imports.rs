@@ -4,7 +4,8 @@ use crate::advice::Rule;
 use crate::advice::code::{CodeRule, Extent, GainModel};
 
 /// The sources of the module.
-const FILES: &[&str] = &["<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"];
+pub(super) const FILES: &[&str] =
+    &["<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"];
 
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {

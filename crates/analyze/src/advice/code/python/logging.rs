@@ -1,5 +1,6 @@
 //! Log messages are built by the logging module.
 
+use super::imports;
 use crate::advice::Rule;
 use crate::advice::code::spent::{Code, Spent};
 use crate::advice::code::{CodeRule, Extent, GainModel, Names};
@@ -31,9 +32,10 @@ pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     find,
 };
 
-/// The module, and where it drops all messages the lines that make these.
+/// The module, and where it drops all messages the lines that make these. Importing it is no logging.
 fn find(code: &Code<'_, '_>) -> Spent {
-    let module = code.scripts_in(FILES);
+    let imported = code.scripts_in(imports::FILES);
+    let module = code.below(|node| code.is_script_in(node, FILES) && !imported.has(node));
     let writes = code.named(&WRITTEN);
     let written = code.below(|node| writes[code.symbol(node).index()] && code.is_script_in(node, FILES));
     match written.cost.weight as f64 <= MOST_WRITTEN * module.cost.weight as f64 {
