@@ -17,8 +17,9 @@ mod waits;
 mod tests;
 
 use std::io::Write;
+use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use plumb_analyze::{ExplainOptions, Explanation, Filter, explained_event, is_clock, is_untold};
 use plumb_capture_api::TargetObserver;
 use plumb_profile::Profile;
@@ -68,7 +69,7 @@ fn write_watched(
 ) -> Result<()> {
     let filter = filter(profile, args)?;
     let call_name = kernel_time::call_names(profile);
-    let waits = args.waits.as_deref().map(crate::load::load).transpose()?.or(second);
+    let waits = args.waits.as_deref().map(recorded_waits).transpose()?.or(second);
     let watched = watching.map(|watching| watching.judge(profile, &filter)).transpose()?;
     let (calls, except) = watched.map_or_else(Default::default, |verdict| (verdict.advice, verdict.turns));
     // What ran slower for being watched is no part of the answer.
@@ -104,10 +105,7 @@ fn write_watched(
     } else {
         let is_brief = !(args.full || args.md || args.html);
         let document = match is_brief {
-            true => {
-                let file = (!args.records()).then_some(&*args.file);
-                brief::document(&report, &code, file, &args.filters.samples.ignore)
-            }
+            true => brief::document(&report, &code, args),
             false => sections::document(&report, &code, args),
         };
         match (args.md, args.html) {
@@ -118,6 +116,14 @@ fn write_watched(
     }
     out.flush()?;
     Ok(())
+}
+
+/// The recording of `--waits`.
+fn recorded_waits(file: &Path) -> Result<Profile> {
+    let profile = crate::load::load(file)?;
+    let has_waits = profile.events.iter().any(|(_, event)| profile.strings.get(event.name) == "off-cpu");
+    ensure!(has_waits, "{} holds no waits: make it by plumb record --off-cpu -o {0} ...", file.display());
+    Ok(profile)
 }
 
 /// Of the event that was asked for, or else of the first that goes by processor time, or may do so. Nobody's process idles.
@@ -137,7 +143,10 @@ fn filter(profile: &Profile, args: &Args) -> Result<Filter> {
     if event.is_none() && !profile.samples.is_empty() {
         let names: Vec<&str> = profile.events.iter().map(|(id, _)| name(id)).collect();
         let hint = match names.contains(&"off-cpu") {
-            true => "--waits takes it, beside a recording of processor time",
+            true => {
+                "it holds only waits. Record processor time too, without --off-cpu: plumb record -o cpu.plumb ...; then \
+                 plumb explain cpu.plumb --waits FILE of this one"
+            }
             false => "plumb report shows them",
         };
         bail!(

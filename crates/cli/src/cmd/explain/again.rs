@@ -2,6 +2,11 @@
 
 use plumb_profile::Profile;
 
+use super::Args;
+
+/// Longer ones are given without the command.
+const LONGEST: usize = 70;
+
 /// As they are typed: the recording first, where it is known how it was made.
 pub(super) fn commands(profile: &Profile, is_recorded_now: bool) -> Vec<String> {
     let mut commands = Vec::new();
@@ -14,4 +19,17 @@ pub(super) fn commands(profile: &Profile, is_recorded_now: bool) -> Vec<String> 
     let words: Vec<String> = ["plumb".to_owned()].into_iter().chain(arguments).collect();
     commands.push(shell_words::join(&words));
     commands
+}
+
+/// The command for the whole report: of the recording if there is a file of it, or else as it was typed.
+pub(super) fn full(args: &Args) -> String {
+    if let Some(file) = args.kept() {
+        return format!("plumb explain --full {}", shell_words::quote(&file.display().to_string()));
+    }
+    let typed = std::env::args_os().skip(2).map(|argument| argument.to_string_lossy().into_owned());
+    let typed = shell_words::join(typed);
+    match typed.len() {
+        0..=LONGEST => format!("plumb explain --full {typed}"),
+        _ => "plumb explain --full -- COMMAND".to_owned(),
+    }
 }

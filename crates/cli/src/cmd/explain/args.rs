@@ -1,10 +1,13 @@
 //! What is asked for.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::args::{FilterArgs, RecordArgs, TargetArgs, value};
 use crate::examples;
+
+/// What is read if nothing is named.
+pub(super) const DEFAULT_FILE: &str = "profile.plumb";
 
 /// Arguments of `plumb explain`.
 #[derive(clap::Args, Debug)]
@@ -15,7 +18,7 @@ use crate::examples;
 )]
 pub struct Args {
     /// Recording, or a profile of another tool
-    #[arg(default_value = "profile.plumb", conflicts_with = "target")]
+    #[arg(default_value = DEFAULT_FILE, conflicts_with = "target")]
     pub(super) file: PathBuf,
     /// Smallest CPU share still worth optimizing
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = value::percent)]
@@ -53,5 +56,19 @@ impl Args {
     /// Whether it records, instead of reading a file.
     pub(super) fn records(&self) -> bool {
         self.target.names_target() || !self.command.is_empty()
+    }
+
+    /// The recording that it reads, unless it makes one.
+    pub(super) fn reads(&self) -> Option<&Path> {
+        (!self.records()).then_some(&*self.file)
+    }
+
+    /// The recording, if there is a file of it afterwards.
+    pub(super) fn kept(&self) -> Option<&Path> {
+        self.reads().or(self.output.as_deref())
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept().is_some()
     }
 }

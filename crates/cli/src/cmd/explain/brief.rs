@@ -9,8 +9,9 @@ use plumb_analyze::{
 };
 use plumb_profile::DsoKind;
 
+use super::args::DEFAULT_FILE;
 use super::sections::{cell, name, short_percent, tells_kernel, text_of, whole};
-use super::{loops, nameless, places, title, waits};
+use super::{Args, again, loops, nameless, places, title, waits};
 use crate::render::document::{Block, Document, Section, Text};
 use crate::render::duration::time;
 use crate::render::table::Layout;
@@ -24,19 +25,16 @@ const FURTHER: usize = 3;
 const NAMED: usize = 3;
 /// Waiting for a processor is said from this part of the elapsed time on.
 const MUCH_WAITED: f64 = 0.1;
+/// That a gain is so much above the share, in points of percent, needs a reason.
+const MUCH_MORE: f64 = 10.0;
 /// An interval that is wider than this, in points of percent, is given by its upper end.
 const WIDEST: f64 = 25.0;
 
-/// The document of the screen. `file`: the recording that it is of, unless that was made for it.
-pub(super) fn document(
-    report: &Explanation<'_>,
-    code: &HotFunctions,
-    file: Option<&Path>,
-    ignored: &[String],
-) -> Document {
+/// The document of the screen.
+pub(super) fn document(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Document {
     let mut section = Section::new("");
     section.blocks.push(Block::Strong(headline(report)));
-    let facts = facts(report);
+    let facts = facts(report, args);
     if !facts.is_empty() {
         section.blocks.push(Block::Facts(facts));
     }
@@ -44,10 +42,10 @@ pub(super) fn document(
     further(report, &mut section);
     functions(report, &mut section);
     let mut last = Vec::new();
-    last.extend(left_out(report, ignored).map(|text| ("left out".into(), text)));
-    last.extend([("data".into(), data(report)), ("more".into(), more(report, code, file))]);
+    last.extend(left_out(report, &args.filters.samples.ignore).map(|text| ("left out".into(), text)));
+    last.extend([("data".into(), data(report)), ("more".into(), more(report, code, args))]);
     section.blocks.push(Block::Facts(last));
-    Document { title: title::of(report, file), summary: pace(report), sections: vec![section] }
+    Document { title: title::of(report, args.reads()), summary: pace(report), sections: vec![section] }
 }
 
 /// Time on the clock and on processors.
@@ -163,7 +161,7 @@ fn subject(report: &Explanation<'_>, what: Bottleneck) -> Text {
 }
 
 /// What stands behind the headline.
-fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
+fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
     let mut facts: Vec<(String, Text)> = Vec::new();
     if let Some(index) = report.waiting_rule() {
         call_facts(report, index, &mut facts);
@@ -207,10 +205,10 @@ fn facts(report: &Explanation<'_>) -> Vec<(String, Text)> {
             facts.extend(nameless::facts(report, frame));
         }
         Bottleneck::Function(frame) => {
-            facts.push(("cause".into(), "not known: no rule holds for its code".into()));
+            facts.push(("cause".into(), "none that is known: no rule holds for its code".into()));
             let text = match has_instructions(report, frame) {
-                true => Text::from("see its instructions: ").name(annotate(&name(&report.view, frame))),
-                false => Text::from("see its lines and callers: ").name("plumb explain --full"),
+                true => Text::from("see its instructions: ").name(annotate(&name(&report.view, frame), args)),
+                false => Text::from("see its lines and callers: ").name(again::full(args)),
             };
             facts.push(("do".into(), text));
         }
@@ -276,7 +274,7 @@ fn wheres(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
 }
 
 /// What a remedy gains.
-fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
+pub(super) fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
     let Some(PredictedGain { cpu: (low, high), elapsed }) = report.gain_of(what) else {
         return "not estimated".into();
     };
@@ -286,7 +284,13 @@ fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
             return format!("at most {} of {}, if none of it is needed", short_percent(high), whole(report))
                 .into();
         }
-        false => format!("{} of {}", range(low, high), whole(report)),
+        false => {
+            let share =
+                report.outlook.above.iter().find(|(one, _)| *one == what).map(|(_, share)| share.high);
+            let is_more = share.is_some_and(|share| high > share + MUCH_MORE);
+            let with = if is_more { ", with what goes with it" } else { "" };
+            format!("{} of {}{with}", range(low, high), whole(report))
+        }
     };
     let elapsed = match elapsed {
         None => "; of the elapsed time less, as far as other threads ran meanwhile".to_owned(),
@@ -393,14 +397,11 @@ fn data(report: &Explanation<'_>) -> Text {
 }
 
 /// What to type for more.
-fn more(report: &Explanation<'_>, code: &HotFunctions, file: Option<&Path>) -> Text {
-    let full = file.map_or("plumb explain --full -- COMMAND".to_owned(), |file| {
-        format!("plumb explain --full {}", file.display())
-    });
-    let mut text = Text::default().name(full);
+fn more(report: &Explanation<'_>, code: &HotFunctions, args: &Args) -> Text {
+    let mut text = Text::default().name(again::full(args));
     // The hottest of those that have instructions: functions of scripts have none.
-    if let (Some((function, _)), true) = (code.known.first(), file.is_some()) {
-        text = text.and(", ").name(annotate(&places::short_name(&function.name)));
+    if let (Some((function, _)), true) = (code.known.first(), args.is_kept()) {
+        text = text.and(", ").name(annotate(&places::short_name(&function.name), args));
     }
     if report.pace.class() == Some(BoundBy::Waiting) && !waits::are_known(report) {
         text = text.and(", ").name("plumb record --off-cpu");
@@ -408,8 +409,17 @@ fn more(report: &Explanation<'_>, code: &HotFunctions, file: Option<&Path>) -> T
     text
 }
 
-fn annotate(name: &str) -> String {
-    format!("plumb annotate {}", shell_words::quote(name))
+/// How the instructions of a function are shown: of the recording, if there is a file of it.
+fn annotate(name: &str, args: &Args) -> String {
+    let name = shell_words::quote(name);
+    let file = |file: &Path| match file == Path::new(DEFAULT_FILE) {
+        true => String::new(),
+        false => format!(" {}", shell_words::quote(&file.display().to_string())),
+    };
+    match args.kept() {
+        Some(kept) => format!("plumb annotate {name}{}", file(kept)),
+        None => format!("plumb annotate {name} x.plumb, after -o x.plumb here"),
+    }
 }
 
 /// Whether a function is code of the processor's, in a file.

@@ -37,6 +37,10 @@ pub(super) fn function(report: &Explanation<'_>, frame: FrameIndex) -> Text {
 
 /// The user's function that a cause is found in, with its line.
 pub(super) fn of_cause(report: &Explanation<'_>, cause: &CodeAdvice) -> Option<Text> {
+    if let Some(at) = &cause.at {
+        let text = Text::default().name(short_name(&at.function));
+        return Some(text.and(" (").name(in_file(&at.file, at.line)).and(")"));
+    }
     let frame = cause.places.first().or(cause.functions.first()).map(|&(frame, _)| frame)?;
     let own_line = || line(report, frame);
     let line = match cause.extent {

@@ -4,6 +4,7 @@ use plumb_analyze::{Bottleneck, BoundBy, Explanation, Extent, Share};
 
 use super::figures::{gain, interval, percent, whole, with_interval};
 use super::time::tells_kernel;
+use crate::cmd::explain::brief;
 use crate::cmd::explain::places::{self, file_name, name};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
@@ -134,10 +135,11 @@ pub(super) fn verdict(report: &Explanation<'_>) -> Section {
         section.blocks.push(Block::Facts(outlook.above.iter().copied().take(LISTED).map(line).collect()));
     }
     if let Some((what, share)) = outlook.above.first().copied() {
-        section.say(
-            text_of(report, what)
-                .and(format!(", if it went away, would gain {}.", gain(report, report.pace.gain(share)))),
-        );
+        let gains = match what {
+            Bottleneck::Code(_) => Text::from(", without it: ").text(brief::gain(report, what)),
+            _ => format!(", if it went away, would gain {}", gain(report, report.pace.gain(share))).into(),
+        };
+        section.say(text_of(report, what).text(gains).and("."));
     }
     if let Some(share) = outlook.hidden {
         section.say(format!(
@@ -147,7 +149,8 @@ pub(super) fn verdict(report: &Explanation<'_>) -> Section {
         ));
     }
     for &(what, share, needed) in outlook.unsure.iter().take(LISTED) {
-        let samples = needed.map_or(String::new(), |needed| format!(": about {needed} samples would tell"));
+        let samples =
+            needed.map_or(String::new(), |needed| format!(": about {needed} samples in all would tell"));
         let text = Text::from("Can't tell: ").text(text_of(report, what));
         section.say(text.and(format!(
             " has {}, which may be above {}% or below{samples}.",
@@ -172,7 +175,7 @@ fn verdict_text(report: &Explanation<'_>) -> Text {
     }
     let threshold = outlook.threshold;
     if let Some((what, share)) = outlook.above.first().copied() {
-        let text = Text::from("go on. Next: ").text(text_of(report, what));
+        let text = Text::from("worth going on. Next: ").text(text_of(report, what));
         return text.and(format!(
             ", {} of {}, above the threshold of {threshold}%.",
             with_interval(report, share),

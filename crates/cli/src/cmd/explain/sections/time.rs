@@ -236,6 +236,14 @@ fn left_out(report: &Explanation<'_>, args: &Args, section: &mut Section) {
     )));
 }
 
+/// Why they are less.
+fn watched(report: &Explanation<'_>) -> &'static str {
+    match report.calls.is_empty() {
+        true => "",
+        false => "; what was sampled while system calls were watched is left out",
+    }
+}
+
 /// Whether the rows are all of it.
 fn closing(report: &Explanation<'_>, section: &mut Section) {
     let sum = amount(report, report.time.whole);
@@ -244,8 +252,9 @@ fn closing(report: &Explanation<'_>, section: &mut Section) {
             let side = if off < 0.0 { "less" } else { "more" };
             let accounted = time(accounted as f64);
             format!(
-                "The rows are all samples, {sum}: {:.1}% {side} than the kernel accounts for ({accounted}).",
-                off.abs()
+                "The rows are all samples, {sum}: {:.1}% {side} than the kernel accounts for ({accounted}){}.",
+                off.abs(),
+                watched(report)
             )
         }
         _ => format!("The rows are all samples that are looked at, {sum}."),

@@ -1,10 +1,10 @@
 //! What it waits for, and what to do.
 
-use plumb_analyze::{Advice, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
+use plumb_analyze::{Advice, Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, FrameIndex, Rule, Waits};
 
 use super::figures::{gain, path, percent, whole, with_interval};
-use crate::cmd::explain::loops;
 use crate::cmd::explain::places::{name, short};
+use crate::cmd::explain::{brief, loops};
 use crate::render::document::{Block, Section, Text};
 use crate::render::duration::time;
 use crate::render::label;
@@ -60,7 +60,8 @@ fn event(waits: &Waits<'_>, section: &mut Section) {
 pub(super) fn causes(report: &Explanation<'_>) -> Section {
     let mut section = Section::new("Causes, and what to do");
     report.processes.iter().for_each(|advice| processes(report, advice, &mut section));
-    report.causes.iter().for_each(|advice| code(report, advice, &mut section));
+    let causes = report.causes.iter().enumerate();
+    causes.for_each(|(index, advice)| code(report, (index, advice), &mut section));
     if report.processes.is_empty() && report.causes.is_empty() {
         section
             .say("No rule holds: no known pattern takes so much that the samples can tell it from chance.");
@@ -78,7 +79,7 @@ pub(super) fn causes(report: &Explanation<'_>) -> Section {
     section
 }
 
-fn code(report: &Explanation<'_>, advice: &CodeAdvice, section: &mut Section) {
+fn code(report: &Explanation<'_>, (index, advice): (usize, &CodeAdvice), section: &mut Section) {
     let list = |costs: &[(FrameIndex, Cost)]| {
         let mut text = Text::default();
         for (index, &(frame, cost)) in costs.iter().enumerate() {
@@ -100,7 +101,7 @@ fn code(report: &Explanation<'_>, advice: &CodeAdvice, section: &mut Section) {
                 .map_or(Text::default(), |outer| format!("{outer}: most of it is a part of that").into()),
         ),
     ];
-    let most = gain(report, report.pace.gain(advice.share));
+    let most = brief::gain(report, Bottleneck::Code(index));
     rule_block(advice.rule, Text::from(advice.rule.name), measured, most, section);
 }
 
@@ -113,11 +114,11 @@ fn processes(report: &Explanation<'_>, advice: &Advice, section: &mut Section) {
     let program = &report.procs.programs[advice.program];
     let title = Text::from(format!("{}: ", advice.rule.name)).name(label::program(program, false));
     let numbers: Vec<String> = advice.measured.iter().map(rule::number).collect();
-    let most = gain(report, report.pace.gain(report.sampling.share(advice.bound)));
+    let most = gain(report, report.pace.gain(report.sampling.share(advice.bound))).into();
     rule_block(advice.rule, title, vec![("measured", numbers.join(", ").into())], most, section);
 }
 
-fn rule_block(rule: &Rule, title: Text, measured: Vec<(&str, Text)>, most: String, section: &mut Section) {
+fn rule_block(rule: &Rule, title: Text, measured: Vec<(&str, Text)>, most: Text, section: &mut Section) {
     section.blocks.push(Block::Heading(title));
     let mut facts: Vec<(String, Text)> = vec![("seen".into(), rule.pattern.into())];
     facts.extend(
@@ -128,7 +129,7 @@ fn rule_block(rule: &Rule, title: Text, measured: Vec<(&str, Text)>, most: Strin
     );
     facts.push(("threshold".into(), rule.threshold.into()));
     facts.push(("do".into(), rule.remedy.into()));
-    facts.push(("gain".into(), format!("{most}: {}", rule.bound).into()));
+    facts.push(("gain".into(), most.and(format!(": {}", rule.bound))));
     facts.push(("source".into(), rule.source.into()));
     section.blocks.push(Block::Facts(facts));
 }
