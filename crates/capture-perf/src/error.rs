@@ -133,13 +133,13 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>)
         Asked::Own => 2,
         Asked::Kernel => 1,
         Asked::Machine => 0,
-        Asked::Process(pid) => {
+        Asked::Process(_) => {
             return write!(
                 f,
                 "it belongs to another user, or has privileges that this user lacks.\
-                 \n  do:       sudo plumb record -p {pid}\
+                 \n  do:       run as root\
                  \n  or:       sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)\
-                 \n  without:  plumb record -p PID for your own processes, plumb record -- CMD"
+                 \n  without:  -p PID for your own processes, or -- CMD"
             );
         }
     };
@@ -184,7 +184,7 @@ mod tests {
         assert!(text(Asked::Machine).contains("without:"));
         assert!(text(Asked::Kernel).contains("sysctl kernel.perf_event_paranoid=1"));
         assert!(text(Asked::Own).contains("sysctl kernel.perf_event_paranoid=2"));
-        assert!(text(Asked::Process(7)).contains("sudo plumb record -p 7"));
+        assert!(text(Asked::Process(7)).contains("\n  do:       run as root\n"));
         assert!(!text(Asked::Process(7)).contains("paranoid"), "another user's process is no matter of that");
         let privileged = |name: &str| Error::Privileged(name.into()).to_string();
         assert!(privileged("syscalls:sys_enter_brk").contains("setcap cap_perfmon"));

@@ -26,6 +26,7 @@ use plumb_profile::Profile;
 use plumb_syscalls::Abi;
 use plumb_target::{Subject, Target};
 
+use crate::exit;
 pub use costs::call_ns;
 use events::{Event, Events};
 use paths::{Known, Paths};
@@ -205,7 +206,10 @@ fn by_thread(view: &View<'_>, scale: f64) -> HashMap<u32, f64> {
 }
 
 fn refusal(error: LoadError) -> anyhow::Error {
-    anyhow!("cannot observe system calls for --advice: {error}\n  without:  plumb kernel, without --advice")
+    anyhow!(
+        "cannot observe system calls for --advice: {error}{}\n  without:  plumb kernel, without --advice",
+        exit::remedy(&error)
+    )
 }
 
 /// Has everything followed that is to be watched. What comes back has to live until the thread that watches has started, which so gets

@@ -1,11 +1,14 @@
 //! How plumb exits: every status that it has, in one place, with its meaning.
 //!
-//! Invariant: commands return an [`Exit`] or an error, and `main` alone makes a number of it. Not here: what the errors say.
+//! Invariant: commands return an [`Exit`] or an error, and `main` alone makes a number of it. Not here: what the errors say, but for the
+//! command to type as root.
 
+use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
+use plumb_capture_bpf::{LoadError, Unsupported};
 use plumb_target::End;
 
 /// What `plumb --help` says of it.
@@ -104,7 +107,39 @@ pub fn message(error: &anyhow::Error) -> String {
             break;
         }
     }
-    without_numbers(&parts.join(": "))
+    with_command(&without_numbers(&parts.join(": ")), typed().as_deref())
+}
+
+/// The lines of a message on what to do where the kernel refused a program; none where more rights would not help.
+pub fn remedy(error: &LoadError) -> &'static str {
+    match error {
+        LoadError::Unsupported(Unsupported::Capabilities(_)) => {
+            "\n  do:       run as root\
+             \n  or:       sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep $(command -v plumb)"
+        }
+        _ => "",
+    }
+}
+
+/// A line of messages. Libraries write it, which don't know the command line.
+const AS_ROOT: &str = "  do:       run as root";
+/// A longer command is not repeated in a message, in characters.
+const MAX_COMMAND: usize = 200;
+
+/// The message with the command to type in place of the line that root may do it.
+fn with_command(text: &str, typed: Option<&str>) -> String {
+    let line = |line| match typed {
+        Some(typed) if line == AS_ROOT => Cow::from(format!("  do:       sudo {typed}")),
+        _ => Cow::from(line),
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The command line, quoted for a shell. `None`: it is none to copy from a message.
+fn typed() -> Option<String> {
+    let words: Option<Vec<String>> = std::env::args_os().map(|word| word.into_string().ok()).collect();
+    let line = shell_words::join(words?);
+    (line.chars().count() <= MAX_COMMAND && !line.contains(char::is_control)).then_some(line)
 }
 
 /// Without the number that Rust's library puts behind the system's words for an error: `(os error 13)`.
@@ -141,6 +176,23 @@ mod tests {
         assert_eq!(Exit::of_status(ExitStatus::from_raw(0)), Exit::Success);
         assert_eq!(Exit::of_end(End::Signal(2), true).code(), 130);
         assert_eq!(Exit::of_end(End::Signal(2), false), Exit::Success);
+    }
+
+    #[test]
+    fn the_command_that_was_typed_is_what_root_may_do() {
+        let text = "not allowed: x.\n  do:       run as root\n  or:       run as root, too";
+        let named = "not allowed: x.\n  do:       sudo plumb top -p 7\n  or:       run as root, too";
+        assert_eq!(with_command(text, Some("plumb top -p 7")), named);
+        assert_eq!(with_command(text, None), text);
+        let refused = plumb_capture_perf::Error::NotPermitted {
+            what: plumb_capture_perf::Asked::Process(7),
+            paranoid: Some(2),
+        };
+        let line = typed().map_or(AS_ROOT.to_owned(), |typed| format!("  do:       sudo {typed}"));
+        assert!(message(&refused.into()).contains(&format!("\n{line}\n  or: ")));
+        let lacks = LoadError::Unsupported(Unsupported::Capabilities(vec!["CAP_BPF"]));
+        assert!(remedy(&lacks).starts_with(&format!("\n{AS_ROOT}\n")));
+        assert_eq!(remedy(&LoadError::Unsupported(Unsupported::NoBtf)), "");
     }
 
     #[test]

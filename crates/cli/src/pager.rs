@@ -7,6 +7,11 @@ use std::ffi::OsStr;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+/// What `--help` says of it.
+pub const HELP: &str = "\
+On a terminal, output goes through $PAGER, or less; PAGER= or PAGER=cat turns that off. Lines are as wide
+as the terminal; in a pipe or a file their length has no limit.";
+
 /// A running pager and its standard input.
 pub struct Pager {
     child: Child,

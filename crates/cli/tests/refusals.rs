@@ -3,9 +3,10 @@
 mod spun;
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use plumb_fixtures::{Requirement, needs};
+use plumb_fixtures::{Requirement, needs, skip};
 use spun::{folder, plumb, text};
 
 #[test]
@@ -31,6 +32,34 @@ fn a_missing_interpreter_is_named() {
         assert!(!output.status.success() && !text(&output.stderr).contains("interpreter"));
     }
     assert!(named > 0 || !needs(Requirement::Perf), "who may record is told of the interpreter");
+}
+
+#[test]
+fn who_lacks_rights_is_told_what_to_type() {
+    let plumb = env!("CARGO_BIN_EXE_plumb");
+    // As nobody; without root this test is somebody else already.
+    let said = |arguments: &[&str]| {
+        let mut command = Command::new(plumb);
+        command.args(arguments).current_dir("/").stdin(Stdio::null()).uid(65534).gid(65534);
+        command.output().ok().filter(|output| !output.status.success()).map(|output| text(&output.stderr))
+    };
+    let recording = std::env::temp_dir().join(format!("plumb-refused-{}.plumb", std::process::id()));
+    let Some(recording) = recording.to_str() else { return };
+    let Some(off_cpu) = said(&["record", "--off-cpu", "-o", recording, "--", "true"]) else {
+        skip(Requirement::Root, "not root, or others may not run what is built here");
+        return;
+    };
+    if off_cpu.contains("CAP_BPF") {
+        let typed = format!("\n  do:       sudo {plumb} record --off-cpu -o {recording} -- true\n  or: ");
+        assert!(off_cpu.contains(&typed) && off_cpu.contains("\n  without: "), "{off_cpu}");
+    }
+    let other = said(&["explain", "--full", "-p", "1"]).expect("it is root's");
+    if other.contains("not allowed to sample process 1") {
+        assert!(other.contains(&format!("\n  do:       sudo {plumb} explain --full -p 1\n")), "{other}");
+    }
+    let place = said(&["record", "--", "true"]).expect("the folder is root's");
+    let named = "cannot write profile.plumb: Permission denied; name another place by -o FILE";
+    assert!(place.contains(named), "{place}");
 }
 
 #[test]

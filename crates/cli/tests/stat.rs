@@ -114,7 +114,8 @@ fn runs_have_medians_and_intervals() {
     let output = plumb(&folder, &["stat", "--runs", "3", "--silent", "--", "./spends", "10"]);
     let said = text(&output.stderr);
     assert_eq!(text(&output.stdout), "");
-    assert!(said.contains("3 runs") && said.contains("75%") && said.contains("user+sys"), "{said}");
+    assert!(said.contains("3 runs: medians [range of 3 runs: 75% confidence for the median; -n 6"), "{said}");
+    assert!(said.contains("user+sys"), "{said}");
 }
 
 #[test]

@@ -21,6 +21,8 @@ use std::io::{IsTerminal, stderr};
 use anyhow::{Result, bail};
 use plumb_capture_api::StatCounters;
 use plumb_capture_bpf::Stat;
+use plumb_capture_perf::try_counters;
+use plumb_process::Host;
 use plumb_stat_runner::{RunStats, StatRunner};
 
 use crate::exit::Exit;
@@ -34,6 +36,10 @@ use side::Side;
 /// Runs `plumb compare`.
 pub fn run(args: Args) -> Result<Exit> {
     let sides = Side::both(&args.commands, &args.variables)?;
+    let expected = figures::expected(&args, try_counters(&Host::read()).is_ok());
+    if let Some(warning) = verdict::too_few(&args, expected) {
+        say!("{warning}");
+    }
     let mut figures = Figures::default();
     if args.warmup > 0 {
         figures.calls = warm_up(&sides, &args)?;

@@ -12,6 +12,7 @@ mod tests;
 mod text;
 
 use std::io::Write;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,6 +40,9 @@ pub fn written(base: &Path, new: &Path, filters: &FilterArgs, out: &mut Output<'
 
 /// Runs `plumb diff`.
 pub fn run(args: Args) -> Result<Exit> {
+    if let Some(file) = in_both(&sides(&args)?) {
+        say!("the same file is on both sides: {}", file.display());
+    }
     let for_people = !(args.json || args.md || args.html);
     compare(&args, &mut if for_people { Output::paged() } else { Output::stdout() })
 }
@@ -108,6 +112,13 @@ fn sides(args: &Args) -> Result<[Vec<PathBuf>; 2]> {
             "which recordings are new? plumb diff BASE NEW, or with several of a side plumb diff BASE... -- NEW..."
         ),
     }
+}
+
+/// A file that is on both sides, under whatever name.
+fn in_both([base, new]: &[Vec<PathBuf>; 2]) -> Option<&Path> {
+    let identity = |path: &PathBuf| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    let known: Vec<_> = base.iter().filter_map(identity).collect();
+    new.iter().find(|path| identity(path).is_some_and(|one| known.contains(&one))).map(PathBuf::as_path)
 }
 
 fn read(paths: &[PathBuf], args: &Args) -> Result<Vec<Recording>> {

@@ -22,6 +22,7 @@ use crate::args::FilterArgs;
 use crate::args::value;
 use crate::examples;
 use crate::exit::Exit;
+use crate::pager;
 use crate::render::precision::Precision;
 use crate::render::{label, table};
 use crate::terminal::{Output, finish};
@@ -29,7 +30,7 @@ use plumb_report::kernel_time;
 
 /// Arguments of `plumb report`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = examples::REPORT)]
+#[command(after_help = examples::below(pager::HELP, examples::REPORT))]
 pub struct Args {
     /// Recording, or a profile of another tool
     #[arg(default_value = "profile.plumb")]

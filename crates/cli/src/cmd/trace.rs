@@ -21,7 +21,7 @@ use plumb_target::{Descendants, End, Target};
 
 use crate::args::{CommandArgs, TargetArgs, value};
 use crate::examples;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::recording::{self, notice};
 use crate::terminal::say;
 use select::Selection;
@@ -147,10 +147,9 @@ fn load(args: &Args) -> Result<Calls> {
 
 fn refusal(error: &LoadError) -> anyhow::Error {
     anyhow!(
-        "system calls can't be traced: {error}\
-         \n  do:       sudo plumb trace ...\
-         \n  or:       sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep $(command -v plumb)\
-         \n  without:  plumb record -e context-switches, or strace for your own processes, which slows them down"
+        "system calls can't be traced: {error}{}\
+         \n  without:  plumb record -e context-switches, or strace for your own processes, which slows them down",
+        exit::remedy(error)
     )
 }
 

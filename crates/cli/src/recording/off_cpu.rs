@@ -5,6 +5,8 @@ use plumb_capture_api::{KernelUnwinder, Unmeasured};
 use plumb_capture_bpf::{LoadOptions, Programs};
 use plumb_profile::{FrameId, FrameKind, Profile, Samples, StackId};
 
+use crate::exit;
+
 /// The event of time that was slept or waited.
 const BLOCKED: &str = "off-cpu";
 /// The function of the kernel in which every switch happens. What it calls is what looks at the switch.
@@ -28,8 +30,9 @@ pub fn measure(options: LoadOptions) -> Result<Box<dyn KernelUnwinder>> {
     match Programs::load(options) {
         Ok(programs) => Ok(Box::new(programs)),
         Err(error) => Err(anyhow!(
-            "cannot measure off-CPU time: {error}\
-             \n  without:  plumb record -e context-switches, which counts them"
+            "cannot measure off-CPU time: {error}{}\
+             \n  without:  plumb record -e context-switches, which counts them",
+            exit::remedy(&error)
         )),
     }
 }

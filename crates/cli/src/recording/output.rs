@@ -2,12 +2,13 @@
 //! when the disk is full.
 
 use std::fs;
-use std::io::{Cursor, IsTerminal as _, Write as _};
+use std::io::{self, Cursor, ErrorKind, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use plumb_profile::Profile;
 
+use crate::exit;
 use crate::newfile::{self, Access, Destination, NewFile};
 
 /// Where a recording is to go.
@@ -19,9 +20,13 @@ pub struct Output {
 impl Output {
     /// Makes sure, before anything is recorded, that a file can be written there.
     pub fn check(path: &Path) -> Result<Self> {
-        let destination = Destination::check(path, Access::Private)?;
+        let destination =
+            Destination::check(path, Access::Private).map_err(|error| match is_refused(&error) {
+                true => anyhow!("{}; name another place by -o FILE", exit::message(&error)),
+                false => error,
+            })?;
         ensure!(
-            destination != Destination::Stdout || !std::io::stdout().is_terminal(),
+            destination != Destination::Stdout || !io::stdout().is_terminal(),
             "a recording is not for a terminal: name a file, or pipe it to something like plumb report -"
         );
         Ok(Self { path: path.to_owned(), destination })
@@ -155,6 +160,12 @@ pub(super) fn write(profile: &Profile, file: &mut NewFile) -> Result<()> {
     plumb_formats::native::write(profile, &mut bytes)?;
     file.write_all(bytes.get_ref())?;
     Ok(())
+}
+
+/// Whether it is the place that takes no file of this user.
+fn is_refused(error: &anyhow::Error) -> bool {
+    let kind = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    matches!(kind, Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem))
 }
 
 fn old(path: &Path) -> PathBuf {

@@ -81,6 +81,12 @@ pub fn signed(difference: f64, unit: &str) -> String {
     if difference > 0.0 { format!("+{text}") } else { text }
 }
 
+/// The interval of a difference. Nothing falls by more than the base, whatever the statistics give.
+pub fn interval(change: &Change, unit: &str) -> String {
+    let [low, high] = [change.low, change.high].map(|end| signed(end.max(-change.value[0]), unit));
+    format!("{low} .. {high}")
+}
+
 /// The difference as a share of the base; of what is many times the base, how many.
 pub fn relative(change: &Change) -> String {
     match change.relative() {
@@ -100,9 +106,9 @@ pub fn percent(share: f64) -> String {
     format!("{}%", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// A relative change with its interval: `-20.1% [-22.0% .. -18.3%]`.
+/// A relative change with its interval: `-20.1% [-22.0% .. -18.3%]`. Nothing falls by more than all of it, whatever the statistics give.
 pub fn with_interval([change, low, high]: [f64; 3]) -> String {
-    let signed = |share: f64| format!("{:+.1}%", share * 100.0);
+    let signed = |share: f64| format!("{:+.1}%", share.max(-1.0) * 100.0);
     format!("{} [{} .. {}]", signed(change), signed(low), signed(high))
 }
 

@@ -219,7 +219,9 @@ impl Cause {
             Truncation::FileUnreadable => {
                 "record as a user who may read it, and keep it in place while recording"
             }
-            Truncation::NoUserStack if self.off_cpu => "a higher -F takes the stacks of more times",
+            Truncation::NoUserStack if self.off_cpu => {
+                "record with a higher -F: more waits are recorded with their stack"
+            }
             Truncation::NoUserStack => "record it with plumb, or with perf record --call-graph dwarf",
             Truncation::OtherArchitecture => {
                 "record it on its own machine with frame pointers: perf record -g"

@@ -12,6 +12,19 @@ pub(super) const CONFIDENCE: f64 = 0.95;
 const COMPARED: [&str; 7] =
     ["wall_ns", "cpu_ns", "max_rss_bytes", "minor_faults", "context-switches", "cycles", "instructions"];
 
+/// Those that every run has: time, processor time, page faults.
+const ALWAYS: usize = 3;
+/// Those that take a performance counter.
+const OF_COUNTERS: usize = 2;
+
+/// How many figures will be compared, at least and at most: known before the first run.
+pub(super) fn expected(args: &Args, has_counters: bool) -> [usize; 2] {
+    let metric = usize::from(args.metric.is_some() || args.metric_less.is_some());
+    // The kernel's share of the processor time too.
+    let most = COMPARED.len() + 1 - if has_counters { 0 } else { OF_COUNTERS };
+    [ALWAYS + metric, most + metric]
+}
+
 /// The figures so far.
 #[derive(Default)]
 pub(super) struct Figures {

@@ -29,7 +29,7 @@ pub(super) fn text(
     for side in sides {
         writeln!(out, "{}: {}", side.name, command(side))?;
     }
-    for line in columns::fold(&how(args), out.width.unwrap_or(usize::MAX), 2) {
+    for line in columns::fold(&how(compared, args), out.width.unwrap_or(usize::MAX), 2) {
         writeln!(out, "{line}")?;
     }
     writeln!(out)?;
@@ -72,7 +72,7 @@ pub(super) fn markdown(
     for side in sides {
         writeln!(out, "- {}: {}", side.name, code(&command(side)))?;
     }
-    writeln!(out, "\n{}\n", how(args))?;
+    writeln!(out, "\n{}\n", how(compared, args))?;
     writeln!(out, "| {} |\n|---|---:|---:|---:|---:|---:|---|", HEAD.join(" | "))?;
     for one in compared {
         writeln!(out, "| {} |", row(one, args).map(|cell| cell.trim().to_owned()).join(" | "))?;
@@ -152,11 +152,17 @@ fn command(side: &Side) -> String {
     printable(&words.join(" ")).into_owned()
 }
 
-fn how(args: &Args) -> String {
-    let warmup = match args.warmup {
-        0 => "without a warm-up; system calls are counted in warm-ups only".to_owned(),
-        1 => "after a warm-up, in which system calls were counted".to_owned(),
-        times => format!("after {times} warm-ups, in the last of which system calls were counted"),
+pub(super) fn how(compared: &[Compared], args: &Args) -> String {
+    let counts_calls = compared.iter().any(|one| one.name == "calls");
+    let warmup = match (args.warmup, counts_calls) {
+        (0, _) => "without a warm-up; system calls are counted in warm-ups only".to_owned(),
+        (1, true) => "after a warm-up, in which system calls were counted".to_owned(),
+        (1, false) => "after a warm-up".to_owned(),
+        (times, true) => format!("after {times} warm-ups, in the last of which system calls were counted"),
+        (times, false) => format!("after {times} warm-ups"),
     };
-    format!("{} runs of each, taking turns, {warmup}; medians", args.runs)
+    format!(
+        "{} runs of each, taking turns, {warmup}; medians; p is corrected for the number of figures, intervals are not",
+        args.runs
+    )
 }

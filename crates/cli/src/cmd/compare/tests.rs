@@ -56,7 +56,11 @@ fn a_verdict_says_what_it_goes_by() {
     assert!(few.starts_with("can't tell: "), "{few}");
     let unsure = said((&wild, &wild), (&wild, &wild));
     assert!(unsure.starts_with("can't tell: wall +0.0% ["), "{unsure}");
-    assert!(unsure.contains("would show a change of ") && unsure.contains("more than 200 runs"), "{unsure}");
+    assert!(
+        unsure.contains("would show a change of ")
+            && unsure.contains("; the difference seen here would need more than 200 runs of each"),
+        "{unsure}"
+    );
 }
 
 #[test]
@@ -90,4 +94,34 @@ fn too_few_runs_are_told_apart_from_too_much_noise() {
     let said = verdict::verdict(&list, &args);
     // 2 of 70 ways, twice: 0.057; 2 of 252 ways: 0.016.
     assert!(said.ends_with("; 3 runs of each are too few for any verdict, with 2 figures: -n 5"), "{said}");
+}
+
+#[test]
+fn too_few_runs_are_said_before_the_first() {
+    let said = |words: &[&str], has_counters: bool| {
+        let args = args(words);
+        verdict::too_few(&args, figures::expected(&args, has_counters))
+    };
+    let warning = "4 runs of each are too few for any verdict: use -n ";
+    assert_eq!(said(&["-n", "4"], false), Some(format!("{warning}5")));
+    // 8 figures: 2 of 252 ways, eight times, is more than 0.05.
+    assert_eq!(said(&["-n", "4"], true), Some(format!("{warning}6")));
+    assert_eq!(said(&["-n", "5"], false), None);
+    assert_eq!(
+        said(&["-n", "5", "--alpha", "0.001"], false).as_deref().map(|text| &text[text.len() - 4..]),
+        Some("-n 8")
+    );
+    assert_eq!(said(&[], true), None);
+}
+
+#[test]
+fn system_calls_are_said_to_be_counted_only_where_they_were() {
+    let args = args(&[]);
+    let wall = compared("wall_ns", &[1.0, 1.0], &[1.0, 1.0], &args);
+    let calls = Compared { name: "calls", ..wall.clone() };
+    let end = "; medians; p is corrected for the number of figures, intervals are not";
+    let counted =
+        format!("10 runs of each, taking turns, after a warm-up, in which system calls were counted{end}");
+    assert_eq!(output::how(&[wall.clone(), calls], &args), counted);
+    assert_eq!(output::how(&[wall], &args), format!("10 runs of each, taking turns, after a warm-up{end}"));
 }

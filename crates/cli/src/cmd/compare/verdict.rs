@@ -68,9 +68,7 @@ fn part(one: &Compared, is_decided: bool) -> String {
 
 /// How many runs would show what these seem to show.
 fn more_runs(by: &[&Compared], args: &Args, figures: usize) -> String {
-    // Even if all of one lie below all of the other.
-    let enough = (2..=args.runs.max(20)).find(|&runs| least_p(runs) * figures as f64 <= args.alpha);
-    if let Some(enough) = enough.filter(|&enough| enough > args.runs) {
+    if let Some(enough) = enough_runs(figures, args).filter(|&enough| enough > args.runs) {
         return format!(
             "; {} runs of each are too few for any verdict, with {figures} figures: -n {enough}",
             args.runs
@@ -89,12 +87,26 @@ fn more_runs(by: &[&Compared], args: &Args, figures: usize) -> String {
     let shown = format!("; these runs would show a change of {}", shown.collect::<Vec<_>>().join(", "));
     shown
         + &match needed {
-            needed if needed > MOST_RUNS => format!("; this one needs more than {MOST_RUNS:.0} runs of each"),
+            needed if needed > MOST_RUNS => {
+                format!("; the difference seen here would need more than {MOST_RUNS:.0} runs of each")
+            }
             needed if needed > f64::from(args.runs) => {
                 format!("; about {needed:.0} runs of each might tell: -n {needed:.0}")
             }
             _ => String::new(),
         }
+}
+
+/// A warning before the first run: whatever the runs show, they are too few. `least` and `most`: how many figures may be compared.
+pub(super) fn too_few(args: &Args, [least, most]: [usize; 2]) -> Option<String> {
+    enough_runs(least, args).filter(|&enough| enough > args.runs)?;
+    let enough = enough_runs(most, args)?;
+    Some(format!("{} runs of each are too few for any verdict: use -n {enough}", args.runs))
+}
+
+/// So many runs of each can give a verdict, if all of one lie below all of the other.
+fn enough_runs(figures: usize, args: &Args) -> Option<u32> {
+    (2..=args.runs.max(20)).find(|&runs| least_p(runs) * figures as f64 <= args.alpha)
 }
 
 /// The least p that so many runs of each can have: of all ways to order them two are as far apart.

@@ -11,12 +11,13 @@ use crate::args::FilterArgs;
 use crate::args::value;
 use crate::examples;
 use crate::limits;
+use crate::pager;
 
 /// Arguments of `plumb diff`.
 #[derive(clap::Args, Debug)]
 #[command(
     override_usage = "plumb diff [OPTIONS] BASE NEW\n       plumb diff [OPTIONS] BASE... -- NEW...\n       plumb diff [OPTIONS]",
-    after_help = examples::DIFF
+    after_help = examples::below(pager::HELP, examples::DIFF)
 )]
 pub struct Args {
     /// Recordings before the change; several are runs of the same work

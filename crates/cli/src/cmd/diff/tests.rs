@@ -167,6 +167,24 @@ fn two_files_or_files_apart_by_dashes_are_sides() {
 }
 
 #[test]
+fn a_file_on_both_sides_is_found_under_any_name() {
+    let [base, other] = ["Cargo.toml", "src/main.rs"].map(PathBuf::from);
+    let again = vec![other.clone(), "src/../Cargo.toml".into()];
+    assert_eq!(in_both(&[vec![base.clone()], again]), Some(Path::new("src/../Cargo.toml")));
+    assert_eq!(in_both(&[vec![base], vec![other, "-".into(), "no/such".into()]]), None);
+}
+
+#[test]
+fn nothing_falls_by_more_than_all_of_it() {
+    let change = |ends| crate::render::change::with_interval(ends);
+    assert_eq!(change([-0.975, -1.128, -0.823]), "-97.5% [-100.0% .. -82.3%]");
+    assert_eq!(change([0.1, -0.2, 0.4]), "+10.0% [-20.0% .. +40.0%]");
+    let table = written(&[], text::write);
+    let getenv = table.lines().find(|line| line.ends_with("getenv")).expect("it has a row");
+    assert!(getenv.contains(" -4.400 s .. -"), "{getenv}");
+}
+
+#[test]
 fn the_page_gets_what_its_tests_read() {
     // web/test/page.test.mjs reads the same file and says what it means. PLUMB_BLESS=1 writes it anew.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/testdata/diff.payload");

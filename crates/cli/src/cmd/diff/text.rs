@@ -116,11 +116,7 @@ pub(super) fn lines(shown: &Shown<'_, '_>) -> Vec<([String; 7], String, Mark)> {
                 change::value(change.value[0], &shown.unit),
                 change::value(change.value[1], &shown.unit),
                 change::relative(change),
-                format!(
-                    "{} .. {}",
-                    change::signed(change.low, &shown.unit),
-                    change::signed(change.high, &shown.unit)
-                ),
+                change::interval(change, &shown.unit),
                 change::note(row, diff),
             ];
             (cells, change::title(&row.subject, diff), change.mark(diff.options.alpha))

@@ -3,6 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use clap::ValueEnum as _;
+
+use crate::newfile;
 
 /// A format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -75,13 +78,21 @@ pub fn by_name(path: &Path) -> Result<Format> {
     let unpacked = name.strip_suffix(".gz").unwrap_or(&name);
     let found = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending) || unpacked.ends_with(ending));
     let Some((_, format)) = found else {
-        let endings: Vec<&str> = ENDINGS.iter().map(|(ending, _)| *ending).collect();
-        bail!(
-            "{name}: what format that is isn't known: say it by --format, or by an ending: {}",
-            endings.join(" ")
-        )
+        let ending =
+            Path::new(unpacked).extension().map(|ending| format!("unknown ending .{}", ending.display()));
+        let what = ending.unwrap_or_else(|| format!("{} has no ending", newfile::name(path)));
+        bail!("{what}: name the format by --format FORMAT, which is {}", formats().join(", "))
     };
     Ok(*format)
+}
+
+/// The names of all formats, each with the ending that selects it.
+fn formats() -> Vec<String> {
+    let named = |format: &Format| {
+        let (ending, _) = ENDINGS.iter().find(|(_, one)| one == format)?;
+        Some(format!("{} ({ending})", format.to_possible_value()?.get_name()))
+    };
+    Format::value_variants().iter().filter_map(named).collect()
 }
 
 #[cfg(test)]
@@ -94,6 +105,17 @@ mod tests {
         assert_eq!(by_name(Path::new("x.speedscope.json")).unwrap(), Format::Speedscope);
         assert_eq!(by_name(Path::new("x.firefox.json.gz")).unwrap(), Format::Firefox);
         assert_eq!(by_name(Path::new("x.folded")).unwrap(), Format::Folded);
-        assert!(by_name(Path::new("x.json")).unwrap_err().to_string().contains("--format"));
+        let said = |name: &str| by_name(Path::new(name)).unwrap_err().to_string();
+        let how =
+            "name the format by --format FORMAT, which is pprof (.pb.gz), speedscope (.speedscope.json), ";
+        assert!(
+            said("x/a.b.tsv").starts_with(&format!("unknown ending .tsv: {how}")),
+            "{}",
+            said("x/a.b.tsv")
+        );
+        assert!(said("x.json.gz").starts_with("unknown ending .json: "), "{}", said("x.json.gz"));
+        assert!(said("a.b/x").starts_with("a.b/x has no ending: "), "{}", said("a.b/x"));
+        assert!(said("-").starts_with("standard output has no ending: "), "{}", said("-"));
+        assert_eq!(formats().len(), Format::value_variants().len());
     }
 }

@@ -9,6 +9,8 @@ use plumb_capture_bpf::{CallFacts, CallSums, Events, LoadError, Overhead, Per, S
 use plumb_profile::Profile;
 use plumb_syscalls::{Abi, Account, named, path_argument, takes_file};
 
+use crate::exit;
+
 /// What calls are shown apart by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Apart {
@@ -37,10 +39,9 @@ pub(super) fn load(latency: bool, apart: Option<Apart>) -> Result<CallSums> {
 
 fn refusal(error: &LoadError) -> anyhow::Error {
     anyhow!(
-        "system calls can't be counted: {error}\
-         \n  do:       sudo plumb kernel --calls ...\
-         \n  or:       sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep $(command -v plumb)\
-         \n  without:  plumb kernel shows where processor time went; strace -c counts, and slows the program down"
+        "system calls can't be counted: {error}{}\
+         \n  without:  plumb kernel shows where processor time went; strace -c counts, and slows the program down",
+        exit::remedy(error)
     )
 }
 

@@ -7,9 +7,12 @@ use plumb_analyze::Median;
 
 use super::Args;
 use super::gather::{Gathered, Share};
+use crate::render::columns;
 use crate::run_metrics::{Metric, Unit};
 use crate::terminal::{Output, printable};
 
+/// Where titles begin.
+const TITLES: usize = 21;
 /// How sure intervals are.
 pub(super) const CONFIDENCE: f64 = 0.95;
 /// Counting that takes more of the processor time than this is said.
@@ -25,7 +28,7 @@ pub(super) fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> R
     let command: Vec<String> =
         args.command.iter().map(|word| printable(&word.to_string_lossy()).into_owned()).collect();
     writeln!(out)?;
-    writeln!(out, " {}", head(&command.join(" "), gathered))?;
+    put(&format!(" {}", head(&command.join(" "), gathered)), out)?;
     writeln!(out)?;
     for (metric, values) in gathered.values() {
         if ONLY_IF_SOME.contains(&metric.name) && values.iter().all(|&value| value == 0.0) {
@@ -33,7 +36,7 @@ pub(super) fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> R
         }
         let Some(median) = Median::of(&values, CONFIDENCE) else { continue };
         let line = figure(metric, &median, &values, gathered);
-        writeln!(out, "{}", line.trim_end())?;
+        put(&line, out)?;
         if metric.name == "cpus_used"
             && let Some(kernel) = gathered.kernel()
         {
@@ -45,7 +48,18 @@ pub(super) fn write(gathered: &Gathered, args: &Args, out: &mut Output<'_>) -> R
     if !notes.is_empty() {
         writeln!(out)?;
     }
-    notes.iter().try_for_each(|note| writeln!(out, " {note}"))?;
+    notes.iter().try_for_each(|note| put(&format!(" {note}"), out))
+}
+
+/// Writes a line; what a narrow terminal has no room for goes below the figures' titles.
+fn put(line: &str, out: &mut Output<'_>) -> Result<()> {
+    let width = out.width.unwrap_or(usize::MAX);
+    let begin = line.chars().take_while(|&one| one == ' ').count();
+    let is_figure = begin > 1;
+    let hanging = if is_figure { TITLES.min(width / 2).saturating_sub(begin) } else { 2 };
+    for line in columns::fold(line.trim_end(), width, hanging) {
+        writeln!(out, "{line}")?;
+    }
     Ok(())
 }
 
@@ -57,7 +71,7 @@ fn head(command: &str, gathered: &Gathered) -> String {
             let interval = match reached >= CONFIDENCE {
                 true => "medians [95% interval of the median]".to_owned(),
                 false => format!(
-                    "medians [least to most, which holds the median of all runs with {:.0}%: 6 runs reach 95%]",
+                    "medians [range of {runs} runs: {:.0}% confidence for the median; -n 6 gives 95%]",
                     (reached * 100.0).floor()
                 ),
             };
@@ -89,19 +103,21 @@ fn line(value: &str, title: &str, rest: &str) -> String {
 /// User code and the kernel: sampled, with what the kernel's account says beside it.
 fn modes(kernel: &Share, gathered: &Gathered, out: &mut Output<'_>) -> Result<()> {
     let system: f64 = gathered.runs.iter().map(|run| run.usage.cpu.system.as_nanos() as f64).sum();
-    let per_run = gathered.cpu_ns() / gathered.runs.len() as f64;
+    // Parts of the median that is shown above: those of other runs would not add up to it.
+    let cpu = gathered.of("cpu_ns").and_then(|values| Median::of(&values, CONFIDENCE));
+    let cpu = cpu.map_or(0.0, |median| median.value);
     let accounted = system / gathered.cpu_ns().max(1.0);
     let value = kernel.value();
     let interval = format!("[{:.1}% .. {:.1}%]", kernel.low * 100.0, kernel.high * 100.0);
-    let user = Unit::Time.text(per_run * (1.0 - value));
-    writeln!(out, "{}", line(&format!("{:.1}%", 100.0 - value * 100.0), "in user code", &user).trim_end())?;
+    let user = Unit::Time.text(cpu * (1.0 - value));
+    put(&line(&format!("{:.1}%", 100.0 - value * 100.0), "in user code", &user), out)?;
     let rest = format!(
         "{}  {interval} of {} samples; the kernel's tick says {:.1}%",
-        Unit::Time.text(per_run * value),
+        Unit::Time.text(cpu * value),
         Unit::Count.text(kernel.samples.1 as f64),
         accounted * 100.0
     );
-    Ok(writeln!(out, "{}", line(&format!("{:.1}%", value * 100.0), "in the kernel", &rest))?)
+    put(&line(&format!("{:.1}%", value * 100.0), "in the kernel", &rest), out)
 }
 
 fn threads(gathered: &Gathered, most: usize, out: &mut Output<'_>) -> Result<()> {
@@ -117,7 +133,7 @@ fn threads(gathered: &Gathered, most: usize, out: &mut Output<'_>) -> Result<()>
         let share = cpu as f64 / all * 100.0;
         let busy = cpu as f64 / wall.max(1.0) * 100.0;
         let time = Unit::Time.text(cpu as f64 / runs);
-        writeln!(out, "  {time:>16}  {share:5.1}%  {name:<24} busy {busy:.1}% of the time")
+        put(&format!("  {time:>16}  {share:5.1}%  {name:<24} busy {busy:.1}% of the time"), out)
     };
     for row in rows.iter().take(most) {
         let count = row.threads as f64 / runs;
@@ -151,9 +167,11 @@ fn notes(gathered: &Gathered) -> Vec<String> {
     }
     if gathered.of("max_rss_bytes").is_none()
         && let Some(floor) = gathered.runs.iter().map(|run| run.rss_floor_bytes).max()
+        && let Some(most) = gathered.runs.iter().map(|run| run.usage.max_rss_bytes).max()
     {
         notes.push(format!(
-            "its memory stayed below {}, which plumb has when it starts it: the kernel counts that in",
+            "peak memory: at most {} (plumb itself has {} when it starts the command; less can't be measured)",
+            Unit::Bytes.text(most.max(floor) as f64),
             Unit::Bytes.text(floor as f64)
         ));
     }
