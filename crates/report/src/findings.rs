@@ -230,7 +230,7 @@ fn made(facts: &ServiceFacts, kind: FindingKind, title: String, percent: f64) ->
     let cpu_ns = (facts.cpu_ns as f64 * percent / 100.0) as i64;
     let of_machine = |machine: i64| 100.0 * cpu_ns as f64 / machine as f64;
     let title = match facts.period_ns {
-        Some(period) => format!("{title}, each {:.1} s", period as f64 / 1e9),
+        Some(period) => format!("{title}; the service wakes every {:.1} s", period as f64 / 1e9),
         None => title,
     };
     Finding {

@@ -71,8 +71,9 @@ pub(crate) fn read_alone(name: &str, bytes: Vec<u8>) -> Result<LoadedRecording, 
 
 /// Files that a server with a store keeps open.
 const KEPT: usize = 16;
-/// Most samples of all of them.
+/// Most samples of all of them, and most bytes of the files, unpacked.
 const MOST_SAMPLES: usize = 4_000_000;
+const MOST_BYTES: usize = 256 << 20;
 /// For how long after somebody last looked.
 const LIFE: Duration = Duration::from_secs(3600);
 /// How often the old ones are looked for.
@@ -83,6 +84,7 @@ struct Opened {
     tenant: Tenant,
     used: Instant,
     recording: Arc<LoadedRecording>,
+    bytes: usize,
 }
 
 /// Files that were opened on the page of a store. Cheap to clone.
@@ -98,20 +100,25 @@ struct State {
 }
 
 impl OpenedFiles {
-    /// Keeps a recording and returns its id, which cannot be guessed. The ones that were not looked at for the longest make room.
-    pub fn add(&self, tenant: Tenant, recording: LoadedRecording) -> Result<String, ApiError> {
+    /// Keeps a recording of a file of so many bytes, and returns its id, which cannot be guessed. The ones that were not looked at for the
+    /// longest make room: the tenant's own, as long as there are any.
+    pub fn add(&self, tenant: Tenant, recording: LoadedRecording, bytes: usize) -> Result<String, ApiError> {
         let id = unguessable().map_err(|error| {
             ApiError::new(ErrorCode::Internal, format!("cannot read /dev/urandom: {error}"))
         })?;
-        let opened = Opened { id: id.clone(), tenant, used: Instant::now(), recording: Arc::new(recording) };
+        let (used, recording) = (Instant::now(), Arc::new(recording));
+        let opened = Opened { id: id.clone(), tenant: tenant.clone(), used, recording, bytes };
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all = &mut state.files;
         all.push_back(opened);
         let samples = |all: &VecDeque<Opened>| -> usize {
             all.iter().map(|one| one.recording.profile.samples.len()).sum()
         };
-        while all.len() > 1 && (all.len() > KEPT || samples(all) > MOST_SAMPLES) {
-            all.pop_front();
+        let bytes = |all: &VecDeque<Opened>| -> usize { all.iter().map(|one| one.bytes).sum() };
+        while all.len() > 1 && (all.len() > KEPT || samples(all) > MOST_SAMPLES || bytes(all) > MOST_BYTES) {
+            let older = all.len() - 1;
+            let own = all.iter().take(older).position(|one| one.tenant == tenant);
+            all.remove(own.unwrap_or(0));
         }
         if !std::mem::replace(&mut state.is_swept, true) {
             self.forget_later();
@@ -166,18 +173,31 @@ mod tests {
     async fn only_who_opened_a_file_sees_it_and_the_least_used_make_room() {
         let files = OpenedFiles::default();
         let (mine, other) = (Tenant::new("mine").unwrap(), Tenant::new("other").unwrap());
-        let first = files.add(mine.clone(), folded(3)).unwrap();
+        let first = files.add(mine.clone(), folded(3), 30).unwrap();
         assert_eq!(files.get(&mine, &first).unwrap().name, "a.folded");
         assert!(files.get(&other, &first).is_none());
-        let second = files.add(mine.clone(), folded(1)).unwrap();
+        let second = files.add(mine.clone(), folded(1), 30).unwrap();
         for _ in 2..KEPT {
-            files.add(other.clone(), folded(1)).unwrap();
+            files.add(mine.clone(), folded(1), 30).unwrap();
         }
         // Looked at again, the first is not the one that goes.
         assert!(files.get(&mine, &first).is_some());
-        files.add(other, folded(1)).unwrap();
+        files.add(mine.clone(), folded(1), 30).unwrap();
         assert!(files.get(&mine, &first).is_some());
         assert!(files.get(&mine, &second).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_tenant_takes_room_from_its_own_files_first_and_large_ones_make_room() {
+        let files = OpenedFiles::default();
+        let (mine, other) = (Tenant::new("mine").unwrap(), Tenant::new("other").unwrap());
+        let first = files.add(mine.clone(), folded(1), 30).unwrap();
+        for _ in 0..2 * KEPT {
+            files.add(other.clone(), folded(1), 30).unwrap();
+        }
+        assert!(files.get(&mine, &first).is_some());
+        files.add(other, folded(1), MOST_BYTES).unwrap();
+        assert!(files.get(&mine, &first).is_none(), "nothing has room beside that");
     }
 
     #[test]

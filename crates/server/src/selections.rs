@@ -80,14 +80,12 @@ fn read(context: &Context, request: &StacktracesRequest) -> Result<LoadedRecordi
     meta.warnings.clear();
     if !is_counted && !profile.samples.is_empty() {
         meta.warnings.push(
-            "the profiles came without the number of their samples: each stack counts as one, so that small differences pass for noise"
+            "the profiles came without the number of their samples: each stack counts as one, and small differences are not significant"
                 .into(),
         );
     }
     if let Some(counted) = counted {
-        meta.warnings.push(format!(
-            "of {counted} samples {APART} are told apart, so that intervals are wider than they could be"
-        ));
+        meta.warnings.push(format!("{counted} samples were thinned to about {APART}: intervals are wider"));
     }
     let name = match request.label_selector.trim() {
         "" | "{}" => "all services".to_owned(),

@@ -121,7 +121,7 @@ async fn findings_name_service_function_and_share_the_largest_first() {
     assert_eq!(found["findings"].as_array().unwrap().len(), 2, "{found}");
     assert_eq!(found["machine_ns"], json!(3_000_000_000_i64));
     assert_eq!((&first["of_machine_percent"], &first["period_ns"]), (&json!(3.0), &json!(1_001_000_000)));
-    assert_eq!(first["title"], "g: 90% of its CPU time, each 1.0 s");
+    assert_eq!(first["title"], "g: 90% of its CPU time; the service wakes every 1.0 s");
     let details: Vec<&str> =
         first["details"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
     assert_eq!(details[..2], ["reads /proc", "3 getdents64 of 8 KiB a scan"]);

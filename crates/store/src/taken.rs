@@ -48,7 +48,7 @@ impl Taken {
             let bytes = std::fs::read(&path).ok()?;
             let (checksum, content) = bytes.split_at_checked(4)?;
             if crc32c::crc32c(content).to_le_bytes() != checksum {
-                tracing::warn!(path = %path.display(), "it is damaged: requests that are sent again may count twice");
+                tracing::warn!(path = %path.display(), "the list of received requests is damaged: requests that are sent again may count twice");
                 return None;
             }
             postcard::from_bytes(content).ok()
@@ -93,7 +93,7 @@ impl Taken {
         });
         if let Err(error) = written.and_then(|()| std::fs::rename(&partial, &self.path)) {
             let path = self.path.display();
-            tracing::error!(%path, %error, "cannot write it: requests that are sent again after a restart may count twice");
+            tracing::error!(%path, %error, "cannot write the list of received requests: requests that are sent again after a restart may count twice");
         }
     }
 }

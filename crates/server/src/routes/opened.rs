@@ -23,6 +23,8 @@ use crate::opened::read_alone;
 use crate::parameters::Parameters;
 use crate::recordings;
 
+/// What a file packed by gzip begins with (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// How long a file may take to arrive.
 const TIME: Duration = Duration::from_secs(300);
 
@@ -52,15 +54,20 @@ async fn opened(app: App, query: Option<String>, request: Request) -> Result<Res
     let limits = &app.options.ingest;
     let limits = BodyLimits { sent: limits.body, unpacked: limits.unpacked, time: TIME };
     let bytes = connect::read_body_within(&app, &parts.headers, body, &limits).await?;
-    // A profile in memory is a small multiple of its text, which may be packed.
-    let permit = app.room(bytes.len().saturating_mul(5)).await?;
+    let bytes = match bytes.starts_with(&GZIP) {
+        true => connect::inflate(&bytes, limits.unpacked)?,
+        false => bytes.to_vec(),
+    };
+    // A profile in memory is a small multiple of its text.
+    let size = bytes.len();
+    let permit = app.room(size.saturating_mul(5)).await?;
     let read = tokio::task::spawn_blocking(move || {
         let _room = permit;
-        read_alone(&name, bytes.to_vec())
+        read_alone(&name, bytes)
     });
     let recording = read.await.map_err(|_| ended())??;
     let mut entry = recording.entry(0);
-    entry["id"] = app.opened.add(tenant, recording)?.into();
+    entry["id"] = app.opened.add(tenant, recording, size)?.into();
     Ok(created(&entry))
 }
 

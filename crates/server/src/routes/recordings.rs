@@ -104,7 +104,7 @@ async fn open(shared: Shared, query: Option<String>, request: Request) -> Result
     let (parts, body) = request.into_parts();
     let name = name_of(&parts.headers, query.as_deref())?;
     let stopping = |_| ApiError::new(ErrorCode::Unavailable, "the server is stopping");
-    let _opening = shared.opening.clone().acquire_owned().await.map_err(stopping)?;
+    let opening = shared.opening.clone().acquire_owned().await.map_err(stopping)?;
     if shared.recordings().len() >= shared.named + MOST_OPENED {
         let message =
             format!("{MOST_OPENED} files were opened here, the limit; end plumb and start it again");
@@ -112,8 +112,9 @@ async fn open(shared: Shared, query: Option<String>, request: Request) -> Result
     }
     let bytes = bytes_of(body, LARGEST).await?;
     let reader = shared.reader.clone();
-    let read = tokio::task::spawn_blocking(move || reader.read(&name, bytes));
-    let recording = read.await.map_err(|_| ended())??;
+    // Reading goes on if who asked for it is gone.
+    let read = tokio::task::spawn_blocking(move || reader.read(&name, bytes).map(|read| (read, opening)));
+    let (recording, _opening) = read.await.map_err(|_| ended())??;
     let mut all = shared.recordings.write().unwrap_or_else(PoisonError::into_inner);
     let entry = recording.entry(all.len());
     *all = all.iter().cloned().chain([recording]).collect();

@@ -56,7 +56,7 @@ fn lack(profile: &Profile, cause: Cause, samples: u64) -> Lack {
     let (what, remedy) = match cause {
         Cause::Cut(cut) => (
             format!("truncated stacks: {}", cut.text()),
-            "plumb doctor says on the machine that they come from which file is to blame, and what helps"
+            "record on the machine that they come from, and run plumb doctor FILE there: it names the file, and what helps"
                 .to_owned(),
         ),
         Cause::NoStack => ("samples without a stack".to_owned(), String::new()),
