@@ -121,8 +121,8 @@ impl CostMeter {
         let bpf = self.stats.own_run_time().unwrap_or_default();
         OwnCost {
             threads_ns: own_cpu_time().total_ns(),
-            // The kernel's account has the programs that watch too.
-            bpf_ns: u64::try_from(bpf.as_nanos()).unwrap_or(u64::MAX).saturating_sub(self.watch_ns),
+            // Those that watch are among them, if somebody was watched in the first minute.
+            bpf_ns: u64::try_from(bpf.as_nanos()).unwrap_or(u64::MAX),
             watch_ns: self.watch_ns,
             elapsed_ns: monotonic_ns(),
         }

@@ -110,8 +110,11 @@ pub(super) fn of(seen: &SeenCalls) -> (Vec<Wake>, Vec<Habit>) {
     bursts.pop_if(|burst| !is_over(burst));
     let all: Vec<&SeenCall> = bursts.concat();
     let habits = told(&all, |calls| {
+        // Both are in the order of time.
         let of_burst = |burst: &&[&SeenCall]| {
-            burst.iter().filter(|call| calls.iter().any(|one| std::ptr::eq(*one, **call))).count()
+            let (Some(first), Some(last)) = (burst.first(), burst.last()) else { return 0 };
+            let until = calls.partition_point(|call| call.begin_ns <= last.begin_ns);
+            until - calls.partition_point(|call| call.begin_ns < first.begin_ns)
         };
         let count = middle(bursts.iter().map(of_burst).collect()).filter(|&count| count > 0)?;
         Some(format!("Each wake-up: {count}"))

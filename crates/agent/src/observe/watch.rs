@@ -98,15 +98,15 @@ impl CallWatch {
 
     /// Watches processes for some time, or until `stop`. Those that have ended are left out.
     pub fn run(&mut self, pids: &[u32], time: Duration, stop: impl Fn() -> bool) -> io::Result<SeenCalls> {
-        let processes: Vec<(u32, OwnedFd)> =
+        let mut processes: Vec<(u32, OwnedFd)> =
             pids.iter().filter_map(|&pid| Some((pid, pidfd(pid).ok()?))).collect();
+        // What an earlier watch left.
+        self.calls.take(|_| {});
+        processes.retain(|(_, pid)| self.calls.follow(pid.as_fd()).is_ok());
         let mut seen = SeenCalls::default();
         if processes.is_empty() {
             return Ok(seen);
         }
-        // What an earlier watch left.
-        self.calls.take(|_| {});
-        processes.iter().try_for_each(|(_, pid)| self.calls.follow(pid.as_fd()))?;
         let met = self.calls.met();
         let result = self.watched(&processes, time, stop, &mut seen);
         self.switch.turn_off()?;
