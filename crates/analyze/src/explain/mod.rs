@@ -194,17 +194,21 @@ impl<'p> Explanation<'p> {
 
     /// What is to be told first, of what is above the threshold.
     pub fn first(&self) -> Option<(Bottleneck, Share)> {
-        let first = self.outlook.first_of(&self.causes, &self.calls);
-        // Page faults that no line of the user's leads to say less than that larger parts have no names.
-        let is_nameless =
-            |what: Bottleneck| matches!(what, Bottleneck::Function(frame) if !self.view.frame(frame).named);
-        let is_runtimes = |what: Bottleneck| matches!(what, Bottleneck::Calls(index) if self.calls[index].faults && self.callers_of(&self.calls[index]).places.is_empty());
-        match self.outlook.above.first() {
-            Some(&largest) if is_nameless(largest.0) && first.is_some_and(|(what, _)| is_runtimes(what)) => {
-                Some(largest)
-            }
-            _ => first,
-        }
+        let first = self.outlook.first_of(&self.causes, &self.calls)?;
+        let &largest = self.outlook.above.first()?;
+        // Page faults that no line of the user's leads to say less than that a larger part has no names.
+        let says_less = self.is_nameless(largest.0) && self.is_runtimes_faults(first.0);
+        Some(if says_less { largest } else { first })
+    }
+
+    fn is_nameless(&self, what: Bottleneck) -> bool {
+        matches!(what, Bottleneck::Function(frame) if !self.view.frame(frame).named)
+    }
+
+    fn is_runtimes_faults(&self, what: Bottleneck) -> bool {
+        let Bottleneck::Calls(index) = what else { return false };
+        let advice = &self.calls[index];
+        advice.faults && self.callers_of(advice).places.is_empty()
     }
 
     /// The user's own code that the calls of a rule are made for, and what is done for that.

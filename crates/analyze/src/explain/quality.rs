@@ -26,6 +26,8 @@ pub struct Quality<'p> {
     pub without_line: f64,
     /// How well a share of 10% is known.
     pub tenth: Share,
+    /// Times are left out in which something disturbed the target.
+    pub is_partly_left_out: bool,
 }
 
 impl<'p> Quality<'p> {
@@ -45,6 +47,7 @@ impl<'p> Quality<'p> {
         let mut nameless: Vec<(&str, Cost)> = files.into_iter().collect();
         nameless.sort_by_key(|&(path, cost)| (Reverse(cost), path));
         Quality {
+            is_partly_left_out: !filter.except.is_empty(),
             stacks: Summary::new(view),
             coverage: coverage(view.profile(), filter.event),
             nameless_share: sampling.share(nameless.iter().map(|&(_, cost)| cost).sum()),

@@ -55,7 +55,7 @@ impl Socket {
             return SPARED;
         }
         let (bytes, times) = TOGETHER;
-        1.0 - times * self.sizes.mean() / bytes
+        (1.0 - times * self.sizes.mean() / bytes).max(0.0)
     }
 }
 

@@ -7,8 +7,9 @@ use super::spent::{Code, Spent};
 use crate::share::Share;
 
 /// From this share of processor time on, in percent, it is a cause: none where no share tells.
-const ACTIVITIES: [(&str, Option<f64>); 15] = [
+const ACTIVITIES: [(&str, Option<f64>); 16] = [
     ("allocation", Some(25.0)),
+    ("attribute-lookups", Some(40.0)),
     ("copying", None),
     ("first-touch", Some(30.0)),
     ("formatting", Some(25.0)),
@@ -25,8 +26,7 @@ const ACTIVITIES: [(&str, Option<f64>); 15] = [
     ("text-parsing", Some(25.0)),
 ];
 /// Functions that are slow by what they are, however much of them is needed: they begin from the beginning, or withstand attackers.
-const SLOW: [&str; 7] =
-    ["strcat", "__strcat_", "strncat", "__strncat_", "core::hash::", "::advance_by", "::nth"];
+const SLOW: [&str; 5] = ["strcat", "strncat", "core::hash::", "::advance_by", "::nth"];
 /// Sorting calls the program's own code to compare.
 const CALLS_BACK: &str = "sorting";
 

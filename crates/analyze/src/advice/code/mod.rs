@@ -127,7 +127,7 @@ impl CodeAdvice {
 }
 
 /// All rules.
-const RULES: [&CodeRule; 65] = [
+const RULES: [&CodeRule; 66] = [
     &unoptimised::RULE,
     &getenv::RULE,
     &allocation::RULE,
@@ -176,6 +176,7 @@ const RULES: [&CodeRule; 65] = [
     &python::imports::RULE,
     &python::collector::RULE,
     &python::gil::RULE,
+    &python::attributes::RULE,
     &python::elements::RULE,
     &python::rows::RULE,
     &python::scan::RULE,

@@ -19,6 +19,19 @@ const FUNCTIONS: Names = Names {
     begin: &[],
 };
 
+/// What takes many elements in one call, by masks and by lists of positions.
+const OF_MANY: Names = Names {
+    whole: &[
+        "array_boolean_subscript",
+        "array_assign_boolean_subscript",
+        "PyArray_MapIterNew",
+        "PyArray_TakeFrom",
+        "PyArray_CopyObject",
+        "PyArray_AssignArray",
+    ],
+    begin: &["mapiter_"],
+};
+
 pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     rule: Rule {
         name: "array-elements",
@@ -32,5 +45,5 @@ pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
     gain: GainModel::Lines { least: 0.9, most: 1.0, callers: 0.4 },
     extent: Extent::Calls,
     least_percent: 15.0,
-    find: |code| code.calls_of(&FUNCTIONS),
+    find: |code| code.calls_without(&FUNCTIONS, &OF_MANY),
 };

@@ -1,5 +1,6 @@
 //! Rules on programs in Python: what the interpreter does most, and for which line of the program.
 
+pub(super) mod attributes;
 pub(super) mod calls;
 pub(super) mod collector;
 pub(super) mod concatenation;

@@ -1,7 +1,9 @@
 //! Tables of pandas are read row by row.
 
 use crate::advice::Rule;
+use crate::advice::code::spent::{Code, Spent};
 use crate::advice::code::{CodeRule, Extent, GainModel, Names};
+use crate::cost::Cost;
 
 /// By which single rows, and single values, are taken out and put in.
 const FUNCTIONS: Names = Names {
@@ -36,11 +38,27 @@ pub(in crate::advice::code) const RULE: CodeRule = CodeRule {
         bound: "taking rows and values with all that it calls",
         source: "pandas' user guide, Enhancing performance; measured on CPython 3.11: 16 us a row by iterrows, 0.01 us by column",
     },
-    gain: GainModel::Lines { least: 0.9, most: 1.0, callers: 0.4 },
+    gain: GainModel::Everything { least: 0.9, callers: 0.4 },
     extent: Extent::Calls,
     least_percent: 15.0,
-    find: |code| {
-        let is_one = code.named(&FUNCTIONS);
-        code.below(|node| is_one[code.symbol(node).index()] && code.is_script_in(node, FILES))
-    },
+    find,
 };
+
+/// Where most of it is in compiled code, many rows are taken at a time.
+const MOST_COMPILED: f64 = 0.5;
+/// Where compiled parts of numpy and pandas are.
+const PACKAGES: [&str; 2] = ["/site-packages/", "/dist-packages/"];
+
+fn find(code: &Code<'_, '_>) -> Spent {
+    let is_one = code.named(&FUNCTIONS);
+    let taken = code.below(|node| is_one[code.symbol(node).index()] && code.is_script_in(node, FILES));
+    let is_compiled = |node: &u32| {
+        let path = code.view().frame(code.tree().frame(*node)).dso_path;
+        taken.has(*node) && PACKAGES.iter().any(|package| path.contains(package))
+    };
+    let compiled: Cost = code.tree().nodes().filter(is_compiled).map(|node| code.tree().own(node)).sum();
+    match compiled.weight as f64 > MOST_COMPILED * taken.cost.weight as f64 {
+        true => Spent::default(),
+        false => taken,
+    }
+}
