@@ -1,7 +1,7 @@
 //! How plumb exits: every status that it has, in one place, with its meaning.
 //!
-//! Invariant: commands return an [`Exit`] or an error, and `main` alone makes a number of it. Not here: what the errors say, but for the
-//! command to type as root.
+//! Invariant: commands return an [`Exit`] or an error, and `main` alone makes a number of it. Not here: what the errors say, but for
+//! the lines on what to type.
 
 use std::borrow::Cow;
 use std::io::ErrorKind;

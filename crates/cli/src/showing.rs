@@ -27,7 +27,7 @@ const EDITOR: &str = "vscode://file{file}:{line}";
 pub struct ShowArgs {
     /// Address to listen on
     ///
-    /// Without it, the first free port of 127.0.0.1 from 4041. Recordings are shown on loopback addresses only; a store on others needs
+    /// Without it, 127.0.0.1:4041, or for recordings the first free port from there. Recordings are shown on loopback addresses only; a store on others needs
     /// --tls-cert, --tls-key and --tokens.
     #[arg(long, value_name = "ADDR", value_parser = crate::args::value::address)]
     pub listen: Option<SocketAddr>,

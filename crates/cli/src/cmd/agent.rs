@@ -30,7 +30,7 @@ pub struct Args {
     /// Without it, the variable PLUMB_AGENT_TOKEN may hold the token itself.
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
-    /// File of the certificates (PEM) that the server's is signed by, if it is not signed by a public authority
+    /// Certificates (PEM) to verify the server by, if no public authority has signed its own
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
     /// Sampling frequency, in samples per second of CPU time

@@ -122,7 +122,11 @@ fn write_watched(
 fn recorded_waits(file: &Path) -> Result<Profile> {
     let profile = crate::load::load(file)?;
     let has_waits = profile.events.iter().any(|(_, event)| profile.strings.get(event.name) == "off-cpu");
-    ensure!(has_waits, "{} holds no waits: make it by plumb record --off-cpu -o {0} ...", file.display());
+    ensure!(
+        has_waits,
+        "{} holds no waits; record them by plumb record --off-cpu -o off.plumb ..., then --waits off.plumb",
+        file.display()
+    );
     Ok(profile)
 }
 

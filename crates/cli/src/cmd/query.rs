@@ -324,18 +324,17 @@ fn url_of(args: &Args, selector: &str, (from, until): (&str, &str), kind: Option
 
 /// The error for an empty answer, with a command to try next.
 fn nothing(args: &Args, client: &Client) -> Result<()> {
-    let all = client.get("/api/v1/services", &[("from", "1"), ("until", "now")])?;
+    let none = format!(
+        "no profiles match {} from {} until {}; choose another time by --from",
+        args.query, args.from, args.until
+    );
+    // A server may refuse to look through all times.
+    let Ok(all) = client.get("/api/v1/services", &[("from", "1"), ("until", "now")]) else { bail!(none) };
     let all: Vec<String> = serde_json::from_slice(&all).with_context(|| unexpected(args))?;
     if all.is_empty() {
         bail!("{} has no profiles yet; to send one: plumb push FILE, or run plumb agent", args.to);
     }
     let shown: Vec<String> = all.iter().take(SERVICES).map(|name| printable(name).into_owned()).collect();
     let more = if all.len() > SERVICES { ", …" } else { "" };
-    bail!(
-        "no profiles match {} from {} until {}; choose another time by --from; services that have some: {}{more}",
-        args.query,
-        args.from,
-        args.until,
-        shown.join(", ")
-    )
+    bail!("{none}; services that have some: {}{more}", shown.join(", "))
 }

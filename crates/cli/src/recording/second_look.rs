@@ -93,7 +93,9 @@ fn begins_to_wait(pids: &[u32], stop: &AtomicBool) -> bool {
         let elapsed = last.0.elapsed();
         if elapsed >= WINDOW {
             let now = wanted(pids);
-            if now.saturating_sub(last.1).as_secs_f64() < WAITS_BELOW * elapsed.as_secs_f64() {
+            // It is less than before where a thread has ended that waited for a processor: how busy it was isn't known.
+            let wanted = now.checked_sub(last.1);
+            if wanted.is_some_and(|wanted| wanted.as_secs_f64() < WAITS_BELOW * elapsed.as_secs_f64()) {
                 return true;
             }
             last = (Instant::now(), now);

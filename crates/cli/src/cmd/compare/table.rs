@@ -10,7 +10,7 @@ use crate::render::change::percent;
 pub(super) type Row = [String; 7];
 
 /// The heads of the columns.
-pub(super) const HEAD: [&str; 7] = ["", "A", "B", "B / A", "95% interval", "p", ""];
+pub(super) const HEAD: [&str; 7] = ["", "A", "B", "B / A", "95% interval", "p", "Verdict"];
 
 /// The row of a figure.
 pub(super) fn row(one: &Compared, args: &Args) -> Row {

@@ -84,7 +84,11 @@ fn more_runs(by: &[&Compared], args: &Args, figures: usize) -> String {
         let least = percent(one.comparison?.detectable - 1.0);
         Some(format!("{least} of {}", one.title.trim()))
     });
-    let shown = format!("; these runs would show a change of {}", shown.collect::<Vec<_>>().join(", "));
+    let shown: Vec<String> = shown.collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let shown = format!("; these runs would show a change of {}", shown.join(", "));
     shown
         + &match needed {
             needed if needed > MOST_RUNS => {

@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use plumb_analyze::{
-    Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, Extent, FrameIndex, HotFunction, PredictedGain, Share,
+    Bottleneck, BoundBy, CodeAdvice, Cost, Explanation, Extent, FrameIndex, HotFunction, Measure,
+    PredictedGain, Share,
 };
 use plumb_profile::DsoKind;
 
@@ -25,6 +26,8 @@ const FURTHER: usize = 3;
 const NAMED: usize = 3;
 /// Waiting for a processor is said from this part of the elapsed time on.
 const MUCH_WAITED: f64 = 0.1;
+/// Shares of the time that was watched, which the headline gives of all.
+const TOLD_BY_HEADLINE: [&str; 2] = ["these calls", "open and close of them"];
 /// That a gain is so much above the share, in points of percent, needs a reason.
 const MUCH_MORE: f64 = 10.0;
 /// An interval that is wider than this, in points of percent, is given by its upper end.
@@ -222,7 +225,9 @@ fn facts(report: &Explanation<'_>, args: &Args) -> Vec<(String, Text)> {
 /// What is known of system calls and page faults.
 fn call_facts(report: &Explanation<'_>, index: usize, facts: &mut Vec<(String, Text)>) {
     let advice = &report.calls[index];
-    let numbers: Vec<String> = advice.measured.iter().map(rule::number).collect();
+    let is_told = |measure: &&Measure| TOLD_BY_HEADLINE.contains(&measure.what);
+    let numbers: Vec<String> =
+        advice.measured.iter().filter(|measure| !is_told(measure)).map(rule::number).collect();
     let about = if advice.about.is_empty() {
         Text::default()
     } else {
@@ -418,7 +423,7 @@ fn annotate(name: &str, args: &Args) -> String {
     };
     match args.kept() {
         Some(kept) => format!("plumb annotate {name}{}", file(kept)),
-        None => format!("plumb annotate {name} x.plumb, after -o x.plumb here"),
+        None => format!("plumb annotate {name} x.plumb, once -o x.plumb was added here"),
     }
 }
 

@@ -237,10 +237,10 @@ fn left_out(report: &Explanation<'_>, args: &Args, section: &mut Section) {
 }
 
 /// Why they are less.
-fn watched(report: &Explanation<'_>) -> &'static str {
-    match report.calls.is_empty() {
-        true => "",
-        false => "; what was sampled while system calls were watched is left out",
+fn watched(report: &Explanation<'_>, off: f64) -> &'static str {
+    match report.quality.is_partly_left_out && off < 0.0 {
+        true => "; what was sampled while system calls were watched is left out",
+        false => "",
     }
 }
 
@@ -254,7 +254,7 @@ fn closing(report: &Explanation<'_>, section: &mut Section) {
             format!(
                 "The rows are all samples, {sum}: {:.1}% {side} than the kernel accounts for ({accounted}){}.",
                 off.abs(),
-                watched(report)
+                watched(report, off)
             )
         }
         _ => format!("The rows are all samples that are looked at, {sum}."),
