@@ -9,6 +9,8 @@ use crate::view::View;
 
 /// So much more than shares of independent draws do those of runs vary, at most.
 pub(crate) const OVERDISPERSION: f64 = 1.5;
+/// More samples are asked of nobody: a minute and a half of one processor at 999 a second.
+const MOST_NEEDED: f64 = 100_000.0;
 /// Intervals hold the truth with 95%: so many standard errors to each side.
 const Z: f64 = 1.959_963_985;
 
@@ -55,12 +57,13 @@ impl Sampling {
     }
 
     /// How many samples in all would tell a share from another, both in percent: with more the interval around the one ends before the other.
-    /// `None`: they are the same.
+    /// `None`: they are the same, or so near that nobody records as many.
     pub fn needed(&self, percent: f64, other: f64) -> Option<u64> {
         // Wilson's interval ends where a share is so many of its own standard errors away.
         let (end, distance) = (other / 100.0, (percent - other) / 100.0);
         let draws = Z * Z * end * (1.0 - end) / (distance * distance);
-        draws.is_finite().then(|| (draws * OVERDISPERSION).ceil() as u64)
+        let samples = (draws * OVERDISPERSION).ceil();
+        (samples <= MOST_NEEDED).then_some(samples as u64)
     }
 
     /// What would be known of a share.
@@ -111,5 +114,6 @@ mod tests {
         let told = of(needed as f64 / OVERDISPERSION).at(12.0);
         assert!((told.low - 10.0).abs() < 0.01, "{needed} samples: {told:?}");
         assert_eq!(of(1.0).needed(10.0, 10.0), None);
+        assert_eq!(of(1.0).needed(10.01, 10.0), None, "it would be 50 million");
     }
 }

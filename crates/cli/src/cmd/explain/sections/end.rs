@@ -149,8 +149,8 @@ pub(super) fn verdict(report: &Explanation<'_>) -> Section {
         ));
     }
     for &(what, share, needed) in outlook.unsure.iter().take(LISTED) {
-        let samples =
-            needed.map_or(String::new(), |needed| format!(": about {needed} samples in all would tell"));
+        let samples = needed
+            .map_or(String::new(), |needed| format!(": about {} samples in all would tell", rounded(needed)));
         let text = Text::from("Can't tell: ").text(text_of(report, what));
         section.say(text.and(format!(
             " has {}, which may be above {}% or below{samples}.",
@@ -159,6 +159,12 @@ pub(super) fn verdict(report: &Explanation<'_>) -> Section {
         )));
     }
     section
+}
+
+/// To two digits, upwards: more is not known of it.
+fn rounded(number: u64) -> u64 {
+    let unit = 10_u64.pow(number.max(1).ilog10().saturating_sub(1));
+    number.div_ceil(unit) * unit
 }
 
 /// The verdict in a sentence, or two.
