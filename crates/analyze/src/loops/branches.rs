@@ -3,6 +3,10 @@
 //! How long a round takes is known where a load goes through memory by equal steps, so slowly that two samples are in one pass: the
 //! addresses tell how many rounds went by between them. What else could take the time is ruled out first: loads that miss, chains of
 //! results, divisions, calls. A branch that depends on loaded data is what is left.
+//!
+//! Where no branch depends on loaded data and the loop computes with numbers, the processor may need help with those that are so near zero that
+//! they have fewer digits (subnormal numbers, IEEE 754-2008, 2.1.48). What they are is not seen: it is what is left, and on processors of
+//! Intel it takes so long that little else does. Those of AMD need a few cycles, which nobody can tell from other things.
 
 use super::{AddressOrigin, HotLoop, LoopBounds, LoopCause, LoopFinding, Operands};
 use crate::access::{Accesses, nanoseconds_per_byte, working_set};
@@ -21,21 +25,34 @@ const LONGEST_STEP: f64 = 32.0;
 /// Memory gives more than that for each nanosecond: a loop that takes as much is bound by it.
 const MOST_BYTES_PER_NS: f64 = 4.0;
 
-/// Wrong predictions, if nothing else can be.
-pub(super) fn branches(
+/// A round takes so many times as long as its instructions at least, and so many cycles longer.
+const ASSISTED_TIMES: f64 = 4.0;
+const LEAST_ASSIST: f64 = 60.0;
+/// No help takes more cycles for one instruction: a loop that is slower is not understood.
+const MOST_ASSIST: f64 = 250.0;
+
+/// How fast a loop goes through memory near by.
+pub(super) struct Pace {
+    /// Cycles of a round.
+    cycles: f64,
+    /// Memory itself may be what it waits for.
+    is_memory: bool,
+}
+
+/// The pace of a loop of plain instructions, all of whose loads are near by, one of them in equal steps.
+pub(super) fn pace(
     annotation: &Annotation,
     operands: &[&Operands],
     origins: &[Option<AddressOrigin>],
-    (hot, bounds): (&HotLoop, LoopBounds),
+    hot: &HotLoop,
     (accesses, nearest): (&Accesses, u64),
-    decides: impl Fn(usize) -> bool,
-) -> Option<LoopFinding> {
+) -> Option<Pace> {
     let kind = |at: usize| annotation.listing.instructions()[hot.path[at]].class.kind;
     let all = 0..hot.path.len();
     let is_plain = |at: usize| {
         matches!(kind(at), InstructionKind::Plain | InstructionKind::Branch | InstructionKind::Jump)
     };
-    if !hot.repeats || !all.clone().all(is_plain) || bounds.has_division {
+    if !hot.repeats || !all.clone().all(is_plain) {
         return None;
     }
     // Loads that may miss are another cause.
@@ -50,24 +67,73 @@ pub(super) fn branches(
     if !all.clone().all(is_near) {
         return None;
     }
-    let strided = all.clone().filter(|&at| origins[at] == Some(AddressOrigin::Strided));
+    let strided = all.filter(|&at| origins[at] == Some(AddressOrigin::Strided));
     let (site, step) = strided
         .filter_map(|at| {
             Some((at, step_of(&annotation.listing, operands, hot, at).filter(|&step| step > 0.0)?))
         })
         .next()?;
     let each_ns = nanoseconds_per_byte(accesses.sites.get(&hot.path[site])?)? * step;
-    let (cycles, least) = (each_ns / CYCLE_NS, bounds.chain.max(bounds.issue));
+    let is_memory = step > LONGEST_STEP || step / each_ns > MOST_BYTES_PER_NS;
+    Some(Pace { cycles: each_ns / CYCLE_NS, is_memory })
+}
+
+/// Wrong predictions, if nothing else can be.
+pub(super) fn branches(
+    annotation: &Annotation,
+    operands: &[&Operands],
+    (hot, bounds): (&HotLoop, LoopBounds),
+    pace: &Pace,
+    decides: impl Fn(usize) -> bool,
+) -> Option<LoopFinding> {
+    let kind = |at: usize| annotation.listing.instructions()[hot.path[at]].class.kind;
+    let all = 0..hot.path.len();
+    let (cycles, least) = (pace.cycles, bounds.chain.max(bounds.issue));
     let most = MOST_FOR_BRANCH * all.clone().filter(|&at| kind(at) == InstructionKind::Branch).count() as f64;
     let is_slow = cycles >= LEAST_TIMES * least && (LEAST_BEYOND..=most).contains(&(cycles - least));
-    let is_memory = step > LONGEST_STEP || step / each_ns > MOST_BYTES_PER_NS;
     let load = all.clone().find(|&at| operands[at].loads && decides(at))?;
-    (is_slow && !is_memory).then_some(LoopFinding {
+    (is_slow && !pace.is_memory && !bounds.has_division).then_some(LoopFinding {
         cause: LoopCause::Mispredictions { cycles, least },
         instruction: hot.path[load],
         weight: hot.weight,
         avoidable: 1.0 - least / cycles,
     })
+}
+
+/// Help with subnormal numbers, if nothing else can be.
+pub(super) fn assists(
+    annotation: &Annotation,
+    operands: &[&Operands],
+    (hot, bounds): (&HotLoop, LoopBounds),
+    pace: &Pace,
+    decides: impl Fn(usize) -> bool,
+) -> Option<LoopFinding> {
+    let all = 0..hot.path.len();
+    let computes: Vec<usize> = all
+        .clone()
+        .map(|at| hot.path[at])
+        .filter(|&index| is_arithmetic(&annotation.listing, index))
+        .collect();
+    let (&first, count) = (computes.first()?, computes.len() as f64);
+    let (cycles, least) = (pace.cycles, bounds.chain.max(bounds.issue));
+    let is_slow =
+        cycles >= ASSISTED_TIMES * least && (LEAST_ASSIST..=MOST_ASSIST * count).contains(&(cycles - least));
+    let has_condition = all.clone().any(|at| operands[at].loads && decides(at));
+    (is_slow && !pace.is_memory && !bounds.has_division && !has_condition).then_some(LoopFinding {
+        cause: LoopCause::Assists { cycles, least },
+        instruction: first,
+        weight: hot.weight,
+        avoidable: 1.0 - least / cycles,
+    })
+}
+
+/// Whether an instruction adds or multiplies numbers with a point.
+fn is_arithmetic(listing: &Listing, index: usize) -> bool {
+    let name = format!("{:?}", listing.decoded()[index].mnemonic()).to_lowercase();
+    let work = name.strip_prefix('v').unwrap_or(&name);
+    let is_work =
+        ["add", "sub", "mul", "fmadd", "fmsub", "fnmadd", "fnmsub"].iter().any(|one| work.starts_with(one));
+    is_work && ["ss", "sd", "ps", "pd"].iter().any(|end| work.ends_with(end))
 }
 
 /// Bytes by which a strided address goes on in each round: what is added to its registers, as often as they are scaled.

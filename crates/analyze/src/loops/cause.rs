@@ -4,7 +4,7 @@
 //! result before it, or be where samples of something else land. Which it is depends on how much memory it works on and on where its
 //! address comes from. Where neither tells there is no cause.
 
-use super::branches::{branches, step_of};
+use super::branches::{assists, branches, pace, step_of};
 use super::dispatch::dispatch;
 use super::forwarding::forwarding;
 use super::memory::{AccessPattern, CacheSizes};
@@ -55,6 +55,13 @@ pub enum LoopCause {
     },
     /// Its branches are predicted wrongly.
     Mispredictions {
+        /// Cycles of a round, as addresses and times of samples tell.
+        cycles: f64,
+        /// Cycles that it takes at least.
+        least: f64,
+    },
+    /// The processor needs help with its numbers, as with those that are very near zero.
+    Assists {
         /// Cycles of a round, as addresses and times of samples tell.
         cycles: f64,
         /// Cycles that it takes at least.
@@ -126,7 +133,10 @@ pub(crate) fn cause(
             let near = (accesses, caches.l2 / 4);
             let kind = |at: usize| annotation.listing.instructions()[hot.path[at]].class.kind;
             let is_condition = |load| decides(&shape, load, &kind);
-            branches(annotation, &shape.operands, &shape.origins, (&hot, shape.bounds), near, is_condition)
+            let pace = pace(annotation, &shape.operands, &shape.origins, &hot, near)?;
+            let of_loop = (&hot, shape.bounds);
+            branches(annotation, &shape.operands, of_loop, &pace, is_condition)
+                .or_else(|| assists(annotation, &shape.operands, of_loop, &pace, is_condition))
         })
 }
 
@@ -293,11 +303,12 @@ fn decides(shape: &Shape<'_>, load: usize, kind: &impl Fn(usize) -> InstructionK
         let operands = shape.operands[at];
         let uses = operands.reads.iter().any(|register| holds.contains(register));
         if operands.writes.is_empty() {
-            is_compared |= uses;
+            // A comparison is what the branch goes by, whatever was before.
+            is_compared = if operands.stores { is_compared } else { uses };
         } else if uses {
-            // Arithmetic sets the flags as well.
+            // Arithmetic sets the flags as well, but for that of vectors.
+            is_compared |= operands.writes.iter().any(|register| register.is_gpr());
             holds.extend(&operands.writes);
-            is_compared = true;
         }
     }
     false

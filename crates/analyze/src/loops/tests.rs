@@ -22,6 +22,8 @@ const WALK: &str =
     "4885f67e2331c031d20f1f80000000004883c00148035708488b3f4839c675f04889d0c30f1f400031d24889d0c3";
 /// `for (i…) sum += a[i];`
 const SUM: &str = "4885f67e1b488d14f731c00f1f4400004803074883c7084839d775f4c30f1f0031c0c3";
+/// `for (i…) cells[i] = cells[i] * factor + cells[i] * 0.25f;`
+const DECAY: &str = "85f67e354863f6f30f101d290e0000488d04b70f1f440000f30f100f4883c7040f28d1f30f59d0f30f59cbf30f58d1f30f1157fc4839f875dfc3";
 
 /// Four bytes are stored one by one and loaded as a word; and the same with two words stored and the first loaded.
 const PARTS: &str = "4885ff745b31c9be0100000049b8157c4a7fb979379e662e0f1f8400000000004889f040887424f848c1e808884c24f9884424fa4889c84883c10148c1e808884424fb8b4424f84831f0490fafc048c1e8034889c64839cf75c64889f0c36690be010000004889f0c3";
@@ -165,4 +167,16 @@ fn a_loop_that_is_far_slower_than_its_code_mispredicts() {
     // The same pace without a branch that depends on what was loaded.
     let plain = annotated(SUM, &[(0x10, 500)]);
     assert_eq!(found(&plain, &passes(&plain, 0x10, 2.5, 1 << 20)), None);
+}
+
+#[test]
+fn arithmetic_that_is_far_slower_than_its_code_needs_help() {
+    let decay = annotated(DECAY, &[(0x18, 100), (0x23, 500), (0x27, 200), (0x2f, 200)]);
+    // 23 ns a byte, that is 300 cycles for each number: Intel's processors take some 150 for each product.
+    let slow = found(&decay, &passes(&decay, 0x18, 23.0, 1 << 20));
+    assert!(matches!(slow, Some(LoopCause::Assists { .. })), "{slow:?}");
+    assert_eq!(found(&decay, &passes(&decay, 0x18, 0.4, 8 << 20)), None, "at its own speed");
+    // Integers never need it.
+    let sum = annotated(SUM, &[(0x10, 500)]);
+    assert_eq!(found(&sum, &passes(&sum, 0x10, 23.0, 1 << 20)), None);
 }

@@ -21,6 +21,9 @@ pub(super) fn json(finding: &LoopFinding) -> Value {
         LoopCause::Mispredictions { cycles, least } => {
             json!({"kind": "mispredictions", "cycles": cycles, "least_cycles": least})
         }
+        LoopCause::Assists { cycles, least } => {
+            json!({"kind": "assists", "cycles": cycles, "least_cycles": least})
+        }
         LoopCause::TlbMiss { pages } => json!({"kind": "tlb-miss", "page_bytes": pages}),
         LoopCause::CacheMiss { pattern, working_set, is_least, is_beyond_l3, addresses } => json!({
             "kind": "cache-miss",

@@ -15,6 +15,7 @@ mod clock;
 mod clones;
 mod companions;
 mod copying;
+mod denormals;
 mod dispatch;
 mod division;
 mod dynamic_cast;
@@ -127,7 +128,7 @@ impl CodeAdvice {
 }
 
 /// All rules.
-const RULES: [&CodeRule; 66] = [
+const RULES: [&CodeRule; 67] = [
     &unoptimised::RULE,
     &getenv::RULE,
     &allocation::RULE,
@@ -189,6 +190,7 @@ const RULES: [&CodeRule; 66] = [
     &store_forwarding::RULE,
     &dispatch::RULE,
     &branch_miss::RULE,
+    &denormals::RULE,
     &virtual_calls::RULE,
     &dynamic_cast::RULE,
     &string_streams::RULE,

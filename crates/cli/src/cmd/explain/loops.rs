@@ -35,6 +35,9 @@ pub(super) fn sentence(finding: &LoopFinding) -> String {
         LoopCause::Mispredictions { cycles, least } => format!(
             "a round takes {cycles:.0} cycles and its instructions need {least:.1}; it loads from memory near by, and no other cause is known"
         ),
+        LoopCause::Assists { cycles, least } => format!(
+            "a round takes {cycles:.0} cycles and its instructions need {least:.1}; it only computes with numbers from memory near by"
+        ),
         LoopCause::TlbMiss { pages } => {
             format!("sampled addresses are on {} of pages, few lines of each", size(pages))
         }
