@@ -423,7 +423,7 @@ fn annotate(name: &str, args: &Args) -> String {
     };
     match args.kept() {
         Some(kept) => format!("plumb annotate {name}{}", file(kept)),
-        None => format!("plumb annotate {name} x.plumb, once -o x.plumb was added here"),
+        None => format!("plumb annotate {name} x.plumb (add -o x.plumb here first)"),
     }
 }
 
