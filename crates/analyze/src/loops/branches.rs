@@ -31,28 +31,21 @@ const LEAST_ASSIST: f64 = 60.0;
 /// No help takes more cycles for one instruction: a loop that is slower is not understood.
 const MOST_ASSIST: f64 = 250.0;
 
-/// How fast a loop goes through memory near by.
-pub(super) struct Pace {
-    /// Cycles of a round.
-    cycles: f64,
-    /// Memory itself may be what it waits for.
-    is_memory: bool,
-}
-
-/// The pace of a loop of plain instructions, all of whose loads are near by, one of them in equal steps.
+/// Cycles of a round of a loop of plain instructions, all of whose loads are near by, one of them in equal steps; `None`: not known, or memory
+/// itself or a division may be what it waits for.
 pub(super) fn pace(
     annotation: &Annotation,
     operands: &[&Operands],
     origins: &[Option<AddressOrigin>],
-    hot: &HotLoop,
+    (hot, bounds): (&HotLoop, LoopBounds),
     (accesses, nearest): (&Accesses, u64),
-) -> Option<Pace> {
+) -> Option<f64> {
     let kind = |at: usize| annotation.listing.instructions()[hot.path[at]].class.kind;
     let all = 0..hot.path.len();
     let is_plain = |at: usize| {
         matches!(kind(at), InstructionKind::Plain | InstructionKind::Branch | InstructionKind::Jump)
     };
-    if !hot.repeats || !all.clone().all(is_plain) {
+    if !hot.repeats || !all.clone().all(is_plain) || bounds.has_division {
         return None;
     }
     // Loads that may miss are another cause.
@@ -75,7 +68,7 @@ pub(super) fn pace(
         .next()?;
     let each_ns = nanoseconds_per_byte(accesses.sites.get(&hot.path[site])?)? * step;
     let is_memory = step > LONGEST_STEP || step / each_ns > MOST_BYTES_PER_NS;
-    Some(Pace { cycles: each_ns / CYCLE_NS, is_memory })
+    (!is_memory).then_some(each_ns / CYCLE_NS)
 }
 
 /// Wrong predictions, if nothing else can be.
@@ -83,16 +76,16 @@ pub(super) fn branches(
     annotation: &Annotation,
     operands: &[&Operands],
     (hot, bounds): (&HotLoop, LoopBounds),
-    pace: &Pace,
+    cycles: f64,
     decides: impl Fn(usize) -> bool,
 ) -> Option<LoopFinding> {
     let kind = |at: usize| annotation.listing.instructions()[hot.path[at]].class.kind;
     let all = 0..hot.path.len();
-    let (cycles, least) = (pace.cycles, bounds.chain.max(bounds.issue));
+    let least = bounds.chain.max(bounds.issue);
     let most = MOST_FOR_BRANCH * all.clone().filter(|&at| kind(at) == InstructionKind::Branch).count() as f64;
     let is_slow = cycles >= LEAST_TIMES * least && (LEAST_BEYOND..=most).contains(&(cycles - least));
     let load = all.clone().find(|&at| operands[at].loads && decides(at))?;
-    (is_slow && !pace.is_memory && !bounds.has_division).then_some(LoopFinding {
+    is_slow.then_some(LoopFinding {
         cause: LoopCause::Mispredictions { cycles, least },
         instruction: hot.path[load],
         weight: hot.weight,
@@ -105,7 +98,7 @@ pub(super) fn assists(
     annotation: &Annotation,
     operands: &[&Operands],
     (hot, bounds): (&HotLoop, LoopBounds),
-    pace: &Pace,
+    cycles: f64,
     decides: impl Fn(usize) -> bool,
 ) -> Option<LoopFinding> {
     let all = 0..hot.path.len();
@@ -115,11 +108,11 @@ pub(super) fn assists(
         .filter(|&index| is_arithmetic(&annotation.listing, index))
         .collect();
     let (&first, count) = (computes.first()?, computes.len() as f64);
-    let (cycles, least) = (pace.cycles, bounds.chain.max(bounds.issue));
+    let least = bounds.chain.max(bounds.issue);
     let is_slow =
         cycles >= ASSISTED_TIMES * least && (LEAST_ASSIST..=MOST_ASSIST * count).contains(&(cycles - least));
     let has_condition = all.clone().any(|at| operands[at].loads && decides(at));
-    (is_slow && !pace.is_memory && !bounds.has_division && !has_condition).then_some(LoopFinding {
+    (is_slow && !has_condition).then_some(LoopFinding {
         cause: LoopCause::Assists { cycles, least },
         instruction: first,
         weight: hot.weight,

@@ -133,10 +133,10 @@ pub(crate) fn cause(
             let near = (accesses, caches.l2 / 4);
             let kind = |at: usize| annotation.listing.instructions()[hot.path[at]].class.kind;
             let is_condition = |load| decides(&shape, load, &kind);
-            let pace = pace(annotation, &shape.operands, &shape.origins, &hot, near)?;
             let of_loop = (&hot, shape.bounds);
-            branches(annotation, &shape.operands, of_loop, &pace, is_condition)
-                .or_else(|| assists(annotation, &shape.operands, of_loop, &pace, is_condition))
+            let cycles = pace(annotation, &shape.operands, &shape.origins, of_loop, near)?;
+            branches(annotation, &shape.operands, of_loop, cycles, is_condition)
+                .or_else(|| assists(annotation, &shape.operands, of_loop, cycles, is_condition))
         })
 }
 

@@ -293,7 +293,7 @@ pub(super) fn gain(report: &Explanation<'_>, what: Bottleneck) -> Text {
             let share =
                 report.outlook.above.iter().find(|(one, _)| *one == what).map(|(_, share)| share.high);
             let is_more = share.is_some_and(|share| high > share + MUCH_MORE);
-            let with = if is_more { ", with what goes with it" } else { "" };
+            let with = if is_more { ", including the work around it" } else { "" };
             format!("{} of {}{with}", range(low, high), whole(report))
         }
     };

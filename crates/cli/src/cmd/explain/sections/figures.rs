@@ -64,7 +64,7 @@ pub(super) fn gain(report: &Explanation<'_>, gain: Gain) -> String {
     let mut text = format!("at most {} of {} ({times})", percent(report, gain.cpu_percent), whole(report));
     let cores = report.pace.cores().unwrap_or(0.0);
     match gain.clock_percent {
-        None => text.push_str("; what that is of the elapsed time isn't known"),
+        None => text.push_str("; the effect on the elapsed time is unknown"),
         // Several ran at a time: how much of it at the same time as others isn't known.
         Some(clock) if cores > 1.05 => {
             text.push_str(&format!(
