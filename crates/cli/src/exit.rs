@@ -94,6 +94,13 @@ impl Exit {
     }
 }
 
+/// An error of the command line that clap does not see, such as options that exclude each other for one kind of answer.
+#[cfg(feature = "server")]
+pub fn wrong_usage(message: impl std::fmt::Display) -> anyhow::Error {
+    let text = format!("{message}\n\nFor more information, try '--help'.\n");
+    clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, text).into()
+}
+
 /// The message of an error: what was tried, and why it failed. The libraries' errors say both themselves.
 pub fn message(error: &anyhow::Error) -> String {
     let mut parts: Vec<String> = Vec::new();

@@ -1,6 +1,8 @@
 //! Opens whatever FILE names: a recording, or a profile of another tool, told apart by what it holds.
 
 mod kind;
+#[cfg(feature = "server")]
+mod payload;
 mod perf_data;
 #[cfg(feature = "server")]
 mod remote;
@@ -15,6 +17,8 @@ use plumb_profile::Profile;
 
 use crate::terminal::say;
 use kind::Kind;
+#[cfg(feature = "server")]
+pub use payload::{Payload, payload};
 
 /// What commands read when no file is named.
 const DEFAULT: &str = "profile.plumb";

@@ -116,9 +116,12 @@ enum Command {
 fn main() -> ExitCode {
     panics::report_all_but_handled();
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
-    let exit = run(cli.command).unwrap_or_else(|error| {
-        say!("{}", exit::message(&error));
-        Exit::of_error(&error)
+    let exit = run(cli.command).unwrap_or_else(|error| match error.downcast::<clap::Error>() {
+        Ok(wrong) => refuse(&wrong),
+        Err(error) => {
+            say!("{}", exit::message(&error));
+            Exit::of_error(&error)
+        }
     });
     exit.into()
 }

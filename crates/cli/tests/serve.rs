@@ -4,7 +4,7 @@
 
 mod spun;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -96,6 +96,84 @@ fn what_a_server_selects_is_read_by_url_and_exported_in_every_format() {
         let work: Vec<&str> = folded.lines().filter(|line| line.contains(";work ")).collect();
         assert!(work.len() == 1 && work[0].ends_with(" 700"), "{name}: {folded}");
     }
+}
+
+/// What OpenTelemetry's profiler sent, gzipped and as it is: each timestamp of a sample is one sample of its program.
+#[test]
+fn requests_of_opentelemetry_are_pushed_as_they_are() {
+    let folder = folder("serve-otlp");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/golden/otlp");
+    let packed = std::fs::read(golden.join("export-0.bin.gz")).expect("it is there");
+    let mut unpacked = Vec::new();
+    flate2::read::GzDecoder::new(&*packed).read_to_end(&mut unpacked).expect("it is gzipped");
+    std::fs::write(folder.join("sent.bin"), unpacked).expect("it can be written");
+    std::fs::write(folder.join("sent.bin.gz"), packed).expect("it can be written");
+    let serving = Serving::start(&folder);
+    let expected = std::fs::read(golden.join("expected.json")).expect("it is there");
+    let expected: serde_json::Value = serde_json::from_slice(&expected).expect("it is JSON");
+    let programs = expected["export-0.bin"].as_object().expect("it has programs");
+    let said = succeeds(&folder, &["push", "sent.bin", "--to", &serving.url]);
+    let query = |words: &[&str]| {
+        succeeds(&folder, &[&["query", "--from", "1", "--to", &serving.url], words].concat())
+    };
+    for (program, of) in programs {
+        assert!(said.contains(program.as_str()), "{said}");
+        let selector = format!("{{service_name=\"{program}\"}}");
+        let found: serde_json::Value =
+            serde_json::from_str(&query(&["functions", "--json", "--query", &selector])).expect("it is JSON");
+        let period = 1e9 / 97.0;
+        let samples = found["total"].as_f64().expect("a number") / period;
+        assert_eq!(samples.round(), of["samples"].as_f64().expect("a number"), "{program}");
+    }
+    let named = ["push", "sent.bin.gz", "--service", "shop", "--label", "region=eu", "--to", &serving.url];
+    assert!(succeeds(&folder, &named).contains("profiles of shop to"), "one service");
+    assert_eq!(query(&["services", "--query", "{region=\"eu\"}"]), "shop\n");
+    // What plumb writes has no service; its program is one.
+    std::fs::write(folder.join("api.folded"), API).expect("it can be written");
+    succeeds(&folder, &["export", "api.folded", "-o", "own.otlp"]);
+    assert!(
+        succeeds(&folder, &["push", "own.otlp", "--to", &serving.url]).contains("sent 1 profile of own to")
+    );
+    let kind = plumb(&folder, &["push", "sent.bin", "--kind", "wall", "--to", &serving.url]);
+    assert_eq!(kind.status.code(), Some(2));
+    assert!(text(&kind.stderr).contains("leave out --kind"), "{}", text(&kind.stderr));
+}
+
+/// A receiver that takes a request and not all of its profiles.
+#[test]
+fn profiles_that_a_receiver_rejects_are_told() {
+    let folder = folder("serve-otlp-rejected");
+    std::fs::write(folder.join("api.folded"), API).expect("it can be written");
+    succeeds(&folder, &["export", "api.folded", "-o", "own.otlp"]);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("http://{}", listener.local_addr().expect("it listens"));
+    let receiver = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("it is asked");
+        let mut reader = BufReader::new(stream.try_clone().expect("a copy"));
+        let (mut head, mut length) = (String::new(), 0);
+        while !head.ends_with("\r\n\r\n") {
+            let mut line = String::new();
+            reader.read_line(&mut line).expect("it is text");
+            let lower = line.to_ascii_lowercase();
+            if let Some(number) = lower.strip_prefix("content-length:") {
+                length = number.trim().parse().expect("a number");
+            }
+            head += &line;
+        }
+        reader.read_exact(&mut vec![0; length]).expect("the body comes");
+        // partial_success { rejected_profiles: 1, error_message: "too old" }
+        let body = b"\x0a\x0b\x08\x01\x12\x07too old";
+        let length = body.len();
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+        stream.write_all(&[answer.as_bytes(), body].concat()).expect("it is read");
+        head
+    });
+    let output = plumb(&folder, &["push", "own.otlp", "--to", &url]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("rejected 1 of the 1 profiles in own.otlp: too old"), "{said}");
+    let head = receiver.join().expect("it was asked");
+    assert!(head.starts_with("POST /v1development/profiles "), "{head}");
 }
 
 /// What `perf script -F comm,pid,tid,time,period,event,ip,sym` prints: samples of processor time, 600 of 1,000 in the allocator.

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use plumb_formats::otlp::message::ExportResponse;
-use prost::Message;
+use plumb_formats::otlp::{HTTP_PATH, refusal};
 use ureq::http::StatusCode;
 
 use crate::connection::Connection;
 use crate::error::AgentError;
 use crate::options::AgentOptions;
 
-/// Path of the service, below the server's URL.
-const PATH: &str = "/v1development/profiles";
 /// Longest time that a request may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest answer that is read, in bytes.
@@ -39,7 +36,7 @@ impl Client {
 
     /// Sends a body that is compressed already.
     pub fn send(&self, body: &[u8]) -> Outcome {
-        let request = self.0.request(ureq::Agent::post, PATH);
+        let request = self.0.request(ureq::Agent::post, HTTP_PATH);
         let request =
             request.header("Content-Type", "application/x-protobuf").header("Content-Encoding", "gzip");
         let mut response = match request.send(body) {
@@ -65,7 +62,6 @@ fn is_final(status: StatusCode) -> bool {
 }
 
 fn partial(answer: &[u8]) -> Option<String> {
-    let partial = ExportResponse::decode(answer).ok()?.partial_success?;
-    let is_said = partial.rejected_profiles != 0 || !partial.error_message.is_empty();
-    is_said.then(|| format!("{} profiles rejected: {}", partial.rejected_profiles, partial.error_message))
+    let partial = refusal(answer)?;
+    Some(format!("{} profiles rejected: {}", partial.rejected_profiles, partial.error_message))
 }

@@ -6,20 +6,29 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
+use plumb_formats::otlp::{self, ExportRequest};
 use plumb_formats::pprof;
+use plumb_profile::Profile;
 use plumb_server::{PUSH_PATH, SYMBOLS_PATH, push_request};
 
 use crate::args::value::label;
 use crate::examples;
-use crate::exit::Exit;
+use crate::exit::{Exit, wrong_usage};
 use crate::http::Client;
-use crate::terminal::{Output, finish};
+use crate::load::{Payload, payload};
+use crate::terminal::{Output, finish, say};
+
+/// Services that are named, at most.
+const SERVICES: usize = 8;
+/// Kind of a profile where none is named.
+const KIND: &str = "process_cpu";
 
 /// Arguments of `plumb push`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = examples::PUSH)]
 pub struct Args {
-    /// Recording, or a profile of another tool; or an ELF file, whose symbols name the frames that came without
+    /// Recording, or a profile of another tool; a request of OpenTelemetry's profilers; or an ELF file, whose symbols name the frames
+    /// that came without
     #[arg(default_value = "profile.plumb")]
     file: PathBuf,
     /// URL of the server
@@ -31,9 +40,9 @@ pub struct Args {
     /// Label of the profile (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
-    /// Kind of profile
-    #[arg(long, value_name = "NAME", default_value = "process_cpu")]
-    kind: String,
+    /// Kind of profile [default: process_cpu]
+    #[arg(long, value_name = "NAME")]
+    kind: Option<String>,
     /// File that holds a token
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
@@ -44,7 +53,13 @@ pub fn run(args: Args) -> Result<Exit> {
     if is_elf(&args.file) {
         return push_symbols(&args);
     }
-    let mut profile = crate::load::load(&args.file)?;
+    match payload(&args.file)? {
+        Payload::Profile(profile) => push_profile(args, *profile),
+        Payload::Otlp(request) => push_otlp(&args, *request),
+    }
+}
+
+fn push_profile(args: Args, mut profile: Profile) -> Result<Exit> {
     if profile.samples.is_empty() {
         bail!("{} has no samples", args.file.display());
     }
@@ -54,21 +69,66 @@ pub fn run(args: Args) -> Result<Exit> {
     }
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let service = args.service.or_else(|| profile.meta.command.first().map(|program| name(program)));
-    let service = match service {
-        Some(service) => service,
-        None => args.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()),
-    };
+    let service = service.unwrap_or_else(|| stem(&args.file));
     let mut bytes = Vec::new();
     pprof::write(&profile, &mut bytes).context("cannot convert the profile")?;
     let mut labels = args.label;
-    labels.push(("__name__".to_owned(), args.kind));
+    labels.push(("__name__".to_owned(), args.kind.unwrap_or_else(|| KIND.to_owned())));
     labels.push(("service_name".to_owned(), service.clone()));
     let client = Client::new(&args.to, args.token.as_deref())?;
     client.post(PUSH_PATH, "application/proto", &push_request(&labels, bytes))?;
-    let samples = profile.samples.len();
+    sent(&format!("{} samples of {service}", profile.samples.len()), &args.to)
+}
+
+/// Sends what OpenTelemetry's profilers send: it names the services and kinds of profiles itself, as far as no option does.
+fn push_otlp(args: &Args, mut request: ExportRequest) -> Result<Exit> {
+    let file = args.file.display();
+    if args.kind.is_some() {
+        return Err(wrong_usage(format!(
+            "{file} holds OpenTelemetry's profiles, which have a kind; leave out --kind"
+        )));
+    }
+    match &args.service {
+        Some(service) => request.set_service(service),
+        None => request.name_services(&stem(&args.file)),
+    }
+    args.label.iter().for_each(|(name, value)| request.set_attribute(name, value));
+    let profiles = request.profiles();
+    let services = named(&request.services().into_iter().collect::<Vec<_>>());
+    let client = Client::new(&args.to, args.token.as_deref())?;
+    let answer = client.post(otlp::HTTP_PATH, "application/x-protobuf", &request.into_bytes())?;
+    match otlp::refusal(&answer) {
+        Some(refusal) if refusal.rejected_profiles != 0 => {
+            let rejected = refusal.rejected_profiles;
+            bail!(
+                "{} rejected {rejected} of the {profiles} profiles in {file}: {}",
+                args.to,
+                refusal.error_message
+            )
+        }
+        Some(warning) => say!("{} warns: {}", args.to, warning.error_message),
+        None => {}
+    }
+    let noun = if profiles == 1 { "profile" } else { "profiles" };
+    sent(&format!("{profiles} {noun} of {services}"), &args.to)
+}
+
+/// The names, or the first of many.
+fn named(services: &[&str]) -> String {
+    let first = &services[..services.len().min(SERVICES)];
+    let more = if services.len() > SERVICES { ", …" } else { "" };
+    first.join(", ") + more
+}
+
+/// The name of a file without its ending.
+fn stem(file: &Path) -> String {
+    file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
+fn sent(what: &str, url: &str) -> Result<Exit> {
     let mut out = Output::stdout();
     finish((|| {
-        writeln!(out, "sent {samples} samples of {service} to {}", args.to)?;
+        writeln!(out, "sent {what} to {url}")?;
         Ok(out.flush()?)
     })())
 }
@@ -87,9 +147,5 @@ fn push_symbols(args: &Args) -> Result<Exit> {
     let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {name}"))?;
     let client = Client::new(&args.to, args.token.as_deref())?;
     client.put(&format!("{SYMBOLS_PATH}/{build_id}"), &bytes)?;
-    let mut out = Output::stdout();
-    finish((|| {
-        writeln!(out, "sent the symbols of {name} (build ID {build_id}) to {}", args.to)?;
-        Ok(out.flush()?)
-    })())
+    sent(&format!("the symbols of {name} (build ID {build_id})"), &args.to)
 }

@@ -12,6 +12,8 @@ mod inflate;
 mod json;
 mod number;
 
+use std::borrow::Cow;
+
 use plumb_profile::Profile;
 
 pub(crate) use assembly::{Assembly, Counted, Place, TOO_LARGE};
@@ -39,8 +41,7 @@ pub enum Format {
 
 /// Reads a profile in any of these formats.
 pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
-    let inflated = inflate::inflate(bytes)?;
-    let bytes = inflated.as_deref().unwrap_or(bytes);
+    let bytes = &*unpacked(bytes)?;
     match format(bytes)? {
         Format::Pprof => pprof::read(bytes),
         Format::Jfr => jfr::read(bytes),
@@ -49,6 +50,11 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
         Format::PerfScript => perf_script::read(bytes),
         Format::Folded => folded::read(bytes),
     }
+}
+
+/// The bytes without gzip.
+pub(crate) fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ReadError> {
+    Ok(inflate::inflate(bytes)?.map_or(Cow::Borrowed(bytes), Cow::Owned))
 }
 
 /// What the bytes hold, which are not compressed any more.
@@ -62,7 +68,7 @@ fn format(bytes: &[u8]) -> Result<Format, ReadError> {
         _ if !is_text(bytes) => {
             if otlp::is(bytes) {
                 unknown(
-                    "an OpenTelemetry profile, which plumb writes and does not read: use the recording that it was made of",
+                    "an OpenTelemetry profile, which plumb does not read: use the recording that it was made of, or send it to a server by plumb push",
                 )
             } else if pprof::is(bytes) {
                 Ok(Format::Pprof)

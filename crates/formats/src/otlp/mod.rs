@@ -7,16 +7,21 @@
 
 mod json;
 pub mod message;
+mod request;
 mod resources;
 mod tables;
 mod write;
 
+pub use request::{ExportRequest, refusal};
 pub use resources::{
     Figure, MACHINE_TIME, OBSERVATION, ResourceSamples, ResourceSet, WAKE_PERIOD, encode_by_resource,
 };
 pub use write::write;
 
 use prost::Message;
+
+/// Path of requests over HTTP, below a receiver's URL.
+pub const HTTP_PATH: &str = "/v1development/profiles";
 
 /// Whether a message is one of these: pprof's begins alike, but has numbers where this one has messages.
 pub(crate) fn is(bytes: &[u8]) -> bool {

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use plumb_formats::otlp::message::ProfilesData;
+use plumb_formats::otlp::{HTTP_PATH, message::ProfilesData};
 use plumb_store::{Batch, RequestKey};
 use prost::Message;
 
@@ -29,7 +29,7 @@ const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
 pub(super) fn routes() -> Router<App> {
-    Router::new().route(EXPORT, post(grpc)).route("/v1development/profiles", post(http))
+    Router::new().route(EXPORT, post(grpc)).route(HTTP_PATH, post(http))
 }
 
 async fn store(app: &App, headers: &HeaderMap, codec: Codec, bytes: Bytes) -> Result<(), ApiError> {

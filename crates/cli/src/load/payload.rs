@@ -1,0 +1,48 @@
+//! What `plumb push` sends of a file: a profile, or OpenTelemetry's profiles as they are.
+
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use plumb_formats::otlp::ExportRequest;
+use plumb_profile::Profile;
+
+use super::kind::{BYTES, Kind};
+use super::{load, read};
+
+/// What a file holds for a server.
+pub enum Payload {
+    /// A profile of one service.
+    Profile(Box<Profile>),
+    /// A request of OpenTelemetry's exporters, which may hold profiles of several.
+    Otlp(Box<ExportRequest>),
+}
+
+/// What the file holds: `-` for standard input, otherwise as [`load`] takes it.
+pub fn payload(path: &Path) -> Result<Payload> {
+    let profile = |profile| Payload::Profile(Box::new(profile));
+    let mut bytes = Vec::new();
+    let name = if path.as_os_str() == "-" {
+        std::io::stdin().lock().read_to_end(&mut bytes).context("standard input")?;
+        "standard input".to_owned()
+    } else if may_be_foreign(path) {
+        let name = path.display().to_string();
+        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).with_context(|| name.clone())?;
+        name
+    } else {
+        return load(path).map(profile);
+    };
+    match ExportRequest::find(&bytes) {
+        Some(request) => Ok(Payload::Otlp(Box::new(request))),
+        None => read(Cursor::new(bytes), &name).map(profile),
+    }
+}
+
+/// Whether the file is neither a recording nor perf.data. What cannot be read is for [`load`], which says so.
+fn may_be_foreign(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()));
+    let read = file.is_some_and(|file| file.take(BYTES).read_to_end(&mut start).is_ok());
+    read && Kind::of(&start) == Kind::Foreign
+}

@@ -1,0 +1,166 @@
+//! Requests that export profiles to a receiver: what they hold, the service and labels that a sender gives them, and what receivers answer.
+//!
+//! Invariant: a request in which nothing is set keeps its bytes, with fields that are not known here. Not here: sending it.
+
+use std::collections::BTreeSet;
+
+use prost::Message;
+
+use super::message::{ExportResponse, KeyValue, OneValue, PartialSuccess, ProfilesData, Resource};
+use super::tables::text;
+use crate::foreign;
+
+/// Attributes that name the service of a resource, the one that counts first.
+const SERVICE: [&str; 2] = ["service.name", "process.executable.name"];
+
+/// An `ExportProfilesServiceRequest`.
+#[derive(Debug)]
+pub struct ExportRequest {
+    bytes: Vec<u8>,
+    data: ProfilesData,
+    is_changed: bool,
+}
+
+impl ExportRequest {
+    /// The request in the bytes of a file, gzipped or not. `None`: they hold something else, or are damaged.
+    pub fn find(bytes: &[u8]) -> Option<Self> {
+        let bytes = foreign::unpacked(bytes).ok()?;
+        if !super::is(&bytes) {
+            return None;
+        }
+        let data = ProfilesData::decode(&*bytes).ok()?;
+        Some(Self { data, bytes: bytes.into_owned(), is_changed: false })
+    }
+
+    /// Number of profiles.
+    pub fn profiles(&self) -> usize {
+        let scopes = self.data.resource_profiles.iter().flat_map(|one| &one.scope_profiles);
+        scopes.map(|scope| scope.profiles.len()).sum()
+    }
+
+    /// Names of the services, as far as resources have one.
+    pub fn services(&self) -> BTreeSet<&str> {
+        let resources = self.data.resource_profiles.iter().filter_map(|one| one.resource.as_ref());
+        resources.filter_map(|resource| SERVICE.iter().find_map(|name| attribute(resource, name))).collect()
+    }
+
+    /// Names the service of each resource that has none: the recorded program, or this name.
+    pub fn name_services(&mut self, otherwise: &str) {
+        for resource in resources(&mut self.data) {
+            if SERVICE.iter().any(|name| attribute(resource, name).is_some()) {
+                continue;
+            }
+            let command = attribute(resource, "process.command_line").unwrap_or_default();
+            let program = command.split_whitespace().next().and_then(|path| path.rsplit('/').next());
+            let service = program.filter(|name| !name.is_empty()).unwrap_or(otherwise).to_owned();
+            set(resource, SERVICE[0], &service);
+            self.is_changed = true;
+        }
+    }
+
+    /// Gives all resources this service.
+    pub fn set_service(&mut self, name: &str) {
+        self.set_attribute(SERVICE[0], name);
+    }
+
+    /// Gives all resources an attribute.
+    pub fn set_attribute(&mut self, name: &str, value: &str) {
+        resources(&mut self.data).for_each(|resource| set(resource, name, value));
+        self.is_changed = true;
+    }
+
+    /// The message.
+    pub fn into_bytes(self) -> Vec<u8> {
+        if self.is_changed { self.data.encode_to_vec() } else { self.bytes }
+    }
+}
+
+/// What a receiver did not take, or warns of, though it answered with success. `None`: it took all.
+pub fn refusal(answer: &[u8]) -> Option<PartialSuccess> {
+    let partial = ExportResponse::decode(answer).ok()?.partial_success?;
+    (partial.rejected_profiles != 0 || !partial.error_message.is_empty()).then_some(partial)
+}
+
+/// Those of all profiles; one that has none gets an empty one.
+fn resources(data: &mut ProfilesData) -> impl Iterator<Item = &mut Resource> {
+    data.resource_profiles.iter_mut().map(|one| one.resource.get_or_insert_default())
+}
+
+/// A text attribute.
+fn attribute<'r>(resource: &'r Resource, name: &str) -> Option<&'r str> {
+    let found = resource.attributes.iter().find(|one| one.key == name)?;
+    match found.value.as_ref()?.value.as_ref()? {
+        OneValue::Text(text) => Some(text),
+        OneValue::Number(_) => None,
+    }
+}
+
+fn set(resource: &mut Resource, name: &str, value: &str) {
+    resource.attributes.retain(|one| one.key != name);
+    resource.attributes.push(KeyValue { key: name.to_owned(), value: Some(text(value)) });
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::super::message::{Dictionary, Profile, ResourceProfiles, ScopeProfiles};
+    use super::*;
+
+    /// A request with a profile of each resource, and a field that is not known.
+    fn bytes(resources: &[&[(&str, &str)]]) -> Vec<u8> {
+        let resource = |pairs: &&[(&str, &str)]| {
+            let mut resource = Resource::default();
+            pairs.iter().for_each(|(name, value)| set(&mut resource, name, value));
+            let scope_profiles = vec![ScopeProfiles { scope: None, profiles: vec![Profile::default()] }];
+            ResourceProfiles { resource: Some(resource), scope_profiles }
+        };
+        let dictionary = Dictionary { string_table: vec![String::new()], ..Dictionary::default() };
+        let data = ProfilesData {
+            resource_profiles: resources.iter().map(resource).collect(),
+            dictionary: Some(dictionary),
+        };
+        let mut bytes = data.encode_to_vec();
+        // Field 1000 with the number 1.
+        bytes.extend(b"\xc0\x3e\x01");
+        bytes
+    }
+
+    #[test]
+    fn requests_keep_their_bytes_until_something_is_set() {
+        let named = bytes(&[&[("service.name", "a")], &[("process.executable.name", "b")]]);
+        let mut request = ExportRequest::find(&named).unwrap();
+        assert_eq!((request.profiles(), request.services()), (2, ["a", "b"].into()));
+        request.name_services("file");
+        assert_eq!(request.into_bytes(), named);
+        assert!(ExportRequest::find(b"main;work 3\n").is_none());
+    }
+
+    #[test]
+    fn services_and_labels_are_set_in_all_resources() {
+        let some = bytes(&[&[("service.name", "a")], &[("process.command_line", "/bin/b -x")], &[]]);
+        let mut request = ExportRequest::find(&some).unwrap();
+        request.name_services("file");
+        assert_eq!(request.services(), ["a", "b", "file"].into());
+        request.set_service("c");
+        request.set_attribute("region", "eu");
+        let again = ExportRequest::find(&request.into_bytes()).unwrap();
+        assert_eq!((again.profiles(), again.services()), (3, ["c"].into()));
+        for one in &again.data.resource_profiles {
+            assert_eq!(attribute(one.resource.as_ref().unwrap(), "region"), Some("eu"));
+        }
+    }
+
+    #[test]
+    fn an_answer_says_what_was_not_taken() {
+        let answer = |rejected_profiles, error_message: &str| {
+            let partial_success =
+                Some(PartialSuccess { rejected_profiles, error_message: error_message.into() });
+            refusal(&ExportResponse { partial_success }.encode_to_vec())
+        };
+        assert_eq!(refusal(b""), None);
+        assert_eq!(answer(0, ""), None);
+        assert_eq!(answer(0, "deprecated").unwrap().error_message, "deprecated");
+        assert_eq!(answer(2, "").unwrap().rejected_profiles, 2);
+    }
+}
