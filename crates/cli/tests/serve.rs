@@ -294,8 +294,17 @@ fn errors_say_what_to_do() {
     assert!(no_url.contains("http://127.0.0.1:4041"), "{no_url}");
     let missing = refused(&["push", "missing.pb.gz", "--to", &serving.url]);
     assert!(missing.contains("missing.pb.gz"), "{missing}");
-    let callers = refused(&["query", "callers", "--to", &serving.url]);
+    let wrong = |words: &[&str]| {
+        let output = plumb(&folder, words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        text(&output.stderr)
+    };
+    let callers = wrong(&["query", "callers", "--to", &serving.url]);
     assert!(callers.contains("plumb query callers FUNCTION"), "{callers}");
+    let services = wrong(&["query", "services", "--limit", "3", "--to", &serving.url]);
+    assert!(services.contains("plumb query services takes no --limit"), "{services}");
+    let flame = wrong(&["query", "flame", "api", "--to", &serving.url]);
+    assert!(flame.contains("takes no NAME, but got 'api'"), "{flame}");
     let late = refused(&["query", "top", "--to", &serving.url, "--from", "now", "--until", "2023-11-14"]);
     assert!(late.contains("from is after until"), "{late}");
     let kind = refused(&["query", "top", "--to", &serving.url, "--type", "cpu"]);

@@ -1,6 +1,7 @@
 //! `plumb query`: asks a server for functions, callers, series, findings, a verdict or a whole profile.
 
 mod findings;
+mod options;
 mod passed_on;
 mod series;
 mod verdict;
@@ -18,6 +19,8 @@ use crate::http::Client;
 use crate::newfile;
 use crate::terminal::{Output, finish, printable};
 
+/// Rows that are shown where no number is given.
+const ROWS: usize = 20;
 /// Services that an error names.
 const SERVICES: usize = 8;
 
@@ -45,18 +48,18 @@ pub struct Args {
     /// End
     #[arg(long, value_name = "TIME", default_value = "now")]
     until: String,
-    /// Most rows
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    limit: usize,
+    /// With functions, callers, series, verdict, findings: most rows [default: 20]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
     /// With series: a row per value of this label (repeatable) [default: service_name]
     #[arg(long, value_name = "LABEL")]
     by: Vec<String>,
-    /// Output format, if the extension does not select it
+    /// With export: output format, if the extension does not select it
     ///
     /// pprof, pprof.gz, speedscope, firefox, trace, callgrind, folded, otlp, csv, or plumb for a recording.
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
-    /// File to write an export, a flame graph or a difference to
+    /// With export, flame, diff: file to write
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -145,17 +148,25 @@ struct CallRow {
 }
 
 /// The command line of another command that shows what is asked for, if there is one.
+///
+/// # Errors
+/// An option is given that the answer does not take.
 pub fn passed_on(args: &Args) -> Result<Option<Vec<String>>> {
+    options::check(args)?;
     passed_on::words(args)
+}
+
+impl Args {
+    /// Most rows.
+    fn rows(&self) -> usize {
+        self.limit.unwrap_or(ROWS)
+    }
 }
 
 /// Runs `plumb query`.
 pub fn run(args: Args) -> Result<Exit> {
-    if args.what == What::Callers && args.name.is_none() {
-        bail!("callers of which function? plumb query callers FUNCTION");
-    }
     let client = Client::new(&args.to, args.token.as_deref())?;
-    let limit = args.limit.to_string();
+    let limit = args.rows().to_string();
     let mut parameters =
         vec![("query", args.query.as_str()), ("from", args.from.as_str()), ("until", args.until.as_str())];
     let kind = match (args.what, &args.kind) {
@@ -265,7 +276,7 @@ fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut i
             if found.total == 0 {
                 return nothing(args, client);
             }
-            show_neighbours(&found, args.limit, out)?;
+            show_neighbours(&found, args.rows(), out)?;
         }
         What::Series => {
             let rows: Vec<series::SeriesRow> = serde_json::from_slice(answer).with_context(unexpected)?;
@@ -276,14 +287,14 @@ fn show(args: &Args, client: &Client, (kind, answer): (&str, &[u8]), out: &mut i
         }
         What::Verdict => {
             let report: verdict::Report = serde_json::from_slice(answer).with_context(unexpected)?;
-            verdict::show(&report, args.limit, &url(args, &args.query, kind), out)?;
+            verdict::show(&report, args.rows(), &url(args, &args.query, kind), out)?;
         }
         What::Findings => {
             let found: findings::Findings = serde_json::from_slice(answer).with_context(unexpected)?;
             if found.findings.is_empty() {
                 return nothing(args, client);
             }
-            findings::show(&found, args.limit, |selector| url(args, selector, kind), out)?;
+            findings::show(&found, args.rows(), |selector| url(args, selector, kind), out)?;
         }
         _ => {
             let names: Vec<String> = serde_json::from_slice(answer).with_context(unexpected)?;

@@ -1,24 +1,23 @@
 //! What other commands show of a server's selection, as their command lines: they read it by its URL.
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use plumb_server::moment;
 
 use super::{Args, What, url_of};
+use crate::exit::wrong_usage;
 
 /// The words of the command that shows it; `None` where `plumb query` does itself.
 pub(super) fn words(args: &Args) -> Result<Option<Vec<String>>> {
     let here = url_of(args, &args.query, (&args.from, &args.until), args.kind.as_deref());
     let mut words: Vec<String> = match args.what {
-        What::Tree => {
-            let limit = args.limit.to_string();
-            ["report", "--top-down", "--limit", &limit, &here].map(str::to_owned).into()
-        }
+        What::Tree => ["report", "--top-down", &here].map(str::to_owned).into(),
         What::Flame => vec!["flame".to_owned(), here],
         What::Diff => vec!["diff".to_owned(), before(args)?, here],
         _ => return Ok(None),
     };
     if args.token.is_some() {
-        bail!("set PLUMB_TOKEN_FILE to the file of the token, instead of --token");
+        let hint = "set PLUMB_TOKEN_FILE to the file of the token";
+        return Err(wrong_usage(format!("tree, flame and diff take no --token; {hint}")));
     }
     words.insert(0, "plumb".to_owned());
     if args.json {
