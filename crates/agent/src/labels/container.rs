@@ -4,6 +4,10 @@
 //! annotations of Kubernetes' runtime interface (cri/annotations, and CRI-O's pkg/annotations), Docker's `config.v2.json`, Podman's list of containers. They are
 //! read below the root of the machine's first process, so that an agent in a container finds them without mounts.
 //!
+//! Invariant: nothing is taken that a container may have from its image, whose labels are also those of the images that it was built on: an
+//! `org.opencontainers.image.version` may be the version of the distribution below. Docker has a container's and its image's labels in one list, and
+//! Podman copies annotations of images. Only keys that a runtime, Kubernetes or Compose sets for each container count.
+//!
 //! Not here: which container a process is in (`cgroup`). Contents are others' choice: what is not understood says nothing.
 
 use std::collections::BTreeMap;
@@ -22,8 +26,8 @@ const MOST: u64 = 4 << 20;
 /// Longest value that becomes a label.
 const LONGEST: usize = 500;
 
-/// Annotations of OCI configurations, and the attributes that they are.
-const ANNOTATIONS: [(&str, &str); 11] = [
+/// Annotations that runtimes set in OCI configurations, and the attributes that they are.
+const ANNOTATIONS: [(&str, &str); 9] = [
     ("io.kubernetes.cri.container-name", "container.name"),
     ("io.kubernetes.cri.image-name", "container.image.name"),
     ("io.kubernetes.cri.sandbox-name", "k8s.pod.name"),
@@ -33,9 +37,12 @@ const ANNOTATIONS: [(&str, &str); 11] = [
     ("io.kubernetes.pod.name", "k8s.pod.name"),
     ("io.kubernetes.pod.namespace", "k8s.namespace.name"),
     ("nerdctl/name", "container.name"),
-    ("org.opencontainers.image.ref.name", "container.image.name"),
-    ("org.opencontainers.image.version", "container.image.tag"),
 ];
+/// Those that Kubernetes sets as labels of Docker's containers (cri-dockerd).
+const KUBERNETES: &str = "io.kubernetes.";
+/// Compose gives containers a number. Of the other labels it puts project and service on images that it builds, too, so that they may be those of an
+/// image below.
+const COMPOSE_NUMBER: &str = "com.docker.compose.container-number";
 
 /// An OCI configuration (runtime-spec, config.md).
 #[derive(Deserialize)]
@@ -114,11 +121,13 @@ fn read_file(path: &Path) -> Option<Vec<u8>> {
 
 fn of_oci(json: &[u8]) -> Option<Attributes> {
     let OciConfig { annotations } = serde_json::from_slice(json).ok()?;
-    Some(of_annotations(&annotations))
+    Some(of_annotations(&annotations, ""))
 }
 
-fn of_annotations(annotations: &BTreeMap<String, String>) -> Attributes {
-    let known = ANNOTATIONS.iter().filter_map(|(name, attribute)| {
+/// Those whose names begin so.
+fn of_annotations(annotations: &BTreeMap<String, String>, prefix: &str) -> Attributes {
+    let known = ANNOTATIONS.iter().filter(|(name, _)| name.starts_with(prefix));
+    let known = known.filter_map(|(name, attribute)| {
         annotations.get(*name).map(|value| ((*attribute).to_owned(), value.clone()))
     });
     known.collect()
@@ -127,14 +136,16 @@ fn of_annotations(annotations: &BTreeMap<String, String>) -> Attributes {
 fn of_docker(json: &[u8]) -> Option<Attributes> {
     let DockerConfig { name, config } = serde_json::from_slice(json).ok()?;
     // What Kubernetes gave it by cri-dockerd, and Compose's service.
-    let mut found = of_annotations(&config.labels);
+    let mut found = of_annotations(&config.labels, KUBERNETES);
     found.entry("container.name".to_owned()).or_insert_with(|| name.trim_start_matches('/').to_owned());
     found.insert("container.image.name".to_owned(), config.image);
-    if let Some(service) = config.labels.get("com.docker.compose.service") {
-        found.insert("service.name".to_owned(), service.clone());
-    }
-    if let Some(project) = config.labels.get("com.docker.compose.project") {
-        found.insert("service.namespace".to_owned(), project.clone());
+    if config.labels.contains_key(COMPOSE_NUMBER) {
+        let pairs = [("service", "service.name"), ("project", "service.namespace")];
+        for (name, attribute) in pairs {
+            if let Some(value) = config.labels.get(&format!("com.docker.compose.{name}")) {
+                found.insert(attribute.to_owned(), value.clone());
+            }
+        }
     }
     Some(found)
 }
@@ -153,14 +164,17 @@ fn of_podman(json: &[u8], id: &str) -> Option<Attributes> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
     /// What is found where one runtime has written one file.
     fn found(path: &str, text: &str) -> Vec<(String, String)> {
-        let root =
-            std::env::temp_dir().join(format!("plumb-container-{}-{:x}", std::process::id(), path.len()));
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let root = std::env::temp_dir().join(format!("plumb-container-{}-{number}", std::process::id()));
         let file = root.join(path.replace("ID", ID));
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, text.replace("ID", ID)).unwrap();
@@ -192,7 +206,7 @@ mod tests {
         let userdata = "run/containers/storage/overlay-containers/ID/userdata/config.json";
         assert_eq!(found(userdata, crio), pod);
         let docker = r#"{"ID":"ID","Name":"/shop-api-1","Config":{"Image":"shop/api","Labels":{
-            "com.docker.compose.project":"shop","com.docker.compose.service":"api"}}}"#;
+            "com.docker.compose.project":"shop","com.docker.compose.service":"api","com.docker.compose.container-number":"1"}}}"#;
         let expected = pairs(&[
             ("container.image.name", "shop/api"),
             ("container.name", "shop-api-1"),
@@ -203,6 +217,29 @@ mod tests {
         let podman = r#"[{"id":"other","names":["no"]},{"id":"ID","names":["web"],"metadata":"{\"image-name\":\"docker.io/nginx:1\"}"}]"#;
         let expected = pairs(&[("container.image.name", "docker.io/nginx:1"), ("container.name", "web")]);
         assert_eq!(found("var/lib/containers/storage/overlay-containers/containers.json", podman), expected);
+    }
+
+    /// An image that Compose built on Ubuntu, started without Compose: its labels are those of its own build and of Ubuntu's.
+    #[test]
+    fn labels_of_an_image_say_nothing_of_a_container() {
+        let docker = r#"{"ID":"ID","Name":"/job","Config":{"Image":"shop/api:2.1","Labels":{
+            "com.docker.compose.project":"shop","com.docker.compose.service":"base","com.docker.compose.version":"2.29.1",
+            "org.opencontainers.image.ref.name":"ubuntu","org.opencontainers.image.version":"24.04","nerdctl/name":"other"}}}"#;
+        let expected = pairs(&[("container.image.name", "shop/api:2.1"), ("container.name", "job")]);
+        assert_eq!(found("var/lib/docker/containers/ID/config.v2.json", docker), expected);
+        // Podman has annotations of the image in the configuration, and what it knows itself in its list.
+        let podman = r#"{"annotations":{"org.opencontainers.image.ref.name":"ubuntu","org.opencontainers.image.version":"24.04"}}"#;
+        assert_eq!(found("run/containers/storage/overlay-containers/ID/userdata/config.json", podman), []);
+        let kubernetes = r#"{"ID":"ID","Name":"/k8s_api_api-0_shop_1_0","Config":{"Image":"shop/api@sha256:12","Labels":{
+            "io.kubernetes.container.name":"api","io.kubernetes.pod.name":"api-0","io.kubernetes.pod.namespace":"shop",
+            "org.opencontainers.image.version":"24.04"}}}"#;
+        let expected = pairs(&[
+            ("container.image.name", "shop/api@sha256:12"),
+            ("container.name", "api"),
+            ("k8s.namespace.name", "shop"),
+            ("k8s.pod.name", "api-0"),
+        ]);
+        assert_eq!(found("var/lib/docker/containers/ID/config.v2.json", kubernetes), expected);
     }
 
     #[test]
