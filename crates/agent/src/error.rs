@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use plumb_process::SETCAP_BPF;
+
 /// Why an agent can't begin or go on.
 #[derive(Debug)]
 pub enum AgentError {
@@ -27,8 +29,7 @@ impl std::fmt::Display for AgentError {
         match self {
             Self::Capabilities(names) => write!(
                 f,
-                "cannot profile the machine: this process lacks {}; run as root, or: sudo setcap \
-                 cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep PLUMB",
+                "cannot profile the machine: this process lacks {}; run as root, or: {SETCAP_BPF}",
                 names.join(", ")
             ),
             Self::Capture(error) => write!(f, "{error}"),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use plumb_process::SETCAP_PERF;
 use plumb_target as target;
 
 /// Why a recording could not begin or go on.
@@ -83,7 +84,7 @@ impl fmt::Display for Error {
                 f,
                 "not allowed to sample {name}: tracepoints see all processes, and this user lacks CAP_PERFMON.\
                  \n  do:       run as root\
-                 \n  or:       sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)"
+                 \n  or:       {SETCAP_PERF}"
             ),
             Error::NoEvent { name, error } => {
                 write!(f, "{name}: the kernel cannot sample this event: {error}")
@@ -138,7 +139,7 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>)
                 f,
                 "it belongs to another user, or has privileges that this user lacks.\
                  \n  do:       run as root\
-                 \n  or:       sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)\
+                 \n  or:       {SETCAP_PERF}\
                  \n  without:  -p PID for your own processes, or -- CMD"
             );
         }
@@ -150,7 +151,7 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, what: Asked, paranoid: Option<i32>)
     write!(
         f,
         "\n  do:       sudo sysctl kernel.perf_event_paranoid={level}, or run as root\
-         \n  or:       sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)"
+         \n  or:       {SETCAP_PERF}"
     )?;
     match what {
         Asked::Kernel => write!(f, "\n  without:  plumb record samples user code"),

@@ -9,6 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
 use plumb_capture_bpf::{LoadError, Unsupported};
+use plumb_process::SETCAP_BPF;
 use plumb_target::End;
 
 /// What `plumb --help` says of it.
@@ -118,13 +119,12 @@ pub fn message(error: &anyhow::Error) -> String {
 }
 
 /// The lines of a message on what to do where the kernel refused a program; none where more rights would not help.
-pub fn remedy(error: &LoadError) -> &'static str {
+pub fn remedy(error: &LoadError) -> String {
     match error {
         LoadError::Unsupported(Unsupported::Capabilities(_)) => {
-            "\n  do:       run as root\
-             \n  or:       sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep $(command -v plumb)"
+            format!("\n{AS_ROOT}\n  or:       {SETCAP_BPF}")
         }
-        _ => "",
+        _ => String::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What became of each program for the kernel, tried by loading it.
 
 use plumb_capture_bpf::{Feature, LoadError, Trial, Unsupported};
+use plumb_process::SETCAP_BPF;
 use serde::Serialize;
 
 use super::Finding;
@@ -123,9 +124,7 @@ fn remedy(why: &Unsupported) -> String {
         Unsupported::Kernel(_) => "a newer kernel; plumb record works without".into(),
         Unsupported::Helper(_, since) => format!("Linux {since} or newer; plumb record works without"),
         Unsupported::NoBtf => "a kernel built with CONFIG_DEBUG_INFO_BTF".into(),
-        Unsupported::Capabilities(_) => "run as root, or: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,\
-                                         cap_dac_read_search=ep $(command -v plumb)"
-            .into(),
+        Unsupported::Capabilities(_) => format!("run as root, or: {SETCAP_BPF}"),
         Unsupported::Lockdown => "boot without lockdown=confidentiality".into(),
     }
 }

@@ -5,14 +5,11 @@ use std::io;
 use std::path::Path;
 
 use plumb_capture_perf::{Abilities, Named, Trigger, try_counters};
-use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host};
+use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host, SETCAP_PERF};
 
 use super::State::{Good, Limited, Missing};
 use super::facts::{CAPABILITIES, Facts};
 use super::{Diagnosis, Finding, State, features};
-
-/// Gives plumb itself what root has here.
-const SETCAP: &str = "sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep $(command -v plumb)";
 
 /// What the kernel allows until interrupts take long (kernel/events/core.c, DEFAULT_MAX_SAMPLE_RATE).
 const DEFAULT_RATE: u32 = 100_000;
@@ -89,7 +86,7 @@ fn capabilities(host: &Host) -> Finding {
     let has: Vec<&str> =
         CAPABILITIES.iter().filter(|(_, bit)| host.has(*bit)).map(|(name, _)| *name).collect();
     if has.is_empty() {
-        return Finding::new(Limited, "capabilities", "no capability for sampling").remedy(SETCAP);
+        return Finding::new(Limited, "capabilities", "no capability for sampling").remedy(SETCAP_PERF);
     }
     Finding::new(if is_privileged(host) { Good } else { Limited }, "capabilities", has.join(", "))
 }
