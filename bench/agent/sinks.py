@@ -8,51 +8,12 @@ sums of the one busy program, as they sample at different moments. Root.
 """
 import argparse, gzip, http.server, json, os, re, signal, subprocess, sys, tempfile, threading, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'store'))
+BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
+sys.path[:0] = [BENCH, os.path.join(BENCH, 'store')]
+from protobuf import all_of, packed
 from server import Server, free_port
 
 CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'
-
-def fields(data):
-    """Numbers and contents of a message's fields (protobuf's encoding)."""
-    at = 0
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-    while at < len(data):
-        tag = varint()
-        kind = tag & 7
-        if kind == 0:
-            yield tag >> 3, varint()
-        elif kind == 1:
-            yield tag >> 3, data[at:at + 8]
-            at += 8
-        elif kind == 2:
-            length = varint()
-            yield tag >> 3, data[at:at + length]
-            at += length
-        else:
-            raise ValueError(f'kind {kind}')
-
-def all_of(data, number):
-    return [content for found, content in fields(data) if found == number]
-
-def packed(data):
-    return [value for _, value in fields(b''.join(bytes([8]) + one for one in split(data)))]
-
-def split(data):
-    start = 0
-    for at, byte in enumerate(data):
-        if byte < 128:
-            yield data[start:at + 1]
-            start = at + 1
 
 class Sink:
     """Sums by service of the profiles whose sample type is `cpu`."""

@@ -5,47 +5,22 @@
 
 The profiler samples this machine at 97 Hz while compilers and scripts run, and sends its requests over gRPC to this script, which keeps a count of
 the timestamps in each and passes the request on as it is to `plumb serve`. At the end the timestamps by program are held against the sums of the
-store. Root; Python with grpcio. The decoder here is not plumb's.
+store. Root; Python with grpcio.
 """
 import argparse, collections, concurrent.futures, json, os, signal, subprocess, sys, tempfile, time
 import grpc
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'store'))
+BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
+sys.path[:0] = [BENCH, os.path.join(BENCH, 'store')]
+from protobuf import all_of
 from server import Server, free_port
 
 EXPORT = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export'
 CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'
 
-def read_varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-def fields(data):
-    at = 0
-    while at < len(data):
-        tag, at = read_varint(data, at)
-        if tag & 7 == 0:
-            value, at = read_varint(data, at)
-        elif tag & 7 == 2:
-            length, at = read_varint(data, at)
-            value, at = data[at:at + length], at + length
-        else:
-            length = 8 if tag & 7 == 1 else 4
-            value, at = data[at:at + length], at + length
-        yield tag >> 3, tag & 7, value
-
-def all_of(data, number):
-    return [value for field, _, value in fields(data) if field == number]
-
 def timestamps(sample):
     """How many timestamps a sample has: fixed64, packed or not."""
-    return sum(len(value) // 8 for field, _, value in fields(sample) if field == 5)
+    return sum(len(value) // 8 for value in all_of(sample, 5))
 
 def text_attributes(resource):
     for attribute in all_of(resource, 1):
