@@ -86,48 +86,42 @@ impl Signals {
     /// Blocks the signals that steer a recording in this thread (and in those that it will start) and watches for
     /// them.
     pub fn watch() -> io::Result<Self> {
-        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset initialises the set before anything reads it; all signal numbers are valid.
-        let fd = unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            for signal in WATCHED {
-                libc::sigaddset(set.as_mut_ptr(), signal);
-            }
-            libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());
-            libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
-        };
-        let ignored: Vec<i32> = WATCHED.into_iter().filter(|&signal| is_ignored(signal)).collect();
-        // SAFETY: pthread_sigmask has filled it in; it only fails for a wrong `how`.
-        let before = Mask(unsafe { before.assume_init() });
-        if is_ignored(libc::SIGCHLD) {
+        let mut signals = Self::of(&WATCHED)?;
+        signals.ignored = WATCHED.into_iter().filter(|&signal| is_ignored(signal)).collect();
+        if signals.ignored.contains(&libc::SIGCHLD) {
             // SAFETY: takes no pointer; the default for SIGCHLD is to do nothing, and to keep how a child ended.
             unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
         }
-        if fd < 0 {
-            before.restore();
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: signalfd has just made this descriptor, and nobody else owns it.
-        Ok(Self { file: unsafe { File::from_raw_fd(fd) }, before, ignored })
+        Ok(signals)
     }
 
     /// Watches for none: for a recording beside another one, which gets them all.
     pub fn none() -> io::Result<Self> {
+        Self::of(&[])
+    }
+
+    /// Blocks these signals in this thread and watches for them; without any the mask stays as it is.
+    fn of(watched: &[i32]) -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset initialises the set before anything reads it; without a new set the mask is only read.
-        let fd = unsafe {
+        // SAFETY: sigemptyset initialises the set before anything reads it; all signal numbers are valid; pthread_sigmask fills the old mask in, as it
+        // only fails for a wrong `how`.
+        let (fd, before) = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
-            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), before.as_mut_ptr());
-            libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+            for &signal in watched {
+                libc::sigaddset(set.as_mut_ptr(), signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());
+            let fd = libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            (fd, Mask(before.assume_init()))
         };
         if fd < 0 {
-            return Err(io::Error::last_os_error());
+            let error = io::Error::last_os_error();
+            before.restore();
+            return Err(error);
         }
-        // SAFETY: signalfd has just made this descriptor, and nobody else owns it; pthread_sigmask has filled the mask in.
-        let (file, before) = unsafe { (File::from_raw_fd(fd), Mask(before.assume_init())) };
-        Ok(Self { file, before, ignored: Vec::new() })
+        // SAFETY: signalfd has just made this descriptor, and nobody else owns it.
+        Ok(Self { file: unsafe { File::from_raw_fd(fd) }, before, ignored: Vec::new() })
     }
 
     /// What to restore in a child before its exec.
@@ -186,4 +180,36 @@ pub fn poll(files: &[BorrowedFd<'_>], timeout_ms: i32) -> io::Result<Vec<bool>> 
         };
     }
     Ok(fds.iter().map(|fd| fd.revents != 0).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+
+    /// Which of the watched signals are blocked in this thread.
+    fn blocked() -> Vec<i32> {
+        let mut mask = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: without a new set the mask is only read, into room for it; all signal numbers are valid.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
+            let mask = mask.assume_init();
+            WATCHED.into_iter().filter(|&signal| libc::sigismember(&mask, signal) == 1).collect()
+        }
+    }
+
+    #[test]
+    fn signals_are_blocked_while_they_are_watched() {
+        let before = blocked();
+        let none = Signals::none().unwrap();
+        assert_eq!(blocked(), before);
+        assert_eq!(none.next(), None);
+        drop(none);
+        assert_eq!(blocked(), before);
+        let watched = Signals::watch().unwrap();
+        assert_eq!(blocked(), WATCHED);
+        drop(watched);
+        assert_eq!(blocked(), before);
+    }
 }
