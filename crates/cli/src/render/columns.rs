@@ -60,6 +60,13 @@ pub fn that_fit(widths: &[usize], ranks: &[u8], limit: usize) -> Vec<bool> {
     stay
 }
 
+/// A line that names the columns which do not stay; `None`: all do.
+pub fn not_shown(titles: &[&str], stay: &[bool]) -> Option<String> {
+    let gone = titles.iter().zip(stay).filter(|(_, stay)| !**stay).map(|(title, _)| title.trim());
+    let gone = gone.collect::<Vec<_>>().join(", ");
+    (!gone.is_empty()).then(|| format!("not shown at this width: {gone}"))
+}
+
 fn missing(text: &str, columns: usize) -> usize {
     columns.min(WIDEST).saturating_sub(width(text))
 }
@@ -90,6 +97,10 @@ mod tests {
         assert_eq!(shown(33), [true, true, true, false]);
         assert_eq!(shown(21), [true, false, false, false]);
         assert_eq!(shown(1), [true, false, false, false]);
+        let titles = ["Name", "    Self", "Pid", "File"];
+        let said = not_shown(&titles, &shown(21));
+        assert_eq!(said.as_deref(), Some("not shown at this width: Self, Pid, File"));
+        assert_eq!(not_shown(&titles, &shown(34)), None);
     }
 
     #[test]

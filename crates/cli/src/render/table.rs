@@ -44,7 +44,7 @@ pub const INLINED: &str = " (inlined)";
 pub const LONG: usize = 80;
 
 /// Writes the table; on a terminal no line is wider than it, and nowhere are there template arguments in long names, unless `full`
-/// asks for all of every name.
+/// asks for all of every name. A last line names the columns for which a terminal has no room.
 pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_>) -> io::Result<()> {
     let mut folded = Vec::new();
     let lines = if full {
@@ -66,7 +66,9 @@ pub fn write(columns: &[Column], lines: &[Line], full: bool, out: &mut Output<'_
             let kept = |index: &usize| stay[*index];
             let fewer: Vec<Column> = (0..columns.len()).filter(kept).map(|index| columns[index]).collect();
             let of = |line: &Line| (0..line.len()).filter(kept).map(|index| line[index].clone()).collect();
-            return write(&fewer, &lines.iter().map(of).collect::<Vec<Line>>(), full, out);
+            write(&fewer, &lines.iter().map(of).collect::<Vec<Line>>(), full, out)?;
+            let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
+            return text::not_shown(&titles, &stay).map_or(Ok(()), |line| writeln!(out, "# {line}"));
         }
     }
     if let Some(limit) = out.width.filter(|_| cuts) {
@@ -205,8 +207,13 @@ mod tests {
             let text = written(width);
             assert!(text.lines().all(|line| text::width(line) <= width), "{width}: {text}");
             assert!(text.contains("53.0%") && text.contains("(inlined)"), "{width}: {text}");
-            assert_eq!(text.contains("Shared Object"), width >= 60, "{width}: {text}");
+            let head = text.lines().next().expect("it has a head");
+            assert_eq!(head.contains("Shared Object"), width >= 60, "{width}: {text}");
             assert_eq!(text.contains("51.6%"), width >= 40, "{width}: {text}");
         }
+        assert!(!written(60).contains("not shown"));
+        assert!(written(40).ends_with("\n# not shown at this width: Shared Object\n"));
+        let folded = written(30).replace("\n#  ", "");
+        assert!(folded.ends_with("\n# not shown at this width: Self, Shared Object\n"), "{folded}");
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn text(
         }
         writeln!(out, "{}", text.trim_end())?;
     }
+    not_shown(&HEAD, &stay, out)?;
     if let Some(explained) = explained {
         profile::text(explained, args, out)?;
     }
@@ -59,6 +60,13 @@ pub(super) fn text(
         writeln!(out, "{line}")?;
     }
     Ok(out.flush()?)
+}
+
+/// Names the columns for which there is no room.
+pub(super) fn not_shown(titles: &[&str], stay: &[bool], out: &mut Output<'_>) -> Result<()> {
+    let line = columns::not_shown(titles, stay).map(|line| format!("  {line}"));
+    let lines = line.map(|line| columns::fold(&line, out.width.unwrap_or(usize::MAX), 2));
+    Ok(lines.iter().flatten().try_for_each(|line| writeln!(out, "{line}"))?)
 }
 
 /// For a report.

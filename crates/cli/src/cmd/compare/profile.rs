@@ -10,7 +10,7 @@ use plumb_profile::Profile;
 use serde_json::{Value, json};
 
 use super::side::Side;
-use super::{Args, prints, progress, side_of};
+use super::{Args, output, prints, progress, side_of};
 use crate::args::RecordArgs;
 use crate::exit::Exit;
 use crate::recording::{RecordRequest, record_profile};
@@ -137,6 +137,7 @@ pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<
                 out.width.map_or(usize::MAX, |width| width.saturating_sub(columns::width(&line) + 2).max(12));
             writeln!(out, "{line}  {}", printable(&shorten(title, room)))?;
         }
+        output::not_shown(&HEAD, &stay, out)?;
     }
     Ok(())
 }

@@ -76,10 +76,10 @@ fn the_table_names_what_is_gone_new_and_newly_visible() {
 
 #[test]
 fn a_narrow_terminal_gets_fewer_columns_and_no_longer_lines() {
-    for (width, heads) in [
-        (120, "Base  New  Base value  New value   Change  Interval  Note"),
-        (60, "Change  Note"),
-        (40, "Change  Note"),
+    for (width, heads, not_shown) in [
+        (120, "Base  New  Base value  New value   Change  Interval  Note", ""),
+        (60, "Change  Note", "Base, New, Base value, New value, Interval"),
+        (40, "Change  Note", "Base, New, Base value, New value, Interval"),
     ] {
         let mut bytes = Vec::new();
         with_shown(&[], |shown| {
@@ -89,6 +89,11 @@ fn a_narrow_terminal_gets_fewer_columns_and_no_longer_lines() {
         assert!(table.lines().all(|line| line.chars().count() <= width), "{width}: {table}");
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
         assert!(table.lines().any(|line| words(line).contains(&words(heads))), "{width}: {table}");
+        // Remarks are folded at words.
+        let said = words(&table.replace("\n# ", " "));
+        let closing = format!("not shown at this width: {not_shown}");
+        assert_eq!(said.contains("not shown"), !not_shown.is_empty(), "{width}: {table}");
+        assert!(not_shown.is_empty() || said.contains(&closing), "{width}: {table}");
         assert!(
             table.contains("-100.0%") && table.contains("eliminated") && table.contains("[.] getenv"),
             "{width}: {table}"

@@ -23,7 +23,7 @@ const NAME: usize = 24;
 /// No name gets shorter to fit a terminal.
 const NARROWEST: usize = 12;
 /// Lines above and below the rows, and the next prompt.
-const OTHERS: usize = 13;
+const OTHERS: usize = 14;
 
 /// Writes the table.
 pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
@@ -65,7 +65,7 @@ fn table(shown: &Shown<'_, '_>, lines: &[([String; 7], String, Mark)], out: &mut
         let text = format!("{}  {}", layout(cells, &widths, &stay), printable(&name));
         writeln!(out, "{}", out.styled(style(*mark), text.trim_end()))?;
     }
-    Ok(())
+    columns::not_shown(&HEAD, &stay).map_or(Ok(()), |line| Ok(writeln!(out, "# {line}")?))
 }
 
 /// The recordings of a side in one line.
