@@ -49,7 +49,7 @@ pub use error::StoreError;
 pub use labels::{Labels, NAME, PROFILE_TYPE, ProfileType, SERVICE};
 pub use options::StoreOptions;
 pub use peers::Peer;
-pub use query::{ProfileTotal, Selected, Selection, diff};
+pub use query::{ProfileTotal, RowsTaken, Selected, Selection, diff};
 pub use resolved::{FileAddress, ResolvedCall};
 pub use selector::{Selector, SelectorError};
 pub use status::{StoreStatus, TenantStatus};

@@ -21,7 +21,7 @@ use crate::error::StoreError;
 use crate::maintenance::{Frozen, Maintenance, Task};
 use crate::options::StoreOptions;
 use crate::peers::{self, Peer};
-use crate::query::{Selected, Selection};
+use crate::query::{Selected, Selection, Thinning};
 use crate::recovery::{read_log, refresh, refresh_blocks};
 use crate::shared::{Counters, Shared};
 use crate::status::StoreStatus;
@@ -146,6 +146,7 @@ impl Store {
             shared: self.shared.clone(),
             tenant: tenant.clone(),
             selection,
+            thinning: Thinning::default(),
             cancellation: Cancellation::default(),
         })
     }

@@ -98,6 +98,9 @@ fn check(store: &Store, known: &[Known], selector: &str, from: i64, until: i64, 
     let totals: BTreeMap<_, _> =
         totals.iter().map(|one| ((found[one.series].clone(), one.time.0), one.total)).collect();
     assert_eq!(totals, profiles, "{what}");
+    let mut sums: BTreeMap<Labels, i64> = BTreeMap::new();
+    profiles.iter().for_each(|((labels, _), value)| *sums.entry(labels.clone()).or_default() += value);
+    assert_eq!(selected.series_totals().unwrap().into_iter().collect::<BTreeMap<_, _>>(), sums, "{what}");
     let tree = selected.call_tree().unwrap();
     assert_eq!(paths(&tree), spent, "{what}");
     assert_eq!(tree.total()[0], spent.values().sum::<i64>(), "{what}");
@@ -123,6 +126,38 @@ fn check_all(store: &Store, known: &[Known], what: &str) {
     check(store, known, r#"{service_name=~"service-x+"}"#, BASE + 15_000 * 10, BASE + 15_000 * 300, what);
     check(store, known, r#"{service_name!="service-"}"#, BASE + 1, end - 1, what);
     check(store, known, "{}", BASE - 100, BASE - 1, what);
+}
+
+/// Holds a part of a selection against what is known: whole times, and what is said of their number.
+fn check_part(store: &Store, known: &[Known], what: &str) {
+    for most in [known.len() / 2, known.len() / 10] {
+        let (part, rows) = select(store, "{}", 0, i64::MAX).at_most(most).unwrap();
+        let (_, totals) = part.profiles().unwrap();
+        let times: BTreeSet<i64> = totals.iter().map(|one| one.time.0).collect();
+        let of_times = |one: &&Known| times.contains(&one.1);
+        let sum: i64 = known.iter().filter(of_times).map(|one| one.3).sum();
+        assert_eq!(totals.iter().map(|one| one.total).sum::<i64>(), sum, "{what}: times are whole");
+        assert_eq!(part.batch().unwrap().samples().iter().map(|one| one.value).sum::<i64>(), sum, "{what}");
+        assert_eq!(part.call_tree().unwrap().total()[0], sum, "{what}");
+        let rows = rows.unwrap();
+        let taken = usize::try_from(rows.taken).unwrap();
+        // Half as many were a level more.
+        assert!((most / 8..=most).contains(&taken) && rows.taken < rows.of, "{what}: {rows:?}");
+    }
+    let (_, all) = select(store, "{}", 0, i64::MAX).at_most(known.len()).unwrap();
+    assert_eq!(all, None, "{what}");
+}
+
+#[test]
+fn a_part_of_a_selection_has_whole_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let known = drawn(&mut Random(11), 4000);
+    run(store.append(&Tenant::default(), batch(&known[..2000]))).unwrap();
+    check_part(&store, &known[..2000], "in memory");
+    run(store.flush()).unwrap();
+    run(store.append(&Tenant::default(), batch(&known[2000..]))).unwrap();
+    check_part(&store, &known, "in a block and in memory");
 }
 
 #[test]

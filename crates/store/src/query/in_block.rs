@@ -1,9 +1,10 @@
 //! What a block has of a selection.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::thinning::LevelCounts;
 use super::{Selected, Totals, prepare};
 use crate::batch::{Batch, StoredSample};
 use crate::block::{Block, BlockIndex, BlockSource, Cached, Part, ProfileRow};
@@ -23,7 +24,7 @@ fn profiles_of(index: &BlockIndex, selected: &Selected) -> Result<Vec<ProfileRow
     let mut found = Vec::new();
     for profile in &index.profiles {
         cancellation.check()?;
-        if chosen[profile.series as usize] && selection.includes(profile.time) {
+        if chosen[profile.series as usize] && selected.includes(profile.time) {
             found.push(*profile);
         }
     }
@@ -39,6 +40,31 @@ pub(super) fn series(
     let mut used = vec![false; index.series.len()];
     profiles_of(&index, selected)?.iter().for_each(|profile| used[profile.series as usize] = true);
     found.extend(index.series.iter().zip(used).filter(|&(_, used)| used).map(|(labels, _)| labels.clone()));
+    Ok(())
+}
+
+/// Counts the rows of its profiles.
+pub(super) fn count_rows(
+    block: &Block,
+    selected: &Selected,
+    counts: &mut LevelCounts,
+) -> Result<(), StoreError> {
+    let index = index(block, &selected.shared)?;
+    profiles_of(&index, selected)?.iter().for_each(|profile| counts.add(profile.time, profile.samples));
+    Ok(())
+}
+
+/// Adds the sums of its series.
+pub(super) fn series_totals(
+    block: &Block,
+    selected: &Selected,
+    totals: &mut BTreeMap<Labels, i64>,
+) -> Result<(), StoreError> {
+    let index = index(block, &selected.shared)?;
+    for rows in profiles_of(&index, selected)?.chunk_by(|one, next| one.series == next.series) {
+        let total = totals.entry(index.series[rows[0].series as usize].clone()).or_default();
+        *total = rows.iter().fold(*total, |sum, profile| sum.saturating_add(profile.total));
+    }
     Ok(())
 }
 
@@ -95,7 +121,10 @@ pub(super) fn sum(
     };
     let index = index(block, shared)?;
     let is_whole = selection.from <= block.meta.from_ms && selection.until >= block.meta.until_ms;
-    if is_whole && let Some(hours) = block.hours(&shared.bucket, &shared.cache)? {
+    if is_whole
+        && selected.thinning.is_all()
+        && let Some(hours) = block.hours(&shared.bucket, &shared.cache)?
+    {
         let chosen = selection.chosen(index.series.iter());
         for ((series, stack), value) in hours.series.into_iter().zip(hours.stacks).zip(hours.values) {
             cancellation.check()?;

@@ -1,8 +1,9 @@
 //! What a head has of a selection.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
+use super::thinning::LevelCounts;
 use super::{Selected, Totals};
 use crate::batch::{Batch, StoredSample};
 use crate::calls::SharedCalls;
@@ -20,7 +21,7 @@ fn samples<'b>(
     let chosen = selection.chosen(batch.all_series());
     batch.samples().iter().filter_map(move |sample| match cancellation.check() {
         Err(error) => Some(Err(error)),
-        Ok(()) => (chosen[sample.series.0 as usize] && selection.includes(sample.time)).then_some(Ok(sample)),
+        Ok(()) => (chosen[sample.series.0 as usize] && selected.includes(sample.time)).then_some(Ok(sample)),
     })
 }
 
@@ -35,6 +36,39 @@ pub(super) fn series(
         used[sample?.series.0 as usize] = true;
     }
     found.extend(batch.all_series().zip(used).filter(|&(_, used)| used).map(|(labels, _)| labels.clone()));
+    Ok(())
+}
+
+/// Counts its rows.
+pub(super) fn count_rows(
+    head: &Head,
+    selected: &Selected,
+    counts: &mut LevelCounts,
+) -> Result<(), StoreError> {
+    samples(&head.read(), selected).try_for_each(|sample| {
+        counts.add(sample?.time, 1);
+        Ok(())
+    })
+}
+
+/// Adds the sums of its series.
+pub(super) fn series_totals(
+    head: &Head,
+    selected: &Selected,
+    totals: &mut BTreeMap<Labels, i64>,
+) -> Result<(), StoreError> {
+    let batch = head.read();
+    let mut sums = vec![None; batch.all_series().len()];
+    for sample in samples(&batch, selected) {
+        let sample = sample?;
+        let sum = sums[sample.series.0 as usize].get_or_insert(0_i64);
+        *sum = sum.saturating_add(sample.value);
+    }
+    for (labels, sum) in batch.all_series().zip(sums) {
+        let Some(sum) = sum else { continue };
+        let total = totals.entry(labels.clone()).or_default();
+        *total = total.saturating_add(sum);
+    }
     Ok(())
 }
 

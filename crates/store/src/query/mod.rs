@@ -5,12 +5,16 @@
 mod in_block;
 mod in_head;
 mod prepare;
+mod thinning;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub(crate) use self::prepare::prepare;
+use self::thinning::LevelCounts;
+pub use self::thinning::RowsTaken;
+pub(crate) use self::thinning::Thinning;
 use crate::batch::{Batch, Millis};
 use crate::block::Block;
 use crate::calls::{CallTree, Calls, SharedCalls};
@@ -54,6 +58,7 @@ impl Selection {
 /// What a tenant has of a selection, as it was when it was asked for.
 pub struct Selected {
     pub(crate) selection: Selection,
+    pub(crate) thinning: Thinning,
     pub(crate) heads: Vec<Arc<Head>>,
     pub(crate) blocks: Vec<Arc<Block>>,
     pub(crate) calls: Arc<RwLock<SharedCalls>>,
@@ -82,12 +87,36 @@ impl Selected {
         Self { cancellation, ..self }
     }
 
+    /// The same with at most so many rows, by profiles that are spread over its time; more, if a single time has more. Says what is left if not all is.
+    ///
+    /// # Errors
+    /// An index of a block cannot be read, or the query is cancelled.
+    pub fn at_most(self, rows: usize) -> Result<(Self, Option<RowsTaken>), StoreError> {
+        let mut counts = LevelCounts::default();
+        self.each_head(|head| in_head::count_rows(head, &self, &mut counts))?;
+        self.each_block(|block| in_block::count_rows(block, &self, &mut counts))?;
+        let (thinning, rows) = counts.thinning(rows);
+        Ok((Self { thinning, ..self }, (rows.taken < rows.of).then_some(rows)))
+    }
+
+    fn includes(&self, time: Millis) -> bool {
+        self.selection.includes(time) && self.thinning.takes(time)
+    }
+
     /// The series that have samples in the selection, sorted.
     pub fn series(&self) -> Result<Vec<Labels>, StoreError> {
         let mut found = BTreeSet::new();
         self.each_head(|head| in_head::series(head, self, &mut found))?;
         self.each_block(|block| in_block::series(block, self, &mut found))?;
         Ok(found.into_iter().collect())
+    }
+
+    /// The sum of each series. Takes no memory for single profiles, as [`Self::profiles`] does.
+    pub fn series_totals(&self) -> Result<Vec<(Labels, i64)>, StoreError> {
+        let mut totals = BTreeMap::new();
+        self.each_head(|head| in_head::series_totals(head, self, &mut totals))?;
+        self.each_block(|block| in_block::series_totals(block, self, &mut totals))?;
+        Ok(totals.into_iter().collect())
     }
 
     /// Series, and the totals of their profiles by series and time.

@@ -17,9 +17,10 @@ const SAMPLES: usize = 1000;
 
 type Question = fn(&Selected) -> Result<(), StoreError>;
 
-const QUESTIONS: [(&str, Question); 6] = [
+const QUESTIONS: [(&str, Question); 7] = [
     ("series", |selected| selected.series().map(drop)),
     ("profiles", |selected| selected.profiles().map(drop)),
+    ("sums of series", |selected| selected.series_totals().map(drop)),
     ("call tree", |selected| selected.call_tree().map(drop)),
     ("call tree again", |selected| selected.call_tree().map(drop)),
     ("samples", |selected| selected.batch().map(drop)),
