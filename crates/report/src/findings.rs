@@ -11,8 +11,10 @@ use serde::Serialize;
 
 use crate::explain::{HotFunctions, caches};
 
+mod bound;
 mod rank;
 
+pub use bound::{AnswerBound, BoundReason};
 pub use rank::{FindingOwner, rank};
 
 /// Findings of one service, at most.
@@ -39,6 +41,8 @@ pub struct Findings {
     pub examined: usize,
     /// Processor time of plumb's agents and servers among them.
     pub own_cpu_ns: i64,
+    /// How the answer was bounded; empty if everything that was asked for was looked at.
+    pub truncated: Vec<AnswerBound>,
     /// What was found, in the order of [`rank()`].
     pub findings: Vec<Finding>,
 }

@@ -85,6 +85,14 @@ pub struct QueryLimits {
     pub nodes: usize,
     /// Most nodes of a flame graph that may be asked for.
     pub most_nodes: usize,
+    /// Rows, a row being a stack of a profile, that findings and verdicts read of a service or a selection: of more a part.
+    pub rows: usize,
+    /// Stacks that they examine.
+    pub stacks: usize,
+    /// Samples that are told apart.
+    pub samples: u32,
+    /// How long findings examine further services.
+    pub examine: Duration,
     /// Longest answer that is taken of another server of the bucket, in bytes.
     pub peer_answer: u64,
 }
@@ -97,6 +105,10 @@ impl Default for QueryLimits {
             length: None,
             nodes: 8192,
             most_nodes: 1 << 20,
+            rows: 2_000_000,
+            stacks: 100_000,
+            samples: 500_000,
+            examine: Duration::from_secs(20),
             peer_answer: 256 << 20,
         }
     }

@@ -5,14 +5,13 @@
 use std::sync::{Arc, PoisonError};
 
 use plumb_formats::foreign;
-use plumb_formats::pprof::message::Profile as Message;
 use plumb_profile::Profile;
 use plumb_report::answers::LoadedRecording;
 use prost::Message as _;
 
 use crate::app::Context;
 use crate::error::ApiError;
-use crate::query;
+use crate::query::{self, BoundedProfile};
 use crate::wire::querier::StacktracesRequest;
 use lacks::lacks;
 use recent::Key;
@@ -20,8 +19,6 @@ use recent::Key;
 pub(crate) mod lacks;
 pub(crate) mod recent;
 
-/// Most samples of one stack profile that are told apart: each takes memory, and what they say of chance changes little any more.
-const APART: i64 = 500_000;
 /// The selected profiles as a recording.
 pub(crate) fn loaded(
     context: &Context,
@@ -45,27 +42,8 @@ pub(crate) fn loaded(
     Ok(recording)
 }
 
-/// Lowers the numbers of samples that stand before the values of a profile, and not these, until there are few enough. Returns how many there were
-/// if it did.
-fn told_apart(message: &mut Message) -> Option<i64> {
-    if message.sample_type.len() < 2 {
-        return None;
-    }
-    let counts = || message.sample.iter().filter_map(|sample| sample.value.first());
-    let all = counts().fold(0_i64, |sum, &count| sum.saturating_add(count));
-    if all <= APART {
-        return None;
-    }
-    for count in message.sample.iter_mut().filter_map(|sample| sample.value.first_mut()) {
-        let part = i128::from(*count) * i128::from(APART) / i128::from(all);
-        *count = i64::try_from(part).unwrap_or(1).max(1);
-    }
-    Some(all)
-}
-
 fn read(context: &Context, request: &StacktracesRequest) -> Result<LoadedRecording, ApiError> {
-    let (mut message, is_counted) = query::counted_profile(context, request)?;
-    let counted = told_apart(&mut message);
+    let BoundedProfile { message, is_counted, bounds } = query::thinned_profile(context, request)?;
     let mut profile = match message.sample.is_empty() {
         true => Profile::default(),
         false => foreign::read(&message.encode_to_vec())?,
@@ -84,9 +62,7 @@ fn read(context: &Context, request: &StacktracesRequest) -> Result<LoadedRecordi
                 .into(),
         );
     }
-    if let Some(counted) = counted {
-        meta.warnings.push(format!("{counted} samples were thinned to about {APART}: intervals are wider"));
-    }
+    meta.warnings.extend(bounds.into_iter().map(|bound| bound.says));
     let name = match request.label_selector.trim() {
         "" | "{}" => "all services".to_owned(),
         selector => selector.to_owned(),

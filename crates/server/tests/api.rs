@@ -203,6 +203,68 @@ async fn a_service_with_a_habit_is_first_and_plumb_last() {
     assert_eq!((&found["own_cpu_ns"], &found["cpu_ns"]), (&json!(150_000_000), &json!(294_000_000)));
 }
 
+/// Of 64 profiles of two services, half of whose time is in `work`, a part is read; the sums are of all.
+#[tokio::test]
+async fn findings_and_verdict_are_bounded_and_say_how() {
+    let limited = |name: &str, limit: &dyn Fn(&mut ServerOptions)| {
+        let mut options = ServerOptions::default();
+        limit(&mut options);
+        Server::new(name, options)
+    };
+    let servers = [
+        ("rows", limited("api-bound-rows", &|options| options.query.rows = 40)),
+        ("stacks", limited("api-bound-stacks", &|options| options.query.stacks = 1)),
+        ("samples", limited("api-bound-samples", &|options| options.query.samples = 100)),
+        ("time", limited("api-bound-time", &|options| options.query.examine = std::time::Duration::ZERO)),
+        ("nothing", limited("api-bound-nothing", &|_| {})),
+    ];
+    for (reason, server) in servers {
+        for second in 0..64 {
+            for service in ["api", "web"] {
+                let time = TIME - 32 + second;
+                let path = format!("/ingest?name={service}.cpu&from={time}&sampleRate=100");
+                let (status, _) =
+                    server.post(&path, "text/plain", "main;work 5\nmain;rest 4\nmain 1\n").await;
+                assert_eq!(status, 200);
+            }
+        }
+        let found = get(&server, "findings", "").await;
+        let reasons = |answer: &Value| -> Vec<String> {
+            let bounds = answer["truncated"].as_array().unwrap();
+            bounds.iter().map(|one| one["reason"].as_str().unwrap().to_owned()).collect()
+        };
+        // One of each service, but for the time, which is of all.
+        let wanted = match reason {
+            "nothing" => vec![],
+            "time" => vec!["time"],
+            other => vec![other; 2],
+        };
+        assert_eq!(reasons(&found), wanted, "{found}");
+        assert_eq!(found["cpu_ns"], json!(2 * 64 * 100_000_000_i64), "{reason}");
+        let examined = if reason == "time" { 1 } else { 2 };
+        assert_eq!((&found["services"], &found["examined"]), (&json!(2), &json!(examined)), "{reason}");
+        let verdict = get(&server, "verdict", API).await;
+        assert_eq!(
+            reasons(&verdict),
+            wanted[..wanted.len().min(1)].iter().filter(|one| **one != "time").copied().collect::<Vec<_>>(),
+            "{reason}"
+        );
+        let work =
+            verdict["functions"].as_array().unwrap().iter().find(|one| one["function"] == "work").unwrap();
+        let share = work["self"]["percent"].as_f64().unwrap();
+        // Only that stack is left, or all; of thinned samples each is half of them.
+        let expected = if reason == "stacks" { 100.0 } else { 50.0 };
+        assert!((share - expected).abs() < 0.5, "{reason}: {share}");
+        if reason == "rows" {
+            let bound = &verdict["truncated"][0];
+            let (taken, of) = (bound["taken"].as_u64().unwrap(), bound["of"].as_u64().unwrap());
+            assert!(of == 3 * 64 && taken > 0 && taken <= 40, "{bound}");
+            let said = verdict["quality"]["warnings"].to_string();
+            assert!(said.contains(&format!("{taken} of 192 rows were read")), "{said}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_is_exported_has_the_same_sum() {
     let server = server("api-export").await;

@@ -1,29 +1,35 @@
 //! What stands out in the services that are selected: each that takes much is looked at by the rules of `plumb explain`.
 //!
+//! Invariant: time and memory are bounded however much is selected, and the answer says what was left out.
+//!
 //! Not here: the rules (`analyze`), the document (`report`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use plumb_analyze::{Filter, explained_event};
 use plumb_formats::foreign;
 use plumb_formats::otlp::{MACHINE_TIME, OBSERVATION, WAKE_PERIOD};
 use plumb_report::JSON_VERSION;
 use plumb_report::findings::{
-    Finding, FindingEvidence, FindingOwner, Findings, ServiceFacts, of_service, rank,
+    AnswerBound, BoundReason, Finding, FindingEvidence, FindingOwner, Findings, ServiceFacts, of_service,
+    rank,
 };
 use plumb_store::{NAME, PROFILE_TYPE, ProfileType, SERVICE, Selector};
 use prost::Message;
 
-use super::profile::counted_profile;
+use super::bounded::{BoundedProfile, bounded_profile};
 use super::selection::{Range, select};
 use crate::app::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 use crate::wire::querier::StacktracesRequest;
 
 /// Observations of a service that are told, at most.
 const OBSERVATIONS: usize = 5;
 /// Wake-ups are regular if this part of the intervals that agents measured is within a tenth of the median.
 const REGULAR: f64 = 0.8;
+/// Intervals that are read of all services, about.
+const PERIODS: usize = 200_000;
 /// Intervals that it takes to call them regular.
 const LEAST_PERIODS: usize = 3;
 
@@ -51,16 +57,35 @@ struct ServiceTotals {
 }
 
 pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<Findings, ApiError> {
+    let begin = Instant::now();
     let (totals, machine_ns) = totals(context, request)?;
     let mut services: Vec<(String, ServiceTotals)> =
         totals.into_iter().filter(|(_, totals)| totals.cpu_ns > 0).collect();
     services.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.cpu_ns));
     let (cpu_ns, count) = (services.iter().map(|(_, one)| one.cpu_ns).sum(), services.len());
     services.truncate(request.services);
-    let (mut found, mut own_cpu_ns) = (Vec::new(), 0);
-    for (service, totals) in &services {
+    let (mut found, mut own_cpu_ns, mut examined) = (Vec::new(), 0, 0);
+    let mut truncated = Vec::new();
+    for (place, (service, totals)) in services.iter().enumerate() {
         context.check()?;
-        let of_service = of(context, request, service, totals, machine_ns)?;
+        if place > 0 && begin.elapsed() >= context.options.query.examine {
+            let (taken, of) = (place as u64, services.len() as u64);
+            truncated.push(AnswerBound::new(BoundReason::Time, taken, of));
+            break;
+        }
+        let of_service = match of(context, request, service, totals, machine_ns) {
+            Ok((of_service, bounds)) => {
+                truncated.extend(bounds.into_iter().map(|bound| bound.of_service(service)));
+                of_service
+            }
+            // Other services may be smaller.
+            Err(error) if error.code == ErrorCode::ResourceExhausted => {
+                truncated.push(AnswerBound::new(BoundReason::Memory, 0, 1).of_service(service));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        examined += 1;
         if of_service.iter().any(|one| one.owner == FindingOwner::Plumb) {
             own_cpu_ns += totals.cpu_ns;
         }
@@ -74,8 +99,9 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
         cpu_ns,
         machine_ns,
         services: count,
-        examined: services.len(),
+        examined,
         own_cpu_ns,
+        truncated,
         findings: found,
     })
 }
@@ -87,27 +113,28 @@ fn totals(
 ) -> Result<(BTreeMap<String, ServiceTotals>, Option<i64>), ApiError> {
     let range = Range::checked(request.start, request.end, &context.options.query)?;
     let selector = Selector::parse(&request.label_selector)?;
-    let (series, profiles) = select(context, selector, range)?.profiles()?;
     let mut services: BTreeMap<String, ServiceTotals> = BTreeMap::new();
-    for profile in profiles {
-        let labels = &series[profile.series];
+    for (labels, total) in select(context, selector.clone(), range)?.series_totals()? {
         let Some(service) = labels.get(SERVICE) else { continue };
         let kind = labels.get(PROFILE_TYPE).unwrap_or_default();
         let one = services.entry(service.to_owned()).or_default();
         if kind == request.profile_type {
-            one.cpu_ns = one.cpu_ns.saturating_add(profile.total);
-            continue;
-        }
-        match ProfileType::parse(kind).map(|kind| kind.name).as_deref() {
-            Some(WAKE_PERIOD) => one.periods.push(profile.total),
-            Some(OBSERVATION) => _ = one.observations.insert(kind.to_owned()),
-            _ => {}
+            one.cpu_ns = one.cpu_ns.saturating_add(total);
+        } else if ProfileType::parse(kind).is_some_and(|kind| kind.name == OBSERVATION) {
+            one.observations.insert(kind.to_owned());
         }
     }
-    let machine = Selector::default().with(NAME, MACHINE_TIME);
-    let (series, profiles) = select(context, machine, range)?.profiles()?;
-    let machine = profiles.iter().fold(0_i64, |sum, profile| sum.saturating_add(profile.total));
-    Ok((services, (!series.is_empty()).then_some(machine)))
+    // Of intervals the median matters, for which a part is enough.
+    let (periods, _) = select(context, selector.with(NAME, WAKE_PERIOD), range)?.at_most(PERIODS)?;
+    let (series, profiles) = periods.profiles()?;
+    for profile in profiles {
+        if let Some(one) = series[profile.series].get(SERVICE).and_then(|service| services.get_mut(service)) {
+            one.periods.push(profile.total);
+        }
+    }
+    let machine = select(context, Selector::default().with(NAME, MACHINE_TIME), range)?.series_totals()?;
+    let sum = machine.iter().fold(0_i64, |sum, (_, total)| sum.saturating_add(*total));
+    Ok((services, (!machine.is_empty()).then_some(sum)))
 }
 
 fn of(
@@ -116,7 +143,7 @@ fn of(
     service: &str,
     totals: &ServiceTotals,
     machine_ns: Option<i64>,
-) -> Result<Vec<Finding>, ApiError> {
+) -> Result<(Vec<Finding>, Vec<AnswerBound>), ApiError> {
     let selector = Selector::parse(&request.label_selector)?.with(SERVICE, service).to_string();
     let stacktraces = StacktracesRequest {
         profile_type_id: request.profile_type.clone(),
@@ -125,13 +152,11 @@ fn of(
         end: request.end,
         ..StacktracesRequest::default()
     };
-    let (mut message, _) = counted_profile(context, &stacktraces)?;
-    // Profiles of any period are in it.
-    message.period = 0;
+    let BoundedProfile { message, bounds, .. } = bounded_profile(context, &stacktraces)?;
     context.check()?;
     let mut profile = foreign::read(&message.encode_to_vec())?;
     plumb_symbolize::make_readable(&mut profile);
-    let Some(event) = explained_event(&profile) else { return Ok(Vec::new()) };
+    let Some(event) = explained_event(&profile) else { return Ok((Vec::new(), bounds)) };
     let filter = Filter { event: Some(event), no_idle: true, ..Filter::default() };
     let observations = observations(context, request, &selector, &totals.observations)?;
     let facts = ServiceFacts {
@@ -142,7 +167,7 @@ fn of(
         observations,
         evidence: FindingEvidence { selector, profile_type: request.profile_type.clone(), function: None },
     };
-    Ok(of_service(&profile, &filter, request.threshold, &facts))
+    Ok((of_service(&profile, &filter, request.threshold, &facts), bounds))
 }
 
 /// What agents observed of a service, what weighs most first.

@@ -2,6 +2,7 @@
 //!
 //! Not here: messages (`wire`), rows of flame graphs (`flame`), the protocol (`connect`).
 
+mod bounded;
 mod call_site;
 mod duration;
 mod findings;
@@ -13,6 +14,7 @@ mod profile;
 mod selection;
 mod series;
 
+pub(crate) use bounded::{BoundedProfile, bounded_profile, thinned_profile};
 pub(crate) use findings::{FindingsRequest, findings};
 pub(crate) use functions::{functions, neighbours};
 pub(crate) use heatmap::heatmap;

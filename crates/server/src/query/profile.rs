@@ -6,8 +6,8 @@ use plumb_formats::pprof::message::{
     Line, Location, PprofFunction, PprofMapping, PprofSample, Profile, ValueType,
 };
 use plumb_store::{
-    Batch, Cancellation, Dictionary, FrameKey, Labels, PROFILE_TYPE, ProfileType, Selector, StackNodeId,
-    StoredFrame, TextId,
+    Batch, Cancellation, Dictionary, FrameKey, Labels, PROFILE_TYPE, ProfileType, RowsTaken, Selector,
+    StackNodeId, StoredFrame, TextId,
 };
 use prost::Message;
 
@@ -58,11 +58,17 @@ pub(crate) fn merge_profile(
 }
 
 /// All samples of a selection; equal stacks once, each with the number of its samples where that is stored beside the values, or where values are
-/// multiples of a clock's period. Says whether they are counted.
-pub(crate) fn counted_profile(
+/// multiples of a clock's period.
+pub(crate) fn counted_profile(context: &Context, request: &StacktracesRequest) -> Result<Profile, ApiError> {
+    Ok(counted_within(context, request, usize::MAX)?.0)
+}
+
+/// The same of at most so many rows; says which part, if not all are read.
+pub(super) fn counted_within(
     context: &Context,
     request: &StacktracesRequest,
-) -> Result<(Profile, bool), ApiError> {
+    rows: usize,
+) -> Result<(Profile, bool, Option<RowsTaken>), ApiError> {
     let kind = profile_type(&request.profile_type_id)?;
     let (sample_type, sample_unit) = ("samples".to_owned(), "count".to_owned());
     let count = ProfileType { sample_type, sample_unit, ..kind.clone() };
@@ -70,13 +76,15 @@ pub(crate) fn counted_profile(
     let selector = Selector::parse(&request.label_selector)?;
     let selector = selector.with_any(PROFILE_TYPE, &[&count_id, &kind_id])?;
     let range = Range::checked(request.start, request.end, &context.options.query)?;
-    let batch = select(context, selector, range)?.batch()?;
+    let selected = select(context, selector, range)?;
+    let (selected, taken) = if rows == usize::MAX { (selected, None) } else { selected.at_most(rows)? };
+    let batch = selected.batch()?;
     let has = |id: &str| batch.all_series().any(|labels| labels.get(PROFILE_TYPE) == Some(id));
     if kind == count {
-        return Ok((merged(&batch, &[], &[kind], range.end, &context.cancellation)?, true));
+        return Ok((merged(&batch, &[], &[kind], range.end, &context.cancellation)?, true, taken));
     }
     if has(&count_id) {
-        return Ok((merged(&batch, &[], &[count, kind], range.end, &context.cancellation)?, true));
+        return Ok((merged(&batch, &[], &[count, kind], range.end, &context.cancellation)?, true, taken));
     }
     let mut profile = merged(&batch, &[], std::slice::from_ref(&kind), range.end, &context.cancellation)?;
     let period =
@@ -84,7 +92,7 @@ pub(crate) fn counted_profile(
     if let Some(period) = period {
         count_samples(&mut profile, period);
     }
-    Ok((profile, period.is_some()))
+    Ok((profile, period.is_some(), taken))
 }
 
 /// The shortest time that is taken for the period of a clock, in nanoseconds: 10,000 samples a second.

@@ -13,13 +13,20 @@ use crate::error::{ApiError, ErrorCode};
 use crate::parameters::Parameters;
 use crate::query;
 
+/// Nothing is selected.
+pub(super) fn nothing() -> ApiError {
+    ApiError::new(
+        ErrorCode::NotFound,
+        "no profiles match; /api/v1/services lists the services that have some",
+    )
+}
+
 /// The selected samples as a message of pprof.
-pub(super) fn message(context: &Context, parameters: &Parameters) -> Result<Vec<u8>, ApiError> {
+fn message(context: &Context, parameters: &Parameters) -> Result<Vec<u8>, ApiError> {
     let request = selected(context, parameters, ["query", "from", "until"])?;
-    let (mut message, _) = query::counted_profile(context, &request)?;
+    let mut message = query::counted_profile(context, &request)?;
     if message.sample.is_empty() {
-        let nothing = "no profiles match; /api/v1/services lists the services that have some";
-        return Err(ApiError::new(ErrorCode::NotFound, nothing));
+        return Err(nothing());
     }
     // Profiles of any period are in it.
     message.period = 0;

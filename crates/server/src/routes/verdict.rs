@@ -5,12 +5,14 @@
 use plumb_analyze::{Filter, explained_event};
 use plumb_formats::foreign;
 use plumb_report::explain::{self, NamedFiles};
+use prost::Message;
 
-use super::api::{Answer, json};
-use super::export::message;
+use super::api::{Answer, json, selected};
+use super::export::nothing;
 use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::parameters::Parameters;
+use crate::query::{self, BoundedProfile};
 
 /// The share in percent from which on something is worth it, as `plumb explain` has it.
 const THRESHOLD: f64 = 10.0;
@@ -27,13 +29,22 @@ pub(super) fn threshold(parameters: &Parameters) -> Result<f64, ApiError> {
 
 pub(super) fn verdict(context: &Context, parameters: &Parameters) -> Result<Answer, ApiError> {
     let threshold = threshold(parameters)?;
-    let mut profile = foreign::read(&message(context, parameters)?)?;
+    let request = selected(context, parameters, ["query", "from", "until"])?;
+    let BoundedProfile { message, bounds, .. } = query::bounded_profile(context, &request)?;
+    if message.sample.is_empty() {
+        return Err(nothing());
+    }
+    context.check()?;
+    let mut profile = foreign::read(&message.encode_to_vec())?;
     context.check()?;
     plumb_symbolize::make_readable(&mut profile);
+    profile.meta.warnings.extend(bounds.iter().map(|bound| bound.says.clone()));
     let Some(event) = explained_event(&profile) else {
         let message = "profiles of this type are not of processor time, which is what is explained; /api/v1/types lists the types that there are";
         return Err(ApiError::new(ErrorCode::NotFound, message));
     };
     let filter = Filter { event: Some(event), no_idle: true, ..Filter::default() };
-    json(&explain::verdict(&profile, &filter, threshold, NamedFiles::Ignore))
+    let mut document = explain::verdict(&profile, &filter, threshold, NamedFiles::Ignore);
+    document["truncated"] = serde_json::json!(bounds);
+    json(&document)
 }

@@ -18,7 +18,16 @@ pub(super) struct Findings {
     /// Servers of an older version say nothing of it.
     #[serde(default)]
     own_cpu_ns: i64,
+    #[serde(default)]
+    truncated: Vec<Bound>,
     pub(super) findings: Vec<Finding>,
+}
+
+/// How an answer was bounded.
+#[derive(Deserialize)]
+struct Bound {
+    service: Option<String>,
+    says: String,
 }
 
 #[derive(Deserialize)]
@@ -57,6 +66,10 @@ pub(super) fn show(
             writeln!(out, "    do    {}", printable(remedy))?;
         }
         writeln!(out, "    more  plumb explain {}\n", shell_words::quote(&url(&one.evidence.selector)))?;
+    }
+    for bound in &found.truncated {
+        let service = bound.service.as_ref().map(|service| format!("{}: ", printable(service)));
+        writeln!(out, "note  {}{}", service.unwrap_or_default(), printable(&bound.says))?;
     }
     let of_machine = match found.machine_ns {
         Some(machine) => format!(", {} of the machine", short(percent(found.cpu_ns, machine))),

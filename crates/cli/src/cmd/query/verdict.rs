@@ -16,6 +16,15 @@ pub(super) struct Report {
     functions: Vec<Function>,
     causes: Causes,
     quality: Quality,
+    /// Servers of an older version bound nothing.
+    #[serde(default)]
+    truncated: Vec<Bound>,
+}
+
+/// How the answer was bounded.
+#[derive(Deserialize)]
+struct Bound {
+    says: String,
 }
 
 #[derive(Deserialize)]
@@ -91,11 +100,8 @@ pub(super) fn show(report: &Report, limit: usize, url: &str, out: &mut impl Writ
         let (own, total) = (one.own.percent, one.total.percent);
         writeln!(out, "{own:>6.1}% {total:>6.1}%  {}", printable(&one.function))?;
     }
-    writeln!(
-        out,
-        "\ndata  {} samples\nmore  plumb explain {}",
-        report.quality.samples,
-        shell_words::quote(url)
-    )?;
+    writeln!(out, "\ndata  {} samples", report.quality.samples)?;
+    report.truncated.iter().try_for_each(|bound| writeln!(out, "note  {}", printable(&bound.says)))?;
+    writeln!(out, "more  plumb explain {}", shell_words::quote(url))?;
     Ok(())
 }

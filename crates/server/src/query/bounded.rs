@@ -1,0 +1,122 @@
+//! Profiles for answers whose work grows with the samples: what `plumb explain` says of a selection. They are bounded, and say how.
+//!
+//! Invariant: what is left out has an entry in the answer. Not here: exports, which are whole or an error.
+
+use std::cmp::Reverse;
+
+use plumb_formats::pprof::message::Profile;
+use plumb_report::findings::{AnswerBound, BoundReason};
+
+use super::profile::counted_within;
+use crate::app::Context;
+use crate::error::ApiError;
+use crate::wire::querier::StacktracesRequest;
+
+/// A profile within the limits of a query.
+pub(crate) struct BoundedProfile {
+    pub message: Profile,
+    /// Whether it has the numbers of its samples.
+    pub is_counted: bool,
+    /// How it was bounded; empty if it is whole.
+    pub bounds: Vec<AnswerBound>,
+}
+
+/// All samples of a selection, equal stacks once, as far as the limits allow: for shares, as a part of the time may be left out.
+pub(crate) fn bounded_profile(
+    context: &Context,
+    request: &StacktracesRequest,
+) -> Result<BoundedProfile, ApiError> {
+    let limits = &context.options.query;
+    bounded(context, request, limits.rows, limits.stacks)
+}
+
+/// The same with all stacks and all of their time: only the number of samples is bounded.
+pub(crate) fn thinned_profile(
+    context: &Context,
+    request: &StacktracesRequest,
+) -> Result<BoundedProfile, ApiError> {
+    bounded(context, request, usize::MAX, usize::MAX)
+}
+
+fn bounded(
+    context: &Context,
+    request: &StacktracesRequest,
+    rows: usize,
+    stacks: usize,
+) -> Result<BoundedProfile, ApiError> {
+    let (mut message, is_counted, rows) = counted_within(context, request, rows)?;
+    let rows = rows.map(|rows| AnswerBound::new(BoundReason::Rows, rows.taken, rows.of));
+    let stacks = heaviest(&mut message, stacks);
+    let samples = told_apart(&mut message, context.options.query.samples);
+    // Profiles of any period are in it.
+    message.period = 0;
+    Ok(BoundedProfile {
+        message,
+        is_counted,
+        bounds: [rows, stacks, samples].into_iter().flatten().collect(),
+    })
+}
+
+/// Leaves the stacks with the largest values.
+fn heaviest(message: &mut Profile, most: usize) -> Option<AnswerBound> {
+    let all = message.sample.len();
+    if all <= most {
+        return None;
+    }
+    message.sample.sort_by_key(|sample| Reverse(sample.value.last().copied()));
+    message.sample.truncate(most);
+    Some(AnswerBound::new(BoundReason::Stacks, most as u64, all as u64))
+}
+
+/// Lowers the numbers of samples that stand before the values of a profile, and not these, until there are few enough: each takes memory, and what
+/// they say of chance changes little any more.
+fn told_apart(message: &mut Profile, most: u32) -> Option<AnswerBound> {
+    if message.sample_type.len() < 2 {
+        return None;
+    }
+    let counts = || message.sample.iter().filter_map(|sample| sample.value.first());
+    let all = counts().fold(0_i64, |sum, &count| sum.saturating_add(count));
+    if all <= i64::from(most) {
+        return None;
+    }
+    for count in message.sample.iter_mut().filter_map(|sample| sample.value.first_mut()) {
+        let part = i128::from(*count) * i128::from(most) / i128::from(all);
+        *count = i64::try_from(part).unwrap_or(1).max(1);
+    }
+    Some(AnswerBound::new(BoundReason::Samples, most.into(), all.unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_formats::pprof::message::{PprofSample, ValueType};
+
+    use super::*;
+
+    /// Stacks with these numbers of samples of 10.
+    fn message(counts: &[i64]) -> Profile {
+        let sample = |(place, &count): (usize, &i64)| PprofSample {
+            location_id: vec![place as u64],
+            value: vec![count, count * 10],
+            label: Vec::new(),
+        };
+        let sample_type = vec![ValueType::default(), ValueType::default()];
+        Profile { sample_type, sample: counts.iter().enumerate().map(sample).collect(), ..Profile::default() }
+    }
+
+    #[test]
+    fn the_heaviest_stacks_stay() {
+        let mut some = message(&[3, 9, 1, 7]);
+        assert_eq!(heaviest(&mut some, 4), None);
+        assert_eq!(heaviest(&mut some, 2), Some(AnswerBound::new(BoundReason::Stacks, 2, 4)));
+        assert_eq!(some.sample.iter().map(|one| one.value[0]).collect::<Vec<_>>(), [9, 7]);
+    }
+
+    #[test]
+    fn samples_are_thinned_and_values_stay() {
+        let mut some = message(&[600, 399, 1]);
+        assert_eq!(told_apart(&mut some, 1000), None);
+        assert_eq!(told_apart(&mut some, 100), Some(AnswerBound::new(BoundReason::Samples, 100, 1000)));
+        let values: Vec<&[i64]> = some.sample.iter().map(|one| &*one.value).collect();
+        assert_eq!(values, [&[60, 6000][..], &[39, 3990], &[1, 10]]);
+    }
+}
