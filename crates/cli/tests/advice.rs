@@ -140,7 +140,8 @@ fn disks() {
 
 #[test]
 fn waiting() {
-    hold("waiting", &["lock-contention", "yield-loop", "polling-sleep", "poll-of-many", "busy-polling"]);
+    let waits = ["lock-contention", "yield-loop", "polling-sleep", "sleep-under-lock", "poll-of-many"];
+    hold("waiting", &[&waits[..], &["busy-polling"]].concat());
     hold("events", &["one-event-a-wait", "read-without-readiness"]);
 }
 

@@ -347,6 +347,26 @@ static void polling_sleep(void)
     in_threads(4, nap);
 }
 
+/* With the lock others wait while it sleeps; without it they sleep too. */
+static void *doze(void *unused)
+{
+    struct timespec time = { .tv_nsec = 2000000 };
+    WHILE_TIME {
+        pthread_mutex_lock(&mutex);
+        if (bad)
+            nanosleep(&time, 0);
+        pthread_mutex_unlock(&mutex);
+        if (!bad)
+            nanosleep(&time, 0);
+    }
+    return unused;
+}
+
+static void sleep_under_lock(void)
+{
+    in_threads(4, doze);
+}
+
 static void clocks(void)
 {
     struct timespec time;
@@ -473,6 +493,7 @@ static const struct {
     { "lock-contention", contention },
     { "yield-loop", yields },
     { "polling-sleep", polling_sleep },
+    { "sleep-under-lock", sleep_under_lock },
     { "clock-by-syscall", clocks },
     { "poll-of-many", poll_many },
     { "busy-polling", busy_polling },

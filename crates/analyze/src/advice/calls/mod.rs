@@ -35,6 +35,7 @@ mod seek_read;
 mod short_sleep;
 mod sigmask;
 mod sizes;
+mod sleep_under_lock;
 mod small_io;
 mod small_messages;
 mod sync_write;
@@ -88,7 +89,7 @@ impl CallAdvice {
 }
 
 /// All rules.
-const CALL_RULES: [&CallRule; 29] = [
+const CALL_RULES: [&CallRule; 30] = [
     &brk_churn::RULE,
     &mmap_churn::RULE,
     &fault_rate::RULE,
@@ -108,6 +109,7 @@ const CALL_RULES: [&CallRule; 29] = [
     &futex_wait::RULE,
     &sched_yield::RULE,
     &short_sleep::RULE,
+    &sleep_under_lock::RULE,
     &clock_calls::RULE,
     &poll_many::RULE,
     &epoll_spin::RULE,

@@ -3,12 +3,14 @@
 //! A thread that sleeps for short times may have nothing else to do: a ticker, a runtime's monitor. It holds others up where it gives them
 //! work, or takes their results, between two sleeps: then it wakes a thread that waits each time, and these have time left. What they
 //! don't use of the time that it sleeps is what the elapsed time would be shorter by.
+//!
+//! A thread that sleeps with a lock waits for nothing: it is not counted here, but by `sleep_under_lock`.
 
 use rustc_hash::FxHashMap;
 
+use super::sleep_under_lock::{LockedSleeps, SLEEPS, has_woken};
 use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, percent, rate};
 
-const SLEEPS: &[&str] = &["nanosleep", "clock_nanosleep"];
 const WAKERS: &[&str] = &["futex"];
 /// From this many a second.
 const LEAST_PER_SECOND: f64 = 100.0;
@@ -16,9 +18,6 @@ const LEAST_PER_SECOND: f64 = 100.0;
 const SHORT_NS: u64 = 5_500_000;
 /// A thread hands work on that wakes another at least once in so many sleeps.
 const SLEEPS_PER_WAKE: u64 = 5;
-/// The operation of a futex call without its flags, and those that wake: `FUTEX_WAKE`, `FUTEX_WAKE_OP`, `FUTEX_WAKE_BITSET`.
-const OPERATION: u64 = 0x7f;
-const WAKES: [u64; 3] = [1, 5, 10];
 
 pub(super) const RULE: CallRule = CallRule {
     rule: Rule {
@@ -48,14 +47,16 @@ struct Sleeper {
 struct Sleeps {
     all: u64,
     threads: FxHashMap<u32, Sleeper>,
+    locked: LockedSleeps,
 }
 
 impl Watch for Sleeps {
     fn call(&mut self, call: &CallEvent<'_>) {
+        self.locked.take(call);
         let is_sleep = call.name != "futex";
         self.all += u64::from(is_sleep);
         let is_short = is_sleep && call.result == 0 && call.wall_ns < SHORT_NS;
-        let has_woken = !is_sleep && WAKES.contains(&(call.arguments[1] & OPERATION)) && call.result > 0;
+        let has_woken = !is_sleep && has_woken(call);
         let has_room = self.threads.len() < MOST || self.threads.contains_key(&call.tid);
         if !has_room || !(is_short || has_woken) {
             return;
@@ -69,14 +70,16 @@ impl Watch for Sleeps {
     }
 
     fn judge(&self, basis: &Basis) -> Option<Found> {
-        let short: u64 = self.threads.values().map(|thread| thread.short).sum();
+        let is_polling =
+            |tid: u32, thread: &Sleeper| self.locked.of_thread(tid).saturating_mul(2) < thread.short;
+        let threads = || self.threads.iter().filter(|&(&tid, thread)| is_polling(tid, thread));
+        let short: u64 = threads().map(|(_, thread)| thread.short).sum();
         let per_second = basis.rate(short);
         if per_second < LEAST_PER_SECOND {
             return None;
         }
         let cpu_ns = basis.part(SLEEPS, short, self.all);
-        let wall_ns =
-            self.threads.iter().map(|(&tid, thread)| thread.holds_up(tid, basis)).fold(0.0, f64::max);
+        let wall_ns = threads().map(|(&tid, thread)| thread.holds_up(tid, basis)).fold(0.0, f64::max);
         Some(Found {
             measured: vec![
                 rate("short sleeps", per_second),

@@ -75,6 +75,46 @@ fn a_thread_that_sleeps_holds_up_those_that_it_wakes_and_no_others() {
     assert_eq!(advice((watched, busy)), Some(0.0), "what is waited for takes as long");
 }
 
+/// A second in which thread 1 sleeps 200 times for 4 ms and then wakes thread 2, which waited at the same address for a lock, so long each time.
+fn lock_sleeper(waited_ns: u64, expected: u64) -> Vec<(&'static str, f64)> {
+    const LOCK: u64 = 0x1000;
+    let mut watched = Watched::default();
+    for at in 0..200 {
+        watched.call(&CallEvent { wall_ns: 4_000_000, ..call("clock_nanosleep", [0; 6], 0, at) });
+        watched.call(&call("futex", [LOCK, 129, 1, 0, 0, 0], 1, at));
+        let wait = call("futex", [LOCK, 128, expected, 0, 0, 0], 0, at);
+        watched.call(&CallEvent { tid: 2, wall_ns: waited_ns, ..wait });
+    }
+    let basis = Basis { cpu_of_thread: [(1, 1e7), (2, 1e7)].into(), ..basis(&[("clock_nanosleep", 20.0)]) };
+    watched.advise(&basis).iter().map(|one| (one.rule.name, one.wall_percent)).collect()
+}
+
+#[test]
+fn a_sleep_with_a_lock_is_no_polling() {
+    let [(name, percent)] = lock_sleeper(3_900_000, 2)[..] else { panic!("one rule speaks") };
+    assert_eq!(name, "sleep-under-lock");
+    assert!((percent - 80.0).abs() < 1e-6, "{percent}");
+    let names = |waited_ns, expected| -> Vec<&str> {
+        lock_sleeper(waited_ns, expected).iter().map(|one| one.0).collect()
+    };
+    assert_eq!(names(20_000, 2), ["polling-sleep"], "the lock of a queue, taken after the sleep");
+    assert_eq!(names(3_900_000, 77), ["polling-sleep"], "a condition variable");
+}
+
+#[test]
+fn who_waits_for_a_lock_after_a_sleep_did_not_hold_it_before() {
+    let mut watched = Watched::default();
+    for at in 0..200 {
+        watched.call(&CallEvent { wall_ns: 4_000_000, ..call("clock_nanosleep", [0; 6], 0, at) });
+        let wait = call("futex", [0x1000, 128, 2, 0, 0, 0], 0, at);
+        watched.call(&CallEvent { wall_ns: 900_000, ..wait });
+        watched.call(&call("futex", [0x1000, 129, 1, 0, 0, 0], 1, at));
+        watched.call(&CallEvent { tid: 2, wall_ns: 4_500_000, ..wait });
+    }
+    let basis = Basis { cpu_of_thread: [(1, 1e7), (2, 1e7)].into(), ..basis(&[("clock_nanosleep", 20.0)]) };
+    assert_eq!(rules(&watched, &basis), ["polling-sleep"]);
+}
+
 #[test]
 fn a_bound_is_no_more_than_there_is_and_the_largest_comes_first() {
     let mut watched = Watched::default();

@@ -1,0 +1,177 @@
+//! A thread that sleeps while it holds a lock.
+//!
+//! No call says that a lock is taken: without contention that is done in user space. What says it is the end: only who holds a lock wakes those that wait
+//! for it. A thread that sleeps, and whose next calls of futex are no wait and wake somebody that waited for a lock, had that lock while it slept. A
+//! thread that hands work on after a sleep looks alike, where the lock of the queue is fought for; but then others wait for the lock for a moment, and
+//! not for as long as it sleeps.
+//!
+//! Waits for a lock are told from others by the value that they expect: it is 2 in the locks of glibc (lowlevellock.h), Rust's std (futex mutex) and Go
+//! (`mutex_sleeping`), which all follow "Futexes Are Tricky" (Drepper 2011). Of other locks nothing is said.
+
+use rustc_hash::FxHashMap;
+
+use super::{Basis, CallEvent, CallRule, Found, MOST, Rule, Watch, percent, rate};
+
+/// The calls that sleep.
+pub(super) const SLEEPS: &[&str] = &["nanosleep", "clock_nanosleep"];
+/// What a wait for a lock expects to find: it is locked, and somebody waits.
+const CONTENDED: u32 = 2;
+/// The operation of a futex call without its flags; `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`; `FUTEX_WAKE`, `FUTEX_WAKE_OP` and `FUTEX_WAKE_BITSET`.
+const OPERATION: u64 = 0x7f;
+const WAITS: [u64; 2] = [0, 9];
+/// Operations that wake.
+const WAKES: [u64; 3] = [1, 5, 10];
+/// So much of the time that is slept with a lock others wait for it, all together.
+const LEAST_WAITED: f64 = 0.5;
+/// From so many sleeps, and this share of the elapsed time.
+const LEAST_SLEEPS: u64 = 10;
+const LEAST_SHARE: f64 = 0.05;
+
+pub(super) const RULE: CallRule = CallRule {
+    rule: Rule {
+        name: "sleep-under-lock",
+        claim: "sleeps while it holds a lock that others wait for",
+        pattern: "a thread sleeps, then wakes those that waited for a lock meanwhile: it held the lock",
+        threshold: "10 sleeps, 5% of the elapsed time, others wait for half of that",
+        remedy: "release the lock before the sleep; to wait for a change under it, use a condition variable, which releases it",
+        bound: "of the elapsed time what is slept with the lock",
+        source: "futex(7): who waits for a lock is woken by its holder; the numbers are judgement",
+    },
+    calls: SLEEPS,
+    also_watched: &["futex"],
+    faults: false,
+    watch: || Box::<LockedSleeps>::default(),
+};
+
+/// Whether a futex call woke somebody.
+pub(super) fn has_woken(call: &CallEvent<'_>) -> bool {
+    WAKES.contains(&(call.arguments[1] & OPERATION)) && call.result > 0
+}
+
+/// Sleeps of a thread since it woke or waited last.
+#[derive(Default)]
+struct Slept {
+    sleeps: u64,
+    ns: u64,
+    /// They ended with a wake already: the next sleep is another story.
+    has_woken: bool,
+}
+
+/// A place that threads wait at.
+#[derive(Default)]
+struct Place {
+    /// How long threads waited there as for a lock.
+    waited_ns: u64,
+    /// Sleeps after which a thread woke another there, by thread: number and time.
+    sleepers: FxHashMap<u32, (u64, u64)>,
+}
+
+impl Place {
+    fn slept_ns(&self) -> u64 {
+        self.sleepers.values().fold(0, |sum, &(_, ns)| sum.saturating_add(ns))
+    }
+
+    /// Whether it is a lock that is held during the sleeps.
+    fn is_held(&self) -> bool {
+        let slept = self.slept_ns() as f64;
+        slept > 0.0 && self.waited_ns as f64 >= LEAST_WAITED * slept
+    }
+}
+
+/// Sleeps, and the locks that were held meanwhile.
+#[derive(Default)]
+pub(super) struct LockedSleeps {
+    threads: FxHashMap<u32, Slept>,
+    /// By process and address.
+    places: FxHashMap<(u32, u64), Place>,
+    /// Entries of all places' sleepers.
+    sleepers: usize,
+}
+
+impl LockedSleeps {
+    /// Takes a sleep or a call of futex into account.
+    pub fn take(&mut self, call: &CallEvent<'_>) {
+        if call.name != "futex" {
+            self.sleep(call);
+        } else if WAITS.contains(&(call.arguments[1] & OPERATION)) {
+            self.threads.remove(&call.tid);
+            // The value has 32 bits.
+            if call.arguments[2] as u32 == CONTENDED
+                && let Some(place) = self.place(call)
+            {
+                place.waited_ns = place.waited_ns.saturating_add(call.wall_ns);
+            }
+        } else if has_woken(call) {
+            self.wake(call);
+        }
+    }
+
+    fn sleep(&mut self, call: &CallEvent<'_>) {
+        if call.result != 0 || self.threads.len() >= MOST && !self.threads.contains_key(&call.tid) {
+            return;
+        }
+        let slept = self.threads.entry(call.tid).or_default();
+        if std::mem::take(&mut slept.has_woken) {
+            *slept = Slept::default();
+        }
+        slept.sleeps += 1;
+        slept.ns = slept.ns.saturating_add(call.wall_ns);
+    }
+
+    fn wake(&mut self, call: &CallEvent<'_>) {
+        let Some(slept) = self.threads.get_mut(&call.tid) else { return };
+        slept.has_woken = true;
+        let (sleeps, ns) = (slept.sleeps, slept.ns);
+        let has_room = self.sleepers < MOST;
+        let Some(place) = self.place(call) else { return };
+        let is_new = !place.sleepers.contains_key(&call.tid);
+        if is_new && !has_room {
+            return;
+        }
+        let sum = place.sleepers.entry(call.tid).or_default();
+        *sum = (sum.0 + sleeps, sum.1.saturating_add(ns));
+        self.sleepers += usize::from(is_new);
+    }
+
+    fn place(&mut self, call: &CallEvent<'_>) -> Option<&mut Place> {
+        let key = (call.pid, call.arguments[0]);
+        let has_room = self.places.len() < MOST || self.places.contains_key(&key);
+        has_room.then(|| self.places.entry(key).or_default())
+    }
+
+    /// How many sleeps of a thread were under a lock.
+    pub fn of_thread(&self, tid: u32) -> u64 {
+        let held = self.places.values().filter(|place| place.is_held());
+        held.filter_map(|place| place.sleepers.get(&tid)).map(|&(sleeps, _)| sleeps).sum()
+    }
+}
+
+impl Watch for LockedSleeps {
+    fn call(&mut self, call: &CallEvent<'_>) {
+        self.take(call);
+    }
+
+    fn judge(&self, basis: &Basis) -> Option<Found> {
+        // Of a lock there is one holder at a time; locks may be held at the same time.
+        let held = self.places.values().filter(|place| place.is_held());
+        let place = held.max_by_key(|place| place.slept_ns())?;
+        let sleeps = place.sleepers.values().map(|&(sleeps, _)| sleeps).sum();
+        let slept_ns = (place.slept_ns() as f64).min(basis.span_ns);
+        if sleeps < LEAST_SLEEPS || slept_ns < LEAST_SHARE * basis.span_ns {
+            return None;
+        }
+        Some(Found {
+            measured: vec![
+                rate("sleeps with the lock", basis.rate(sleeps)),
+                percent("of the elapsed time asleep with it", slept_ns, basis.span_ns),
+                percent(
+                    "of the elapsed time, others waiting for it, all of them",
+                    place.waited_ns as f64,
+                    basis.span_ns,
+                ),
+            ],
+            wall_ns: slept_ns,
+            ..Found::default()
+        })
+    }
+}
