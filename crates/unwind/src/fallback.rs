@@ -49,6 +49,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         };
         match found {
             Err(_) if self.at_process_entry() => Err(End::Root),
+            // A chain of frame pointers that a runtime ends as the ABI says, with zero (System V ABI, AMD64 supplement, §3.4.1): Erlang's
+            // processes return to code that has no caller.
+            Err(_) if is_return && !here && self.outermost_sp == Some(self.registers.sp()) => Err(End::Root),
             found => found,
         }
     }
@@ -157,6 +160,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         self.registers.set(A::SP, sp);
         self.registers.set(A::FP, saved);
         self.registers.forget_others();
+        self.outermost_sp = (saved == 0).then_some(sp);
         self.guessed_sp = A::LR.is_some();
         Ok(Walked { pc: Avma(pc), is_return: true, found: Method::FramePointer, slot })
     }

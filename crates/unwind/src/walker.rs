@@ -41,6 +41,8 @@ pub(crate) struct Walker<'w, A: Architecture, C, M> {
     /// The stack pointer is only known to be no lower: a frame was found through the frame pointer, which on this
     /// architecture does not say where its frame ends.
     pub(crate) guessed_sp: bool,
+    /// The stack pointer of a frame of whose caller zero was saved as frame pointer, if one was found that way.
+    pub(crate) outermost_sp: Option<u64>,
     /// The stack pointer of the first frame: what is below was popped.
     lowest: u64,
 }
@@ -58,6 +60,7 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             jumps: 0,
             lost: false,
             guessed_sp: false,
+            outermost_sp: None,
             lowest: start.sp(),
         }
     }

@@ -283,6 +283,21 @@ fn frame_pointers_where_rules_are_missing() {
 }
 
 #[test]
+fn a_chain_of_frame_pointers_ends_with_zero() {
+    let mut registers = start(JIT);
+    registers.set(6, STACK + 16);
+    let stack = Stack::new(&[(2, STACK + 48), (3, JIT + 9), (6, 0), (7, JIT + 0x30), (8, 5)]);
+    let (frames, end) = run(plain(), &stack, &registers);
+    assert_eq!((pcs(&frames), end), (vec![JIT, JIT + 9, JIT + 0x30], End::Root));
+    // A register that is zero is no chain, nor is one that ends with anything else.
+    registers.set(6, 0);
+    assert_eq!(run(plain(), &Stack::new(&[(0, 1), (1, 2)]), &registers).1, End::NoUnwindInfo);
+    registers.set(6, STACK + 16);
+    let stack = Stack::new(&[(2, STACK + 48), (3, JIT + 9), (6, 7), (7, JIT + 0x30), (8, 5)]);
+    assert_eq!(run(plain(), &stack, &registers).1, End::NoUnwindInfo);
+}
+
+#[test]
 fn a_stub_without_rules_has_its_return_address_on_top() {
     let mut registers = start(CODE + LENGTH + 4);
     registers.set(7, STACK + 8);
@@ -364,6 +379,22 @@ fn code_says_where_a_frame_is_being_made() {
     assert_eq!(callers(pushed(), &prologue, 5), all, "after it");
     for code in [&[0xc3][..], &[0xf3, 0xc3], &[0xc2, 8, 0], &[0xc5, 0xf8, 0x77, 0xc3]] {
         assert_eq!(callers(entered(), code, 0), all, "{code:x?}");
+    }
+    // Behind `leave`, as Erlang's compiler writes it: dec %r14; jl; ret, and a jump to the begin of a function, over another one.
+    let end = [0xc9, 0x49, 0xff, 0xce, 0x0f, 0x8c, 0, 1, 0, 0, 0xc3];
+    for offset in [1, 4, 10] {
+        assert_eq!(callers(entered(), &end, offset), all, "{offset} bytes in");
+    }
+    let mut jumps = [0x90; 32];
+    jumps[..6].copy_from_slice(&[0xc9, 0xe9, 2, 0, 0, 0]);
+    jumps[8..10].copy_from_slice(&[0xeb, 0x06]);
+    jumps[16..20].copy_from_slice(&[0x55, 0x48, 0x8b, 0xec]);
+    for offset in [1, 8, 16] {
+        assert_eq!(callers(entered(), &jumps, offset), all, "{offset} bytes in");
+    }
+    // Jumps that go round, that lead to other code, and before `leave`.
+    for (code, offset) in [(&[0xeb, 0xfe][..], 0), (&[0xeb, 0x00, 0x90, 0xc3], 0), (&end, 0)] {
+        assert_eq!(callers(entered(), code, offset), all[1..], "{code:x?}");
     }
     // Elsewhere the frame pointer is right: also where the move follows no push, or the push no move.
     for (code, offset) in [(&[0x90, 0x90][..], 0), (&prologue[..7], 4), (&[0x53, 0x48, 0x89, 0xe5], 1)] {
