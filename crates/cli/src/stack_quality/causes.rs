@@ -13,7 +13,9 @@ const TABLES: &str = "build it with -fasynchronous-unwind-tables or -fno-omit-fr
 const TABLES_OR_SCAN: &str =
     "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer, or guess callers with --scan";
 /// Where no compiler's option and no scan helps.
-const OWN_STACK: &str = "none: Haskell keeps callers on a stack of its own, which plumb does not read";
+const HASKELL: &str = "none: Haskell keeps callers on a stack of its own, which plumb does not read";
+const POLY_ML: &str = "none: code of Poly/ML has neither unwind information nor frame pointers";
+const SBCL: &str = "none: SBCL runs Lisp on a stack of its own, and plumb does not find the way back from it";
 
 /// What became of the stacks of a profile, counted in samples.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -130,6 +132,12 @@ impl StackCounts {
 fn outcome(profile: &Profile, stack: StackId) -> Outcome {
     let root = &profile.frames[profile.stacks.root(stack)];
     match root.cut() {
+        Some(Truncation::OtherStack) if root.dso.is_none() => {
+            // Of what left for the other stack.
+            let frames = profile.frames_of(Some(stack)).map(|frame| profile.frames[frame]);
+            let outermost = frames.filter(|frame| frame.cut().is_none()).last();
+            Outcome::Truncation(Truncation::OtherStack, outermost.and_then(|frame| frame.dso))
+        }
         Some(cut) => Outcome::Truncation(cut, root.dso),
         None => {
             let has =
@@ -148,7 +156,11 @@ fn by_file(profile: &Profile, counts: BTreeMap<(Truncation, Option<DsoId>), u64>
         let remedy = match (cut, dso.map(|dso| (dso, profile.dsos[dso].kind))) {
             (Truncation::JitCode, Some((_, DsoKind::Anonymous { pid }))) => of_runtime(profile, pid),
             (Truncation::NoUnwindInfo, Some((dso, DsoKind::File))) => {
-                is_haskell(profile, dso).then_some(OWN_STACK)
+                let ml = || uses(profile, dso, "libpolyml.so").then_some(POLY_ML);
+                is_haskell(profile, dso).then_some(HASKELL).or_else(ml)
+            }
+            (Truncation::OtherStack, Some((dso, DsoKind::File))) => {
+                name(profile, dso).ends_with("/sbcl").then_some(SBCL)
             }
             _ => None,
         };
@@ -159,7 +171,8 @@ fn by_file(profile: &Profile, counts: BTreeMap<(Truncation, Option<DsoId>), u64>
     }
     let full_copy = profile.meta.stack_copy_bytes >= MAX_STACK_COPY;
     let cause = |((cut, file), samples): ((Truncation, Option<String>), u64)| {
-        let has_remedy = matches!(cut, Truncation::JitCode | Truncation::NoUnwindInfo);
+        let has_remedy =
+            matches!(cut, Truncation::JitCode | Truncation::NoUnwindInfo | Truncation::OtherStack);
         let runtime = file.as_ref().filter(|_| has_remedy).and_then(|file| runtimes.get(file)).copied();
         let (by_kernel, by_guesses, off_cpu) = (false, false, false);
         Cause { cut, runtime, file, samples, full_copy, by_kernel, by_guesses, off_cpu }
@@ -167,6 +180,18 @@ fn by_file(profile: &Profile, counts: BTreeMap<(Truncation, Option<DsoId>), u64>
     let mut causes: Vec<Cause> = merged.into_iter().map(cause).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.samples));
     causes
+}
+
+/// Whether a process that has mapped a file has a library mapped as well, by the begin of its name.
+fn uses(profile: &Profile, dso: DsoId, library: &str) -> bool {
+    let has = |mapping: &plumb_profile::Mapping| {
+        let path = profile.strings.get(profile.dsos[mapping.dso].path);
+        path.rsplit('/').next().is_some_and(|name| name.starts_with(library))
+    };
+    let processes =
+        profile.mappings.iter().filter(|mapping| mapping.dso == dso).map(|mapping| mapping.process);
+    let processes: std::collections::HashSet<_> = processes.collect();
+    profile.mappings.iter().any(|mapping| processes.contains(&mapping.process) && has(mapping))
 }
 
 /// What helps where a process made the code. `None`: nothing is known of the process.
@@ -201,8 +226,11 @@ impl Cause {
     /// What the user can do about it; empty if nothing.
     pub fn remedy(&self) -> &'static str {
         match self.cut {
-            Truncation::CopyTooShort if self.full_copy => {
+            Truncation::CopyTooShort if self.full_copy && self.by_kernel => {
                 "none: the kernel copies no more than 64 KiB of a stack"
+            }
+            Truncation::CopyTooShort if self.full_copy => {
+                "the kernel copies no more than 64 KiB of a stack; as root, --capture bpf reads all of it"
             }
             Truncation::CopyTooShort => {
                 "record for longer: plumb record copies more, up to 64 KiB, once stacks are found cut"
@@ -230,6 +258,7 @@ impl Cause {
             Truncation::StackUnreadable => {
                 "the kernel's copy ends at a page that was never touched, as large frames have; as root, --capture bpf reads past it"
             }
+            Truncation::OtherStack if self.runtime.is_some() => self.runtime.unwrap_or_default(),
             Truncation::OtherStack if self.by_kernel => "",
             Truncation::OtherStack => "as root, --capture bpf follows it",
             Truncation::NotMapped
