@@ -6,7 +6,8 @@ command and, while it runs, with -p, with stacks copied (`--capture perf`) and w
 
   complete   the share of samples whose stack reaches a root, as plumb says
   names      whether the language's own functions are named; `no: why` quotes the summary's remedy, if it has one
-  off        how far the three shares are from 60/30/10, in percentage points, at most; in parentheses what chance allows (3 standard errors)
+  off        how far the three shares are from 60/30/10, in percentage points, at most; in parentheses what chance allows (3 standard errors).
+             Of the samples in one of the three: some runtimes take half a second before they run anything
 
 Programs that are not installed are named below the table: `xtask/deps.sh programs` installs what Debian, PyPI and npm have. Run as root.
 
@@ -139,9 +140,11 @@ def chicken(folder):
     return [folder / "split"]
 
 
-def mono(folder):
-    run([need("mcs"), f"-out:{folder}/Split.exe", SPLIT / "Split.cs"])
-    return [need("mono"), folder / "Split.exe", "SECONDS"]
+def mono(*options):
+    def make(folder):
+        run([need("mcs"), f"-out:{folder}/Split.exe", SPLIT / "Split.cs"])
+        return [need("mono"), *options, folder / "Split.exe", "SECONDS"]
+    return make
 
 
 def erlang(*options):
@@ -213,6 +216,7 @@ PROGRAMS = {
     "Python": script("python3.11", "split.py", "SECONDS"),
     "Python by sh": in_shell(["python3.11", "split.py"]),
     "PyPy": script("pypy3", "split.py", "SECONDS"),
+    "PyPy --jit off": script("pypy3", "--jit", "off", "split.py", "SECONDS"),
     "Ruby": script("ruby", "split.rb", "SECONDS"),
     "Perl": script("perl", "split.pl", "SECONDS"),
     "PHP": script("php", "split.php", "SECONDS"),
@@ -222,13 +226,15 @@ PROGRAMS = {
     "Tcl": script("tclsh", "split.tcl", "SECONDS"),
     "R": script("Rscript", "split.R", "SECONDS"),
     "Guile": script("guile", "--no-auto-compile", "split.scm"),
+    "Guile interpreted": script("env", "GUILE_JIT_THRESHOLD=-1", "guile", "--no-auto-compile", "split.scm"),
     "Chez Scheme": script("chezscheme", "--script", "split.ss"),
     "Common Lisp (SBCL)": script("sbcl", "--script", "split.lisp"),
     "Erlang": erlang(),
     "Erlang +JPperf": erlang("+JPperf", "true"),
     "Prolog": script("swipl", "split.pro"),
     "Forth": script("gforth", "split.fs"),
-    "C# (Mono)": mono,
+    "C# (Mono)": mono(),
+    "C# (Mono) --jitmap": mono("--jitmap"),
     "awk (gawk)": script("gawk", "-f", "split.awk"),
     "bash": script("bash", "split.sh", "SECONDS"),
 }
@@ -248,16 +254,18 @@ def begin_and_record(args, command, out, capture):
 
 
 def shares(args, out):
-    """The share of samples with each of the three functions in their stack, and the number of samples."""
+    """Of the samples with one of the three functions in their stack the share of each, their number, and that of all samples."""
     text = subprocess.run([args.plumb, "fold", out], capture_output=True, text=True, errors="replace", check=True).stdout
-    counts, total = dict.fromkeys(SHARES, 0), 0
+    counts, total, inside = dict.fromkeys(SHARES, 0), 0, 0
     for line in text.splitlines():
         stack, count = line.rsplit(" ", 1)
         total += int(count)
-        for name in SHARES:
-            # As languages write it: split::sixty, main.sixty, _D5split5sixtyFkZk, camlSplit__sixty_1, SIXTY, __split_MOD_sixty ...
-            counts[name] += int(count) * bool(re.search(rf"(^|[^A-Za-z]|[a-z_]*[_.:\d]){name}([^a-z]|$|F)", stack, re.I))
-    return {name: 100 * count / max(total, 1) for name, count in counts.items()}, total
+        # As languages write it: split::sixty, main.sixty, _D5split5sixtyFkZk, camlSplit__sixty_1, SIXTY, __split_MOD_sixty ...
+        there = [name for name in SHARES if re.search(rf"(^|[^A-Za-z]|[a-z_]*[_.:\d]){name}([^a-z]|$|F)", stack, re.I)]
+        inside += int(count) * bool(there)
+        for name in there:
+            counts[name] += int(count)
+    return {name: 100 * count / max(inside, 1) for name, count in counts.items()}, inside, total
 
 
 def remedies(said):
@@ -278,10 +286,10 @@ def measure(args, command, way, folder):
         return None, f"{way}: exit code {done.returncode}: {done.stderr.strip()[-200:]}"
     report = json.loads(subprocess.run([args.plumb, "report", "--json", out], capture_output=True, text=True, check=True).stdout)
     complete = report["reports"][0]["complete_percent"] if report["reports"] else None
-    found, samples = shares(args, out)
+    found, inside, samples = shares(args, out)
     off = max(abs(found[name] - share) for name, share in SHARES.items())
-    chance = 300 * (0.6 * 0.4 / max(samples, 1)) ** 0.5
-    named = sum(found.values()) > 50
+    chance = 300 * (0.6 * 0.4 / max(inside, 1)) ** 0.5
+    named = inside > samples / 4
     return (complete, named, off, chance, samples, remedies(done.stderr)), None
 
 
