@@ -254,7 +254,7 @@ fn finish(request: &RecordRequest, recorded: Recorded, looks: Looks, keep: Keep<
     // Tables are made once more as they are written: what names took is free by now.
     plumb_capture_perf::trim_memory();
     if request.off_cpu_min_ns.is_some() {
-        off_cpu::name_reasons(&mut profile);
+        plumb_symbolize::name_reasons(&mut profile);
     }
     profile.meta.recorder_cpu_ns = u64::try_from(own().as_nanos()).ok();
     match &mut written {
