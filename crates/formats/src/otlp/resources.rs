@@ -10,6 +10,7 @@ use prost::Message;
 
 use super::message::{self, KeyValue};
 use super::tables::{DictionaryTables, text};
+use super::write::type_and_unit;
 
 /// Whose samples are whose, and when they were taken.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +25,7 @@ pub struct ResourceSet {
     pub time_unix_ns: u64,
     /// For how long samples were taken.
     pub duration_ns: u64,
-    /// What lies between two samples.
+    /// What lies between two samples of a clock.
     pub period_ns: u64,
 }
 
@@ -61,30 +62,25 @@ pub struct ResourceSamples {
     pub weight: u64,
 }
 
-/// What is known of each resource: its samples, and what each stack weighs.
+/// What is known of each resource: its samples, and what each stack weighs by events.
 #[derive(Clone, Default)]
 struct Sums {
     all: ResourceSamples,
-    stacks: BTreeMap<Option<StackId>, u64>,
+    stacks: BTreeMap<EventId, BTreeMap<Option<StackId>, u64>>,
 }
 
-/// A request with the samples of an event in nanoseconds of processor time, and what it has of each resource.
-pub fn encode_by_resource(
-    profile: &Profile,
-    event: EventId,
-    set: &ResourceSet,
-) -> (Vec<u8>, Vec<ResourceSamples>) {
+/// A request with the samples of all events, a profile for each, and what it has of each resource.
+pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> (Vec<u8>, Vec<ResourceSamples>) {
     let mut tables = DictionaryTables::new(profile);
-    let sums = sums(profile, event, set);
+    let sums = sums(profile, set);
     let counts = sums.iter().map(|sums| sums.all).collect();
     let scope =
         message::InstrumentationScope { name: "plumb".into(), version: env!("CARGO_PKG_VERSION").into() };
     let mut resource_profiles = Vec::new();
     for (place, (attributes, sums)) in set.resources.iter().zip(&sums).enumerate() {
-        let mut profiles: Vec<message::Profile> = Vec::new();
-        if !sums.stacks.is_empty() {
-            profiles.push(of_samples(&mut tables, set, &sums.stacks));
-        }
+        let of_events = sums.stacks.iter();
+        let mut profiles: Vec<message::Profile> =
+            of_events.map(|(&event, stacks)| of_samples(&mut tables, set, event, stacks)).collect();
         let figures = set.figures.iter().filter(|figure| figure.resource == place);
         profiles.extend(figures.map(|figure| of_figure(&mut tables, set, figure)));
         if profiles.is_empty() {
@@ -102,16 +98,16 @@ pub fn encode_by_resource(
     (data.encode_to_vec(), counts)
 }
 
-fn sums(profile: &Profile, event: EventId, set: &ResourceSet) -> Vec<Sums> {
+fn sums(profile: &Profile, set: &ResourceSet) -> Vec<Sums> {
     let mut sums = vec![Sums::default(); set.resources.len()];
-    for sample in profile.samples.iter().filter(|sample| sample.event == event) {
+    for sample in profile.samples.iter() {
         let process = profile.threads[sample.thread].process;
         let Some(sums) = set.of_process.get(&process).and_then(|&place| sums.get_mut(place)) else {
             continue;
         };
         sums.all.samples += 1;
         sums.all.weight += sample.weight;
-        *sums.stacks.entry(sample.stack).or_default() += sample.weight;
+        *sums.stacks.entry(sample.event).or_default().entry(sample.stack).or_default() += sample.weight;
     }
     sums
 }
@@ -123,9 +119,12 @@ fn number(value: u64) -> i64 {
 fn of_samples(
     tables: &mut DictionaryTables<'_>,
     set: &ResourceSet,
+    event: EventId,
     stacks: &BTreeMap<Option<StackId>, u64>,
 ) -> message::Profile {
-    let kind = kind(tables, "cpu", "nanoseconds");
+    let (name, unit) = type_and_unit(tables.profile, event);
+    let kind = kind(tables, name, unit);
+    let is_clock = name == "cpu";
     let samples = stacks.iter().map(|(&stack, &weight)| message::OtlpSample {
         stack_index: stack.map_or(0, |stack| tables.stack(stack)),
         values: vec![number(weight)],
@@ -136,8 +135,8 @@ fn of_samples(
         samples: samples.collect(),
         time_unix_nano: set.time_unix_ns,
         duration_nano: set.duration_ns,
-        period_type: Some(kind),
-        period: number(set.period_ns),
+        period_type: is_clock.then_some(kind),
+        period: if is_clock { number(set.period_ns) } else { 0 },
     }
 }
 
@@ -192,7 +191,6 @@ mod tests {
     #[test]
     fn samples_are_summed_by_resource() {
         let (profile, processes) = profile();
-        let event = profile.events.iter().next().unwrap().0;
         let service = |name: &str| vec![("service.name".to_owned(), name.to_owned())];
         let figure = Figure {
             resource: 1,
@@ -210,7 +208,7 @@ mod tests {
             duration_ns: 6,
             period_ns: 10,
         };
-        let (bytes, counts) = encode_by_resource(&profile, event, &set);
+        let (bytes, counts) = encode_by_resource(&profile, &set);
         assert_eq!(
             counts.iter().map(|one| (one.samples, one.weight)).collect::<Vec<_>>(),
             [(2, 20), (1, 10), (0, 0)]

@@ -47,12 +47,10 @@ fn resource(profile: &Profile) -> message::Resource {
 /// What tells samples of one event apart.
 type Whose = (ThreadId, Option<StackId>);
 
-fn event_profile(tables: &mut DictionaryTables<'_>, event: EventId) -> message::Profile {
-    let recording = tables.profile;
-    let meta = &recording.meta;
+/// What samples of an event count, and in which unit, as readers know them.
+pub(super) fn type_and_unit(recording: &Profile, event: EventId) -> (&str, &str) {
     let one = &recording.events[event];
     let name = match recording.strings.get(one.name) {
-        // What readers know clocks by.
         "cpu-clock" | "task-clock" => "cpu",
         "off-cpu" => "off_cpu",
         name => name,
@@ -62,6 +60,13 @@ fn event_profile(tables: &mut DictionaryTables<'_>, event: EventId) -> message::
         "" => "count",
         unit => unit,
     };
+    (name, unit)
+}
+
+fn event_profile(tables: &mut DictionaryTables<'_>, event: EventId) -> message::Profile {
+    let recording = tables.profile;
+    let meta = &recording.meta;
+    let (name, unit) = type_and_unit(recording, event);
     let kind = message::ValueType { type_strindex: tables.string(name), unit_strindex: tables.string(unit) };
     let mut sums: BTreeMap<Whose, (Vec<u64>, Vec<i64>)> = BTreeMap::new();
     for sample in recording.samples.iter().filter(|sample| sample.event == event) {
