@@ -16,10 +16,11 @@ pub trait OffCpu {
     fn copiers(&mut self) -> io::Result<FallbackEvents>;
     /// Measures no more: who is off stays so, as far as it is concerned.
     fn stop(&mut self) -> io::Result<()>;
-    /// The threads that have been off the processor since before the recording began, with their stacks. To be called once, after
-    /// [`KernelUnwinder::begin`](crate::KernelUnwinder::begin): their times are told by [`OffThread::key`]. An error: this kernel can't say, and
-    /// such a thread's time begins when it runs.
-    fn off_since_begin(&mut self) -> io::Result<Vec<OffThread>>;
+    /// The threads that are off the processor and whose stacks were not told of, with these: at the first call, right after
+    /// [`KernelUnwinder::begin`](crate::KernelUnwinder::begin), those that have been since before; at others those that went without. Their times are
+    /// told by [`OffThread::key`]. Times of threads that were told of are counted up to now, and begin anew. An error: this kernel can't say, and
+    /// times are told as they end.
+    fn off_now(&mut self) -> io::Result<Vec<OffThread>>;
     /// The times of threads that are off now, up to this moment by the monotonic clock.
     fn pending(&self, now_ns: u64) -> Vec<TimeOff>;
     /// What is in none of these times and counts.

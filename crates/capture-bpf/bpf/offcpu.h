@@ -6,7 +6,8 @@
  * stack that can't be walked a record with a copy is written.
  *
  * Of threads that are off already when the recording begins nothing would be told before they run again, which one that hangs never does:
- * they are gone through then (`on_thread`).
+ * they are gone through then (`on_thread`), and again whenever what was measured so far is wanted: times that go on are counted up to then, and
+ * begin anew.
  *
  * Every nanosecond is counted once: to its stack, to the next stack that is taken after many short times, as too short, or as lost.
  *
@@ -19,6 +20,10 @@
 const volatile u64 min_ns = 0;
 const volatile u32 most_stacks = 1;
 const volatile u32 walks = 1;
+
+/* Times are counted before they end once they are as long as the first, and their stacks looked for as the second. */
+#define COUNTED_EARLY_NS 1000000ull
+#define LOOKED_AT_NS 1000000000ull
 
 /* By thread: who is off, or was. */
 struct {
@@ -214,11 +219,14 @@ INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
         return;
     struct Off *one = bpf_map_lookup_elem(&off, &tid);
     struct Control *control = the_control();
-    if (!one || !one->out_ns || !control || !control->off_cpu)
+    if (!one || !control || !control->off_cpu)
         return;
-    u64 out = one->out_ns, woken = one->woken_ns, key = one->key;
+    u64 woken = one->woken_ns, key = one->key;
     u32 pid = one->pid;
-    one->out_ns = 0;
+    /* At once: what of it was counted up to some moment began anew then. */
+    u64 out = __sync_lock_test_and_set(&one->out_ns, 0);
+    if (!out)
+        return;
     if (!now)
         now = bpf_ktime_get_ns();
     if (now < out)
@@ -333,6 +341,31 @@ INLINE void user_part(struct task_struct *task, struct OffThread *thread)
     to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
 }
 
+/* A time that goes on is counted up to now, and begins anew. Returns whether the thread's stack is wanted: it was not walked as it went. */
+INLINE int count_so_far(struct Off *one, u32 tid, u64 now)
+{
+    u64 out = one->out_ns;
+    u32 pid = one->pid;
+    /* Who waits for a processor comes back soon; of a time that has just begun the rest may not be written yet. */
+    if (!out || one->woken_ns || now < out + COUNTED_EARLY_NS)
+        return 0;
+    if (one->key == OFF_NO_STACK || one->key == OFF_COPY) {
+        if (now < out + LOOKED_AT_NS)
+            return 0;
+        /* It may come back now, and then says itself where it was. */
+        one->key = OFF_SINCE_BEGIN;
+        return 1;
+    }
+    u64 key = one->key;
+    if (!counting || __sync_val_compare_and_swap(&one->out_ns, out, now) != out)
+        return 0;
+    if (!count_time(key, pid, tid, now - out, now)) {
+        add(OFF_LOST, 1);
+        add(OFF_LOST_NS, now - out);
+    }
+    return 0;
+}
+
 /* Called for each thread, once the recording has begun: who goes from then on is told by `goes`, so that who is off and not known has been
  * since before. */
 SEC("iter/task")
@@ -352,6 +385,10 @@ int on_thread(u64 *ctx)
     if (task->on_cpu || state & TASK_DEAD)
         return 0;
     u64 now = bpf_ktime_get_ns();
+    struct Off *known = bpf_map_lookup_elem(&off, &tid);
+    int is_known = known && known->out_ns;
+    if (is_known && !count_so_far(known, tid, now))
+        return 0;
     struct Off one = {
         .out_ns = now,
         .woken_ns = state ? 0 : now,
@@ -366,13 +403,15 @@ int on_thread(u64 *ctx)
     user_part(task, thread);
     long bytes = bpf_get_task_stack(task, thread->kernel, sizeof(thread->kernel), 0);
     thread->kernel_frames = bytes > 0 ? bytes / 8 : 0;
-    if (bpf_map_update_elem(&off, &tid, &one, BPF_NOEXIST))
-        return 0;
-    /* It came back meanwhile, and nobody will say so. */
-    struct Off *known = bpf_map_lookup_elem(&off, &tid);
-    if (task->on_cpu && known && known->out_ns == now) {
-        known->out_ns = 0;
-        return 0;
+    if (!is_known) {
+        if (bpf_map_update_elem(&off, &tid, &one, BPF_NOEXIST))
+            return 0;
+        /* It came back meanwhile, and nobody will say so. */
+        known = bpf_map_lookup_elem(&off, &tid);
+        if (task->on_cpu && known && known->out_ns == now) {
+            known->out_ns = 0;
+            return 0;
+        }
     }
     bpf_seq_write(meta->file, thread, sizeof(*thread));
     return 0;

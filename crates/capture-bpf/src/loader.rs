@@ -97,7 +97,7 @@ impl Default for LoadOptions {
 /// The loaded programs. Dropping this ends them.
 pub struct Programs {
     // Keeps programs and links.
-    _bpf: Ebpf,
+    bpf: Ebpf,
     program: Option<OwnedFd>,
     ring: RingBuf<MapData>,
     tables: Resident,
@@ -183,7 +183,7 @@ impl Programs {
             places: at_places.map(|programs| Places::take(&mut bpf, programs, cpus)).transpose()?,
             loaded: Loaded { counting: options.counting, watches_maps, without_python: None },
             damaged: 0,
-            _bpf: bpf,
+            bpf,
         })
     }
 
@@ -354,8 +354,9 @@ impl plumb_capture_api::OffCpu for Programs {
         self.followed.look_at_switches(false)
     }
 
-    fn off_since_begin(&mut self) -> io::Result<Vec<OffThread>> {
-        self.switches.as_mut().map_or(Ok(Vec::new()), Switches::threads)
+    fn off_now(&mut self) -> io::Result<Vec<OffThread>> {
+        let Self { switches, bpf, .. } = self;
+        switches.as_ref().map_or(Ok(Vec::new()), |switches| switches.threads(bpf))
     }
 
     fn pending(&self, now_ns: u64) -> Vec<TimeOff> {

@@ -87,14 +87,20 @@ impl Machine {
 }
 
 impl Machine {
-    /// Loads a program that is called for each thread as the file is read. To be done before maps are taken, likewise.
-    pub fn each_task(&self, bpf: &mut Ebpf, name: &'static str) -> Result<File, LoadError> {
-        let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
-        let program: &mut Iter = program.try_into().map_err(refused(name))?;
-        program.load("task", &self.btf).map_err(refused(format!("the program {name}")))?;
-        let link = program.attach().and_then(|link| program.take_link(link));
-        link.map_err(refused(format!("the program {name}")))?.into_file().map_err(refused(name))
+    /// Loads a program that is called for each thread ([`each_task`]). To be done before maps are taken, likewise.
+    pub fn load_each_task(&self, bpf: &mut Ebpf, name: &'static str) -> Result<(), LoadError> {
+        let program: &mut Iter =
+            bpf.program_mut(name).ok_or_else(|| missing(name))?.try_into().map_err(refused(name))?;
+        program.load("task", &self.btf).map_err(refused(format!("the program {name}")))
     }
+}
+
+/// Has a loaded program called for each thread, once, as the file is read.
+pub(crate) fn each_task(bpf: &mut Ebpf, name: &'static str) -> Result<File, LoadError> {
+    let program: &mut Iter =
+        bpf.program_mut(name).ok_or_else(|| missing(name))?.try_into().map_err(refused(name))?;
+    let link = program.attach().and_then(|link| program.take_link(link));
+    link.map_err(refused(format!("the program {name}")))?.into_file().map_err(refused(name))
 }
 
 /// Loads a program that is attached by its descriptor.

@@ -4,7 +4,6 @@
 
 mod threads;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 
@@ -12,7 +11,7 @@ use aya::Ebpf;
 use aya::maps::{HashMap, MapData, PerCpuArray};
 use plumb_capture_api::{OffThread, TimeOff, Unmeasured};
 
-use crate::object::{Machine, Watch, sum, take, take_descriptor};
+use crate::object::{Machine, Watch, each_task, sum, take, take_descriptor};
 use crate::refusal::LoadError;
 use crate::wire::{self, OFF_LOST, OFF_LOST_NS, OFF_SHORT, OFF_SHORT_NS, Off, PACE_BITS, Pace};
 
@@ -66,8 +65,8 @@ pub(crate) struct Switches {
     paces: PerCpuArray<MapData, Pace>,
     copiers: OwnedFd,
     looks_back: bool,
-    /// What all threads that are off can be read from, once, or why they can't.
-    threads: Result<File, LoadError>,
+    /// Why threads that are off can't be read, if they can't.
+    threads: Result<(), LoadError>,
 }
 
 impl Switches {
@@ -80,7 +79,9 @@ impl Switches {
             machine.watch(bpf, SWITCH_ALONE)?;
             machine.watch(bpf, WAKEUP)?;
         }
-        let threads = machine.each_task(bpf, THREADS.0);
+        // It is tried: loading alone does not show that there will be a file.
+        let threads =
+            machine.load_each_task(bpf, THREADS.0).and_then(|()| each_task(bpf, THREADS.0).map(drop));
         Ok(Self {
             off: take(bpf, "off")?,
             paces: take(bpf, "paces")?,
@@ -105,9 +106,11 @@ impl Switches {
         self.threads.as_ref().err()
     }
 
-    /// Who is off and has been since before this was asked first, with the stack; nobody, when asked again.
-    pub fn threads(&mut self) -> io::Result<Vec<OffThread>> {
-        let file = self.threads.as_mut().map_err(|error| io::Error::other(error.to_string()))?;
+    /// Who is off and not known to be, with the stack: those that have been since before this was asked first, and those whose stack was not walked
+    /// as they went. Times of all others are counted up to now. `bpf`: what these programs are in.
+    pub fn threads(&self, bpf: &mut Ebpf) -> io::Result<Vec<OffThread>> {
+        self.threads.as_ref().map_err(|error| io::Error::other(error.to_string()))?;
+        let mut file = each_task(bpf, THREADS.0).map_err(io::Error::other)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(bytes.chunks_exact(size_of::<wire::OffThread>()).filter_map(threads::read).collect())

@@ -13,10 +13,18 @@ use plumb_ingest::Ingest;
 use plumb_process::{Backing, pidfd};
 use plumb_profile::{EventId, Sample};
 use plumb_target::begin::follow_all;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A counted stack: key, process and thread.
 type Key = (u64, u32, u32);
+
+/// The sample that what is counted by a key is like.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    sample: Sample,
+    /// In which window it was counted last, or sent.
+    window: u32,
+}
 
 /// Time between two looks at the counts.
 const COUNTS_NS: u64 = 1_000_000_000;
@@ -26,6 +34,17 @@ pub(crate) fn follow(assistant: &mut dyn KernelUnwinder, pids: &[u32]) -> io::Re
     follow_all(pids, |pid| assistant.follow(pid))
 }
 
+/// Stacks that are kept while the profile that they are in is taken out.
+#[derive(Default)]
+pub(crate) struct KeptStacks(FxHashMap<Key, First>);
+
+impl KeptStacks {
+    /// The samples that later ones will be like.
+    pub fn samples(&mut self) -> impl Iterator<Item = &mut Sample> {
+        self.0.values_mut().map(|first| &mut first.sample)
+    }
+}
+
 /// The assistant of a recording, and what is remembered for it.
 pub(crate) struct UnwinderSession {
     assistant: Box<dyn KernelUnwinder>,
@@ -33,7 +52,9 @@ pub(crate) struct UnwinderSession {
     /// How many of the messages, from the first on, have been looked at for what they tell of records to come.
     known: usize,
     /// The stacks that may be counted, by key, process and thread.
-    stacks: FxHashMap<Key, Sample>,
+    stacks: FxHashMap<Key, First>,
+    /// How often what was measured was taken out.
+    window: u32,
     /// What was counted of stacks whose first sample has not been handed out yet.
     waiting: FxHashMap<Key, Counted>,
     counts_ns: u64,
@@ -57,6 +78,7 @@ impl UnwinderSession {
             messages: Messages::default(),
             known: 0,
             stacks: FxHashMap::default(),
+            window: 0,
             waiting: FxHashMap::default(),
             counts_ns: 0,
             events,
@@ -78,7 +100,8 @@ impl UnwinderSession {
     pub fn add_pending(&mut self, ingest: &mut Ingest, now_ns: u64) {
         let pending = self.assistant.off_cpu().map(|off_cpu| off_cpu.pending(now_ns));
         for time in pending.into_iter().flatten() {
-            ingest.time_off(self.stacks.get(&(time.key, time.pid, time.tid)).copied(), time);
+            let first = self.stacks.get(&(time.key, time.pid, time.tid));
+            ingest.time_off(first.map(|first| first.sample), time);
         }
     }
 
@@ -92,17 +115,19 @@ impl UnwinderSession {
         self.assistant.begin()
     }
 
-    /// Learns where threads are that have been off the processor since before the recording began, if that is measured. An error: it
-    /// can't be known.
+    /// Learns where threads are that are off the processor and were not told of, and has times that go on counted up to now, if that is
+    /// measured. An error: it can't be known.
     pub fn look_at_threads(&mut self, ingest: &mut Ingest) -> io::Result<()> {
         let (Some(off_cpu), &[blocked, waited]) = (self.assistant.off_cpu(), &self.events[..]) else {
             return Ok(());
         };
-        for thread in off_cpu.off_since_begin()? {
+        for thread in off_cpu.off_now()? {
             let Some(sample) = ingest.stack_off(blocked, &thread) else { continue };
             let key = |key| (key, thread.pid, thread.tid);
-            self.stacks.insert(key(thread.key), sample);
-            self.stacks.insert(key(thread.key + 1), Sample { event: waited, ..sample });
+            let first = First { sample, window: self.window };
+            self.stacks.insert(key(thread.key), first);
+            let sample = Sample { event: waited, ..sample };
+            self.stacks.insert(key(thread.key + 1), First { sample, ..first });
         }
         Ok(())
     }
@@ -167,11 +192,38 @@ impl UnwinderSession {
         self.stacks.clear();
     }
 
+    /// Likewise at the end of a window, where times off the processor that go on are counted up to now. Gives back the stacks that these and later
+    /// ones are counted by, for their rows to be kept ([`UnwinderSession::keep`]): all others are sent again before.
+    pub fn end_window(&mut self, ingest: &mut Ingest) -> KeptStacks {
+        if !self.is_off_cpu {
+            self.add_counts_now(ingest);
+            return KeptStacks::default();
+        }
+        // First what was counted by keys that threads may get anew. Without threads, times are told as they end.
+        self.take_counts(ingest);
+        let _ = self.look_at_threads(ingest);
+        self.take_counts(ingest);
+        let pending = self.assistant.off_cpu().map(|off_cpu| off_cpu.pending(0)).unwrap_or_default();
+        let keys =
+            pending.iter().flat_map(|time| [time.key, time.key + 1].map(|key| (key, time.pid, time.tid)));
+        let pending: FxHashSet<Key> = keys.collect();
+        // A key may be on its way from a program that found it counted just before.
+        let window = self.window;
+        self.stacks.retain(|key, first| first.window == window || pending.contains(key));
+        self.window += 1;
+        KeptStacks(std::mem::take(&mut self.stacks))
+    }
+
+    /// Goes on with these stacks, which have their new rows.
+    pub fn keep(&mut self, stacks: KeptStacks) {
+        self.stacks = stacks.0;
+    }
+
     /// Adds what was counted, if it is time. To be called when all messages up to `now_ns` were handed out.
     pub fn add_counts(&mut self, ingest: &mut Ingest, now_ns: u64) {
         for (key, counted) in self.waiting.drain() {
             match self.stacks.get(&key) {
-                Some(&first) => ingest.counted(first, &counted),
+                Some(first) => ingest.counted(first.sample, &counted),
                 None => ingest.lost(counted.samples),
             }
         }
@@ -182,11 +234,14 @@ impl UnwinderSession {
     }
 
     fn take_counts(&mut self, ingest: &mut Ingest) {
-        let Self { assistant, stacks, waiting, .. } = self;
+        let Self { assistant, stacks, waiting, window, .. } = self;
         assistant.take_counts(&mut |counted| {
             let key = (counted.key, counted.pid, counted.tid);
-            match stacks.get(&key) {
-                Some(&first) => ingest.counted(first, &counted),
+            match stacks.get_mut(&key) {
+                Some(first) => {
+                    first.window = *window;
+                    ingest.counted(first.sample, &counted);
+                }
                 None if counted.key <= WITHOUT_STACK => ingest.times_without_stack(&counted.times()),
                 // Its first sample was sent after the last look, and is to meet the records of its time.
                 None if counted.samples > 0 => waiting.entry(key).or_default().add(counted),
@@ -208,7 +263,8 @@ pub(crate) struct Between<'a> {
 impl Between<'_> {
     /// Hands out all that are no newer than `until_ns`.
     pub fn hand_out(&mut self, ingest: &mut Ingest, until_ns: u64) {
-        let UnwinderSession { messages, stacks, wants, due, events, .. } = &mut *self.assisted;
+        let UnwinderSession { messages, stacks, wants, due, events, window, .. } = &mut *self.assisted;
+        let window = *window;
         while let Some(message) =
             messages.list.get_mut(self.next).filter(|message| message.time_ns() <= until_ns)
         {
@@ -227,15 +283,16 @@ impl Between<'_> {
                     if let Some(first) = ingest.walked(event, sample, parts)
                         && sample.key != 0
                     {
-                        stacks.insert((sample.key, sample.pid, sample.tid), first);
+                        let mut insert = |key, sample| stacks.insert(key, First { sample, window });
+                        insert((sample.key, sample.pid, sample.tid), first);
                         if let (true, Some(&event)) = (sample.is_stack_only, events.get(1)) {
-                            stacks
-                                .insert((sample.key + 1, sample.pid, sample.tid), Sample { event, ..first });
+                            insert((sample.key + 1, sample.pid, sample.tid), Sample { event, ..first });
                         }
                     }
                 }
                 &mut Message::Off { time, .. } => {
-                    ingest.time_off(stacks.get(&(time.key, time.pid, time.tid)).copied(), time);
+                    let first = stacks.get(&(time.key, time.pid, time.tid));
+                    ingest.time_off(first.map(|first| first.sample), time);
                 }
                 Message::Want { pid, address, file, .. } => {
                     *wants += 1;

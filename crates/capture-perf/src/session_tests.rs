@@ -4,7 +4,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use plumb_capture_api::{
-    FallbackEvents, ProbeCounts, ProbeSpec, UnwindFallbackStats, UnwindInfoRef, WalkedSample,
+    FallbackEvents, OffThread, ProbeCounts, ProbeSpec, TimeOff, Unmeasured, UnwindFallbackStats,
+    UnwindInfoRef, WalkedSample,
 };
 use plumb_ingest::{Filter, Source};
 
@@ -15,6 +16,8 @@ use super::*;
 struct Waiting {
     messages: Vec<WalkedSample>,
     counts: Vec<Counted>,
+    /// It measures time off the processor, and these go on.
+    off: Option<Vec<TimeOff>>,
 }
 
 /// Something that walks stacks, of which the test decides what it says.
@@ -92,7 +95,26 @@ impl KernelUnwinder for Scripted {
         UnwindFallbackStats::default()
     }
     fn off_cpu(&mut self) -> Option<&mut dyn OffCpu> {
-        None
+        let measures = self.waiting().off.is_some();
+        if measures { Some(self) } else { None }
+    }
+}
+
+impl OffCpu for Scripted {
+    fn copiers(&mut self) -> io::Result<FallbackEvents> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn stop(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+    fn off_now(&mut self) -> io::Result<Vec<OffThread>> {
+        Ok(Vec::new())
+    }
+    fn pending(&self, _: u64) -> Vec<TimeOff> {
+        self.waiting().off.clone().unwrap_or_default()
+    }
+    fn unmeasured(&self) -> Unmeasured {
+        Unmeasured::default()
     }
 }
 
@@ -160,4 +182,59 @@ fn what_is_fetched_meanwhile_is_handed_out_with_what_came_before_and_after() {
     read(&mut assisted, &mut ingest, 40, || {});
     let times: Vec<u64> = ingest.profile().samples.iter().map(|sample| sample.time_ns).collect();
     assert_eq!(times, [10, 20, 28, 30]);
+}
+
+/// What the samples of a profile weigh, by the address of their innermost frame.
+fn weights(profile: &plumb_profile::Profile) -> Vec<(u64, u64)> {
+    let innermost = |stack| profile.frames[profile.stacks.node(stack).frame].address.0;
+    let weights = profile.samples.iter().map(|sample| (sample.stack.map_or(0, innermost), sample.weight));
+    let mut weights: Vec<_> = weights.collect();
+    weights.sort_unstable();
+    weights
+}
+
+/// The stack of a time that goes on is sent once, however many windows it lasts; that of any other is sent again.
+#[test]
+fn times_off_that_go_on_keep_their_stacks_from_window_to_window() {
+    let mut ingest = Ingest::new(Source::File, Filter::All);
+    let [blocked, waited] = ["off-cpu", "run-queue"].map(|name| ingest.add_event(name, "ns"));
+    ingest.weigh_by_time_off(blocked, waited);
+    let kernel = Scripted::default();
+    let time_off = |key| TimeOff { key, pid: 7, tid: 7, ..TimeOff::default() };
+    kernel.waiting().off = Some(vec![time_off(8)]);
+    let mut assisted = UnwinderSession::new(Box::new(kernel.clone()), vec![blocked, waited]);
+    let send = |key, time_ns| {
+        kernel.sample(key, time_ns, 0);
+        let mut waiting = kernel.waiting();
+        let sample = waiting.messages.last_mut().expect("it was sent");
+        sample.is_stack_only = true;
+        waiting.counts.clear();
+    };
+    let count = |key, period| {
+        let (pid, tid, samples, time_ns) = (7, 7, 1, COUNTS_NS);
+        kernel.waiting().counts.push(Counted { key, pid, tid, samples, period, time_ns });
+    };
+    let close = |assisted: &mut UnwinderSession, ingest: &mut Ingest| {
+        let mut kept = assisted.end_window(ingest);
+        let taken = ingest.take(kept.samples()).profile;
+        assisted.keep(kept);
+        weights(&taken).iter().map(|&(_, weight)| weight).collect::<Vec<_>>()
+    };
+    send(8, 10);
+    send(10, 20);
+    read(&mut assisted, &mut ingest, 30, || {});
+    count(8, 100);
+    count(10, 1000);
+    assert_eq!(close(&mut assisted, &mut ingest), [100, 1000]);
+    // Both were counted in that window. By the second only what was on its way can be, and by the first, which goes on, for ever; also
+    // as time that it waited for a processor.
+    count(8, 7);
+    assert_eq!(close(&mut assisted, &mut ingest), [7]);
+    assert_eq!(close(&mut assisted, &mut ingest), [] as [u64; 0]);
+    count(9, 5);
+    assert_eq!(close(&mut assisted, &mut ingest), [5], "its sample has the rows of the fourth profile");
+    count(10, 1);
+    assert_eq!(close(&mut assisted, &mut ingest), [] as [u64; 0]);
+    read(&mut assisted, &mut ingest, 3 * COUNTS_NS, || {});
+    assert_eq!(ingest.statistics().lost_samples, 1, "nobody counts by a stack that was not sent again");
 }

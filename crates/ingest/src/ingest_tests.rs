@@ -379,7 +379,7 @@ fn what_is_taken_out_is_all_there_was_and_the_rest_goes_on_without_it() {
     for records in [&other[..], &first, &last] {
         records.iter().for_each(|made| made.feed_to(&mut whole, event));
         records.iter().for_each(|made| made.feed_to(&mut parts, event));
-        let part = parts.take();
+        let part = parts.take([]);
         assert!(parts.profile().samples.is_empty() && parts.profile().frames.is_empty());
         assert_eq!(part.profile.events.len(), 1);
         assert!(part.profile.processes.iter().all(|(id, _)| part.running.contains(&id)));
@@ -407,7 +407,7 @@ fn what_is_put_back_goes_on_in_its_rows() {
             profile.stacks.len(),
         ]
     };
-    let past = ingest.take().profile.compacted();
+    let past = ingest.take([]).profile.compacted();
     let before = rows(&past);
     ingest.put_back(past);
     for _ in 0..10 {
@@ -438,7 +438,7 @@ fn memory_stays_the_same_over_many_programs_if_their_past_is_folded() {
         life.iter().for_each(|made| made.feed_to(&mut ingest, event));
         samples += 1;
         if pid % 500 == 0 {
-            let TakenProfile { mut profile, running } = ingest.take();
+            let TakenProfile { mut profile, running } = ingest.take([]);
             profile.fold(&Past { kept: 50, times: &[], running: &running, nodes: 100 });
             let past = profile.compacted();
             let weight: u64 = past.samples.iter().map(|sample| sample.weight).sum();

@@ -14,6 +14,8 @@ use crate::processes::Processes;
 
 /// The most times that are kept. Those beyond are added up by thread, without their stacks.
 const MAX_TIMES: usize = 4 << 20;
+/// The most samples that wait for their time while what was told is taken out.
+const MAX_WITHOUT_TIME: usize = 64 << 10;
 /// A sample is no later than this after its switch.
 const LATE_NS: u64 = 5_000_000;
 
@@ -65,10 +67,36 @@ impl TimesOff {
 
     /// Gives samples their times, at the end.
     pub(crate) fn finish(mut self, processes: &mut Processes, profile: &mut Profile) {
+        // Without a time it began as the recording ended.
+        self.match_times(profile);
+        let times = std::mem::take(&mut self.times);
+        times.iter().for_each(|time| self.add_without(time));
+        self.push_without(processes, profile);
+        profile.samples = self.known;
+    }
+
+    /// Gives samples the times that were told so far, while the recording goes on. Gives back those whose time may still be told: the newest.
+    pub(crate) fn take(&mut self, processes: &mut Processes, profile: &mut Profile) -> Vec<Sample> {
+        let mut without_time = self.match_times(profile);
+        without_time.drain(..without_time.len().saturating_sub(MAX_WITHOUT_TIME));
+        let now_ns = self.times.iter().map(|time| time.out_ns).max().unwrap_or(0);
+        let times = std::mem::take(&mut self.times);
+        // The record of any other is there or was lost.
+        let (new, old): (Vec<_>, Vec<_>) = times.into_iter().partition(|time| now_ns - time.out_ns < LATE_NS);
+        self.times = new;
+        old.iter().for_each(|time| self.add_without(time));
+        self.push_without(processes, profile);
+        profile.samples = std::mem::take(&mut self.known);
+        without_time
+    }
+
+    /// Gives samples their times. What is left is in `times`; gives back the samples that have none.
+    fn match_times(&mut self, profile: &mut Profile) -> Vec<Sample> {
         self.times.sort_unstable_by_key(|time| (time.tid, time.out_ns));
         let mut taken = vec![false; self.times.len()];
         profile.samples.sort_by_time();
         let samples = std::mem::take(&mut profile.samples);
+        let mut without_time = Vec::new();
         for sample in samples.iter() {
             let tid = profile.threads[sample.thread].tid;
             let after = self.times.partition_point(|time| (time.tid, time.out_ns) <= (tid, sample.time_ns));
@@ -76,15 +104,16 @@ impl TimesOff {
                 let time = &self.times[index];
                 time.tid == tid && sample.time_ns - time.out_ns < LATE_NS && !taken[index]
             });
-            // Without a time it began as the recording ended.
-            let Some(index) = found else { continue };
+            let Some(index) = found else {
+                without_time.push(sample);
+                continue;
+            };
             taken[index] = true;
             self.push(sample, &self.times[index].clone());
         }
-        let times = std::mem::take(&mut self.times);
-        times.iter().zip(taken).filter(|(_, taken)| !taken).for_each(|(time, _)| self.add_without(time));
-        self.push_without(processes, profile);
-        profile.samples = self.known;
+        let mut taken = taken.into_iter();
+        self.times.retain(|_| taken.next() != Some(true));
+        without_time
     }
 
     /// One row for each thread whose times have no stacks.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use plumb_capture_api::{CodeId, Counted, TimeOff, UnwindInfoRef};
 use plumb_process::{Backing, Program};
-use plumb_profile::{Event, EventId, Meta, ProcessId, Profile, Queued, Sample};
+use plumb_profile::{EventId, Meta, ProcessId, Profile, Queued, Sample};
 use plumb_table_cache::TableCache;
 
 use crate::{Ingest, weights};
@@ -187,21 +187,23 @@ impl Ingest {
 /// What is taken out of the profile before the end.
 impl Ingest {
     /// Takes out the profile so far and begins a new one, with the same events and nothing else: no id of the old one is remembered.
-    /// Its samples are in the order in which they came. Figures ([`Ingest::statistics`]) go on.
+    /// Its samples are in the order in which they came; where they weigh times off the processor, those of times that were told are in it.
+    /// Figures ([`Ingest::statistics`]) go on.
     ///
-    /// Not where samples weigh times off the processor, which are known at the end only.
-    pub fn take(&mut self) -> TakenProfile {
+    /// `kept`: samples that later ones will be like ([`Ingest::counted`], [`Ingest::time_off`]): they get the ids of the new profile, which has
+    /// what they need.
+    pub fn take<'s>(&mut self, kept: impl IntoIterator<Item = &'s mut Sample>) -> TakenProfile {
         self.settle_all();
-        let old = &self.out.profile;
-        let mut new = Profile { meta: old.meta.clone(), ..Profile::default() };
-        for event in old.events.rows() {
-            let [name, unit] = [event.name, event.unit].map(|text| new.strings.add(old.strings.get(text)));
-            new.events.push(Event { name, unit });
-        }
+        let mut without_time = self.weights.take_times(&mut self.processes, &mut self.out.profile);
+        let kept = kept.into_iter().map(|sample| -> &mut Sample { sample }).chain(&mut without_time);
+        let new = self.out.profile.with_rows_of(kept);
         let running = self.processes.forget_rows();
         self.stacks.forget_rows();
         self.out.statistics.forget_files();
-        TakenProfile { profile: std::mem::replace(&mut self.out.profile, new), running }
+        self.processes.tasks.find_rows(&new);
+        let profile = std::mem::replace(&mut self.out.profile, new);
+        without_time.iter().for_each(|&sample| self.out.profile.samples.push(sample));
+        TakenProfile { profile, running }
     }
 
     /// Goes on with samples that were taken out before, in a profile with the same events. Processes go on in their rows, if these are

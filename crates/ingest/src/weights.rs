@@ -122,6 +122,11 @@ impl Weights {
         self.times_off.iter_mut().for_each(|times| times.add_without(sum));
     }
 
+    /// Gives samples the times that their threads were off and that were told so far. Gives back those whose time is still to come.
+    pub(crate) fn take_times(&mut self, processes: &mut Processes, profile: &mut Profile) -> Vec<Sample> {
+        self.times_off.as_mut().map(|times| times.take(processes, profile)).unwrap_or_default()
+    }
+
     /// Gives samples the times that their threads were off, at the end.
     pub(crate) fn finish(&mut self, processes: &mut Processes, profile: &mut Profile) {
         if let Some(times) = self.times_off.take() {

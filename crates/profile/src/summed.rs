@@ -38,14 +38,19 @@ impl Profile {
     pub fn compacted(&self) -> Profile {
         let mut copy = Copying::new(self);
         self.samples.iter().for_each(|sample| copy.sample(&sample));
-        let mut known = HashSet::new();
-        for mapping in self.mappings.iter().filter(|mapping| known.insert(**mapping)) {
-            if let Some(&process) = copy.new.processes.get(&mapping.process)
-                && let Some(&dso) = copy.new.dsos.get(&mapping.dso)
-            {
-                copy.to.mappings.push(Mapping { process, dso, ..*mapping });
-            }
+        copy.mappings();
+        copy.to
+    }
+
+    /// A profile with the same events and no sample, that has the rows which these samples need, and the mappings of their files in their
+    /// processes: they get their ids there.
+    pub fn with_rows_of<'s>(&self, samples: impl IntoIterator<Item = &'s mut Sample>) -> Profile {
+        let mut copy = Copying::new(self);
+        for sample in samples {
+            sample.thread = copy.thread(sample.thread);
+            sample.stack = sample.stack.and_then(|stack| copy.stack(stack));
         }
+        copy.mappings();
         copy.to
     }
 }
@@ -84,6 +89,18 @@ impl<'p> Copying<'p> {
         let stack = sample.stack.and_then(|stack| self.stack(stack));
         let thread = self.thread(sample.thread);
         self.to.samples.push(Sample { thread, stack, ..*sample });
+    }
+
+    /// Copies the mappings, each once, of files and processes that are there by now.
+    fn mappings(&mut self) {
+        let mut known = HashSet::new();
+        for mapping in self.from.mappings.iter().filter(|mapping| known.insert(**mapping)) {
+            if let Some(&process) = self.new.processes.get(&mapping.process)
+                && let Some(&dso) = self.new.dsos.get(&mapping.dso)
+            {
+                self.to.mappings.push(Mapping { process, dso, ..*mapping });
+            }
+        }
     }
 
     fn string(&mut self, old: StringId) -> StringId {

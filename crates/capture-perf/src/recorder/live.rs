@@ -26,14 +26,13 @@ impl Recorder {
     /// Takes out what was recorded since the last time, and goes on with a new profile that has the same events: nothing here remembers
     /// an id of the old one. Counts of lost samples and processor time go on, and are in its `meta` as of the whole recording so far.
     ///
-    /// Not while times off the processor are measured, which are known at the end only ([`Recorder::can_be_in_parts`]).
+    /// Where times off the processor are measured those that go on are in it up to now.
     pub fn take(&mut self) -> TakenProfile {
         let Self { rings, ingest, assisted, .. } = self;
-        if let Some(assisted) = assisted {
-            assisted.add_counts_now(ingest);
-        }
+        let mut kept = assisted.as_mut().map(|assisted| assisted.end_window(ingest)).unwrap_or_default();
         let fetch = || assisted.iter_mut().for_each(UnwinderSession::fetch);
-        let mut taken = rings.moving(|| ingest.take(), fetch);
+        let mut taken = rings.moving(|| ingest.take(kept.samples()), fetch);
+        assisted.iter_mut().for_each(|assisted| assisted.keep(std::mem::take(&mut kept)));
         taken.profile.meta = self.facts_so_far();
         taken
     }
