@@ -6,22 +6,25 @@ use std::time::{Duration, Instant};
 use plumb_process::Host;
 use plumb_profile::Profile;
 
-use crate::capture::{Capture, Ended};
+use crate::capture::{Capture, Ended, Measured};
 use crate::clock::OpenWindow;
 use crate::cost::CostMeter;
 use crate::delivery::{Delivery, PreparedDelivery};
 use crate::error::AgentError;
 use crate::labels::ProcessDirectory;
 use crate::observe::Observer;
+use crate::off_cpu::OffCpuWindows;
 use crate::options::AgentOptions;
 use crate::privileges::missing_capabilities;
 use crate::spending::Spending;
 use crate::symbols::SymbolUpload;
 use crate::totals::{SharedTotals, Totals};
-use crate::window::{self, WindowFacts};
+use crate::window::{self, ClosedWindow, WindowFacts};
 
 /// Time between two looks at new processes and frames.
 const LOOK: Duration = Duration::from_secs(1);
+/// Longest time that times off the processor wait to be read: in rings that have room for some seconds of them.
+const READ: Duration = Duration::from_millis(250);
 /// The agent's own service.
 const OWN_SERVICE: &str = "plumb-agent";
 
@@ -30,6 +33,7 @@ pub struct Agent {
     interval: Duration,
     capture: Capture,
     directory: ProcessDirectory,
+    off_cpu: Option<OffCpuWindows>,
     delivery: Delivery,
     symbols: SymbolUpload,
     observer: Observer,
@@ -59,7 +63,9 @@ impl Agent {
         let mut own = common.clone();
         own.push(("service.name".to_owned(), OWN_SERVICE.to_owned()));
         // From here on signals wait for the recorder to read them, in threads that begin later too.
-        let capture = Capture::begin(options)?;
+        let capture = Capture::begin(options, Measured::Cpu)?;
+        let directory = || ProcessDirectory::new(common.iter().cloned().collect(), options.rules.clone());
+        let off_cpu = OffCpuWindows::begin(options, directory())?;
         let delivery = delivery.begin(totals.clone())?;
         let symbols = SymbolUpload::begin(options)?;
         let observer = Observer::begin(options.observe)?;
@@ -73,7 +79,8 @@ impl Agent {
         );
         Ok(Self {
             interval,
-            directory: ProcessDirectory::new(common.into_iter().collect(), options.rules.clone()),
+            directory: directory(),
+            off_cpu,
             delivery,
             symbols,
             observer,
@@ -95,7 +102,7 @@ impl Agent {
         self.leave_names();
         loop {
             let next = LOOK.saturating_sub(looked.elapsed()).min(self.window.left());
-            if self.capture.step(next)? {
+            if self.step(next)? {
                 return Ok(self.end());
             }
             if self.window.left().is_zero() {
@@ -106,6 +113,7 @@ impl Agent {
                 self.close(&profile, facts, &cost);
                 drop(profile);
                 self.capture.trim();
+                self.close_off_cpu(facts);
                 self.window = OpenWindow::begin(self.interval);
                 self.look_at_cost();
                 looked = Instant::now();
@@ -113,9 +121,17 @@ impl Agent {
                 looked = Instant::now();
                 let directory = &mut self.directory;
                 self.capture.look(|profile| directory.look(profile));
+                self.off_cpu.iter_mut().for_each(OffCpuWindows::look);
                 self.look_at_cost();
             }
         }
+    }
+
+    /// Sleeps until there is something to do, `timeout` at most, and does it. `true`: a signal ends it.
+    fn step(&mut self, timeout: Duration) -> Result<bool, AgentError> {
+        let Some(off_cpu) = &mut self.off_cpu else { return self.capture.step(timeout) };
+        // Whichever of them reads a signal first has it.
+        Ok(self.capture.step(timeout.min(READ))? || off_cpu.step()?)
     }
 
     /// Keeps to the budget.
@@ -128,6 +144,7 @@ impl Agent {
     /// Leaves to the server what it names.
     fn leave_names(&mut self) {
         if let Some(unsent) = self.symbols.unsent_files() {
+            self.off_cpu.iter_mut().for_each(|off_cpu| off_cpu.leave_identified(unsent.clone()));
             self.capture.leave_identified(unsent);
         }
     }
@@ -172,9 +189,20 @@ impl Agent {
         self.delivery.hand_over(closed.request);
     }
 
+    /// Hands the times off the processor of a window over, if they are measured.
+    fn close_off_cpu(&mut self, facts: WindowFacts) {
+        let symbols = &self.symbols;
+        let closed =
+            self.off_cpu.as_mut().map(|off_cpu| off_cpu.close(facts, |profile| symbols.note(profile)));
+        closed.into_iter().for_each(|closed| hand_over_off_cpu(&self.totals, &self.delivery, closed));
+    }
+
     fn end(mut self) -> Totals {
         tracing::info!("stopping");
         let (facts, _) = self.facts(self.capture.lost());
+        if let Some(off_cpu) = self.off_cpu.take() {
+            hand_over_off_cpu(&self.totals, &self.delivery, off_cpu.end(facts));
+        }
         let Self { capture, directory, delivery, observer, totals, own, .. } = self;
         let observed = observer.take();
         drop(observer);
@@ -200,4 +228,15 @@ impl Agent {
         }
         totals
     }
+}
+
+fn hand_over_off_cpu(totals: &SharedTotals, delivery: &Delivery, closed: ClosedWindow) {
+    totals.change(|totals| {
+        totals.taken += closed.taken;
+        totals.left_out += closed.left_out;
+    });
+    let bytes = closed.request.body.len();
+    let seconds = closed.taken.off_cpu_ns / 1_000_000_000;
+    tracing::info!(seconds, services = closed.services, bytes, "window of off-CPU time");
+    delivery.hand_over(closed.request);
 }

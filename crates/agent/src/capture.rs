@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use plumb_capture_api::KernelUnwinder;
-use plumb_capture_bpf::{LoadOptions, Programs};
+use plumb_capture_bpf::{LoadOptions, OffCpu, Programs};
 use plumb_capture_perf::{Recorder, SamplingOptions, resident_memory, trim_memory};
 use plumb_profile::{BuildId, Profile};
 use plumb_symbolize::{Options, Session, make_readable};
@@ -22,6 +22,15 @@ const RING: u32 = 256 << 10;
 /// Time between two times that freed memory is given back.
 const TRIM: Duration = Duration::from_secs(15);
 
+/// What is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measured {
+    /// Processor time, by samples.
+    Cpu,
+    /// Time off the processor, as the kernel switches threads. What is shorter than this, in nanoseconds, is only summed up.
+    OffCpu(u64),
+}
+
 /// The machine being sampled.
 pub(crate) struct Capture {
     recorder: Recorder,
@@ -31,19 +40,20 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Begins.
-    pub fn begin(options: &AgentOptions) -> Result<Self, AgentError> {
+    /// Begins. All that is measured shares the memory that there may be.
+    pub fn begin(options: &AgentOptions, measured: Measured) -> Result<Self, AgentError> {
         plumb_capture_perf::return_freed_memory();
+        let max_memory = options.max_memory / if options.off_cpu_min_ns.is_some() { 2 } else { 1 };
         let sampling = SamplingOptions {
             frequency_hz: options.frequency_hz,
             each_if_rare: false,
             // It writes nowhere but into its spool.
             keep_tables: false,
             overflow_directory: Some(options.spool.directory.as_path().into()),
-            unwind_memory: part(options.max_memory, 16),
+            unwind_memory: part(max_memory, 16),
             ..SamplingOptions::default()
         };
-        let unwinder = unwinder(options);
+        let unwinder = unwinder(options, measured, max_memory)?;
         let recorder = Recorder::start_with(&Target::Machine, &sampling, unwinder)?;
         for limit in &recorder.setup().limits {
             tracing::warn!("{limit}");
@@ -53,7 +63,7 @@ impl Capture {
             lines: false,
             threads: 1,
             cache: None,
-            max_memory: Some(options.max_memory / 8),
+            max_memory: Some(max_memory / 8),
             max_resident: Some(options.max_memory),
             ..Options::default()
         };
@@ -157,14 +167,26 @@ fn part(max_memory: u64, of: u64) -> usize {
     usize::try_from(max_memory / of).unwrap_or(usize::MAX)
 }
 
-/// What walks stacks in the kernel, if this one can.
-fn unwinder(options: &AgentOptions) -> Option<Box<dyn KernelUnwinder>> {
-    let table_memory = part(options.max_memory, 10) * 3;
-    match Programs::load(LoadOptions { table_memory, ring_memory: RING, ..LoadOptions::default() }) {
-        Ok(programs) => Some(Box::new(programs)),
+/// What walks stacks in the kernel, if this one can. Without it no time off the processor is measured.
+fn unwinder(
+    options: &AgentOptions,
+    measured: Measured,
+    max_memory: u64,
+) -> Result<Option<Box<dyn KernelUnwinder>>, AgentError> {
+    let off_cpu = match measured {
+        Measured::Cpu => None,
+        Measured::OffCpu(min_ns) => {
+            Some(OffCpu { min_ns, stacks_per_second: options.frequency_hz, walks: true, looks_back: true })
+        }
+    };
+    let table_memory = part(max_memory, 10) * 3;
+    let load = LoadOptions { table_memory, ring_memory: RING, off_cpu, ..LoadOptions::default() };
+    match Programs::load(load) {
+        Ok(programs) => Ok(Some(Box::new(programs))),
+        Err(error) if off_cpu.is_some() => Err(AgentError::OffCpu(error)),
         Err(error) => {
             tracing::warn!("stacks are copied, which costs more, not walked in the kernel: {error}");
-            None
+            Ok(None)
         }
     }
 }

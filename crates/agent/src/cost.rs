@@ -2,7 +2,7 @@
 //!
 //! The kernel's account of BPF programs slows those of everybody: the agent has it kept for its first minute, and from then on takes its programs
 //! to have the same part of what its threads take. Programs at system calls, which are there for seconds, are no part of that: what they cost is
-//! told ([`CostMeter::add_watch`]).
+//! told ([`CostMeter::add_watch`]). Where programs run as threads are switched their part changes with that: the account is kept for good then.
 //!
 //! Not counted: the kernel's way to a sample and back, which it accounts for nobody. Not here: what follows from the cost (`budget`).
 
@@ -52,12 +52,14 @@ pub struct CostMeter {
     ratio: Option<f64>,
     /// Told so far.
     watch_ns: u64,
+    /// The account is kept for good.
+    is_kept: bool,
 }
 
 impl CostMeter {
     /// Asks the kernel to account for BPF programs, which takes rights that an agent gives up: before
-    /// [`drop_capabilities`](crate::drop_capabilities).
-    pub fn open() -> Self {
+    /// [`drop_capabilities`](crate::drop_capabilities). `off_cpu`: time off the processor is going to be measured.
+    pub fn open(off_cpu: bool) -> Self {
         let mut meter = Self {
             stats: RunStats::enable(),
             cpus: Host::read().cpus.len().max(1),
@@ -66,6 +68,7 @@ impl CostMeter {
             warm: None,
             ratio: None,
             watch_ns: 0,
+            is_kept: off_cpu,
         };
         meter.before = meter.so_far();
         meter
@@ -87,7 +90,7 @@ impl CostMeter {
     /// Asks for the account no more once it is known what programs take beside threads.
     fn learn(&mut self, now: OwnCost) {
         let age_ns = now.elapsed_ns.saturating_sub(self.opened_ns);
-        if age_ns < WARM_NS {
+        if self.is_kept || age_ns < WARM_NS {
             return;
         }
         let since = between(*self.warm.get_or_insert(now), now);

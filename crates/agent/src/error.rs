@@ -12,6 +12,8 @@ pub enum AgentError {
     Capabilities(Vec<&'static str>),
     /// Sampling failed.
     Capture(plumb_capture_perf::Error),
+    /// Time off the processor can't be measured here.
+    OffCpu(plumb_capture_bpf::LoadError),
     /// The spool can't be used: its directory, and why.
     Spool(PathBuf, io::Error),
     /// Another agent uses the spool.
@@ -33,6 +35,9 @@ impl std::fmt::Display for AgentError {
                 names.join(", ")
             ),
             Self::Capture(error) => write!(f, "{error}"),
+            Self::OffCpu(error) => {
+                write!(f, "cannot measure off-CPU time: {error}; without it: plumb agent without --off-cpu")
+            }
             Self::Spool(path, error) => {
                 write!(f, "cannot use the spool {}: {error}; choose another with --spool", path.display())
             }

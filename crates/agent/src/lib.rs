@@ -17,6 +17,7 @@ mod delivery;
 mod error;
 mod labels;
 mod observe;
+mod off_cpu;
 mod options;
 mod privileges;
 mod spending;

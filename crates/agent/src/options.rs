@@ -16,6 +16,8 @@ pub struct AgentOptions {
     pub ca_pem: Option<Vec<u8>>,
     /// Samples per second of processor time.
     pub frequency_hz: u32,
+    /// Time off the processor is measured as well: what is shorter than this, in nanoseconds, is only summed up. `None`: it isn't.
+    pub off_cpu_min_ns: Option<u64>,
     /// How long samples are summed up before they are sent.
     pub interval: Duration,
     /// Attributes of all samples.

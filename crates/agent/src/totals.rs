@@ -6,19 +6,22 @@
 use std::ops::{AddAssign, SubAssign};
 use std::sync::{Mutex, PoisonError};
 
-/// Samples, and the processor time that they stand for.
+/// Samples, the processor time that they stand for, and the time off the processor beside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleCount {
-    /// Samples.
+    /// Samples of processor time.
     pub samples: u64,
     /// Nanoseconds of processor time.
     pub cpu_ns: u64,
+    /// Nanoseconds that threads were off the processor, blocked or waiting for one, where that is measured.
+    pub off_cpu_ns: u64,
 }
 
 impl AddAssign for SampleCount {
     fn add_assign(&mut self, other: Self) {
         self.samples += other.samples;
         self.cpu_ns += other.cpu_ns;
+        self.off_cpu_ns += other.off_cpu_ns;
     }
 }
 
@@ -26,6 +29,7 @@ impl SubAssign for SampleCount {
     fn sub_assign(&mut self, other: Self) {
         self.samples = self.samples.saturating_sub(other.samples);
         self.cpu_ns = self.cpu_ns.saturating_sub(other.cpu_ns);
+        self.off_cpu_ns = self.off_cpu_ns.saturating_sub(other.off_cpu_ns);
     }
 }
 
@@ -44,7 +48,7 @@ pub struct Totals {
     pub spooled: SampleCount,
     /// Given up: the spool was full or could not be written, or the server refused them.
     pub dropped: SampleCount,
-    /// Samples that the kernel lost: they are in none of the others.
+    /// Samples of processor time that the kernel lost: they are in none of the others.
     pub lost: u64,
 }
 

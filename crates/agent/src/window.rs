@@ -49,10 +49,6 @@ pub(crate) fn close(
     own: Vec<(String, String)>,
     facts: WindowFacts,
 ) -> ClosedWindow {
-    let taken = SampleCount {
-        samples: profile.samples.len() as u64,
-        cpu_ns: profile.samples.iter().map(|sample| sample.weight).sum(),
-    };
     let Resources { mut attributes, of_process } = resources;
     let mut figures = of_observed(observed, &mut attributes);
     let mut attributes: Vec<Vec<(String, String)>> =
@@ -86,14 +82,30 @@ pub(crate) fn close(
         duration_ns: facts.duration_ns,
         period_ns: 1_000_000_000 / u64::from(facts.frequency_hz.max(1)),
     };
-    let event = profile.events.iter().next().map(|(id, _)| id);
-    let (bytes, counts) = match event {
-        Some(event) => encode_by_resource(profile, event, &set),
-        None => (Vec::new(), Vec::new()),
+    encode(profile, &set, |samples, cpu_ns| SampleCount { samples, cpu_ns, off_cpu_ns: 0 })
+}
+
+/// Makes a request of the times off the processor in a window.
+pub(crate) fn close_off_cpu(profile: &Profile, resources: Resources, facts: WindowFacts) -> ClosedWindow {
+    let Resources { attributes, of_process } = resources;
+    let set = ResourceSet {
+        resources: attributes.into_iter().map(|one| one.into_iter().collect()).collect(),
+        of_process,
+        time_unix_ns: facts.time_unix_ns,
+        duration_ns: facts.duration_ns,
+        ..ResourceSet::default()
     };
+    encode(profile, &set, |_, off_cpu_ns| SampleCount { off_cpu_ns, ..SampleCount::default() })
+}
+
+/// `counted`: what samples and their weight are.
+fn encode(profile: &Profile, set: &ResourceSet, counted: impl Fn(u64, u64) -> SampleCount) -> ClosedWindow {
+    let weight = profile.samples.iter().map(|sample| sample.weight).sum();
+    let taken = counted(profile.samples.len() as u64, weight);
+    let (bytes, counts) = encode_by_resource(profile, set);
     let mut count = SampleCount::default();
     for one in &counts {
-        count += SampleCount { samples: one.samples, cpu_ns: one.weight };
+        count += counted(one.samples, one.weight);
     }
     let mut left_out = taken;
     left_out -= count;

@@ -31,15 +31,18 @@ struct Waiting {
 
 impl Waiting {
     fn name(&self) -> String {
-        let Self { number, count: SampleCount { samples, cpu_ns }, bytes } = self;
-        format!("{number:016}-{samples}-{cpu_ns}-{bytes}{ENDING}")
+        let Self { number, count: SampleCount { samples, cpu_ns, off_cpu_ns }, bytes } = self;
+        format!("{number:016}-{samples}-{cpu_ns}-{off_cpu_ns}-{bytes}{ENDING}")
     }
 
     fn parse(name: &str) -> Option<Self> {
         let mut numbers = name.strip_suffix(ENDING)?.split('-').map(|number| number.parse().ok());
         let mut next = || numbers.next()?;
-        let (number, samples, cpu_ns, bytes) = (next()?, next()?, next()?, next()?);
-        numbers.next().is_none().then_some(Self { number, count: SampleCount { samples, cpu_ns }, bytes })
+        let (number, samples, cpu_ns, fourth) = (next()?, next()?, next()?, next()?);
+        // An agent that measured no time off the processor left it out.
+        let (off_cpu_ns, bytes) = next().map_or((0, fourth), |bytes| (fourth, bytes));
+        let count = SampleCount { samples, cpu_ns, off_cpu_ns };
+        numbers.next().is_none().then_some(Self { number, count, bytes })
     }
 }
 

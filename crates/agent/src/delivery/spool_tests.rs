@@ -40,7 +40,7 @@ impl Drop for Directory {
 }
 
 fn count(samples: u64) -> SampleCount {
-    SampleCount { samples, cpu_ns: samples * 10 }
+    SampleCount { samples, cpu_ns: samples * 10, off_cpu_ns: samples * 100 }
 }
 
 fn request(samples: u64, bytes: usize) -> Request {

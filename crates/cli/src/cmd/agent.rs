@@ -11,7 +11,7 @@ use plumb_agent::{
 };
 
 use crate::args::LogArgs;
-use crate::args::value::{label, percent, seconds, size};
+use crate::args::value::{label, nanoseconds, percent, seconds, size};
 use crate::examples;
 use crate::exit::Exit;
 
@@ -36,6 +36,18 @@ pub struct Args {
     /// Sampling frequency, in samples per second of CPU time
     #[arg(short = 'F', long, visible_alias = "hz", value_name = "HZ", default_value = "97", value_parser = value_parser!(u32).range(1..=999))]
     frequency: u32,
+    /// Also measure how long threads are off the CPU, and where: blocked or in the run queue
+    ///
+    /// Each window is sent as two more profiles: off_cpu, the time that threads were blocked, and run-queue, the time that they were runnable without a
+    /// CPU. A thread that is still blocked at the end of a window counts up to then, so that one that hangs is in every window. Programs at each switch of
+    /// threads cost more than samples do, and --max-cpu does not lower that.
+    ///
+    /// Requires BPF (Linux 6.1 or newer).
+    #[arg(long)]
+    off_cpu: bool,
+    /// With --off-cpu: ignore intervals shorter than TIME (1ms, 50us)
+    #[arg(long, value_name = "TIME", requires = "off_cpu", value_parser = nanoseconds, default_value = "0")]
+    min_block: u64,
     /// Time between two requests, in seconds
     ///
     /// Samples with the same stack are merged within this time. Requests are sent when the clock is at a multiple of it.
@@ -143,7 +155,7 @@ pub fn run(args: Args) -> Result<Exit> {
     });
     let ca_pem = ca_pem.transpose()?;
     end_with(args.parent)?;
-    let meter = CostMeter::open();
+    let meter = CostMeter::open(args.off_cpu);
     // Before there are threads; after what only root may read.
     drop_capabilities()?;
     args.log.init();
@@ -152,6 +164,7 @@ pub fn run(args: Args) -> Result<Exit> {
         token,
         ca_pem,
         frequency_hz: args.frequency,
+        off_cpu_min_ns: args.off_cpu.then_some(args.min_block),
         interval: args.interval,
         attributes: args.label,
         rules: RelabelRules(args.relabel),
@@ -169,6 +182,8 @@ pub fn run(args: Args) -> Result<Exit> {
         left_out = totals.left_out.samples,
         sent = totals.sent.samples,
         sent_ns = totals.sent.cpu_ns,
+        off_cpu_taken_ns = totals.taken.off_cpu_ns,
+        off_cpu_sent_ns = totals.sent.off_cpu_ns,
         spooled = totals.spooled.samples,
         dropped = totals.dropped.samples,
         lost = totals.lost,

@@ -1,0 +1,81 @@
+//! `plumb agent --off-cpu`: the time that threads are off the processor is in the store window for window, also of a thread that never comes back.
+//!
+//! Takes root, BPF and a C compiler; elsewhere a test says so and does nothing.
+
+#![cfg(all(feature = "agent", feature = "server"))]
+
+mod agents;
+mod spun;
+
+use std::process::Command;
+use std::time::Instant;
+
+use agents::{AgentLog, CPU, Running, figure, free_address, serve};
+use plumb_fixtures::{Requirement, needs};
+use serde_json::Value;
+use spun::{folder, succeeds};
+
+const BLOCKED: &str = "off_cpu:off_cpu:nanoseconds::";
+const WAITED: &str = "run-queue:run-queue:nanoseconds::";
+
+#[test]
+fn threads_that_hang_or_sleep_are_in_every_window_with_all_of_its_time() {
+    if !needs(Requirement::Root) || !needs(Requirement::Bpf) {
+        return;
+    }
+    let folder = folder("agent-off-cpu");
+    if !spun::compiled(&folder, "tests/programs/naps.c", "naps-of-agent") {
+        return;
+    }
+    let (address, url) = free_address();
+    let _server = serve(&folder, &address);
+    let _program = Running(Command::new(folder.join("naps-of-agent")).spawn().expect("it starts"));
+    let words =
+        ["agent", "--off-cpu", "--to", &url, "--spool", "spool", "--interval", "2", "--max-cpu", "100%"];
+    let mut agent = Running::plumb(&folder, &words);
+    let mut log = AgentLog::of(&mut agent);
+    log.until("started");
+    let began = Instant::now();
+    (0..4).for_each(|_| drop(log.until("window of off-CPU time")));
+    let at_least = began.elapsed().as_secs_f64();
+    agent.terminate();
+    let last = log.until("stopped");
+    // From before it began to after it ended.
+    let at_most = began.elapsed().as_secs_f64() + 2.0;
+    let functions = |kind: &str, selector: &str| -> Value {
+        let query = ["query", "--to", &url, "--type", kind, "--json", "functions", "--query", selector];
+        serde_json::from_str(&succeeds(&folder, &query)).expect("it is JSON")
+    };
+    let total = |kind: &str, selector: &str| functions(kind, selector)["total"].as_u64().unwrap_or(0);
+    // To the nanosecond.
+    let [taken, sent] = ["off_cpu_taken_ns", "off_cpu_sent_ns"].map(|name| figure(&last, name));
+    assert_eq!(taken, sent, "{last}");
+    assert_eq!(total(BLOCKED, "{}") + total(WAITED, "{}"), sent, "{last}");
+    assert_eq!(total(CPU, "{}"), figure(&last, "sent_ns"), "samples of processor time are apart");
+    let naps = "{service_name=\"naps-of-agent\"}";
+    let blocked = functions(BLOCKED, naps);
+    let seconds_in = |function: &str| {
+        let rows = blocked["rows"].as_array().expect("there are rows");
+        let row = rows.iter().find(|row| row["function"] == function);
+        row.map_or(0.0, |row| row["total"].as_f64().expect("a number") / 1e9)
+    };
+    for function in ["waits_for_ever", "main"] {
+        let seconds = seconds_in(function);
+        // It uses a little of a processor, or waits for one.
+        let waited =
+            if function == "main" { total(WAITED, naps) as f64 / 1e9 + 0.05 * at_most } else { 0.01 };
+        assert!(
+            seconds <= at_most && seconds + waited >= at_least,
+            "{function}: {seconds} s of {at_least} to {at_most}: {blocked}"
+        );
+    }
+    // A wait for a processor as a program begins has no stack yet.
+    let is_reason =
+        |name: &str| ["read", "nanosleep", "[no user stack recorded]"].iter().any(|part| name.contains(part));
+    for row in blocked["rows"].as_array().expect("there are rows") {
+        let (name, own) =
+            (row["function"].as_str().expect("a name"), row["self"].as_f64().expect("a number"));
+        assert!(own == 0.0 || is_reason(name), "stacks begin with the reason: {row}");
+        assert!(!name.starts_with('[') || own < 0.02 * at_least * 1e9, "{row}");
+    }
+}
