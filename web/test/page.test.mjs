@@ -83,11 +83,14 @@ test("data unpacks from the form that it has in the page", async () => {
 });
 
 test("damaged data is an error, not a wrong picture", () => {
-  const bytes = payload([[p("main a"), 200]]);
+  const bytes = payload([[p("main"), 200]]);
   assert.throws(() => model.decode(bytes.subarray(0, bytes.length - 1)), /ends early/);
   assert.throws(() => model.decode(bytes.subarray(0, 9)), /no header/);
-  const other = new TextEncoder().encode('{"format":2}\n');
-  assert.throws(() => model.decode(other), /format 2/);
+  // The frame of the second of two boxes, behind three columns of strings and one of kinds for two frames, and two depths.
+  const other = bytes.slice();
+  other[bytes.indexOf(10) + 1 + 4 * 2 + 2 + 1] = 2;
+  assert.throws(() => model.decode(other), /has no frame 2/);
+  assert.throws(() => model.decode(new TextEncoder().encode('{"format":2}\n')), /format 2/);
 });
 
 test("the address holds all that is shown", () => {

@@ -33,6 +33,26 @@ test("a tree that skips a level or has no root is refused", () => {
   assert.equal(buildTree(columns([0, 1, 2, 1])).bottom[0], 2);
 });
 
+test("sums, callers and subtrees are those of the stacks, whether samples weigh the same or not", () => {
+  const { tree } = decode(payload(large(3000, 60)));
+  const { size, depth, frame, self, selfSamples, line } = tree;
+  const scaled = buildTree({ depth, frame, self, selfSamples: 1001001, line });
+  const named = buildTree({ depth, frame, self, selfSamples, line });
+  for (const one of [tree, scaled, named]) {
+    for (let box = 0; box < size; box++) {
+      let end = box + 1;
+      while (end < size && depth[end] > depth[box]) end++;
+      const below = (column) => column.subarray(box, end).reduce((sum, value) => sum + value, 0);
+      let up = box - 1;
+      while (up >= 0 && depth[up] >= depth[box]) up--;
+      assert.deepEqual([one.parent[box], one.end[box], one.bottom[box]], [up, end, Math.max(...depth.subarray(box, end))]);
+      assert.deepEqual([one.total[box], one.samples[box], one.selfSamples[box]], [below(self), below(selfSamples), self[box] / 1001001]);
+      const left = up < 0 ? 0 : [...tree.rows[depth[box]]].filter((other) => other > up && other < box).reduce((sum, other) => sum + one.total[other], one.start[up]);
+      assert.equal(one.start[box], left);
+    }
+  }
+});
+
 test("of a large profile only what can be seen is drawn, and all of it", () => {
   const { tree } = decode(payload(large(20000)));
   const width = 800;

@@ -3,7 +3,7 @@
 // The other half of this format is crates/report/src/flame/payload.rs; testdata/small.payload holds them together.
 
 import { widths, type DiffFacts, type Sides } from "./diff";
-import { buildTree, type Tree } from "./tree";
+import { buildTree, type Columns, type Tree } from "./tree";
 
 /** What a box stands for. The order is the file's: the numbers are stored. */
 export const KINDS = [
@@ -74,11 +74,21 @@ interface Header extends Facts {
 
 /** Base64 of deflated bytes, as it stands in the page. */
 export async function unpack(text: string): Promise<Uint8Array> {
-  const binary = atob(text.trim());
+  const inflate = new DecompressionStream("deflate-raw");
+  const writer = inflate.writable.getWriter();
+  // Damaged data fails where it is read, below.
+  writer.write(fromBase64(text.trim())).catch(() => undefined);
+  writer.close().catch(() => undefined);
+  return new Uint8Array(await new Response(inflate.readable).arrayBuffer());
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  const native = (Uint8Array as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+  if (native) return native(text);
+  const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  return bytes;
 }
 
 export function decode(bytes: Uint8Array): Profile {
@@ -88,45 +98,32 @@ export function decode(bytes: Uint8Array): Profile {
   if (header.format !== 1) throw new Error(`the page's data has format ${header.format}, this page reads 1`);
   const input = new Varints(bytes, newline + 1);
   const frames = decodeFrames(input, header);
-  const tree = buildTree(decodeColumns(input, header));
-  for (let box = 0; box < tree.size; box++) {
-    if (tree.frame[box] >= header.frames) throw new Error(`the page's data has no frame ${tree.frame[box]}`);
-  }
-  return { facts: header, frames, tree };
+  return { facts: header, frames, tree: buildTree(decodeColumns(input, header)) };
 }
 
 function decodeFrames(input: Varints, header: Header): Frames {
-  const text = () => input.column(header.frames, (value) => header.strings[value] ?? "");
-  return {
-    name: text(),
-    dso: text(),
-    file: text(),
-    kind: input.column(header.frames, (value) => KINDS[value] ?? "program"),
-  };
+  const column = <T>(map: (value: number) => T) => Array.from(input.integers(header.frames), map);
+  const text = () => column((value) => header.strings[value] ?? "");
+  return { name: text(), dso: text(), file: text(), kind: column((value) => KINDS[value] ?? "program") };
 }
 
-function decodeColumns(input: Varints, header: Header) {
-  const count = header.boxes;
+function decodeColumns(input: Varints, header: Header): Columns {
+  const { boxes: count, each } = header;
   // A box closes as many levels as lie between it and the box before; 0 is a first callee.
   let level = -1;
-  const depth = input.fill(new Uint32Array(count));
+  const depth = input.integers(count);
   for (let box = 0; box < count; box++) depth[box] = level += 1 - depth[box];
-  const frame = input.fill(new Uint32Array(count));
-  const selfSamples = input.fill(new Float64Array(count));
-  const each = header.each;
-  const self = each === undefined ? input.fill(new Float64Array(count)) : selfSamples.map((samples) => samples * each);
-  const line = input.fill(new Uint32Array(count));
-  if (header.timed) {
-    const from = input.fill(new Float64Array(count));
-    return { depth, frame, selfSamples, self, line, times: { from, length: input.fill(new Float64Array(count)) } };
-  }
-  if (!header.diff) return { depth, frame, selfSamples, self, line };
-  const sides: Sides = {
-    base: input.fill(new Float64Array(count)),
-    next: input.fill(new Float64Array(count)),
-    mark: input.fill(new Uint8Array(count)),
-  };
-  return { depth, frame, selfSamples, self: widths(sides, "changes"), line, sides };
+  const frame = input.integers(count, header.frames, "frame");
+  // Weights that are multiples of one need no second column; those of a differential picture are made of its sides.
+  const isScaled = each !== undefined && each > 0 && !header.diff;
+  const samples = input.numbers(count, isScaled ? each : 1);
+  const self = each === undefined ? input.numbers(count) : isScaled ? samples : new Float64Array(count);
+  const own = { self, selfSamples: isScaled ? each : samples };
+  const line = input.integers(count);
+  if (header.timed) return { depth, frame, ...own, line, times: { from: input.numbers(count), length: input.numbers(count) } };
+  if (!header.diff) return { depth, frame, ...own, line };
+  const sides: Sides = { base: input.numbers(count), next: input.numbers(count), mark: Uint8Array.from(input.integers(count)) };
+  return { depth, frame, selfSamples: own.selfSamples, self: widths(sides, "changes"), line, sides };
 }
 
 /** LEB128 numbers up to 2^53. */
@@ -136,42 +133,48 @@ class Varints {
     private at: number,
   ) {}
 
-  column<T>(count: number, map: (value: number) => T): T[] {
-    const values: T[] = [];
-    for (let i = 0; i < count; i++) values.push(map(this.next()));
-    return values;
-  }
+  // One loop for each kind of array, and no call in it: what runs once for each of hundreds of thousands of boxes is over before a compiler
+  // has made more of it. Past the end of the data there is `undefined`, which is no number of several bytes.
 
-  /** A column into an array that has room for it. */
-  fill<A extends Uint8Array | Uint32Array | Float64Array>(values: A): A {
+  /** Numbers below a limit, which is how many there are of what they count. */
+  integers(count: number, limit = 2 ** 32, what = "number"): Uint32Array {
     const { bytes } = this;
-    const { length } = values;
-    let at = this.at;
-    for (let i = 0; i < length; i++) {
-      const byte = bytes[at];
-      if (byte < 128) {
-        values[i] = byte;
-        at++;
-        continue;
+    const values = new Uint32Array(count);
+    let { at } = this;
+    for (let i = 0; i < count; i++) {
+      let byte = bytes[at++];
+      let value = byte & 127;
+      for (let scale = 128; byte >= 128; scale *= 128) {
+        byte = bytes[at++];
+        value += (byte & 127) * scale;
       }
-      // A long number, or the end of the data.
-      this.at = at;
-      values[i] = this.next();
-      at = this.at;
+      if (value >= limit) throw new Error(`the page's data has no ${what} ${value}`);
+      values[i] = value;
     }
-    this.at = at;
+    this.reach(at);
     return values;
   }
 
-  private next(): number {
-    // Most numbers are small.
-    if (this.at < this.bytes.length && this.bytes[this.at] < 128) return this.bytes[this.at++];
-    let value = 0;
-    for (let scale = 1; ; scale *= 128) {
-      if (this.at >= this.bytes.length) throw new Error("the page's data ends early");
-      const byte = this.bytes[this.at++];
-      value += (byte & 127) * scale;
-      if (byte < 128) return value;
+  /** Numbers that may be larger, each times `scale`. */
+  numbers(count: number, scale = 1): Float64Array {
+    const { bytes } = this;
+    const values = new Float64Array(count);
+    let { at } = this;
+    for (let i = 0; i < count; i++) {
+      let byte = bytes[at++];
+      let value = byte & 127;
+      for (let unit = 128; byte >= 128; unit *= 128) {
+        byte = bytes[at++];
+        value += (byte & 127) * unit;
+      }
+      values[i] = value * scale;
     }
+    this.reach(at);
+    return values;
+  }
+
+  private reach(at: number): void {
+    if (at > this.bytes.length) throw new Error("the page's data ends early");
+    this.at = at;
   }
 }

@@ -41,7 +41,8 @@ export function widths(sides: Sides, width: Width): Float64Array {
 
 /** The same boxes in other widths. */
 export function rewidened(tree: Tree, width: Width): Tree {
-  return tree.sides ? buildTree({ ...tree, self: widths(tree.sides, width) }) : tree;
+  const { sides, depth, frame, selfSamples, line } = tree;
+  return sides ? buildTree({ depth, frame, self: widths(sides, width), selfSamples, line, sides }) : tree;
 }
 
 export interface Amounts {

@@ -26,7 +26,10 @@ export const same = (a: Place | undefined, b: Place | undefined): boolean =>
 
 /** Rows that each tree takes; the callers' root is the other tree's root, drawn once. */
 function heights(scene: Scene): { main: number; callers: number } {
-  const bottom = (tree: Tree, callers: boolean) => tree.bottom[scene.zoom.callers === callers ? scene.zoom.box : 0];
+  const bottom = (tree: Tree, callers: boolean) => {
+    const box = scene.zoom.callers === callers ? scene.zoom.box : 0;
+    return box === 0 ? tree.rows.length - 1 : tree.bottom[box];
+  };
   return {
     main: bottom(scene.tree, false) + 1,
     callers: scene.callers ? bottom(scene.callers, true) : 0,

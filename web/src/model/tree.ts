@@ -11,10 +11,10 @@ export interface Columns {
   readonly depth: Uint32Array;
   /** Row of the frame table. */
   readonly frame: Uint32Array;
-  /** Samples taken in the box itself, not in what it called. */
-  readonly selfSamples: Float64Array;
-  /** Their weight, in the event's unit. */
+  /** Weight of the samples taken in the box itself, not in what it called, in the event's unit. */
   readonly self: Float64Array;
+  /** How many samples these are; or what each weighs, where all weigh the same. */
+  readonly selfSamples: Float64Array | number;
   /** Source line most often seen in the box, 0 if not known. */
   readonly line: Uint32Array;
   /** Of a differential picture: what `self` was made of. */
@@ -25,6 +25,7 @@ export interface Columns {
 
 export interface Tree extends Columns {
   readonly size: number;
+  readonly selfSamples: Float64Array;
   /** The caller's box, -1 for the root. */
   readonly parent: Int32Array;
   /** One past the last box of what is below: `[box, end[box])` is a subtree. */
@@ -33,7 +34,7 @@ export interface Tree extends Columns {
   readonly total: Float64Array;
   readonly samples: Float64Array;
   /** What each side of a differential picture spent in the box and in all that it called. */
-  readonly sums?: { readonly base: Float64Array; readonly next: Float64Array };
+  readonly sums?: { readonly base: Float64Array; readonly next: Float64Array } | undefined;
   /** Weight to the left of the box. */
   readonly start: Float64Array;
   /** Depth of the deepest box below. */
@@ -44,26 +45,131 @@ export interface Tree extends Columns {
 
 /** Works out the tree. Depths that skip a level are an error: the file is damaged. */
 export function buildTree(columns: Columns): Tree {
-  const { depth, self, selfSamples } = columns;
+  return new Boxes(columns);
+}
+
+/**
+ * A picture is drawn as soon as it is known where its boxes are. What only a pointer, a search or another arrangement asks for is worked
+ * out when it is asked for: of hundreds of thousands of boxes it takes longer than drawing them.
+ */
+class Boxes implements Tree {
+  readonly size: number;
+  readonly depth: Uint32Array;
+  readonly frame: Uint32Array;
+  readonly self: Float64Array;
+  readonly line: Uint32Array;
+  readonly sides?: Sides;
+  readonly times?: NonNullable<Columns["times"]>;
+  readonly start: Float64Array;
+  readonly total: Float64Array;
+  readonly rows: readonly Uint32Array[];
+  private readonly given: Float64Array | number;
+  private ownSamples: Float64Array | undefined;
+  private allSamples: Float64Array | undefined;
+  private bothSums: Tree["sums"];
+  private shape: Shape | undefined;
+
+  constructor({ depth, frame, self, selfSamples, line, sides, times }: Columns) {
+    this.size = depth.length;
+    [this.depth, this.frame, this.self, this.line, this.given] = [depth, frame, self, line, selfSamples];
+    if (sides) this.sides = sides;
+    if (times) this.times = times;
+    const { start, total, counts } = spans(depth, self);
+    [this.start, this.total, this.rows] = [start, total, rowsOf(depth, counts)];
+  }
+
+  get parent(): Int32Array {
+    return this.shaped().parent;
+  }
+
+  get end(): Uint32Array {
+    return this.shaped().end;
+  }
+
+  get bottom(): Uint32Array {
+    return this.shaped().bottom;
+  }
+
+  get selfSamples(): Float64Array {
+    const { given } = this;
+    return (this.ownSamples ??= typeof given === "number" ? this.self.map((weight) => Math.round(weight / given)) : given);
+  }
+
+  get samples(): Float64Array {
+    const { given } = this;
+    return (this.allSamples ??= typeof given === "number" ? this.total.map((weight) => Math.round(weight / given)) : added(given, this.parent));
+  }
+
+  get sums(): Tree["sums"] {
+    const { sides } = this;
+    return (this.bothSums ??= sides && { base: added(sides.base, this.parent), next: added(sides.next, this.parent) });
+  }
+
+  private shaped(): Shape {
+    return (this.shape ??= shapeOf(this.depth));
+  }
+}
+
+/**
+ * Where boxes begin, what they weigh with all that they called, and how many each depth has. Children stand side by side from their
+ * parent's left edge; what is left at the right is the parent's own.
+ */
+function spans(depth: Uint32Array, self: Float64Array): { start: Float64Array; total: Float64Array; counts: number[] } {
   const size = depth.length;
   if (size === 0 || depth[0] !== 0) throw new Error("the flame graph has no root");
-  const parent = parents(depth);
+  const start = new Float64Array(size);
+  const total = new Float64Array(size);
+  const counts: number[] = [];
+  /** By depth: the box that the next one may be in. */
+  const open: number[] = [];
+  // What was spent in boxes that end left of here; a box that is open has its own at its right.
+  let closed = 0;
+  let level = -1;
+  for (let box = 0; box <= size; box++) {
+    // One past the last box all are closed.
+    const at = box < size ? depth[box] : 0;
+    if (at > level + 1 || (at === 0 && box > 0 && box < size)) throw new Error(`box ${box} of the flame graph has no caller`);
+    for (; level >= at; level--) {
+      const done = open[level];
+      closed += self[done];
+      total[done] = closed - start[done];
+    }
+    if (box === size) break;
+    if (at === counts.length) counts.push(0);
+    counts[at]++;
+    open[at] = box;
+    level = at;
+    start[box] = closed;
+  }
+  return { start, total, counts };
+}
+
+interface Shape {
+  readonly parent: Int32Array;
+  readonly end: Uint32Array;
+  readonly bottom: Uint32Array;
+}
+
+/** What is above and below each box. */
+function shapeOf(depth: Uint32Array): Shape {
+  const size = depth.length;
+  const parent = new Int32Array(size);
   const end = new Uint32Array(size);
-  const total = self.slice();
-  const samples = selfSamples.slice();
   const bottom = depth.slice();
+  parent[0] = -1;
+  for (let box = 1; box < size; box++) {
+    let up = box - 1;
+    while (depth[up] >= depth[box]) up = parent[up];
+    parent[box] = up;
+  }
   for (let box = size - 1; box >= 0; box--) {
     if (end[box] === 0) end[box] = box + 1;
     const up = parent[box];
     if (up < 0) continue;
-    total[up] += total[box];
-    samples[up] += samples[box];
     if (bottom[box] > bottom[up]) bottom[up] = bottom[box];
     if (end[up] === 0) end[up] = end[box];
   }
-  const start = starts(parent, total);
-  const sums = columns.sides && { base: added(columns.sides.base, parent), next: added(columns.sides.next, parent) };
-  return { ...columns, ...(sums ? { sums } : {}), size, parent, end, total, samples, start, bottom, rows: rowsOf(depth, bottom[0]) };
+  return { parent, end, bottom };
 }
 
 /** Each box's own and that of all that it called. */
@@ -73,37 +179,10 @@ function added(self: Float64Array, parent: Int32Array): Float64Array {
   return sums;
 }
 
-function parents(depth: Uint32Array): Int32Array {
-  const parent = new Int32Array(depth.length);
-  parent[0] = -1;
-  for (let box = 1; box < depth.length; box++) {
-    const level = depth[box];
-    let up = box - 1;
-    if (level === 0 || level > depth[up] + 1) throw new Error(`box ${box} of the flame graph has no caller`);
-    while (depth[up] >= level) up = parent[up];
-    parent[box] = up;
-  }
-  return parent;
-}
-
-/** Children stand side by side from their parent's left edge; what is left at the right is the parent's own. */
-function starts(parent: Int32Array, total: Float64Array): Float64Array {
-  const start = new Float64Array(parent.length);
-  const next = new Float64Array(parent.length);
-  for (let box = 1; box < parent.length; box++) {
-    const up = parent[box];
-    start[box] = start[up] + next[up];
-    next[up] += total[box];
-  }
-  return start;
-}
-
-function rowsOf(depth: Uint32Array, deepest: number): Uint32Array[] {
-  const counts = new Uint32Array(deepest + 1);
-  for (let box = 0; box < depth.length; box++) counts[depth[box]]++;
-  const rows = Array.from(counts, (count) => new Uint32Array(count));
-  counts.fill(0);
-  for (let box = 0; box < depth.length; box++) rows[depth[box]][counts[depth[box]]++] = box;
+function rowsOf(depth: Uint32Array, counts: readonly number[]): Uint32Array[] {
+  const rows = counts.map((count) => new Uint32Array(count));
+  const filled = new Uint32Array(counts.length);
+  for (let box = 0; box < depth.length; box++) rows[depth[box]][filled[depth[box]]++] = box;
   return rows;
 }
 
