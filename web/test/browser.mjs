@@ -422,6 +422,28 @@ const tests = {
     }
   },
 
+  "boxes too narrow for a name have their colours and their gaps, at any scale": async () => {
+    const wide = (i) => [p("main").concat([`${i % 2 ? "kernel" : "program"}|f${String(i).padStart(3, "0")}`]), 1];
+    for (const deviceScaleFactor of [1, 1.25, 2]) {
+      const it = await open(Array.from({ length: 120 }, (_, i) => wide(i)), FACTS, { deviceScaleFactor });
+      const seen = await it.tab.evaluate(() => {
+        const canvas = document.querySelector("#graph canvas");
+        const scale = canvas.width / canvas.clientWidth;
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const at = (x, y) => [...data.subarray(4 * (Math.floor(y * scale) * canvas.width + Math.floor(x * scale))).subarray(0, 3)];
+        const box = canvas.clientWidth / 120;
+        const floor = canvas.clientHeight - 40;
+        const kinds = Array.from({ length: 120 }, (_, i) => at((i + 0.5) * box, floor - 10)).map(([red, , blue]) => (red > blue ? "program" : "kernel"));
+        return { kinds, row: at(60.5 * box, floor - 3), gap: at(60.5 * box, floor - 0.5), background: at(10, 10) };
+      });
+      assert.deepEqual(seen.kinds, Array.from({ length: 120 }, (_, i) => (i % 2 ? "kernel" : "program")));
+      assert.notDeepEqual(seen.row, seen.background);
+      // At a scale that is no whole number a gap shares its pixels with what is beside it.
+      if (deviceScaleFactor !== 1.25) assert.deepEqual(seen.gap, seen.background);
+      await it.close();
+    }
+  },
+
   "a page without data says so": async () => {
     const path = join(directory, "empty.html");
     await writeFile(path, (await page(payload(STACKS, FACTS))).replace(/(id="packet">)[^<]*/, "$1"));

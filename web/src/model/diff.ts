@@ -55,8 +55,13 @@ export interface Amounts {
 export function amounts(tree: Tree, box: number, swapped: boolean): Amounts | undefined {
   if (!tree.sides || !tree.sums) return undefined;
   const [base, next] = [tree.sums.base[box], tree.sums.next[box]];
-  const mark = MARKS[tree.sides.mark[box]] ?? "noise";
-  return swapped ? { base: next, next: base, mark: SWAPPED[mark] } : { base, next, mark };
+  const mark = markOf(tree.sides, box, swapped);
+  return swapped ? { base: next, next: base, mark } : { base, next, mark };
+}
+
+export function markOf(sides: Sides, box: number, swapped: boolean): Mark {
+  const mark = MARKS[sides.mark[box]] ?? "noise";
+  return swapped ? SWAPPED[mark] : mark;
 }
 
 /** `+1.20 s (+12.3%)`; of what is new there is no percentage. */

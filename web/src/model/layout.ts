@@ -21,6 +21,7 @@ export function spanOf(tree: Tree, box: number): Span {
 
 export function visible(tree: Tree, depth: number, span: Span, width: number, draw: Draw): void {
   const row = tree.rows[depth];
+  const { start: starts, total: totals } = tree;
   const weight = span.to - span.from;
   if (row === undefined || !(weight > 0) || !(width > 0)) return;
   const scale = width / weight;
@@ -35,10 +36,10 @@ export function visible(tree: Tree, depth: number, span: Span, width: number, dr
   };
   for (let i = firstEndingAfter(tree, row, span.from, 0); i < row.length; ) {
     const box = row[i];
-    const start = tree.start[box];
+    const start = starts[box];
     if (start >= span.to) break;
-    const end = start + tree.total[box];
-    if (tree.total[box] >= narrow) {
+    const end = start + totals[box];
+    if (totals[box] >= narrow) {
       flush();
       draw(box, Math.max(0, (start - span.from) * scale), Math.min(width, (end - span.from) * scale));
       i++;
@@ -49,7 +50,7 @@ export function visible(tree: Tree, depth: number, span: Span, width: number, dr
     const last = row[next - 1];
     if (crowd >= 0 && start - crowdEnd > narrow) flush();
     if (crowd < 0) crowd = start;
-    crowdEnd = tree.start[last] + tree.total[last];
+    crowdEnd = starts[last] + totals[last];
     i = next;
   }
   flush();
@@ -63,13 +64,18 @@ export function hit(tree: Tree, depth: number, weight: number): number {
   return i < row.length && tree.start[row[i]] <= weight ? row[i] : -1;
 }
 
-/** Index in `row`, at or after `from`, of the first box that ends to the right of `weight`. */
-function firstEndingAfter(tree: Tree, row: Uint32Array, weight: number, from: number): number {
+/** Index in `row`, at or after `from`, of the first box that ends to the right of `weight`: most often it is near. */
+function firstEndingAfter({ start, total }: Tree, row: Uint32Array, weight: number, from: number): number {
   let low = from;
-  let high = row.length;
+  let high = from;
+  for (let step = 1; high < row.length && start[row[high]] + total[row[high]] <= weight; step *= 2) {
+    low = high + 1;
+    high += step;
+  }
+  if (high > row.length) high = row.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (tree.start[row[middle]] + tree.total[row[middle]] > weight) high = middle;
+    if (start[row[middle]] + total[row[middle]] > weight) high = middle;
     else low = middle + 1;
   }
   return low;

@@ -70,7 +70,8 @@ export function placeAt(scene: Scene, row: number, fraction: number): Place | un
 }
 
 /** Whether the box is among the callers of the zoomed one: shown full width and dimmed. */
-export function isOutside(scene: Scene, place: Place): boolean {
-  if (place.callers !== scene.zoom.callers) return false;
-  return place.box !== scene.zoom.box && contains(treeOf(scene, place.callers), place.box, scene.zoom.box);
+export function isOutside({ tree, callers: other, zoom }: Scene, callers: boolean, box: number): boolean {
+  // A caller comes before what it called, which most boxes in view do not.
+  if (callers !== zoom.callers || box >= zoom.box) return false;
+  return contains((callers && other) || tree, box, zoom.box);
 }

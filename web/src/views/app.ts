@@ -517,7 +517,7 @@ export class App {
   private print(on: boolean): void {
     const theme = on ? "light" : this.themes.current;
     this.dress(theme);
-    if (on) this.palette = { ...this.palette, background: "#ffffff" };
+    if (on) this.palette = { ...this.palette, background: 0xffffff };
     this.show(false);
     this.graph.print(on);
   }

@@ -47,6 +47,8 @@ export class Graph {
   private printing = false;
   /** Height of the view when it was last looked at. */
   private height = 0;
+  /** Size of what was drawn last. */
+  private drawn = { width: 0, height: 0 };
 
   constructor(
     private readonly host: HTMLElement,
@@ -61,7 +63,8 @@ export class Graph {
       // What stands on the floor stays there.
       if (this.picture && !this.picture.scene.icicle) host.scrollTop += this.height - host.clientHeight;
       this.height = host.clientHeight;
-      this.schedule();
+      // An observer also speaks when it begins to look.
+      if (this.drawn.width !== this.width || this.drawn.height !== this.height) this.schedule();
     }).observe(host);
     this.listen();
   }
@@ -152,14 +155,15 @@ export class Graph {
     const offset = this.printing ? 0 : this.host.scrollTop;
     // A picture lower than its place stands on the floor, or hangs from the ceiling.
     const slack = scene.icicle ? 0 : Math.max(0, height - rows * this.rowHeight);
-    this.painter.begin({ ...this.picture, hovered: this.hovered }, this.width, height, slack - offset);
     const first = Math.max(0, Math.floor((offset - slack) / this.rowHeight));
     const last = Math.min(rows - 1, Math.floor((offset - slack + height) / this.rowHeight));
+    const { width } = this;
+    this.drawn = { width, height: this.host.clientHeight };
+    this.painter.begin({ ...this.picture, hovered: this.hovered }, width, height, slack - offset, first, last);
+    const spans = { callees: this.span(false), callers: this.span(true) };
     for (let row = first; row <= last; row++) {
       const { callers, depth } = depthAt(scene, row);
-      visible(treeOf(scene, callers), depth, this.span(callers), this.width, (box, left, right) =>
-        this.painter.box(row, { callers, box }, left, right),
-      );
+      visible(treeOf(scene, callers), depth, callers ? spans.callers : spans.callees, width, (box, left, right) => this.painter.box(row, callers, box, left, right));
     }
     this.painter.finish();
     if (this.glide) this.schedule();

@@ -3,6 +3,7 @@
 
 import { KINDS, type Frames, type Kind } from "../model/decode";
 import type { Mark } from "../model/diff";
+import { css, hsl, type Colour } from "./colour";
 import type { Theme } from "./theme";
 
 interface Tone {
@@ -57,10 +58,7 @@ export const MARK_NAMES: Readonly<Record<Mark, string>> = {
   gone: "gone",
 };
 
-export function changeFill(theme: Theme, mark: Mark): string {
-  const { hue, saturation, lightness } = CHANGES[theme][mark];
-  return `hsl(${hue} ${saturation}% ${lightness}%)`;
-}
+export const changeFill = (theme: Theme, mark: Mark): string => css(plain(CHANGES[theme][mark]));
 
 /** What the legend calls each kind; `root` and `group` explain themselves. */
 export const KIND_NAMES: Readonly<Record<Kind, string>> = {
@@ -78,14 +76,14 @@ export const KIND_NAMES: Readonly<Record<Kind, string>> = {
 };
 
 export interface Palette {
-  /** Fill of each frame's boxes. */
-  readonly fills: readonly string[];
+  /** Fill of a frame's boxes, worked out when the first of them is drawn. */
+  fill(frame: number): Colour;
   /** Fill of boxes in a differential picture. */
-  readonly changes: Readonly<Record<Mark, string>>;
+  readonly changes: Readonly<Record<Mark, Colour>>;
   readonly text: string;
-  readonly background: string;
-  readonly crowd: string;
-  readonly match: string;
+  readonly background: Colour;
+  readonly crowd: Colour;
+  readonly match: Colour;
   readonly matchText: string;
   readonly outline: string;
   readonly hatch: string;
@@ -98,10 +96,10 @@ const FILES: Readonly<Record<Theme, readonly Tone[]>> = {
 };
 const OTHER_FILE: Readonly<Record<Theme, Tone>> = { light: tone(220, 6, 84), dark: tone(220, 6, 31) };
 
-const hsl = ({ hue, saturation, lightness }: Tone): string => `hsl(${hue} ${saturation}% ${lightness}%)`;
+const plain = ({ hue, saturation, lightness }: Tone): Colour => hsl(hue, saturation, lightness);
 
 /** The colour of the file with a rank by weight; -1: one of the others. */
-export const fileFill = (theme: Theme, rank: number): string => hsl(FILES[theme][rank] ?? OTHER_FILE[theme]);
+export const fileFill = (theme: Theme, rank: number): string => css(plain(FILES[theme][rank] ?? OTHER_FILE[theme]));
 
 /** How many files have a colour of their own. */
 export const FILE_COLOURS = FILES.light.length;
@@ -109,32 +107,35 @@ export const FILE_COLOURS = FILES.light.length;
 /** `files`: colours say which file code is in; the heaviest files in their order. */
 export function paletteFor(theme: Theme, frames: Frames, files?: readonly string[]): Palette {
   const ranks = new Map(files?.map((file, rank) => [file, rank]));
-  const fills = frames.name.map((name, i) => {
-    const kind = frames.kind[i];
+  const fills = new Int32Array(frames.name.length).fill(-1);
+  const worked = (frame: number): Colour => {
+    const kind = frames.kind[frame];
     const isCode = kind !== "root" && kind !== "group" && kind !== "missing";
-    return files && isCode ? fillOf(theme, FILES[theme][ranks.get(frames.dso[i]) ?? -1] ?? OTHER_FILE[theme], name) : fillOf(theme, TONES[theme][kind], name, isCode || kind === "group");
-  });
-  const change = (mark: Mark) => changeFill(theme, mark);
+    const tone = files && isCode ? (FILES[theme][ranks.get(frames.dso[frame]) ?? -1] ?? OTHER_FILE[theme]) : TONES[theme][kind];
+    return isCode || kind === "group" ? varied(theme, tone, frames.name[frame]) : plain(tone);
+  };
+  const fill = (frame: number): Colour => (fills[frame] < 0 ? (fills[frame] = worked(frame)) : fills[frame]);
+  const change = (mark: Mark) => plain(CHANGES[theme][mark]);
   const changes = { noise: change("noise"), more: change("more"), less: change("less"), new: change("new"), gone: change("gone") };
   return theme === "light"
     ? {
-        fills,
+        fill,
         changes,
         text: "#1b1d21",
-        background: "#fbfaf8",
-        crowd: "#e4e0d8",
-        match: "#6d3fc4",
+        background: 0xfbfaf8,
+        crowd: 0xe4e0d8,
+        match: 0x6d3fc4,
         matchText: "#ffffff",
         outline: "#14161a",
         hatch: "rgb(0 0 0 / 0.10)",
       }
     : {
-        fills,
+        fill,
         changes,
         text: "#f3f1ed",
-        background: "#17191d",
-        crowd: "#33363c",
-        match: "#b99aff",
+        background: 0x17191d,
+        crowd: 0x33363c,
+        match: 0xb99aff,
         matchText: "#17131f",
         outline: "#ffffff",
         hatch: "rgb(255 255 255 / 0.10)",
@@ -142,20 +143,15 @@ export function paletteFor(theme: Theme, frames: Frames, files?: readonly string
 }
 
 /** The kind's plain colour, for the legend. */
-export function swatch(theme: Theme, kind: Kind): string {
-  const { hue, saturation, lightness } = TONES[theme][kind];
-  return `hsl(${hue} ${saturation}% ${lightness}%)`;
-}
+export const swatch = (theme: Theme, kind: Kind): string => css(plain(TONES[theme][kind]));
 
 /** A tone, with small differences that tell neighbours apart, the same ones for the same name. */
-function fillOf(theme: Theme, tone: Tone, name: string, varies = true): string {
-  const { hue, saturation, lightness } = tone;
-  if (!varies) return hsl(tone);
+function varied(theme: Theme, { hue, saturation, lightness }: Tone, name: string): Colour {
   let hash = 2166136261;
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
   const wobble = (shift: number) => (((hash >>> shift) & 255) / 255) * 2 - 1;
   const lift = theme === "light" ? 3.5 : 2;
-  return `hsl(${(hue + 6 * wobble(4)).toFixed(1)} ${saturation}% ${(lightness + lift * wobble(14)).toFixed(1)}%)`;
+  return hsl(hue + 6 * wobble(4), saturation, lightness + lift * wobble(14));
 }
 
 /** Kinds that the profile has, in the order of the legend. */
