@@ -1,7 +1,10 @@
 // How long a flame graph of many boxes takes until it is seen, and how long each frame of a zoom takes: plumb's page beside
 // d3-flame-graph and speedscope, the same stacks in headless Chromium.
 //
-//     npm ci && (cd ../../web && npm ci) && node run.mjs [BOXES [RUNS]]
+//     npm ci && (cd ../../web && npm ci) && node run.mjs [BOXES [RUNS [TOOLS]]]
+//
+// TOOLS are names with commas between, such as `plumb,d3-flame-graph`. With DIST=DIR a page that was built before, DIR/offline.html, is measured too,
+// as `plumb before`. Tools take turns, so that what else the machine does meets all of them.
 //
 // Each tool gets the data in its own format from memory or from this machine. "First paint" is from the data being there to the end of
 // the frame after the picture was drawn. Frames are timed without a limit of their rate, so that one frame's interval is its cost.
@@ -9,12 +12,15 @@
 import { createServer } from "node:http";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { extname } from "node:path";
+import { extname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { large, page, payload } from "../../web/test/payload.mjs";
 import { chromium } from "../../web/node_modules/playwright-core/index.mjs";
 
 const BOXES = Number(process.argv[2] ?? 400_000);
 const RUNS = Number(process.argv[3] ?? 5);
+const ONLY = process.argv[4]?.split(",");
+const DIST = process.env.DIST && pathToFileURL(`${resolve(process.env.DIST)}/`);
 const here = (path) => new URL(path, import.meta.url).pathname;
 const CANDIDATES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const executablePath = CANDIDATES.find((path) => path && existsSync(path));
@@ -80,8 +86,10 @@ async function bundled() {
 
 const stacks = large(BOXES);
 const { root, boxes } = tree(stacks);
+const data = payload(stacks, { title: "made" });
 const files = new Map([
-  ["/plumb.html", Buffer.from(await page(payload(stacks, { title: "made" })))],
+  ["/plumb.html", Buffer.from(await page(data))],
+  ...(DIST ? [["/before.html", Buffer.from(await page(data, "test", DIST))]] : []),
   ["/tree.json", Buffer.from(JSON.stringify(root))],
   ["/speedscope.json", Buffer.from(JSON.stringify(speedscope(stacks)))],
   ["/d3/d3.js", Buffer.from(await bundled())],
@@ -118,19 +126,23 @@ const WATCH = () => {
   window.painted = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))));
 };
 
-/** What each tool does until its picture is there, and how it zooms. Clicks go to boxes in the row of the functions that `run` calls. */
+/** Opens a page of plumb. Clicks go to boxes in the row of the functions that `run` calls. */
+const plumb = (file) => async (tab) => {
+  await tab.goto(`${base}/${file}`);
+  await tab.waitForFunction(() => performance.getEntriesByName("plumb-drawn").length > 0, undefined, { timeout: LIMIT_MS });
+  const first = await tab.evaluate(async () => {
+    const at = (name) => performance.getEntriesByName(name)[0].startTime;
+    return at("plumb-drawn") - at("plumb-unpacked");
+  });
+  const canvas = await tab.locator("#graph canvas").boundingBox();
+  const zoom = (part) => tab.mouse.click(canvas.x + part * canvas.width, canvas.y + canvas.height - 70);
+  return { first, zoom, reset: () => tab.keyboard.press("0") };
+};
+
+/** What each tool does until its picture is there, and how it zooms. */
 const tools = {
-  "plumb": async (tab) => {
-    await tab.goto(`${base}/plumb.html`);
-    await tab.waitForFunction(() => performance.getEntriesByName("plumb-drawn").length > 0, undefined, { timeout: LIMIT_MS });
-    const first = await tab.evaluate(async () => {
-      const at = (name) => performance.getEntriesByName(name)[0].startTime;
-      return at("plumb-drawn") - at("plumb-unpacked");
-    });
-    const canvas = await tab.locator("#graph canvas").boundingBox();
-    const zoom = (part) => tab.mouse.click(canvas.x + part * canvas.width, canvas.y + canvas.height - 70);
-    return { first, zoom, reset: () => tab.keyboard.press("0") };
-  },
+  ...(DIST ? { "plumb before": plumb("before.html") } : {}),
+  "plumb": plumb("plumb.html"),
   "d3-flame-graph": async (tab) => {
     await tab.goto(`${base}/d3.html`);
     const first = await tab.evaluate(async () => {
@@ -149,15 +161,10 @@ const tools = {
     return { first, zoom, reset: () => tab.evaluate(() => window.chart.resetZoom()) };
   },
   "speedscope": async (tab) => {
-    await tab.addInitScript(() => {
-      window.drawn = new Promise((done) => {
-        const look = () => (document.querySelector("canvas") && performance.getEntriesByType("resource").some(({ name }) => name.endsWith("/speedscope.json")) ? done() : requestAnimationFrame(look));
-        requestAnimationFrame(look);
-      });
-    });
     await tab.goto(`${base}/speedscope/index.html#profileURL=${encodeURIComponent(`${base}/speedscope.json`)}&view=left-heavy`);
     // Its canvas is there only when the profile was read and laid out.
-    await tab.waitForFunction(() => [...document.querySelectorAll("canvas")].length > 0 && !/Loading/.test(document.body.textContent), undefined, { timeout: LIMIT_MS });
+    const isThere = () => performance.getEntriesByType("resource").some(({ name }) => name.endsWith("/speedscope.json")) && document.querySelector("canvas") !== null && !/Loading/.test(document.body.textContent);
+    await tab.waitForFunction(isThere, undefined, { timeout: LIMIT_MS });
     const first = await tab.evaluate(async () => {
       const file = performance.getEntriesByType("resource").find(({ name }) => name.endsWith("/speedscope.json"));
       return (await window.painted()) - file.responseEnd;
@@ -178,9 +185,11 @@ const browser = await chromium.launch({ executablePath, args });
 console.log(`${boxes} boxes, ${stacks.length} stacks, ${RUNS} runs, Chromium ${browser.version()}\n`);
 console.log("| tool | first paint after the data, ms | main thread until then, from the start, CPU ms | zoom frame, median ms | 95% ms | CPU ms | frames |");
 console.log("|---|---|---|---|---|---|---|");
-for (const [name, load] of Object.entries(tools)) {
-  const [firsts, loads, frames, costs] = [[], [], [], []];
-  for (let run = 0; run < RUNS; run++) {
+const asked = Object.entries(tools).filter(([name]) => !ONLY || ONLY.some((one) => name.startsWith(one)));
+const measured = asked.map(() => ({ firsts: [], loads: [], frames: [], costs: [] }));
+for (let run = 0; run < RUNS; run++) {
+  for (const [index, [, load]] of asked.entries()) {
+    const { firsts, loads, frames, costs } = measured[index];
     const tab = await browser.newPage({ viewport: { width: 1200, height: 800 } });
     tab.setDefaultTimeout(LIMIT_MS);
     const session = await tab.context().newCDPSession(tab);
@@ -201,8 +210,11 @@ for (const [name, load] of Object.entries(tools)) {
     }
     await tab.close();
   }
-  const cells = [median(firsts).toFixed(0), median(loads).toFixed(0), median(frames).toFixed(1), quantile(frames, 0.95).toFixed(1), median(costs).toFixed(1), frames.length];
-  console.log(`| ${name} | ${cells.join(" | ")} |`);
 }
+asked.forEach(([name], index) => {
+  const { firsts, loads, frames, costs } = measured[index];
+  const cells = [`${median(firsts).toFixed(0)} (${firsts.map((ms) => ms.toFixed(0)).join(", ")})`, median(loads).toFixed(0), median(frames).toFixed(1), quantile(frames, 0.95).toFixed(1), median(costs).toFixed(1), frames.length];
+  console.log(`| ${name} | ${cells.join(" | ")} |`);
+});
 await browser.close();
 server.close();

@@ -76,8 +76,8 @@ function encode(frames, boxes, facts) {
 /** A payload that the command wrote. */
 export const written = (name) => readFile(new URL(`../testdata/${name}`, import.meta.url)).then((bytes) => Uint8Array.from(bytes));
 
-/** The committed page with this payload in it: of a recording that has nothing else, or of a comparison. */
-export async function page(bytes, title = "test") {
+/** The committed page, or the one of another directory, with this payload in it: of a recording that has nothing else, or of a comparison. */
+export async function page(bytes, title = "test", dist = new URL("../dist/", import.meta.url)) {
   const facts = JSON.parse(new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(10))));
   const text = (value) => new TextEncoder().encode(JSON.stringify(value));
   const command = facts.command === undefined ? [] : [facts.command];
@@ -106,7 +106,7 @@ export async function page(bytes, title = "test") {
   const head = { format: 1, plumb: "0", recordings: [entry], view: facts.diff ? "diff" : "flame", title: facts.title };
   const line = text({ ...head, answers: answers.map(([path, { length }]) => ({ path, bytes: length })) });
   const packet = Buffer.concat([line, Buffer.from("\n"), ...answers.map(([, body]) => body)]);
-  const template = await readFile(new URL("../dist/offline.html", import.meta.url), "utf8");
+  const template = await readFile(new URL("offline.html", dist), "utf8");
   const data = deflateRawSync(packet).toString("base64");
   return template.replace("{{title}}", () => title).replace("{{data}}", () => data);
 }
