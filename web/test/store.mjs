@@ -6,6 +6,7 @@ import { spawnSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { directory, dropFile, ended, openAt, plumb, run, started as startedWith } from "./harness.mjs";
+import { large } from "./payload.mjs";
 
 const started = (...options) => startedWith("--no-agent", "--store", ...options);
 const { at: base } = await started("store");
@@ -85,6 +86,24 @@ const tests = {
       }
       await it.close();
     }
+  },
+
+  "services give way to the values of another label, and one is a press away": async () => {
+    const it = await open();
+    await it.tab.getByLabel("Rows by").selectOption("version");
+    await it.settle();
+    assert.match(await it.query(), /detail=version/);
+    const rows = await it.rows();
+    // Of the first version there are two hours, of the second half of one; 60 × 91 samples of the mailer; nothing is said of the scanner's.
+    assert.deepEqual(rows.map((row) => /1\.4|1\.5|2\.0|\(none\)/.exec(row)?.[0]), ["1.4", "1.5", "2.0", "(none)"]);
+    assert.match(rows[2], /54\.60 s/);
+    assert.deepEqual(await it.faults(), []);
+    await it.shot("store-labels");
+    await it.tab.locator("#view tbody tr", { hasText: "1.5" }).click();
+    await it.settle();
+    await it.tab.locator("#graph canvas").waitFor();
+    assert.deepEqual(await it.chips(), ["version 1.5"]);
+    await it.close();
   },
 
   "findings come first, and each shows its evidence": async () => {
@@ -248,6 +267,68 @@ const tests = {
     await it.tab.goto(`${base}?opened=0123`);
     assert.match(await it.tab.locator(".problem").textContent(), /not open any more; drop it on the page again/);
     await it.close();
+  },
+
+  "more than a hundred thousand stacks are drawn, counted and searched, and the page goes on answering": async () => {
+    const stacks = large(800_000).map(([frames, samples]) => [frames.map((frame) => frame.split("|")[1]), samples]);
+    assert.ok(stacks.length > 100_000);
+    const all = stacks.reduce((sum, [, samples]) => sum + samples, 0);
+    await writeFile(join(directory, "crowd.folded"), stacks.map(([names, samples]) => `${names.join(";")} ${samples}\n`).join(""));
+    // A store of its own: others' shares stay as they are.
+    const { at, child } = await started("crowd");
+    const pushed = spawnSync(plumb(), ["push", "crowd.folded", "--service", "crowd", "--to", at.slice(0, -1)], { cwd: directory });
+    assert.equal(pushed.status, 0, String(pushed.stderr));
+    const it = await open(service("crowd"), { at, reducedMotion: "no-preference" });
+    const counted = all.toLocaleString("en");
+    assert.equal(await it.tab.locator(".facts-line").textContent(), `${counted} samples`);
+    await it.shot("store-crowd");
+
+    // Frames while it zooms: each long one is a page that does not answer.
+    const canvas = await it.tab.locator("#graph canvas").boundingBox();
+    await it.tab.evaluate(() => {
+      window.longest = 0;
+      let before = performance.now();
+      const next = (now) => {
+        window.longest = Math.max(window.longest, now - before);
+        before = now;
+        requestAnimationFrame(next);
+      };
+      requestAnimationFrame(next);
+    });
+    const widest = new Map();
+    for (const [[, , name], samples] of stacks) widest.set(name, (widest.get(name) ?? 0) + samples);
+    await it.tab.mouse.move(canvas.x + 0.5 * canvas.width, canvas.y + canvas.height - 50);
+    assert.equal(await it.tab.locator("#details .name").textContent(), "run");
+    const numbers = async () => (await it.tab.locator("#details .numbers > div").allTextContents()).join(", ");
+    assert.match(await numbers(), new RegExp(`^samples${counted}, of all100%`));
+    await it.tab.mouse.click(canvas.x + 0.002 * canvas.width, canvas.y + canvas.height - 70);
+    await it.settle();
+    const first = await it.tab.locator("#details .name").textContent();
+    assert.ok((await numbers()).includes(`samples${widest.get(first).toLocaleString("en")}`), `${first}: ${await numbers()}`);
+    await it.tab.keyboard.press("0");
+    await it.settle();
+
+    const share = (part) => `${((100 * part) / all).toFixed(1)}%`;
+    // All samples with a function somewhere on their stacks, each once.
+    const [name] = stacks[1234][0].slice(-1);
+    const found = stacks.reduce((sum, [names, samples]) => sum + (names.includes(name) ? samples : 0), 0);
+    await it.tab.getByRole("searchbox").fill(name);
+    await it.tab.locator(".matched", { hasText: share(found) }).waitFor();
+    const longest = await it.tab.evaluate(() => window.longest);
+    assert.ok(longest < 5000, `the page did not answer for ${Math.round(longest)} ms`);
+
+    await it.view("Table");
+    const self = new Map();
+    for (const [names, samples] of stacks) self.set(names.at(-1), (self.get(names.at(-1)) ?? 0) + samples);
+    const [[, most]] = [...self].sort((a, b) => b[1] - a[1]);
+    const rows = await it.rows();
+    assert.ok(rows[0].includes(most.toLocaleString("en")), rows[0]);
+    assert.ok(rows.length < self.size, "of thousands of functions not all are rows at once");
+    assert.match(await it.tab.locator("#view").textContent(), /Show more rows \(\d+ left\)/, "and it says so");
+    await it.view("Call tree");
+    assert.match(await it.tab.locator("#view").textContent(), /Branches below .* are left out/);
+    await it.close();
+    await ended(child);
   },
 
   "downloads hold what is selected": async () => {

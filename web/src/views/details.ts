@@ -98,7 +98,7 @@ export class Details {
   private rows(scene: Scene, tree: Tree, box: number): [string, string][] {
     const rows: [string, string][] = [["of all", percent(tree.total[box], this.whole)]];
     const { weighs, unit, recorded } = this.facts;
-    if (weighs !== undefined) rows.unshift([weighs, weight(tree.total[box], unit)]);
+    if (weighs !== undefined && (weighs !== "samples" || recorded === 0)) rows.unshift([weighs, weight(tree.total[box], unit)]);
     // A store adds samples up.
     if (recorded > 0) rows.unshift([tree.samples[box] === 1 ? "sample" : "samples", count(tree.samples[box])]);
     const zoomed = treeOf(scene, scene.zoom.callers).total[scene.zoom.box];

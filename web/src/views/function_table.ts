@@ -26,7 +26,7 @@ async function showAll(host: HTMLElement, context: ViewContext): Promise<void> {
   const columns: Column<TableRow>[] = [
     { title: "Self", isNumber: true, value: (row) => row.self_weight, cell: (row) => bar(row.self_percent, share(row.self_percent)) },
     { title: "Total", isNumber: true, value: (row) => row.children_weight, cell: (row) => bar(row.children_percent, share(row.children_percent)) },
-    { title: `Self (${unit === "ns" ? "time" : unit})`, isNumber: true, isMore: true, value: (row) => row.self_weight, cell: (row) => weight(row.self_weight, unit) },
+    { title: unit === "" ? "Self, weight" : `Self (${unit === "ns" ? "time" : unit})`, isNumber: true, isMore: true, value: (row) => row.self_weight, cell: (row) => weight(row.self_weight, unit) },
     { title: "Samples", isNumber: true, isMore: true, value: (row) => row.self_samples, cell: (row) => String(row.self_samples) },
     { title: "Function", value: (row) => row.sym ?? "", cell: (row) => named(row) },
     { title: "File", isMore: true, value: (row) => row.dso ?? "", cell: (row) => fileLabel(row.dso ?? "") },

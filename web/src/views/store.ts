@@ -215,8 +215,8 @@ class StoreShell {
     const shown = VIEWS.find(({ id }) => id === this.view);
     this.facts.replaceChildren();
     if (this.view === "services") {
-      const service = (name: string) => this.set({ service: name, view: undefined, detail: "" });
-      await overview(host, client, selection, { service, evidence: (finding) => this.evidence(finding) }, signal);
+      const value = (label: string, name: string) => this.withLabel(label, name, { view: label === "service_name" ? undefined : "flame", detail: "" });
+      await overview(host, client, selection, this.state.detail, { label: (name) => this.go("services", name), value, evidence: (finding) => this.evidence(finding) }, signal);
       return;
     }
     if (this.view === "map") {
@@ -271,7 +271,9 @@ class StoreShell {
   }
 
   private say({ selected, warnings }: RecordingAbout): void {
-    const parts: (string | Node)[] = [weight(selected.kept_weight, selected.unit ?? "")];
+    const parts: (string | Node)[] = [];
+    // Without a unit the weight is the number of samples, or counts something that no unit says.
+    if ((selected.unit ?? "") !== "" || selected.kept_weight !== selected.kept_samples) parts.push(weight(selected.kept_weight, selected.unit ?? ""));
     parts.push(selected.kept_samples === selected.samples ? `${count(selected.samples)} samples` : `${count(selected.kept_samples)} of ${count(selected.samples)} samples`);
     if (warnings.length > 0) parts.push(el("b", { class: "bad" }, "warning: see Quality"));
     this.facts.replaceChildren(...parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part])));

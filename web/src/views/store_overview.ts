@@ -1,4 +1,5 @@
-// The first view of a store: what stands out in the range, each with its evidence a click away, and all services with their course.
+// The first view of a store: what stands out in the range, each with its evidence a click away, and all services with their course, or all values of
+// another label that profiles came with: hosts, versions, programs.
 
 import type { Finding, FindingsAnswer, Point, StoreClient, StoredSelection } from "../api/store_client";
 import { duration, percent, weight } from "../model/format";
@@ -18,19 +19,28 @@ interface Row {
   readonly before: number;
 }
 
+/** The label that says which service a profile is of. */
+const SERVICE = "service_name";
+
 export interface OverviewEvents {
-  service(name: string): void;
+  /** Puts up a row for each value of another label. */
+  label(name: string): void;
+  /** Narrows to a value. */
+  value(label: string, value: string): void;
   evidence(finding: Finding): void;
 }
 
-export async function overview(host: HTMLElement, client: StoreClient, selection: StoredSelection, events: OverviewEvents, signal: AbortSignal): Promise<void> {
+/** `chosen`: the label that rows are values of, if there are profiles with it; otherwise they are services. */
+export async function overview(host: HTMLElement, client: StoreClient, selection: StoredSelection, chosen: string, events: OverviewEvents, signal: AbortSignal): Promise<void> {
   const { from, until } = selection.range;
   const step = Math.max(1, Math.ceil((until - from) / BARS / 1000));
+  const known = (await client.labels(selection.selector, selection.range)).filter((name) => !name.startsWith("__"));
+  const label = known.includes(chosen) ? chosen : SERVICE;
   const before = { ...selection, range: shifted(selection.range, until - from) };
-  const [now, earlier] = await Promise.all([client.series(selection, step, ["service_name"]), client.series(before, step, ["service_name"])]);
+  const [now, earlier] = await Promise.all([client.series(selection, step, [label]), client.series(before, step, [label])]);
   const rows: Row[] = now.map(({ labels, points }) => {
-    const name = labels["service_name"] ?? "";
-    const same = earlier.filter((other) => other.labels["service_name"] === name);
+    const name = labels[label] ?? "";
+    const same = earlier.filter((other) => (other.labels[label] ?? "") === name);
     return { name, points, sum: sum(points), before: sum(same.flatMap((other) => other.points)) };
   });
   const all = rows.reduce((total, row) => total + row.sum, 0);
@@ -39,20 +49,34 @@ export async function overview(host: HTMLElement, client: StoreClient, selection
     { title: "Share", isNumber: true, value: (row) => row.sum, cell: (row) => bar((100 * row.sum) / (all || 1), percent(row.sum, all)) },
     { title: "Sum", isNumber: true, isMore: true, value: (row) => row.sum, cell: (row) => weight(row.sum, unit) },
     { title: "Change", isNumber: true, value: (row) => row.sum - row.before, cell: (row) => changeOf(row) },
-    { title: "Service", value: (row) => row.name, cell: (row) => el("b", { title: row.name }, row.name) },
+    { title: label === SERVICE ? "Service" : label, value: (row) => row.name, cell: (row) => (row.name === "" ? el("span", { title: `Profiles without ${label}` }, "(none)") : el("b", { title: row.name }, row.name)) },
     { title: "Over time", cell: (row) => chart(row.points, { from, until, step: step * 1000, label: `${row.name} over time` }) },
   ];
   const findings = el("section", { class: "findings", "aria-label": "Findings" }, el("h2", {}, "Findings"), el("p", { class: "hint", "aria-busy": "true" }, "Looking for what stands out…"));
-  host.append(
-    findings,
-    el("h2", {}, "Services"),
-    table(columns, rows, { label: "Services", order: 0, press: (row) => events.service(row.name) }),
-    el("p", { class: "hint" }, "Change: compared with the preceding range of the same length. Press a service to see its code."),
-  );
+  const isServices = label === SERVICE;
+  const title = isServices ? "Services" : `By ${label}`;
+  const listing = [
+    el("h2", {}, title),
+    ...rowPicker(known, label, events),
+    table(columns, rows, { label: title, order: 0, press: (row) => events.value(label, row.name) }),
+    el("p", { class: "hint" }, "Change: compared with the preceding range of the same length. Press a row to see its code."),
+  ];
+  // Whoever chose what rows are looks for these.
+  host.append(...(isServices ? [findings, ...listing] : [...listing, findings]));
   void client.findings(selection).then(
     (answer) => signal.aborted || findings.replaceChildren(el("h2", {}, "Findings"), ...listed(answer, events)),
     (error: unknown) => signal.aborted || findings.replaceChildren(el("h2", {}, "Findings"), el("p", { class: "hint" }, error instanceof Error ? error.message : String(error))),
   );
+}
+
+/** The choice of labels, where there is one. */
+function rowPicker(known: readonly string[], label: string, { label: choose }: OverviewEvents): HTMLElement[] {
+  if (known.every((name) => name === SERVICE)) return [];
+  const others = known.filter((name) => name !== SERVICE);
+  const picker = el("select", { "aria-label": "Rows by" }, el("option", { value: SERVICE }, "service"), ...others.map((name) => el("option", { value: name }, name)));
+  picker.value = label;
+  picker.addEventListener("change", () => choose(picker.value === SERVICE ? "" : picker.value));
+  return [el("div", { class: "tools" }, el("label", {}, "a row for each ", picker))];
 }
 
 /** Findings in sight at first. */
