@@ -1,65 +1,39 @@
 // Holds what is shown, and takes every event to a new state. Views never talk to each other, only to this.
 
 import type { Facts, Frames, Profile } from "../model/decode";
-import { amounts, changeOf, rewidened } from "../model/diff";
 import { percent } from "../model/format";
 import { isVisible, move, type Arrow } from "../model/navigate";
-import { leftHeavy } from "../model/order";
 import { pivot } from "../model/pivot";
-import { isRecursive, withoutRecursion } from "../model/recursion";
+import { isRecursive } from "../model/recursion";
 import { same, treeOf, type Place, type Scene } from "../model/scene";
 import { find, matching, type Found, type Query } from "../model/search";
-import { boxChoices } from "./box_menu";
 import { boxOfHash, frameOfHash, fromHash, hashOfBox, hashOfFrame, toHash } from "../model/state";
-import { pathTo, type Tree } from "../model/tree";
+import { pathTo } from "../model/tree";
+import * as address from "../widgets/address";
 import { byId } from "../widgets/dom";
-import { openMenu, type Choice } from "../widgets/menu";
-import { MARK_NAMES, paletteFor, type Palette } from "../widgets/palette";
-import type { Theme, Themes } from "../widgets/theme";
+import { openMenu } from "../widgets/menu";
+import type { Themes } from "../widgets/theme";
 import { Tooltip } from "../widgets/tooltip";
+import { ALL, Arrangement, NONE } from "./arrangement";
+import { boxChoices } from "./box_menu";
+import { boxTip } from "./box_tip";
+import { Colouring } from "./colouring";
 import { Crumb } from "./crumb";
 import { Details } from "./details";
+import type { Embedding } from "./embedding";
 import { Graph } from "./graph";
-import { heaviestFiles, showLegend } from "./legend";
 import { listenFor } from "./shortcuts";
 import { Toolbar, type Order } from "./toolbar";
 
 const ROOT: Place = { callers: false, box: 0 };
 
-/** What the page gives the picture. */
-export interface Embedding {
-  readonly themes: Themes;
-  /** Aborted when the picture leaves the page. */
-  readonly signal: AbortSignal;
-  /** What else can be done with a function. */
-  choices(name: string): readonly Choice[];
-  /** Puts up the picture in the order of time, or of merged stacks; where there are samples behind it. */
-  inTime?(isOn: boolean): void;
-  /** Narrows the page to an interval, in nanoseconds since the start. */
-  interval?(from: number, to: number): void;
-  /** Marks on the timeline when a function ran; undefined: none. */
-  mark?(name: string | undefined): void;
-  /** Link to an editor, with `{file}` and `{line}`. */
-  readonly editor?: string;
-}
-
-/** Recursion of all functions is put together, where it is direct. */
-const ALL = -2;
-const NONE = -1;
 const TAP_TWICE_MS = 450;
 
 export class App {
   private readonly frames: Frames;
   private readonly facts: Facts;
-  private tree: Tree;
-  /** As it came: in the order of names, or of time. */
-  private readonly given: Tree;
-  /** Whether boxes are in the order of their weights instead. */
-  private heavy = false;
-  /** Whether colours say which file code is in, not what kind it is of. */
-  private byFile = false;
-  /** The function whose recursion is put together; `ALL` or `NONE`. */
-  private merged = NONE;
+  private readonly arrangement: Arrangement;
+  private readonly colouring: Colouring;
   private readonly icicleByDefault: boolean;
   private readonly graph: Graph;
   private readonly toolbar: Toolbar;
@@ -67,7 +41,6 @@ export class App {
   private readonly crumb: Crumb;
   private readonly tooltip = new Tooltip();
   private readonly themes: Themes;
-  private palette: Palette;
 
   private scene: Scene;
   /** The function whose calls are put together, -1 if none. */
@@ -75,9 +48,6 @@ export class App {
   private query: Query | undefined;
   private found: Found | undefined;
   private selected: Place | undefined;
-  /** Of a differential picture: whether base and new are exchanged, and whether all code is shown. */
-  private swapped = false;
-  private all = false;
   private lastTap = { time: 0, place: ROOT };
 
   constructor(
@@ -86,18 +56,17 @@ export class App {
   ) {
     this.frames = profile.frames;
     this.facts = profile.facts;
-    this.tree = profile.tree;
-    this.given = profile.tree;
+    this.arrangement = new Arrangement(profile.tree, profile.facts);
     const isDiff = profile.facts.diff !== undefined;
     this.icicleByDefault = profile.facts.icicle === true;
-    this.scene = { tree: this.tree, icicle: this.icicleByDefault, zoom: ROOT };
+    this.scene = { tree: profile.tree, icicle: this.icicleByDefault, zoom: ROOT };
     this.themes = embedding.themes;
     const { signal } = embedding;
     const heard = { signal };
     this.themes.listen(() => this.recolour(), signal);
-    this.palette = this.colours(this.themes.current);
+    this.colouring = new Colouring(profile.frames, profile.tree, this.themes.current);
     signal.addEventListener("abort", () => this.tooltip.remove());
-    this.details = new Details(byId("details"), this.frames, profile.facts, this.tree.total[0], {
+    this.details = new Details(byId("details"), this.frames, profile.facts, profile.tree.total[0], {
       zoom: (place) => this.zoom(place),
       calls: (place) => this.pivot(place),
       copy: (text) => void navigator.clipboard?.writeText(text),
@@ -134,10 +103,10 @@ export class App {
   private restore(): void {
     const state = fromHash(location.hash, this.icicleByDefault);
     this.lookAt(state.swapped === true, state.all === true);
-    this.byFile = state.byFile === true;
+    this.colouring.byFile = state.byFile === true;
     const merged = state.merged === undefined ? NONE : state.merged === "all" ? ALL : frameOfHash(this.frames, state.merged);
     this.arrange(state.heavy === true, merged);
-    this.dress(this.themes.current);
+    this.colouring.dress(this.themes.current);
     const frame = state.calls === undefined ? -1 : frameOfHash(this.frames, state.calls);
     this.enter(frame, state.icicle);
     if (state.zoom !== undefined) {
@@ -163,23 +132,15 @@ export class App {
         regex: this.query?.regex === true,
         icicle,
         callers: zoom.callers,
-        swapped: this.swapped,
-        heavy: this.heavy,
-        byFile: this.byFile,
-        ...(this.merged === NONE ? {} : { merged: this.merged === ALL ? "all" : hashOfFrame(this.frames, this.merged) }),
-        all: this.all && this.facts.diff !== undefined,
+        swapped: this.arrangement.swapped,
+        heavy: this.arrangement.heavy,
+        byFile: this.colouring.byFile,
+        ...(this.arrangement.merged === NONE ? {} : { merged: this.arrangement.merged === ALL ? "all" : hashOfFrame(this.frames, this.arrangement.merged) }),
+        all: this.arrangement.all && this.facts.diff !== undefined,
       },
       this.icicleByDefault,
     );
-    if (hash === location.hash.slice(1)) return;
-    const url = hash === "" ? location.pathname + location.search : `#${hash}`;
-    try {
-      if (isStep) history.pushState(null, "", url);
-      else history.replaceState(null, "", url);
-    } catch {
-      // Some browsers let a page from a file change nothing but its hash.
-      location.hash = hash;
-    }
+    if (hash !== location.hash.slice(1)) address.putHash(hash, isStep);
   }
 
   /** Puts up the scene of one function's calls, or of everything. */
@@ -190,20 +151,21 @@ export class App {
     }
     this.calls = frame;
     if (frame < 0) {
-      this.scene = { tree: this.tree, icicle, zoom: ROOT };
+      this.scene = { tree: this.arrangement.tree, icicle, zoom: ROOT };
       return;
     }
-    const { callees, callers } = pivot(this.tree, frame);
+    const { callees, callers } = pivot(this.arrangement.tree, frame);
     this.scene = { tree: callees, callers, icicle, zoom: ROOT };
   }
 
   private show(follow: boolean): void {
-    const { frames, palette, scene, found, selected } = this;
+    const { frames, scene, found, selected } = this;
+    const { palette } = this.colouring;
     // Before the graph, which looks at the place that is left for it.
-    const recursion = this.merged === NONE ? undefined : this.merged === ALL ? "" : this.frames.name[this.merged];
-    this.crumb.show(this.calls < 0 ? undefined : this.frames.name[this.calls], recursion, percent(scene.tree.total[0], this.tree.total[0]));
-    this.graph.show({ frames, palette, scene, found, selected, swapped: this.swapped }, follow);
-    const isReset = scene.zoom.box === 0 && this.calls < 0 && this.merged === NONE && !this.query;
+    const recursion = this.arrangement.merged === NONE ? undefined : this.arrangement.merged === ALL ? "" : this.frames.name[this.arrangement.merged];
+    this.crumb.show(this.calls < 0 ? undefined : this.frames.name[this.calls], recursion, percent(scene.tree.total[0], this.arrangement.tree.total[0]));
+    this.graph.show({ frames, palette, scene, found, selected, swapped: this.arrangement.swapped }, follow);
+    const isReset = scene.zoom.box === 0 && this.calls < 0 && this.arrangement.merged === NONE && !this.query;
     this.toolbar.state(isReset, scene.icicle);
     const named = selected && selected.box > 0 ? this.frames.name[treeOf(scene, selected.callers).frame[selected.box]] : undefined;
     this.embedding.mark?.(named);
@@ -232,7 +194,7 @@ export class App {
   }
 
   private leavePivot(): void {
-    this.arrange(this.heavy, NONE);
+    this.arrange(this.arrangement.heavy, NONE);
     this.enter(-1, this.scene.icicle);
     this.selected = undefined;
     this.look();
@@ -241,7 +203,7 @@ export class App {
   }
 
   private reset(): void {
-    this.arrange(this.heavy, NONE);
+    this.arrange(this.arrangement.heavy, NONE);
     this.enter(-1, this.scene.icicle);
     this.query = undefined;
     this.selected = undefined;
@@ -251,19 +213,10 @@ export class App {
     this.remember(true);
   }
 
-  /** Takes on an order of boxes, and which recursion is put together; every scene made before is of another tree. */
+  /** Takes on an order of boxes, and which recursion is put together; every scene made before is of another tree then. */
   private arrange(heavy: boolean, merged: number): void {
-    // Pictures of time and of differences have an order of their own.
-    const isFixed = this.given.times !== undefined || this.facts.diff !== undefined;
-    const order: Order = this.given.times ? "time" : heavy ? "weight" : "name";
-    this.toolbar.look(order, this.byFile);
-    heavy &&= !isFixed;
-    if (heavy === this.heavy && merged === this.merged) return;
-    this.heavy = heavy;
-    this.merged = merged;
-    const tree = merged === NONE ? this.given : withoutRecursion(this.given, merged === ALL ? -1 : merged);
-    this.tree = this.widened(heavy ? leftHeavy(tree) : tree, this.all);
-    this.calls = -1;
+    this.toolbar.look(this.arrangement.orderOf(heavy), this.colouring.byFile);
+    if (this.arrangement.arrange(heavy, merged)) this.calls = -1;
   }
 
   /** Takes on another arrangement; what is zoomed to stays, where it is still there. */
@@ -282,25 +235,25 @@ export class App {
 
   private reorder(order: Order): void {
     if (order === "time") this.embedding.inTime?.(true);
-    else if (this.given.times) this.embedding.inTime?.(false);
-    else this.rearrange(order === "weight", this.merged);
+    else if (this.arrangement.given.times) this.embedding.inTime?.(false);
+    else this.rearrange(order === "weight", this.arrangement.merged);
   }
 
   /** Goes through the orders that there are. */
   private nextOrder(): void {
-    if (this.given.times) this.reorder("name");
-    else if (!this.heavy) this.reorder("weight");
+    if (this.arrangement.given.times) this.reorder("name");
+    else if (!this.arrangement.heavy) this.reorder("weight");
     else if (this.embedding.inTime) this.reorder("time");
     else this.reorder("name");
   }
 
   private mergeRecursion(merged: number): void {
-    this.rearrange(this.heavy, this.merged === merged ? NONE : merged);
+    this.rearrange(this.arrangement.heavy, this.arrangement.merged === merged ? NONE : merged);
   }
 
   private paint(byFile: boolean): void {
-    this.byFile = byFile;
-    this.toolbar.look(this.given.times ? "time" : this.heavy ? "weight" : "name", byFile);
+    this.colouring.byFile = byFile;
+    this.toolbar.look(this.arrangement.given.times ? "time" : this.arrangement.heavy ? "weight" : "name", byFile);
     this.recolour();
     this.remember(false);
   }
@@ -314,27 +267,18 @@ export class App {
   /** Takes on how a differential picture is looked at. */
   private lookAt(swapped: boolean, all: boolean): void {
     if (!this.facts.diff) return;
-    this.swapped = swapped;
+    this.arrangement.lookAt(swapped, all);
     this.details.swapped = swapped;
-    this.tree = this.widened(this.tree, all);
     this.calls = -1;
-    this.toolbar.diff(this.swapped, this.all);
-  }
-
-  /** A differential picture in widths of changes, or of all code, as where nothing at all changed. */
-  private widened(tree: Tree, all: boolean): Tree {
-    if (!this.facts.diff) return tree;
-    const changes = rewidened(tree, "changes");
-    this.all = all || changes.total[0] === 0;
-    return this.all ? rewidened(tree, "all") : changes;
+    this.toolbar.diff(swapped, this.arrangement.all);
   }
 
   private swap(): void {
-    this.turn(!this.swapped, this.all);
+    this.turn(!this.arrangement.swapped, this.arrangement.all);
   }
 
   private widen(): void {
-    this.turn(this.swapped, !this.all);
+    this.turn(this.arrangement.swapped, !this.arrangement.all);
   }
 
   private turn(swapped: boolean, all: boolean): void {
@@ -364,12 +308,12 @@ export class App {
       return true;
     }
     try {
-      this.found = find(this.tree, matching(this.frames, this.query));
+      this.found = find(this.arrangement.tree, matching(this.frames, this.query));
     } catch {
       this.toolbar.wrong("not a regular expression");
       return false;
     }
-    const whole = this.tree.total[0];
+    const whole = this.arrangement.tree.total[0];
     const { zoom } = this.scene;
     const tree = treeOf(this.scene, zoom.callers);
     const zoomed = { weight: find(tree, this.found.frames, zoom.box).weight, whole: tree.total[zoom.box] };
@@ -420,16 +364,8 @@ export class App {
     }
     this.describe(place, same(place, this.selected));
     const tree = treeOf(this.scene, place.callers);
-    const share = percent(tree.total[place.box], this.tree.total[0]);
-    const name = this.frames.name[tree.frame[place.box]];
-    const change = amounts(tree, place.box, this.swapped);
-    if (change) {
-      const { base, next, mark } = change;
-      this.tooltip.show(event.clientX, event.clientY, name, `${changeOf(base, next, this.facts.unit)}, ${MARK_NAMES[mark]}`);
-      return;
-    }
-    const self = tree.self[place.box] > 0 ? `, self ${percent(tree.self[place.box], this.tree.total[0])}` : "";
-    this.tooltip.show(event.clientX, event.clientY, name, `${share} of all${self}`);
+    const { swapped, tree: arranged } = this.arrangement;
+    this.tooltip.show(event.clientX, event.clientY, this.frames.name[tree.frame[place.box]], boxTip(tree, place.box, this.facts, arranged.total[0], swapped));
   }
 
   private describe(place: Place | undefined, isChosen: boolean): void {
@@ -445,7 +381,7 @@ export class App {
     const choices = boxChoices(scene, frames, place, {
       zoom: (at) => this.zoom(at),
       calls: (at) => this.pivot(at),
-      recursion: isRecursive(this.given, frame) ? () => this.mergeRecursion(frame) : undefined,
+      recursion: isRecursive(this.arrangement.given, frame) ? () => this.mergeRecursion(frame) : undefined,
       find: (name) => this.searchFor(name),
       interval: embedding.interval,
       editor: embedding.editor ?? "",
@@ -482,7 +418,7 @@ export class App {
       N: () => this.step(false),
       i: () => this.invert(),
       o: () => this.nextOrder(),
-      m: () => this.paint(!this.byFile),
+      m: () => this.paint(!this.colouring.byFile),
       r: () => this.mergeRecursion(ALL),
       s: () => this.swap(),
       w: () => this.widen(),
@@ -499,25 +435,14 @@ export class App {
     this.zoom({ callers: zoom.callers, box: path[Math.max(0, path.length - 2)] });
   }
 
-  private colours(theme: Theme): Palette {
-    return paletteFor(theme, this.frames, this.byFile ? heaviestFiles(this.frames, this.given).map(({ file }) => file) : undefined);
-  }
-
-  private dress(theme: Theme): void {
-    this.palette = this.colours(theme);
-    showLegend(byId("legend"), this.frames, this.given, theme, this.byFile);
-  }
-
   private recolour(): void {
-    this.dress(this.themes.current);
+    this.colouring.dress(this.themes.current);
     this.show(false);
   }
 
-  /** Paper is white. */
   private print(on: boolean): void {
-    const theme = on ? "light" : this.themes.current;
-    this.dress(theme);
-    if (on) this.palette = { ...this.palette, background: 0xffffff };
+    if (on) this.colouring.dressForPaper();
+    else this.colouring.dress(this.themes.current);
     this.show(false);
     this.graph.print(on);
   }

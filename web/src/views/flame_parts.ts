@@ -2,7 +2,8 @@
 
 import type { Profile } from "../model/decode";
 import { el } from "../widgets/dom";
-import { App, type Embedding } from "./app";
+import { App } from "./app";
+import type { Embedding } from "./embedding";
 
 /** Appends a flame graph to a host; it starts when the host is told that it is shown: the picture looks its places up in the page. */
 export function appendFlame(host: HTMLElement, profile: Profile, embedding: Embedding): void {

@@ -1,5 +1,5 @@
-// The part of the address behind `?`, where the page keeps its state. Some browsers let a page from a file change nothing there: then
-// the state lasts as long as the page.
+// The address: behind `?` the page keeps its state, behind `#` a picture its own. Some browsers let a page from a file change nothing but its
+// hash: then the page's state lasts as long as the page.
 
 let kept: string | undefined;
 
@@ -13,5 +13,16 @@ export function push(search: URLSearchParams): void {
   } catch {
     kept = text;
     location.hash = "";
+  }
+}
+
+/** Takes on what stands behind the `#`; `isStep`: as a step that Back undoes. */
+export function putHash(hash: string, isStep: boolean): void {
+  const url = hash === "" ? location.pathname + location.search : `#${hash}`;
+  try {
+    if (isStep) history.pushState(null, "", url);
+    else history.replaceState(null, "", url);
+  } catch {
+    location.hash = hash;
   }
 }
