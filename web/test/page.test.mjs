@@ -220,11 +220,3 @@ test("a selection is the same in the address as in words", () => {
   assert.equal(model.said(["hide", model.exactly("a::b(int*)")]), "frames hidden a::b(int*)");
 });
 
-test("a flame graph of a store has the same boxes", () => {
-  // all 10 = a 6 (a itself 1, b 5) + c 3 + 1 of its own; b is the second of its row.
-  const levels = [["0", "10", "1", "0"], ["0", "6", "1", "1", "0", "3", "3", "3"], ["1", "5", "5", "2"]];
-  const { tree, frames } = model.fromFlamebearer(["total", "a", "b", "c"], levels, "ns", "service");
-  const boxes = Array.from(tree.frame, (frame, box) => [frames.name[frame], tree.depth[box], tree.total[box], tree.self[box]]);
-  assert.deepEqual(boxes, [["total", 0, 10, 1], ["a", 1, 6, 1], ["b", 2, 5, 5], ["c", 1, 3, 3]]);
-  assert.throws(() => model.fromFlamebearer(["total"], [["0", "0", "0", "0"]], "ns", "service"), /no samples/);
-});

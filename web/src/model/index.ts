@@ -2,7 +2,6 @@
 
 export * from "./decode";
 export * from "./diff";
-export * from "./flamebearer";
 export * from "./format";
 export * from "./heat";
 export * from "./layout";
