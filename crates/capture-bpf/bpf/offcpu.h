@@ -204,6 +204,13 @@ INLINE int count_time(u64 key, u32 pid, u32 tid, u64 time, u64 now)
     return !bpf_map_update_elem(&counts, &at, &first, BPF_NOEXIST);
 }
 
+/* Since when a task could run that has been off from `out` to `now`, by the scheduler's account of waiting. */
+INLINE u64 could_run_at(struct Off *one, struct task_struct *task, u64 out, u64 now)
+{
+    u64 delay = task->sched_info.run_delay - one->delay_ns;
+    return delay < now - out ? now - delay : out;
+}
+
 /* A task runs again. `is_current`: its stack can be looked at. */
 INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
 {
@@ -227,14 +234,11 @@ INLINE void is_back(void *ctx, struct task_struct *task, int is_current)
     u64 out = __sync_lock_test_and_set(&one->out_ns, 0);
     if (!out)
         return;
-    if (!now)
-        now = bpf_ktime_get_ns();
+    now = now ?: bpf_ktime_get_ns();
     if (now < out)
         now = out;
-    if (is_current && !woken) {
-        u64 delay = task->sched_info.run_delay - one->delay_ns;
-        woken = delay < now - out ? now - delay : out;
-    }
+    if (is_current && !woken)
+        woken = could_run_at(one, task, out, now);
     if (!woken || woken > now)
         woken = now;
     u64 blocked = woken - out, waited = now - woken;

@@ -19,35 +19,13 @@ use crate::exit::Exit;
 #[derive(clap::Args, Debug)]
 #[command(after_help = examples::AGENT)]
 pub struct Args {
-    /// URL of the server
-    ///
-    /// A server of plumb, or any other that takes OpenTelemetry's profiles (v1development) over HTTP: requests go to
-    /// URL/v1development/profiles.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:4041")]
-    to: String,
-    /// File that holds a token
-    ///
-    /// Without it, the variable PLUMB_AGENT_TOKEN may hold the token itself.
-    #[arg(long, value_name = "FILE")]
-    token: Option<PathBuf>,
-    /// Certificates (PEM) to verify the server by, if no public authority has signed its own
-    #[arg(long, value_name = "FILE")]
-    ca_cert: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
     /// Sampling frequency, in samples per second of CPU time
     #[arg(short = 'F', long, visible_alias = "hz", value_name = "HZ", default_value = "97", value_parser = value_parser!(u32).range(1..=999))]
     frequency: u32,
-    /// Also measure how long threads are off the CPU, and where: blocked or in the run queue
-    ///
-    /// Each window is sent as two more profiles: off_cpu, the time that threads were blocked, and run-queue, the time that they were runnable without a
-    /// CPU. A thread that is still blocked at the end of a window counts up to then, so that one that hangs is in every window. Programs at each switch of
-    /// threads cost more than samples do, and --max-cpu does not lower that.
-    ///
-    /// Requires BPF (Linux 6.1 or newer).
-    #[arg(long)]
-    off_cpu: bool,
-    /// With --off-cpu: ignore intervals shorter than TIME (1ms, 50us)
-    #[arg(long, value_name = "TIME", requires = "off_cpu", value_parser = nanoseconds, default_value = "0")]
-    min_block: u64,
+    #[command(flatten)]
+    waits: OffCpuArgs,
     /// Time between two requests, in seconds
     ///
     /// Samples with the same stack are merged within this time. Requests are sent when the clock is at a multiple of it.
@@ -100,6 +78,42 @@ pub struct Args {
     log: LogArgs,
 }
 
+/// Where profiles go.
+#[derive(clap::Args, Debug)]
+struct ServerArgs {
+    /// URL of the server
+    ///
+    /// A server of plumb, or any other that takes OpenTelemetry's profiles (v1development) over HTTP: requests go to
+    /// URL/v1development/profiles.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:4041")]
+    to: String,
+    /// File that holds a token
+    ///
+    /// Without it, the variable PLUMB_AGENT_TOKEN may hold the token itself.
+    #[arg(long, value_name = "FILE")]
+    token: Option<PathBuf>,
+    /// Certificates (PEM) to verify the server by, if no public authority has signed its own
+    #[arg(long, value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
+}
+
+/// What is measured beside processor time.
+#[derive(clap::Args, Debug)]
+struct OffCpuArgs {
+    /// Also measure how long threads are off the CPU, and where: blocked or in the run queue
+    ///
+    /// Each window is sent as two more profiles: off_cpu, the time that threads were blocked, and run-queue, the time that they were runnable without a
+    /// CPU. A thread that is still blocked at the end of a window counts up to then, so that one that hangs is in every window. Programs at each switch of
+    /// threads cost more than samples do, and --max-cpu does not lower that.
+    ///
+    /// Requires BPF (Linux 6.1 or newer).
+    #[arg(long)]
+    off_cpu: bool,
+    /// With --off-cpu: ignore intervals shorter than TIME (1ms, 50us)
+    #[arg(long, value_name = "TIME", requires = "off_cpu", value_parser = nanoseconds, default_value = "0")]
+    min_block: u64,
+}
+
 /// Who names functions.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Symbols {
@@ -144,27 +158,27 @@ pub fn run(args: Args) -> Result<Exit> {
     if !missing.is_empty() {
         return Err(AgentError::Capabilities(missing).into());
     }
-    let token = args.token.as_ref().map(|path| {
+    let token = args.server.token.as_ref().map(|path| {
         let text = std::fs::read_to_string(path);
         text.with_context(|| format!("cannot read the token in {}", path.display()))
     });
     let token = token.transpose()?.or_else(|| std::env::var("PLUMB_AGENT_TOKEN").ok());
     let token = token.map(|text| text.trim().to_owned());
-    let ca_pem = args.ca_cert.as_ref().map(|path| {
+    let ca_pem = args.server.ca_cert.as_ref().map(|path| {
         std::fs::read(path).with_context(|| format!("cannot read the certificates in {}", path.display()))
     });
     let ca_pem = ca_pem.transpose()?;
     end_with(args.parent)?;
-    let meter = CostMeter::open(args.off_cpu);
+    let meter = CostMeter::open(args.waits.off_cpu);
     // Before there are threads; after what only root may read.
     drop_capabilities()?;
     args.log.init();
     let options = AgentOptions {
-        url: args.to,
+        url: args.server.to,
         token,
         ca_pem,
         frequency_hz: args.frequency,
-        off_cpu_min_ns: args.off_cpu.then_some(args.min_block),
+        off_cpu_min_ns: args.waits.off_cpu.then_some(args.waits.min_block),
         interval: args.interval,
         attributes: args.label,
         rules: RelabelRules(args.relabel),
