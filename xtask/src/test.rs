@@ -15,9 +15,6 @@ use anyhow::{Context, Result};
 
 use lines::Tally;
 
-/// Tests of a suite that run at a time, for each processor.
-const THREADS_EACH: usize = 2;
-
 /// Runs `cargo test` with further arguments. Its exit code, or 1 where a test failed.
 pub fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     let skips = root.join(target(root)).join("skips");
@@ -28,11 +25,6 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     let (output, input) = pipe()?;
     let mut command = Command::new(env!("CARGO"));
     command.args(["test", "--no-fail-fast"]).current_dir(root).env("PLUMB_SKIPS", &skips);
-    // Most of a test's time is a program's that sleeps, or a recorder's that waits for it.
-    if std::env::var_os("RUST_TEST_THREADS").is_none() {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        command.env("RUST_TEST_THREADS", (THREADS_EACH * processors).to_string());
-    }
     if arguments.is_empty() {
         command.arg("--workspace");
     }
