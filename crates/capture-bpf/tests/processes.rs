@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plumb_capture_bpf::LoadOptions;
 use plumb_capture_perf::Recorded;
-use plumb_fixtures::{Requirement, skip};
+use plumb_fixtures::{Requirement, copy_program, skip};
 use plumb_profile::{Begin, LifeEnd, Profile, Sample};
 use plumb_target::Target;
 use setup::{Folder, alone, command, is_complete, load, record, user_frames};
@@ -75,7 +75,7 @@ fn every_dirname_is_dirnames() {
     // Copies of their own: nobody has seen these files before, and nothing else runs them.
     let copy = |name: &str, from: &str| {
         let to = folder.path(name);
-        std::fs::copy(from, &to).expect("it can be copied");
+        copy_program(from, &to);
         to
     };
     let (shell, dirname) = (copy("testsh", "/bin/sh"), copy("testdirname", "/usr/bin/dirname"));
@@ -96,7 +96,7 @@ fn only_the_processes_that_were_named_are_sampled_with_their_children() {
     let folder = Folder::new("named");
     let burn = folder.burn();
     let other = folder.path("other");
-    std::fs::copy(&burn, &other).expect("it can be copied");
+    copy_program(&burn, &other);
     let start = |program: &str, arguments: [&str; 2]| {
         Command::new(program).args(arguments).stdout(Stdio::null()).spawn().expect("it starts")
     };
@@ -155,7 +155,7 @@ fn short_processes_of_a_file_that_was_deleted_before_they_began_are_read_through
     let Some(programs) = load(LoadOptions::default()) else { return };
     let folder = Folder::new("deleted");
     let own = folder.path("own");
-    std::fs::copy("/usr/bin/dirname", &own).expect("it can be copied");
+    copy_program("/usr/bin/dirname", &own);
     let script = format!(
         "exec 9<{own}; rm {own}; i=0; while [ $i -lt 600 ]; do /proc/self/fd/9 /a/b >/dev/null; i=$((i+1)); done"
     );

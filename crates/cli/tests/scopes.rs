@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use plumb_fixtures::{Requirement, needs, skip};
+use plumb_fixtures::{Requirement, copy_program, needs, skip};
 use serde_json::Value;
 
 /// Works until somebody removes the file.
@@ -65,7 +65,7 @@ impl Place {
     fn shell(&self, name: &str, script: &str) -> Running {
         let program = self.folder.join(name);
         if !program.exists() {
-            std::fs::copy("/bin/sh", &program).expect("there is a shell");
+            copy_program("/bin/sh", &program);
         }
         Running(self.command(&program.to_string_lossy(), &["-c", script]).spawn().expect("it runs"))
     }
@@ -171,7 +171,7 @@ fn a_tree_is_recorded_until_its_last_process_ends() {
         // A child that lives already; one that is born later, when its grandparent has gone, and outlives all.
         let child = "touch child; while [ -e root ]; do :; done; ./late -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'";
         for program in ["child-of", "late"] {
-            std::fs::copy("/bin/sh", place.folder.join(program)).expect("there is a shell");
+            copy_program("/bin/sh", place.folder.join(program));
         }
         std::fs::write(place.folder.join("root"), "").expect("the folder can be written");
         let script =
@@ -203,7 +203,7 @@ fn a_tree_is_recorded_until_its_last_process_ends() {
 fn a_program_is_waited_for_and_followed_from_its_exec() {
     let Some(place) = Place::new("name") else { return };
     let path = place.folder.join("awaited");
-    std::fs::copy("/bin/sh", &path).expect("there is a shell");
+    copy_program("/bin/sh", &path);
     for capture in CAPTURES {
         for name in ["awaited", &*path.to_string_lossy()] {
             std::fs::write(place.folder.join("go"), "").expect("the folder can be written");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use plumb_fixtures::Pmu;
-use plumb_fixtures::{Requirement, compiles, needs, skip};
+use plumb_fixtures::{Requirement, compiles, copy_program, needs, skip};
 use serde_json::Value;
 
 fn plumb(folder: &Path, arguments: &[&str]) -> Output {
@@ -197,8 +197,8 @@ fn without_rights_the_split_is_not_guessed() {
     let reachable = std::env::temp_dir().join(format!("plumb-stat-{}", std::process::id()));
     std::fs::create_dir_all(&reachable).expect("a folder");
     let program = reachable.join("plumb");
-    std::fs::copy(env!("CARGO_BIN_EXE_plumb"), &program).expect("a copy");
-    std::fs::copy(folder.join("spends"), reachable.join("spends")).expect("a copy");
+    copy_program(env!("CARGO_BIN_EXE_plumb"), &program);
+    copy_program(folder.join("spends"), reachable.join("spends"));
     let mut command = Command::new(&program);
     command.args(["stat", "--", "./spends", "20", "100"]).current_dir(&reachable).stdin(Stdio::null());
     let output = command.uid(NOBODY).gid(NOBODY).output();

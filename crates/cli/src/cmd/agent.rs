@@ -100,9 +100,9 @@ struct ServerArgs {
 /// What is measured beside processor time.
 #[derive(clap::Args, Debug)]
 struct OffCpuArgs {
-    /// Also measure how long threads are off the CPU, and where: blocked or in the run queue
+    /// Record how long threads are off the CPU, and where: blocked or in the run queue
     ///
-    /// Each window is sent as two more profiles: off_cpu, the time that threads were blocked, and run-queue, the time that they were runnable without a
+    /// Beside CPU time: each window is sent as two more profiles, off_cpu, the time that threads were blocked, and run-queue, the time that they were runnable without a
     /// CPU. A thread that is still blocked at the end of a window counts up to then, so that one that hangs is in every window. Programs at each switch of
     /// threads cost more than samples do, and --max-cpu does not lower that.
     ///
