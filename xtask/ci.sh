@@ -34,6 +34,8 @@ step make test-kernels
 built=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)
 step env PLUMB="$built/plumb" xtask/docs.py
 step env PLUMB="$built/plumb" xtask/deploy.sh
+# Clients of others, from their registries, push and ask: a minute and a half. Where one can't be installed it says so.
+step env PLUMB_CLIENTS=optional bench/serve/clients.sh "$built/plumb"
 # Two minutes of processes, servers that are killed and agents that are restarted: the store has what agents took, to the nanosecond. Memory is that of a debug build.
 step bench/agent/soak.py --plumb "$built/plumb" --short --most 300
 step make test

@@ -30,8 +30,20 @@ fn threads_that_hang_or_sleep_are_in_every_window_with_all_of_its_time() {
     let (address, url) = free_address();
     let _server = serve(&folder, &address);
     let _program = Running(Command::new(folder.join("naps-of-agent")).spawn().expect("it starts"));
-    let words =
-        ["agent", "--off-cpu", "--to", &url, "--spool", "spool", "--interval", "2", "--max-cpu", "100%"];
+    let words = [
+        "agent",
+        "--off-cpu",
+        "--to",
+        &url,
+        "--spool",
+        "spool",
+        "--interval",
+        "2",
+        "--symbols",
+        "agent",
+        "--max-cpu",
+        "100%",
+    ];
     let mut agent = Running::plumb(&folder, &words);
     let mut log = AgentLog::of(&mut agent);
     log.until("started");

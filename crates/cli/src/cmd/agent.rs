@@ -69,14 +69,19 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
     max_cpu: f64,
     /// Limit of plumb's own memory, such as 256M or 1G
-    #[arg(long, value_name = "SIZE", default_value = "80M", value_parser = size)]
-    max_memory: u64,
+    ///
+    /// [default: 80M, with --off-cpu 160M]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_memory: Option<u64>,
     /// Process that started the agent, and with which it ends
     #[arg(long, value_name = "PID", hide = true)]
     parent: Option<u32>,
     #[command(flatten)]
     log: LogArgs,
 }
+
+/// Memory for what measures one thing.
+const MEMORY: u64 = 80 << 20;
 
 /// Where profiles go.
 #[derive(clap::Args, Debug)]
@@ -186,7 +191,7 @@ pub fn run(args: Args) -> Result<Exit> {
         symbols: args.symbols.policy(),
         observe: !args.no_observe,
         max_cpu: args.max_cpu / 100.0,
-        max_memory: args.max_memory,
+        max_memory: args.max_memory.unwrap_or(if args.waits.off_cpu { 2 * MEMORY } else { MEMORY }),
     };
     let totals = Agent::begin(&options, meter)?.run()?;
     tracing::info!(
