@@ -160,11 +160,14 @@ uprobe_bpf() {
 }
 
 kernel_table() {
-    run kernel --csv -- "$work" children || return 1
-    sum=$(awk -F, 'NR > 1 { sum += $5 } END { print sum }' out)
-    is "$sum" 99 101 || { fails "the rows make $sum percent"; return 1; }
-    grep -q '^exec,exec' out || { fails "no exec in $(cut -d, -f1 out | tr '\n' ' ')"; return 1; }
-    say "rows make 100%"
+    # Twenty programs of a millisecond have few samples, and it may be that none is of an exec.
+    for _ in 1 2 3 4 5 6; do
+        run kernel --csv -- "$work" children || return 1
+        sum=$(awk -F, 'NR > 1 { sum += $5 } END { print sum }' out)
+        is "$sum" 99 101 || { fails "the rows make $sum percent"; return 1; }
+        grep -q '^exec,exec' out && { say "rows make 100%"; return 0; }
+    done
+    fails "no exec in $(cut -d, -f1 out | tr '\n' ' ')"
 }
 
 # calls_of CALL: how often it was called, in the CSV of plumb kernel
