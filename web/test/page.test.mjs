@@ -220,3 +220,9 @@ test("a selection is the same in the address as in words", () => {
   assert.equal(model.said(["hide", model.exactly("a::b(int*)")]), "frames hidden a::b(int*)");
 });
 
+test("types of profiles are said in a few words", () => {
+  assert.equal(model.shortType("process_cpu:cpu:nanoseconds:cpu:nanoseconds"), "cpu (process_cpu)");
+  assert.equal(model.shortType("off_cpu:off_cpu:nanoseconds::"), "off_cpu");
+  assert.equal(model.shortType("memory:alloc_space:bytes:space:bytes"), "alloc_space (memory, by space)");
+  assert.deepEqual(["process_cpu:cpu:nanoseconds:cpu:nanoseconds", "off_cpu:off_cpu:nanoseconds::", "run-queue:run-queue:nanoseconds::"].map(model.takersOf), ["CPUs", "threads", "threads"]);
+});

@@ -16,3 +16,4 @@ export * from "./selection";
 export * from "./state";
 export * from "./ticks";
 export * from "./tree";
+export { shortType, takersOf } from "./store_state";

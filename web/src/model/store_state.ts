@@ -123,9 +123,14 @@ export const shifted = ({ from, until }: Range, by: number): Range => ({ from: f
 
 /** `cpu` of `process_cpu:cpu:nanoseconds:cpu:nanoseconds`, with the kind of profile where that says more. */
 export function shortType(type: string): string {
-  const [name, what, , period] = type.split(":");
-  return `${what ?? type} (${name}${period !== undefined && period !== what ? `, by ${period}` : ""})`;
+  const [name, what = type, , period = ""] = type.split(":");
+  const more = [name === what || name === undefined ? "" : name, period === "" || period === what ? "" : `by ${period}`];
+  const said = more.filter((part) => part !== "").join(", ");
+  return said === "" ? what : `${what} (${said})`;
 }
+
+/** Who takes the time of a type: processors, or threads that are off them. */
+export const takersOf = (type: string): string => (/^(off_cpu|run-queue|wall):/.test(type) ? "threads" : "CPUs");
 
 export const unitOf = (type: string): string => {
   const unit = type.split(":")[2] ?? "";

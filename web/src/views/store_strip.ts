@@ -2,7 +2,7 @@
 
 import type { StoreClient, StoredSelection } from "../api/store_client";
 import { date, duration, weight } from "../model/format";
-import { shifted, unitOf, type Range } from "../model/store_state";
+import { shifted, takersOf, unitOf, type Range } from "../model/store_state";
 import { chart } from "../widgets/chart";
 import { el } from "../widgets/dom";
 
@@ -35,7 +35,7 @@ export class StoreStrip {
     });
     picture.tabIndex = 0;
     picture.addEventListener("keydown", (event) => this.key(event, range));
-    const peak = unitOf(type) === "ns" ? `${Number((most / (step * 1e9)).toPrecision(2))} CPUs` : `${weight(most, unitOf(type))} in ${duration(step * 1e9)}`;
+    const peak = unitOf(type) === "ns" ? `${Number((most / (step * 1e9)).toPrecision(2))} ${takersOf(type)}` : `${weight(most, unitOf(type))} in ${duration(step * 1e9)}`;
     const axis = el("div", { class: "range" }, el("span", {}, date(range.from)), el("span", {}, points.length > 0 ? `at most ${peak}` : ""), el("span", {}, date(range.until)));
     const hadFocus = this.element.contains(document.activeElement);
     this.element.replaceChildren(picture, axis);
