@@ -130,8 +130,8 @@ impl Agent {
     /// Sleeps until there is something to do, `timeout` at most, and does it. `true`: a signal ends it.
     fn step(&mut self, timeout: Duration) -> Result<bool, AgentError> {
         let Some(off_cpu) = &mut self.off_cpu else { return self.capture.step(timeout) };
-        // Whichever of them reads a signal first has it.
-        Ok(self.capture.step(timeout.min(READ))? || off_cpu.step()?)
+        off_cpu.step()?;
+        self.capture.step(timeout.min(READ))
     }
 
     /// Keeps to the budget.
@@ -171,12 +171,6 @@ impl Agent {
         let resources = self.directory.finish(profile);
         self.observer.note(profile, &resources, facts.frequency_hz);
         let closed = window::close(profile, resources, self.observer.take(), self.own.clone(), facts);
-        let lost = self.lost;
-        self.totals.change(|totals| {
-            totals.taken += closed.taken;
-            totals.left_out += closed.left_out;
-            totals.lost = lost;
-        });
         tracing::info!(
             samples = closed.taken.samples,
             services = closed.services,
@@ -186,7 +180,7 @@ impl Agent {
             cost,
             "window"
         );
-        self.delivery.hand_over(closed.request);
+        hand_over(&self.totals, &self.delivery, closed, self.lost);
     }
 
     /// Hands the times off the processor of a window over, if they are measured.
@@ -194,14 +188,21 @@ impl Agent {
         let symbols = &self.symbols;
         let closed =
             self.off_cpu.as_mut().map(|off_cpu| off_cpu.close(facts, |profile| symbols.note(profile)));
-        closed.into_iter().for_each(|closed| hand_over_off_cpu(&self.totals, &self.delivery, closed));
+        closed.into_iter().for_each(|closed| self.hand_over_off_cpu(closed));
+    }
+
+    fn hand_over_off_cpu(&self, closed: ClosedWindow) {
+        let bytes = closed.request.body.len();
+        let seconds = closed.taken.off_cpu_ns / 1_000_000_000;
+        tracing::info!(seconds, services = closed.services, bytes, "window of off-CPU time");
+        hand_over(&self.totals, &self.delivery, closed, self.lost);
     }
 
     fn end(mut self) -> Totals {
         tracing::info!("stopping");
         let (facts, _) = self.facts(self.capture.lost());
         if let Some(off_cpu) = self.off_cpu.take() {
-            hand_over_off_cpu(&self.totals, &self.delivery, off_cpu.end(facts));
+            self.hand_over_off_cpu(off_cpu.end(facts));
         }
         let Self { capture, directory, delivery, observer, totals, own, .. } = self;
         let observed = observer.take();
@@ -211,12 +212,7 @@ impl Agent {
         facts.lost += lost.saturating_sub(self.lost);
         let resources = { directory }.finish(&profile);
         let closed = window::close(&profile, resources, observed, own, facts);
-        totals.change(|totals| {
-            totals.taken += closed.taken;
-            totals.left_out += closed.left_out;
-            totals.lost = lost;
-        });
-        delivery.hand_over(closed.request);
+        hand_over(&totals, &delivery, closed, lost);
         delivery.end();
         let totals = totals.read();
         if totals.taken.samples != samples {
@@ -230,13 +226,12 @@ impl Agent {
     }
 }
 
-fn hand_over_off_cpu(totals: &SharedTotals, delivery: &Delivery, closed: ClosedWindow) {
+/// Counts a window, and has it sent. `lost`: what the kernel lost of all so far.
+fn hand_over(totals: &SharedTotals, delivery: &Delivery, closed: ClosedWindow, lost: u64) {
     totals.change(|totals| {
         totals.taken += closed.taken;
         totals.left_out += closed.left_out;
+        totals.lost = lost;
     });
-    let bytes = closed.request.body.len();
-    let seconds = closed.taken.off_cpu_ns / 1_000_000_000;
-    tracing::info!(seconds, services = closed.services, bytes, "window of off-CPU time");
     delivery.hand_over(closed.request);
 }

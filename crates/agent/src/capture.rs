@@ -47,6 +47,8 @@ impl Capture {
         let sampling = SamplingOptions {
             frequency_hz: options.frequency_hz,
             each_if_rare: false,
+            // Of two recorders one is enough.
+            heeds_signals: measured == Measured::Cpu,
             // It writes nowhere but into its spool.
             keep_tables: false,
             overflow_directory: Some(options.spool.directory.as_path().into()),

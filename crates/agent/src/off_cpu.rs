@@ -29,9 +29,9 @@ impl OffCpuWindows {
         Ok(Some(Self { capture: Capture::begin(options, Measured::OffCpu(min_ns))?, directory }))
     }
 
-    /// Takes what has come. `true`: a signal ends it.
-    pub fn step(&mut self) -> Result<bool, AgentError> {
-        self.capture.step(Duration::ZERO)
+    /// Takes what has come.
+    pub fn step(&mut self) -> Result<(), AgentError> {
+        self.capture.step(Duration::ZERO).map(drop)
     }
 
     /// Looks at what is new.
