@@ -80,7 +80,7 @@ pub struct Args {
     log: LogArgs,
 }
 
-/// Memory for what measures one thing.
+/// Default memory limit of one recorder, in bytes.
 const MEMORY: u64 = 80 << 20;
 
 /// Where profiles go.
@@ -102,7 +102,7 @@ struct ServerArgs {
     ca_cert: Option<PathBuf>,
 }
 
-/// What is measured beside processor time.
+/// Off-CPU time, which a second recorder measures.
 #[derive(clap::Args, Debug)]
 struct OffCpuArgs {
     /// Record how long threads are off the CPU, and where: blocked or in the run queue

@@ -80,7 +80,7 @@ fn push_profile(args: Args, mut profile: Profile) -> Result<Exit> {
     sent(&format!("{} samples of {service}", profile.samples.len()), &args.to)
 }
 
-/// Sends what OpenTelemetry's profilers send: it names the services and kinds of profiles itself, as far as no option does.
+/// Sends an OTLP request. Services and kinds are those in the file, unless an option sets others.
 fn push_otlp(args: &Args, mut request: ExportRequest) -> Result<Exit> {
     let file = args.file.display();
     if args.kind.is_some() {

@@ -11,7 +11,7 @@ use plumb_profile::Profile;
 use super::kind::{BYTES, Kind};
 use super::{load, read};
 
-/// What a file holds for a server.
+/// A file to push, read.
 pub enum Payload {
     /// A profile of one service.
     Profile(Box<Profile>),
@@ -19,7 +19,7 @@ pub enum Payload {
     Otlp(Box<ExportRequest>),
 }
 
-/// What the file holds: `-` for standard input, otherwise as [`load`] takes it.
+/// Reads a file to push, or standard input if the path is `-`. All that is no OTLP request is read by [`load`].
 pub fn payload(path: &Path) -> Result<Payload> {
     let profile = |profile| Payload::Profile(Box::new(profile));
     let mut bytes = Vec::new();
@@ -39,7 +39,7 @@ pub fn payload(path: &Path) -> Result<Payload> {
     }
 }
 
-/// Whether the file is neither a recording nor perf.data. What cannot be read is for [`load`], which says so.
+/// Whether the file may be another tool's. A file that can't be read is not: [`load`] has the error.
 fn may_be_foreign(path: &Path) -> bool {
     let mut start = Vec::new();
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()));

@@ -227,10 +227,10 @@ impl Cause {
     pub fn remedy(&self) -> &'static str {
         match self.cut {
             Truncation::CopyTooShort if self.full_copy && self.by_kernel => {
-                "none: the kernel copies no more than 64 KiB of a stack"
+                "none: the kernel copies at most 64 KiB of a stack"
             }
             Truncation::CopyTooShort if self.full_copy => {
-                "the kernel copies no more than 64 KiB of a stack; as root, --capture bpf reads all of it"
+                "the kernel copies at most 64 KiB of a stack; as root, --capture bpf reads the whole stack"
             }
             Truncation::CopyTooShort => {
                 "record for longer: plumb record copies more, up to 64 KiB, once stacks are found cut"

@@ -69,7 +69,7 @@ fn partial(args: &Args) -> [Partial; 9] {
 /// Whether the answer takes all options that are given.
 ///
 /// # Errors
-/// It doesn't: what to type instead.
+/// One is given that the answer does not take. The message says which answers take it.
 pub(super) fn check(args: &Args) -> Result<()> {
     let what = word(args.what);
     let is_refused = |one: &Partial| one.is_given && !one.takes.contains(&args.what);
@@ -81,14 +81,14 @@ pub(super) fn check(args: &Args) -> Result<()> {
                 let hint = "to filter, type --query '{service_name=\"NAME\"}'";
                 format!("plumb query {what} takes no NAME, but got '{name}': {takers} do; {hint}")
             }
-            (option, _) => format!("plumb query {what} takes no {option}; answers that do: {takers}"),
+            (option, _) => format!("plumb query {what} takes no {option}; these do: {takers}"),
         }));
     }
     if args.what == What::Callers && args.name.is_none() {
         return Err(wrong_usage("callers of which function? plumb query callers FUNCTION"));
     }
     if args.json && args.limit.is_some() && WHOLE_IN_JSON.contains(&args.what) {
-        return Err(wrong_usage(format!("plumb query {what} --json has all rows; leave out --limit")));
+        return Err(wrong_usage(format!("plumb query {what} --json prints all rows; leave out --limit")));
     }
     Ok(())
 }
@@ -116,7 +116,7 @@ mod tests {
         check(&line.args).map_err(|error| error.to_string())
     }
 
-    /// What each answer takes, asked for with each option.
+    /// Tries each option with each answer.
     #[test]
     fn an_answer_takes_an_option_or_refuses_it() {
         let options = [
