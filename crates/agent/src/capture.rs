@@ -3,11 +3,14 @@
 //! Invariant: what is kept is of one window and of what runs: [`Capture::take`] takes the window out with all that only it needed.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plumb_capture_api::KernelUnwinder;
 use plumb_capture_bpf::{LoadOptions, OffCpu, Programs};
-use plumb_capture_perf::{Recorder, SamplingOptions, resident_memory, trim_memory};
+use plumb_capture_perf::{
+    Code, Counter, EventSpec, Recorder, SamplingOptions, Trigger, resident_memory, trim_memory,
+};
 use plumb_profile::{BuildId, Profile};
 use plumb_symbolize::{Options, Session, make_readable};
 use plumb_target::{End, Target};
@@ -19,6 +22,11 @@ use crate::options::AgentOptions;
 const LAST_NAMES: Duration = Duration::from_millis(500);
 /// Bytes for each processor in which samples wait, of which there are few.
 const RING: u32 = 256 << 10;
+/// The event of page faults.
+pub(crate) const PAGE_FAULTS: &str = Trigger::PAGE_FAULTS;
+/// Of so many page faults of a processor one is a sample. By the kernel's frequency mode those of bursts would stand for more or less than they
+/// are. A prime: programs touch memory in steps of powers of two.
+const FAULTS_PERIOD: u64 = 997;
 /// Time between two times that freed memory is given back.
 const TRIM: Duration = Duration::from_secs(15);
 
@@ -47,6 +55,11 @@ impl Capture {
         let sampling = SamplingOptions {
             frequency_hz: options.frequency_hz,
             each_if_rare: false,
+            also: if options.page_faults && measured == Measured::Cpu {
+                vec![page_faults()]
+            } else {
+                Vec::new()
+            },
             // Of two recorders one is enough.
             heeds_signals: measured == Measured::Cpu,
             // It writes nowhere but into its spool.
@@ -162,6 +175,12 @@ pub(crate) struct Ended {
     pub samples: u64,
     /// Samples that the kernel lost.
     pub lost: u64,
+}
+
+/// Page faults. Their stacks are copied: a program that walked them would have samples of the clock that interrupt it dropped.
+fn page_faults() -> EventSpec {
+    let counter = Counter::Trigger(Arc::new(Trigger::page_faults()));
+    EventSpec { counter, code: Code::All, period: Some(FAULTS_PERIOD), is_copied: true }
 }
 
 /// A part of the memory that there may be.

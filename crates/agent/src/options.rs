@@ -18,6 +18,8 @@ pub struct AgentOptions {
     pub frequency_hz: u32,
     /// Time off the processor is measured as well: what is shorter than this, in nanoseconds, is only summed up. `None`: it isn't.
     pub off_cpu_min_ns: Option<u64>,
+    /// Page faults are sampled as well.
+    pub page_faults: bool,
     /// How long samples are summed up before they are sent.
     pub interval: Duration,
     /// Attributes of all samples.

@@ -6,15 +6,17 @@
 use std::ops::{AddAssign, SubAssign};
 use std::sync::{Mutex, PoisonError};
 
-/// Samples, the processor time that they stand for, and the time off the processor beside them.
+/// Samples, what they stand for, and the time off the processor beside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleCount {
-    /// Samples of processor time.
+    /// Samples of processor time and of page faults.
     pub samples: u64,
     /// Nanoseconds of processor time.
     pub cpu_ns: u64,
     /// Nanoseconds that threads were off the processor, blocked or waiting for one, where that is measured.
     pub off_cpu_ns: u64,
+    /// Page faults that samples stand for, where they are sampled.
+    pub page_faults: u64,
 }
 
 impl AddAssign for SampleCount {
@@ -22,6 +24,7 @@ impl AddAssign for SampleCount {
         self.samples += other.samples;
         self.cpu_ns += other.cpu_ns;
         self.off_cpu_ns += other.off_cpu_ns;
+        self.page_faults += other.page_faults;
     }
 }
 
@@ -30,6 +33,7 @@ impl SubAssign for SampleCount {
         self.samples = self.samples.saturating_sub(other.samples);
         self.cpu_ns = self.cpu_ns.saturating_sub(other.cpu_ns);
         self.off_cpu_ns = self.off_cpu_ns.saturating_sub(other.off_cpu_ns);
+        self.page_faults = self.page_faults.saturating_sub(other.page_faults);
     }
 }
 
@@ -48,7 +52,7 @@ pub struct Totals {
     pub spooled: SampleCount,
     /// Given up: the spool was full or could not be written, or the server refused them.
     pub dropped: SampleCount,
-    /// Samples of processor time that the kernel lost: they are in none of the others.
+    /// Samples that the kernel lost: they are in none of the others.
     pub lost: u64,
 }
 

@@ -4,9 +4,13 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use plumb_formats::otlp::{Figure, MACHINE_TIME, OBSERVATION, ResourceSet, WAKE_PERIOD, encode_by_resource};
+use plumb_formats::otlp::{
+    EventSamples, Figure, MACHINE_TIME, OBSERVATION, ResourceSamples, ResourceSet, WAKE_PERIOD,
+    encode_by_resource,
+};
 use plumb_profile::Profile;
 
+use crate::capture::PAGE_FAULTS;
 use crate::cost::OwnCost;
 use crate::delivery::Request;
 use crate::labels::{Attributes, Resources};
@@ -82,7 +86,10 @@ pub(crate) fn close(
         duration_ns: facts.duration_ns,
         period_ns: 1_000_000_000 / u64::from(facts.frequency_hz.max(1)),
     };
-    encode(profile, &set, |samples, cpu_ns| SampleCount { samples, cpu_ns, off_cpu_ns: 0 })
+    encode(profile, &set, |event, EventSamples { samples, weight }| match event {
+        PAGE_FAULTS => SampleCount { samples, page_faults: weight, ..SampleCount::default() },
+        _ => SampleCount { samples, cpu_ns: weight, ..SampleCount::default() },
+    })
 }
 
 /// Makes a request of the times off the processor in a window.
@@ -95,22 +102,40 @@ pub(crate) fn close_off_cpu(profile: &Profile, resources: Resources, facts: Wind
         duration_ns: facts.duration_ns,
         ..ResourceSet::default()
     };
-    encode(profile, &set, |_, off_cpu_ns| SampleCount { off_cpu_ns, ..SampleCount::default() })
+    encode(profile, &set, |_, of| SampleCount { off_cpu_ns: of.weight, ..SampleCount::default() })
 }
 
-/// `counted`: what samples and their weight are.
-fn encode(profile: &Profile, set: &ResourceSet, counted: impl Fn(u64, u64) -> SampleCount) -> ClosedWindow {
-    let weight = profile.samples.iter().map(|sample| sample.weight).sum();
-    let taken = counted(profile.samples.len() as u64, weight);
+/// `counted`: what samples of an event, by its name, are.
+fn encode(
+    profile: &Profile,
+    set: &ResourceSet,
+    counted: impl Fn(&str, EventSamples) -> SampleCount,
+) -> ClosedWindow {
+    let sum = |events: &ResourceSamples| {
+        let mut sum = SampleCount::default();
+        for (&event, &samples) in events {
+            sum += counted(profile.strings.get(profile.events[event].name), samples);
+        }
+        sum
+    };
+    let taken = sum(&all_samples(profile));
     let (bytes, counts) = encode_by_resource(profile, set);
     let mut count = SampleCount::default();
-    for one in &counts {
-        count += counted(one.samples, one.weight);
-    }
+    counts.iter().for_each(|one| count += sum(one));
     let mut left_out = taken;
     left_out -= count;
-    let services = counts.iter().filter(|one| one.samples > 0).count();
+    let services = counts.iter().filter(|one| !one.is_empty()).count();
     ClosedWindow { request: Request { body: compressed(&bytes), count }, taken, left_out, services }
+}
+
+fn all_samples(profile: &Profile) -> ResourceSamples {
+    let mut all = ResourceSamples::new();
+    for sample in profile.samples.iter() {
+        let of_event = all.entry(sample.event).or_default();
+        of_event.samples += 1;
+        of_event.weight += sample.weight;
+    }
+    all
 }
 
 /// Figures of what was observed. Services that have no samples in this window get a place.

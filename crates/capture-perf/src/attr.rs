@@ -127,6 +127,8 @@ pub(crate) struct Sampling {
     pub period: u64,
     /// Bytes of user stack with each sample.
     pub stack_copy: u32,
+    /// No program has to do with its samples.
+    pub is_copied: bool,
     /// Whether children and new threads are counted too.
     pub inherit: bool,
     /// Whether the event itself counts what was lost (kernel 6.0 and newer).
@@ -263,8 +265,9 @@ impl Sampling {
     /// What each sample counts, where it doesn't say so itself.
     pub fn period(&self) -> Option<u64> {
         match self.pace {
-            SamplingRate::Period(period) if !self.part.says_period => Some(period),
-            _ => None,
+            _ if self.part.says_period => None,
+            SamplingRate::Period(period) => Some(period),
+            SamplingRate::Frequency(hz) => (self.counter == Counter::CpuClock).then(|| period_ns(hz)),
         }
     }
 
@@ -362,6 +365,7 @@ pub(crate) mod tests {
             pace: SamplingRate::Frequency(999),
             period: 1,
             stack_copy: u32::MAX,
+            is_copied: false,
             inherit: false,
             count_lost: true,
             part: Part::alone(&Counter::CpuClock, SamplingRate::Frequency(999)),

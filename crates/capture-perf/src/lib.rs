@@ -30,7 +30,7 @@ mod watchdog;
 pub use attr::{Code, Counter, MAX_STACK_COPY};
 pub use counting::{Counters, EventCount};
 pub use error::{Asked, Error};
-pub use options::SamplingOptions;
+pub use options::{EventSpec, SamplingOptions};
 pub use plumb_ingest::TakenProfile;
 pub use probe::{Abilities, attach_to_idle_event, count_events_of, try_counters, try_trigger};
 pub use recorder::{Recorded, Recorder};

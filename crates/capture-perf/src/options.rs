@@ -7,13 +7,26 @@ use plumb_target::Prints;
 
 use crate::attr::{Code, Counter};
 
+/// An event beside the first one of a recording.
+#[derive(Clone, Debug)]
+pub struct EventSpec {
+    /// What samples are taken by.
+    pub counter: Counter,
+    /// Which code is sampled.
+    pub code: Code,
+    /// A sample each time that so much was counted; `None`: as often as of the first one.
+    pub period: Option<u64>,
+    /// Its stacks are copied, whatever walks those of the others.
+    pub is_copied: bool,
+}
+
 /// How to record.
 #[derive(Clone, Debug)]
 pub struct SamplingOptions {
     /// What samples are taken by; `None`: the kernel's clock.
     pub counter: Option<Counter>,
-    /// What else samples are taken by, each as an event of its own, and in which code.
-    pub also: Vec<(Counter, Code)>,
+    /// What else samples are taken by, each as an event of its own.
+    pub also: Vec<EventSpec>,
     /// Samples per second of processor time; of what isn't a clock, per second at most.
     pub frequency_hz: u32,
     /// A sample each time that so much was counted, instead of by frequency.

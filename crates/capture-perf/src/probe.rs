@@ -53,6 +53,7 @@ fn sampling() -> Sampling {
         pace: SamplingRate::Frequency(99),
         period: 1,
         stack_copy: 1024,
+        is_copied: false,
         inherit: true,
         count_lost: false,
         copier: None,

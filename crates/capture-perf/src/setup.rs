@@ -14,7 +14,7 @@ use plumb_target::{Cgroup, Target, TargetError};
 use crate::attr::{Code, Counter, Part, Sampling};
 use crate::error::{Asked, Error};
 use crate::events::{Attachment, classify};
-use crate::options::SamplingOptions;
+use crate::options::{EventSpec, SamplingOptions};
 use crate::period::{PeriodKeeper, cycles_per_ns};
 use crate::probe::{Abilities, count_events_of};
 use crate::sys::perf::{Event, Whom};
@@ -63,40 +63,30 @@ pub(crate) fn choose(host: &Host, abilities: Abilities, options: &SamplingOption
     let mut limits = Vec::new();
     abilities.own.map_err(|error| classify(error, Asked::Own))?;
     let counter = options.counter.clone().unwrap_or(Counter::CpuClock);
-    let mut wanted = vec![(counter, options.code)];
+    let mut wanted = vec![EventSpec { counter, code: options.code, period: None, is_copied: false }];
     wanted.extend(options.also.iter().cloned());
-    if let (true, Err(error)) = (wanted.iter().any(|(_, code)| *code != Code::User), abilities.kernel) {
-        if wanted.iter().any(|(_, code)| *code == Code::Kernel) {
+    if let (true, Err(error)) = (wanted.iter().any(|one| one.code != Code::User), abilities.kernel) {
+        if wanted.iter().any(|one| one.code == Code::Kernel) {
             return Err(classify(error, Asked::Kernel));
         }
-        wanted.iter_mut().for_each(|(_, code)| *code = Code::User);
+        wanted.iter_mut().for_each(|one| one.code = Code::User);
         limits.push(format!(
             "user code only: the kernel is hidden ({}); to see it: sudo sysctl kernel.perf_event_paranoid=1",
             paranoid(host)
         ));
     }
-    let mut frequency_hz = options.frequency_hz.max(1);
-    let most = host.max_sample_rate.filter(|&limit| limit > 0).map(unthrottled);
-    if let Some(most) = most.filter(|&most| most < frequency_hz) {
-        frequency_hz = most;
-        limits.push(format!(
-            "{most} samples per second instead of {}: the kernel's limit; to raise it: \
-             sudo sysctl kernel.perf_event_max_sample_rate={}",
-            options.frequency_hz,
-            options.frequency_hz.saturating_mul(2)
-        ));
-    }
+    let frequency_hz = allowed_frequency(host, options.frequency_hz, &mut limits);
     let several = wanted.len() > 1;
-    let is_hardware = wanted.iter().any(|(counter, _)| counter.is_hardware());
+    let is_hardware = wanted.iter().any(|one| one.counter.is_hardware());
     let cycles_per_ns = if is_hardware { cycles_per_ns(&host.cpus) } else { 0.0 };
     let mut events = Vec::new();
-    for (counter, code) in wanted {
+    for EventSpec { counter, code, period, is_copied } in wanted {
         let trigger = counter.trigger();
         if let Some(trigger) = trigger.filter(|trigger| code == Code::User && trigger.is_in_kernel()) {
             return Err(Error::OnlyInKernel(trigger.name().into()));
         }
         let may_be_rare = trigger.is_some_and(|trigger| !trigger.is_hardware());
-        let pace = match options.period {
+        let pace = match period.or(options.period) {
             Some(period) => SamplingRate::Period(period.max(1)),
             None if may_be_rare && options.each_if_rare => SamplingRate::Period(1),
             None => SamplingRate::Frequency(frequency_hz),
@@ -105,13 +95,37 @@ pub(crate) fn choose(host: &Host, abilities: Abilities, options: &SamplingOption
         let (stack_copy, count_lost) = (options.stack_copy, abilities.count_lost);
         let period = PeriodKeeper::new(&counter, frequency_hz, cycles_per_ns).period();
         let (inherit, copier) = (false, None);
-        let one = Sampling { counter, code, pace, period, stack_copy, inherit, count_lost, part, copier };
+        let one = Sampling {
+            counter,
+            code,
+            pace,
+            period,
+            stack_copy,
+            is_copied,
+            inherit,
+            count_lost,
+            part,
+            copier,
+        };
         events.push(one);
     }
     // One layout for all.
     let says_period = events.iter().all(|event| event.part.says_period);
     events.iter_mut().for_each(|event| event.part.says_period = says_period);
     Ok(Choice { events, frequency_hz, cycles_per_ns, limits })
+}
+
+/// The frequency that there can be of what is asked for.
+fn allowed_frequency(host: &Host, asked_hz: u32, limits: &mut Vec<String>) -> u32 {
+    let asked_hz = asked_hz.max(1);
+    let most = host.max_sample_rate.filter(|&limit| limit > 0).map(unthrottled);
+    let Some(most) = most.filter(|&most| most < asked_hz) else { return asked_hz };
+    limits.push(format!(
+        "{most} samples per second instead of {asked_hz}: the kernel's limit; to raise it: \
+         sudo sysctl kernel.perf_event_max_sample_rate={}",
+        asked_hz.saturating_mul(2)
+    ));
+    most
 }
 
 /// The highest rate at which the kernel drops no sample, where this is its limit. It counts the samples of each of its ticks and stops the

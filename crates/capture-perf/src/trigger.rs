@@ -17,7 +17,7 @@ use crate::sys::tracefs::Tracefs;
 
 /// `PERF_COUNT_SW_*` by perf's names. Clocks are no triggers.
 const SOFTWARE: [(&str, u64); 8] = [
-    ("page-faults", FAULTS),
+    (Trigger::PAGE_FAULTS, FAULTS),
     ("context-switches", 3),
     ("cpu-migrations", 4),
     ("minor-faults", 5),
@@ -247,6 +247,15 @@ impl Trigger {
         let path = CString::new(file.as_os_str().as_bytes())
             .map_err(|_| NoTrigger::BadPath(file.display().to_string()))?;
         Ok(Self { unit: name.clone(), name, kind: Kind::Uprobe(kind, path, offset) })
+    }
+
+    /// Name of [`Trigger::page_faults`].
+    pub const PAGE_FAULTS: &str = "page-faults";
+
+    /// Page faults.
+    pub fn page_faults() -> Self {
+        let name = Self::PAGE_FAULTS;
+        Self { name: name.into(), unit: name.into(), kind: Kind::Software(FAULTS) }
     }
 
     /// Nothing that the kernel sees by itself: a program says when to take a sample (`PERF_COUNT_SW_BPF_OUTPUT`).

@@ -1,6 +1,6 @@
 //! Requests on disk that wait for the server, oldest first.
 //!
-//! A request is a file whose name says its number, how many samples it has, the nanoseconds of processor time that they stand for, and its bytes:
+//! A request is a file whose name says its number, how many samples it has, what they stand for ([`SampleCount`]), and its bytes:
 //! what is given up is counted even where it can't be read. Numbers only grow, so that the order does not depend on a clock.
 //!
 //! Invariant: all files together are no larger than the bound, and a file has its name only once it is whole on disk. Not here: sending.
@@ -31,18 +31,23 @@ struct Waiting {
 
 impl Waiting {
     fn name(&self) -> String {
-        let Self { number, count: SampleCount { samples, cpu_ns, off_cpu_ns }, bytes } = self;
-        format!("{number:016}-{samples}-{cpu_ns}-{off_cpu_ns}-{bytes}{ENDING}")
+        let Self { number, count: SampleCount { samples, cpu_ns, off_cpu_ns, page_faults }, bytes } = self;
+        format!("{number:016}-{samples}-{cpu_ns}-{off_cpu_ns}-{page_faults}-{bytes}{ENDING}")
     }
 
     fn parse(name: &str) -> Option<Self> {
-        let mut numbers = name.strip_suffix(ENDING)?.split('-').map(|number| number.parse().ok());
-        let mut next = || numbers.next()?;
-        let (number, samples, cpu_ns, fourth) = (next()?, next()?, next()?, next()?);
-        // An agent that measured no time off the processor left it out.
-        let (off_cpu_ns, bytes) = next().map_or((0, fourth), |bytes| (fourth, bytes));
-        let count = SampleCount { samples, cpu_ns, off_cpu_ns };
-        numbers.next().is_none().then_some(Self { number, count, bytes })
+        let numbers = name.strip_suffix(ENDING)?.split('-').map(|number| number.parse().ok());
+        let numbers: Vec<u64> = numbers.collect::<Option<_>>()?;
+        // Agents of before knew no page faults, and earlier ones no time off the processor.
+        let [number, samples, cpu_ns, ref more @ .., bytes] = numbers[..] else { return None };
+        let (off_cpu_ns, page_faults) = match *more {
+            [] => (0, 0),
+            [off_cpu_ns] => (off_cpu_ns, 0),
+            [off_cpu_ns, page_faults] => (off_cpu_ns, page_faults),
+            _ => return None,
+        };
+        let count = SampleCount { samples, cpu_ns, off_cpu_ns, page_faults };
+        Some(Self { number, count, bytes })
     }
 }
 

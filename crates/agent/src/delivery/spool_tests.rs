@@ -40,7 +40,7 @@ impl Drop for Directory {
 }
 
 fn count(samples: u64) -> SampleCount {
-    SampleCount { samples, cpu_ns: samples * 10, off_cpu_ns: samples * 100 }
+    SampleCount { samples, cpu_ns: samples * 10, off_cpu_ns: samples * 100, page_faults: samples * 1000 }
 }
 
 fn request(samples: u64, bytes: usize) -> Request {

@@ -4,8 +4,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use plumb_profile::{FrameKind, Profile};
+use plumb_profile::{FrameKind, Profile, Sample};
 
+use crate::capture::PAGE_FAULTS;
 use crate::labels::{Attributes, Resources};
 
 /// Services that are watched in turn, at most: those with the most kernel time.
@@ -67,7 +68,8 @@ impl Candidates {
         }
         self.services.retain(|_, sums| sums.samples >= 0.5);
         let mut new: HashMap<usize, Sums> = HashMap::new();
-        for sample in profile.samples.iter() {
+        let is_time = |sample: &Sample| profile.strings.get(profile.events[sample.event].name) != PAGE_FAULTS;
+        for sample in profile.samples.iter().filter(is_time) {
             let process = profile.threads[sample.thread].process;
             let pid = profile.processes[process].pid;
             let Some(&place) = resources.of_process.get(&process).filter(|_| pid != std::process::id())
@@ -117,7 +119,7 @@ impl Candidates {
 
 #[cfg(test)]
 mod tests {
-    use plumb_profile::{Address, Event, Found, Frame, Process, Sample, Thread};
+    use plumb_profile::{Address, Event, Found, Frame, Process, Thread};
 
     use super::*;
 

@@ -17,13 +17,15 @@ pub(super) fn assign(
     limit_hz: Option<u32>,
     limits: &mut Vec<String>,
 ) -> Result<Vec<Program>, Error> {
-    let decided = wanted.iter().filter(|one| !one.counter.is_place()).count();
+    let decided = wanted.iter().filter(|one| !one.counter.is_place() && !one.is_copied).count();
     let interrupts = wanted.iter().position(|one| one.counter.interrupts()).filter(|_| decided > 1);
     let mut programs = Vec::new();
     for (number, sampling) in wanted.iter_mut().enumerate() {
         let program = if let Some(off_cpu) = assistant.off_cpu() {
             let copiers = off_cpu.copiers().map_err(Error::system("reading a map of events"))?;
             Ok(Program::Takes { copiers, event: None })
+        } else if sampling.is_copied {
+            Ok(Program::Absent)
         } else if sampling.counter.is_place() {
             watch(number, sampling, assistant, ground, limit_hz)
         } else if interrupts.is_none_or(|first| first == number) {

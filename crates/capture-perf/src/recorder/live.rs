@@ -58,9 +58,14 @@ impl Recorder {
     /// The kernel opens no new events: those that are there go on as they were.
     pub fn set_frequency(&mut self, hz: u32) -> Result<(), Error> {
         let hz = hz.max(1);
+        if self.sampled.iter().any(|one| one.events.sampling().period().is_some()) {
+            // Records that don't say what they count are of the old frequency so far.
+            self.read(monotonic_ns());
+        }
         for one in &mut self.sampled {
             if one.is_clock() && !one.events.sampling().counter.is_hardware() {
                 one.events.set_frequency(hz)?;
+                one.events.sampling().period().iter().for_each(|&each| self.ingest.weigh_each(one.id, each));
             }
         }
         self.setup.frequency_hz = hz;

@@ -44,7 +44,7 @@ pub fn assistant(
     if !is_asked && (capture == Capture::Perf || !pays(target)) {
         return (None, None);
     }
-    let mut counters = sampled.counter.iter().chain(sampled.also.iter().map(|(counter, _)| counter));
+    let mut counters = sampled.counter.iter().chain(sampled.also.iter().map(|event| &event.counter));
     let options = plumb_capture_bpf::LoadOptions {
         places: counters.any(Counter::is_place),
         ..options(timeline, table_mib)

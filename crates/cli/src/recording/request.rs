@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use plumb_capture_api::KernelUnwinder;
 use plumb_capture_bpf::OffCpu;
-use plumb_capture_perf::{Code, SamplingOptions};
+use plumb_capture_perf::{Code, EventSpec, SamplingOptions};
 use plumb_target::{Launch, Prints, Target};
 
 use super::{capture, event, memory, off_cpu};
@@ -119,7 +119,9 @@ impl RecordRequest {
         self.timeline = events.timeline;
         self.sampling.period = events.count;
         self.sampling.code = code_of(only.flatten());
-        self.sampling.also = counters.map(|(counter, only)| (counter, code_of(only))).collect();
+        let event =
+            |(counter, only)| EventSpec { counter, code: code_of(only), period: None, is_copied: false };
+        self.sampling.also = counters.map(event).collect();
         self.sampling.counter = counter;
         Ok(self)
     }

@@ -14,7 +14,8 @@ mod write;
 
 pub use request::{ExportRequest, refusal};
 pub use resources::{
-    Figure, MACHINE_TIME, OBSERVATION, ResourceSamples, ResourceSet, WAKE_PERIOD, encode_by_resource,
+    EventSamples, Figure, MACHINE_TIME, OBSERVATION, ResourceSamples, ResourceSet, WAKE_PERIOD,
+    encode_by_resource,
 };
 pub use write::write;
 

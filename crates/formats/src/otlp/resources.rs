@@ -53,14 +53,17 @@ pub struct Figure {
     pub time_unix_ns: Option<u64>,
 }
 
-/// What a request has of a resource.
+/// What a request has of a resource and an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ResourceSamples {
+pub struct EventSamples {
     /// Samples.
     pub samples: u64,
     /// What they weigh together.
     pub weight: u64,
 }
+
+/// What a request has of a resource.
+pub type ResourceSamples = BTreeMap<EventId, EventSamples>;
 
 /// What is known of each resource: its samples, and what each stack weighs by events.
 #[derive(Clone, Default)]
@@ -73,7 +76,7 @@ struct Sums {
 pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> (Vec<u8>, Vec<ResourceSamples>) {
     let mut tables = DictionaryTables::new(profile);
     let sums = sums(profile, set);
-    let counts = sums.iter().map(|sums| sums.all).collect();
+    let counts = sums.iter().map(|sums| sums.all.clone()).collect();
     let scope =
         message::InstrumentationScope { name: "plumb".into(), version: env!("CARGO_PKG_VERSION").into() };
     let mut resource_profiles = Vec::new();
@@ -105,8 +108,9 @@ fn sums(profile: &Profile, set: &ResourceSet) -> Vec<Sums> {
         let Some(sums) = set.of_process.get(&process).and_then(|&place| sums.get_mut(place)) else {
             continue;
         };
-        sums.all.samples += 1;
-        sums.all.weight += sample.weight;
+        let of_event = sums.all.entry(sample.event).or_default();
+        of_event.samples += 1;
+        of_event.weight += sample.weight;
         *sums.stacks.entry(sample.event).or_default().entry(sample.stack).or_default() += sample.weight;
     }
     sums
@@ -209,10 +213,8 @@ mod tests {
             period_ns: 10,
         };
         let (bytes, counts) = encode_by_resource(&profile, &set);
-        assert_eq!(
-            counts.iter().map(|one| (one.samples, one.weight)).collect::<Vec<_>>(),
-            [(2, 20), (1, 10), (0, 0)]
-        );
+        let of = |one: &ResourceSamples| one.values().map(|of| (of.samples, of.weight)).collect::<Vec<_>>();
+        assert_eq!(counts.iter().map(of).collect::<Vec<_>>(), [vec![(2, 20)], vec![(1, 10)], vec![]]);
         // As its own generated code reads it.
         let data = ProfilesData::decode(&*bytes).unwrap();
         let strings = &data.dictionary.as_ref().unwrap().string_table;

@@ -58,6 +58,8 @@ pub(super) fn type_and_unit(recording: &Profile, event: EventId) -> (&str, &str)
     let unit = match recording.strings.get(one.unit) {
         "ns" => "nanoseconds",
         "" => "count",
+        // Of what happens samples count how often.
+        unit if unit == name => "count",
         unit => unit,
     };
     (name, unit)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use plumb_capture_bpf::Calls;
-use plumb_capture_perf::{Counter, Error, Named, Recorded, Recorder, SamplingOptions, Trigger};
+use plumb_capture_perf::{Counter, Error, EventSpec, Named, Recorded, Recorder, SamplingOptions, Trigger};
 use plumb_profile::Profile;
 use plumb_target::{End, Notice, Running, Subject, Target};
 
@@ -44,7 +44,14 @@ impl Watched {
         let default = SamplingOptions::default();
         let options = SamplingOptions {
             counter: Some(counter(first)),
-            also: triggers.map(|trigger| (counter(trigger), default.code)).collect(),
+            also: triggers
+                .map(|trigger| EventSpec {
+                    counter: counter(trigger),
+                    code: default.code,
+                    period: None,
+                    is_copied: false,
+                })
+                .collect(),
             period: Some(1),
             keep_tables: true,
             ..default
