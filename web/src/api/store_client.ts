@@ -31,6 +31,8 @@ export interface Finding {
 export interface FindingsAnswer {
   readonly services: number;
   readonly examined: number;
+  /** How the answer was bounded, a sentence each. */
+  readonly truncated: readonly { readonly says: string }[];
   readonly findings: readonly Finding[];
 }
 

@@ -82,8 +82,9 @@ function rowPicker(known: readonly string[], label: string, { label: choose }: O
 /** Findings in sight at first. */
 const SHOWN = 5;
 
-function listed({ findings, examined, services }: FindingsAnswer, events: OverviewEvents): HTMLElement[] {
-  if (findings.length === 0) return [el("p", { class: "empty" }, "Nothing stands out in this range.")];
+function listed({ findings, examined, services, truncated }: FindingsAnswer, events: OverviewEvents): HTMLElement[] {
+  const bounds = truncated.map(({ says }) => el("p", { class: "hint" }, says));
+  if (findings.length === 0) return [el("p", { class: "empty" }, "Nothing stands out in this range."), ...bounds];
   const list = el("ol", { class: "finding-list" }, ...findings.slice(0, SHOWN).map((finding) => card(finding, events)));
   const below: HTMLElement[] = [];
   if (findings.length > SHOWN) {
@@ -94,7 +95,7 @@ function listed({ findings, examined, services }: FindingsAnswer, events: Overvi
     below.push(more);
   }
   if (examined < services) below.push(el("p", { class: "hint" }, `The ${examined} services with the most time were examined, of ${services}.`));
-  return [list, ...below];
+  return [list, ...below, ...bounds];
 }
 
 function card(finding: Finding, events: OverviewEvents): HTMLElement {
