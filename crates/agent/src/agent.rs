@@ -65,7 +65,7 @@ impl Agent {
         // From here on signals wait for the recorder to read them, in threads that begin later too.
         let capture = Capture::begin(options, Measured::Cpu)?;
         let directory = || ProcessDirectory::new(common.iter().cloned().collect(), options.rules.clone());
-        let off_cpu = OffCpuWindows::begin(options, directory())?;
+        let off_cpu = OffCpuWindows::begin(options, directory(), own.clone())?;
         let delivery = delivery.begin(totals.clone())?;
         let symbols = SymbolUpload::begin(options)?;
         let observer = Observer::begin(options.observe)?;
@@ -194,7 +194,8 @@ impl Agent {
     fn hand_over_off_cpu(&self, closed: ClosedWindow) {
         let bytes = closed.request.body.len();
         let seconds = closed.taken.off_cpu_ns / 1_000_000_000;
-        tracing::info!(seconds, services = closed.services, bytes, "window of off-CPU time");
+        let lost_ns = closed.lost_off_cpu_ns;
+        tracing::info!(seconds, services = closed.services, bytes, lost_ns, "window of off-CPU time");
         hand_over(&self.totals, &self.delivery, closed, self.lost);
     }
 
@@ -207,7 +208,7 @@ impl Agent {
         let Self { capture, directory, delivery, observer, totals, own, .. } = self;
         let observed = observer.take();
         drop(observer);
-        let Ended { profile, samples, lost } = capture.end();
+        let Ended { profile, samples, lost, .. } = capture.end();
         let mut facts = facts;
         facts.lost += lost.saturating_sub(self.lost);
         let resources = { directory }.finish(&profile);
@@ -231,6 +232,7 @@ fn hand_over(totals: &SharedTotals, delivery: &Delivery, closed: ClosedWindow, l
     totals.change(|totals| {
         totals.taken += closed.taken;
         totals.left_out += closed.left_out;
+        totals.lost_off_cpu_ns += closed.lost_off_cpu_ns;
         totals.lost = lost;
     });
     delivery.hand_over(closed.request);

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumb_capture_api::KernelUnwinder;
+use plumb_capture_api::{KernelUnwinder, Unmeasured};
 use plumb_capture_bpf::{LoadOptions, OffCpu, Programs};
 use plumb_capture_perf::{
     Code, Counter, EventSpec, Recorder, SamplingOptions, Trigger, resident_memory, trim_memory,
@@ -103,6 +103,11 @@ impl Capture {
         self.recorder.lost()
     }
 
+    /// Times off the processor so far that are in no window.
+    pub fn unmeasured(&mut self) -> Unmeasured {
+        self.recorder.unmeasured().unwrap_or_default()
+    }
+
     /// Sleeps until there is something to do, `timeout` at most, and does it. `true`: a signal ends it.
     pub fn step(&mut self, timeout: Duration) -> Result<bool, AgentError> {
         let end = self.recorder.step(timeout)?;
@@ -163,7 +168,12 @@ impl Capture {
         names.take(&mut profile);
         make_readable(&mut profile);
         let statistics = recorded.statistics;
-        Ended { profile, samples: statistics.samples, lost: statistics.lost_samples }
+        Ended {
+            profile,
+            samples: statistics.samples,
+            lost: statistics.lost_samples,
+            unmeasured: recorded.unmeasured.unwrap_or_default(),
+        }
     }
 }
 
@@ -175,6 +185,8 @@ pub(crate) struct Ended {
     pub samples: u64,
     /// Samples that the kernel lost.
     pub lost: u64,
+    /// Times off the processor that are in no window.
+    pub unmeasured: Unmeasured,
 }
 
 /// Page faults. Their stacks are copied: a program that walked them would have samples of the clock that interrupt it dropped.

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use plumb_capture_api::Unmeasured;
 use plumb_profile::{BuildId, Profile};
 use plumb_symbolize::name_reasons;
 
@@ -14,19 +15,28 @@ use crate::capture::{Capture, Ended, Measured};
 use crate::error::AgentError;
 use crate::labels::ProcessDirectory;
 use crate::options::AgentOptions;
-use crate::window::{self, ClosedWindow, WindowFacts};
+use crate::window::{self, ClosedWindow, TimesOutside, WindowFacts};
 
 /// The recorder of times off the processor.
 pub(crate) struct OffCpuWindows {
     capture: Capture,
     directory: ProcessDirectory,
+    /// Attributes of the agent itself.
+    own: Vec<(String, String)>,
+    /// As of the end of the last window.
+    unmeasured: Unmeasured,
 }
 
 impl OffCpuWindows {
     /// Begins, if that is wanted.
-    pub fn begin(options: &AgentOptions, directory: ProcessDirectory) -> Result<Option<Self>, AgentError> {
+    pub fn begin(
+        options: &AgentOptions,
+        directory: ProcessDirectory,
+        own: Vec<(String, String)>,
+    ) -> Result<Option<Self>, AgentError> {
         let Some(min_ns) = options.off_cpu_min_ns else { return Ok(None) };
-        Ok(Some(Self { capture: Capture::begin(options, Measured::OffCpu(min_ns))?, directory }))
+        let capture = Capture::begin(options, Measured::OffCpu(min_ns))?;
+        Ok(Some(Self { capture, directory, own, unmeasured: Unmeasured::default() }))
     }
 
     /// Takes what has come.
@@ -36,7 +46,7 @@ impl OffCpuWindows {
 
     /// Looks at what is new.
     pub fn look(&mut self) {
-        let Self { capture, directory } = self;
+        let Self { capture, directory, .. } = self;
         capture.look(|profile| directory.look(profile));
     }
 
@@ -49,7 +59,10 @@ impl OffCpuWindows {
     pub fn close(&mut self, facts: WindowFacts, look: impl FnOnce(&Profile)) -> ClosedWindow {
         let mut profile = self.capture.take();
         look(&profile);
-        let closed = close(&mut profile, &mut self.directory, facts);
+        let now = self.capture.unmeasured();
+        let outside = outside(self.unmeasured, now);
+        self.unmeasured = now;
+        let closed = close(&mut profile, &mut self.directory, (facts, outside), self.own.clone());
         drop(profile);
         self.capture.trim();
         closed
@@ -57,13 +70,26 @@ impl OffCpuWindows {
 
     /// Stops, and closes the last window.
     pub fn end(self, facts: WindowFacts) -> ClosedWindow {
-        let Self { capture, mut directory } = self;
-        let Ended { mut profile, .. } = capture.end();
-        close(&mut profile, &mut directory, facts)
+        let Self { capture, mut directory, own, unmeasured } = self;
+        let Ended { mut profile, unmeasured: now, .. } = capture.end();
+        close(&mut profile, &mut directory, (facts, outside(unmeasured, now)), own)
     }
 }
 
-fn close(profile: &mut Profile, directory: &mut ProcessDirectory, facts: WindowFacts) -> ClosedWindow {
+/// What of times off the processor is in no window since the last time.
+fn outside(before: Unmeasured, now: Unmeasured) -> TimesOutside {
+    TimesOutside {
+        short_ns: now.short_ns.saturating_sub(before.short_ns),
+        lost_ns: now.lost_ns.saturating_sub(before.lost_ns),
+    }
+}
+
+fn close(
+    profile: &mut Profile,
+    directory: &mut ProcessDirectory,
+    (facts, outside): (WindowFacts, TimesOutside),
+    own: Vec<(String, String)>,
+) -> ClosedWindow {
     name_reasons(profile);
-    window::close_off_cpu(profile, directory.finish(profile), facts)
+    window::close_off_cpu(profile, directory.finish(profile), (facts, outside), own)
 }

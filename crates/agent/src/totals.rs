@@ -54,6 +54,8 @@ pub struct Totals {
     pub dropped: SampleCount,
     /// Samples that the kernel lost: they are in none of the others.
     pub lost: u64,
+    /// Nanoseconds off the processor that found no room in the kernel: likewise.
+    pub lost_off_cpu_ns: u64,
 }
 
 /// Totals that several threads add to.

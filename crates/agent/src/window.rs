@@ -43,6 +43,8 @@ pub(crate) struct ClosedWindow {
     pub left_out: SampleCount,
     /// Resources with samples.
     pub services: usize,
+    /// Time off the processor that is in no sample, for want of room.
+    pub lost_off_cpu_ns: u64,
 }
 
 /// Makes a request of a window. `own`: attributes of the agent itself.
@@ -59,14 +61,7 @@ pub(crate) fn close(
         attributes.into_iter().map(|one| one.into_iter().collect()).collect();
     let agent = attributes.len();
     attributes.push(own);
-    let figure = |name, unit, value| Figure {
-        resource: agent,
-        name,
-        unit,
-        frame: "plumb agent".into(),
-        value,
-        time_unix_ns: None,
-    };
+    let figure = |name, unit, value| figure(agent, name, unit, value);
     figures.extend([
         figure("agent_cpu", "nanoseconds", facts.cost.threads_ns),
         figure("agent_bpf", "nanoseconds", facts.cost.bpf_ns),
@@ -92,17 +87,45 @@ pub(crate) fn close(
     })
 }
 
-/// Makes a request of the times off the processor in a window.
-pub(crate) fn close_off_cpu(profile: &Profile, resources: Resources, facts: WindowFacts) -> ClosedWindow {
+/// Times off the processor that are in no profile of a window, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TimesOutside {
+    /// Of intervals that were shorter than was asked for.
+    pub short_ns: u64,
+    /// Of those that found no room.
+    pub lost_ns: u64,
+}
+
+/// Makes a request of the times off the processor in a window. `own`: attributes of the agent itself.
+pub(crate) fn close_off_cpu(
+    profile: &Profile,
+    resources: Resources,
+    (facts, outside): (WindowFacts, TimesOutside),
+    own: Vec<(String, String)>,
+) -> ClosedWindow {
     let Resources { attributes, of_process } = resources;
+    let mut resources: Vec<Vec<(String, String)>> =
+        attributes.into_iter().map(|one| one.into_iter().collect()).collect();
+    let figure = |name, value| figure(resources.len(), name, "nanoseconds", value);
+    let figures = [("agent_short_off_cpu", outside.short_ns), ("agent_lost_off_cpu", outside.lost_ns)];
+    let figures = figures.into_iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| figure(name, ns)).collect();
+    resources.push(own);
     let set = ResourceSet {
-        resources: attributes.into_iter().map(|one| one.into_iter().collect()).collect(),
+        resources,
         of_process,
+        figures,
         time_unix_ns: facts.time_unix_ns,
         duration_ns: facts.duration_ns,
         ..ResourceSet::default()
     };
-    encode(profile, &set, |_, of| SampleCount { off_cpu_ns: of.weight, ..SampleCount::default() })
+    let closed =
+        encode(profile, &set, |_, of| SampleCount { off_cpu_ns: of.weight, ..SampleCount::default() });
+    ClosedWindow { lost_off_cpu_ns: outside.lost_ns, ..closed }
+}
+
+/// A figure of the agent, whose resource is at this place.
+fn figure(resource: usize, name: &'static str, unit: &'static str, value: u64) -> Figure {
+    Figure { resource, name, unit, frame: "plumb agent".into(), value, time_unix_ns: None }
 }
 
 /// `counted`: what samples of an event, by its name, are.
@@ -125,7 +148,13 @@ fn encode(
     let mut left_out = taken;
     left_out -= count;
     let services = counts.iter().filter(|one| !one.is_empty()).count();
-    ClosedWindow { request: Request { body: compressed(&bytes), count }, taken, left_out, services }
+    ClosedWindow {
+        request: Request { body: compressed(&bytes), count },
+        taken,
+        left_out,
+        services,
+        lost_off_cpu_ns: 0,
+    }
 }
 
 fn all_samples(profile: &Profile) -> ResourceSamples {

@@ -91,3 +91,39 @@ fn threads_that_hang_or_sleep_are_in_every_window_with_all_of_its_time() {
         assert!(!name.starts_with('[') || own < 0.02 * at_least * 1e9, "{row}");
     }
 }
+
+#[test]
+fn what_min_block_leaves_out_is_a_figure_of_the_agent() {
+    if !needs(Requirement::Root) || !needs(Requirement::Bpf) {
+        return;
+    }
+    let folder = folder("agent-min-block");
+    if !spun::compiled(&folder, "tests/programs/naps.c", "naps-of-agent") {
+        return;
+    }
+    let (address, url) = free_address();
+    let _server = serve(&folder, &address);
+    let _program = Running(Command::new(folder.join("naps-of-agent")).spawn().expect("it starts"));
+    let words =
+        ["agent", "--off-cpu", "--min-block", "30s", "--to", &url, "--spool", "spool", "--interval", "2"];
+    let mut agent = Running::plumb(&folder, &[&words[..], &["--max-cpu", "100%"]].concat());
+    let mut log = AgentLog::of(&mut agent);
+    log.until("started");
+    let began = Instant::now();
+    (0..3).for_each(|_| drop(log.until("window of off-CPU time")));
+    let at_least = began.elapsed().as_secs_f64();
+    agent.terminate();
+    assert_eq!(figure(&log.until("stopped"), "off_cpu_lost_ns"), 0);
+    let total = |kind: &str, selector: &str| {
+        let query = ["query", "--to", &url, "--type", kind, "--json", "functions", "--query", selector];
+        let answer: Value = serde_json::from_str(&succeeds(&folder, &query)).expect("it is JSON");
+        answer["total"].as_f64().unwrap_or(0.0) / 1e9
+    };
+    // Its main thread naps all the time, and others of the machine may, too.
+    let short =
+        total("agent_short_off_cpu:agent_short_off_cpu:nanoseconds::", "{service_name=\"plumb-agent\"}");
+    assert!(short >= 0.8 * at_least, "{short} s of {at_least}");
+    // Its other thread hangs.
+    let hangs = total(BLOCKED, "{service_name=\"naps-of-agent\"}");
+    assert!(hangs >= 0.9 * at_least && hangs < 1.5 * at_least + 4.0, "{hangs} s of {at_least}");
+}

@@ -56,7 +56,7 @@ impl Recorder {
             assisted.add_pending(&mut self.ingest, ended);
         }
         let left = self.descendants();
-        let unmeasured = self.off_cpu().map(|off_cpu| off_cpu.unmeasured());
+        let unmeasured = self.unmeasured();
         let mut meta = self.facts(ended, target_cpu);
         let is_scaled = self.counts_target_only();
         for one in &self.sampled {

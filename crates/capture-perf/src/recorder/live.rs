@@ -1,5 +1,6 @@
 //! Looking at a recording while it goes on.
 
+use plumb_capture_api::Unmeasured;
 use plumb_ingest::TakenProfile;
 use plumb_process::usage::monotonic_ns;
 use plumb_profile::{Meta, Profile};
@@ -21,6 +22,11 @@ impl Recorder {
     /// The clock of the samples, now, in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         monotonic_ns()
+    }
+
+    /// Times off the processor so far that are in no sample; `None`: they are not measured.
+    pub fn unmeasured(&mut self) -> Option<Unmeasured> {
+        self.off_cpu().map(|off_cpu| off_cpu.unmeasured())
     }
 
     /// Takes out what was recorded since the last time, and goes on with a new profile that has the same events: nothing here remembers

@@ -214,6 +214,7 @@ pub fn run(args: Args) -> Result<Exit> {
         spooled = totals.spooled.samples,
         dropped = totals.dropped.samples,
         lost = totals.lost,
+        off_cpu_lost_ns = totals.lost_off_cpu_ns,
         "stopped"
     );
     Ok(Exit::Success)
