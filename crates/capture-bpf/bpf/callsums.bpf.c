@@ -254,15 +254,18 @@ INLINE void count_error(struct SumKey *sum, u32 error)
         __sync_fetch_and_add(count, 1);
 }
 
+/* A new thread comes out of such a call, with 0, that it never made. */
+INLINE int forks(u32 number)
+{
+    u32 *what = bpf_map_lookup_elem(&known, &number);
+    return what && *what & CALL_FORKS;
+}
+
 /* Counts a call that has ended. Returns its sum, if it is one. */
 INLINE struct Sum *counted(struct task_struct *task, u32 number, struct pt_regs *regs, s64 result)
 {
-    if (!result) {
-        u32 *what = bpf_map_lookup_elem(&known, &number);
-        /* A new thread comes out of a call that it never made. */
-        if (what && *what & CALL_FORKS)
-            return 0;
-    }
+    if (!result && forks(number))
+        return 0;
     struct SumKey key;
     if (!key_of(task, number, regs, &key))
         return 0;
@@ -358,6 +361,8 @@ INLINE void is_back(struct InCall *call, u64 now)
     call->out_ns = 0;
 }
 
+#include "processsums.h"
+
 /* struct pt_regs *regs, long ret */
 SEC("tp_btf/sys_exit")
 int on_time(u64 *ctx)
@@ -369,6 +374,8 @@ int on_time(u64 *ctx)
     if (!call && !is_counted(task))
         return 0;
     u32 number = number_of(task, regs);
+    if (per == PER_PROCESS_ALONE)
+        return count_for_process(task, number, ctx[1], call, now);
     struct Sum *sum = counted(task, number, regs, ctx[1]);
     if (!call || !call->begin_ns)
         return 0;

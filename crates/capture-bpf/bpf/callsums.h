@@ -13,6 +13,8 @@
 #define PER_THREAD 1u
 #define PER_PROCESS 2u
 #define PER_FILE 3u
+#define PER_PROCESS_ALONE 4u
+#define MAX_PROCESS_SUMS 65536u
 #define PARTS 8u
 #define PART_BYTES 32u
 #define MAX_NAMES 16384u
@@ -34,6 +36,19 @@ struct SumKey {
     u64 file;
 };
 _Static_assert(sizeof(struct SumKey) == 16, "SumKey");
+
+struct ProcessCall {
+    u32 number;
+    u32 pid;
+    u64 start_ns;
+};
+_Static_assert(sizeof(struct ProcessCall) == 16, "ProcessCall");
+
+struct ProcessSum {
+    u64 calls;
+    u64 cpu_ns;
+};
+_Static_assert(sizeof(struct ProcessSum) == 16, "ProcessSum");
 
 struct NameKey {
     u64 file;

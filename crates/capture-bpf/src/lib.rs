@@ -51,7 +51,8 @@ mod way_in;
 pub mod wire;
 
 pub use calls::{CallCounts, CallFilter, Calls, Want};
-pub use callsums::{CallFacts, CallSums, Events, Overhead, Per, SummedBy, null_call_ns};
+pub use callsums::wire::{ProcessCall, ProcessSum};
+pub use callsums::{CallFacts, CallSums, Events, Overhead, Per, ProcessSums, SummedBy, null_call_ns};
 pub use faults::Faults;
 pub use loader::{LoadOptions, Programs};
 pub use off_cpu::OffCpu;

@@ -74,7 +74,8 @@ impl Machine {
         probes.add(program).map_err(refused(format!("the program {name} at {event}")))
     }
 
-    fn load_watch<'a>(
+    /// Loads it only. To be done before maps are taken, likewise.
+    pub fn load_watch<'a>(
         &self,
         bpf: &'a mut Ebpf,
         (name, event, _): Watch,

@@ -14,7 +14,9 @@ const MAP_LOOKUP_ELEM: libc::c_long = 1;
 const MAP_UPDATE_ELEM: libc::c_long = 2;
 const MAP_DELETE_ELEM: libc::c_long = 3;
 const RAW_TRACEPOINT_OPEN: libc::c_long = 17;
+const MAP_LOOKUP_BATCH: libc::c_long = 24;
 const MAP_LOOKUP_AND_DELETE_BATCH: libc::c_long = 25;
+const MAP_DELETE_BATCH: libc::c_long = 27;
 
 const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_TYPE_PERF_EVENT_ARRAY: u32 = 4;
@@ -42,7 +44,7 @@ struct Update {
     flags: u64,
 }
 
-/// Likewise for `MAP_LOOKUP_AND_DELETE_BATCH`.
+/// Likewise for `MAP_LOOKUP_BATCH`, `MAP_LOOKUP_AND_DELETE_BATCH` and `MAP_DELETE_BATCH`.
 #[repr(C)]
 struct Batch {
     from: u64,
@@ -159,6 +161,26 @@ pub(crate) fn take<K: aya::Pod, V: aya::Pod>(
     keys: &mut [K],
     values: &mut [V],
 ) -> io::Result<(usize, bool)> {
+    read_batch(MAP_LOOKUP_AND_DELETE_BATCH, map, position, keys, values)
+}
+
+/// Likewise, and leaves them there.
+pub(crate) fn look<K: aya::Pod, V: aya::Pod>(
+    map: BorrowedFd<'_>,
+    position: &mut Option<u64>,
+    keys: &mut [K],
+    values: &mut [V],
+) -> io::Result<(usize, bool)> {
+    read_batch(MAP_LOOKUP_BATCH, map, position, keys, values)
+}
+
+fn read_batch<K: aya::Pod, V: aya::Pod>(
+    command: libc::c_long,
+    map: BorrowedFd<'_>,
+    position: &mut Option<u64>,
+    keys: &mut [K],
+    values: &mut [V],
+) -> io::Result<(usize, bool)> {
     let from = position.unwrap_or(0);
     let mut to = 0_u64;
     let room = keys.len().min(values.len());
@@ -172,9 +194,9 @@ pub(crate) fn take<K: aya::Pod, V: aya::Pod>(
         element_flags: 0,
         flags: 0,
     };
-    // SAFETY: this is what MAP_LOOKUP_AND_DELETE_BATCH takes; the kernel writes no more than `count` keys and values, for which
-    // there is room, and any bytes are values of plain types; a position is a number of four bytes.
-    let result = unsafe { bpf(MAP_LOOKUP_AND_DELETE_BATCH, &mut attr) };
+    // SAFETY: this is what both commands take; the kernel writes no more than `count` keys and values, for which there is room, and any
+    // bytes are values of plain types; a position is a number of four bytes.
+    let result = unsafe { bpf(command, &mut attr) };
     let taken = (attr.count as usize).min(room);
     match result {
         Ok(_) => {
@@ -185,6 +207,33 @@ pub(crate) fn take<K: aya::Pod, V: aya::Pod>(
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok((taken, false)),
         Err(error) => Err(error),
     }
+}
+
+/// Removes elements of a hash map whose keys have the size of `K`. Those that are not there are passed over.
+pub(crate) fn delete_all<K: aya::Pod>(map: BorrowedFd<'_>, mut keys: &[K]) -> io::Result<()> {
+    while !keys.is_empty() {
+        let mut attr = Batch {
+            from: 0,
+            to: 0,
+            keys: keys.as_ptr().expose_provenance() as u64,
+            values: 0,
+            count: u32::try_from(keys.len()).unwrap_or(u32::MAX),
+            map: map.as_raw_fd() as u32,
+            element_flags: 0,
+            flags: 0,
+        };
+        // SAFETY: this is what MAP_DELETE_BATCH takes; the kernel reads no more than `count` keys, which live until after the call.
+        let result = unsafe { bpf(MAP_DELETE_BATCH, &mut attr) };
+        let mut done = attr.count as usize;
+        match result {
+            Ok(_) => {}
+            // It stopped at one that is not there.
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => done += 1,
+            Err(error) => return Err(error),
+        }
+        keys = keys.get(done.max(1)..).unwrap_or_default();
+    }
+    Ok(())
 }
 
 /// The values of an array map, mapped (BPF_F_MMAPABLE).

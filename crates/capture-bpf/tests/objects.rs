@@ -3,7 +3,8 @@
 //! Run in other kernels by xtask/kernels.
 
 use plumb_capture_bpf::{
-    CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, LoadOptions, OffCpu, Per, Programs, Stat,
+    CallFacts, CallFilter, CallSums, Calls, Faults, LoadError, LoadOptions, OffCpu, Per, ProcessSums,
+    Programs, Stat,
 };
 use plumb_fixtures::{Requirement, needs};
 
@@ -73,6 +74,7 @@ fn calls_are_summed_up_by_anything() {
         let sums = CallSums::load(is_timed, per, |_| CallFacts { text: Some(0), takes_file: true });
         check(&format!("{per:?}, timed {is_timed}"), sums).map(drop)
     }));
+    none_fails([check("of processes, for ever", ProcessSums::load(ProcessSums::ROOM)).map(drop)]);
 }
 
 #[test]

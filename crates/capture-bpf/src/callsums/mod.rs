@@ -3,9 +3,10 @@
 //! Counts are exact. Loading this slows every system call of the machine, whoever is followed; how much is measured first
 //! ([`Overhead`]).
 //!
-//! Not here: what numbers of calls mean, tables.
+//! Not here: sums for as long as a machine runs (`process_sums`), what numbers of calls mean, tables.
 
 mod overhead;
+mod process_sums;
 pub mod wire;
 
 use std::collections::HashMap as Map;
@@ -23,6 +24,7 @@ use crate::object::{Machine, Watch, sum, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
 use crate::sys;
 pub use overhead::{Overhead, null_call_ns};
+pub use process_sums::ProcessSums;
 use wire::{
     BUCKETS, CALL_FORKS, CALL_TAKES_FILE, CALL_TEXT_SHIFT, COUNT_FROM_EXEC, COUNT_NOW, ErrorKey, Name,
     NameKey, PER_CALL, PER_FILE, PER_PROCESS, PER_THREAD, Part, SUM_ENDED, SUM_INVOLUNTARY, SUM_LOST,
@@ -190,6 +192,7 @@ impl CallSums {
             .btf(Some(&machine.btf))
             .override_global("per", &by, true)
             .override_global("sigreturn", &sigreturn, true)
+            .map_max_entries("process_sums", 1)
             .allow_unsupported_maps()
             .load(OBJECT)
             .map_err(refused("maps"))?;

@@ -16,7 +16,7 @@ use super::wire::COUNT_NOW;
 /// Calls of a round.
 const CALLS: u32 = 2000;
 /// Rounds.
-const ROUNDS: u32 = 9;
+pub(super) const ROUNDS: u32 = 9;
 
 /// Nanoseconds that a call which does nothing takes, with the C library's part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -53,7 +53,7 @@ pub fn null_call_ns() -> f64 {
     (0..ROUNDS).map(|_| round_ns()).fold(f64::INFINITY, f64::min)
 }
 
-fn round_ns() -> f64 {
+pub(super) fn round_ns() -> f64 {
     let begin = Instant::now();
     for _ in 0..CALLS {
         std::hint::black_box(std::os::unix::process::parent_id());

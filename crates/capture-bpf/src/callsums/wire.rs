@@ -25,6 +25,11 @@ pub const PER_PROCESS: u32 = 2;
 /// And by the file that the first argument is a descriptor of; calls without one are in no sum.
 pub const PER_FILE: u32 = 3;
 
+/// By process, and only how many there were and their time on the processor: [`ProcessSum`].
+pub const PER_PROCESS_ALONE: u32 = 4;
+/// The most such sums, unless the loader says otherwise: of a thousand processes that begin each second, what they leave in two seconds.
+pub const MAX_PROCESS_SUMS: u32 = 65536;
+
 /// Parts of a path that are kept, from its end.
 pub const PARTS: u32 = 8;
 /// Bytes of one of them, and of the name of a kind of file system.
@@ -67,6 +72,28 @@ pub struct SumKey {
     pub who: u32,
     /// The file's inode; 0: all.
     pub file: u64,
+}
+
+/// What a process called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct ProcessCall {
+    /// Number of the call.
+    pub number: u32,
+    /// The process.
+    pub pid: u32,
+    /// When it began, in nanoseconds since the machine's start.
+    pub start_ns: u64,
+}
+
+/// Calls of a process, summed up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ProcessSum {
+    /// How many ended.
+    pub calls: u64,
+    /// From beginning to end, without what the thread was off the processor, in nanoseconds. A call whose beginning was not seen adds nothing.
+    pub cpu_ns: u64,
 }
 
 /// Which file a name is of.

@@ -1,0 +1,195 @@
+//! System calls of each process summed up for as long as the machine runs (bpf/processsums.h): how many, and their time on the processor.
+//!
+//! Invariant: a sum is exact, and stays until it is forgotten, also when its process has ended. The room for them is taken at the start; calls that
+//! found none are counted. Every process counts, this one too.
+//!
+//! The account of BPF programs ([`RunStats`](crate::RunStats)) has only the one at switches of threads: what those at system calls cost is measured
+//! here ([`Overhead::own_ns`]), with the kernel's way to them.
+//!
+//! Not here: whose process it is, when sums are forgotten, what numbers of calls mean.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use aya::maps::{Array, MapData, PerCpuArray};
+use aya::{Ebpf, EbpfLoader};
+use plumb_syscalls::{Abi, number};
+
+use super::overhead::{Overhead, ROUNDS, null_call_ns, round_ns};
+use super::wire::{
+    CALL_FORKS, MAX_PROCESS_SUMS, PER_PROCESS_ALONE, ProcessCall, ProcessSum, SUM_LOST, SUM_OTHERS,
+};
+use super::{FORKS, OBJECT, STRUCTURES};
+use crate::follow::Followed;
+use crate::object::{Machine, Watch, sum, take, take_descriptor};
+use crate::refusal::{LoadError, refused};
+use crate::sys;
+
+/// The programs at system calls.
+const AT_CALLS: [Watch; 2] =
+    [("on_time", "sys_exit", "btf_trace_sys_exit"), ("on_enter", "sys_enter", "btf_trace_sys_enter")];
+/// The one that sees when a thread is off the processor.
+const AT_SWITCH: Watch = ("on_switch", "sched_switch", "btf_trace_sched_switch");
+/// What other ways to sum up keep their sums in.
+const UNUSED: [&str; 4] = ["sums", "sums_apart", "errors", "names"];
+/// Sums that are read at once.
+const BATCH: usize = 4096;
+
+// SAFETY: structures of integers without padding, as `xtask codegen` makes sure: any bytes are valid.
+#[allow(unsafe_code)]
+mod pod {
+    // SAFETY: see above.
+    unsafe impl aya::Pod for super::ProcessCall {}
+    // SAFETY: see above.
+    unsafe impl aya::Pod for super::ProcessSum {}
+}
+
+/// The programs, which count from the beginning. Dropping this ends them.
+pub struct ProcessSums {
+    sums: OwnedFd,
+    counters: PerCpuArray<MapData, u64>,
+    overhead: Overhead,
+    keys: Vec<ProcessCall>,
+    values: Vec<ProcessSum>,
+    /// What keeps the programs where they are, and the one in the account.
+    _links: Vec<OwnedFd>,
+    _accounted: OwnedFd,
+}
+
+impl ProcessSums {
+    /// Room for sums that is enough for most machines.
+    pub const ROOM: u32 = MAX_PROCESS_SUMS;
+
+    /// Loads the programs, starts them, and measures what they cost. There is room for `room` sums, each of which takes some 100 bytes: a process has
+    /// one for each call that it ever made, which are a few dozens.
+    ///
+    /// # Errors
+    /// This machine or user can't have them, or the kernel refuses one.
+    pub fn load(room: u32) -> Result<Self, LoadError> {
+        let machine = Machine::find(&STRUCTURES, AT_CALLS.iter().chain([&AT_SWITCH]))?;
+        let bare_ns = null_call_ns();
+        let sigreturn = number(Abi::X86_64, "rt_sigreturn").unwrap_or(SUM_OTHERS);
+        let mut loader = EbpfLoader::new();
+        loader
+            .btf(Some(&machine.btf))
+            .override_global("per", &PER_PROCESS_ALONE, true)
+            .override_global("sigreturn", &sigreturn, true)
+            .map_max_entries("process_sums", room)
+            .allow_unsupported_maps();
+        for name in UNUSED {
+            loader.map_max_entries(name, 1);
+        }
+        let mut bpf = loader.load(OBJECT).map_err(refused("maps"))?;
+        let mut links = Vec::new();
+        let accounted = attached(&machine, &mut bpf, AT_SWITCH, &mut links)?;
+        for watch in AT_CALLS {
+            attached(&machine, &mut bpf, watch, &mut links)?;
+        }
+        know_forks(&mut bpf)?;
+        let counters = take(&mut bpf, "counters")?;
+        let mut followed = Followed::take(&mut bpf)?;
+        let mut loaded = Self {
+            sums: take_descriptor(&mut bpf, "process_sums")?,
+            counters,
+            overhead: Overhead { bare_ns, followed_ns: f64::INFINITY, ..Overhead::default() },
+            keys: vec![ProcessCall::default(); BATCH],
+            values: vec![ProcessSum::default(); BATCH],
+            _links: links,
+            _accounted: accounted,
+        };
+        followed.begin().map_err(refused("to begin"))?;
+        loaded.measure().map_err(refused("to measure what it costs"))?;
+        Ok(loaded)
+    }
+
+    /// Shows all sums that there are. Of those that others add to meanwhile, as of when it comes to them.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn read(&mut self, mut each: impl FnMut(ProcessCall, ProcessSum)) -> io::Result<()> {
+        let mut position = None;
+        loop {
+            let (keys, values) = (&mut self.keys, &mut self.values);
+            let (read, more) = sys::look(self.sums.as_fd(), &mut position, keys, values)?;
+            keys.iter().zip(values).take(read).for_each(|(&key, &mut value)| each(key, value));
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes room: these are to be of processes that have ended.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn forget(&mut self, ended: &[ProcessCall]) -> io::Result<()> {
+        sys::delete_all(self.sums.as_fd(), ended)
+    }
+
+    /// Calls that found no room so far: they are in no sum.
+    pub fn lost(&self) -> u64 {
+        sum(&self.counters, SUM_LOST)
+    }
+
+    /// What it costs, as measured by a thread of this process that nobody disturbed.
+    pub fn overhead(&self) -> Overhead {
+        self.overhead
+    }
+
+    /// Measures that again, which takes some milliseconds. The lowest counts: others were disturbed, or the kernel kept its account of programs.
+    ///
+    /// # Errors
+    /// The kernel refuses to start a thread, or to show sums.
+    pub fn measure(&mut self) -> io::Result<()> {
+        let mut before = self.null_calls()?;
+        for _ in 0..ROUNDS {
+            let round = std::thread::Builder::new().spawn(round_ns)?.join();
+            let round = round.map_err(|_| io::Error::other("a thread that measures ended"))?;
+            let after = self.null_calls()?;
+            let calls = after.calls.saturating_sub(before.calls);
+            let seen = after.cpu_ns.saturating_sub(before.cpu_ns) as f64 / calls as f64;
+            if calls > 0 {
+                let overhead = &mut self.overhead;
+                overhead.followed_ns = overhead.followed_ns.min(round);
+                overhead.attached_ns = overhead.followed_ns;
+                overhead.measured_ns = Some(overhead.measured_ns.map_or(seen, |least| least.min(seen)));
+            }
+            before = after;
+        }
+        Ok(())
+    }
+
+    /// Calls of this process that do nothing.
+    fn null_calls(&mut self) -> io::Result<ProcessSum> {
+        let (own, getppid) = (std::process::id(), number(Abi::X86_64, "getppid"));
+        let mut all = ProcessSum::default();
+        self.read(|key, sum| {
+            if key.pid == own && Some(key.number) == getppid {
+                all.calls += sum.calls;
+                all.cpu_ns += sum.cpu_ns;
+            }
+        })?;
+        Ok(all)
+    }
+}
+
+/// Loads and starts a program, and gives it back: without it the account has nothing of it.
+fn attached(
+    machine: &Machine,
+    bpf: &mut Ebpf,
+    watch: Watch,
+    links: &mut Vec<OwnedFd>,
+) -> Result<OwnedFd, LoadError> {
+    let (name, event, _) = watch;
+    let program = machine.load_watch(bpf, watch)?.fd().map_err(refused(name))?;
+    let program = program.as_fd().try_clone_to_owned().map_err(refused("a descriptor"))?;
+    links.push(sys::attach(program.as_fd()).map_err(refused(format!("the program {name} at {event}")))?);
+    Ok(program)
+}
+
+/// Says which calls return in the child too.
+fn know_forks(bpf: &mut Ebpf) -> Result<(), LoadError> {
+    let mut known: Array<MapData, u32> = take(bpf, "known")?;
+    let mut forks = FORKS.iter().filter_map(|name| number(Abi::X86_64, name));
+    forks.try_for_each(|call| known.set(call, CALL_FORKS, 0)).map_err(refused("what is known of calls"))
+}
