@@ -36,7 +36,7 @@ pub const WAKE_PERIOD: &str = "wake_period";
 /// Name of a figure of a service: what was observed of it. Its frame is a sentence, and its value says how much that weighs.
 pub const OBSERVATION: &str = "observation";
 
-/// A sum that is no sample: a profile with one stack.
+/// A sum that is no sample. Those of a resource with the same name, unit and time are one profile, with a stack for each.
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// The place of its resource.
@@ -49,7 +49,8 @@ pub struct Figure {
     pub frame: Cow<'static, str>,
     /// How much.
     pub value: u64,
-    /// When it was measured, in nanoseconds since 1970; `None`: in all of the time of the samples. A service has no two of a name at one time.
+    /// When it was measured, in nanoseconds since 1970; `None`: in all of the time of the samples. A service has no two of a name and a frame at one
+    /// time.
     pub time_unix_ns: Option<u64>,
 }
 
@@ -79,13 +80,14 @@ pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> (Vec<u8>, Vec
     let counts = sums.iter().map(|sums| sums.all.clone()).collect();
     let scope =
         message::InstrumentationScope { name: "plumb".into(), version: env!("CARGO_PKG_VERSION").into() };
+    let mut figures = figures_by_resource(set);
     let mut resource_profiles = Vec::new();
     for (place, (attributes, sums)) in set.resources.iter().zip(&sums).enumerate() {
         let of_events = sums.stacks.iter();
         let mut profiles: Vec<message::Profile> =
             of_events.map(|(&event, stacks)| of_samples(&mut tables, set, event, stacks)).collect();
-        let figures = set.figures.iter().filter(|figure| figure.resource == place);
-        profiles.extend(figures.map(|figure| of_figure(&mut tables, set, figure)));
+        let figures = figures.remove(&place).unwrap_or_default();
+        profiles.extend(figures.iter().map(|of_kind| of_figures(&mut tables, set, of_kind)));
         if profiles.is_empty() {
             continue;
         }
@@ -144,15 +146,36 @@ fn of_samples(
     }
 }
 
-fn of_figure(tables: &mut DictionaryTables<'_>, set: &ResourceSet, figure: &Figure) -> message::Profile {
-    let kind = kind(tables, figure.name, figure.unit);
-    let stack_index = tables.named_stack(&figure.frame);
-    let values = vec![number(figure.value)];
+/// By resource its figures, those of a name, a unit and a time together.
+fn figures_by_resource(set: &ResourceSet) -> BTreeMap<usize, Vec<Vec<&Figure>>> {
+    let mut places = BTreeMap::new();
+    let mut figures: BTreeMap<usize, Vec<Vec<&Figure>>> = BTreeMap::new();
+    for figure in &set.figures {
+        let of_resource = figures.entry(figure.resource).or_default();
+        let key = (figure.resource, figure.name, figure.unit, figure.time_unix_ns);
+        let place = *places.entry(key).or_insert(of_resource.len());
+        if place == of_resource.len() {
+            of_resource.push(Vec::new());
+        }
+        of_resource[place].push(figure);
+    }
+    figures
+}
+
+/// `of_kind`: of one name, unit and time.
+fn of_figures(tables: &mut DictionaryTables<'_>, set: &ResourceSet, of_kind: &[&Figure]) -> message::Profile {
+    let Some(first) = of_kind.first() else { return message::Profile::default() };
+    let sample = |figure: &&Figure| message::OtlpSample {
+        stack_index: tables.named_stack(&figure.frame),
+        values: vec![number(figure.value)],
+        ..message::OtlpSample::default()
+    };
+    let samples = of_kind.iter().map(sample).collect();
     message::Profile {
-        sample_type: Some(kind),
-        samples: vec![message::OtlpSample { stack_index, values, ..message::OtlpSample::default() }],
-        time_unix_nano: figure.time_unix_ns.unwrap_or(set.time_unix_ns),
-        duration_nano: if figure.time_unix_ns.is_some() { 0 } else { set.duration_ns },
+        sample_type: Some(kind(tables, first.name, first.unit)),
+        samples,
+        time_unix_nano: first.time_unix_ns.unwrap_or(set.time_unix_ns),
+        duration_nano: if first.time_unix_ns.is_some() { 0 } else { set.duration_ns },
         ..message::Profile::default()
     }
 }
@@ -204,10 +227,12 @@ mod tests {
             value: 7,
             time_unix_ns: None,
         };
+        let of_call = |frame: &'static str, value| Figure { frame: frame.into(), value, ..figure.clone() };
+        let of_calls = ["read", "write"].map(|frame| Figure { name: "calls", ..of_call(frame, 3) });
         let set = ResourceSet {
             resources: vec![service("a"), service("b"), service("none")],
             of_process: [(processes[0], 0), (processes[1], 1)].into(),
-            figures: vec![figure],
+            figures: [of_calls[0].clone(), figure.clone(), of_calls[1].clone()].into(),
             time_unix_ns: 5,
             duration_ns: 6,
             period_ns: 10,
@@ -229,7 +254,7 @@ mod tests {
                 assert_eq!((one.time_unix_nano, one.duration_nano), (5, 6));
             }
         }
-        let expected = [("a", "cpu", 20), ("b", "cpu", 10), ("b", "agent_cpu", 7)];
+        let expected = [("a", "cpu", 20), ("b", "cpu", 10), ("b", "calls", 6), ("b", "agent_cpu", 7)];
         assert_eq!(read.len(), expected.len(), "{read:?}");
         for ((service, kind, value), (name, expected_kind, sum)) in read.iter().zip(expected) {
             assert!(service.contains(&format!("\"{name}\"")), "{service}");

@@ -48,6 +48,8 @@ pub(super) struct DictionaryTables<'p> {
     functions: Rows<message::OtlpFunction, message::OtlpFunction>,
     locations: Rows<FrameId, message::Location>,
     stacks: Rows<StackId, message::Stack>,
+    /// Stacks that no sample has, by the names of their functions.
+    named: HashMap<String, i32>,
 }
 
 impl<'p> DictionaryTables<'p> {
@@ -61,6 +63,7 @@ impl<'p> DictionaryTables<'p> {
             functions: Rows::new(message::OtlpFunction::default()),
             locations: Rows::new(message::Location::default()),
             stacks: Rows::new(message::Stack::default()),
+            named: HashMap::new(),
         }
     }
 
@@ -105,11 +108,16 @@ impl<'p> DictionaryTables<'p> {
 
     /// The row of a stack of one function that no sample has, by its name.
     pub(super) fn named_stack(&mut self, name: &str) -> i32 {
+        if let Some(&known) = self.named.get(name) {
+            return known;
+        }
         let line = self.line(name, "", "", 0);
         let location_indices = vec![i32::try_from(self.locations.list.len()).unwrap_or(i32::MAX)];
         self.locations.list.push(message::Location { lines: vec![line], ..message::Location::default() });
         self.stacks.list.push(message::Stack { location_indices });
-        i32::try_from(self.stacks.list.len() - 1).unwrap_or(i32::MAX)
+        let place = i32::try_from(self.stacks.list.len() - 1).unwrap_or(i32::MAX);
+        self.named.insert(name.to_owned(), place);
+        place
     }
 
     fn location(&mut self, id: FrameId) -> i32 {
