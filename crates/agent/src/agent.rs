@@ -11,6 +11,7 @@ use crate::clock::OpenWindow;
 use crate::cost::CostMeter;
 use crate::delivery::{Delivery, PreparedDelivery};
 use crate::error::AgentError;
+use crate::kernel_time::KernelTime;
 use crate::labels::ProcessDirectory;
 use crate::observe::Observer;
 use crate::off_cpu::OffCpuWindows;
@@ -34,6 +35,7 @@ pub struct Agent {
     capture: Capture,
     directory: ProcessDirectory,
     off_cpu: Option<OffCpuWindows>,
+    kernel_time: Option<KernelTime>,
     delivery: Delivery,
     symbols: SymbolUpload,
     observer: Observer,
@@ -68,6 +70,8 @@ impl Agent {
         let off_cpu = OffCpuWindows::begin(options, directory(), own.clone())?;
         let delivery = delivery.begin(totals.clone())?;
         let symbols = SymbolUpload::begin(options)?;
+        // Before anybody is watched, which costs besides.
+        let kernel_time = KernelTime::begin(options)?;
         let observer = Observer::begin(options.observe)?;
         let interval = options.interval;
         tracing::info!(
@@ -81,6 +85,7 @@ impl Agent {
             interval,
             directory: directory(),
             off_cpu,
+            kernel_time,
             delivery,
             symbols,
             observer,
@@ -119,8 +124,11 @@ impl Agent {
                 looked = Instant::now();
             } else if looked.elapsed() >= LOOK {
                 looked = Instant::now();
-                let directory = &mut self.directory;
-                self.capture.look(|profile| directory.look(profile));
+                let (directory, kernel_time) = (&mut self.directory, &mut self.kernel_time);
+                self.capture.look(|profile| {
+                    directory.look(profile);
+                    kernel_time.iter_mut().for_each(|kernel_time| kernel_time.look(profile, directory));
+                });
                 self.off_cpu.iter_mut().for_each(OffCpuWindows::look);
                 self.look_at_cost();
             }
@@ -128,7 +136,11 @@ impl Agent {
     }
 
     /// Sleeps until there is something to do, `timeout` at most, and does it. `true`: a signal ends it.
-    fn step(&mut self, timeout: Duration) -> Result<bool, AgentError> {
+    fn step(&mut self, mut timeout: Duration) -> Result<bool, AgentError> {
+        if let Some(kernel_time) = &mut self.kernel_time {
+            kernel_time.sweep();
+            timeout = timeout.min(kernel_time.left());
+        }
         let Some(off_cpu) = &mut self.off_cpu else { return self.capture.step(timeout) };
         off_cpu.step()?;
         self.capture.step(timeout.min(READ))
@@ -136,9 +148,15 @@ impl Agent {
 
     /// Keeps to the budget.
     fn look_at_cost(&mut self) {
-        self.spending.add_watches(self.observer.take_cost_ns());
+        self.add_watches();
         self.spending.look(&mut self.capture);
         self.observer.spare(self.spending.is_over());
+    }
+
+    /// Counts what system calls take longer.
+    fn add_watches(&mut self) {
+        let kernel_time_ns = self.kernel_time.as_mut().map_or(0, KernelTime::take_cost_ns);
+        self.spending.add_watches(self.observer.take_cost_ns() + kernel_time_ns);
     }
 
     /// Leaves to the server what it names.
@@ -152,7 +170,7 @@ impl Agent {
     /// What is known of the window that ends now, and what it cost in percent of the machine.
     fn facts(&mut self, lost: u64) -> (WindowFacts, String) {
         let (time_unix_ns, duration_ns) = self.window.so_far();
-        self.spending.add_watches(self.observer.take_cost_ns());
+        self.add_watches();
         let (cost, share) = self.spending.of_window();
         let facts = WindowFacts {
             time_unix_ns,
@@ -168,9 +186,12 @@ impl Agent {
 
     /// Hands a window over.
     fn close(&mut self, profile: &Profile, facts: WindowFacts, cost: &str) {
+        let directory = &mut self.directory;
+        let kernel_time = self.kernel_time.as_mut().map(|one| one.close(profile, directory));
         let resources = self.directory.finish(profile);
         self.observer.note(profile, &resources, facts.frequency_hz);
-        let closed = window::close(profile, resources, self.observer.take(), self.own.clone(), facts);
+        let (observed, kernel_time) = (self.observer.take(), kernel_time.unwrap_or_default());
+        let closed = window::close(profile, resources, observed, kernel_time, self.own.clone(), facts);
         tracing::info!(
             samples = closed.taken.samples,
             services = closed.services,
@@ -205,14 +226,15 @@ impl Agent {
         if let Some(off_cpu) = self.off_cpu.take() {
             self.hand_over_off_cpu(off_cpu.end(facts));
         }
-        let Self { capture, directory, delivery, observer, totals, own, .. } = self;
+        let Self { capture, mut directory, kernel_time, delivery, observer, totals, own, .. } = self;
         let observed = observer.take();
         drop(observer);
         let Ended { profile, samples, lost, .. } = capture.end();
         let mut facts = facts;
         facts.lost += lost.saturating_sub(self.lost);
-        let resources = { directory }.finish(&profile);
-        let closed = window::close(&profile, resources, observed, own, facts);
+        let kernel_time = kernel_time.map(|one| one.end(&profile, &mut directory)).unwrap_or_default();
+        let resources = directory.finish(&profile);
+        let closed = window::close(&profile, resources, observed, kernel_time, own, facts);
         hand_over(&totals, &delivery, closed, lost);
         delivery.end();
         let totals = totals.read();

@@ -19,7 +19,7 @@ pub(crate) struct OwnCost {
     pub threads_ns: u64,
     /// Of its BPF programs; 0 where the kernel does not say.
     pub bpf_ns: u64,
-    /// By which system calls of the machine took longer while those of a service were watched.
+    /// By which system calls of the machine took longer while those of a service were watched, or all were summed up.
     pub watch_ns: u64,
     /// Length of the period.
     pub elapsed_ns: u64,
@@ -99,7 +99,7 @@ impl CostMeter {
         }
     }
 
-    /// System calls took so much longer as they were watched.
+    /// System calls took so much longer as they were watched or summed up.
     pub(crate) fn add_watch(&mut self, watch_ns: u64) {
         self.watch_ns += watch_ns;
     }

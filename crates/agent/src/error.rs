@@ -14,6 +14,8 @@ pub enum AgentError {
     Capture(plumb_capture_perf::Error),
     /// Time off the processor can't be measured here.
     OffCpu(plumb_capture_bpf::LoadError),
+    /// System calls can't be summed up here.
+    KernelTime(plumb_capture_bpf::LoadError),
     /// The spool can't be used: its directory, and why.
     Spool(PathBuf, io::Error),
     /// Another agent uses the spool.
@@ -37,6 +39,12 @@ impl std::fmt::Display for AgentError {
             Self::Capture(error) => write!(f, "{error}"),
             Self::OffCpu(error) => {
                 write!(f, "cannot measure off-CPU time: {error}; without it: plumb agent without --off-cpu")
+            }
+            Self::KernelTime(error) => {
+                write!(
+                    f,
+                    "cannot measure kernel time: {error}; without it: plumb agent without --kernel-time"
+                )
             }
             Self::Spool(path, error) => {
                 write!(f, "cannot use the spool {}: {error}; choose another with --spool", path.display())

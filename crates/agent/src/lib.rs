@@ -15,6 +15,7 @@ mod connection;
 mod cost;
 mod delivery;
 mod error;
+mod kernel_time;
 mod labels;
 mod observe;
 mod off_cpu;

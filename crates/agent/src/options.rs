@@ -20,6 +20,8 @@ pub struct AgentOptions {
     pub off_cpu_min_ns: Option<u64>,
     /// Page faults are sampled as well.
     pub page_faults: bool,
+    /// System calls of every process are summed up in the kernel.
+    pub kernel_time: bool,
     /// How long samples are summed up before they are sent.
     pub interval: Duration,
     /// Attributes of all samples.

@@ -13,6 +13,7 @@ use plumb_profile::Profile;
 use crate::capture::PAGE_FAULTS;
 use crate::cost::OwnCost;
 use crate::delivery::Request;
+use crate::kernel_time::{KernelTimeWindow, ServiceFigures};
 use crate::labels::{Attributes, Resources};
 use crate::observe::Observed;
 use crate::totals::SampleCount;
@@ -52,11 +53,13 @@ pub(crate) fn close(
     profile: &Profile,
     resources: Resources,
     observed: Vec<Observed>,
+    kernel_time: KernelTimeWindow,
     own: Vec<(String, String)>,
     facts: WindowFacts,
 ) -> ClosedWindow {
     let Resources { mut attributes, of_process } = resources;
     let mut figures = of_observed(observed, &mut attributes);
+    figures.extend(of_services(kernel_time.services, &mut attributes));
     let mut attributes: Vec<Vec<(String, String)>> =
         attributes.into_iter().map(|one| one.into_iter().collect()).collect();
     let agent = attributes.len();
@@ -72,6 +75,9 @@ pub(crate) fn close(
     }
     if facts.lost > 0 {
         figures.push(figure("agent_lost_samples", "count", facts.lost));
+    }
+    if kernel_time.lost_calls > 0 {
+        figures.push(figure("agent_lost_calls", "count", kernel_time.lost_calls));
     }
     let set = ResourceSet {
         resources: attributes,
@@ -171,11 +177,7 @@ fn all_samples(profile: &Profile) -> ResourceSamples {
 fn of_observed(observed: Vec<Observed>, attributes: &mut Vec<Attributes>) -> Vec<Figure> {
     let mut figures = Vec::new();
     for one in observed {
-        let known = attributes.iter().position(|known| *known == one.attributes);
-        let resource = known.unwrap_or(attributes.len());
-        if known.is_none() {
-            attributes.push(one.attributes);
-        }
+        let resource = resource_of(one.attributes, attributes);
         figures.extend(one.wakes.into_iter().map(|wake| Figure {
             resource,
             name: WAKE_PERIOD,
@@ -194,6 +196,31 @@ fn of_observed(observed: Vec<Observed>, attributes: &mut Vec<Attributes>) -> Vec
         }));
     }
     figures
+}
+
+/// Figures of services. Those that have no samples in this window get a place, too.
+fn of_services(services: Vec<ServiceFigures>, attributes: &mut Vec<Attributes>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for one in services {
+        let resource = resource_of(one.attributes, attributes);
+        figures.extend(one.figures.into_iter().map(|(name, unit, frame, value)| Figure {
+            resource,
+            name,
+            unit,
+            frame,
+            value,
+            time_unix_ns: None,
+        }));
+    }
+    figures
+}
+
+/// The place of a service, which is added if it has none.
+fn resource_of(service: Attributes, attributes: &mut Vec<Attributes>) -> usize {
+    attributes.iter().position(|known| *known == service).unwrap_or_else(|| {
+        attributes.push(service);
+        attributes.len() - 1
+    })
 }
 
 fn compressed(bytes: &[u8]) -> Vec<u8> {

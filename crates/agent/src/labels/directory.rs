@@ -6,14 +6,17 @@
 //! Invariant: nothing grows with the number of processes that ever ran: what is remembered is of processes that were seen in this or the last
 //! profile.
 
+mod unsampled;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use plumb_profile::{LifeId, Process, ProcessId, Profile};
+use plumb_profile::{Life, LifeId, Process, ProcessId, Profile};
 
 use super::container;
 use super::process::{ProcessFacts, read_cgroup, read_environment, workload};
 use super::relabel::{Attributes, RelabelRules};
+pub(crate) use unsampled::{LastLives, Owner, ProcessState};
 
 /// Most resources of a profile: the rest are one.
 const RESOURCES: usize = 500;
@@ -32,6 +35,15 @@ struct Known {
     facts: Arc<ProcessFacts>,
     /// When it was looked at last.
     generation: u32,
+}
+
+/// What a process is called by.
+#[derive(Clone, Copy, Debug)]
+struct Subject<'a> {
+    /// Path of its program, and the name of a thread, if the path says nothing.
+    exe: &'a str,
+    name: &'a str,
+    is_kernel: bool,
 }
 
 /// Whose samples are whose.
@@ -137,8 +149,17 @@ impl ProcessDirectory {
         lives: &HashMap<ProcessId, LifeId>,
         id: ProcessId,
     ) -> Option<Arc<ProcessFacts>> {
-        let mut life = lives.get(&id).and_then(|&life| profile.lives.get(life));
-        let mut parent = profile.processes[id].ppid;
+        let life = lives.get(&id).and_then(|&life| profile.lives.get(life));
+        self.of_ancestors(profile, life, profile.processes[id].ppid)
+    }
+
+    /// Likewise of its life, if that is known, and the id of its parent.
+    fn of_ancestors<'p>(
+        &mut self,
+        profile: &'p Profile,
+        mut life: Option<&'p Life>,
+        mut parent: u32,
+    ) -> Option<Arc<ProcessFacts>> {
         for _ in 0..ANCESTORS {
             let next = life.and_then(|life| life.parent).and_then(|parent| profile.lives.get(parent));
             if let Some(next) = next {
@@ -172,15 +193,20 @@ impl ProcessDirectory {
         name: &str,
         facts: Option<&ProcessFacts>,
     ) -> Option<Attributes> {
+        let exe = profile.strings.get(process.exe);
+        let is_kernel = process.pid == KTHREADD || process.ppid == KTHREADD;
+        self.attributes_of(Subject { exe, name, is_kernel }, facts)
+    }
+
+    fn attributes_of(&self, subject: Subject<'_>, facts: Option<&ProcessFacts>) -> Option<Attributes> {
+        let Subject { exe, name, is_kernel } = subject;
         let mut attributes = self.common.clone();
         let mut set = |name: &str, value: &str| {
             if !value.is_empty() {
                 attributes.insert(name.to_owned(), value.to_owned());
             }
         };
-        let exe = profile.strings.get(process.exe);
         let exe = exe.strip_suffix(" (deleted)").unwrap_or(exe).rsplit('/').next().unwrap_or_default();
-        let is_kernel = process.pid == KTHREADD || process.ppid == KTHREADD;
         // Programs in memory have random names.
         let has_name = !exe.is_empty() && !exe.starts_with("memfd:");
         set(
@@ -230,7 +256,7 @@ fn thread_names(profile: &Profile) -> HashMap<ProcessId, &str> {
 }
 
 /// The place of attributes, which are added unless there are too many.
-fn place_of(
+pub(crate) fn place_of(
     mut attributes: Attributes,
     places: &mut HashMap<Attributes, usize>,
     all: &mut Vec<Attributes>,

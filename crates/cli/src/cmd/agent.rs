@@ -31,6 +31,15 @@ pub struct Args {
     /// Beside CPU time: each window is sent as one more profile, page-faults. One page fault in 997 is a sample, and stands for as many.
     #[arg(long)]
     page_faults: bool,
+    /// Record what system calls take in the kernel, by service and call: every call of the machine, not samples
+    ///
+    /// Each window of a service has two more profiles: kernel_time, the CPU time of its system calls, and system_calls, how many there were. A call of a
+    /// process that has ended counts too. While it is on, every system call of the machine takes some hundred nanoseconds more; the agent measures
+    /// that and adds it to its own cost, but --max-cpu does not lower it.
+    ///
+    /// Requires BPF (Linux 6.1 or newer).
+    #[arg(long)]
+    kernel_time: bool,
     /// Time between two requests, in seconds
     ///
     /// Samples with the same stack are merged within this time. Requests are sent when the clock is at a multiple of it.
@@ -190,6 +199,7 @@ pub fn run(args: Args) -> Result<Exit> {
         frequency_hz: args.frequency,
         off_cpu_min_ns: args.waits.off_cpu.then_some(args.waits.min_block),
         page_faults: args.page_faults,
+        kernel_time: args.kernel_time,
         interval: args.interval,
         attributes: args.label,
         rules: RelabelRules(args.relabel),
