@@ -151,8 +151,6 @@ INLINE u32 number_of(struct task_struct *task, struct pt_regs *regs)
     return number;
 }
 
-#define READ(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
-
 /* Keeps the name of a file, once. */
 INLINE void name_file(struct file *file, struct inode *inode, struct NameKey *key)
 {

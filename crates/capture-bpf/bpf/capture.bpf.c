@@ -129,14 +129,14 @@ INLINE void find_script(struct task_struct *task, struct Space *space)
 INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid, u32 tid)
 {
     u32 tgid = task->tgid;
-    struct mm_struct *mm = task->mm;
+    u64 mm = mm_of(task);
     struct Space *space = bpf_map_lookup_elem(&spaces, &tgid);
     if (!space)
-        space = new_space(tgid, (u64)mm);
+        space = new_space(tgid, mm);
     if (!space)
         return WHY_UNMAPPED;
     /* New memory, and the registers still are the old program's. */
-    if (space->mm != (u64)mm)
+    if (space->mm != mm)
         return WHY_EXEC;
     struct walk *walk = &walking->walk;
     walk->hash = space->birth;
@@ -290,7 +290,7 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
     sample->flags = sample_flags;
     sample->script = 0;
     sample->call = NO_CALL;
-    if (flags & PF_KTHREAD || !task->mm) {
+    if (flags & PF_KTHREAD || !mm_of(task)) {
         sample->flags |= SAMPLE_NO_USER;
     } else {
         u32 why = WHY_ODD;
@@ -355,7 +355,7 @@ INLINE u32 take(void *ctx, struct task_struct *task, struct walking *walking, u3
 /* Says which system call a sample is in whose record the kernel will write: no record says so. */
 INLINE void say_call(struct task_struct *task)
 {
-    if (task->flags & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER) || !task->mm)
+    if (task->flags & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER) || !mm_of(task))
         return;
     struct HandedOver in = {
         .head = { .kind = MESSAGE_HANDED_OVER, .time_ns = bpf_ktime_get_ns(), .pid = task->tgid, .tid = task->pid },

@@ -260,4 +260,26 @@ INLINE u64 elapsed_ns(u64 now, u64 then)
     return now > then ? now - then : 0;
 }
 
+/* Reads a field of a structure of the kernel, whatever pointer leads there. */
+#define READ(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
+
+/* The address space of a task, as a number. To load a pointer from a structure that it trusts the verifier goes through the names of all types
+ * of the kernel, several times on each way to that place: a millisecond for each (btf_nested_type_is_trusted in kernel/bpf/btf.c). */
+INLINE u64 mm_of(struct task_struct *task)
+{
+    struct mm_struct *mm = 0;
+    READ(mm, task->mm);
+    return (u64)mm;
+}
+
+/* Where the vdso of a task is. */
+INLINE u64 vdso_of(struct task_struct *task)
+{
+    struct mm_struct *mm = 0;
+    void *vdso = 0;
+    READ(mm, task->mm);
+    READ(vdso, mm->context.vdso);
+    return (u64)vdso;
+}
+
 #endif

@@ -120,12 +120,12 @@ int on_fork(u64 *ctx)
     if (address)
         bpf_map_update_elem(&interpreted, &to, address, BPF_ANY);
     struct Space *space = bpf_map_lookup_elem(&spaces, &from);
-    if (!space || space->mm != (u64)parent->mm)
+    if (!space || space->mm != mm_of(parent))
         return 0;
     bpf_map_update_elem(&spaces, &to, space, BPF_ANY);
     space = bpf_map_lookup_elem(&spaces, &to);
     if (space) {
-        space->mm = (u64)child->mm;
+        space->mm = mm_of(child);
         space->birth = __sync_fetch_and_add(&last_birth, 1) + 1;
     }
     return 0;

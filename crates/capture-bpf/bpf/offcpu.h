@@ -331,7 +331,7 @@ struct {
 /* Where a task left user code, which is what its stack goes on from. */
 INLINE void user_part(struct task_struct *task, struct OffThread *thread)
 {
-    if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || !task->mm)
+    if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || !mm_of(task))
         return;
     /* Nothing is where DWARF's numbers are in the order of the structure. */
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);

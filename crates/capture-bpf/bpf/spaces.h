@@ -37,13 +37,15 @@ u64 last_birth = 0;
 /* The number of a file: a new one if it was not seen before. */
 INLINE u32 file_number(struct file *file)
 {
-    struct inode *inode = file->f_inode;
-    struct FileKey key = {
-        .inode = inode->i_ino,
-        .size = inode->i_size,
-        .device = inode->i_sb->s_dev,
-        .generation = inode->i_generation,
-    };
+    struct FileKey key = {};
+    struct inode *inode = 0;
+    struct super_block *system = 0;
+    READ(inode, file->f_inode);
+    READ(system, inode->i_sb);
+    READ(key.inode, inode->i_ino);
+    READ(key.size, inode->i_size);
+    READ(key.device, system->s_dev);
+    READ(key.generation, inode->i_generation);
     u32 *known = bpf_map_lookup_elem(&numbers, &key);
     if (known)
         return *known;
@@ -68,13 +70,14 @@ static long enter_vma(struct task_struct *task, struct vm_area_struct *vma, stru
     u64 start = vma->vm_start, end = vma->vm_end;
     if (!(vma->vm_flags & VM_EXEC))
         return 0;
-    struct file *file = vma->vm_file;
+    struct file *file = 0;
+    READ(file, vma->vm_file);
     u32 number = FILE_NONE;
     u64 offset = 0;
     if (file) {
         number = file_number(file);
         offset = (u64)vma->vm_pgoff << 12;
-    } else if ((u64)task->mm->context.vdso == start) {
+    } else if (vdso_of(task) == start) {
         number = FILE_VDSO;
     }
     u32 index = __sync_fetch_and_add(&space->entered, 1) & (MAX_MAPPINGS - 1);
