@@ -305,6 +305,8 @@ fn errors_say_what_to_do() {
     assert!(services.contains("plumb query services takes no --limit"), "{services}");
     let flame = wrong(&["query", "flame", "api", "--to", &serving.url]);
     assert!(flame.contains("takes no NAME, but got 'api'"), "{flame}");
+    let symbols = wrong(&["push", env!("CARGO_BIN_EXE_plumb"), "--service", "api", "--to", &serving.url]);
+    assert!(symbols.contains("leave out --service"), "{symbols}");
     let late = refused(&["query", "top", "--to", &serving.url, "--from", "now", "--until", "2023-11-14"]);
     assert!(late.contains("from is after until"), "{late}");
     let kind = refused(&["query", "top", "--to", &serving.url, "--type", "cpu"]);

@@ -141,6 +141,16 @@ fn is_elf(path: &Path) -> bool {
 
 fn push_symbols(args: &Args) -> Result<Exit> {
     let name = args.file.display();
+    let labelled = [
+        ("--service", args.service.is_some()),
+        ("--label", !args.label.is_empty()),
+        ("--kind", args.kind.is_some()),
+    ];
+    if let Some((option, _)) = labelled.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(wrong_usage(format!(
+            "{name} holds symbols, which belong to all services that run it; leave out {option}"
+        )));
+    }
     let Some(build_id) = plumb_symbolize::build_id_of(&args.file) else {
         bail!("{name} has no build ID, by which frames find it; link it with --build-id");
     };
