@@ -70,7 +70,7 @@ fn example() -> Made {
     made.sample("web server/7/8", "main:3+pick:9@app;send@libc.so;tcp_send@k", 11)
         .sample("web server/7/8", "main:3+pick:9@app;send@libc.so;tcp_send@k", 12)
         .sample("sh/9/9", "!;0x123@libc.so", 3);
-    made.event("page-faults", "page-faults").sample("sh/9/9", "main@app", 5);
+    made.event("page-faults", "count").sample("sh/9/9", "main@app", 5);
     made
 }
 
@@ -88,7 +88,7 @@ fn stacks_values_and_attributes_are_there() {
             (text(&dictionary, kind.type_strindex), text(&dictionary, kind.unit_strindex))
         })
         .collect();
-    assert_eq!(kinds, [("cpu", "nanoseconds"), ("page-faults", "page-faults")]);
+    assert_eq!(kinds, [("cpu", "nanoseconds"), ("page-faults", "count")]);
     let samples = &profiles[0].samples;
     assert_eq!(samples.len(), 2, "equal stacks of a thread are one");
     assert_eq!(
