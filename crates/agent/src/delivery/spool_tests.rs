@@ -151,3 +151,17 @@ fn a_full_disk_takes_the_oldest() {
     assert_eq!(gone.samples + waiting.samples + dropped.samples, 1 + 2 + 3 + 4 + 5 + 6 + 100);
     assert!(dropped.samples >= 1 && dropped.samples <= 1 + 2 + 3, "{dropped:?}");
 }
+
+#[test]
+fn names_of_earlier_agents_are_understood() {
+    let of = |name: &str| Waiting::parse(name).map(|one| (one.number, one.count, one.bytes));
+    let count = SampleCount { samples: 7, cpu_ns: 70, ..SampleCount::default() };
+    assert_eq!(of("0000000000000003-7-70-900.otlp.gz"), Some((3, count, 900)));
+    let count = SampleCount { off_cpu_ns: 5, ..count };
+    assert_eq!(of("0000000000000003-7-70-5-900.otlp.gz"), Some((3, count, 900)));
+    let one = Waiting { number: 3, count: SampleCount { page_faults: 6, ..count }, bytes: 900 };
+    assert_eq!(Waiting::parse(&one.name()), Some(one));
+    for name in ["3-7-70.otlp.gz", "3-7-70-5-6-7-900.otlp.gz", "3-7-70-x-900.otlp.gz", "3-7-70-900.part"] {
+        assert_eq!(of(name), None, "{name}");
+    }
+}
