@@ -17,6 +17,7 @@ use crate::observe::Observer;
 use crate::off_cpu::OffCpuWindows;
 use crate::options::AgentOptions;
 use crate::privileges::missing_capabilities;
+use crate::processes;
 use crate::spending::Spending;
 use crate::symbols::SymbolUpload;
 use crate::totals::{SharedTotals, Totals};
@@ -36,6 +37,7 @@ pub struct Agent {
     directory: ProcessDirectory,
     off_cpu: Option<OffCpuWindows>,
     kernel_time: Option<KernelTime>,
+    counts_processes: bool,
     delivery: Delivery,
     symbols: SymbolUpload,
     observer: Observer,
@@ -86,6 +88,7 @@ impl Agent {
             directory: directory(),
             off_cpu,
             kernel_time,
+            counts_processes: options.profiles.processes,
             delivery,
             symbols,
             observer,
@@ -188,10 +191,14 @@ impl Agent {
     fn close(&mut self, profile: &Profile, facts: WindowFacts, cost: &str) {
         let directory = &mut self.directory;
         let kernel_time = self.kernel_time.as_mut().map(|one| one.close(profile, directory));
+        let mut kernel_time = kernel_time.unwrap_or_default();
+        if self.counts_processes {
+            kernel_time.services.extend(processes::of_window(profile, directory));
+        }
         let resources = self.directory.finish(profile);
         self.observer.note(profile, &resources, facts.frequency_hz);
-        let (observed, kernel_time) = (self.observer.take(), kernel_time.unwrap_or_default());
-        let closed = window::close(profile, resources, observed, kernel_time, self.own.clone(), facts);
+        let closed =
+            window::close(profile, resources, self.observer.take(), kernel_time, self.own.clone(), facts);
         tracing::info!(
             samples = closed.taken.samples,
             services = closed.services,
@@ -226,13 +233,26 @@ impl Agent {
         if let Some(off_cpu) = self.off_cpu.take() {
             self.hand_over_off_cpu(off_cpu.end(facts));
         }
-        let Self { capture, mut directory, kernel_time, delivery, observer, totals, own, .. } = self;
+        let Self {
+            capture,
+            mut directory,
+            kernel_time,
+            counts_processes,
+            delivery,
+            observer,
+            totals,
+            own,
+            ..
+        } = self;
         let observed = observer.take();
         drop(observer);
         let Ended { profile, samples, lost, .. } = capture.end();
         let mut facts = facts;
         facts.lost += lost.saturating_sub(self.lost);
-        let kernel_time = kernel_time.map(|one| one.end(&profile, &mut directory)).unwrap_or_default();
+        let mut kernel_time = kernel_time.map(|one| one.end(&profile, &mut directory)).unwrap_or_default();
+        if counts_processes {
+            kernel_time.services.extend(processes::of_window(&profile, &mut directory));
+        }
         let resources = directory.finish(&profile);
         let closed = window::close(&profile, resources, observed, kernel_time, own, facts);
         hand_over(&totals, &delivery, closed, lost);

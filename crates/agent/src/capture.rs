@@ -51,11 +51,11 @@ impl Capture {
     /// Begins. All that is measured shares the memory that there may be.
     pub fn begin(options: &AgentOptions, measured: Measured) -> Result<Self, AgentError> {
         plumb_capture_perf::return_freed_memory();
-        let max_memory = options.max_memory / if options.off_cpu_min_ns.is_some() { 2 } else { 1 };
+        let max_memory = options.max_memory / if options.profiles.off_cpu_min_ns.is_some() { 2 } else { 1 };
         let sampling = SamplingOptions {
             frequency_hz: options.frequency_hz,
             each_if_rare: false,
-            also: if options.page_faults && measured == Measured::Cpu {
+            also: if options.profiles.page_faults && measured == Measured::Cpu {
                 vec![page_faults()]
             } else {
                 Vec::new()

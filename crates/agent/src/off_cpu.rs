@@ -34,7 +34,7 @@ impl OffCpuWindows {
         directory: ProcessDirectory,
         own: Vec<(String, String)>,
     ) -> Result<Option<Self>, AgentError> {
-        let Some(min_ns) = options.off_cpu_min_ns else { return Ok(None) };
+        let Some(min_ns) = options.profiles.off_cpu_min_ns else { return Ok(None) };
         let capture = Capture::begin(options, Measured::OffCpu(min_ns))?;
         Ok(Some(Self { capture, directory, own, unmeasured: Unmeasured::default() }))
     }

@@ -16,12 +16,8 @@ pub struct AgentOptions {
     pub ca_pem: Option<Vec<u8>>,
     /// Samples per second of processor time.
     pub frequency_hz: u32,
-    /// Time off the processor is measured as well: what is shorter than this, in nanoseconds, is only summed up. `None`: it isn't.
-    pub off_cpu_min_ns: Option<u64>,
-    /// Page faults are sampled as well.
-    pub page_faults: bool,
-    /// System calls of every process are summed up in the kernel.
-    pub kernel_time: bool,
+    /// What there is besides processor time.
+    pub profiles: ProfileOptions,
     /// How long samples are summed up before they are sent.
     pub interval: Duration,
     /// Attributes of all samples.
@@ -38,6 +34,19 @@ pub struct AgentOptions {
     pub max_cpu: f64,
     /// Bytes of memory to stay below.
     pub max_memory: u64,
+}
+
+/// What windows have besides processor time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProfileOptions {
+    /// Time off the processor: what is shorter than this, in nanoseconds, is only summed up. `None`: it is not measured.
+    pub off_cpu_min_ns: Option<u64>,
+    /// Page faults are sampled.
+    pub page_faults: bool,
+    /// System calls of every process are summed up in the kernel.
+    pub kernel_time: bool,
+    /// Processes that begin are counted.
+    pub processes: bool,
 }
 
 /// Who names frames of files that have a build id.

@@ -13,7 +13,8 @@ use plumb_profile::Profile;
 use crate::capture::PAGE_FAULTS;
 use crate::cost::OwnCost;
 use crate::delivery::Request;
-use crate::kernel_time::{KernelTimeWindow, ServiceFigures};
+use crate::figures::{of_services, resource_of};
+use crate::kernel_time::KernelTimeWindow;
 use crate::labels::{Attributes, Resources};
 use crate::observe::Observed;
 use crate::totals::SampleCount;
@@ -131,7 +132,7 @@ pub(crate) fn close_off_cpu(
 
 /// A figure of the agent, whose resource is at this place.
 fn figure(resource: usize, name: &'static str, unit: &'static str, value: u64) -> Figure {
-    Figure { resource, name, unit, frame: "plumb agent".into(), value, time_unix_ns: None }
+    Figure { resource, name, unit, stack: vec!["plumb agent".into()], value, time_unix_ns: None }
 }
 
 /// `counted`: what samples of an event, by its name, are.
@@ -182,7 +183,7 @@ fn of_observed(observed: Vec<Observed>, attributes: &mut Vec<Attributes>) -> Vec
             resource,
             name: WAKE_PERIOD,
             unit: "nanoseconds",
-            frame: "wakes".into(),
+            stack: vec!["wakes".into()],
             value: wake.interval_ns,
             time_unix_ns: Some(wake.time_unix_ns),
         }));
@@ -190,37 +191,12 @@ fn of_observed(observed: Vec<Observed>, attributes: &mut Vec<Attributes>) -> Vec
             resource,
             name: OBSERVATION,
             unit: "nanoseconds",
-            frame: habit.sentence.into(),
+            stack: vec![habit.sentence.into()],
             value: habit.weight_ns,
             time_unix_ns: None,
         }));
     }
     figures
-}
-
-/// Figures of services. Those that have no samples in this window get a place, too.
-fn of_services(services: Vec<ServiceFigures>, attributes: &mut Vec<Attributes>) -> Vec<Figure> {
-    let mut figures = Vec::new();
-    for one in services {
-        let resource = resource_of(one.attributes, attributes);
-        figures.extend(one.figures.into_iter().map(|(name, unit, frame, value)| Figure {
-            resource,
-            name,
-            unit,
-            frame,
-            value,
-            time_unix_ns: None,
-        }));
-    }
-    figures
-}
-
-/// The place of a service, which is added if it has none.
-fn resource_of(service: Attributes, attributes: &mut Vec<Attributes>) -> usize {
-    attributes.iter().position(|known| *known == service).unwrap_or_else(|| {
-        attributes.push(service);
-        attributes.len() - 1
-    })
 }
 
 fn compressed(bytes: &[u8]) -> Vec<u8> {

@@ -73,7 +73,7 @@ fn figures(second: u64) -> Vec<u8> {
         resource,
         name,
         unit,
-        frame: frame.into(),
+        stack: vec![frame.into()],
         value,
         time_unix_ns: None,
     };
@@ -169,7 +169,7 @@ fn idle_machine(second: u64) -> Vec<u8> {
         resource,
         name,
         unit: "nanoseconds",
-        frame: frame.into(),
+        stack: vec![frame.into()],
         value,
         time_unix_ns: None,
     };

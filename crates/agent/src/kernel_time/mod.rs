@@ -19,10 +19,10 @@ use plumb_profile::Profile;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::error::AgentError;
+use crate::figures::ServiceFigures;
 use crate::labels::{LastLives, ProcessDirectory, ProcessState};
 use crate::options::AgentOptions;
 use books::{Books, CallSum, Reading, SweepPace};
-pub(crate) use services::ServiceFigures;
 use services::ServiceSums;
 
 /// Time between two measurements of what it costs: the first may have been disturbed, and calls are dearer while the kernel keeps its account of
@@ -69,7 +69,7 @@ pub(crate) struct KernelTime {
 impl KernelTime {
     /// Begins, if that is wanted.
     pub fn begin(options: &AgentOptions) -> Result<Option<Self>, AgentError> {
-        if !options.kernel_time {
+        if !options.profiles.kernel_time {
             return Ok(None);
         }
         let room = ProcessSums::ROOM.max(ROOM_EACH.saturating_mul(processes()));

@@ -2,12 +2,12 @@
 //!
 //! Invariant: there are no more services than a window may have; calls of others are one service's.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use plumb_syscalls::{Abi, named};
 
 use super::books::CallSum;
+use crate::figures::ServiceFigures;
 use crate::labels::{Attributes, Owner, place_of};
 
 /// Time on the processor.
@@ -16,15 +16,6 @@ const KERNEL_TIME: &str = "kernel_time";
 const SYSTEM_CALLS: &str = "system_calls";
 /// Number of calls that are not told apart, such as those of 32-bit programs, and their name.
 const OTHERS: (u32, &str) = (511, "others");
-
-/// Figures of a service.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ServiceFigures {
-    /// Attributes of its resource.
-    pub attributes: Attributes,
-    /// What they count and in which unit, the name of the frame, and how much.
-    pub figures: Vec<(&'static str, &'static str, Cow<'static, str>, u64)>,
-}
 
 /// What a service called: number of calls, and nanoseconds.
 type Calls = BTreeMap<u32, (u64, u64)>;
@@ -56,9 +47,10 @@ impl ServiceSums {
         let figures = |(attributes, calls): (Attributes, Calls)| {
             let of_call = |(number, (count, ns)): (u32, (u64, u64))| {
                 let name = if number == OTHERS.0 { OTHERS.1.into() } else { named(Abi::X86_64, number) };
+                let stack = vec![name];
                 let own_ns = ns.saturating_sub(count.saturating_mul(floor_ns));
-                let time = (own_ns > 0).then(|| (KERNEL_TIME, "nanoseconds", name.clone(), own_ns));
-                let count = (count > 0).then_some((SYSTEM_CALLS, "count", name, count));
+                let time = (own_ns > 0).then(|| (KERNEL_TIME, "nanoseconds", stack.clone(), own_ns));
+                let count = (count > 0).then_some((SYSTEM_CALLS, "count", stack, count));
                 time.into_iter().chain(count)
             };
             ServiceFigures { attributes, figures: calls.into_iter().flat_map(of_call).collect() }
@@ -92,11 +84,15 @@ mod tests {
             one.map(|one| one.figures.clone()).unwrap_or_default()
         };
         let expected = [
-            ("kernel_time", "nanoseconds", "read".into(), 6000 - 15 * 60),
-            ("system_calls", "count", "read".into(), 15),
+            ("kernel_time", "nanoseconds", vec!["read".into()], 6000 - 15 * 60),
+            ("system_calls", "count", vec!["read".into()], 15),
         ];
         assert_eq!(of("web"), expected);
-        assert_eq!(of("db"), [("system_calls", "count", "others".into(), 3)], "all of it was the measuring");
+        assert_eq!(
+            of("db"),
+            [("system_calls", "count", vec!["others".into()], 3)],
+            "all of it was the measuring"
+        );
         assert!(sums.take(60).is_empty());
     }
 

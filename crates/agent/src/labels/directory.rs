@@ -23,7 +23,7 @@ const RESOURCES: usize = 500;
 /// Most ancestors that are asked.
 const ANCESTORS: usize = 64;
 /// Parent of the kernel's own threads.
-const KTHREADD: u32 = 2;
+pub(crate) const KTHREADD: u32 = 2;
 /// The service of processes beyond [`RESOURCES`].
 const OTHERS: &str = "other";
 

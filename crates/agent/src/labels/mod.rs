@@ -9,6 +9,6 @@ mod directory;
 mod process;
 mod relabel;
 
-pub(crate) use directory::{LastLives, Owner, ProcessDirectory, ProcessState, Resources, place_of};
+pub(crate) use directory::{KTHREADD, LastLives, Owner, ProcessDirectory, ProcessState, Resources, place_of};
 pub(crate) use relabel::Attributes;
 pub use relabel::{RelabelRule, RelabelRules};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::value_parser;
 use plumb_agent::{
-    Agent, AgentError, AgentOptions, CostMeter, RelabelRule, RelabelRules, SpoolOptions, SymbolPolicy,
-    drop_capabilities, missing_capabilities,
+    Agent, AgentError, AgentOptions, CostMeter, ProfileOptions, RelabelRule, RelabelRules, SpoolOptions,
+    SymbolPolicy, drop_capabilities, missing_capabilities,
 };
 
 use crate::args::LogArgs;
@@ -25,21 +25,7 @@ pub struct Args {
     #[arg(short = 'F', long, visible_alias = "hz", value_name = "HZ", default_value = "97", value_parser = value_parser!(u32).range(1..=999))]
     frequency: u32,
     #[command(flatten)]
-    waits: OffCpuArgs,
-    /// Sample page faults
-    ///
-    /// Beside CPU time: each window is sent as one more profile, page-faults. One page fault in 997 is a sample, and stands for as many.
-    #[arg(long)]
-    page_faults: bool,
-    /// Record what system calls take in the kernel, by service and call: every call of the machine, not samples
-    ///
-    /// Each window of a service has two more profiles: kernel_time, the CPU time of its system calls, and system_calls, how many there were. A call of a
-    /// process that has ended counts too. While it is on, every system call of the machine takes some hundred nanoseconds more; the agent measures
-    /// that and adds it to its own cost, but --max-cpu does not lower it.
-    ///
-    /// Requires BPF (Linux 6.1 or newer).
-    #[arg(long)]
-    kernel_time: bool,
+    profiles: ProfileArgs,
     /// Time between two requests, in seconds
     ///
     /// Samples with the same stack are merged within this time. Requests are sent when the clock is at a multiple of it.
@@ -116,9 +102,9 @@ struct ServerArgs {
     ca_cert: Option<PathBuf>,
 }
 
-/// Off-CPU time, which a second recorder measures.
+/// What windows have besides CPU time.
 #[derive(clap::Args, Debug)]
-struct OffCpuArgs {
+struct ProfileArgs {
     /// Record how long threads are off the CPU, and where: blocked or in the run queue
     ///
     /// Beside CPU time: each window is sent as two more profiles, off_cpu, the time that threads were blocked, and run-queue, the time that they were runnable without a
@@ -131,6 +117,26 @@ struct OffCpuArgs {
     /// With --off-cpu: ignore intervals shorter than TIME (1ms, 50us)
     #[arg(long, value_name = "TIME", requires = "off_cpu", value_parser = nanoseconds, default_value = "0")]
     min_block: u64,
+    /// Sample page faults
+    ///
+    /// Beside CPU time: each window is sent as one more profile, page-faults. One page fault in 997 is a sample, and stands for as many.
+    #[arg(long)]
+    page_faults: bool,
+    /// Record what system calls take in the kernel, by service and call: every call of the machine, not samples
+    ///
+    /// Each window of a service has two more profiles: kernel_time, the CPU time of its system calls, and system_calls, how many there were. A call of a
+    /// process that has ended counts too. While it is on, every system call of the machine takes some hundred nanoseconds more; the agent measures
+    /// that and adds it to its own cost, but --max-cpu does not lower it.
+    ///
+    /// Requires BPF (Linux 6.1 or newer).
+    #[arg(long)]
+    kernel_time: bool,
+    /// Count processes that begin, by who started them
+    ///
+    /// Each window of a service has two more profiles: processes, how many began, and short_lived_cpu, the CPU time of those that began and ended in the
+    /// window. Their stacks are programs: a process, its parent, and so on.
+    #[arg(long)]
+    processes: bool,
 }
 
 /// Who names functions.
@@ -188,7 +194,7 @@ pub fn run(args: Args) -> Result<Exit> {
     });
     let ca_pem = ca_pem.transpose()?;
     end_with(args.parent)?;
-    let meter = CostMeter::open(args.waits.off_cpu);
+    let meter = CostMeter::open(args.profiles.off_cpu);
     // Before there are threads; after what only root may read.
     drop_capabilities()?;
     args.log.init();
@@ -197,9 +203,12 @@ pub fn run(args: Args) -> Result<Exit> {
         token,
         ca_pem,
         frequency_hz: args.frequency,
-        off_cpu_min_ns: args.waits.off_cpu.then_some(args.waits.min_block),
-        page_faults: args.page_faults,
-        kernel_time: args.kernel_time,
+        profiles: ProfileOptions {
+            off_cpu_min_ns: args.profiles.off_cpu.then_some(args.profiles.min_block),
+            page_faults: args.profiles.page_faults,
+            kernel_time: args.profiles.kernel_time,
+            processes: args.profiles.processes,
+        },
         interval: args.interval,
         attributes: args.label,
         rules: RelabelRules(args.relabel),
@@ -207,7 +216,7 @@ pub fn run(args: Args) -> Result<Exit> {
         symbols: args.symbols.policy(),
         observe: !args.no_observe,
         max_cpu: args.max_cpu / 100.0,
-        max_memory: args.max_memory.unwrap_or(if args.waits.off_cpu { 2 * MEMORY } else { MEMORY }),
+        max_memory: args.max_memory.unwrap_or(if args.profiles.off_cpu { 2 * MEMORY } else { MEMORY }),
     };
     let totals = Agent::begin(&options, meter)?.run()?;
     tracing::info!(

@@ -1,4 +1,5 @@
-// Takes page faults, a known number of them: in itself, and in short-lived children. Says how many the kernel counted.
+// Takes page faults, a known number of them: in itself, and in short-lived children. Says how many the kernel counted, and the processor time of the
+// children in nanoseconds.
 //
 //   touches ROUNDS             each round touches 1,000 new pages
 //   touches ROUNDS children    each round is a child that does so
@@ -39,12 +40,11 @@ int main(int count, char **words) {
         if (forks)
             waitpid(child, 0, 0);
     }
-    long faults = 0;
-    for (int who = 0; who < 2; who++) {
-        struct rusage used;
-        getrusage(who ? RUSAGE_CHILDREN : RUSAGE_SELF, &used);
-        faults += used.ru_minflt + used.ru_majflt;
-    }
-    printf("%ld\n", faults);
+    struct rusage own, of_children;
+    getrusage(RUSAGE_SELF, &own);
+    getrusage(RUSAGE_CHILDREN, &of_children);
+    long faults = own.ru_minflt + own.ru_majflt + of_children.ru_minflt + of_children.ru_majflt;
+    struct timeval user = of_children.ru_utime, kernel = of_children.ru_stime;
+    printf("%ld %ld\n", faults, (user.tv_sec + kernel.tv_sec) * 1000000000L + (user.tv_usec + kernel.tv_usec) * 1000L);
     return 0;
 }

@@ -14,7 +14,7 @@ mod write;
 
 pub use request::{ExportRequest, refusal};
 pub use resources::{
-    EventSamples, Figure, MACHINE_TIME, OBSERVATION, ResourceSamples, ResourceSet, WAKE_PERIOD,
+    EventSamples, Figure, FigureStack, MACHINE_TIME, OBSERVATION, ResourceSamples, ResourceSet, WAKE_PERIOD,
     encode_by_resource,
 };
 pub use write::write;

@@ -36,6 +36,9 @@ pub const WAKE_PERIOD: &str = "wake_period";
 /// Name of a figure of a service: what was observed of it. Its frame is a sentence, and its value says how much that weighs.
 pub const OBSERVATION: &str = "observation";
 
+/// Names of frames, the innermost first.
+pub type FigureStack = Vec<Cow<'static, str>>;
+
 /// A sum that is no sample. Those of a resource with the same name, unit and time are one profile, with a stack for each.
 #[derive(Clone, Debug)]
 pub struct Figure {
@@ -45,11 +48,11 @@ pub struct Figure {
     pub name: &'static str,
     /// In which unit.
     pub unit: &'static str,
-    /// The name of its only frame.
-    pub frame: Cow<'static, str>,
+    /// The names of its frames, the innermost first.
+    pub stack: FigureStack,
     /// How much.
     pub value: u64,
-    /// When it was measured, in nanoseconds since 1970; `None`: in all of the time of the samples. A service has no two of a name and a frame at one
+    /// When it was measured, in nanoseconds since 1970; `None`: in all of the time of the samples. A service has no two of a name and a stack at one
     /// time.
     pub time_unix_ns: Option<u64>,
 }
@@ -166,7 +169,7 @@ fn figures_by_resource(set: &ResourceSet) -> BTreeMap<usize, Vec<Vec<&Figure>>> 
 fn of_figures(tables: &mut DictionaryTables<'_>, set: &ResourceSet, of_kind: &[&Figure]) -> message::Profile {
     let Some(first) = of_kind.first() else { return message::Profile::default() };
     let sample = |figure: &&Figure| message::OtlpSample {
-        stack_index: tables.named_stack(&figure.frame),
+        stack_index: tables.named_stack(&figure.stack),
         values: vec![number(figure.value)],
         ..message::OtlpSample::default()
     };
@@ -223,11 +226,12 @@ mod tests {
             resource: 1,
             name: "agent_cpu",
             unit: "nanoseconds",
-            frame: "own".into(),
+            stack: vec!["own".into()],
             value: 7,
             time_unix_ns: None,
         };
-        let of_call = |frame: &'static str, value| Figure { frame: frame.into(), value, ..figure.clone() };
+        let of_call =
+            |frame: &'static str, value| Figure { stack: vec![frame.into()], value, ..figure.clone() };
         let of_calls = ["read", "write"].map(|frame| Figure { name: "calls", ..of_call(frame, 3) });
         let set = ResourceSet {
             resources: vec![service("a"), service("b"), service("none")],

@@ -2,12 +2,14 @@
 //!
 //! Not here: which samples are in which profile (`write`, `resources`).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use plumb_profile::{Dso, DsoId, DsoKind, FrameId, FrameKind, Profile, StackId};
 
 use super::message::{self, AnyValue, OneValue};
+use super::resources::FigureStack;
 
 /// A text as the value of an attribute.
 pub(super) fn text(text: &str) -> AnyValue {
@@ -49,7 +51,9 @@ pub(super) struct DictionaryTables<'p> {
     locations: Rows<FrameId, message::Location>,
     stacks: Rows<StackId, message::Stack>,
     /// Stacks that no sample has, by the names of their functions.
-    named: HashMap<String, i32>,
+    named: HashMap<FigureStack, i32>,
+    /// Their locations, by the name of the function.
+    named_locations: HashMap<String, i32>,
 }
 
 impl<'p> DictionaryTables<'p> {
@@ -64,6 +68,7 @@ impl<'p> DictionaryTables<'p> {
             locations: Rows::new(message::Location::default()),
             stacks: Rows::new(message::Stack::default()),
             named: HashMap::new(),
+            named_locations: HashMap::new(),
         }
     }
 
@@ -106,17 +111,26 @@ impl<'p> DictionaryTables<'p> {
         self.stacks.add(stack, message::Stack { location_indices })
     }
 
-    /// The row of a stack of one function that no sample has, by its name.
-    pub(super) fn named_stack(&mut self, name: &str) -> i32 {
-        if let Some(&known) = self.named.get(name) {
+    /// The row of a stack that no sample has, by the names of its functions, the innermost first.
+    pub(super) fn named_stack(&mut self, names: &[Cow<'static, str>]) -> i32 {
+        if let Some(&known) = self.named.get(names) {
+            return known;
+        }
+        let location_indices = names.iter().map(|name| self.named_location(name)).collect();
+        self.stacks.list.push(message::Stack { location_indices });
+        let place = i32::try_from(self.stacks.list.len() - 1).unwrap_or(i32::MAX);
+        self.named.insert(names.to_vec(), place);
+        place
+    }
+
+    fn named_location(&mut self, name: &str) -> i32 {
+        if let Some(&known) = self.named_locations.get(name) {
             return known;
         }
         let line = self.line(name, "", "", 0);
-        let location_indices = vec![i32::try_from(self.locations.list.len()).unwrap_or(i32::MAX)];
+        let place = i32::try_from(self.locations.list.len()).unwrap_or(i32::MAX);
         self.locations.list.push(message::Location { lines: vec![line], ..message::Location::default() });
-        self.stacks.list.push(message::Stack { location_indices });
-        let place = i32::try_from(self.stacks.list.len() - 1).unwrap_or(i32::MAX);
-        self.named.insert(name.to_owned(), place);
+        self.named_locations.insert(name.to_owned(), place);
         place
     }
 

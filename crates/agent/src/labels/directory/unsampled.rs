@@ -81,6 +81,15 @@ impl ProcessDirectory {
         }
     }
 
+    /// Likewise by its life.
+    pub fn owner_of_life(&mut self, profile: &Profile, life: &Life) -> Owner {
+        let running = match life.end {
+            LifeEnd::Running => self.of_running(profile, Some(life), life.pid),
+            LifeEnd::Exec | LifeEnd::Exit => None,
+        };
+        running.unwrap_or_else(|| self.of_ended(profile, life, life.pid))
+    }
+
     /// `None`: it has just ended, and nothing is known of it yet.
     fn of_running(&mut self, profile: &Profile, life: Option<&Life>, pid: u32) -> Option<Owner> {
         // What samples have, as long as that is what it runs.
