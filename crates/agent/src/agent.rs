@@ -11,6 +11,7 @@ use crate::clock::OpenWindow;
 use crate::cost::CostMeter;
 use crate::delivery::{Delivery, PreparedDelivery};
 use crate::error::AgentError;
+use crate::figures::WindowFigures;
 use crate::kernel_time::KernelTime;
 use crate::labels::ProcessDirectory;
 use crate::observe::Observer;
@@ -191,14 +192,10 @@ impl Agent {
     fn close(&mut self, profile: &Profile, facts: WindowFacts, cost: &str) {
         let directory = &mut self.directory;
         let kernel_time = self.kernel_time.as_mut().map(|one| one.close(profile, directory));
-        let mut kernel_time = kernel_time.unwrap_or_default();
-        if self.counts_processes {
-            kernel_time.services.extend(processes::of_window(profile, directory));
-        }
+        let more = with_processes(kernel_time, self.counts_processes, profile, directory);
         let resources = self.directory.finish(profile);
         self.observer.note(profile, &resources, facts.frequency_hz);
-        let closed =
-            window::close(profile, resources, self.observer.take(), kernel_time, self.own.clone(), facts);
+        let closed = window::close(profile, resources, self.observer.take(), more, self.own.clone(), facts);
         tracing::info!(
             samples = closed.taken.samples,
             services = closed.services,
@@ -249,12 +246,10 @@ impl Agent {
         let Ended { profile, samples, lost, .. } = capture.end();
         let mut facts = facts;
         facts.lost += lost.saturating_sub(self.lost);
-        let mut kernel_time = kernel_time.map(|one| one.end(&profile, &mut directory)).unwrap_or_default();
-        if counts_processes {
-            kernel_time.services.extend(processes::of_window(&profile, &mut directory));
-        }
+        let kernel_time = kernel_time.map(|one| one.end(&profile, &mut directory));
+        let more = with_processes(kernel_time, counts_processes, &profile, &mut directory);
         let resources = directory.finish(&profile);
-        let closed = window::close(&profile, resources, observed, kernel_time, own, facts);
+        let closed = window::close(&profile, resources, observed, more, own, facts);
         hand_over(&totals, &delivery, closed, lost);
         delivery.end();
         let totals = totals.read();
@@ -267,6 +262,20 @@ impl Agent {
         }
         totals
     }
+}
+
+/// The figures of a window, with those of its processes if they are counted.
+fn with_processes(
+    kernel_time: Option<WindowFigures>,
+    counts_processes: bool,
+    profile: &Profile,
+    directory: &mut ProcessDirectory,
+) -> WindowFigures {
+    let mut figures = kernel_time.unwrap_or_default();
+    if counts_processes {
+        figures.services.extend(processes::of_window(profile, directory));
+    }
+    figures
 }
 
 /// Counts a window, and has it sent. `lost`: what the kernel lost of all so far.

@@ -13,6 +13,15 @@ pub(crate) struct ServiceFigures {
     pub figures: Vec<(&'static str, &'static str, FigureStack, u64)>,
 }
 
+/// What a window has besides its samples.
+#[derive(Debug, Default)]
+pub(crate) struct WindowFigures {
+    /// Of its services.
+    pub services: Vec<ServiceFigures>,
+    /// System calls that found no room in the kernel: they are in no figure.
+    pub lost_calls: u64,
+}
+
 /// Figures of services for a window whose resources these are. Those that have no samples in it get a place, too.
 pub(crate) fn of_services(services: Vec<ServiceFigures>, resources: &mut Vec<Attributes>) -> Vec<Figure> {
     let mut figures = Vec::new();

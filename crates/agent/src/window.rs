@@ -5,16 +5,15 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use plumb_formats::otlp::{
-    EventSamples, Figure, MACHINE_TIME, OBSERVATION, ResourceSamples, ResourceSet, WAKE_PERIOD,
-    encode_by_resource,
+    EncodedRequest, EventSamples, Figure, MACHINE_TIME, OBSERVATION, ResourceSamples, ResourceSet,
+    WAKE_PERIOD, encode_by_resource,
 };
 use plumb_profile::Profile;
 
 use crate::capture::PAGE_FAULTS;
 use crate::cost::OwnCost;
 use crate::delivery::Request;
-use crate::figures::{of_services, resource_of};
-use crate::kernel_time::KernelTimeWindow;
+use crate::figures::{WindowFigures, of_services, resource_of};
 use crate::labels::{Attributes, Resources};
 use crate::observe::Observed;
 use crate::totals::SampleCount;
@@ -54,13 +53,13 @@ pub(crate) fn close(
     profile: &Profile,
     resources: Resources,
     observed: Vec<Observed>,
-    kernel_time: KernelTimeWindow,
+    more: WindowFigures,
     own: Vec<(String, String)>,
     facts: WindowFacts,
 ) -> ClosedWindow {
     let Resources { mut attributes, of_process } = resources;
     let mut figures = of_observed(observed, &mut attributes);
-    figures.extend(of_services(kernel_time.services, &mut attributes));
+    figures.extend(of_services(more.services, &mut attributes));
     let mut attributes: Vec<Vec<(String, String)>> =
         attributes.into_iter().map(|one| one.into_iter().collect()).collect();
     let agent = attributes.len();
@@ -77,8 +76,8 @@ pub(crate) fn close(
     if facts.lost > 0 {
         figures.push(figure("agent_lost_samples", "count", facts.lost));
     }
-    if kernel_time.lost_calls > 0 {
-        figures.push(figure("agent_lost_calls", "count", kernel_time.lost_calls));
+    if more.lost_calls > 0 {
+        figures.push(figure("agent_lost_calls", "count", more.lost_calls));
     }
     let set = ResourceSet {
         resources: attributes,
@@ -148,13 +147,13 @@ fn encode(
         }
         sum
     };
-    let taken = sum(&all_samples(profile));
-    let (bytes, counts) = encode_by_resource(profile, set);
+    let EncodedRequest { bytes, of_resources, left_out } = encode_by_resource(profile, set);
+    let left_out = sum(&left_out);
     let mut count = SampleCount::default();
-    counts.iter().for_each(|one| count += sum(one));
-    let mut left_out = taken;
-    left_out -= count;
-    let services = counts.iter().filter(|one| !one.is_empty()).count();
+    of_resources.iter().for_each(|one| count += sum(one));
+    let mut taken = count;
+    taken += left_out;
+    let services = of_resources.iter().filter(|one| !one.is_empty()).count();
     ClosedWindow {
         request: Request { body: compressed(&bytes), count },
         taken,
@@ -162,16 +161,6 @@ fn encode(
         services,
         lost_off_cpu_ns: 0,
     }
-}
-
-fn all_samples(profile: &Profile) -> ResourceSamples {
-    let mut all = ResourceSamples::new();
-    for sample in profile.samples.iter() {
-        let of_event = all.entry(sample.event).or_default();
-        of_event.samples += 1;
-        of_event.weight += sample.weight;
-    }
-    all
 }
 
 /// Figures of what was observed. Services that have no samples in this window get a place.

@@ -11,10 +11,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use agents::{AgentLog, Running, free_address, serve};
+use agents::{AgentLog, Running, free_address, serve, stored_functions};
 use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
-use spun::{folder, succeeds};
+use spun::folder;
 
 const CALLS: &str = "system_calls:system_calls:count::";
 const TIME: &str = "kernel_time:kernel_time:nanoseconds::";
@@ -26,8 +26,7 @@ struct Figures(Value);
 impl Figures {
     fn read(folder: &Path, url: &str, kind: &str, service: &str) -> Self {
         let selector = format!("{{service_name=\"{service}\"}}");
-        let query = ["query", "--to", url, "--type", kind, "--json", "functions", "--query", &selector];
-        Self(serde_json::from_str(&succeeds(folder, &query)).expect("it is JSON"))
+        Self(stored_functions(folder, url, kind, &selector))
     }
 
     fn total(&self) -> u64 {

@@ -10,10 +10,9 @@ mod spun;
 use std::process::Command;
 use std::time::Instant;
 
-use agents::{AgentLog, CPU, Running, figure, free_address, serve};
+use agents::{AgentLog, CPU, Running, figure, free_address, serve, stored_functions};
 use plumb_fixtures::{Requirement, needs};
-use serde_json::Value;
-use spun::{folder, succeeds};
+use spun::folder;
 
 const BLOCKED: &str = "off_cpu:off_cpu:nanoseconds::";
 const WAITED: &str = "run-queue:run-queue:nanoseconds::";
@@ -57,22 +56,7 @@ fn threads_that_hang_or_sleep_are_in_every_window_with_all_of_its_time() {
     let last = log.until("stopped");
     // From before it began to after it ended.
     let at_most = began.elapsed().as_secs_f64() + 2.0;
-    let functions = |kind: &str, selector: &str| -> Value {
-        let query = [
-            "query",
-            "--to",
-            &url,
-            "--type",
-            kind,
-            "--json",
-            "functions",
-            "--limit",
-            "500",
-            "--query",
-            selector,
-        ];
-        serde_json::from_str(&succeeds(&folder, &query)).expect("it is JSON")
-    };
+    let functions = |kind: &str, selector: &str| stored_functions(&folder, &url, kind, selector);
     let total = |kind: &str, selector: &str| functions(kind, selector)["total"].as_u64().unwrap_or(0);
     // To the nanosecond.
     let [taken, sent] = ["off_cpu_taken_ns", "off_cpu_sent_ns"].map(|name| figure(&last, name));
@@ -130,21 +114,7 @@ fn what_min_block_leaves_out_is_a_figure_of_the_agent() {
     agent.terminate();
     assert_eq!(figure(&log.until("stopped"), "off_cpu_lost_ns"), 0);
     let total = |kind: &str, selector: &str| {
-        let query = [
-            "query",
-            "--to",
-            &url,
-            "--type",
-            kind,
-            "--json",
-            "functions",
-            "--limit",
-            "500",
-            "--query",
-            selector,
-        ];
-        let answer: Value = serde_json::from_str(&succeeds(&folder, &query)).expect("it is JSON");
-        answer["total"].as_f64().unwrap_or(0.0) / 1e9
+        stored_functions(&folder, &url, kind, selector)["total"].as_f64().unwrap_or(0.0) / 1e9
     };
     // Its main thread naps all the time, and others of the machine may, too.
     let short =

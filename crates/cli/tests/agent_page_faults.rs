@@ -10,10 +10,9 @@ mod spun;
 use std::path::Path;
 use std::process::Command;
 
-use agents::{AgentLog, CPU, Running, figure, free_address, serve};
+use agents::{AgentLog, CPU, Running, figure, free_address, serve, stored_functions};
 use plumb_fixtures::{Requirement, needs};
-use serde_json::Value;
-use spun::{folder, succeeds};
+use spun::folder;
 
 const FAULTS: &str = "page-faults:page-faults:count::";
 
@@ -51,10 +50,7 @@ fn page_faults_are_as_many_as_the_kernel_counted_and_where_they_were() {
     });
     agent.terminate();
     let last = log.until("stopped");
-    let functions = |kind: &str, selector: &str| -> Value {
-        let query = ["query", "--to", &url, "--type", kind, "--json", "functions", "--query", selector];
-        serde_json::from_str(&succeeds(&folder, &query)).expect("it is JSON")
-    };
+    let functions = |kind: &str, selector: &str| stored_functions(&folder, &url, kind, selector);
     let total = |kind: &str| functions(kind, "{}")["total"].as_u64().unwrap_or(0);
     // To the last one.
     let [taken, sent] = ["page_faults_taken", "page_faults_sent"].map(|name| figure(&last, name));

@@ -10,10 +10,10 @@ mod spun;
 use std::process::Command;
 use std::time::Duration;
 
-use agents::{AgentLog, Running, free_address, serve};
+use agents::{AgentLog, Running, free_address, serve, stored_functions};
 use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
-use spun::{folder, succeeds};
+use spun::folder;
 
 const PROCESSES: &str = "processes:processes:count::";
 const SHORT_LIVED: &str = "short_lived_cpu:short_lived_cpu:nanoseconds::";
@@ -51,10 +51,8 @@ fn each_process_is_counted_once_with_who_started_it() {
     std::thread::sleep(Duration::from_millis(300));
     agent.terminate();
     log.until("stopped");
-    let functions = |kind: &str, service: &str| -> Value {
-        let selector = format!("{{service_name=\"{service}\"}}");
-        let query = ["query", "--to", &url, "--type", kind, "--json", "functions", "--query", &selector];
-        serde_json::from_str(&succeeds(&folder, &query)).expect("it is JSON")
+    let functions = |kind: &str, service: &str| {
+        stored_functions(&folder, &url, kind, &format!("{{service_name=\"{service}\"}}"))
     };
     let total = |answer: &Value| answer["total"].as_u64().unwrap_or(0);
     let under = |answer: &Value, function: &str| {

@@ -91,7 +91,7 @@ fn figures(second: u64) -> Vec<u8> {
         time_unix_ns: (TIME as u64 + second) * 1_000_000_000,
         ..ResourceSet::default()
     };
-    encode_by_resource(&profile, &set).0
+    encode_by_resource(&profile, &set).bytes
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ fn idle_machine(second: u64) -> Vec<u8> {
         figure(3, OBSERVATION, "Each wake-up: 30 getdents64 of /proc, buffer 8 KiB", 1_000_000),
         figure(4, MACHINE_TIME, "plumb agent", 1_000_000_000),
     ];
-    encode_by_resource(&profile, &set).0
+    encode_by_resource(&profile, &set).bytes
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use plumb_profile::Profile;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::error::AgentError;
-use crate::figures::ServiceFigures;
+use crate::figures::WindowFigures;
 use crate::labels::{LastLives, ProcessDirectory, ProcessState};
 use crate::options::AgentOptions;
 use books::{Books, CallSum, Reading, SweepPace};
@@ -33,15 +33,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sums that there is room for by each process that runs at the start, if they are many: twice as many as most processes have.
 const ROOM_EACH: u32 = 64;
-
-/// What a window has.
-#[derive(Debug, Default)]
-pub(crate) struct KernelTimeWindow {
-    /// Services that made system calls.
-    pub services: Vec<ServiceFigures>,
-    /// Calls that found no room in the kernel: they are in no figure.
-    pub lost_calls: u64,
-}
 
 /// A process that has ended, and whose service is not known yet.
 struct EndedProcess {
@@ -132,7 +123,7 @@ impl KernelTime {
     }
 
     /// The figures of a window that was taken out.
-    pub fn close(&mut self, profile: &Profile, directory: &mut ProcessDirectory) -> KernelTimeWindow {
+    pub fn close(&mut self, profile: &Profile, directory: &mut ProcessDirectory) -> WindowFigures {
         // Who ended in this window without being met before is met first: the next profile does not know such processes.
         self.read(false);
         let running = self.read(true);
@@ -156,11 +147,11 @@ impl KernelTime {
                 "processes begin faster than their system calls can be summed up: some are in no figure of kernel time"
             );
         }
-        KernelTimeWindow { services: self.services.take(floor_ns), lost_calls }
+        WindowFigures { services: self.services.take(floor_ns), lost_calls }
     }
 
     /// The figures of the last window, with all that is still in doubt.
-    pub fn end(mut self, profile: &Profile, directory: &mut ProcessDirectory) -> KernelTimeWindow {
+    pub fn end(mut self, profile: &Profile, directory: &mut ProcessDirectory) -> WindowFigures {
         self.patience = Duration::ZERO;
         self.close(profile, directory)
     }

@@ -102,7 +102,7 @@ struct ServerArgs {
     ca_cert: Option<PathBuf>,
 }
 
-/// What windows have besides CPU time.
+/// Profiles beside CPU time.
 #[derive(clap::Args, Debug)]
 struct ProfileArgs {
     /// Record how long threads are off the CPU, and where: blocked or in the run queue
@@ -119,22 +119,22 @@ struct ProfileArgs {
     min_block: u64,
     /// Sample page faults
     ///
-    /// Beside CPU time: each window is sent as one more profile, page-faults. One page fault in 997 is a sample, and stands for as many.
+    /// Adds the profile page-faults. Every 997th page fault of a CPU is sampled, with its stack.
     #[arg(long)]
     page_faults: bool,
-    /// Record what system calls take in the kernel, by service and call: every call of the machine, not samples
+    /// Measure the CPU time of system calls, by service and system call
     ///
-    /// Each window of a service has two more profiles: kernel_time, the CPU time of its system calls, and system_calls, how many there were. A call of a
-    /// process that has ended counts too. While it is on, every system call of the machine takes some hundred nanoseconds more; the agent measures
-    /// that and adds it to its own cost, but --max-cpu does not lower it.
+    /// Adds two profiles: kernel_time, the CPU time of system calls, and system_calls, their number. All calls are counted, not sampled, including those of
+    /// processes that have exited. Each system call of the machine takes some hundred nanoseconds longer: that is part of the agent's cost, but --max-cpu
+    /// does not lower it.
     ///
     /// Requires BPF (Linux 6.1 or newer).
     #[arg(long)]
     kernel_time: bool,
-    /// Count processes that begin, by who started them
+    /// Count started processes, by parent
     ///
-    /// Each window of a service has two more profiles: processes, how many began, and short_lived_cpu, the CPU time of those that began and ended in the
-    /// window. Their stacks are programs: a process, its parent, and so on.
+    /// Adds two profiles: processes, the number of processes that started, and short_lived_cpu, the CPU time of those that started and exited between two
+    /// requests. Their stacks are the process, its parent, and so on.
     #[arg(long)]
     processes: bool,
 }

@@ -9,6 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::spun::succeeds;
+
 /// Profile type of processor time.
 pub const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 
@@ -101,4 +105,11 @@ pub fn cpu_seconds(pid: u32) -> f64 {
 pub fn free_address() -> (String, String) {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("there is a port");
     (port.to_string(), format!("http://{port}"))
+}
+
+/// The functions that a server has of a type of profiles, all of them.
+pub fn stored_functions(folder: &Path, url: &str, kind: &str, selector: &str) -> Value {
+    let query =
+        ["query", "--to", url, "--type", kind, "--json", "functions", "--limit", "500", "--query", selector];
+    serde_json::from_str(&succeeds(folder, &query)).expect("it is JSON")
 }

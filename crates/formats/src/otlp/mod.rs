@@ -14,8 +14,8 @@ mod write;
 
 pub use request::{ExportRequest, refusal};
 pub use resources::{
-    EventSamples, Figure, FigureStack, MACHINE_TIME, OBSERVATION, ResourceSamples, ResourceSet, WAKE_PERIOD,
-    encode_by_resource,
+    EncodedRequest, EventSamples, Figure, FigureStack, MACHINE_TIME, OBSERVATION, ResourceSamples,
+    ResourceSet, WAKE_PERIOD, encode_by_resource,
 };
 pub use write::write;
 

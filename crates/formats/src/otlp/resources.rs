@@ -76,11 +76,21 @@ struct Sums {
     stacks: BTreeMap<EventId, BTreeMap<Option<StackId>, u64>>,
 }
 
-/// A request with the samples of all events, a profile for each, and what it has of each resource.
-pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> (Vec<u8>, Vec<ResourceSamples>) {
+/// A request with the samples of all events, a profile for each.
+pub struct EncodedRequest {
+    /// The request.
+    pub bytes: Vec<u8>,
+    /// What it has of each resource.
+    pub of_resources: Vec<ResourceSamples>,
+    /// What it has not, as there is no resource.
+    pub left_out: ResourceSamples,
+}
+
+/// Makes a request.
+pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> EncodedRequest {
     let mut tables = DictionaryTables::new(profile);
-    let sums = sums(profile, set);
-    let counts = sums.iter().map(|sums| sums.all.clone()).collect();
+    let (sums, left_out) = sums(profile, set);
+    let of_resources = sums.iter().map(|sums| sums.all.clone()).collect();
     let scope =
         message::InstrumentationScope { name: "plumb".into(), version: env!("CARGO_PKG_VERSION").into() };
     let mut figures = figures_by_resource(set);
@@ -103,22 +113,27 @@ pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> (Vec<u8>, Vec
         });
     }
     let data = message::ProfilesData { resource_profiles, dictionary: Some(tables.dictionary()) };
-    (data.encode_to_vec(), counts)
+    EncodedRequest { bytes: data.encode_to_vec(), of_resources, left_out }
 }
 
-fn sums(profile: &Profile, set: &ResourceSet) -> Vec<Sums> {
+/// By resource, and what has none.
+fn sums(profile: &Profile, set: &ResourceSet) -> (Vec<Sums>, ResourceSamples) {
     let mut sums = vec![Sums::default(); set.resources.len()];
+    let mut left_out = ResourceSamples::new();
     for sample in profile.samples.iter() {
         let process = profile.threads[sample.thread].process;
-        let Some(sums) = set.of_process.get(&process).and_then(|&place| sums.get_mut(place)) else {
-            continue;
+        let all = match set.of_process.get(&process).and_then(|&place| sums.get_mut(place)) {
+            Some(Sums { all, stacks }) => {
+                *stacks.entry(sample.event).or_default().entry(sample.stack).or_default() += sample.weight;
+                all
+            }
+            None => &mut left_out,
         };
-        let of_event = sums.all.entry(sample.event).or_default();
+        let of_event = all.entry(sample.event).or_default();
         of_event.samples += 1;
         of_event.weight += sample.weight;
-        *sums.stacks.entry(sample.event).or_default().entry(sample.stack).or_default() += sample.weight;
     }
-    sums
+    (sums, left_out)
 }
 
 fn number(value: u64) -> i64 {
@@ -241,9 +256,10 @@ mod tests {
             duration_ns: 6,
             period_ns: 10,
         };
-        let (bytes, counts) = encode_by_resource(&profile, &set);
+        let EncodedRequest { bytes, of_resources, left_out } = encode_by_resource(&profile, &set);
         let of = |one: &ResourceSamples| one.values().map(|of| (of.samples, of.weight)).collect::<Vec<_>>();
-        assert_eq!(counts.iter().map(of).collect::<Vec<_>>(), [vec![(2, 20)], vec![(1, 10)], vec![]]);
+        assert_eq!(of_resources.iter().map(of).collect::<Vec<_>>(), [vec![(2, 20)], vec![(1, 10)], vec![]]);
+        assert_eq!(of(&left_out), [(1, 10)]);
         // As its own generated code reads it.
         let data = ProfilesData::decode(&*bytes).unwrap();
         let strings = &data.dictionary.as_ref().unwrap().string_table;

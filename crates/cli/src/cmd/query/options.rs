@@ -88,7 +88,9 @@ pub(super) fn check(args: &Args) -> Result<()> {
         return Err(wrong_usage("callers of which function? plumb query callers FUNCTION"));
     }
     if args.json && args.limit.is_some() && WHOLE_IN_JSON.contains(&args.what) {
-        return Err(wrong_usage(format!("plumb query {what} --json prints all rows; leave out --limit")));
+        return Err(wrong_usage(format!(
+            "plumb query {what} --json always prints all rows: leave out --limit"
+        )));
     }
     Ok(())
 }
