@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
-/* The frames of a Python program, as CPython 3.9 to 3.14 keeps them (Include/internal/pycore_frame.h, Include/cpython/pystate.h).
+/* The frames of a Python program, as CPython 3.9 to 3.15 keeps them (Include/internal/pycore_frame.h, Include/cpython/pystate.h).
  * Where members of its structures are the recorder says (struct PythonLayout).
  *
  * Up to 3.10 each frame has a call of the interpreter's loop to itself. 3.11 has a chain of structures of the type _PyCFrame, one in

@@ -14,7 +14,7 @@ use plumb_fixtures::{Requirement, skip};
 use python::{alone, counts, plumb, program, record, spent, text, way};
 
 /// The versions whose functions are read: 3.9 and newer.
-const MINORS: std::ops::RangeInclusive<u32> = 9..=14;
+const MINORS: std::ops::RangeInclusive<u32> = 9..=15;
 /// Begins frames that no native frame was found to run.
 const UNPLACED: &str = "[native frames between these are missing]";
 

@@ -30,7 +30,7 @@ pub struct Args {
     attach: Vec<u32>,
     /// Show the interpreter's own frames instead of Python functions
     ///
-    /// Python functions are shown for CPython 3.9 to 3.14.
+    /// Python functions are shown for CPython 3.9 to 3.15.
     #[arg(long)]
     native: bool,
     /// Guess callers by scanning the stack where unwind information is missing

@@ -113,7 +113,7 @@ fn python(profile: &Profile, way: Way) -> String {
     };
     match stub_version(profile) {
         Some(name) => format!("{by_kernel}; or run it with {name} -X perf"),
-        None => format!("{by_kernel}: CPython 3.9 to 3.14"),
+        None => format!("{by_kernel}: CPython 3.9 to 3.15"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! CPython 3.9 to 3.14: the frames of `sys._getframe()`, for each thread.
+//! CPython 3.9 to 3.15: the frames of `sys._getframe()`, for each thread.
 //!
 //! Followed as in CPython's own Python/ceval.c, Include/internal/pycore_frame.h and Objects/codeobject.c of each version: the
 //! runtime knows its interpreters, these their threads, each thread the frame that runs, each frame its caller.

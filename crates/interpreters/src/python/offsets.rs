@@ -1,4 +1,4 @@
-//! Where CPython 3.13 and 3.14 say that the members of their structures are: `_Py_DebugOffsets` at the start of `_PyRuntime`.
+//! Where CPython 3.13 to 3.15 say that the members of their structures are: `_Py_DebugOffsets` at the start of `_PyRuntime`.
 //!
 //! The table's own form is fixed within a minor version. What it says is checked: it comes from a file.
 
@@ -11,25 +11,28 @@ use super::lines::LineTable;
 /// What the table begins with.
 const COOKIE: &[u8; 8] = b"xdebugpy";
 /// Bytes of the longest table that is known.
-pub(super) const SIZE: usize = 760;
+pub(super) const SIZE: usize = 888;
 /// No structure is larger; that of an interpreter has less than 512 KiB.
 const MAX_OFFSET: u64 = 1 << 20;
-/// The start of instructions less `_co_firsttraceable`, which the table does not state: the same from 3.11 to 3.14.
+/// The start of instructions less `_co_firsttraceable`, which the table does not state: the same from 3.11 to 3.15.
 const TRACEABLE_BEFORE: u32 = 16;
-/// `PyCompactUnicodeObject` less `PyASCIIObject`, which the table does not state either.
+/// `PyCompactUnicodeObject` less `PyASCIIObject`, which the table does not state before 3.15.
 const COMPACT: u32 = 16;
 
 /// Where the groups of the table begin, in words.
 struct Groups {
     thread: usize,
+    /// `thread_id` in the group of threads.
+    thread_id: usize,
     frame: usize,
     code: usize,
     bytes: usize,
     unicode: usize,
 }
 
-const V3_13: Groups = Groups { thread: 19, frame: 28, code: 34, bytes: 64, unicode: 67 };
-const V3_14: Groups = Groups { thread: 22, frame: 31, code: 39, bytes: 74, unicode: 77 };
+const V3_13: Groups = Groups { thread: 19, thread_id: 5, frame: 28, code: 34, bytes: 64, unicode: 67 };
+const V3_14: Groups = Groups { thread: 22, thread_id: 5, frame: 31, code: 39, bytes: 74, unicode: 77 };
+const V3_15: Groups = Groups { thread: 22, thread_id: 8, frame: 39, code: 47, bytes: 86, unicode: 89 };
 
 /// Whether the table is of an interpreter without the global lock, whose lists other threads may change as they are read.
 pub(super) fn is_free_threaded(table: &[u8]) -> bool {
@@ -45,19 +48,20 @@ pub(super) fn read(table: &[u8], version: u32) -> Option<PythonLayout> {
     let groups = match version >> 16 {
         0x030d => &V3_13,
         0x030e => &V3_14,
+        0x030f => &V3_15,
         _ => return None,
     };
     let at = |index: usize| {
         word(table, index).filter(|&offset| offset < MAX_OFFSET).and_then(|offset| u32::try_from(offset).ok())
     };
-    let Groups { thread, frame, code, bytes, unicode } = *groups;
+    let Groups { thread, thread_id, frame, code, bytes, unicode } = *groups;
     let owner = at(frame + 5)?;
     let instructions = at(code + 9)?;
     let ascii = at(unicode + 3)?;
     let layout = PythonLayout {
         runtime: Runtime { interpreters: at(5)?, current: 0 },
         interpreter: Interpreter { next: at(8)?, threads: at(9)? },
-        thread: Thread { next: at(thread + 2)?, id: at(thread + 5)?, frame: at(thread + 4)? },
+        thread: Thread { next: at(thread + 2)?, id: at(thread + thread_id)?, frame: at(thread + 4)? },
         chain: Chain::EntryFrames { cframe: None },
         frame: FrameLayout {
             size: (owner.max(at(frame + 3)? + 7) + 1).next_multiple_of(8),
@@ -107,32 +111,5 @@ fn word(table: &[u8], index: usize) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A table of 3.14 with each member at a place of its own.
-    fn table() -> Vec<u8> {
-        let mut words: Vec<u64> = (0..SIZE as u64 / 8).map(|index| 8 * (index % 9)).collect();
-        words[0] = u64::from_le_bytes(*COOKIE);
-        (words[1], words[2]) = (0x030e_0af0, 0);
-        (words[48], words[80]) = (208, 88);
-        words.iter().flat_map(|word| word.to_le_bytes()).collect()
-    }
-
-    #[test]
-    fn only_sensible_tables_are_believed() {
-        let good = table();
-        assert!(read(&good, 0x030e_0af0).is_some());
-        assert_eq!(read(&good, 0x030e_0bf0), None, "another release");
-        assert_eq!(read(&good, 0x030f_00f0), None, "a form that is not known");
-        for length in 0..81 * 8 {
-            assert_eq!(read(&good[..length], 0x030e_0af0), None, "cut off at {length}");
-        }
-        // Members of frames and code that would be beyond what is read, and one that is nowhere.
-        for (index, value) in [(36, 4096), (33, 108), (43, 236), (48, 4096), (48, 8), (9, 1 << 40)] {
-            let mut bad = good.clone();
-            bad[8 * index..8 * index + 8].copy_from_slice(&u64::to_le_bytes(value));
-            assert_eq!(read(&bad, 0x030e_0af0), None, "word {index} is {value}");
-        }
-    }
-}
+#[path = "offsets_tests.rs"]
+mod tests;

@@ -37,7 +37,7 @@ pub fn write(shown: &Shown<'_>, out: &mut Output<'_>) -> io::Result<()> {
     if lacks_script(profile) {
         writeln!(
             out,
-            "# Python:   as root, plumb record --capture bpf shows its functions (CPython 3.9 to 3.14)"
+            "# Python:   as root, plumb record --capture bpf shows its functions (CPython 3.9 to 3.15)"
         )?;
     }
     for warning in &meta.warnings {
