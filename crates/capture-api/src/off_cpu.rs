@@ -59,6 +59,8 @@ pub struct OffThread {
     pub kernel: Vec<u64>,
     /// Its user part.
     pub user: OffUser,
+    /// Where its control block is, by which interpreters know it.
+    pub thread_pointer: u64,
 }
 
 /// Where a thread that is off the processor left user code.

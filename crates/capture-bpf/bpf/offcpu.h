@@ -338,6 +338,8 @@ INLINE void user_part(struct task_struct *task, struct OffThread *thread)
     u16 code = regs->cs;
     thread->flags |= code == 0x33 ? OFF_HAS_USER : code == 0x23 ? OFF_HAS_USER_32 : 0;
     thread->ip = regs->ip;
+    /* Written as the task was switched out. */
+    thread->thread_pointer = task->thread.fsbase;
     u64 *to = thread->registers;
     to[0] = regs->ax, to[1] = regs->dx, to[2] = regs->cx, to[3] = regs->bx;
     to[4] = regs->si, to[5] = regs->di, to[6] = regs->bp, to[7] = regs->sp;

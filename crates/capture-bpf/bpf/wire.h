@@ -344,10 +344,11 @@ struct OffThread {
     u32 flags;
     u32 kernel_frames;
     u64 ip;
+    u64 thread_pointer;
     u64 registers[16];
     u64 kernel[OFF_KERNEL_FRAMES];
 };
-_Static_assert(sizeof(struct OffThread) == 672, "OffThread");
+_Static_assert(sizeof(struct OffThread) == 680, "OffThread");
 
 struct Pace {
     u64 since_ns;

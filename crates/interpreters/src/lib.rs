@@ -19,7 +19,9 @@ mod image;
 mod memory;
 mod merge;
 pub mod python;
+mod round;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 
@@ -27,6 +29,7 @@ pub use function::{CodeId, Function};
 pub use memory::{Mapped, Memory, Unreadable};
 pub use merge::{Merged, merge};
 use python::PythonLayout;
+pub use round::{EvalLoopFrame, ScriptPlace};
 
 /// A frame of an interpreted program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,8 @@ pub struct ScriptFrame {
     /// Native code entered the interpreter's loop with this frame; those further in, up to the next such frame, run in
     /// the same round of the loop.
     pub is_entry: bool,
+    /// An address on the stack in the native frame that runs its round; `None`: it is not known.
+    pub at: Option<u64>,
 }
 
 /// An interpreter in a file, wherever that is mapped: `bias` is what to add (wrapping) to addresses that the file states.
@@ -56,14 +61,14 @@ pub trait Interpreter: fmt::Debug + Send {
     /// Whether a stated address is in the interpreter's loop, where the file says which are.
     fn is_in_loop(&self, stated: u64) -> bool;
 
-    /// The frames of a thread of the process, innermost first; empty if the interpreter doesn't know the thread.
-    /// `thread_pointer` is the thread's, which is where its control block is.
-    fn frames(
-        &self,
-        memory: &dyn Memory,
-        bias: u64,
-        thread_pointer: u64,
-    ) -> Result<Vec<ScriptFrame>, Unreadable>;
+    /// Where the state of each thread of the process is, by its thread pointer, which is where its control block is.
+    fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<HashMap<u64, u64>, Unreadable>;
+
+    /// The frames of the thread that has its state there, innermost first.
+    fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable>;
+
+    /// Where these frames are, in rounds of the interpreter's loop, innermost first.
+    fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable>;
 
     /// Where the frames of running threads are to be looked for, without stopping them.
     fn root(&self) -> Root;

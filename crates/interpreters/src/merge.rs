@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     fn frame(function: &str, is_entry: bool) -> ScriptFrame {
-        ScriptFrame { function: function.into(), file: String::new(), line: 0, is_entry }
+        ScriptFrame { function: function.into(), file: String::new(), line: 0, is_entry, at: None }
     }
 
     fn text(native: &str, script: &[ScriptFrame]) -> String {

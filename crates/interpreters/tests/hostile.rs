@@ -37,8 +37,10 @@ fn any_memory_is_read_to_an_end() {
     let Some(Detected::Known(python)) = find(&file, true) else { panic!("it is found") };
     for seed in 0..40 {
         let memory = Odd { seed, reads: Cell::new(0) };
-        for thread in [0, 1, 1000] {
-            if let Ok(frames) = python.frames(&memory, 0, thread) {
+        let states = python.threads(&memory, 0).unwrap_or_default();
+        assert!(states.len() <= 1 << 16);
+        for state in states.into_values().take(3).chain([0, 1, 1000]) {
+            if let Ok(frames) = python.frames(&memory, state) {
                 assert!(frames.len() <= 1 << 16);
             }
         }

@@ -1,5 +1,6 @@
 //! Stopping threads and copying what is needed of them.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use plumb_ingest::ProcessMemory;
@@ -8,7 +9,7 @@ use plumb_process::{parse_maps, read_memory};
 use plumb_unwind::{Avma, Memory, ReadError, Registers};
 
 use super::refusal::{NoStack, Refusal};
-use super::script::{self, Placed};
+use super::script;
 use crate::trace::{Held, Traced};
 
 /// The most that is copied at the stack pointer. What is beyond is fetched for the few stacks that are deeper.
@@ -116,8 +117,9 @@ fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
     let start = stop_all(pid, wanted, &mut threads)?;
     let maps = plumb_process::mappings(pid).unwrap_or_default();
     let copies: Vec<_> = threads.iter().map(|thread| thread.copy(pid, &maps, wanted)).collect();
-    for thread in &mut threads {
-        thread.read_script(pid, interpreter.as_ref());
+    if let Some((interpreter, bias)) = &interpreter {
+        let states = interpreter.threads(&ProcessMemory(pid), *bias);
+        threads.iter_mut().for_each(|thread| thread.read_script(pid, &**interpreter, &states));
     }
     threads.iter_mut().for_each(|thread| drop(thread.traced.take()));
     let held = start.elapsed();
@@ -223,12 +225,22 @@ impl Thread {
         Ok(StackCopy { registers, in_system_call, places, code, missed: None })
     }
 
-    /// Reads the frames of the interpreted program of a stopped thread.
-    fn read_script(&mut self, pid: u32, interpreter: Option<&Placed>) {
+    /// Reads the frames of the interpreted program of a stopped thread. `states`: where the interpreter keeps those of its threads.
+    fn read_script(
+        &mut self,
+        pid: u32,
+        interpreter: &dyn Interpreter,
+        states: &Result<HashMap<u64, u64>, Unreadable>,
+    ) {
         let held = self.traced.as_ref().filter(|traced| traced.is_stopped()).and_then(Traced::held);
-        if let (Some((interpreter, bias)), Some(held)) = (interpreter, held) {
-            self.script = interpreter.frames(&ProcessMemory(pid), *bias, held.thread_pointer);
-        }
+        let Some(held) = held else { return };
+        self.script = match states {
+            Ok(states) => match states.get(&held.thread_pointer) {
+                Some(&state) => interpreter.frames(&ProcessMemory(pid), state),
+                None => Ok(Vec::new()),
+            },
+            Err(error) => Err(*error),
+        };
     }
 
     fn finish(self, stack: Result<StackCopy, NoStack>) -> CopiedThread {

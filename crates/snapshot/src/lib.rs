@@ -66,6 +66,9 @@ pub struct StoppedThread {
     pub sample: Result<usize, NoStack>,
     /// Frames of the interpreted program, innermost first; empty if it runs none.
     pub script: Result<Vec<ScriptFrame>, Unreadable>,
+    /// Which native frames of its sample, innermost first, are rounds of the interpreter's loop, where the stack says so; inlined calls
+    /// are not counted.
+    pub loops: Vec<usize>,
 }
 
 impl Snapshot {
@@ -98,13 +101,17 @@ fn take_process(
     ingest.meet_stopped(pid, &maps);
     let mut stopped = Vec::with_capacity(threads.len());
     for CopiedThread { tid, name, state, kernel, stack, script } in threads {
+        let mut loops = Vec::new();
         let sample = stack.map(|stack| {
             let walked = walk(ingest, pid, tid, stack, &mut held);
+            let places = script.iter().flatten().filter_map(|frame| frame.at);
+            loops.extend(places.filter_map(|at| walked.frame_at(at)));
+            loops.dedup();
             ingest.keep_stopped(event, pid, tid, &walked);
             *taken += 1;
             *taken - 1
         });
-        stopped.push(StoppedThread { tid, name, state, kernel, sample, script });
+        stopped.push(StoppedThread { tid, name, state, kernel, sample, script, loops });
     }
     let executable = plumb_process::executable(pid).unwrap_or_default();
     let executable = String::from_utf8_lossy(&executable).into_owned();

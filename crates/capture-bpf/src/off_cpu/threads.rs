@@ -36,6 +36,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<OffThread> {
         key: OFF_SINCE_BEGIN,
         kernel: kernel.iter().take(frames).map(|word| u64::from_ne_bytes(*word)).collect(),
         user,
+        thread_pointer: u64_at(offset_of!(wire::OffThread, thread_pointer))?,
     })
 }
 
@@ -50,6 +51,7 @@ mod tests {
         put(offset_of!(wire::OffThread, flags), &OFF_HAS_USER.to_ne_bytes());
         put(offset_of!(wire::OffThread, kernel_frames), &2_u32.to_ne_bytes());
         put(offset_of!(wire::OffThread, ip), &1000_u64.to_ne_bytes());
+        put(offset_of!(wire::OffThread, thread_pointer), &2000_u64.to_ne_bytes());
         for number in 0..16_usize {
             put(offset_of!(wire::OffThread, registers) + 8 * number, &(number as u64).to_ne_bytes());
         }
@@ -57,6 +59,7 @@ mod tests {
         let thread = read(&bytes).expect("it is whole");
         let OffUser::At(registers) = thread.user else { panic!("it has a user part") };
         assert_eq!((registers.ip(), registers.sp(), registers.get(12)), (1000, 7, Some(12)));
+        assert_eq!(thread.thread_pointer, 2000);
         assert_eq!(thread.kernel, [77, 0]);
         assert!(read(&bytes[..100]).is_none(), "cut");
         // More than there is room for is not believed.

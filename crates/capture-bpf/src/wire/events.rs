@@ -187,6 +187,8 @@ pub struct OffThread {
     pub kernel_frames: u32,
     /// Where user code goes on.
     pub ip: u64,
+    /// Where the thread's control block is: the base of the FS segment.
+    pub thread_pointer: u64,
     /// The user's general registers, by DWARF number (System V ABI for x86_64, figure 3.36).
     pub registers: [u64; 16],
     /// Kernel frames, innermost first.

@@ -108,14 +108,18 @@ impl<'p> Stacks<'p> {
             return natives.into_iter().flatten().map(Merged::Native).collect();
         };
         let name = interpreter.native_loop();
-        let is_loop = |frames: &Vec<Native<'_, '_>>| {
+        // By name where the stack does not say: parts of the loop that a compiler put elsewhere may have none.
+        let is_loop = |(index, frames): &(usize, Vec<Native<'_, '_>>)| {
             let rest = frames.last().and_then(|(_, frame)| frame.name.strip_prefix(name));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            match thread.loops.is_empty() {
+                true => rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
+                false => thread.loops.contains(index),
+            }
         };
         let mut merged = Vec::new();
-        for frames in plumb_interpreters::merge(natives, is_loop, script) {
+        for frames in plumb_interpreters::merge(natives.into_iter().enumerate(), is_loop, script) {
             match frames {
-                Merged::Native(frames) => merged.extend(frames.into_iter().map(Merged::Native)),
+                Merged::Native((_, frames)) => merged.extend(frames.into_iter().map(Merged::Native)),
                 Merged::Script(frame) => merged.push(Merged::Script(frame)),
             }
         }

@@ -1,5 +1,7 @@
 //! Recording Python programs of the tests, and reading what they and plumb print of their functions.
 
+#![allow(dead_code, reason = "not every test uses all of it")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -303,6 +303,16 @@ impl AddressSpaces {
         self.code.interpreter(file)
     }
 
+    /// The known interpreter of a space, and what to add (wrapping) to addresses that its file states.
+    pub(crate) fn mapped_interpreter(&self, space: SpaceId) -> Option<(FileId, &dyn Interpreter, u64)> {
+        let space = self.spaces.get(space);
+        let file = space.interpreter?;
+        let mapping =
+            space.mappings.mappings().iter().find(|mapping| mapping.backing == Backing::File(file))?;
+        let stated = self.code.with_elf(file, |elf| elf.stated(mapping.offset))??;
+        Some((file, self.code.interpreter(file)?, mapping.start.wrapping_sub(stated)))
+    }
+
     /// Whether an address is in the loop of an interpreter.
     pub(crate) fn is_in_loop(&self, space: SpaceId, at: u64) -> bool {
         self.find(space, at).is_some_and(|mapping| self.code.is_in_loop(mapping, at))

@@ -1,9 +1,11 @@
 //! What is known of the code of interpreted programs in one address space.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
-use plumb_interpreters::{CodeId, Function};
+use plumb_interpreters::{CodeId, Function, Unreadable};
 use plumb_profile::FrameId;
 use rustc_hash::FxHashMap;
 
@@ -19,7 +21,21 @@ pub(crate) struct Scripts {
     pub(crate) frames: FxHashMap<(CodeId, u32, bool), Option<FrameId>>,
     /// Memory with code that no frame was of yet.
     memory: FxHashMap<CodeId, Vec<(u64, Vec<u8>)>>,
+    /// Where the states of the threads of one process are.
+    threads: Option<Threads>,
 }
+
+/// What an interpreter's list of threads said.
+#[derive(Debug)]
+struct Threads {
+    pid: u32,
+    read: Instant,
+    /// By thread pointer.
+    states: Result<HashMap<u64, u64>, Unreadable>,
+}
+
+/// Threads are looked at many at once. A list that was read longer ago is read again.
+const FRESH: Duration = Duration::from_millis(100);
 
 impl Scripts {
     /// Keeps memory that says what code is called until there is a frame of it.
@@ -41,5 +57,17 @@ impl Scripts {
             read(&copied)
         });
         known.as_ref()
+    }
+
+    /// Where the state of a thread is; `None`: the interpreter doesn't know it. `read` reads the list of all.
+    pub(crate) fn thread_state(
+        &mut self,
+        (pid, thread_pointer): (u32, u64),
+        read: impl FnOnce() -> Result<HashMap<u64, u64>, Unreadable>,
+    ) -> Result<Option<u64>, Unreadable> {
+        let known = self.threads.take().filter(|known| known.pid == pid && known.read.elapsed() < FRESH);
+        let known = known.unwrap_or_else(|| Threads { pid, read: Instant::now(), states: read() });
+        let states = &self.threads.insert(known).states;
+        states.as_ref().map(|states| states.get(&thread_pointer).copied()).map_err(|error| *error)
     }
 }

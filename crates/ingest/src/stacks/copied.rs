@@ -264,7 +264,7 @@ impl StackBuilder<'_> {
     }
 
     /// Appends the first `own` of the walked frames, with those of an interpreted program where these run.
-    fn push_with_script(
+    pub(crate) fn push_with_script(
         &mut self,
         space: SpaceId,
         (walked, own): (&[Walked], usize),

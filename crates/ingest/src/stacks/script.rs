@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use plumb_capture_api::ScriptPlace;
+use plumb_capture_api::{Script, ScriptPlace};
 use plumb_interpreters::{CodeId, Function, Interpreter, Memory};
 use plumb_process::{Backing, FileId};
 use plumb_profile::{FrameId, FunctionId, Profile};
@@ -57,6 +57,31 @@ impl StackBuilder<'_> {
         }
         self.push_mark(file, UNPLACED);
         self.push_script(space, file, frames, rest);
+    }
+
+    /// Reads where the frames of an interpreted program are, of a thread that does not run. `None`: its process has no known interpreter,
+    /// or that does not know the thread. An error, with the interpreter's file: they can't be read.
+    pub(crate) fn read_script(&self, space: SpaceId, thread_pointer: u64) -> Option<Result<Script, FileId>> {
+        let spaces = &self.processes.spaces;
+        let (file, interpreter, bias) = spaces.mapped_interpreter(space)?;
+        let memory = ProcessMemory(self.pid);
+        let thread = (self.pid, thread_pointer);
+        let scripts = &spaces.get(space).scripts;
+        let state = scripts.borrow_mut().thread_state(thread, || interpreter.threads(&memory, bias));
+        let rounds = match state {
+            Ok(state) => interpreter.rounds(&memory, state?),
+            Err(error) => Err(error),
+        };
+        match rounds {
+            Ok(rounds) if rounds.is_empty() => None,
+            Ok(rounds) => Some(Ok(Script { time_ns: 0, rounds, is_cut: false })),
+            Err(_) => Some(Err(file)),
+        }
+    }
+
+    /// Appends a mark for frames that could not be read.
+    pub(crate) fn push_unreadable(&mut self, file: FileId) {
+        self.push_mark(file, UNREADABLE);
     }
 
     /// Appends frames of the interpreter in a file.

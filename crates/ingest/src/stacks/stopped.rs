@@ -10,6 +10,7 @@ use super::builder::StackBuilder;
 use super::copied::at_ip;
 use super::draft::{Ending, cut_of};
 use crate::processes::Processes;
+use crate::spaces::SpaceId;
 
 /// So much of a stack is read at once.
 const PAGE: u64 = 4096;
@@ -50,6 +51,8 @@ impl Memory for LiveStack {
 /// The stack of a thread that was stopped, in its process' addresses.
 #[derive(Clone, Debug)]
 pub struct StoppedStack {
+    /// The stack pointer.
+    sp: u64,
     walked: Vec<Walked>,
     end: End,
 }
@@ -64,8 +67,8 @@ impl StoppedStack {
         in_system_call: bool,
         memory: &mut impl Memory,
     ) -> Self {
-        let mut walked = Vec::new();
-        let Some(space) = processes.tasks.space(pid) else { return Self { walked, end: End::NotMapped } };
+        let (sp, mut walked) = (registers.sp(), Vec::new());
+        let Some(space) = processes.tasks.space(pid) else { return Self { sp, walked, end: End::NotMapped } };
         let spaces = &mut processes.spaces;
         let end = spaces.walk(space, registers, memory, &mut walked);
         let end = if in_system_call && walked.len() == 1 && matches!(end, End::NoUnwindInfo | End::NotMapped)
@@ -77,12 +80,19 @@ impl StoppedStack {
         } else {
             spaces.scan((pid, space), registers, memory, &mut walked, end)
         };
-        Self { walked, end }
+        Self { sp, walked, end }
     }
 
     /// Why the walk ended.
     pub fn end(&self) -> End {
         self.end
+    }
+
+    /// Which frame, innermost first, has this address of the stack in it. Where the outermost ends is not known.
+    pub fn frame_at(&self, at: u64) -> Option<usize> {
+        let callers = self.walked.iter().skip(1);
+        let index = callers.take_while(|caller| at >= caller.slot.0.saturating_add(8)).count();
+        (at >= self.sp && index + 1 < self.walked.len()).then_some(index)
     }
 }
 
@@ -90,10 +100,35 @@ impl StackBuilder<'_> {
     /// Appends the frames of a thread that was stopped, and the reason if they end before the root.
     pub(crate) fn push_stopped(&mut self, stack: &StoppedStack) {
         let Some(space) = self.space() else { return };
+        self.push_native(space, stack);
+        self.push_end(space, stack);
+    }
+
+    /// Likewise of one that is off the processor, with the frames of an interpreted program, which change only as it runs.
+    fn push_off_user(&mut self, stack: &StoppedStack, thread_pointer: u64) {
+        let Some(space) = self.space() else { return };
+        match self.read_script(space, thread_pointer) {
+            Some(Ok(script)) => {
+                self.push_with_script(space, (&stack.walked, stack.walked.len()), (stack.sp, &script));
+            }
+            Some(Err(file)) => {
+                self.push_native(space, stack);
+                self.push_unreadable(file);
+            }
+            None => self.push_native(space, stack),
+        }
+        self.push_end(space, stack);
+    }
+
+    fn push_native(&mut self, space: SpaceId, stack: &StoppedStack) {
         for frame in &stack.walked {
             let id = self.walked_frame(space, frame);
             self.draft.leaf_first.push(id);
         }
+    }
+
+    /// Appends the reason why a stack ends before the root, if it does.
+    fn push_end(&mut self, space: SpaceId, stack: &StoppedStack) {
         if let Some(cut) = cut_of(stack.end)
             && let Ending::Truncation(cut, blamed) = self.blame(space, cut, stack.walked.last())
         {
@@ -111,7 +146,7 @@ impl StackBuilder<'_> {
             OffUser::At(registers) => {
                 let mut memory = LiveStack { pid: self.pid, pages: Vec::new() };
                 let stack = StoppedStack::walk(self.processes, self.pid, registers, true, &mut memory);
-                self.push_stopped(&stack);
+                self.push_off_user(&stack, thread.thread_pointer);
             }
         }
         if self.draft.leaf_first.is_empty() {

@@ -7,12 +7,14 @@ mod layout;
 mod lines;
 mod objects;
 mod offsets;
+mod rounds;
 mod version;
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::image::Image;
-use crate::{CodeId, Detected, Function, Interpreter, Memory, Root, ScriptFrame, Unreadable};
+use crate::{CodeId, Detected, EvalLoopFrame, Function, Interpreter, Memory, Root, ScriptFrame, Unreadable};
 use objects::Codes;
 
 pub use layout::{Chain, IDENTITY, IDENTITY_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, PythonLayout};
@@ -28,8 +30,6 @@ const COLD_LOOP: &str = "_PyEval_EvalFrameDefault.cold";
 
 /// The most interpreters and threads that are looked at.
 const MAX_THREADS: usize = 1 << 16;
-/// The most frames of a thread. Python's own limit is 1,000 unless a program raises it.
-const MAX_FRAMES: usize = 1 << 16;
 
 /// CPython in a file.
 #[derive(Debug)]
@@ -70,23 +70,50 @@ impl Interpreter for Python {
         self.loops.iter().any(|range| range.contains(&stated))
     }
 
-    fn frames(
-        &self,
-        memory: &dyn Memory,
-        bias: u64,
-        thread_pointer: u64,
-    ) -> Result<Vec<ScriptFrame>, Unreadable> {
-        let runtime = self.runtime.wrapping_add(bias);
-        let Some(thread) = self.thread(memory, runtime, thread_pointer)? else { return Ok(Vec::new()) };
-        let mut at = self.current_frame(memory, thread)?;
-        let (mut frames, mut codes) = (Vec::new(), Codes::default());
-        for _ in 0..MAX_FRAMES {
-            if at == 0 {
-                return Ok(frames);
+    fn threads(&self, memory: &dyn Memory, bias: u64) -> Result<HashMap<u64, u64>, Unreadable> {
+        let PythonLayout { runtime: of_runtime, interpreter: of_interpreter, thread: of_thread, .. } =
+            &self.layout;
+        let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
+        let (mut states, mut looked_at) = (HashMap::new(), 0);
+        let mut interpreter = word(self.runtime.wrapping_add(bias), of_runtime.interpreters)?;
+        while interpreter != 0 {
+            let mut thread = word(interpreter, of_interpreter.threads)?;
+            while thread != 0 {
+                states.entry(word(thread, of_thread.id)?).or_insert(thread);
+                looked_at += 1;
+                if looked_at > MAX_THREADS {
+                    return Err(Unreadable(thread));
+                }
+                thread = word(thread, of_thread.next)?;
             }
-            at = self.add_frame(memory, at, &mut codes, &mut frames)?;
+            looked_at += 1;
+            if looked_at > MAX_THREADS {
+                return Err(Unreadable(interpreter));
+            }
+            interpreter = word(interpreter, of_interpreter.next)?;
         }
-        Err(Unreadable(at))
+        Ok(states)
+    }
+
+    fn frames(&self, memory: &dyn Memory, state: u64) -> Result<Vec<ScriptFrame>, Unreadable> {
+        let mut codes = Codes::default();
+        let mut frames = Vec::new();
+        let rounds = self.rounds(memory, state)?;
+        let places = rounds.iter().flat_map(|round| round.frames.iter().map(|place| (place, round.at)));
+        for (place, at) in places {
+            let function = codes.get(memory, &self.layout, place.code.at)?;
+            // As `_PyFrame_IsIncomplete`: what is only being set up is in no traceback. A generator has begun.
+            if place.is_generator || function.has_begun(place.offset) {
+                let Function { name, file, .. } = function.clone();
+                let line = function.line(place.offset);
+                frames.push(ScriptFrame { function: name, file, line, is_entry: place.is_entry, at });
+            }
+        }
+        Ok(frames)
+    }
+
+    fn rounds(&self, memory: &dyn Memory, state: u64) -> Result<Vec<EvalLoopFrame>, Unreadable> {
+        rounds::read(memory, &self.layout, state)
     }
 
     fn root(&self) -> Root {
@@ -95,90 +122,5 @@ impl Interpreter for Python {
 
     fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
         objects::function(memory, &self.layout, code)
-    }
-}
-
-impl Python {
-    /// Where the state of the thread is that has this thread pointer.
-    fn thread(&self, memory: &dyn Memory, runtime: u64, pointer: u64) -> Result<Option<u64>, Unreadable> {
-        let PythonLayout { runtime: of_runtime, interpreter: of_interpreter, thread: of_thread, .. } =
-            &self.layout;
-        let word = |at: u64, offset: u32| memory.word(at.wrapping_add(offset.into()));
-        let mut looked_at = 0;
-        let mut interpreter = word(runtime, of_runtime.interpreters)?;
-        while interpreter != 0 {
-            let mut thread = word(interpreter, of_interpreter.threads)?;
-            while thread != 0 {
-                if word(thread, of_thread.id)? == pointer {
-                    return Ok(Some(thread));
-                }
-                looked_at += 1;
-                if looked_at > MAX_THREADS {
-                    return Err(Unreadable(thread));
-                }
-                thread = word(thread, of_thread.next)?;
-            }
-            looked_at += 1;
-            interpreter = word(interpreter, of_interpreter.next)?;
-        }
-        Ok(None)
-    }
-
-    /// Where the frame is that a thread runs; 0: there is none.
-    fn current_frame(&self, memory: &dyn Memory, thread: u64) -> Result<u64, Unreadable> {
-        let at = memory.word(thread.wrapping_add(self.layout.thread.frame.into()))?;
-        match self.layout.chain {
-            Chain::CFrames { frame: offset, .. } | Chain::EntryFrames { cframe: Some(offset) } if at != 0 => {
-                memory.word(at.wrapping_add(offset.into()))
-            }
-            _ => Ok(at),
-        }
-    }
-
-    /// Adds the frame at an address, unless it has not begun, and says where its caller's is.
-    fn add_frame(
-        &self,
-        memory: &dyn Memory,
-        at: u64,
-        codes: &mut Codes,
-        frames: &mut Vec<ScriptFrame>,
-    ) -> Result<u64, Unreadable> {
-        let layout = &self.layout.frame;
-        let mut bytes = [0; MAX_FRAME_BYTES];
-        let part = bytes.get_mut(..layout.size as usize).ok_or(Unreadable(at))?;
-        if !memory.read(at, part) {
-            return Err(Unreadable(at));
-        }
-        let word = |offset: u32| {
-            bytes
-                .get(offset as usize..)
-                .and_then(<[u8]>::first_chunk)
-                .map_or(0, |word| u64::from_le_bytes(*word))
-        };
-        let byte = |offset: u32| bytes.get(offset as usize).copied().unwrap_or(0);
-        // References carry tags in their lowest bits since 3.14.
-        let (code, caller) = (word(layout.code) & !7, word(layout.caller));
-        let has_entry_frames = matches!(self.layout.chain, Chain::EntryFrames { .. });
-        if has_entry_frames && byte(layout.owner) >= layout::OWNED_BY_LOOP {
-            if let Some(last) = frames.last_mut() {
-                last.is_entry = true;
-            }
-            return Ok(caller);
-        }
-        let function = codes.get(memory, &self.layout, code)?;
-        let is_single = self.layout.chain == Chain::Single;
-        let instruction = match is_single {
-            true => word(layout.instruction) as u32,
-            false => u32::try_from(word(layout.instruction).saturating_sub(code)).unwrap_or(u32::MAX),
-        };
-        // As `_PyFrame_IsIncomplete`: what is only being set up is in no traceback. A generator has begun.
-        let is_generator = !is_single && byte(layout.owner) == layout::OWNED_BY_GENERATOR;
-        if is_generator || function.has_begun(instruction) {
-            let Function { name, file, .. } = function.clone();
-            let line = function.line(instruction);
-            let is_marked = matches!(self.layout.chain, Chain::CFrames { .. }) && byte(layout.is_entry) != 0;
-            frames.push(ScriptFrame { function: name, file, line, is_entry: is_single || is_marked });
-        }
-        Ok(caller)
     }
 }

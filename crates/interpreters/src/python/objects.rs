@@ -88,6 +88,12 @@ fn code(
     Ok(function)
 }
 
+/// Tells the code object at an address from others that may be there later.
+pub(super) fn id(memory: &dyn Memory, layout: &PythonLayout, at: u64) -> Result<CodeId, Unreadable> {
+    let identity = layout::identity(&head(memory, layout, at)?, &layout.code.identity);
+    Ok(CodeId { at, identity })
+}
+
 /// The part of a code object that is read, and zeros.
 fn head(memory: &dyn Memory, layout: &PythonLayout, at: u64) -> Result<[u8; MAX_CODE_BYTES], Unreadable> {
     let mut bytes = [0; MAX_CODE_BYTES];
