@@ -108,7 +108,7 @@ fn language(profile: &Profile, of_file: &[Option<usize>], stack: StackId) -> Opt
 /// What shows functions of Python. A stub for each function, from which they get names, is known from 3.12 on.
 fn python(profile: &Profile, way: Way) -> String {
     let by_kernel = match way.is_root {
-        true => "leave out --capture perf, or say --capture bpf",
+        true => "record with --capture bpf",
         false => "as root, with --capture bpf",
     };
     match stub_version(profile) {
@@ -187,7 +187,7 @@ mod tests {
             (&*plain[0].remedy, &*plain[1].remedy),
             ("", "as root, with --capture bpf; or run it with python3.12 -X perf")
         );
-        assert!(told(false, true)[1].remedy.starts_with("leave out --capture perf"));
+        assert!(told(false, true)[1].remedy.starts_with("record with --capture bpf"));
         assert_eq!(told(true, true).len(), 1, "its functions are read there");
     }
 }

@@ -21,7 +21,7 @@ pub struct Nameless {
     /// Number of samples whose innermost frame is there.
     pub samples: u64,
     /// Remedy, empty if none is known.
-    pub remedy: &'static str,
+    pub remedy: String,
 }
 
 /// The places with a notable share of the samples, largest first, and how many samples there are.
@@ -56,23 +56,23 @@ pub fn nameless(profile: &Profile) -> (Vec<Nameless>, u64) {
 }
 
 /// Remedy for a file. One that is no program may be an image of code that a runtime made.
-fn of_file(profile: &Profile, dso: DsoId) -> &'static str {
+fn of_file(profile: &Profile, dso: DsoId) -> String {
     if profile.dsos[dso].addresses != AddressSpace::FileOffset {
-        return if is_haskell(profile, dso) { NO_LOCALS } else { STRIPPED };
+        return if is_haskell(profile, dso) { NO_LOCALS } else { STRIPPED }.to_owned();
     }
     let own = profile.mappings.iter().find(|mapping| mapping.dso == dso);
     let pid = own.map(|mapping| profile.processes[mapping.process].pid);
     let runtime = pid.and_then(|pid| Some((Runtime::of(profile, pid)?, pid)));
-    runtime.map_or(STRIPPED, |(runtime, pid)| runtime.names(&Told::of(profile, pid)))
+    runtime.map_or_else(|| STRIPPED.to_owned(), |(runtime, pid)| runtime.names(&Told::of(profile, pid)))
 }
 
 /// Remedy for code that a process made.
-fn of_runtime(profile: &Profile, pid: u32) -> &'static str {
+fn of_runtime(profile: &Profile, pid: u32) -> String {
     let told = Told::of(profile, pid);
     match Runtime::of(profile, pid) {
         Some(runtime) => runtime.names(&told),
-        None if told.has_map => "",
-        None => OTHER_RUNTIME,
+        None if told.has_map => String::new(),
+        None => OTHER_RUNTIME.to_owned(),
     }
 }
 
@@ -116,10 +116,10 @@ mod tests {
         }
         let (places, samples) = nameless(&profile);
         assert_eq!(samples, 91);
-        let told: Vec<_> = places.iter().map(|place| (place.samples, place.remedy)).collect();
+        let told: Vec<_> = places.iter().map(|place| (place.samples, &*place.remedy)).collect();
         assert_eq!(
             told,
-            [(60, Runtime::Node.names(&Told::default())), (30, STRIPPED)],
+            [(60, &*Runtime::Node.names(&Told::default())), (30, STRIPPED)],
             "one in 91 is too few to be told"
         );
         assert!(places[0].place.contains("process 7") && places[1].place == "/opt/stripped");

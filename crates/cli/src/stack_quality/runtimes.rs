@@ -93,28 +93,48 @@ impl Runtime {
     }
 
     /// How its code gets names, for a process that was told this; empty if nothing more helps: what its map does not have it never names.
-    pub fn names(self, told: &Told) -> &'static str {
+    pub fn names(self, told: &Told) -> String {
+        if told.has_map {
+            return String::new();
+        }
         let (option, advice) = match self {
-            Runtime::Java => {
-                let advice = "run it with java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit, or while it runs: \
-                              jcmd PID Compiler.perfmap (JDK 17 and newer)";
-                ("+DumpPerfMapAtExit", advice)
-            }
+            Runtime::Java => return java_names(told),
+            Runtime::Mono if told.has("--jitmap") => return MONO_AT_EXIT.to_owned(),
             Runtime::Node => ("--perf-basic-prof", "run it with node --perf-basic-prof"),
             Runtime::Deno => ("--perf-basic-prof", "run it with deno run --v8-flags=--perf-basic-prof"),
             Runtime::DotNet => {
                 ("DOTNET_PerfMapEnabled", "run it with DOTNET_PerfMapEnabled=1 in its environment")
             }
-            Runtime::Mono => ("--jitmap", "run it with mono --jitmap"),
+            Runtime::Mono => ("--jitmap", "run it with mono --jitmap, and record until it ends"),
             Runtime::Erlang => ("+JPperf", "run it with erl +JPperf true"),
             Runtime::Bun
             | Runtime::LuaJit
             | Runtime::PyPy
             | Runtime::Guile
             | Runtime::Chez
-            | Runtime::Sbcl => return NO_MAP,
+            | Runtime::Sbcl => return NO_MAP.to_owned(),
         };
-        if told.has_map || told.has(option) { "" } else { advice }
+        if told.has(option) { String::new() } else { advice.to_owned() }
+    }
+}
+
+/// Of Mono with its option: the map is written in pieces of 4 KiB, and to its end only as the process exits.
+const MONO_AT_EXIT: &str = "record until the process ends: mono --jitmap completes its map only then";
+
+/// A JVM writes its map when it is asked to, and as it exits if it was started so.
+fn java_names(told: &Told) -> String {
+    let has_option = told.has("+DumpPerfMapAtExit");
+    match told.running {
+        Some(pid) => {
+            let ask = format!("jcmd {pid} Compiler.perfmap (JDK 17 and newer), then record again");
+            if has_option { format!("{ask}, or record until it ends") } else { ask }
+        }
+        None if has_option => "it writes its map as it exits, which it did not: end it by SIGTERM or let it return, or while it \
+                               runs: jcmd PID Compiler.perfmap (JDK 17 and newer)"
+            .to_owned(),
+        None => "run it with java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit, or while it runs: jcmd PID \
+                 Compiler.perfmap (JDK 17 and newer)"
+            .to_owned(),
     }
 }
 
@@ -160,5 +180,27 @@ mod tests {
         mapped.has_map = true;
         assert!(Runtime::Java.names(&mapped).is_empty() && !Runtime::Java.frames(&mapped).is_empty());
         assert!(Runtime::Java.frames(&told(&["java", "-XX:+PreserveFramePointer"])).is_empty());
+        let jitmap = told(&["mono", "--jitmap", "x.exe"]);
+        assert!(Runtime::Mono.names(&jitmap).contains("until the process ends"));
+    }
+
+    #[test]
+    fn a_jvm_that_runs_is_asked_for_its_map() {
+        let names = |words: &[&str], running| {
+            let mut profile = Profile::default();
+            profile.meta.command = words.iter().map(|&word| word.into()).collect();
+            let mut told = Told::of(&profile, 0);
+            told.running = running;
+            Runtime::Java.names(&told)
+        };
+        let with = ["java", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit", "Main"];
+        for words in [&["java", "Main"][..], &with] {
+            let remedy = names(words, Some(4321));
+            assert!(remedy.starts_with("jcmd 4321 Compiler.perfmap"), "{remedy}");
+        }
+        assert!(
+            names(&["java", "Main"], None).starts_with("run it with java -XX:+UnlockDiagnosticVMOptions")
+        );
+        assert!(names(&with, None).starts_with("it writes its map as it exits, which it did not"));
     }
 }

@@ -25,19 +25,23 @@ pub struct Told {
     words: Vec<String>,
     /// Some of its code has names from a map.
     pub has_map: bool,
+    /// Its number, if it still runs the program that was recorded.
+    pub running: Option<u32>,
 }
 
 impl Told {
     /// Of the process with this id. If it has ended, the recorded command says what is known.
     pub fn of(profile: &Profile, pid: u32) -> Self {
-        let mut words = running(profile, pid).unwrap_or_default();
+        let own = running(profile, pid);
+        let running = own.is_some().then_some(pid);
+        let mut words = own.unwrap_or_default();
         if words.is_empty() && !profile.meta.command.is_empty() {
             words.extend(profile.meta.command.iter().cloned());
             words.extend(
                 VARIABLES.iter().filter_map(|name| Some(assignment(name, &std::env::var(name).ok()?))),
             );
         }
-        Self { words, has_map: mapped(profile).contains(&pid) }
+        Self { words, has_map: mapped(profile).contains(&pid), running }
     }
 
     /// Whether one of the words has this text in it.
@@ -105,6 +109,7 @@ mod tests {
         child.kill().expect("it is ours");
         child.wait().expect("it ends");
         assert!(told.has("1000") && told.has("--some-option") && !told.has("--its-option") && !told.has_map);
+        assert_eq!((told.running, ended.running, replaced.running), (Some(pid), None, None));
         assert!(ended.has("--its-option") && !ended.has("1000"), "only the command is known");
         assert!(!replaced.has("1000"), "another program has that number now");
     }

@@ -163,10 +163,10 @@ fn file(profile: &Profile, dso: DsoId, lacks: &Lacks) -> Option<Finding> {
                 runtime.names(&Told::of(profile, pid))
             }
             DsoKind::Anonymous { pid } => {
-                MissingSymbols::NoPerfMap { path: format!("/tmp/perf-{pid}.map").into() }.remedy()
+                MissingSymbols::NoPerfMap { path: format!("/tmp/perf-{pid}.map").into() }.remedy().to_owned()
             }
-            kind if kind.is_kernel() => MissingSymbols::KernelHidden.remedy(),
-            _ => MissingSymbols::NoSymbols.remedy(),
+            kind if kind.is_kernel() => MissingSymbols::KernelHidden.remedy().to_owned(),
+            _ => MissingSymbols::NoSymbols.remedy().to_owned(),
         };
         return Some(Finding::new(Limited, path, text).remedy(remedy));
     }

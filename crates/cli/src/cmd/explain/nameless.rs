@@ -28,12 +28,14 @@ pub(super) fn subject(report: &Explanation<'_>, frame: FrameIndex) -> Text {
 pub(super) fn facts(report: &Explanation<'_>, frame: FrameIndex) -> Vec<(String, Text)> {
     let profile = report.view.profile();
     let remedy = match maker(report, frame) {
-        Some(pid) => Runtime::of(profile, pid).map_or("", |runtime| runtime.names(&Told::of(profile, pid))),
-        None => "install its debug symbols or build it without -s and strip, and record again",
+        Some(pid) => Runtime::of(profile, pid)
+            .map(|runtime| runtime.names(&Told::of(profile, pid)))
+            .unwrap_or_default(),
+        None => "install its debug symbols or build it without -s and strip, and record again".to_owned(),
     };
     let mut facts = vec![("cause".to_owned(), Text::from("not known: without names no rule holds"))];
     if !remedy.is_empty() {
-        facts.push(("do".into(), Text::from("get names: ").and(remedy)));
+        facts.push(("do".into(), Text::from("get names: ").and(remedy.as_str())));
     }
     facts
 }

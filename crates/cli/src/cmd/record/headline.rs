@@ -161,7 +161,7 @@ fn nameless_lines(profile: &Profile) -> Vec<String> {
             part_of(place.samples, samples),
             place.place
         ));
-        lines.extend(arrow(place.remedy, (place.samples, samples)));
+        lines.extend(arrow(&place.remedy, (place.samples, samples)));
     }
     lines
 }
