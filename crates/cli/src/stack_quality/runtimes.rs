@@ -12,6 +12,7 @@ use super::told::Told;
 pub enum Runtime {
     Java,
     Node,
+    Chromium,
     Deno,
     Bun,
     DotNet,
@@ -25,11 +26,13 @@ pub enum Runtime {
 }
 
 /// Prefixes of file names, by runtime.
-const FILES: [(&str, Runtime); 17] = [
+const FILES: [(&str, Runtime); 19] = [
     ("libjvm.so", Runtime::Java),
     ("libcoreclr.so", Runtime::DotNet),
     ("libnode.so", Runtime::Node),
     ("node", Runtime::Node),
+    ("chromium", Runtime::Chromium),
+    ("chrome", Runtime::Chromium),
     ("deno", Runtime::Deno),
     ("bun", Runtime::Bun),
     ("mono", Runtime::Mono),
@@ -82,7 +85,8 @@ impl Runtime {
                 "run it with GUILE_JIT_THRESHOLD=-1 in its environment: its code is interpreted then",
             ),
             Runtime::DotNet => return "record with --scan",
-            Runtime::Deno
+            Runtime::Chromium
+            | Runtime::Deno
             | Runtime::Bun
             | Runtime::Mono
             | Runtime::Erlang
@@ -101,6 +105,9 @@ impl Runtime {
             Runtime::Java => return java_names(told),
             Runtime::Mono if told.has("--jitmap") => return MONO_AT_EXIT.to_owned(),
             Runtime::Node => ("--perf-basic-prof", "run it with node --perf-basic-prof"),
+            Runtime::Chromium => {
+                ("--perf-basic-prof", "run it with chromium --no-sandbox --js-flags=--perf-basic-prof")
+            }
             Runtime::Deno => ("--perf-basic-prof", "run it with deno run --v8-flags=--perf-basic-prof"),
             Runtime::DotNet => {
                 ("DOTNET_PerfMapEnabled", "run it with DOTNET_PerfMapEnabled=1 in its environment")
