@@ -17,6 +17,8 @@ use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
 use spun::{folder, succeeds};
 
+/// Processes that started.
+const PROCESSES: &str = "processes:processes:count::";
 /// Longest time for anything here.
 const TIME: Duration = Duration::from_secs(120);
 
@@ -43,7 +45,12 @@ fn busy(service: &str) -> Running {
 
 /// The processor time that the store has.
 fn stored(folder: &Path, url: &str, selector: &str, more: &[&str]) -> u64 {
-    let query = ["query", "--to", url, "--type", CPU, "--json", "functions", "--query", selector];
+    total(folder, url, CPU, selector, more)
+}
+
+/// The sum of what the store has.
+fn total(folder: &Path, url: &str, of: &str, selector: &str, more: &[&str]) -> u64 {
+    let query = ["query", "--to", url, "--type", of, "--json", "functions", "--query", selector];
     let answer: Value =
         serde_json::from_str(&succeeds(folder, &[&query, more].concat())).expect("it is JSON");
     answer["total"].as_u64().expect("a number")
@@ -76,11 +83,13 @@ fn a_server_profiles_its_machine_and_keeps_the_last_window() {
     }
     let folder = folder("agent-inside");
     let (address, url) = free_address();
-    let (mut server, mut log) = serving(&folder, &address, &[]);
+    // The agent's switches are handed on.
+    let (mut server, mut log) = serving(&folder, &address, &["--processes"]);
     let _busy = busy("inside");
     // Longer than a window of 15 seconds may take.
     log.until("window");
     until("its samples", || stored(&folder, &url, "{service_name=\"inside\"}", &[]) > 0);
+    until("a process that started", || total(&folder, &url, PROCESSES, "{}", &[]) > 0);
     let agent = children(server.0.id());
     assert_eq!(agent.len(), 1);
     // What was not sent yet is sent before the server ends.

@@ -6,6 +6,8 @@
 mod filter;
 #[cfg(any(feature = "agent", feature = "server"))]
 mod log;
+#[cfg(feature = "agent")]
+mod profiles;
 mod record;
 mod target;
 pub mod value;
@@ -16,5 +18,7 @@ mod tests;
 pub use filter::{FilterArgs, SampleFilterArgs};
 #[cfg(any(feature = "agent", feature = "server"))]
 pub use log::LogArgs;
+#[cfg(feature = "agent")]
+pub use profiles::ProfileArgs;
 pub use record::{EventArgs, RecordArgs};
 pub use target::{CommandArgs, TargetArgs, launch};

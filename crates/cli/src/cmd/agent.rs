@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::value_parser;
 use plumb_agent::{
-    Agent, AgentError, AgentOptions, CostMeter, ProfileOptions, RelabelRule, RelabelRules, SpoolOptions,
-    SymbolPolicy, drop_capabilities, missing_capabilities,
+    Agent, AgentError, AgentOptions, CostMeter, RelabelRule, RelabelRules, SpoolOptions, SymbolPolicy,
+    drop_capabilities, missing_capabilities,
 };
 
-use crate::args::LogArgs;
-use crate::args::value::{label, nanoseconds, percent, seconds, size};
+use crate::args::value::{label, percent, seconds, size};
+use crate::args::{LogArgs, ProfileArgs};
 use crate::examples;
 use crate::exit::Exit;
 
@@ -102,43 +102,6 @@ struct ServerArgs {
     ca_cert: Option<PathBuf>,
 }
 
-/// Profiles beside CPU time.
-#[derive(clap::Args, Debug)]
-struct ProfileArgs {
-    /// Record how long threads are off the CPU, and where: blocked or in the run queue
-    ///
-    /// Beside CPU time: each window is sent as two more profiles, off_cpu, the time that threads were blocked, and run-queue, the time that they were runnable without a
-    /// CPU. A thread that is still blocked at the end of a window counts up to then, so that one that hangs is in every window. Programs at each switch of
-    /// threads cost more than samples do, and --max-cpu does not lower that.
-    ///
-    /// Requires BPF (Linux 6.1 or newer).
-    #[arg(long)]
-    off_cpu: bool,
-    /// With --off-cpu: ignore intervals shorter than TIME (1ms, 50us)
-    #[arg(long, value_name = "TIME", requires = "off_cpu", value_parser = nanoseconds, default_value = "0")]
-    min_block: u64,
-    /// Sample page faults
-    ///
-    /// Adds the profile page-faults. Every 997th page fault of a CPU is sampled, with its stack.
-    #[arg(long)]
-    page_faults: bool,
-    /// Measure the CPU time of system calls, by service and system call
-    ///
-    /// Adds two profiles: kernel_time, the CPU time of system calls, and system_calls, their number. All calls are counted, not sampled, including those of
-    /// processes that have exited. Each system call of the machine takes some hundred nanoseconds longer: that is part of the agent's cost, but --max-cpu
-    /// does not lower it.
-    ///
-    /// Requires BPF (Linux 6.1 or newer).
-    #[arg(long)]
-    kernel_time: bool,
-    /// Count started processes, by parent
-    ///
-    /// Adds two profiles: processes, the number of processes that started, and short_lived_cpu, the CPU time of those that started and exited between two
-    /// requests. Their stacks are the process, its parent, and so on.
-    #[arg(long)]
-    processes: bool,
-}
-
 /// Who names functions.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Symbols {
@@ -203,12 +166,7 @@ pub fn run(args: Args) -> Result<Exit> {
         token,
         ca_pem,
         frequency_hz: args.frequency,
-        profiles: ProfileOptions {
-            off_cpu_min_ns: args.profiles.off_cpu.then_some(args.profiles.min_block),
-            page_faults: args.profiles.page_faults,
-            kernel_time: args.profiles.kernel_time,
-            processes: args.profiles.processes,
-        },
+        profiles: args.profiles.options(),
         interval: args.interval,
         attributes: args.label,
         rules: RelabelRules(args.relabel),

@@ -13,6 +13,8 @@ use plumb_server::{ListenOptions, Server, ServerOptions, Tokens};
 use plumb_store::{Store, StoreOptions};
 
 use crate::args::LogArgs;
+#[cfg(feature = "agent")]
+use crate::args::ProfileArgs;
 use crate::args::value::{period, size};
 use crate::examples;
 use crate::exit::Exit;
@@ -32,6 +34,7 @@ const SPOOL: &str = "agent";
 #[command(after_help = examples::SERVE)]
 pub struct Args {
     /// Recordings, or profiles of other tools, to show instead of a store
+    #[cfg_attr(feature = "agent", arg(conflicts_with_all = ["no_agent", "off_cpu", "page_faults", "kernel_time", "processes"]))]
     #[arg(value_name = "FILE", conflicts_with_all = ["store", "wal", "advertise", "retention", "max_size", "max_body", "max_query_length", "max_age", "tls_cert", "tokens"])]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -77,15 +80,25 @@ pub struct Args {
     /// basic authentication. Only the file's owner may have access to it.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
+    #[cfg(feature = "agent")]
+    #[command(flatten)]
+    agent: InsideArgs,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+/// The agent inside.
+#[cfg(feature = "agent")]
+#[derive(clap::Args, Debug)]
+struct InsideArgs {
     /// Never profile this machine
     ///
     /// Otherwise a server with a store that has the rights for it (root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) also runs plumb agent, as a
     /// process of its own. Where plumb agent runs by itself or with other options, every sample would be there twice.
-    #[cfg(feature = "agent")]
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["off_cpu", "page_faults", "kernel_time", "processes"])]
     no_agent: bool,
     #[command(flatten)]
-    log: LogArgs,
+    profiles: ProfileArgs,
 }
 
 /// Runs `plumb serve`.
@@ -110,7 +123,8 @@ pub fn run(args: Args) -> Result<Exit> {
     let is_bucket = args.store.starts_with("s3://");
     let directory = if is_bucket { args.wal } else { PathBuf::from(&args.store) };
     #[cfg(feature = "agent")]
-    let agent = (!args.no_agent).then(|| (directory.join(SPOOL), args.log));
+    let agent = (!args.agent.no_agent)
+        .then(|| (directory.join(SPOOL), [args.log.arguments(), args.agent.profiles.arguments()].concat()));
     #[cfg(not(feature = "agent"))]
     let agent = None;
     let store = StoreOptions {
@@ -141,7 +155,7 @@ async fn serve(
     store: Arc<Store>,
     options: ServerOptions,
     listen: ListenOptions,
-    agent: Option<(PathBuf, LogArgs)>,
+    agent: Option<(PathBuf, Vec<String>)>,
 ) -> Result<Exit> {
     let scheme = if listen.tls.is_some() { "https" } else { "http" };
     let is_open = listen.tls.is_none() && options.tokens.is_none();
@@ -163,13 +177,13 @@ async fn serve(
 /// Done when asked to stop, and the agent has sent its last window. `url`: where anybody may send.
 #[cfg(feature = "agent")]
 async fn with_agent(
-    agent: Option<(PathBuf, LogArgs)>,
+    agent: Option<(PathBuf, Vec<String>)>,
     (store, options): (Arc<Store>, ServerOptions),
     url: Option<String>,
     asked: impl Future<Output = ()>,
 ) -> Result<impl Future<Output = ()>> {
     let agent = match agent {
-        Some((spool, log)) => inside::InsideAgent::prepare(store, options, url, spool, log).await?,
+        Some((spool, more)) => inside::InsideAgent::prepare(store, options, url, spool, more).await?,
         None => None,
     };
     Ok(async move {
@@ -183,7 +197,7 @@ async fn with_agent(
 /// Done when asked to stop.
 #[cfg(not(feature = "agent"))]
 async fn with_agent(
-    _: Option<(PathBuf, LogArgs)>,
+    _: Option<(PathBuf, Vec<String>)>,
     _: (Arc<Store>, ServerOptions),
     _: Option<String>,
     asked: impl Future<Output = ()>,

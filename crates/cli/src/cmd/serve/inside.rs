@@ -16,8 +16,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
-use crate::args::LogArgs;
-
 /// Where the agent finds the token by which the server knows it.
 const TOKEN: &str = "PLUMB_AGENT_TOKEN";
 /// Bytes of that token.
@@ -32,7 +30,8 @@ pub(super) struct InsideAgent {
     url: String,
     token: Option<String>,
     spool: PathBuf,
-    log: LogArgs,
+    /// More arguments.
+    more: Vec<String>,
     /// The server that takes what it sends, if that is one of its own, and what ends it.
     own_server: Option<(tokio::task::JoinHandle<()>, oneshot::Sender<()>)>,
 }
@@ -45,7 +44,7 @@ impl InsideAgent {
         options: ServerOptions,
         url: Option<String>,
         spool: PathBuf,
-        log: LogArgs,
+        more: Vec<String>,
     ) -> Result<Option<Self>> {
         let missing = missing_capabilities();
         if !missing.is_empty() {
@@ -56,7 +55,7 @@ impl InsideAgent {
             return Ok(None);
         }
         if let Some(url) = url {
-            return Ok(Some(Self { url, token: None, spool, log, own_server: None }));
+            return Ok(Some(Self { url, token: None, spool, more, own_server: None }));
         }
         let token = random_token()?;
         let options = ServerOptions { tokens: Some(Tokens::writer(&token)), ..options };
@@ -66,7 +65,7 @@ impl InsideAgent {
         let running = tokio::spawn(server.run(async move {
             let _ = stopped.await;
         }));
-        Ok(Some(Self { url, token: Some(token), spool, log, own_server: Some((running, stop)) }))
+        Ok(Some(Self { url, token: Some(token), spool, more, own_server: Some((running, stop)) }))
     }
 
     /// Keeps an agent running until `asked`, and lets it send its last window.
@@ -108,7 +107,7 @@ impl InsideAgent {
         let program = std::env::current_exe().context("cannot find plumb itself")?;
         let mut command = Command::new(program);
         command.args(["agent", "--to", &self.url, "--parent", &std::process::id().to_string(), "--spool"]);
-        command.arg(&self.spool).args(self.log.arguments());
+        command.arg(&self.spool).args(&self.more);
         // Ctrl-C on a terminal is for the server, which then ends the agent.
         command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).kill_on_drop(true);
         match &self.token {
