@@ -227,7 +227,15 @@ fn being_kept_from_the_processor_is_told_from_sleeping() {
     assert!(is_said, "{seldom:?}");
 
     let spinners = Spinners::start(&folder, 2);
-    let spun = explained(&folder, &["./queued", "spin", "1500", "told"]);
+    let mut spun = Value::Null;
+    for lasts in ["1500", "6000", "20000"] {
+        spun = explained(&folder, &["./queued", "spin", lasts, "told"]);
+        let lived = &spun["time"]["waiting_for_processor"]["busiest_thread"]["lived_ns"];
+        // A recorder that others keep from the processor begins early and ends late.
+        if lived.as_f64().is_some_and(|lived| lived > 0.95 * time(&spun, "elapsed_ns")) {
+            break;
+        }
+    }
     assert!(time(&spun, "processors_used") < 0.75, "three share a processor: {}", spun["time"]);
     assert_eq!(spun["time"]["class"], "CPU-bound", "{}", spun["time"]);
     let told = std::fs::read_to_string(folder.join("told")).expect("it was written");

@@ -147,11 +147,16 @@ fn a_cgroup_is_recorded_and_nobody_else() {
     for capture in CAPTURES {
         // By its path and by its name.
         for path in [&*cgroup.to_string_lossy(), &*name] {
-            let output =
-                place.plumb(&["record", "--cgroup", path, "--capture", capture, "--duration", "0.5"]);
-            assert!(output.status.success(), "{}", text(&output.stderr));
-            let comms = place.comms();
-            assert!(matches!(&comms[..], [(comm, samples)] if comm == "inside" && *samples > 5), "{comms:?}");
+            // On a busy machine it takes longer until there are some.
+            let is_sampled = ["0.5", "2", "8"].iter().any(|lasts| {
+                let output =
+                    place.plumb(&["record", "--cgroup", path, "--capture", capture, "--duration", lasts]);
+                assert!(output.status.success(), "{}", text(&output.stderr));
+                let comms = place.comms();
+                assert!(comms.iter().all(|(comm, _)| comm == "inside"), "{comms:?}");
+                comms.iter().any(|&(_, samples)| samples > 5)
+            });
+            assert!(is_sampled, "{path} {capture}");
         }
     }
     place.stop();
