@@ -128,12 +128,14 @@ impl Agent {
                 looked = Instant::now();
             } else if looked.elapsed() >= LOOK {
                 looked = Instant::now();
+                let finds_names = self.symbols.is_decided();
+                self.leave_names();
                 let (directory, kernel_time) = (&mut self.directory, &mut self.kernel_time);
-                self.capture.look(|profile| {
+                self.capture.look(finds_names, |profile| {
                     directory.look(profile);
                     kernel_time.iter_mut().for_each(|kernel_time| kernel_time.look(profile, directory));
                 });
-                self.off_cpu.iter_mut().for_each(OffCpuWindows::look);
+                self.off_cpu.iter_mut().for_each(|off_cpu| off_cpu.look(finds_names));
                 self.look_at_cost();
             }
         }

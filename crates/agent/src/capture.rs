@@ -119,12 +119,14 @@ impl Capture {
         self.names.leave_identified(but);
     }
 
-    /// Has names found for what is new, and shows the profile so far.
-    pub fn look(&mut self, look: impl FnOnce(&Profile)) {
+    /// Has names found for what is new, if `finds_names`, and shows the profile so far.
+    pub fn look(&mut self, finds_names: bool, look: impl FnOnce(&Profile)) {
         let names = &mut self.names;
         self.recorder.meanwhile(|profile| {
-            names.round(profile);
-            names.take(profile);
+            if finds_names {
+                names.round(profile);
+                names.take(profile);
+            }
             look(profile);
         });
     }

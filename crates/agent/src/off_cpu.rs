@@ -44,10 +44,10 @@ impl OffCpuWindows {
         self.capture.step(Duration::ZERO).map(drop)
     }
 
-    /// Looks at what is new.
-    pub fn look(&mut self) {
+    /// Looks at what is new, and has names found for it, if `finds_names`.
+    pub fn look(&mut self, finds_names: bool) {
         let Self { capture, directory, .. } = self;
-        capture.look(|profile| directory.look(profile));
+        capture.look(finds_names, |profile| directory.look(profile));
     }
 
     /// Leaves frames of files with a build id to the server, but for these files.

@@ -1,6 +1,6 @@
 //! Files with symbols for the server: it asks for them by build id, and each is sent once.
 //!
-//! A thread asks every [`PAUSE`]. Files are found where the processes that were sampled have them, and are checked to be the ones that are meant.
+//! A thread asks at the beginning, and then every [`PAUSE`]. Files are found where the processes that were sampled have them, and are checked to be the ones that are meant.
 //! Memory does not grow with their size: they are streamed. Not here: names that are found on this machine (`capture`).
 
 use std::collections::{HashMap, HashSet};
@@ -26,6 +26,8 @@ const MISSING: &str = "/api/v1/symbols/missing";
 const FILES: &str = "/api/v1/symbols";
 /// Time between two questions; less at first.
 const PAUSE: Duration = Duration::from_secs(20);
+/// Time between the first two.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Time between two files, so that nobody notices.
 const BETWEEN: Duration = Duration::from_millis(500);
 /// Longest time that a file may take.
@@ -55,6 +57,7 @@ type SampledFiles = Mutex<HashMap<String, FilePlaces>>;
 pub(crate) struct SymbolUpload {
     files: Arc<SampledFiles>,
     is_server: Arc<AtomicBool>,
+    is_decided: Arc<AtomicBool>,
     unsent: Arc<Mutex<HashSet<BuildId>>>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -65,6 +68,7 @@ impl SymbolUpload {
     pub fn begin(options: &AgentOptions) -> Result<Self, AgentError> {
         let files = Arc::new(SampledFiles::default());
         let is_server = Arc::new(AtomicBool::new(options.symbols == SymbolPolicy::Server));
+        let is_decided = Arc::new(AtomicBool::new(options.symbols != SymbolPolicy::Auto));
         let unsent = Arc::new(Mutex::new(HashSet::new()));
         let (stop, stopped) = channel();
         let thread = if options.symbols == SymbolPolicy::Agent {
@@ -74,6 +78,7 @@ impl SymbolUpload {
                 connection: Connection::new(options, TIMEOUT)?,
                 files: files.clone(),
                 is_server: is_server.clone(),
+                is_decided: is_decided.clone(),
                 unsent: unsent.clone(),
                 done: HashMap::new(),
             };
@@ -81,7 +86,12 @@ impl SymbolUpload {
             let failed = |error| AgentError::System("cannot start the thread that sends symbols", error);
             Some(thread.spawn(move || worker.work(&stopped)).map_err(failed)?)
         };
-        Ok(Self { files, is_server, unsent, stop: Some(stop), thread })
+        Ok(Self { files, is_server, is_decided, unsent, stop: Some(stop), thread })
+    }
+
+    /// Whether it is known who names frames: the server was asked, or need not be.
+    pub fn is_decided(&self) -> bool {
+        self.is_decided.load(Ordering::Acquire)
     }
 
     /// Files that the server can't have, if it names frames of all others; `None`: it names none.
@@ -133,6 +143,7 @@ struct Uploader {
     connection: Connection,
     files: Arc<SampledFiles>,
     is_server: Arc<AtomicBool>,
+    is_decided: Arc<AtomicBool>,
     /// Files that can't be sent: the agent names their frames.
     unsent: Arc<Mutex<HashSet<BuildId>>>,
     /// Files that were tried: the server may lose one, but not each minute.
@@ -150,14 +161,16 @@ struct MissingSymbols {
 
 impl Uploader {
     fn work(mut self, stopped: &Receiver<()>) {
-        let mut pause = Duration::from_secs(1);
+        let mut pause = Duration::ZERO;
         while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
-            pause = (pause * 2).min(PAUSE);
-            match self.missing() {
+            pause = (pause * 2).clamp(FIRST_PAUSE, PAUSE);
+            let answer = self.missing();
+            if matches!(answer, Ok(Some(_))) && !self.is_server.swap(true, Ordering::Relaxed) {
+                tracing::info!("the server names frames: files are sent when it asks for them");
+            }
+            self.is_decided.store(true, Ordering::Release);
+            match answer {
                 Ok(Some(missing)) => {
-                    if !self.is_server.swap(true, Ordering::Relaxed) {
-                        tracing::info!("the server names frames: files are sent when it asks for them");
-                    }
                     for build_id in missing {
                         if !matches!(stopped.recv_timeout(BETWEEN), Err(RecvTimeoutError::Timeout)) {
                             return;

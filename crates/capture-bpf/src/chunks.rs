@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use crate::sys::{self, Shared};
+use crate::sys;
 use crate::wire::{CHUNK_BYTES, MAX_CHUNKS};
 
 const SIZE: usize = CHUNK_BYTES as usize;
@@ -25,7 +25,7 @@ pub(crate) struct Place {
 pub(crate) struct Chunks {
     /// The map of maps.
     maps: OwnedFd,
-    chunks: Vec<(Shared, Free)>,
+    chunks: Vec<(OwnedFd, Free)>,
     /// The most bytes of tables.
     limit: usize,
 }
@@ -89,9 +89,12 @@ impl Chunks {
         if size > self.largest() {
             return Ok(None);
         }
-        for (index, (shared, free)) in self.chunks.iter_mut().enumerate() {
+        for (index, (map, free)) in self.chunks.iter_mut().enumerate() {
             if let Some(range) = free.take(size) {
-                shared.write(range.start, bytes);
+                if let Err(error) = sys::write_mappable(map.as_fd(), SIZE, range.start, bytes) {
+                    free.give_back(range);
+                    return Err(error);
+                }
                 return Ok(Some(Place { chunk: index as u32, bytes: range }));
             }
         }
@@ -118,10 +121,8 @@ impl Chunks {
 
     fn add(&mut self, part: usize) -> io::Result<()> {
         let map = sys::create_mappable(CHUNK_BYTES)?;
-        let shared = Shared::map(map.as_fd(), SIZE)?;
         sys::update_u32(self.maps.as_fd(), self.chunks.len() as u32, map.as_raw_fd() as u32)?;
-        // The map itself is kept by the one that it is in.
-        self.chunks.push((shared, Free::of(part)));
+        self.chunks.push((map, Free::of(part)));
         Ok(())
     }
 }

@@ -7,7 +7,6 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr::NonNull;
 
 const MAP_CREATE: libc::c_long = 0;
 const MAP_LOOKUP_ELEM: libc::c_long = 1;
@@ -236,47 +235,29 @@ pub(crate) fn delete_all<K: aya::Pod>(map: BorrowedFd<'_>, mut keys: &[K]) -> io
     Ok(())
 }
 
-/// The values of an array map, mapped (BPF_F_MMAPABLE).
-#[derive(Debug)]
-pub(crate) struct Shared {
-    base: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: the mapping belongs to this value alone; the kernel's programs only read it.
-unsafe impl Send for Shared {}
-
-impl Shared {
-    /// Maps the first `len` bytes of the array `map`.
-    pub fn map(map: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-        let base = unsafe {
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(std::ptr::null_mut(), len, protection, libc::MAP_SHARED, map.as_raw_fd(), 0)
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, len })
+/// Copies `bytes` to the place `at` of the values of an array map (BPF_F_MMAPABLE) of `len` bytes. Returns whether there was room.
+///
+/// The pages are mapped for as long as that takes: what stays mapped is counted a second time, as memory of this process.
+pub(crate) fn write_mappable(map: BorrowedFd<'_>, len: usize, at: usize, bytes: &[u8]) -> io::Result<bool> {
+    if at.checked_add(bytes.len()).is_none_or(|end| end > len) {
+        return Ok(false);
     }
-
-    /// Copies `bytes` to the place `at`. Returns whether there was room.
-    pub fn write(&mut self, at: usize, bytes: &[u8]) -> bool {
-        if at.checked_add(bytes.len()).is_none_or(|end| end > self.len) {
-            return false;
-        }
-        // SAFETY: the target is within the mapping (checked above), which is ours to write; `bytes` is other memory, as
-        // nobody gets a slice of the mapping. Programs may read it meanwhile: they check every place that they read
-        // from it, and are told of it only afterwards.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr().add(at), bytes.len()) };
-        true
+    let before = at % plumb_process::usage::page_size();
+    let window = before + bytes.len();
+    let offset = libc::off_t::try_from(at - before).map_err(io::Error::other)?;
+    // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+    let base = unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        libc::mmap(std::ptr::null_mut(), window, protection, libc::MAP_SHARED, map.as_raw_fd(), offset)
+    };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
     }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: this is the mapping that `map` made, and nothing refers to it any more.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+    // SAFETY: the mapping is ours to write and has room for `before` and all of `bytes`, which is other memory. Programs may read it
+    // meanwhile: they check every place that they read from it, and are told of it only afterwards. Nothing refers to the mapping when it goes.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), base.cast::<u8>().add(before), bytes.len());
+        libc::munmap(base, window);
     }
+    Ok(true)
 }

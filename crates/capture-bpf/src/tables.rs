@@ -92,21 +92,20 @@ pub(crate) fn loadable(lent: &UnwindInfoRef<'_>) -> Option<Loadable> {
         None => 0,
     };
     let file = File { segments, python, ..File::default() };
-    Some(with_known_kinds(&table, lent.module, file))
+    Some(with_known_kinds(table, lent.module, file))
 }
 
 /// The bytes of a table without their header, with rules for what is odd and known.
-fn with_known_kinds<B: AsRef<[u8]>>(table: &Table, module: &Module<B>, mut file: File) -> Loadable {
-    let header = table.to_bytes();
-    let u64_at = |at: usize| {
-        header.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_le_bytes(*bytes))
-    };
-    (file.base, file.end) = (u64_at(16), u64_at(24));
-    let pages = u64_at(32) >> 32;
+///
+/// A large file's take some MiB, so that there are never more copies of its rows than two.
+fn with_known_kinds<B: AsRef<[u8]>>(table: Table, module: &Module<B>, mut file: File) -> Loadable {
+    let range = table.range();
+    (file.base, file.end) = (range.start.0, range.end.0);
+    let pages = table.pages();
     let mut numbers = Numbers::default();
     let (mut begins, mut rows) = (Vec::new(), Vec::new());
     let mut last = None;
-    for (at, rule) in split_rows(table, module, file.end) {
+    for (at, rule) in split_rows(&table, module, file.end) {
         let number = numbers.of(rule);
         let Some(distance) = at.checked_sub(file.base).filter(|_| last != Some(number)) else { continue };
         last = Some(number);
@@ -116,12 +115,14 @@ fn with_known_kinds<B: AsRef<[u8]>>(table: &Table, module: &Module<B>, mut file:
         }
         rows.push(u32::from(number) | (distance as u32) << PAGE_BITS);
     }
-    begins.resize(usize::try_from(pages).unwrap_or(begins.len()).max(begins.len()), rows.len() as u32);
+    drop(table);
+    begins.resize(pages.max(begins.len()), rows.len() as u32);
     file.pages_at = 8 * numbers.rules.len() as u32;
     file.rows_at = file.pages_at + 4 * begins.len() as u32;
     (file.pages, file.rows) = (begins.len() as u32, rows.len() as u32);
-    let words = begins.iter().chain(&rows).flat_map(|word| word.to_le_bytes());
-    let bytes = numbers.rules.iter().flat_map(|rule| rule.to_le_bytes()).chain(words).collect();
+    let mut bytes = Vec::with_capacity(file.rows_at as usize + 4 * rows.len());
+    bytes.extend(numbers.rules.iter().flat_map(|rule| rule.to_le_bytes()));
+    bytes.extend(begins.iter().chain(&rows).flat_map(|word| word.to_le_bytes()));
     Loadable { bytes, file }
 }
 

@@ -142,6 +142,11 @@ impl Ingest {
         self.processes.spaces.look_at_tables(most_bytes);
     }
 
+    /// Forgets unwind information that is in use, if there is far more than [`Ingest::look_at_tables`] allowed last.
+    pub fn make_room(&mut self) {
+        self.processes.spaces.make_room();
+    }
+
     /// Whether stacks that end for want of unwind information are scanned for return addresses wherever that is
     /// ([`plumb_unwind::scan`]): frames found that way, marked as [`plumb_profile::Found::Scan`], are guesses. Unless asked for,
     /// stacks that end in code of files are, and what is found there has to be confirmed by more ([`plumb_unwind::scan::resume`],

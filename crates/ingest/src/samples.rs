@@ -42,6 +42,7 @@ impl Ingest {
             _ => stack.user_of_record(sample, &mut self.sideband.scripts),
         };
         let made = stack.finish(&header, ending, sample.may_be_in_exec());
+        self.make_room();
         self.out.profile.samples.push(made);
         if let Some(recorded) = sample.registers.as_ref().filter(|_| !sample.in_kernel) {
             self.registers_of_record(task.0, &made, recorded);

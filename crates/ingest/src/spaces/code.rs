@@ -28,6 +28,7 @@ pub(crate) struct Code {
     round: u32,
     /// When it was bounded last.
     bounded: Option<Instant>,
+    room: Room,
     /// Which files were mapped since those that nobody uses were closed last.
     mapped_lately: FxHashSet<FileId>,
     closed: Option<Instant>,
@@ -58,6 +59,37 @@ impl Known {
 
     fn bytes(&self) -> usize {
         self.module.get().and_then(Option::as_ref).map_or(0, Unwind::bytes)
+    }
+}
+
+/// How much unwind information there may be.
+#[derive(Debug)]
+struct Room {
+    /// Bytes that may stay.
+    most: usize,
+    /// Bytes that there are, as far as was counted.
+    loaded: Cell<usize>,
+    /// Bytes that were forgotten within [`IN_USE`].
+    early: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { most: usize::MAX, loaded: Cell::default(), early: 0 }
+    }
+}
+
+impl Room {
+    /// There is so many times what may stay: what is in use does not stay either.
+    const MUCH: usize = 2;
+    /// What may be forgotten within [`IN_USE`] at that, in the same unit: it is read again, which takes a millisecond for some MiB.
+    const EARLY: usize = 8;
+    /// A look at all files counts for so little of it.
+    const LOOK: usize = 64;
+
+    fn is_short(&self) -> bool {
+        self.loaded.get() > self.most.saturating_mul(Self::MUCH)
+            && self.early < self.most.saturating_mul(Self::EARLY)
     }
 }
 
@@ -112,10 +144,11 @@ impl Code {
 
     pub(crate) fn module(&self, id: FileId) -> Option<&Unwind> {
         let load = || {
-            self.files
-                .borrow_mut()
-                .take_unwind_sections(id)
-                .map(|sections| module_of(sections, Isa::default()))
+            let sections = self.files.borrow_mut().take_unwind_sections(id)?;
+            let module = module_of(sections, Isa::default());
+            let loaded = &self.room.loaded;
+            loaded.set(loaded.get().saturating_add(module.bytes()));
+            Some(module)
         };
         let known = self.known.get(id.index())?;
         known.asked.set(self.round);
@@ -124,9 +157,21 @@ impl Code {
 
     /// [`Code::bound`], unless that was done just now.
     pub(crate) fn bound_sometimes(&mut self, most: usize) {
+        self.room.most = most;
         if self.bounded.is_none_or(|last| last.elapsed() >= IN_USE) {
             self.bounded = Some(Instant::now());
+            self.room.early = 0;
             self.bound(most);
+        }
+    }
+
+    /// [`Code::bound`], if there is far more than the last call of [`Code::bound_sometimes`] allowed.
+    pub(crate) fn make_room(&mut self) {
+        if self.room.is_short() {
+            let before = self.room.loaded.get();
+            self.bound(self.room.most);
+            let forgotten = before.saturating_sub(self.room.loaded.get());
+            self.room.early += forgotten.max(self.room.most / Room::LOOK);
         }
     }
 
@@ -136,6 +181,7 @@ impl Code {
         let mut total: usize = self.known.iter().map(Known::bytes).sum();
         let round = self.round;
         self.round = round.wrapping_add(1);
+        self.room.loaded.set(total);
         if total <= most {
             return;
         }
@@ -155,6 +201,7 @@ impl Code {
                 break;
             }
         }
+        self.room.loaded.set(total);
     }
 
     /// Whether it is time to look for files that nobody has mapped.

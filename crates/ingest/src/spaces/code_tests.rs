@@ -96,3 +96,39 @@ fn unwind_information_that_is_not_asked_for_makes_room_and_is_read_again() {
     assert!(!is_loaded(&code), "nobody asked since the last time");
     assert!(found(&code) == Some(first), "the same as before");
 }
+
+#[test]
+fn what_is_in_use_makes_room_where_there_is_far_too_much_but_not_again_and_again() {
+    let mut code = Code::default();
+    let (mapping, id) = own(&mut code);
+    let is_loaded = |code: &Code| code.known[id.index()].module.get().is_some();
+    let ask =
+        |code: &Code| assert!(matches!(code.located(&mapping, Avma(mapping.start)), Located::Module { .. }));
+    ask(&code);
+    let bytes = code.room.loaded.get();
+    assert!(bytes > 0);
+    let make_room_twice = |code: &mut Code| {
+        code.make_room();
+        code.make_room();
+    };
+    make_room_twice(&mut code);
+    assert!(is_loaded(&code), "no bound was told");
+    code.bound_sometimes(bytes / 2 + 1);
+    ask(&code);
+    make_room_twice(&mut code);
+    assert!(is_loaded(&code), "it is not far too much");
+    code.room.most = bytes / 2 - 1;
+    // As often as may be within such a time.
+    for _ in 0..Room::EARLY {
+        ask(&code);
+        code.make_room();
+        if code.room.is_short() {
+            assert!(is_loaded(&code), "it was asked for just now");
+        }
+        code.make_room();
+    }
+    ask(&code);
+    make_room_twice(&mut code);
+    assert!(is_loaded(&code), "it is not read again all the time");
+    assert!(code.room.early >= code.room.most * (Room::EARLY - 1));
+}

@@ -162,6 +162,11 @@ impl AddressSpaces {
         self.code.use_tables(TableLoader::new(kept));
     }
 
+    /// Forgets unwind information, if there is far more than there may be.
+    pub(crate) fn make_room(&mut self) {
+        self.code.make_room();
+    }
+
     /// Looks after tables, unwind information and open files, from time to time.
     pub(crate) fn look_at_tables(&mut self, most_bytes: usize) {
         self.code.look_at_tables();

@@ -50,6 +50,7 @@ mod single;
 mod state;
 
 use core::fmt;
+use core::ops::Range;
 
 pub use calls::Text;
 pub(crate) use calls::indirect as indirect_call;
@@ -179,6 +180,16 @@ impl Table {
     /// Bytes of memory that it takes.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.pages) + size_of_val(&*self.rows) + size_of_val(&*self.rules)
+    }
+
+    /// From the first address of its first page to the end of what it says.
+    pub fn range(&self) -> Range<Svma> {
+        Svma(self.base)..Svma(self.end)
+    }
+
+    /// The number of pages, of 64 KiB of addresses each.
+    pub fn pages(&self) -> usize {
+        self.pages.len()
     }
 
     /// The number of rows.
