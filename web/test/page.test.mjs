@@ -224,5 +224,5 @@ test("types of profiles are said in a few words", () => {
   assert.equal(model.shortType("process_cpu:cpu:nanoseconds:cpu:nanoseconds"), "cpu (process_cpu)");
   assert.equal(model.shortType("off_cpu:off_cpu:nanoseconds::"), "off_cpu");
   assert.equal(model.shortType("memory:alloc_space:bytes:space:bytes"), "alloc_space (memory, by space)");
-  assert.deepEqual(["process_cpu:cpu:nanoseconds:cpu:nanoseconds", "off_cpu:off_cpu:nanoseconds::", "run-queue:run-queue:nanoseconds::"].map(model.takersOf), ["CPUs", "threads", "threads"]);
+  assert.deepEqual(["process_cpu:cpu:nanoseconds:cpu:nanoseconds", "off_cpu:off_cpu:nanoseconds::", "run_queue:run_queue:nanoseconds::", "run-queue:run-queue:nanoseconds::"].map(model.takersOf), ["CPUs", "threads", "threads", "threads"]);
 });

@@ -15,7 +15,7 @@ use plumb_fixtures::{Requirement, needs};
 use spun::folder;
 
 const BLOCKED: &str = "off_cpu:off_cpu:nanoseconds::";
-const WAITED: &str = "run-queue:run-queue:nanoseconds::";
+const WAITED: &str = "run_queue:run_queue:nanoseconds::";
 
 #[test]
 fn threads_that_hang_or_sleep_are_in_every_window_with_all_of_its_time() {

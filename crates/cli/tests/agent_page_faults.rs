@@ -14,7 +14,7 @@ use agents::{AgentLog, CPU, Running, figure, free_address, serve, stored_functio
 use plumb_fixtures::{Requirement, needs};
 use spun::folder;
 
-const FAULTS: &str = "page-faults:page-faults:count::";
+const FAULTS: &str = "page_faults:page_faults:count::";
 
 /// Runs a copy of the program, which is a service of its own. What the kernel counted for it.
 fn faults_of(folder: &Path, words: &[&str]) -> f64 {

@@ -88,7 +88,7 @@ fn stacks_values_and_attributes_are_there() {
             (text(&dictionary, kind.type_strindex), text(&dictionary, kind.unit_strindex))
         })
         .collect();
-    assert_eq!(kinds, [("cpu", "nanoseconds"), ("page-faults", "count")]);
+    assert_eq!(kinds, [("cpu", "nanoseconds"), ("page_faults", "count")]);
     let samples = &profiles[0].samples;
     assert_eq!(samples.len(), 2, "equal stacks of a thread are one");
     assert_eq!(

@@ -255,3 +255,91 @@ async fn a_sample_without_values_and_timestamps_is_refused_by_name() {
     assert_eq!(status, 400);
     assert!(body["message"].as_str().unwrap().contains("neither values nor timestamps"), "{body}");
 }
+
+/// As collectors write attributes: names and texts are rows of the dictionary.
+#[tokio::test]
+async fn attributes_may_be_in_the_dictionary() {
+    use plumb_formats::otlp::message::{AnyValue, OneValue, ProfilesData};
+    use prost::Message;
+    let server = Server::new("otlp-references", ServerOptions::default());
+    let expected: Value = serde_json::from_slice(&golden("otlp/expected.json")).unwrap();
+    let mut data = ProfilesData::decode(&*export(0)).unwrap();
+    let dictionary = data.dictionary.as_mut().unwrap();
+    let strings = &mut dictionary.string_table;
+    let mut refer = |text: &str| {
+        strings.push(text.to_owned());
+        i32::try_from(strings.len() - 1).unwrap()
+    };
+    let mut refer_value = |value: &mut Option<AnyValue>| {
+        let one = value.as_mut().and_then(|value| value.value.as_mut());
+        if let Some(OneValue::Text(text)) = one {
+            let index = refer(&std::mem::take(text));
+            *value = Some(AnyValue { value: Some(OneValue::TextIndex(index)) });
+        }
+    };
+    dictionary.attribute_table.iter_mut().for_each(|one| refer_value(&mut one.value));
+    let resources = data.resource_profiles.iter_mut().filter_map(|one| one.resource.as_mut());
+    let mut attributes: Vec<_> = resources.flat_map(|one| &mut one.attributes).collect();
+    attributes.iter_mut().for_each(|one| refer_value(&mut one.value));
+    for one in &mut attributes {
+        dictionary.string_table.push(std::mem::take(&mut one.key));
+        one.key_strindex = i32::try_from(dictionary.string_table.len() - 1).unwrap();
+    }
+    let rows = dictionary.string_table.len();
+    let path = "/v1development/profiles";
+    let (status, body) = server.post(path, "application/x-protobuf", data.encode_to_vec()).await;
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    for (program, wanted) in expected["export-0.bin"].as_object().unwrap() {
+        let found = leaves(&server, "anonymous", program).await;
+        assert_eq!(found.values().sum::<i64>(), wanted["samples"].as_i64().unwrap(), "{program}");
+    }
+    let resource = data.resource_profiles[0].resource.get_or_insert_default();
+    let attribute = plumb_formats::otlp::message::KeyValue {
+        key_strindex: i32::try_from(rows).unwrap(),
+        ..Default::default()
+    };
+    resource.attributes.push(attribute);
+    let (status, body) = server.post(path, "application/x-protobuf", data.encode_to_vec()).await;
+    let body = String::from_utf8_lossy(&body);
+    assert!(status == 400 && body.contains(&format!("no row {rows} in string_table")), "{body}");
+}
+
+/// Pyroscope refuses profiles without a period, so what has no clock says that it counts each: its type is the same with and without.
+#[tokio::test]
+async fn a_period_of_one_of_what_is_counted_is_none() {
+    use plumb_formats::otlp::message::{
+        Dictionary, OtlpSample, Profile, ProfilesData, ResourceProfiles, ScopeProfiles, Stack, ValueType,
+    };
+    use prost::Message;
+    let server = Server::new("otlp-period", ServerOptions::default());
+    let profile = |type_strindex, period| {
+        let kind = Some(ValueType { type_strindex, unit_strindex: 2 });
+        let period_type = kind.filter(|_| period > 0);
+        let samples = vec![OtlpSample { values: vec![7], ..OtlpSample::default() }];
+        Profile { sample_type: kind, period_type, period, samples, ..Profile::default() }
+    };
+    let profiles = vec![profile(3, 0), profile(3, 1), profile(1, 1), profile(4, 100)];
+    let data = ProfilesData {
+        resource_profiles: vec![ResourceProfiles {
+            resource: None,
+            scope_profiles: vec![ScopeProfiles { scope: None, profiles }],
+        }],
+        dictionary: Some(Dictionary {
+            string_table: ["", "cpu", "nanoseconds", "kernel_time", "wall"].map(str::to_owned).to_vec(),
+            stack_table: vec![Stack::default()],
+            ..Dictionary::default()
+        }),
+    };
+    let path = "/v1development/profiles";
+    assert_eq!(server.post(path, "application/x-protobuf", data.encode_to_vec()).await.0, 200);
+    let (_, types) = server.query("ProfileTypes", &json!({})).await;
+    let types = types["profileTypes"].as_array().unwrap();
+    let mut ids: Vec<&str> = types.iter().map(|one| one["ID"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    let expected = [
+        "kernel_time:kernel_time:nanoseconds::",
+        "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+        "wall:wall:nanoseconds:wall:nanoseconds",
+    ];
+    assert_eq!(ids, expected);
+}

@@ -93,7 +93,7 @@ fn request(build_id: &str, [main, work]: [u64; 2], mapped: Option<(u64, u64)>) -
         samples: vec![OtlpSample { stack_index: 1, values: vec![1], ..OtlpSample::default() }],
         ..Profile::default()
     };
-    let service = KeyValue { key: "service.name".into(), value: text("a") };
+    let service = KeyValue { key: "service.name".into(), value: text("a"), ..KeyValue::default() };
     let data = ProfilesData {
         resource_profiles: vec![ResourceProfiles {
             resource: Some(Resource { attributes: vec![service] }),

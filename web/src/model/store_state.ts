@@ -130,7 +130,7 @@ export function shortType(type: string): string {
 }
 
 /** Who takes the time of a type: processors, or threads that are off them. */
-export const takersOf = (type: string): string => (/^(off_cpu|run-queue|wall):/.test(type) ? "threads" : "CPUs");
+export const takersOf = (type: string): string => (/^(off_cpu|run[-_]queue|wall):/.test(type) ? "threads" : "CPUs");
 
 export const unitOf = (type: string): string => {
   const unit = type.split(":")[2] ?? "";

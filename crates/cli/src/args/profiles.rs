@@ -12,7 +12,7 @@ use crate::args::value::nanoseconds;
 pub struct ProfileArgs {
     /// Record how long threads are off the CPU, and where: blocked or in the run queue
     ///
-    /// Beside CPU time: each window is sent as two more profiles, off_cpu, the time that threads were blocked, and run-queue, the time that they were runnable without a
+    /// Beside CPU time: each window is sent as two more profiles, off_cpu, the time that threads were blocked, and run_queue, the time that they were runnable without a
     /// CPU. A thread that is still blocked at the end of a window counts up to then, so that one that hangs is in every window. Programs at each switch of
     /// threads cost more than samples do, and --max-cpu does not lower that.
     ///
@@ -24,7 +24,7 @@ pub struct ProfileArgs {
     min_block: u64,
     /// Sample page faults
     ///
-    /// Adds the profile page-faults. Every 997th page fault of a CPU is sampled, with its stack.
+    /// Adds the profile page_faults. Every 997th page fault of a CPU is sampled, with its stack.
     #[arg(long)]
     page_faults: bool,
     /// Measure the CPU time of system calls, by service and system call

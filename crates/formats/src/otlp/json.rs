@@ -54,6 +54,7 @@ struct Kinds<'t> {
     string_value: Option<String>,
     #[serde(borrow)]
     int_value: Option<Whole<'t>>,
+    string_value_strindex: Option<i32>,
 }
 
 impl<'de> Deserialize<'de> for AnyValue {
@@ -62,7 +63,7 @@ impl<'de> Deserialize<'de> for AnyValue {
         let value = match (kinds.string_value, kinds.int_value) {
             (Some(text), _) => Some(OneValue::Text(text)),
             (None, Some(number)) => Some(OneValue::Number(number.number()?)),
-            (None, None) => None,
+            (None, None) => kinds.string_value_strindex.map(OneValue::TextIndex),
         };
         Ok(Self { value })
     }
@@ -96,11 +97,13 @@ mod tests {
     #[test]
     fn a_value_says_its_kind() {
         let resource: Resource = serde_json::from_str(
-            r#"{"attributes": [{"key": "a", "value": {"stringValue": "x\n"}}, {"key": "b", "value": {"intValue": "6022"}}, {"key": "c", "value": {"boolValue": true}}]}"#,
+            r#"{"attributes": [{"key": "a", "value": {"stringValue": "x\n"}}, {"key": "b", "value": {"intValue": "6022"}}, {"key": "c", "value": {"boolValue": true}}, {"keyStrindex": 4, "value": {"stringValueStrindex": 5}}]}"#,
         )
         .unwrap();
+        assert_eq!(resource.attributes[3].key_strindex, 4);
         let values: Vec<Option<OneValue>> =
             resource.attributes.into_iter().map(|one| one.value.unwrap().value).collect();
-        assert_eq!(values, [Some(OneValue::Text("x\n".into())), Some(OneValue::Number(6022)), None]);
+        let text = Some(OneValue::Text("x\n".into()));
+        assert_eq!(values, [text, Some(OneValue::Number(6022)), None, Some(OneValue::TextIndex(5))]);
     }
 }

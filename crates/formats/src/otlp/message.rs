@@ -45,6 +45,14 @@ pub struct Dictionary {
     pub stack_table: Vec<Stack>,
 }
 
+impl Dictionary {
+    /// A string.
+    pub fn string(&self, index: i32) -> Option<&str> {
+        let index = usize::try_from(index).ok()?;
+        self.string_table.get(index).map(String::as_str)
+    }
+}
+
 /// Profiles of one resource, such as a process.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -76,14 +84,40 @@ pub struct KeyValue {
     /// Its value.
     #[prost(message, optional, tag = "2")]
     pub value: Option<AnyValue>,
+    /// Its name in the dictionary, if `key` is empty. Collectors write names and texts this way.
+    #[prost(int32, tag = "3")]
+    pub key_strindex: i32,
+}
+
+impl KeyValue {
+    /// Its name. `None`: the dictionary has no such string.
+    pub fn name<'s>(&'s self, dictionary: &'s Dictionary) -> Option<&'s str> {
+        if self.key_strindex == 0 { Some(&self.key) } else { dictionary.string(self.key_strindex) }
+    }
+
+    /// Its value, if that is a text.
+    pub fn text<'s>(&'s self, dictionary: &'s Dictionary) -> Option<&'s str> {
+        self.value.as_ref()?.text(dictionary)
+    }
 }
 
 /// The value of an attribute.
 #[derive(Clone, PartialEq, Message)]
 pub struct AnyValue {
     /// Its value.
-    #[prost(oneof = "OneValue", tags = "1, 3")]
+    #[prost(oneof = "OneValue", tags = "1, 3, 8")]
     pub value: Option<OneValue>,
+}
+
+impl AnyValue {
+    /// The value, if it is a text that is there.
+    pub fn text<'s>(&'s self, dictionary: &'s Dictionary) -> Option<&'s str> {
+        match self.value.as_ref()? {
+            OneValue::Text(text) => Some(text),
+            OneValue::TextIndex(index) => dictionary.string(*index),
+            OneValue::Number(_) => None,
+        }
+    }
 }
 
 /// A text or a number; other kinds are not read.
@@ -95,6 +129,9 @@ pub enum OneValue {
     /// A whole number.
     #[prost(int64, tag = "3")]
     Number(i64),
+    /// A text of the dictionary.
+    #[prost(int32, tag = "8")]
+    TextIndex(i32),
 }
 
 /// Profiles of one recorder.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use prost::Message;
 
-use super::message::{ExportResponse, KeyValue, OneValue, PartialSuccess, ProfilesData, Resource};
+use super::message::{Dictionary, ExportResponse, KeyValue, PartialSuccess, ProfilesData, Resource};
 use super::tables::text;
 use crate::foreign;
 
@@ -40,20 +40,24 @@ impl ExportRequest {
 
     /// Names of the services, as far as resources have one.
     pub fn services(&self) -> BTreeSet<&str> {
+        let dictionary = dictionary(&self.data.dictionary);
         let resources = self.data.resource_profiles.iter().filter_map(|one| one.resource.as_ref());
-        resources.filter_map(|resource| SERVICE.iter().find_map(|name| attribute(resource, name))).collect()
+        let service = |resource| SERVICE.iter().find_map(|name| attribute(resource, dictionary, name));
+        resources.filter_map(service).collect()
     }
 
     /// Names the service of each resource that has none: the recorded program, or this name.
     pub fn name_services(&mut self, otherwise: &str) {
-        for resource in resources(&mut self.data) {
-            if SERVICE.iter().any(|name| attribute(resource, name).is_some()) {
+        let ProfilesData { resource_profiles, dictionary: of_request } = &mut self.data;
+        let dictionary = dictionary(of_request);
+        for resource in resource_profiles.iter_mut().map(|one| one.resource.get_or_insert_default()) {
+            if SERVICE.iter().any(|name| attribute(resource, dictionary, name).is_some()) {
                 continue;
             }
-            let command = attribute(resource, "process.command_line").unwrap_or_default();
+            let command = attribute(resource, dictionary, "process.command_line").unwrap_or_default();
             let program = command.split_whitespace().next().and_then(|path| path.rsplit('/').next());
             let service = program.filter(|name| !name.is_empty()).unwrap_or(otherwise).to_owned();
-            set(resource, SERVICE[0], &service);
+            set(resource, dictionary, SERVICE[0], &service);
             self.is_changed = true;
         }
     }
@@ -65,7 +69,10 @@ impl ExportRequest {
 
     /// Gives all resources an attribute.
     pub fn set_attribute(&mut self, name: &str, value: &str) {
-        resources(&mut self.data).for_each(|resource| set(resource, name, value));
+        let ProfilesData { resource_profiles, dictionary: of_request } = &mut self.data;
+        for one in resource_profiles {
+            set(one.resource.get_or_insert_default(), dictionary(of_request), name, value);
+        }
         self.is_changed = true;
     }
 
@@ -81,37 +88,44 @@ pub fn refusal(answer: &[u8]) -> Option<PartialSuccess> {
     (partial.rejected_profiles != 0 || !partial.error_message.is_empty()).then_some(partial)
 }
 
-/// Those of all profiles; one that has none gets an empty one.
-fn resources(data: &mut ProfilesData) -> impl Iterator<Item = &mut Resource> {
-    data.resource_profiles.iter_mut().map(|one| one.resource.get_or_insert_default())
+/// That of a request; an empty one if it has none.
+fn dictionary(of_request: &Option<Dictionary>) -> &Dictionary {
+    static EMPTY: Dictionary = Dictionary {
+        mapping_table: Vec::new(),
+        location_table: Vec::new(),
+        function_table: Vec::new(),
+        link_table: Vec::new(),
+        string_table: Vec::new(),
+        attribute_table: Vec::new(),
+        stack_table: Vec::new(),
+    };
+    of_request.as_ref().unwrap_or(&EMPTY)
 }
 
 /// A text attribute.
-fn attribute<'r>(resource: &'r Resource, name: &str) -> Option<&'r str> {
-    let found = resource.attributes.iter().find(|one| one.key == name)?;
-    match found.value.as_ref()?.value.as_ref()? {
-        OneValue::Text(text) => Some(text),
-        OneValue::Number(_) => None,
-    }
+fn attribute<'r>(resource: &'r Resource, dictionary: &'r Dictionary, name: &str) -> Option<&'r str> {
+    let found = resource.attributes.iter().find(|one| one.name(dictionary) == Some(name))?;
+    found.text(dictionary)
 }
 
-fn set(resource: &mut Resource, name: &str, value: &str) {
-    resource.attributes.retain(|one| one.key != name);
-    resource.attributes.push(KeyValue { key: name.to_owned(), value: Some(text(value)) });
+fn set(resource: &mut Resource, dictionary: &Dictionary, name: &str, value: &str) {
+    resource.attributes.retain(|one| one.name(dictionary) != Some(name));
+    let value = Some(text(value));
+    resource.attributes.push(KeyValue { key: name.to_owned(), value, ..KeyValue::default() });
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use super::super::message::{Dictionary, Profile, ResourceProfiles, ScopeProfiles};
+    use super::super::message::{AnyValue, OneValue, Profile, ResourceProfiles, ScopeProfiles};
     use super::*;
 
     /// A request with a profile of each resource, and a field that is not known.
     fn bytes(resources: &[&[(&str, &str)]]) -> Vec<u8> {
         let resource = |pairs: &&[(&str, &str)]| {
             let mut resource = Resource::default();
-            pairs.iter().for_each(|(name, value)| set(&mut resource, name, value));
+            pairs.iter().for_each(|(name, value)| set(&mut resource, &Dictionary::default(), name, value));
             let scope_profiles = vec![ScopeProfiles { scope: None, profiles: vec![Profile::default()] }];
             ResourceProfiles { resource: Some(resource), scope_profiles }
         };
@@ -147,8 +161,27 @@ mod tests {
         let again = ExportRequest::find(&request.into_bytes()).unwrap();
         assert_eq!((again.profiles(), again.services()), (3, ["c"].into()));
         for one in &again.data.resource_profiles {
-            assert_eq!(attribute(one.resource.as_ref().unwrap(), "region"), Some("eu"));
+            let resource = one.resource.as_ref().unwrap();
+            assert_eq!(attribute(resource, dictionary(&again.data.dictionary), "region"), Some("eu"));
         }
+    }
+
+    /// As collectors write them.
+    #[test]
+    fn attributes_may_be_in_the_dictionary() {
+        let mut data = ProfilesData::decode(&*bytes(&[&[("region", "eu")]])).unwrap();
+        let strings = ["", "service.name", "a"].map(str::to_owned).to_vec();
+        data.dictionary.as_mut().unwrap().string_table = strings;
+        let value = Some(AnyValue { value: Some(OneValue::TextIndex(2)) });
+        let service = KeyValue { key_strindex: 1, value, ..KeyValue::default() };
+        data.resource_profiles[0].resource.as_mut().unwrap().attributes.push(service);
+        let mut request = ExportRequest::find(&data.encode_to_vec()).unwrap();
+        request.name_services("file");
+        assert_eq!(request.services(), ["a"].into());
+        request.set_service("b");
+        let again = ExportRequest::find(&request.into_bytes()).unwrap();
+        assert_eq!(again.services(), ["b"].into());
+        assert_eq!(again.data.resource_profiles[0].resource.as_ref().unwrap().attributes.len(), 2);
     }
 
     #[test]

@@ -105,8 +105,13 @@ pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> EncodedReques
             continue;
         }
         let attributes = attributes.iter();
-        let attributes =
-            attributes.map(|(key, value)| KeyValue { key: key.clone(), value: Some(text(value)) }).collect();
+        let attributes = attributes
+            .map(|(key, value)| KeyValue {
+                key: key.clone(),
+                value: Some(text(value)),
+                ..KeyValue::default()
+            })
+            .collect();
         resource_profiles.push(message::ResourceProfiles {
             resource: Some(message::Resource { attributes }),
             scope_profiles: vec![message::ScopeProfiles { scope: Some(scope.clone()), profiles }],
@@ -147,8 +152,8 @@ fn of_samples(
     stacks: &BTreeMap<Option<StackId>, u64>,
 ) -> message::Profile {
     let (name, unit) = type_and_unit(tables.profile, event);
-    let kind = kind(tables, name, unit);
-    let is_clock = name == "cpu";
+    let kind = kind(tables, &name, unit);
+    let (period_type, period) = period(set, &name, kind);
     let samples = stacks.iter().map(|(&stack, &weight)| message::OtlpSample {
         stack_index: stack.map_or(0, |stack| tables.stack(stack)),
         values: vec![number(weight)],
@@ -159,8 +164,8 @@ fn of_samples(
         samples: samples.collect(),
         time_unix_nano: set.time_unix_ns,
         duration_nano: set.duration_ns,
-        period_type: is_clock.then_some(kind),
-        period: if is_clock { number(set.period_ns) } else { 0 },
+        period_type,
+        period,
     }
 }
 
@@ -189,12 +194,25 @@ fn of_figures(tables: &mut DictionaryTables<'_>, set: &ResourceSet, of_kind: &[&
         ..message::OtlpSample::default()
     };
     let samples = of_kind.iter().map(sample).collect();
+    let kind = kind(tables, first.name, first.unit);
+    let (period_type, period) = period(set, first.name, kind);
     message::Profile {
-        sample_type: Some(kind(tables, first.name, first.unit)),
+        sample_type: Some(kind),
         samples,
         time_unix_nano: first.time_unix_ns.unwrap_or(set.time_unix_ns),
         duration_nano: if first.time_unix_ns.is_some() { 0 } else { set.duration_ns },
-        ..message::Profile::default()
+        period_type,
+        period,
+    }
+}
+
+/// What lies between two samples: one of what they count, if no clock is behind them. Pyroscope takes the name of a profile from it and refuses the
+/// whole request of one that has none, but for time off the processor, which it knows without.
+fn period(set: &ResourceSet, name: &str, kind: message::ValueType) -> (Option<message::ValueType>, i64) {
+    match name {
+        "cpu" => (Some(kind), number(set.period_ns)),
+        "off_cpu" => (None, 0),
+        _ => (Some(kind), 1),
     }
 }
 
@@ -272,6 +290,11 @@ mod tests {
                 let service = format!("{:?}", service.value.as_ref().unwrap());
                 read.push((service, strings[kind.type_strindex as usize].clone(), values));
                 assert_eq!((one.time_unix_nano, one.duration_nano), (5, 6));
+                let is_clock = strings[kind.type_strindex as usize] == "cpu";
+                assert_eq!(
+                    (one.period_type.as_ref(), one.period),
+                    (Some(kind), if is_clock { 10 } else { 1 })
+                );
             }
         }
         let expected = [("a", "cpu", 20), ("b", "cpu", 10), ("b", "calls", 6), ("b", "agent_cpu", 7)];

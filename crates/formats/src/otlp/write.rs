@@ -1,5 +1,6 @@
 //! Writes a profile as OpenTelemetry has it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -39,28 +40,32 @@ fn resource(profile: &Profile) -> message::Resource {
         ("process.command_line", &command),
     ];
     let known = known.into_iter().filter(|(_, value)| !value.is_empty());
-    let attribute =
-        |(key, value): (&str, &String)| message::KeyValue { key: key.into(), value: Some(text(value)) };
+    let attribute = |(key, value): (&str, &String)| message::KeyValue {
+        key: key.into(),
+        value: Some(text(value)),
+        ..message::KeyValue::default()
+    };
     message::Resource { attributes: known.map(attribute).collect() }
 }
 
 /// What tells samples of one event apart.
 type Whose = (ThreadId, Option<StackId>);
 
-/// What samples of an event count, and in which unit, as readers know them.
-pub(super) fn type_and_unit(recording: &Profile, event: EventId) -> (&str, &str) {
+/// What samples of an event count, and in which unit, as readers know them. Without hyphens: Pyroscope refuses types that have one.
+pub(super) fn type_and_unit(recording: &Profile, event: EventId) -> (Cow<'_, str>, &str) {
     let one = &recording.events[event];
-    let name = match recording.strings.get(one.name) {
-        "cpu-clock" | "task-clock" => "cpu",
-        "off-cpu" => "off_cpu",
-        name => name,
-    };
+    let event = recording.strings.get(one.name);
     let unit = match recording.strings.get(one.unit) {
         "ns" => "nanoseconds",
         "" => "count",
         // Of what happens samples count how often.
-        unit if unit == name => "count",
+        unit if unit == event => "count",
         unit => unit,
+    };
+    let name = match event {
+        "cpu-clock" | "task-clock" => "cpu".into(),
+        name if name.contains('-') => name.replace('-', "_").into(),
+        name => name.into(),
     };
     (name, unit)
 }
@@ -69,7 +74,7 @@ fn event_profile(tables: &mut DictionaryTables<'_>, event: EventId) -> message::
     let recording = tables.profile;
     let meta = &recording.meta;
     let (name, unit) = type_and_unit(recording, event);
-    let kind = message::ValueType { type_strindex: tables.string(name), unit_strindex: tables.string(unit) };
+    let kind = message::ValueType { type_strindex: tables.string(&name), unit_strindex: tables.string(unit) };
     let mut sums: BTreeMap<Whose, (Vec<u64>, Vec<i64>)> = BTreeMap::new();
     for sample in recording.samples.iter().filter(|sample| sample.event == event) {
         let (times, values) = sums.entry((sample.thread, sample.stack)).or_default();

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use plumb_formats::otlp::message::{
-    Dictionary, KeyValue, OneValue, OtlpSample, Profile, ProfilesData, Resource,
+    AnyValue, Dictionary, KeyValue, OneValue, OtlpSample, Profile, ProfilesData, Resource,
 };
 use plumb_store::{
     Batch, FrameKey, Labels, NAME, ProfileType, SERVICE, SeriesKey, StackNodeId, StoredFrame, StoredSample,
@@ -63,7 +63,7 @@ fn malformed(message: impl std::fmt::Display) -> ApiError {
 }
 
 /// Labels of a resource: names and values.
-type Pairs = Vec<(String, String)>;
+type Pairs<'d> = Vec<(&'d str, &'d str)>;
 
 struct Reading<'d> {
     dictionary: &'d Dictionary,
@@ -94,26 +94,51 @@ impl<'d> Reading<'d> {
     }
 
     /// The labels of a resource. Its service is what it says, or the name of the program.
-    fn resource(&self, resource: Option<&Resource>) -> Result<Pairs, ApiError> {
+    fn resource(&self, resource: Option<&'d Resource>) -> Result<Pairs<'d>, ApiError> {
         let attributes = resource.map_or(&[][..], |resource| &resource.attributes);
-        let text = |name: &str| attributes.iter().find(|one| one.key == name).and_then(text_of);
-        let service = text("service.name").or_else(|| text("process.executable.name"));
-        let mut pairs = vec![(SERVICE.to_owned(), service.unwrap_or("unknown_service").to_owned())];
+        let mut texts = Pairs::with_capacity(attributes.len());
         for attribute in attributes {
-            let is_left_out = attribute.key == "service.name" || OF_ONE_RUN.contains(&attribute.key.as_str());
-            if let Some(value) = text_of(attribute).filter(|_| !is_left_out) {
-                pairs.push((attribute.key.clone(), value.to_owned()));
+            let name = self.name(attribute)?;
+            if let Some(value) = self.text_of(attribute.value.as_ref())? {
+                texts.push((name, value));
             }
         }
-        Ok(pairs)
+        let text = |name: &str| texts.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        let service = text("service.name").or_else(|| text("process.executable.name"));
+        let service = (SERVICE, service.unwrap_or("unknown_service"));
+        texts.retain(|(name, _)| *name != "service.name" && !OF_ONE_RUN.contains(name));
+        texts.insert(0, service);
+        Ok(texts)
     }
 
-    fn profile(&mut self, batch: &mut Batch, resource: &Pairs, profile: &Profile) -> Result<(), ApiError> {
+    /// The name of an attribute: its own, or one of the dictionary, as collectors write it.
+    fn name(&self, attribute: &'d KeyValue) -> Result<&'d str, ApiError> {
+        match attribute.key_strindex {
+            0 => Ok(&attribute.key),
+            index => self.string(index),
+        }
+    }
+
+    /// A value that is a text: its own, or one of the dictionary.
+    fn text_of(&self, value: Option<&'d AnyValue>) -> Result<Option<&'d str>, ApiError> {
+        match value.and_then(|value| value.value.as_ref()) {
+            Some(OneValue::Text(text)) => Ok(Some(text)),
+            Some(OneValue::TextIndex(index)) => self.string(*index).map(Some),
+            Some(OneValue::Number(_)) | None => Ok(None),
+        }
+    }
+
+    fn profile(
+        &mut self,
+        batch: &mut Batch,
+        resource: &Pairs<'_>,
+        profile: &Profile,
+    ) -> Result<(), ApiError> {
         if profile.samples.is_empty() {
             return Ok(());
         }
         let (kind, factor) = self.kind(profile)?;
-        let pairs = resource.iter().map(|(name, value)| (&**name, &**value));
+        let pairs = resource.iter().copied();
         let labels = series_labels(pairs.chain([(NAME, &*kind.name)]), self.limits)?;
         let now = u128::from(moment::now().unsigned_abs()) * 1_000_000;
         let time = time::checked(profile.time_unix_nano, now, &labels, self.limits)?;
@@ -164,6 +189,10 @@ impl<'d> Reading<'d> {
             ("", _) => return Err(malformed("a profile has no sample type")),
             (other, unit) => (other, other, unit, 1),
         };
+        // One of what is counted, as plumb writes where there is no clock: no period.
+        let counts_each = profile.period == 1 && (period_type, period_unit) == (sample_type, sample_unit);
+        let (period_type, period_unit) =
+            if counts_each && sample_type != "cpu" { ("", "") } else { (period_type, period_unit) };
         let parts = [name, sample_type, sample_unit, period_type, period_unit];
         if let Some(wrong) = parts.iter().find(|part| part.contains([':', '{', '"'])) {
             return Err(malformed(format!("invalid name of a sample type: {wrong:?}")));
@@ -186,10 +215,8 @@ impl<'d> Reading<'d> {
         let mut pairs = Vec::new();
         for &index in attributes {
             let attribute = row(&self.dictionary.attribute_table, index, "attribute_table")?;
-            if let Some(OneValue::Text(value)) =
-                attribute.value.as_ref().and_then(|value| value.value.as_ref())
-            {
-                pairs.push((self.string(attribute.key_strindex)?, value.as_str()));
+            if let Some(value) = self.text_of(attribute.value.as_ref())? {
+                pairs.push((self.string(attribute.key_strindex)?, value));
             }
         }
         let mut labels = with_sample_labels(labels, pairs.into_iter(), self.limits)?;
@@ -246,8 +273,7 @@ impl<'d> Reading<'d> {
             for &attribute in &mapping.attribute_indices {
                 let attribute = row(&dictionary.attribute_table, attribute, "attribute_table")?;
                 let is_build_id = self.string(attribute.key_strindex)? == "process.executable.build_id.gnu";
-                let value = attribute.value.as_ref().and_then(|value| value.value.as_ref());
-                if let Some(OneValue::Text(build_id)) = value.filter(|_| is_build_id) {
+                if let Some(build_id) = self.text_of(attribute.value.as_ref())?.filter(|_| is_build_id) {
                     file.build_id = batch.dictionary.text(build_id);
                 }
             }
@@ -264,13 +290,6 @@ impl<'d> Reading<'d> {
             lines.push(LocationLine { function: Some(function), line: line.line });
         }
         Ok(location::frames(&mut batch.dictionary, file, &lines))
-    }
-}
-
-fn text_of(attribute: &KeyValue) -> Option<&str> {
-    match attribute.value.as_ref()?.value.as_ref()? {
-        OneValue::Text(text) => Some(text),
-        OneValue::Number(_) => None,
     }
 }
 
