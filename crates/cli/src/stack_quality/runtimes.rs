@@ -26,8 +26,10 @@ pub enum Runtime {
 }
 
 /// Prefixes of file names, by runtime.
-const FILES: [(&str, Runtime); 19] = [
+const FILES: [(&str, Runtime); 20] = [
     ("libjvm.so", Runtime::Java),
+    // Of a JVM all of whose samples are in code that it made, only the program is known.
+    ("java", Runtime::Java),
     ("libcoreclr.so", Runtime::DotNet),
     ("libnode.so", Runtime::Node),
     ("node", Runtime::Node),
@@ -159,6 +161,8 @@ mod tests {
         let java = profile.processes.push(Process { pid: 1, ppid: 0, exe: empty });
         profile.processes.push(Process { pid: 2, ppid: 0, exe: node });
         profile.processes.push(Process { pid: 3, ppid: 0, exe: empty });
+        let program = profile.strings.add("/opt/jdk/bin/java");
+        profile.processes.push(Process { pid: 4, ppid: 0, exe: program });
         let dso = profile.dsos.add(Dso {
             path: libjvm,
             build_id: None,
@@ -166,8 +170,8 @@ mod tests {
             addresses: AddressSpace::Svma,
         });
         profile.mappings.push(Mapping { process: java, dso, start: 0, end: 1, bias: 0 });
-        let found = [1, 2, 3].map(|pid| Runtime::of(&profile, pid));
-        assert_eq!(found, [Some(Runtime::Java), Some(Runtime::Node), None]);
+        let found = [1, 2, 3, 4].map(|pid| Runtime::of(&profile, pid));
+        assert_eq!(found, [Some(Runtime::Java), Some(Runtime::Node), None, Some(Runtime::Java)]);
     }
 
     #[test]
