@@ -38,25 +38,15 @@ SENT = {'sent_ns': ['cpu'], 'off_cpu_sent_ns': ['off_cpu', 'run_queue', 'run-que
 
 class Pyroscope(Server):
     """The same calls, as the server of plumb has Pyroscope's."""
-    def start(self):
+    patience = 120
+
+    def command(self):
         grpc, raft, gossip = free_port(), free_port(), free_port()
         os.makedirs(self.store)
-        self.log = open(self.log_path, 'ab')
-        command = [self.plumb, '-config.file=', '-server.http-listen-address=127.0.0.1', f'-server.http-listen-port={self.port}', '-server.grpc-listen-address=127.0.0.1',
-                   f'-server.grpc-listen-port={grpc}', f'-memberlist.bind-port={gossip}', '-memberlist.bind-addr=127.0.0.1', f'-metastore.raft.bind-address=127.0.0.1:{raft}',
-                   f'-metastore.raft.advertise-address=127.0.0.1:{raft}', f'-metastore.raft.server-id=127.0.0.1:{raft}', f'-metastore.address=127.0.0.1:{grpc}', f'-query-backend.address=127.0.0.1:{grpc}',
-                   '-self-profiling.disable-push=true', '-usage-stats.enabled=false', *self.options]
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, cwd=self.store)
-        for _ in range(1200):
-            try:
-                if self.get('/ready')[0] == 200:
-                    return self
-            except OSError:
-                pass
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.1)
-        raise SystemExit(f'Pyroscope is not ready: see {self.log.name}')
+        return [self.plumb, '-config.file=', '-server.http-listen-address=127.0.0.1', f'-server.http-listen-port={self.port}', '-server.grpc-listen-address=127.0.0.1',
+                f'-server.grpc-listen-port={grpc}', f'-memberlist.bind-port={gossip}', '-memberlist.bind-addr=127.0.0.1', f'-metastore.raft.bind-address=127.0.0.1:{raft}',
+                f'-metastore.raft.advertise-address=127.0.0.1:{raft}', f'-metastore.raft.server-id=127.0.0.1:{raft}', f'-metastore.address=127.0.0.1:{grpc}', f'-query-backend.address=127.0.0.1:{grpc}',
+                '-self-profiling.disable-push=true', '-usage-stats.enabled=false', *self.options], self.store
 
 class Collector:
     def __init__(self, program, folder, exporters):

@@ -21,25 +21,32 @@ def free_port():
         return one.getsockname()[1]
 
 class Server:
+    # Seconds until it is ready.
+    patience = 30
+
     def __init__(self, plumb, store, *options, env=None, port=None, log=None):
         self.plumb, self.store, self.options, self.env = plumb, store, options, env
         self.port, self.log_path = port or free_port(), log or store.rstrip('/') + '.log'
         self.start()
 
+    def command(self):
+        """What starts it, and where."""
+        return [self.plumb, 'serve', '--listen', f'127.0.0.1:{self.port}', '--store', self.store, '--no-agent', *self.options], None
+
     def start(self):
         self.log = open(self.log_path, 'ab')
-        self.process = subprocess.Popen([self.plumb, 'serve', '--listen', f'127.0.0.1:{self.port}', '--store', self.store, '--no-agent', *self.options],
-                                        stdout=self.log, stderr=self.log, env=dict(os.environ, **(self.env or {})))
-        for _ in range(600):
+        command, folder = self.command()
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, cwd=folder, env=dict(os.environ, **(self.env or {})))
+        for _ in range(self.patience * 20):
             try:
                 if self.get('/ready')[0] == 200:
                     return self
             except OSError:
                 pass
             if self.process.poll() is not None:
-                raise SystemExit(f'plumb serve ended with {self.process.returncode}: see {self.log.name}')
+                raise SystemExit(f'{self.plumb} ended with {self.process.returncode}: see {self.log.name}')
             time.sleep(0.05)
-        raise SystemExit('plumb serve is not ready after 30 s')
+        raise SystemExit(f'{self.plumb} is not ready after {self.patience} s: see {self.log.name}')
 
     def connection(self):
         return http.client.HTTPConnection('127.0.0.1', self.port, timeout=120)
