@@ -48,6 +48,8 @@ pub struct Agent {
     spending: Spending,
     /// As of the end of the last window.
     lost: u64,
+    /// The server names frames, as far as this knows.
+    has_left_names: bool,
 }
 
 impl Agent {
@@ -98,6 +100,7 @@ impl Agent {
             own,
             spending: Spending::begin(options, meter, capture.frequency_hz()),
             lost: capture.lost(),
+            has_left_names: false,
             capture,
         })
     }
@@ -129,7 +132,9 @@ impl Agent {
             } else if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 let finds_names = self.symbols.is_decided();
-                self.leave_names();
+                if !self.has_left_names {
+                    self.leave_names();
+                }
                 let (directory, kernel_time) = (&mut self.directory, &mut self.kernel_time);
                 self.capture.look(finds_names, |profile| {
                     directory.look(profile);
@@ -168,6 +173,7 @@ impl Agent {
     /// Leaves to the server what it names.
     fn leave_names(&mut self) {
         if let Some(unsent) = self.symbols.unsent_files() {
+            self.has_left_names = true;
             self.off_cpu.iter_mut().for_each(|off_cpu| off_cpu.leave_identified(unsent.clone()));
             self.capture.leave_identified(unsent);
         }

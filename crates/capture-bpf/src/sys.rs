@@ -235,12 +235,12 @@ pub(crate) fn delete_all<K: aya::Pod>(map: BorrowedFd<'_>, mut keys: &[K]) -> io
     Ok(())
 }
 
-/// Copies `bytes` to the place `at` of the values of an array map (BPF_F_MMAPABLE) of `len` bytes. Returns whether there was room.
+/// Copies `bytes` to the place `at` of the values of an array map (BPF_F_MMAPABLE) of `len` bytes. An error: there is no room for them.
 ///
 /// The pages are mapped for as long as that takes: what stays mapped is counted a second time, as memory of this process.
-pub(crate) fn write_mappable(map: BorrowedFd<'_>, len: usize, at: usize, bytes: &[u8]) -> io::Result<bool> {
+pub(crate) fn write_mappable(map: BorrowedFd<'_>, len: usize, at: usize, bytes: &[u8]) -> io::Result<()> {
     if at.checked_add(bytes.len()).is_none_or(|end| end > len) {
-        return Ok(false);
+        return Err(io::ErrorKind::InvalidInput.into());
     }
     let before = at % plumb_process::usage::page_size();
     let window = before + bytes.len();
@@ -259,5 +259,5 @@ pub(crate) fn write_mappable(map: BorrowedFd<'_>, len: usize, at: usize, bytes: 
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), base.cast::<u8>().add(before), bytes.len());
         libc::munmap(base, window);
     }
-    Ok(true)
+    Ok(())
 }

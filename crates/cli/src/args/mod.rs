@@ -7,7 +7,7 @@ mod filter;
 #[cfg(any(feature = "agent", feature = "server"))]
 mod log;
 #[cfg(feature = "agent")]
-mod profiles;
+pub mod profiles;
 mod record;
 mod target;
 pub mod value;

@@ -6,6 +6,10 @@ use plumb_agent::ProfileOptions;
 
 use crate::args::value::nanoseconds;
 
+/// The switches below, for options that exclude them.
+#[cfg(feature = "server")]
+pub const SWITCHES: [&str; 4] = ["off_cpu", "page_faults", "kernel_time", "processes"];
+
 /// Profiles beside CPU time.
 #[derive(clap::Args, Clone, Copy, Debug)]
 #[group(skip)]
@@ -38,14 +42,14 @@ pub struct ProfileArgs {
     kernel_time: bool,
     /// Count started processes, by parent
     ///
-    /// Adds two profiles: processes, the number of processes that started, and short_lived_cpu, the CPU time of those that started and exited between two
-    /// requests. Their stacks are the process, its parent, and so on.
+    /// Adds two profiles: processes (how many started) and short_lived_cpu (CPU time of processes that started and exited between two requests). Their
+    /// stacks are the process, its parent, and so on.
     #[arg(long)]
     processes: bool,
 }
 
 impl ProfileArgs {
-    /// What the agent is to do.
+    /// These options, as the agent takes them.
     pub fn options(self) -> ProfileOptions {
         ProfileOptions {
             off_cpu_min_ns: self.off_cpu.then_some(self.min_block),

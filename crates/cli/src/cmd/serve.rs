@@ -14,7 +14,7 @@ use plumb_store::{Store, StoreOptions};
 
 use crate::args::LogArgs;
 #[cfg(feature = "agent")]
-use crate::args::ProfileArgs;
+use crate::args::profiles::{self, ProfileArgs};
 use crate::args::value::{period, size};
 use crate::examples;
 use crate::exit::Exit;
@@ -34,7 +34,7 @@ const SPOOL: &str = "agent";
 #[command(after_help = examples::SERVE)]
 pub struct Args {
     /// Recordings, or profiles of other tools, to show instead of a store
-    #[cfg_attr(feature = "agent", arg(conflicts_with_all = ["no_agent", "off_cpu", "page_faults", "kernel_time", "processes"]))]
+    #[cfg_attr(feature = "agent", arg(conflicts_with = "no_agent", conflicts_with_all = profiles::SWITCHES))]
     #[arg(value_name = "FILE", conflicts_with_all = ["store", "wal", "advertise", "retention", "max_size", "max_body", "max_query_length", "max_age", "tls_cert", "tokens"])]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -95,7 +95,7 @@ struct InsideArgs {
     ///
     /// Otherwise a server with a store that has the rights for it (root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) also runs plumb agent, as a
     /// process of its own. Where plumb agent runs by itself or with other options, every sample would be there twice.
-    #[arg(long, conflicts_with_all = ["off_cpu", "page_faults", "kernel_time", "processes"])]
+    #[arg(long, conflicts_with_all = profiles::SWITCHES)]
     no_agent: bool,
     #[command(flatten)]
     profiles: ProfileArgs,

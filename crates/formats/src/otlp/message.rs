@@ -90,6 +90,11 @@ pub struct KeyValue {
 }
 
 impl KeyValue {
+    /// A text.
+    pub(super) fn of_text(key: &str, value: &str) -> Self {
+        Self { key: key.to_owned(), value: Some(AnyValue::of_text(value)), key_strindex: 0 }
+    }
+
     /// Its name. `None`: the dictionary has no such string.
     pub fn name<'s>(&'s self, dictionary: &'s Dictionary) -> Option<&'s str> {
         if self.key_strindex == 0 { Some(&self.key) } else { dictionary.string(self.key_strindex) }
@@ -110,6 +115,11 @@ pub struct AnyValue {
 }
 
 impl AnyValue {
+    /// A text.
+    pub(super) fn of_text(text: &str) -> Self {
+        Self { value: Some(OneValue::Text(text.to_owned())) }
+    }
+
     /// The value, if it is a text that is there.
     pub fn text<'s>(&'s self, dictionary: &'s Dictionary) -> Option<&'s str> {
         match self.value.as_ref()? {

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use prost::Message;
 
 use super::message::{Dictionary, ExportResponse, KeyValue, PartialSuccess, ProfilesData, Resource};
-use super::tables::text;
 use crate::foreign;
 
 /// Attributes that name the service of a resource, the one that counts first.
@@ -110,8 +109,7 @@ fn attribute<'r>(resource: &'r Resource, dictionary: &'r Dictionary, name: &str)
 
 fn set(resource: &mut Resource, dictionary: &Dictionary, name: &str, value: &str) {
     resource.attributes.retain(|one| one.name(dictionary) != Some(name));
-    let value = Some(text(value));
-    resource.attributes.push(KeyValue { key: name.to_owned(), value, ..KeyValue::default() });
+    resource.attributes.push(KeyValue::of_text(name, value));
 }
 
 #[cfg(test)]

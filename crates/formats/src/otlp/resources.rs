@@ -9,7 +9,7 @@ use plumb_profile::{EventId, ProcessId, Profile, StackId};
 use prost::Message;
 
 use super::message::{self, KeyValue};
-use super::tables::{DictionaryTables, text};
+use super::tables::DictionaryTables;
 use super::write::type_and_unit;
 
 /// Whose samples are whose, and when they were taken.
@@ -104,14 +104,7 @@ pub fn encode_by_resource(profile: &Profile, set: &ResourceSet) -> EncodedReques
         if profiles.is_empty() {
             continue;
         }
-        let attributes = attributes.iter();
-        let attributes = attributes
-            .map(|(key, value)| KeyValue {
-                key: key.clone(),
-                value: Some(text(value)),
-                ..KeyValue::default()
-            })
-            .collect();
+        let attributes = attributes.iter().map(|(key, value)| KeyValue::of_text(key, value)).collect();
         resource_profiles.push(message::ResourceProfiles {
             resource: Some(message::Resource { attributes }),
             scope_profiles: vec![message::ScopeProfiles { scope: Some(scope.clone()), profiles }],

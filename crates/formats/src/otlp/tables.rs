@@ -8,13 +8,8 @@ use std::hash::Hash;
 
 use plumb_profile::{Dso, DsoId, DsoKind, FrameId, FrameKind, Profile, StackId};
 
-use super::message::{self, AnyValue, OneValue};
+use super::message::{self, AnyValue};
 use super::resources::FigureStack;
-
-/// A text as the value of an attribute.
-pub(super) fn text(text: &str) -> AnyValue {
-    AnyValue { value: Some(OneValue::Text(text.into())) }
-}
 
 /// A table of the dictionary.
 struct Rows<K, T> {
@@ -161,7 +156,7 @@ impl<'p> DictionaryTables<'p> {
                     lines.map(line).collect()
                 }
             },
-            attribute_indices: vec![self.attribute("profile.frame.type", text(kind))],
+            attribute_indices: vec![self.attribute("profile.frame.type", AnyValue::of_text(kind))],
         };
         self.locations.add(id, location)
     }
@@ -186,7 +181,7 @@ impl<'p> DictionaryTables<'p> {
         let Dso { path, build_id, kind, .. } = &self.profile.dsos[id];
         let build_id = build_id.as_ref().filter(|_| *kind == DsoKind::File);
         let attribute_indices = build_id
-            .map(|id| self.attribute("process.executable.build_id.gnu", text(&id.to_string())))
+            .map(|id| self.attribute("process.executable.build_id.gnu", AnyValue::of_text(&id.to_string())))
             .into_iter()
             .collect();
         let filename_strindex = self.string(self.profile.strings.get(*path));

@@ -8,7 +8,7 @@ use plumb_profile::{EventId, Process, Profile, StackId, ThreadId};
 use prost::Message;
 
 use super::message::{self, AnyValue, OneValue};
-use super::tables::{DictionaryTables, text};
+use super::tables::DictionaryTables;
 
 /// Writes a profile for each event, in which equal stacks of a thread are one sample with all its times and weights. Where the recording
 /// doesn't know what the time was, its sum.
@@ -40,12 +40,9 @@ fn resource(profile: &Profile) -> message::Resource {
         ("process.command_line", &command),
     ];
     let known = known.into_iter().filter(|(_, value)| !value.is_empty());
-    let attribute = |(key, value): (&str, &String)| message::KeyValue {
-        key: key.into(),
-        value: Some(text(value)),
-        ..message::KeyValue::default()
-    };
-    message::Resource { attributes: known.map(attribute).collect() }
+    message::Resource {
+        attributes: known.map(|(key, value)| message::KeyValue::of_text(key, value)).collect(),
+    }
 }
 
 /// What tells samples of one event apart.
@@ -114,7 +111,7 @@ fn whose(tables: &mut DictionaryTables<'_>, thread: ThreadId) -> Vec<i32> {
     for (name, value) in [("process.executable.path", exe), ("thread.name", one.comm)] {
         let value = profile.strings.get(value);
         if !value.is_empty() {
-            attributes.push(tables.attribute(name, text(value)));
+            attributes.push(tables.attribute(name, AnyValue::of_text(value)));
         }
     }
     for (name, id) in [("process.pid", pid), ("thread.id", one.tid)] {

@@ -63,7 +63,7 @@ impl Table {
         HEADER + 8 * self.rules.len() + 4 * self.pages.len() + 4 * self.rows.len()
     }
 
-    /// The table as bytes, to be kept or to be given to the kernel.
+    /// The table as bytes, to be kept.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.size());
         bytes.extend(MAGIC);
