@@ -68,8 +68,11 @@ fn leaves_nothing(size: (u16, u16), command: &str, name: &str) {
     let line = format!("{} {command}", env!("CARGO_BIN_EXE_plumb"));
     let shown = |keys: &[(&str, &str)]| {
         let mut terminal = Terminal::run(&folder, size, &line)?;
-        let last = |screen: &str| screen.lines().last().is_some_and(|line| line.contains("quit"));
-        let mut screen = terminal.until(last);
+        let last = |screen: &str| screen.lines().last().unwrap_or_default().to_owned();
+        terminal.until(|screen| !last(screen).trim().is_empty());
+        // What is to be known of the recording, if there is anything, goes with the first key.
+        terminal.press("s");
+        let mut screen = terminal.until(|screen| last(screen).contains("quit"));
         for (key, is_so) in keys {
             terminal.press(key);
             screen = terminal.until(|screen| screen.contains(is_so));
@@ -81,6 +84,23 @@ fn leaves_nothing(size: (u16, u16), command: &str, name: &str) {
     let (Some(first), Some(last)) = (shown(&[]), shown(&KEYS)) else { return };
     assert!(first.lines().count() <= usize::from(size.0), "{first}");
     assert_eq!(first, last, "{size:?}");
+}
+
+/// Who closes a window ends what is in it, also where that ignores hangups.
+#[test]
+fn the_view_ends_with_its_terminal() {
+    let Some(folder) = recorded("screens-gone") else { return };
+    let line = format!("sh -c 'trap \"\" HUP; echo $$ >pid; exec {} view'", env!("CARGO_BIN_EXE_plumb"));
+    let Some(mut terminal) = Terminal::run(&folder, (24, 80), &line) else { return };
+    terminal.until(|screen| screen.contains("Self↓"));
+    terminal.close();
+    let pid = std::fs::read_to_string(folder.join("pid")).expect("the shell wrote it");
+    let pid: u32 = pid.trim().parse().expect("it is a number");
+    let begin = std::time::Instant::now();
+    while plumb_process::procfs::is_alive(pid) {
+        assert!(begin.elapsed().as_secs() < 60, "it goes on without a terminal");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
 }
 
 #[test]

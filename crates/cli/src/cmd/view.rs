@@ -4,20 +4,19 @@
 
 mod listing;
 
-use std::io::{IsTerminal, stdin, stdout};
+use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plumb_analyze::{Filter, Summary, View};
 use plumb_profile::Profile;
 use ratatui::Frame;
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
 
 use crate::args::FilterArgs;
 use crate::browse::draw::{self, Picture};
 use crate::browse::keys::Action;
-use crate::browse::screen::{Screen, has_colours, is_gone};
+use crate::browse::screen::{Screen, has_colours};
 use crate::browse::state::{Narrow, State, Tab};
 use crate::browse::table::Table;
 use crate::examples;
@@ -26,9 +25,6 @@ use crate::render::label;
 use crate::render::precision::Precision;
 use crate::terminal::{Output, printable};
 use listing::{Listing, Then};
-
-/// How long is waited for a key before it is looked whether the terminal is still there.
-const STEP: Duration = Duration::from_millis(500);
 
 /// Arguments of `plumb view`.
 #[derive(clap::Args, Debug)]
@@ -75,13 +71,8 @@ pub fn run(args: Args, listings: Listings) -> Result<Exit> {
     let colours = has_colours();
     loop {
         screen.draw(|frame| shown.draw(frame, colours))?;
-        while !event::poll(STEP)? {
-            // Where the recording came by standard input, that is no terminal.
-            if stdin().is_terminal() && is_gone() {
-                return Ok(Exit::Success);
-            }
-        }
-        let Event::Key(key) = event::read()? else { continue };
+        let Some(event) = screen.wait()? else { return Ok(Exit::Success) };
+        let Event::Key(key) = event else { continue };
         if key.kind != KeyEventKind::Release && !shown.key(key) {
             return Ok(Exit::Success);
         }
@@ -124,7 +115,7 @@ impl<'p> Shown<'p> {
     }
 
     /// Does what a key means; whether it goes on.
-    fn key(&mut self, key: event::KeyEvent) -> bool {
+    fn key(&mut self, key: KeyEvent) -> bool {
         if let Some(listing) = &mut self.listing {
             let then = listing.key(key);
             if then == Then::Back {

@@ -74,6 +74,11 @@ impl Terminal {
         }
     }
 
+    /// Takes the terminal away.
+    pub fn close(mut self) {
+        self.script.kill().and_then(|()| self.script.wait()).expect("it can be ended");
+    }
+
     /// Waits for the end: the terminal's modes before and after, and whether the first screen is back.
     pub fn end(mut self) -> (String, String) {
         self.script.wait().expect("it ends");

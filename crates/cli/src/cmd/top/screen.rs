@@ -10,7 +10,7 @@ use super::save::Saving;
 use super::{Args, Left, batch};
 use crate::browse::draw::{self, Picture};
 use crate::browse::keys::Action;
-use crate::browse::screen::{Screen, has_colours, is_gone};
+use crate::browse::screen::{Screen, has_colours};
 use crate::browse::state::State;
 use crate::browse::table::Table;
 use crate::recording::{LiveSession, RecordRequest, WindowSum};
@@ -91,7 +91,7 @@ impl Shown {
                 self.state.message = Some(saved);
                 is_drawn = false;
             }
-            if is_gone() {
+            if screen.is_gone() {
                 return Ok(());
             }
             while event::poll(Duration::ZERO)? {
