@@ -34,25 +34,42 @@ pub struct EventCount {
     pub count: u64,
     /// The share of the time that it was counted for, 1 if all of it.
     pub counted: f64,
+    /// Of user code alone: this user may not count what happens in the kernel.
+    pub is_user_only: bool,
 }
 
 /// Open counters, a set for each thing that this machine counts.
 pub struct Counters {
-    sets: Vec<(&'static str, Vec<Event>)>,
+    sets: Vec<CounterSet>,
     /// Call a program at a steady pace.
     ticks: Vec<Event>,
 }
 
+/// The counters of one thing, one for each processor.
+struct CounterSet {
+    name: &'static str,
+    events: Vec<Event>,
+    is_user_only: bool,
+}
+
 impl Counters {
-    /// Opens what can be opened, and starts it.
+    /// Opens what can be opened, and starts it: of user code alone where this user may not count more.
     pub fn start(whom: Whom<'_>, cpus: &[u32]) -> Self {
         let open = |&(name, kind, number): &(&'static str, u32, u64)| {
-            let attr = attr_of(kind, number, whom);
-            let events: Result<Vec<Event>, _> =
-                cpus.iter().map(|&cpu| Event::open(&attr, whom, cpu)).collect();
-            // A counter that isn't there, or not on all processors, is left out.
-            let events = events.ok()?;
-            events.iter().try_for_each(Event::enable).ok().map(|()| (name, events))
+            let mut attr = attr_of(kind, number, whom);
+            let try_to = |attr: &perf_event_attr| -> Option<Vec<Event>> {
+                let events =
+                    cpus.iter().map(|&cpu| Event::open(attr, whom, cpu)).collect::<Result<Vec<_>, _>>();
+                // A counter that isn't there, or not on all processors, is left out.
+                events.ok().filter(|events| events.iter().try_for_each(Event::enable).is_ok())
+            };
+            if let Some(events) = try_to(&attr) {
+                return Some(CounterSet { name, events, is_user_only: false });
+            }
+            // What the kernel itself counts is counted in the kernel.
+            attr.set_exclude_kernel(1);
+            let events = (kind == PERF_TYPE_HARDWARE).then(|| try_to(&attr)).flatten()?;
+            Some(CounterSet { name, events, is_user_only: true })
         };
         Self { sets: COUNTED.iter().filter_map(open).collect(), ticks: Vec::new() }
     }
@@ -79,7 +96,7 @@ impl Counters {
     /// Stops, and says what was counted.
     pub fn stop(self) -> Vec<EventCount> {
         self.ticks.iter().for_each(|event| drop(event.disable()));
-        let sum = |(name, events): (&'static str, Vec<Event>)| {
+        let sum = |CounterSet { name, events, is_user_only }| {
             let (mut count, mut enabled, mut running) = (0.0, 0.0, 0.0);
             for event in &events {
                 let [value, on, counted] = event.counted_for()?.map(|word| word as f64);
@@ -88,7 +105,7 @@ impl Counters {
                 running += counted;
             }
             let counted = if enabled > 0.0 { (running / enabled).min(1.0) } else { 1.0 };
-            Some(EventCount { name, count: count as u64, counted })
+            Some(EventCount { name, count: count as u64, counted, is_user_only })
         };
         self.sets.into_iter().filter_map(sum).collect()
     }

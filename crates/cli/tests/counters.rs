@@ -4,11 +4,12 @@
 //! The counters are doubles (`fixtures`: `pmu`), so that a test means the same on every machine. Needs perf_event_open and a C
 //! compiler: where one is missing a test says so and does nothing.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use plumb_fixtures::Pmu;
-use plumb_fixtures::{Requirement, needs};
+use plumb_fixtures::{Requirement, needs, skip};
 use serde_json::Value;
 
 /// So much processor time is used by the program that is recorded.
@@ -133,6 +134,28 @@ fn counters_that_are_not_there_are_named_with_what_works_without() {
 }
 
 #[test]
+fn who_may_not_count_the_kernels_code_sees_what_his_own_takes() {
+    let Some((folder, library)) = prepare(Pmu::Double, "stat-nobody") else { return };
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    if !paranoid.trim().parse().is_ok_and(|level: i32| level == 2) {
+        return skip(Requirement::Unprivileged, format_args!("kernel.perf_event_paranoid is {paranoid}"));
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(["stat", "--json", "--"]).args(WORK).current_dir(&folder).env("LD_PRELOAD", library);
+    // As nobody; without root this test is somebody else already.
+    if plumb_fixtures::probe::missing(Requirement::Unprivileged).is_some() {
+        command.uid(65534).gid(65534);
+    }
+    let Ok(output) = command.output() else {
+        return skip(Requirement::Root, "not root, or others may not run what is built here");
+    };
+    let result: Value =
+        serde_json::from_slice(&output.stderr).unwrap_or_else(|error| panic!("{error}: {}", said(&output)));
+    assert_eq!(result["counted_code"], "user", "{result}");
+    assert!(result["metrics"]["cycles"]["median"].as_f64().is_some_and(|cycles| cycles > 0.0), "{result}");
+}
+
+#[test]
 fn stat_shows_cycles_instructions_and_misses_where_there_are_counters() {
     let Some(machine) = prepare(Pmu::Double, "stat") else { return };
     let arguments = [&["stat", "--json", "--"], &WORK[..]].concat();
@@ -154,6 +177,9 @@ fn stat_shows_cycles_instructions_and_misses_where_there_are_counters() {
     }
     let arguments = [&["stat", "--"], &WORK[..]].concat();
     let text = said(&plumb(&machine, &arguments));
+    assert_eq!(text.contains("user code only"), result["counted_code"] == "user", "{text}");
+    let may_count_all = plumb_fixtures::probe::missing(Requirement::KernelSamples).is_none();
+    assert_eq!(result["counted_code"], if may_count_all { "all" } else { "user" });
     for words in ["cycles", "instructions per cycle", "branch misses", "cache misses"] {
         assert!(text.contains(words), "no {words} in {text}");
     }

@@ -29,6 +29,13 @@ pub(super) struct Threads {
     pub cpu_ns: u64,
 }
 
+/// Whose code the processor's counters are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CountedCode {
+    User,
+    All,
+}
+
 /// A share that was sampled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
@@ -83,6 +90,13 @@ impl Gathered {
         let kernel: u64 = seen().map(|seen| seen.kernel).sum();
         let user: u64 = seen().map(|seen| seen.user).sum();
         Share::of(kernel, kernel + user)
+    }
+
+    /// Whose code the counters are of; `None` where there are none.
+    pub fn counted_code(&self) -> Option<CountedCode> {
+        let counts = || self.runs.iter().flat_map(|run| &run.counts).filter(|count| count.name == "cycles");
+        let is_user_only = counts().next()?.is_user_only;
+        Some(if is_user_only { CountedCode::User } else { CountedCode::All })
     }
 
     /// Processor time of all runs, in nanoseconds.

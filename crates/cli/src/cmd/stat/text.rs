@@ -6,7 +6,7 @@ use anyhow::Result;
 use plumb_analyze::Median;
 
 use super::Args;
-use super::gather::{Gathered, Share};
+use super::gather::{CountedCode, Gathered, Share};
 use crate::render::columns;
 use crate::run_metrics::{Metric, Unit};
 use crate::terminal::{Output, printable};
@@ -189,6 +189,12 @@ fn notes(gathered: &Gathered) -> Vec<String> {
             "processes that were not waited for used {} more",
             Unit::Time.text((all - waited) / gathered.runs.len() as f64)
         ));
+    }
+    if gathered.counted_code() == Some(CountedCode::User) {
+        notes.push(
+            "counters: user code only; to count the kernel's too: sysctl kernel.perf_event_paranoid=1, or run as root"
+                .to_owned(),
+        );
     }
     let turns = gathered.runs.iter().flat_map(|run| &run.counts).map(|count| count.counted);
     let least = turns.fold(1.0, f64::min);
