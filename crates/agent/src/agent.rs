@@ -17,6 +17,7 @@ use crate::labels::ProcessDirectory;
 use crate::observe::Observer;
 use crate::off_cpu::OffCpuWindows;
 use crate::options::AgentOptions;
+use crate::other_agents::other_agents;
 use crate::privileges::missing_capabilities;
 use crate::processes;
 use crate::spending::Spending;
@@ -61,6 +62,12 @@ impl Agent {
         let missing = missing_capabilities();
         if !missing.is_empty() {
             return Err(AgentError::Capabilities(missing));
+        }
+        for pid in other_agents() {
+            tracing::warn!(
+                pid,
+                "another agent of plumb runs on this machine: if both send to one server, every sample is there twice"
+            );
         }
         let totals = Arc::new(SharedTotals::default());
         let delivery = PreparedDelivery::open(options)?;

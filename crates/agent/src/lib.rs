@@ -21,6 +21,7 @@ mod labels;
 mod observe;
 mod off_cpu;
 mod options;
+mod other_agents;
 mod privileges;
 mod processes;
 mod spending;

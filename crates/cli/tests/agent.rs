@@ -69,6 +69,26 @@ fn sums_stay_right_while_the_rate_falls() {
 }
 
 #[test]
+fn an_agent_says_that_another_one_runs() {
+    if !needs(Requirement::Root) || !needs(Requirement::Bpf) {
+        return;
+    }
+    let folder = folder("agent-beside-another");
+    // Nobody listens there.
+    let (_, url) = free_address();
+    let agent = |spool| {
+        let mut agent = Running::plumb(&folder, &["agent", "--to", &url, "--spool", spool]);
+        let mut log = AgentLog::of(&mut agent);
+        log.until("started");
+        (agent, log.text)
+    };
+    let (first, _) = agent("first");
+    let (_second, log) = agent("second");
+    let pid = first.0.id();
+    assert!(log.contains("another agent of plumb runs") && log.contains(&format!("pid={pid}")), "{log}");
+}
+
+#[test]
 fn all_samples_reach_the_store_and_get_names_from_uploaded_files() {
     if !needs(Requirement::Root) || !needs(Requirement::Bpf) {
         return;
