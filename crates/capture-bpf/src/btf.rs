@@ -19,6 +19,8 @@ const MAGIC: u16 = 0xeb9f;
 const KIND_FORWARD: u32 = 7;
 /// Bytes before a type's own data: its name, what it is, its size or another type.
 const COMMON: usize = 12;
+/// Bytes of a type in the middle.
+const TYPICAL: usize = 24;
 
 /// Types of the kernel.
 pub(crate) struct Types {
@@ -28,6 +30,7 @@ pub(crate) struct Types {
 }
 
 /// One type, where it is.
+#[derive(Clone, Copy)]
 struct Type<'a> {
     name: u32,
     kind: u32,
@@ -70,8 +73,10 @@ impl Types {
         found
     }
 
-    fn each(&self) -> impl Iterator<Item = Type<'_>> {
-        let mut rest = self.bytes.get(self.types.0..self.types.1).unwrap_or_default();
+    /// Those from a place on.
+    fn from(&self, at: u32) -> impl Iterator<Item = Type<'_>> {
+        let all = self.bytes.get(self.types.0..self.types.1).unwrap_or_default();
+        let mut rest = all.get(at as usize..).unwrap_or_default();
         std::iter::from_fn(move || {
             let (name, info) = (u32_at(rest, 0)?, u32_at(rest, 4)?);
             let kind = info >> 24 & 0x1f;
@@ -84,16 +89,21 @@ impl Types {
     /// The same types, but those that are not named here and are no part of one are stubs.
     pub fn only(&self, names: &[&str]) -> Vec<u8> {
         let wanted = self.places(names);
-        let all: Vec<Type<'_>> = self.each().collect();
-        let mut keep = vec![false; all.len() + 1];
+        // Where each begins: there are so many that more would take more memory than all that is kept.
+        let mut begins: Vec<u32> = Vec::with_capacity(self.types.1.saturating_sub(self.types.0) / TYPICAL);
         let mut open: Vec<usize> = Vec::new();
-        for (index, one) in all.iter().enumerate() {
+        let mut at = 0;
+        for one in self.from(0) {
+            begins.push(at);
+            at += one.all.len() as u32;
             if one.name != 0 && wanted.contains_key(&one.name) {
-                open.push(index + 1);
+                open.push(begins.len());
             }
         }
+        let mut keep = vec![false; begins.len() + 1];
         while let Some(id) = open.pop() {
-            let Some(one) = id.checked_sub(1).and_then(|index| all.get(index)) else { continue };
+            let begin = id.checked_sub(1).and_then(|index| begins.get(index));
+            let Some(one) = begin.and_then(|&begin| self.from(begin).next()) else { continue };
             // A structure with a name is not looked into for being a part: only its place matters.
             let is_named_part = is_structure(one.kind) && one.name != 0 && !wanted.contains_key(&one.name);
             if keep.get(id) != Some(&false) || is_named_part {
@@ -105,7 +115,7 @@ impl Types {
         let last = keep.iter().rposition(|&keep| keep).unwrap_or(0);
         let mut names = Names { from: self.strings(), strings: vec![0], places: FxHashMap::default() };
         let mut types = Vec::with_capacity(COMMON * last);
-        for (one, &keep) in all.iter().zip(keep.iter().skip(1)).take(last) {
+        for (one, &keep) in self.from(0).zip(keep.iter().skip(1)).take(last) {
             match keep {
                 true => one.copy(&mut types, &mut names),
                 false => types.extend([0, KIND_FORWARD << 24, 0].iter().flat_map(|word| word.to_le_bytes())),
@@ -252,7 +262,7 @@ mod tests {
         let types = Types::new(made_up()).expect("these are types");
         assert_eq!(types.have(["outer", "no such", "loose"]), [true, false, true]);
         let only = Types::new(types.only(&["outer", "name"])).expect("these are types too");
-        let kinds: Vec<_> = only.each().map(|one| one.kind).collect();
+        let kinds: Vec<_> = only.from(0).map(|one| one.kind).collect();
         assert_eq!(kinds, [1, KIND_FORWARD, KIND_FORWARD, 4, 8]);
         let parsed = Btf::parse(&only.bytes, aya::Endianness::default()).expect("another reader takes them");
         use aya_obj::btf::BtfKind;

@@ -45,7 +45,9 @@ impl Machine {
         support::helpers(&types).map_err(LoadError::Unsupported)?;
         let watches = watches.into_iter().map(|&(_, _, name)| name);
         let names: Vec<&str> = structures.iter().copied().chain(watches).collect();
-        let btf = Btf::parse(&types.only(&names), Endianness::default());
+        let only = types.only(&names);
+        drop(types);
+        let btf = Btf::parse(&only, Endianness::default());
         let btf = btf.map_err(refused("types that make sense"))?;
         let cpus = host.cpus.iter().max().map_or(1, |&last| last.saturating_add(1));
         Ok(Self { btf, cpus })

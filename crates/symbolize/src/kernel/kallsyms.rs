@@ -187,8 +187,7 @@ impl Kallsyms {
     }
 
     fn start(&self, row: usize) -> u64 {
-        let [a, b, c, d, e, f, g, h, ..] = self.row(row);
-        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+        start(&self.row(row))
     }
 
     fn bind(&self, row: usize) -> Bind {
@@ -212,11 +211,17 @@ impl Kallsyms {
     }
 }
 
+/// The address of a row.
+fn start(row: &[u8; ROW]) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = *row;
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
 /// Symbols in the order of the text.
 #[derive(Default)]
 struct Found {
     numbers: HashMap<Vec<u8>, usize>,
-    modules: Vec<Vec<(u64, [u8; ROW])>>,
+    modules: Vec<Vec<[u8; ROW]>>,
     /// The module of the line before.
     last: (Vec<u8>, usize),
     names: Vec<u8>,
@@ -249,7 +254,7 @@ impl Found {
             }
             self.last = (line.module.to_vec(), number);
         }
-        self.modules[self.last.1].push((line.start, row));
+        self.modules[self.last.1].push(row);
     }
 
     fn sorted(mut self) -> Kallsyms {
@@ -257,10 +262,10 @@ impl Found {
         names.sort_unstable_by_key(|&(_, number)| number);
         let mut rows = Vec::with_capacity(self.modules.iter().map(|rows| rows.len() * ROW).sum());
         let mut modules = Vec::new();
-        for ((name, _), symbols) in names.into_iter().zip(&mut self.modules) {
-            // Equal addresses stay in the order of the text.
-            symbols.sort_by_key(|&(start, _)| start);
-            rows.extend(symbols.iter().flat_map(|(_, row)| row));
+        for ((name, _), mut symbols) in names.into_iter().zip(self.modules) {
+            // Equal addresses stay in the order of the text, which is nearly that of addresses.
+            symbols.sort_by_key(start);
+            rows.extend_from_slice(symbols.as_flattened());
             modules.push((String::from_utf8_lossy(&name).into_owned(), rows.len() / ROW));
         }
         self.names.shrink_to_fit();
