@@ -45,6 +45,25 @@ pub(crate) struct Capture {
     names: Session,
     max_memory: u64,
     trimmed: Instant,
+    /// What the profile had at the last look.
+    looked: Rows,
+}
+
+/// Rows of a profile that are to be looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rows {
+    frames: usize,
+    processes: usize,
+}
+
+impl Rows {
+    /// New frames and processes that are looked at in a millisecond.
+    const FEW: Rows = Rows { frames: 256, processes: 4 };
+
+    fn are_few_more(self, than: Rows) -> bool {
+        self.frames <= than.frames + Self::FEW.frames
+            && self.processes <= than.processes + Self::FEW.processes
+    }
 }
 
 impl Capture {
@@ -83,7 +102,8 @@ impl Capture {
             ..Options::default()
         };
         let trimmed = Instant::now();
-        Ok(Self { recorder, names: Session::begin_live(names), max_memory: options.max_memory, trimmed })
+        let names = Session::begin_live(names);
+        Ok(Self { recorder, names, max_memory: options.max_memory, trimmed, looked: Rows::default() })
     }
 
     /// Samples per second of processor time that are taken.
@@ -121,14 +141,21 @@ impl Capture {
 
     /// Has names found for what is new, if `finds_names`, and shows the profile so far.
     pub fn look(&mut self, finds_names: bool, look: impl FnOnce(&Profile)) {
-        let names = &mut self.names;
-        self.recorder.meanwhile(|profile| {
+        let (names, profile) = (&mut self.names, self.recorder.profile());
+        let now = Rows { frames: profile.frames.len(), processes: profile.processes.len() };
+        let is_brief = now.are_few_more(self.looked);
+        self.looked = now;
+        let work = |profile: &mut Profile| {
             if finds_names {
                 names.round(profile);
                 names.take(profile);
             }
             look(profile);
-        });
+        };
+        match is_brief {
+            true => self.recorder.briefly(work),
+            false => self.recorder.meanwhile(work),
+        }
     }
 
     /// Takes out what was sampled since the last time, with names.
@@ -140,6 +167,7 @@ impl Capture {
             names.take(profile);
         });
         let mut taken = self.recorder.take().profile;
+        self.looked = Rows::default();
         self.names.renew();
         make_readable(&mut taken);
         taken

@@ -12,7 +12,7 @@ mod key;
 
 use std::fs;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use plumb_process::DiskCache;
 use plumb_profile::{AddressSpace, Meta};
@@ -158,21 +158,23 @@ pub(crate) fn is_running(meta: &Meta, options: &Options) -> Result<(), Missing> 
     if !options.kernel {
         return other("of another machine".into());
     }
-    let release = read("sys/kernel/osrelease");
-    if !meta.kernel.is_empty() && meta.kernel != release {
+    // What a profile that is being made doesn't say is not looked up: this is asked again and again then.
+    let release = || read("sys/kernel/osrelease");
+    if !meta.kernel.is_empty() && meta.kernel != release() {
         return other(meta.kernel.clone());
     }
-    let host = read("sys/kernel/hostname");
-    if !meta.host.is_empty() && meta.host != host {
-        return other(format!("{} on {}", release, meta.host));
+    if !meta.host.is_empty() && meta.host != read("sys/kernel/hostname") {
+        return other(format!("{} on {}", release(), meta.host));
     }
+    if meta.start_unix_ns == 0 {
+        return Ok(());
+    }
+    let recorded = UNIX_EPOCH + Duration::from_nanos(meta.start_unix_ns);
     let started = read("stat").lines().find_map(|line| line.strip_prefix("btime ")?.parse().ok());
-    let started = started.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
-    let recorded = (meta.start_unix_ns > 0).then(|| UNIX_EPOCH + Duration::from_nanos(meta.start_unix_ns));
     // The start is known to a second only, and clocks are set.
     let slack = Duration::from_secs(5);
-    if recorded.zip(started).is_some_and(|(recorded, started): (SystemTime, _)| recorded + slack < started) {
-        return other(format!("{release}, before the machine's last start"));
+    if started.is_some_and(|seconds| recorded + slack < UNIX_EPOCH + Duration::from_secs(seconds)) {
+        return other(format!("{}, before the machine's last start", release()));
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use plumb_process::usage::thread_cpu_ns;
 use plumb_profile::DsoKind;
 
 use crate::file::{Images, OpenFile};
@@ -277,7 +278,7 @@ impl<'r> Held<'r> {
             self.waiting = Some(job);
             return 0.0;
         }
-        let start = cpu_seconds();
+        let start = thread_cpu_ns();
         let frames = job.frames.len();
         let solved = catch_unwind(AssertUnwindSafe(|| {
             if !self.is_lost {
@@ -296,7 +297,7 @@ impl<'r> Held<'r> {
         if self.waiting.is_none() {
             self.answer.summary.frames += frames;
         }
-        let seconds = cpu_seconds() - start;
+        let seconds = thread_cpu_ns().saturating_sub(start) as f64 * 1e-9;
         self.answer.summary.seconds += seconds;
         seconds
     }
@@ -348,11 +349,4 @@ impl<'r> Held<'r> {
             }
         }
     }
-}
-
-/// Processor time of this thread, 0 if the kernel doesn't count it.
-fn cpu_seconds() -> f64 {
-    // "time on cpu, time waiting, time slices", in nanoseconds (kernel: Documentation/scheduler/sched-stats.rst).
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) * 1e-9
 }

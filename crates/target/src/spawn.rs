@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 use std::time::{Duration, Instant};
 
-use plumb_process::usage::of_rusage;
+use plumb_process::usage::{of_rusage, thread_cpu_ns};
 
 /// How a program is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,13 +150,7 @@ fn wait(pid: libc::pid_t) -> io::Result<(c_int, Duration)> {
 
 /// Processor time of this thread so far.
 fn thread_time() -> Duration {
-    let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the pointer is to a live timespec; zeroed is valid should the call fail.
-    let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr());
-        time.assume_init()
-    };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    Duration::from_nanos(thread_cpu_ns())
 }
 
 #[cfg(test)]

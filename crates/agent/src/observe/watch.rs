@@ -18,8 +18,11 @@ use crate::clock::unix_ns;
 const RING: u32 = 512 << 10;
 /// Calls that are enough.
 const ENOUGH: usize = 20_000;
-/// Time between two looks at the ring.
+/// Time between two looks at the ring, and where few calls came before the last.
 const STEP: Duration = Duration::from_millis(100);
+const LONG_STEP: Duration = Duration::from_millis(500);
+/// The ring holds many times as many.
+const FEW: usize = 64;
 /// Numbers of calls that are told apart.
 const NUMBERS: u32 = 511;
 /// Bytes of a path.
@@ -135,8 +138,10 @@ impl CallWatch {
         let bare_ns = self.bare_ns;
         self.each_ns.get_or_insert_with(|| (null_call_ns() - bare_ns).max(0.0));
         let mut files: HashMap<(u32, i64), String> = HashMap::new();
+        let mut step = STEP;
         loop {
-            std::thread::sleep(STEP);
+            std::thread::sleep(step.min(time.saturating_sub(begin.elapsed())));
+            let known = seen.calls.len();
             let is_full = self.calls.counts().dropped > before;
             seen.end_ns = monotonic_ns();
             self.calls.take(|call| {
@@ -144,6 +149,7 @@ impl CallWatch {
                     seen.calls.extend(read(call, &mut files));
                 }
             });
+            step = if seen.calls.len() - known < FEW { LONG_STEP } else { STEP };
             if is_full {
                 seen.end_ns = seen.calls.last().map_or(seen.end_ns, |last| last.end_ns);
             }

@@ -19,6 +19,12 @@ impl Recorder {
         rings.moving(|| work(ingest.profile_mut()), fetch)
     }
 
+    /// Likewise for work that is done in far less time than the kernel takes to fill its rings: a millisecond or so. Nothing moves what
+    /// comes, which takes a thread each time.
+    pub fn briefly<R>(&mut self, work: impl FnOnce(&mut Profile) -> R) -> R {
+        work(self.ingest.profile_mut())
+    }
+
     /// The clock of the samples, now, in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         monotonic_ns()
