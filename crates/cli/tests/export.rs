@@ -23,6 +23,7 @@ fn tool(folder: &Path, words: &[&str]) -> Option<String> {
     };
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(folder).env("PPROF_TMPDIR", folder).stdin(Stdio::null());
+    plumb_fixtures::probe::keep_go_cache(&mut command, folder);
     match command.output() {
         // The scripts of web/ say so where npm's packages or a browser are not there.
         Ok(output) if words[0] == "node" && output.status.code() == Some(77) => {

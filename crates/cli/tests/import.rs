@@ -151,6 +151,7 @@ func main() {
         let mut go = Command::new(command);
         go.args(arguments).current_dir(&folder).env("PPROF_TMPDIR", &folder);
         go.env("GO111MODULE", "off");
+        plumb_fixtures::probe::keep_go_cache(&mut go, &folder);
         let output = go.output().expect("it was found");
         assert!(output.status.success(), "go {arguments:?}: {}", text(&output.stderr));
         text(&output.stdout)

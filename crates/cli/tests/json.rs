@@ -148,7 +148,8 @@ fn readers_write_the_fields_of_the_page() {
 
 #[test]
 fn measurements_write_the_fields_of_the_page() {
-    if !needs(Requirement::Perf) || !needs(Requirement::Cc) || !needs(Requirement::Ptrace) {
+    let all = [Requirement::Perf, Requirement::Bpf, Requirement::Cc, Requirement::Ptrace];
+    if !all.into_iter().all(needs) {
         return;
     }
     let Some(folder) = folder("measurements") else { return };

@@ -100,7 +100,9 @@ fn perf_counts(path: &Path) -> Counts {
     let mut event = None;
     for line in text.lines() {
         if let Some(name) = line.strip_suffix(" stats:").filter(|name| !name.contains("Aggregated")) {
-            event = Some(name.to_string());
+            // Without rights for the kernel's code perf adds H where no name came, as through a pipe: guests are left out too.
+            let name = name.strip_suffix("uH").map_or(name.to_string(), |name| format!("{name}u"));
+            event = Some(name);
         }
         let Some((kind, count)) = line.split_once(" events:") else { continue };
         let count: u64 = count.split_whitespace().next().unwrap().parse().unwrap();

@@ -182,17 +182,24 @@ static void child(void) {
         burn(0.02);
         if (plumb_sampler_statistics(&after) != -ESRCH || plumb_sampler_start(NULL) != 0) _exit(2);
         if (plumb_sampler_register_thread() != 0) _exit(3);
-        burn(0.02);
         struct seen seen = {0};
-        if (plumb_sampler_drain(each, &seen) < 5) _exit(4);
+        for (int round = 0; round < 50 && seen.samples < 5; round++) {
+            burn(0.02);
+            plumb_sampler_drain(each, &seen);
+        }
+        if (seen.samples < 5) _exit(4);
         if (plumb_sampler_stop() != 0) _exit(5);
         _exit(0);
     }
     int status;
     CHECK(waitpid(pid, &status, 0) == pid);
     printf("child %d\n", status);
-    burn(0.02);
-    CHECK(plumb_sampler_statistics(&after) == 0);
+    /* On a busy machine less than all samples come. */
+    for (int round = 0; round < 50; round++) {
+        burn(0.02);
+        CHECK(plumb_sampler_statistics(&after) == 0);
+        if (after.signals > before.signals + 5) break;
+    }
     printf("before %lu after %lu\n", (long)before.signals, (long)after.signals);
     CHECK(plumb_sampler_stop() == 0);
 }
