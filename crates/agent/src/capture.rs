@@ -84,7 +84,8 @@ impl Capture {
             // It writes nowhere but into its spool.
             keep_tables: false,
             overflow_directory: Some(options.spool.directory.as_path().into()),
-            unwind_memory: part(max_memory, 16),
+            // For each stack that is copied, what does not stay of a large program is read again as a whole: two such have room.
+            unwind_memory: part(max_memory, 4),
             ..SamplingOptions::default()
         };
         let unwinder = unwinder(options, measured, max_memory)?;
