@@ -61,6 +61,8 @@ pub struct Tree {
     pub roots: Vec<usize>,
     /// Roots that were below the limit.
     pub below: Rest,
+    /// Roots that [`Tree::keep_roots`] took out, with all that came by them.
+    pub cut: Rest,
 }
 
 /// A node of the cost tree, and how much of its cost is meant.
@@ -73,6 +75,31 @@ enum Direction {
 }
 
 impl Tree {
+    /// Takes out all but the first so many roots, and what is under them.
+    pub fn keep_roots(&mut self, most: usize) {
+        for root in self.roots.split_off(most.min(self.roots.len())) {
+            self.cut.rows += 1;
+            self.cut.own += self.nodes[root].total;
+        }
+        let mut places = vec![None; self.nodes.len()];
+        let mut open = self.roots.clone();
+        while let Some(node) = open.pop() {
+            places[node] = Some(0);
+            open.extend(&self.nodes[node].children);
+        }
+        for (place, kept) in places.iter_mut().flatten().enumerate() {
+            *kept = place;
+        }
+        let is_kept = |place: &Option<usize>| place.is_some();
+        let mut kept = places.iter().map(is_kept);
+        self.nodes.retain(|_| kept.next().unwrap_or(false));
+        let moved = |nodes: &mut Vec<usize>| {
+            nodes.iter_mut().for_each(|node| *node = places.get(*node).copied().flatten().unwrap_or(*node));
+        };
+        moved(&mut self.roots);
+        self.nodes.iter_mut().for_each(|node| moved(&mut node.children));
+    }
+
     /// From the outermost callers to the innermost frames; under the threads' names where there are several.
     pub fn top_down(view: &View<'_>, options: TreeOptions) -> Self {
         let mut groups = by_comm(view);

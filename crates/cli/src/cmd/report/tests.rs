@@ -155,6 +155,26 @@ fn programs_are_chosen_by_their_executables() {
 }
 
 #[test]
+fn a_limit_shows_the_first_roots_of_a_tree() {
+    let profile = example().profile;
+    let whole = report(&profile, &["--bottom-up"]);
+    let cut = report(&profile, &["--bottom-up", "--limit", "1"]);
+    let (whole, rest): (Vec<_>, Vec<_>) = (body(&whole), body(&cut));
+    assert!(rest.len() < whole.len() && whole.starts_with(&rest), "{rest:#?} of {whole:#?}");
+    let roots = |text: &[&str]| text.iter().filter(|line| line.contains('%')).count();
+    assert!(roots(&rest) < roots(&whole));
+    assert!(cut.contains(": --limit N shows more\n"), "{cut}");
+    let json = |args: &[&str]| -> Value { serde_json::from_str(&report(&profile, args)).unwrap() };
+    let nodes = |args: &[&str]| json(args)["reports"][0]["trees"][0]["nodes"].as_array().unwrap().clone();
+    let (all, few) = (nodes(&["--bottom-up", "--json"]), nodes(&["--bottom-up", "--json", "--limit", "1"]));
+    assert!(few.len() < all.len());
+    let parent = |node: &Value| node["parent"].as_u64();
+    assert_eq!(few.iter().filter(|node| parent(node).is_none()).count(), 1);
+    assert!(few.iter().enumerate().all(|(at, node)| parent(node).is_none_or(|parent| parent < at as u64)));
+    assert!(!report(&profile, &["--bottom-up", "--limit", "100"]).contains("more row"));
+}
+
+#[test]
 fn rows_that_are_cut_are_summed_up() {
     let text = report(&example().profile, &["--no-children", "--min", "25"]);
     assert_eq!(body(&text).len(), 2);

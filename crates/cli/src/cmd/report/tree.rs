@@ -82,7 +82,19 @@ impl Writer<'_, '_> {
                 self.write_node(next, &mut pending, out)?;
             }
         }
+        self.write_cut(out)?;
         self.write_rest(out)
+    }
+
+    /// What is beyond the limit, in one line.
+    fn write_cut(&self, out: &mut Output<'_>) -> io::Result<()> {
+        let cut = self.tree.cut;
+        if cut.rows == 0 {
+            return Ok(());
+        }
+        let rows = if cut.rows == 1 { "row" } else { "rows" };
+        let share = self.precision.percent(cut.own.percent_of(self.view.whole()));
+        writeln!(out, "# {} more {rows}, {share} in all: --limit N shows more", cut.rows)
     }
 
     fn write_node(&self, next: Pending, pending: &mut Vec<Pending>, out: &mut Output<'_>) -> io::Result<()> {
