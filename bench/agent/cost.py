@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What plumb's agent costs, beside OpenTelemetry's eBPF profiler, under the same load: processor time in user space and of BPF programs, and memory.
 
-    cost.py --plumb target/release/plumb [--profiler EBPF_PROFILER] [--load compile|deep|idle] [--seconds 120] [--warm 60]
+    cost.py --plumb target/release/plumb [--profiler EBPF_PROFILER] [--load compile|rust|deep|idle] [--seconds 120] [--warm 60]
+            [--without-btf] [--switch=--page-faults]...
 
 Each runs alone, one after the other, at 97 Hz: `plumb agent` sends to a `plumb serve` of its own, the other to an address where a server of plumb listens
 too. Measured from WARM seconds after the start on; the peak of memory is of the whole time. Root.
 Roots: the share of samples whose outermost function begins a program or a thread, or is the kernel's, as the same server names them for both; the agent has put the files
 there before. Maps: what BPF maps take in the kernel, which is in nobody's resident memory. For the profiler tracefs has to be mounted.
-compile: two compilers, again and again. deep: a program 60 calls deep. idle: 300 sleeping processes.
+compile: two compilers, again and again. rust: the same with rustc, two libraries of which have 16 MB of unwind information. deep: a program 60 calls deep. idle: 300 sleeping processes.
+Without BTF (hidden by a mount) the agent has no BPF programs, and stacks are copied. A switch is one for the agent; one is --max-cpu=100%, where its cost at 97 Hz is wanted.
 """
 import argparse, json, os, signal, subprocess, sys, tempfile, time
 
@@ -17,6 +19,7 @@ from server import Server
 CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'
 COMPILE = ["while :; do echo 'int f(int x){return x*x;} int main(int c,char**v){return f(c);}' | gcc -O1 -c -o /dev/null -x c -; done",
            "while :; do printf '#include <vector>\\n#include <string>\\nint main(){std::vector<std::string> v; v.push_back(\"a\"); return v.size();}' | g++ -O1 -c -o /dev/null -x c++ -; done"]
+RUST = 'use std::collections::*; pub fn f(v: &[String]) -> BTreeMap<String, Vec<usize>> { let mut m = BTreeMap::new(); for (i, s) in v.iter().enumerate() { m.entry(s.clone()).or_insert_with(Vec::new).push(i); } m }'
 DEEP = '''
 #include <map>
 #include <string>
@@ -28,6 +31,10 @@ int main() { for (;;) deep(60); }
 def load(kind, folder):
     if kind == 'compile':
         return [subprocess.Popen(['bash', '-c', one], start_new_session=True, stderr=subprocess.DEVNULL) for one in COMPILE]
+    if kind == 'rust':
+        open(os.path.join(folder, 'one.rs'), 'w').write(RUST)
+        loop = 'while :; do rustc --crate-type lib -O -o {0}/{1}.rlib {0}/one.rs; done'
+        return [subprocess.Popen(['bash', '-c', loop.format(folder, number)], start_new_session=True, stderr=subprocess.DEVNULL) for number in (1, 2)]
     if kind == 'idle':
         return [subprocess.Popen(['sleep', '100000'], start_new_session=True) for _ in range(300)]
     source = os.path.join(folder, 'deep.cpp')
@@ -102,9 +109,11 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument('--plumb', default='target/release/plumb')
     options.add_argument('--profiler')
-    options.add_argument('--load', choices=['compile', 'deep', 'idle'], default='compile')
+    options.add_argument('--load', choices=['compile', 'rust', 'deep', 'idle'], default='compile')
     options.add_argument('--seconds', type=int, default=120)
     options.add_argument('--warm', type=int, default=60)
+    options.add_argument('--without-btf', action='store_true')
+    options.add_argument('--switch', action='append', default=[])
     options = options.parse_args()
     subprocess.run(['sysctl', '-q', '-w', 'kernel.bpf_stats_enabled=1'], check=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -113,7 +122,9 @@ def main():
         running = load(options.load, folder)
         try:
             print(f'load {options.load}, {options.seconds} s after {options.warm} s, 97 Hz')
-            ours = measure('plumb agent', [plumb, 'agent', '--to', f'http://127.0.0.1:{server.port}', '--spool', os.path.join(folder, 'spool')], options, log, server)
+            hidden = ['unshare', '-m', 'sh', '-c', 'mount --bind /dev/null /sys/kernel/btf/vmlinux && exec "$@"', 'sh'] if options.without_btf else []
+            agent = [plumb, 'agent', '--to', f'http://127.0.0.1:{server.port}', '--spool', os.path.join(folder, 'spool'), *options.switch]
+            ours = measure('plumb agent', hidden + agent, options, log, server)
             if options.profiler:
                 theirs = measure('OpenTelemetry', [options.profiler, '-collection-agent', f'127.0.0.1:{server.port}', '-disable-tls', '-samples-per-second', '97'], options, log, server)
                 print(f'ratio {ours / theirs:.2f}')
