@@ -18,8 +18,8 @@ use plumb_target::{End, Target};
 use crate::error::AgentError;
 use crate::options::AgentOptions;
 
-/// Longest wait for names before their window is sent.
-const LAST_NAMES: Duration = Duration::from_millis(500);
+/// Longest wait for names before their window is sent: of the kernel's functions no server finds them later.
+const LAST_NAMES: Duration = Duration::from_secs(2);
 /// Bytes for each processor in which samples wait, of which there are few.
 const RING: u32 = 256 << 10;
 /// The event of page faults.
