@@ -77,7 +77,10 @@ enum Direction {
 impl Tree {
     /// Takes out all but the first so many roots, and what is under them.
     pub fn keep_roots(&mut self, most: usize) {
-        for root in self.roots.split_off(most.min(self.roots.len())) {
+        if self.roots.len() <= most {
+            return;
+        }
+        for root in self.roots.split_off(most) {
             self.cut.rows += 1;
             self.cut.own += self.nodes[root].total;
         }
