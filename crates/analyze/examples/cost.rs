@@ -18,7 +18,7 @@ fn main() {
         timed("  report", || Report::new(&view, &filter, &ReportOptions::default()).rows.len());
         let by_thread = ReportOptions { keys: vec![Key::Tid, Key::Symbol], ..Default::default() };
         timed("  report by thread", || Report::new(&view, &filter, &by_thread).rows.len());
-        let options = TreeOptions { min_percent: 0.5 };
+        let options = TreeOptions::above(0.5);
         timed("  tree", || Tree::top_down(&view, options).nodes.len());
         timed("  bottom-up", || Tree::bottom_up(&view, options).nodes.len());
         let middle = Pattern::Exact("function_17".into());

@@ -21,6 +21,15 @@ use crate::view::{NodeId, View};
 pub struct TreeOptions {
     /// Branches below this share of the whole, in percent, are summed up.
     pub min_percent: f64,
+    /// Of more roots than this the cheapest are summed up.
+    pub most_roots: usize,
+}
+
+impl TreeOptions {
+    /// All roots, with branches of at least this share of the whole, in percent.
+    pub const fn above(min_percent: f64) -> Self {
+        Self { min_percent, most_roots: usize::MAX }
+    }
 }
 
 /// What a node stands for.
@@ -61,7 +70,7 @@ pub struct Tree {
     pub roots: Vec<usize>,
     /// Roots that were below the limit.
     pub below: Rest,
-    /// Roots that [`Tree::keep_roots`] took out, with all that came by them.
+    /// Other roots that were too many, with all that came by them.
     pub cut: Rest,
 }
 
@@ -75,34 +84,6 @@ enum Direction {
 }
 
 impl Tree {
-    /// Takes out all but the first so many roots, and what is under them.
-    pub fn keep_roots(&mut self, most: usize) {
-        if self.roots.len() <= most {
-            return;
-        }
-        for root in self.roots.split_off(most) {
-            self.cut.rows += 1;
-            self.cut.own += self.nodes[root].total;
-        }
-        let mut places = vec![None; self.nodes.len()];
-        let mut open = self.roots.clone();
-        while let Some(node) = open.pop() {
-            places[node] = Some(0);
-            open.extend(&self.nodes[node].children);
-        }
-        for (place, kept) in places.iter_mut().flatten().enumerate() {
-            *kept = place;
-        }
-        let is_kept = |place: &Option<usize>| place.is_some();
-        let mut kept = places.iter().map(is_kept);
-        self.nodes.retain(|_| kept.next().unwrap_or(false));
-        let moved = |nodes: &mut Vec<usize>| {
-            nodes.iter_mut().for_each(|node| *node = places.get(*node).copied().flatten().unwrap_or(*node));
-        };
-        moved(&mut self.roots);
-        self.nodes.iter_mut().for_each(|node| moved(&mut node.children));
-    }
-
     /// From the outermost callers to the innermost frames; under the threads' names where there are several.
     pub fn top_down(view: &View<'_>, options: TreeOptions) -> Self {
         let mut groups = by_comm(view);
@@ -120,6 +101,7 @@ impl Tree {
                 costs: &costs,
                 direction: Direction::Callees,
                 least: least(view, options),
+                most_roots: options.most_roots,
                 deepest: usize::MAX,
             };
             let items: Vec<Item> = costs.roots().iter().map(|&root| (root, costs.total(root))).collect();
@@ -128,7 +110,7 @@ impl Tree {
                 if grow.is_small(total) {
                     tree.below.rows += 1;
                     tree.below.own += total;
-                } else {
+                } else if !grow.is_cut(&mut tree, total) {
                     let root = tree.push(Call::Comm(thread), total);
                     tree.roots.push(root);
                     grow.under(&mut tree, Some(root), items);
@@ -154,8 +136,14 @@ impl Tree {
         options: TreeOptions,
     ) -> Self {
         let costs = CostTree::of_all(view);
-        let grow =
-            Grow { view, costs: &costs, direction: Direction::Callers, least: least(view, options), deepest };
+        let grow = Grow {
+            view,
+            costs: &costs,
+            direction: Direction::Callers,
+            least: least(view, options),
+            most_roots: options.most_roots,
+            deepest,
+        };
         let mut tree = Tree::default();
         let items = costs.nodes().map(|node| (node, costs.own(node))).filter(|item| item.1.samples > 0);
         let items = items.filter(|&(node, _)| is_wanted(view.frame(costs.frame(node)).symbol));
@@ -172,6 +160,7 @@ impl Tree {
             costs: &costs,
             direction: Direction::Callers,
             least: least(view, options),
+            most_roots: options.most_roots,
             deepest: usize::MAX,
         };
         let outermost = outermost(view, &costs, &named(view, function));
@@ -187,6 +176,7 @@ impl Tree {
             costs: &costs,
             direction: Direction::Callees,
             least: least(view, options),
+            most_roots: options.most_roots,
             deepest: usize::MAX,
         };
         let named = named(view, function);
@@ -220,8 +210,10 @@ impl Tree {
 /// A tree with one root that stands for `anchor`, grown from `items`.
 fn around(grow: &Grow<'_, '_>, anchor: Vec<Item>, items: Vec<Item>) -> Tree {
     let mut tree = Tree::default();
-    if let Some(&(first, _)) = anchor.first() {
-        let total = anchor.iter().map(|&(_, cost)| cost).sum();
+    let total: Cost = anchor.iter().map(|&(_, cost)| cost).sum();
+    if let Some(&(first, _)) = anchor.first()
+        && !grow.is_cut(&mut tree, total)
+    {
         let inlined = anchor.iter().all(|&(node, _)| grow.view.frame(grow.costs.frame(node)).inlined);
         let root = tree.push(Call::Frame { frame: grow.costs.frame(first), inlined }, total);
         tree.roots.push(root);
@@ -297,6 +289,7 @@ struct Grow<'a, 'p> {
     costs: &'a CostTree,
     direction: Direction,
     least: f64,
+    most_roots: usize,
     /// Nodes on the longest way from a root.
     deepest: usize,
 }
@@ -314,6 +307,16 @@ impl Grow<'_, '_> {
         (cost.weight as f64) < self.least
     }
 
+    /// Whether a root would be one too many; its cost is noted then.
+    fn is_cut(&self, tree: &mut Tree, total: Cost) -> bool {
+        let is_cut = tree.roots.len() >= self.most_roots;
+        if is_cut {
+            tree.cut.rows += 1;
+            tree.cut.own += total;
+        }
+        is_cut
+    }
+
     /// Adds the functions of `items` as children of `parent`, or as roots, and whatever follows them.
     fn under(&self, tree: &mut Tree, parent: Option<usize>, items: Vec<Item>) {
         let mut work = vec![(parent, items, 1)];
@@ -323,6 +326,9 @@ impl Grow<'_, '_> {
                 if self.is_small(group.total) {
                     below.rows += 1;
                     below.own += group.total;
+                    continue;
+                }
+                if parent.is_none() && self.is_cut(tree, group.total) {
                     continue;
                 }
                 let node = tree.push(Call::Frame { frame: group.frame, inlined: group.inlined }, group.total);

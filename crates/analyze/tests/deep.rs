@@ -101,7 +101,7 @@ fn look_at(profile: &Profile) {
     }
     let flame = Flame::new(&view, plumb_analyze::Grouping::default());
     assert!(flame.boxes.len() <= profile.stacks.len() + 10);
-    let tree = Tree::top_down(&view, TreeOptions { min_percent: 0.5 });
+    let tree = Tree::top_down(&view, TreeOptions::above(0.5));
     assert!(tree.nodes.len() <= profile.stacks.len());
 }
 

@@ -47,7 +47,7 @@ fn check(profile: &Profile, make: impl Fn(&View<'_>) -> Tree, expected: &str) {
 }
 
 fn at(min_percent: f64) -> TreeOptions {
-    TreeOptions { min_percent }
+    TreeOptions::above(min_percent)
 }
 
 fn called(name: &str) -> Pattern {

@@ -37,7 +37,7 @@ pub(super) fn paths(view: &View<'_>, functions: &[HotFunction]) -> Vec<Vec<CallP
     let symbols: HashSet<SymbolId> =
         functions.iter().map(|function| view.frame(function.frame).symbol).collect();
     let is_one = |symbol| symbols.contains(&symbol);
-    let tree = Tree::bottom_up_from(view, is_one, MOST_CALLERS + 1, TreeOptions { min_percent });
+    let tree = Tree::bottom_up_from(view, is_one, MOST_CALLERS + 1, TreeOptions::above(min_percent));
     let of = |function: &HotFunction| {
         let symbol = view.frame(function.frame).symbol;
         let is_it = |&root: &usize| match tree.nodes[root].call {

@@ -15,7 +15,7 @@ use crate::terminal::printable;
 use super::state::{Narrow, State, Tab};
 
 /// Branches of trees below this share are left out, in percent: nobody scrolls that far.
-const BRANCHES: TreeOptions = TreeOptions { min_percent: 0.1 };
+const BRANCHES: TreeOptions = TreeOptions::above(0.1);
 
 /// A line.
 #[derive(Clone, Debug, PartialEq)]

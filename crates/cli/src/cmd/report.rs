@@ -61,7 +61,7 @@ pub struct Args {
     percentage: Percentage,
     /// Show the first N rows [default: all; on a terminal without a pager, as many as fit]
     ///
-    /// Of a tree, the first N rows that are under no other.
+    /// In a call tree, the first N rows of the outermost level.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Show sample counts
@@ -156,29 +156,14 @@ fn went_into(shown: &Shown<'_>, out: &mut Output<'_>) -> Result<()> {
 }
 
 fn body(view: &View<'_>, filter: &Filter, args: &Args, on_terminal: bool) -> Result<Body> {
-    let mut trees = trees(view, args)?;
-    if !trees.is_empty() {
-        trees.iter_mut().for_each(|(_, tree)| tree.keep_roots(args.limit.unwrap_or(usize::MAX)));
-        return Ok(Body::Trees(trees));
-    }
     let machine = args.json || args.csv;
-    let min_percent = args.min.unwrap_or(if on_terminal && !machine { 0.5 } else { 0.0 });
-    let options = ReportOptions { keys: args.sort.clone(), children: !args.no_children, min_percent };
-    let mut report = Report::new(view, filter, &options);
-    if let (Some(limit), true) = (args.limit, machine) {
-        report.rows.truncate(limit);
-    }
-    Ok(Body::Rows(report))
-}
-
-/// The trees that are asked for.
-fn trees(view: &View<'_>, args: &Args) -> Result<Vec<(TreeKind, Tree)>> {
-    let tree = TreeOptions { min_percent: args.min.unwrap_or(0.5) };
+    let most_roots = args.limit.unwrap_or(usize::MAX);
+    let tree = TreeOptions { min_percent: args.min.unwrap_or(0.5), most_roots };
     if args.top_down {
-        return Ok(vec![(TreeKind::TopDown, Tree::top_down(view, tree))]);
+        return Ok(Body::Trees(vec![(TreeKind::TopDown, Tree::top_down(view, tree))]));
     }
     if args.bottom_up {
-        return Ok(vec![(TreeKind::BottomUp, Tree::bottom_up(view, tree))]);
+        return Ok(Body::Trees(vec![(TreeKind::BottomUp, Tree::bottom_up(view, tree))]));
     }
     let mut trees = Vec::new();
     if let Some(function) = &args.callers {
@@ -189,7 +174,16 @@ fn trees(view: &View<'_>, args: &Args) -> Result<Vec<(TreeKind, Tree)>> {
         let callees = Tree::callees(view, &function_pattern(view, function)?, tree);
         trees.push((TreeKind::Callees(function.clone()), callees));
     }
-    Ok(trees)
+    if !trees.is_empty() {
+        return Ok(Body::Trees(trees));
+    }
+    let min_percent = args.min.unwrap_or(if on_terminal && !machine { 0.5 } else { 0.0 });
+    let options = ReportOptions { keys: args.sort.clone(), children: !args.no_children, min_percent };
+    let mut report = Report::new(view, filter, &options);
+    if let (Some(limit), true) = (args.limit, machine) {
+        report.rows.truncate(limit);
+    }
+    Ok(Body::Rows(report))
 }
 
 /// The pattern, if any function is called so; otherwise an error that names similar ones.

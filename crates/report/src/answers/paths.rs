@@ -159,7 +159,7 @@ fn function(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["name", "min"])?;
     let name = selected.required("name")?;
-    let options = TreeOptions { min_percent: selected.percent("min", 0.1)? };
+    let options = TreeOptions::above(selected.percent("min", 0.1)?);
     let profile = &*recording.profile;
     let (view, filter) = selected.view(profile)?;
     let pattern = Pattern::Exact(name.to_owned());
@@ -180,7 +180,7 @@ fn function(asked: &Question<'_>) -> Result<Answer, AnswerError> {
 fn tree(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let selected = Selected::new(parameters, &["direction", "min"])?;
-    let options = TreeOptions { min_percent: selected.percent("min", 0.5)? };
+    let options = TreeOptions::above(selected.percent("min", 0.5)?);
     let profile = &*recording.profile;
     let (view, filter) = selected.view(profile)?;
     let (kind, tree) = match selected.text("direction").unwrap_or("top-down") {

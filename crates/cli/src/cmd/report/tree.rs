@@ -86,7 +86,7 @@ impl Writer<'_, '_> {
         self.write_rest(out)
     }
 
-    /// What is beyond the limit, in one line.
+    /// Writes a line that counts the roots beyond the limit.
     fn write_cut(&self, out: &mut Output<'_>) -> io::Result<()> {
         let cut = self.tree.cut;
         if cut.rows == 0 {
