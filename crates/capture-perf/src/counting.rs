@@ -8,7 +8,7 @@ use perf_event_open_sys::bindings::{
 };
 use std::os::fd::BorrowedFd;
 
-use crate::attr::{base, period_ns};
+use crate::attr::{Code, base, period_ns};
 use crate::sys::perf::{Event, Whom};
 
 /// What is counted: perf's name, the type and the number.
@@ -34,8 +34,8 @@ pub struct EventCount {
     pub count: u64,
     /// The share of the time that it was counted for, 1 if all of it.
     pub counted: f64,
-    /// Of user code alone: this user may not count what happens in the kernel.
-    pub is_user_only: bool,
+    /// Where: in user code only if this user may not count what happens in the kernel.
+    pub code: Code,
 }
 
 /// Open counters, a set for each thing that this machine counts.
@@ -49,27 +49,24 @@ pub struct Counters {
 struct CounterSet {
     name: &'static str,
     events: Vec<Event>,
-    is_user_only: bool,
+    code: Code,
 }
 
 impl Counters {
     /// Opens what can be opened, and starts it: of user code alone where this user may not count more.
     pub fn start(whom: Whom<'_>, cpus: &[u32]) -> Self {
         let open = |&(name, kind, number): &(&'static str, u32, u64)| {
-            let mut attr = attr_of(kind, number, whom);
-            let try_to = |attr: &perf_event_attr| -> Option<Vec<Event>> {
-                let events =
-                    cpus.iter().map(|&cpu| Event::open(attr, whom, cpu)).collect::<Result<Vec<_>, _>>();
+            let of = |code| {
+                let mut attr = attr_of(kind, number, whom);
+                attr.set_exclude_kernel((code == Code::User).into());
+                let events: Result<Vec<Event>, _> =
+                    cpus.iter().map(|&cpu| Event::open(&attr, whom, cpu)).collect();
                 // A counter that isn't there, or not on all processors, is left out.
-                events.ok().filter(|events| events.iter().try_for_each(Event::enable).is_ok())
+                let events = events.ok()?;
+                events.iter().try_for_each(Event::enable).ok().map(|()| CounterSet { name, events, code })
             };
-            if let Some(events) = try_to(&attr) {
-                return Some(CounterSet { name, events, is_user_only: false });
-            }
             // What the kernel itself counts is counted in the kernel.
-            attr.set_exclude_kernel(1);
-            let events = (kind == PERF_TYPE_HARDWARE).then(|| try_to(&attr)).flatten()?;
-            Some(CounterSet { name, events, is_user_only: true })
+            of(Code::All).or_else(|| if kind == PERF_TYPE_HARDWARE { of(Code::User) } else { None })
         };
         Self { sets: COUNTED.iter().filter_map(open).collect(), ticks: Vec::new() }
     }
@@ -96,7 +93,7 @@ impl Counters {
     /// Stops, and says what was counted.
     pub fn stop(self) -> Vec<EventCount> {
         self.ticks.iter().for_each(|event| drop(event.disable()));
-        let sum = |CounterSet { name, events, is_user_only }| {
+        let sum = |CounterSet { name, events, code }| {
             let (mut count, mut enabled, mut running) = (0.0, 0.0, 0.0);
             for event in &events {
                 let [value, on, counted] = event.counted_for()?.map(|word| word as f64);
@@ -105,7 +102,7 @@ impl Counters {
                 running += counted;
             }
             let counted = if enabled > 0.0 { (running / enabled).min(1.0) } else { 1.0 };
-            Some(EventCount { name, count: count as u64, counted, is_user_only })
+            Some(EventCount { name, count: count as u64, counted, code })
         };
         self.sets.into_iter().filter_map(sum).collect()
     }

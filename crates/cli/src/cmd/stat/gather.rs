@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use plumb_capture_api::ThreadTime;
+use plumb_capture_perf::Code;
 use plumb_stat_runner::RunStats;
 
 use crate::exit::Exit;
@@ -27,13 +28,6 @@ pub(super) struct Threads {
     pub threads: u64,
     /// Their processor time in all runs, in nanoseconds.
     pub cpu_ns: u64,
-}
-
-/// Whose code the processor's counters are of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CountedCode {
-    User,
-    All,
 }
 
 /// A share that was sampled.
@@ -92,11 +86,10 @@ impl Gathered {
         Share::of(kernel, kernel + user)
     }
 
-    /// Whose code the counters are of; `None` where there are none.
-    pub fn counted_code(&self) -> Option<CountedCode> {
-        let counts = || self.runs.iter().flat_map(|run| &run.counts).filter(|count| count.name == "cycles");
-        let is_user_only = counts().next()?.is_user_only;
-        Some(if is_user_only { CountedCode::User } else { CountedCode::All })
+    /// In which code the processor's counters counted; `None` where there are none.
+    pub fn counted_code(&self) -> Option<Code> {
+        let mut counts = self.runs.iter().flat_map(|run| &run.counts);
+        counts.find(|count| count.name == "cycles").map(|count| count.code)
     }
 
     /// Processor time of all runs, in nanoseconds.

@@ -5,9 +5,10 @@ use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::Median;
+use plumb_capture_perf::Code;
 use serde_json::{Map, Value, json};
 
-use super::gather::{CountedCode, Gathered, Share};
+use super::gather::{Gathered, Share};
 use super::text::CONFIDENCE;
 use crate::terminal::Output;
 
@@ -42,10 +43,7 @@ pub(super) fn write(gathered: &Gathered, command: &[OsString], out: &mut Output<
         "modes": sampled,
         "threads": threads,
         "threads_not_told_apart_ns": untold,
-        "counted_code": gathered.counted_code().map(|code| match code {
-            CountedCode::User => "user",
-            CountedCode::All => "all",
-        }),
+        "counted_code": gathered.counted_code().map(|code| if code == Code::User { "user" } else { "all" }),
         "counting_calls_share": gathered.calls_cost(),
         "missing": gathered.missing,
     });

@@ -4,9 +4,10 @@ use std::io::Write;
 
 use anyhow::Result;
 use plumb_analyze::Median;
+use plumb_capture_perf::Code;
 
 use super::Args;
-use super::gather::{CountedCode, Gathered, Share};
+use super::gather::{Gathered, Share};
 use crate::render::columns;
 use crate::run_metrics::{Metric, Unit};
 use crate::terminal::{Output, printable};
@@ -190,7 +191,7 @@ fn notes(gathered: &Gathered) -> Vec<String> {
             Unit::Time.text((all - waited) / gathered.runs.len() as f64)
         ));
     }
-    if gathered.counted_code() == Some(CountedCode::User) {
+    if gathered.counted_code() == Some(Code::User) {
         notes.push(
             "counters: user code only; to count the kernel's too: sysctl kernel.perf_event_paranoid=1, or run as root"
                 .to_owned(),
