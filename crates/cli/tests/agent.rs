@@ -43,12 +43,10 @@ fn sums_stay_right_while_the_rate_falls() {
             .expect("it starts"),
     );
     // Whatever it costs is too much.
-    let mut agent = Running::plumb(
+    let (agent, mut log) = Running::agent(
         &folder,
         &["agent", "--to", &url, "--spool", "spool", "--interval", "1", "--max-cpu", "0.001%"],
     );
-    let mut log = AgentLog::of(&mut agent);
-    log.until("started");
     let (began, before) = (Instant::now(), cpu_seconds(busy.0.id()));
     for _ in 0..2 {
         log.until("sampling rate lowered");
@@ -84,14 +82,9 @@ fn an_agent_says_that_another_one_runs() {
     let folder = folder("agent-beside-another");
     // Nobody listens there.
     let (_, url) = free_address();
-    let agent = |spool| {
-        let mut agent = Running::plumb(&folder, &["agent", "--to", &url, "--spool", spool]);
-        let mut log = AgentLog::of(&mut agent);
-        log.until("started");
-        (agent, log.text)
-    };
+    let agent = |spool| Running::agent(&folder, &["agent", "--to", &url, "--spool", spool]);
     let (first, _) = agent("first");
-    let (_second, log) = agent("second");
+    let (_second, AgentLog { text: log, .. }) = agent("second");
     let pid = first.0.id();
     assert!(log.contains("another agent of plumb runs") && log.contains(&format!("pid={pid}")), "{log}");
 }

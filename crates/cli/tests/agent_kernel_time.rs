@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use agents::{AgentLog, Running, free_address, serve, stored_functions};
+use agents::{Running, free_address, serve, stored_functions};
 use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
 use spun::folder;
@@ -58,9 +58,7 @@ fn each_call_of_a_service_is_counted_once_and_its_time_is_the_kernels() {
     let words =
         ["agent", "--kernel-time", "--to", &url, "--spool", "spool", "--interval", "2", "--symbols", "agent"];
     let rule = ["--relabel", "drop:service.name=kernel-dropped.*", "--max-cpu", "100%", "--no-observe"];
-    let mut agent = Running::plumb(&folder, &[&words[..], &rule].concat());
-    let mut log = AgentLog::of(&mut agent);
-    log.until("started");
+    let (agent, mut log) = Running::agent(&folder, &[&words[..], &rule].concat());
     let run = |program: &str| {
         let child = folder.join("kernel-child-of-agent");
         let output = Command::new(folder.join(program)).arg(child).output().expect("it starts");

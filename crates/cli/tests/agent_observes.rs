@@ -33,13 +33,11 @@ fn a_daemon_that_lists_proc_is_named_with_its_period_and_buffer() {
     let _idle: Vec<Running> = (0..IDLE).map(|_| idle()).collect();
     let mut daemon = Command::new(folder.join("proc-reader-of-test"));
     let _daemon = Running(daemon.env("OTEL_SERVICE_NAME", "reader").spawn().expect("it starts"));
-    let mut agent = Running::plumb(
+    let (_agent, _log) = Running::agent(
         &folder,
         // In windows as long as usual: in shorter ones it has too few samples to stand out.
         &["agent", "--to", &url, "--spool", "spool", "--max-cpu", "50%"],
     );
-    let mut log = AgentLog::of(&mut agent);
-    log.until("started");
     let query =
         ["query", "--to", &url, "--type", CPU, "--json", "findings", "--query", "{service_name=\"reader\"}"];
     let begin = Instant::now();

@@ -10,7 +10,7 @@ mod spun;
 use std::process::Command;
 use std::time::Instant;
 
-use agents::{AgentLog, CPU, Running, figure, free_address, serve, stored_functions};
+use agents::{CPU, Running, figure, free_address, serve, stored_functions};
 use plumb_fixtures::{Requirement, needs};
 use spun::folder;
 
@@ -46,9 +46,7 @@ fn threads_that_hang_or_sleep_are_in_every_window_with_all_of_its_time() {
         "--frequency",
         "999",
     ];
-    let mut agent = Running::plumb(&folder, &words);
-    let mut log = AgentLog::of(&mut agent);
-    log.until("started");
+    let (agent, mut log) = Running::agent(&folder, &words);
     let began = Instant::now();
     (0..4).for_each(|_| drop(log.until("window of off-CPU time")));
     let at_least = began.elapsed().as_secs_f64();
@@ -105,9 +103,7 @@ fn what_min_block_leaves_out_is_a_figure_of_the_agent() {
     let _program = Running(Command::new(folder.join("short-naps")).spawn().expect("it starts"));
     let words =
         ["agent", "--off-cpu", "--min-block", "30s", "--to", &url, "--spool", "spool", "--interval", "2"];
-    let mut agent = Running::plumb(&folder, &[&words[..], &["--max-cpu", "100%"]].concat());
-    let mut log = AgentLog::of(&mut agent);
-    log.until("started");
+    let (agent, mut log) = Running::agent(&folder, &[&words[..], &["--max-cpu", "100%"]].concat());
     let began = Instant::now();
     (0..3).for_each(|_| drop(log.until("window of off-CPU time")));
     let at_least = began.elapsed().as_secs_f64();

@@ -10,7 +10,7 @@ mod spun;
 use std::path::Path;
 use std::process::Command;
 
-use agents::{AgentLog, CPU, Running, figure, free_address, serve, stored_functions};
+use agents::{CPU, Running, figure, free_address, serve, stored_functions};
 use plumb_fixtures::{Requirement, needs};
 use spun::folder;
 
@@ -39,9 +39,7 @@ fn page_faults_are_as_many_as_the_kernel_counted_and_where_they_were() {
     let _server = serve(&folder, &address);
     let words =
         ["agent", "--page-faults", "--to", &url, "--spool", "spool", "--interval", "2", "--symbols", "agent"];
-    let mut agent = Running::plumb(&folder, &[&words[..], &["--max-cpu", "100%"]].concat());
-    let mut log = AgentLog::of(&mut agent);
-    log.until("started");
+    let (agent, mut log) = Running::agent(&folder, &[&words[..], &["--max-cpu", "100%"]].concat());
     // At the same time, in windows of which each has some of both.
     let counted = std::thread::scope(|scope| {
         let alone = scope.spawn(|| faults_of(&folder, &["touches-alone", "600"]));

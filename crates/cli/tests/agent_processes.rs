@@ -10,7 +10,7 @@ mod spun;
 use std::process::Command;
 use std::time::Duration;
 
-use agents::{AgentLog, Running, free_address, serve, stored_functions};
+use agents::{Running, free_address, serve, stored_functions};
 use plumb_fixtures::{Requirement, needs};
 use serde_json::Value;
 use spun::folder;
@@ -35,9 +35,7 @@ fn each_process_is_counted_once_with_who_started_it() {
     let _server = serve(&folder, &address);
     let words =
         ["agent", "--processes", "--to", &url, "--spool", "spool", "--interval", "3", "--max-cpu", "100%"];
-    let mut agent = Running::plumb(&folder, &words);
-    let mut log = AgentLog::of(&mut agent);
-    log.until("started");
+    let (agent, mut log) = Running::agent(&folder, &words);
     let run = |program: &str, words: &[&str]| {
         let out =
             Command::new(folder.join(program)).args(words).current_dir(&folder).output().expect("it starts");

@@ -35,6 +35,14 @@ impl Running {
         )
     }
 
+    /// Starts an agent in a folder, and reads its log until it samples.
+    pub fn agent(folder: &Path, arguments: &[&str]) -> (Self, AgentLog) {
+        let mut agent = Self::plumb(folder, arguments);
+        let mut log = AgentLog::of(&mut agent);
+        log.until("started");
+        (agent, log)
+    }
+
     /// Sends SIGTERM.
     pub fn terminate(&self) {
         let killed = Command::new("kill").arg(self.0.id().to_string()).status();
