@@ -10,13 +10,13 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Longest time between two looks whether there is still a terminal.
+/// Interval at which a waiting screen checks that the terminal is still open.
 const STEP: Duration = Duration::from_millis(500);
 
 /// The terminal while it is drawn on. What ratatui sets up gives it back in a panic.
 pub struct Screen {
     terminal: DefaultTerminal,
-    /// Where keys come from, if not by standard input.
+    /// The terminal's input, if standard input is not a terminal.
     keys: Option<File>,
 }
 
@@ -32,9 +32,9 @@ impl Screen {
         self.terminal.draw(picture).map(|_| ())
     }
 
-    /// What comes next; `None`: the terminal has been taken away.
+    /// Waits for the next event. Returns `None` if the terminal is closed.
     ///
-    /// Crossterm is asked only once there is something: where the terminal goes away as it waits, it reads its end for ever.
+    /// Never blocks in crossterm, which spins if the terminal is closed while it waits for input.
     pub fn wait(&self) -> std::io::Result<Option<Event>> {
         loop {
             if self.is_gone() {
@@ -47,18 +47,18 @@ impl Screen {
         }
     }
 
-    /// Whether the terminal has been taken away. Who looks for keys in it then does so for ever.
+    /// Returns whether the terminal is closed. Crossterm must not be asked for events then: it spins.
     pub fn is_gone(&self) -> bool {
         self.poll(Duration::ZERO).intersects(PollFlags::HUP | PollFlags::ERR)
     }
 
-    /// What there is where keys come from, within some time. A signal, such as that of a new size, ends it early.
-    fn poll(&self, patience: Duration) -> PollFlags {
+    /// Polls the terminal for input until the timeout, or until a signal such as SIGWINCH.
+    fn poll(&self, timeout: Duration) -> PollFlags {
         let stdin = stdin();
         let keys = self.keys.as_ref().map_or_else(|| stdin.as_fd(), File::as_fd);
         let mut files = [PollFd::new(&keys, PollFlags::IN)];
-        let patience = Timespec::try_from(patience).unwrap_or_default();
-        match poll(&mut files, Some(&patience)) {
+        let timeout = Timespec::try_from(timeout).unwrap_or_default();
+        match poll(&mut files, Some(&timeout)) {
             Ok(_) => files[0].revents(),
             Err(_) => PollFlags::empty(),
         }

@@ -89,7 +89,7 @@ pub(super) fn check(args: &Args) -> Result<()> {
     }
     if args.json && args.limit.is_some() && WHOLE_IN_JSON.contains(&args.what) {
         return Err(wrong_usage(format!(
-            "plumb query {what} --json prints all rows and takes no --limit: leave out --limit"
+            "plumb query {what} --json prints all rows: --limit cannot be used with it"
         )));
     }
     Ok(())
