@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_json_document_has_all_rows() {
-        assert!(checked("verdict --json --limit 3").is_err_and(|said| said.contains("leave out --limit")));
+        assert!(checked("verdict --json --limit 3").is_err_and(|said| said.contains("prints all rows")));
         assert_eq!(checked("functions --json --limit 3"), Ok(()));
         assert!(checked("callers").is_err_and(|said| said.contains("plumb query callers FUNCTION")));
     }
