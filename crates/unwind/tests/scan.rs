@@ -216,3 +216,25 @@ fn code_in_no_file_is_not_scanned_for_what_has_entered_it() {
     let words = [7, STACK, 5, 6, caller, 3, outer, 1, 0];
     assert_eq!(process.checked(here, &words), (vec![here], End::NoUnwindInfo));
 }
+
+#[test]
+fn what_an_earlier_call_has_left_is_passed_over_for_what_leads_to_the_root() {
+    let mut process = Process::new();
+    let (left, caller) = (FUNCTION + 0x40, FUNCTION + 0x80);
+    // Calls through a register: they may have led anywhere.
+    process.put(left - 2, &[0xff, 0xd0]);
+    process.put(caller - 2, &[0xff, 0xd0]);
+    let outer: Vec<u64> = (1..5).map(|index| WITH_RULES + 0x10 * index).collect();
+    outer.iter().for_each(|&outer| process.put(outer - 2, &[0xff, 0xd0]));
+    // From what was left rules lead to a zero, or to what is no code; from the other over frames to the root.
+    let mut words = vec![left, 7, 0, left, 7, 3, caller];
+    words.extend(outer.iter().flat_map(|&outer| [7, outer]));
+    words.extend([7, 0]);
+    let mut expected = vec![MADE, caller];
+    expected.extend(&outer);
+    let (frames, end) = process.run(MADE, &words);
+    assert_eq!((pcs(&frames), end), (expected, End::Root));
+    // Where there is nothing better it is taken: a coroutine's first function may return to zero.
+    let (frames, end) = process.run(MADE, &[5, left, 7, 0]);
+    assert_eq!((pcs(&frames), end), (vec![MADE, left], End::Root));
+}

@@ -8,7 +8,8 @@
 //!   followed, and imported functions (through the procedure linkage table) may be any;
 //! - if the rules for the caller lead to *its* caller, the same holds for that.
 //!
-//! That leaves return addresses of calls that have returned already, through a pointer or to the very same function;
+//! A caller with rules that was called through a pointer is passed over if rules do not lead from it to the root, unless there is no better
+//! one. That leaves return addresses of calls that have returned already, through a pointer or to the very same function;
 //! and what a function called that then jumped on to the one at hand is passed over. So what is found is marked as
 //! [`Method::Scan`], and no frame further out is trusted more ([`trust`](fn@crate::trust)).
 //!
@@ -141,42 +142,95 @@ fn scan<A: Architecture, C: CodeMap, M: Memory>(
     let fp = walker.fp().ok();
     let sp = walker.registers.sp().checked_next_multiple_of(A::WORD)?;
     let callee = nearest_kept(walker, text, callee(frame));
+    // The first guess from which rules lead nowhere.
+    let mut doubtful = None;
     for index in 0..if depth.is_some() { MAX_WORDS_CHECKED } else { MAX_WORDS } {
-        let slot = Avma(sp.checked_add(A::WORD * index)?);
-        let word = A::read_word(walker.memory, slot).ok()?;
+        let slot = sp.checked_add(A::WORD * index).map(Avma);
+        let Some((slot, word)) = slot.and_then(|slot| Some((slot, A::read_word(walker.memory, slot).ok()?)))
+        else {
+            break;
+        };
         let pc = Avma(walker.code_address(word));
         if !is_code(walker.code, pc.offset(-1)) {
             continue;
         }
-        let mut caller = RegisterSet::new(pc.0, slot.0.checked_add(A::WORD)?);
-        // Only rules know what it is for.
-        let fp = fp.filter(|fp| fp.checked_sub(slot.0).is_some_and(|up| up > 0 && up < MAX_FRAME));
-        if let Some(fp) = fp.filter(|_| has_rules(walker.code, pc.offset(-1))) {
-            caller.set(A::FP, fp);
+        let Some(caller) = caller_at(walker, slot, pc, fp) else { break };
+        let found = (caller, Walked { pc, is_return: true, found: Method::Scan, slot });
+        match weigh(walker, text, callee, &caller, depth) {
+            Weighed::No => {}
+            Weighed::Doubtful => doubtful = doubtful.or(Some(found)),
+            Weighed::Unsure => return None,
+            Weighed::Yes => return Some(take(walker, found)),
         }
-        // The code at which a process begins often jumps on to what calls `main`, so that it is not that which it called.
-        if is_entry(walker.code, pc.offset(-1))
-            && (0..3).any(|word| walker.begins_process(caller.sp() + A::WORD * word))
-        {
-            walker.restart(caller);
-            return Some(Walked { pc, is_return: true, found: Method::Scan, slot });
-        }
-        let is_called = follows_call::<A, C>(walker.code, text, pc, callee);
-        if is_called == Some(Called::Elsewhere) {
-            continue;
-        }
-        let Some(is_confirmed) = leads_on(walker, text, &caller, is_called.is_some()) else { continue };
-        let is_sure = is_confirmed
-            || is_called == Some(Called::Directly)
-            || A::ends_thread(pc, walker.memory)
-            || depth.is_none_or(|depth| has_caller(walker, text, &caller, depth));
-        if !is_sure {
-            return None;
-        }
-        walker.restart(caller);
-        return Some(Walked { pc, is_return: true, found: Method::Scan, slot });
     }
-    None
+    doubtful.map(|found| take(walker, found))
+}
+
+/// Makes a caller that was found the walker's current frame.
+fn take<A: Architecture, C: CodeMap, M: Memory>(
+    walker: &mut Walker<'_, A, C, M>,
+    (caller, found): (RegisterSet<A>, Walked),
+) -> Walked {
+    walker.restart(caller);
+    found
+}
+
+/// The registers of a caller whose return address is at `slot`. `fp`: what the frame pointer was when it was saved.
+fn caller_at<A: Architecture, C: CodeMap, M: Memory>(
+    walker: &Walker<'_, A, C, M>,
+    slot: Avma,
+    pc: Avma,
+    fp: Option<u64>,
+) -> Option<RegisterSet<A>> {
+    let mut caller = RegisterSet::new(pc.0, slot.0.checked_add(A::WORD)?);
+    let fp = fp.filter(|fp| fp.checked_sub(slot.0).is_some_and(|up| up > 0 && up < MAX_FRAME));
+    // Only rules know what it is for.
+    if let Some(fp) = fp.filter(|_| has_rules(walker.code, pc.offset(-1))) {
+        caller.set(A::FP, fp);
+    }
+    Some(caller)
+}
+
+/// What speaks for a word that could be a return address.
+enum Weighed {
+    /// It is none.
+    No,
+    /// It could be one that an earlier call has left, as rules do not lead from it to the root: only if there is no better one.
+    Doubtful,
+    /// It could be one, but that is not enough for a scan that is to be checked.
+    Unsure,
+    /// It is believed.
+    Yes,
+}
+
+/// Whether `caller` is believed to have called `callee`. `depth` as in [`scan`].
+fn weigh<A: Architecture, C: CodeMap, M: Memory>(
+    walker: &mut Walker<'_, A, C, M>,
+    text: &mut dyn ReadCode,
+    callee: Callee,
+    caller: &RegisterSet<A>,
+    depth: Option<u32>,
+) -> Weighed {
+    let pc = Avma(caller.ip());
+    // The code at which a process begins often jumps on to what calls `main`, so that it is not that which it called.
+    if is_entry(walker.code, pc.offset(-1))
+        && (0..3).any(|word| walker.begins_process(caller.sp() + A::WORD * word))
+    {
+        return Weighed::Yes;
+    }
+    let is_called = follows_call::<A, C>(walker.code, text, pc, callee);
+    if is_called == Some(Called::Elsewhere) {
+        return Weighed::No;
+    }
+    let Some(is_confirmed) = leads_on(walker, text, caller, is_called.is_some()) else { return Weighed::No };
+    let is_sure = is_called == Some(Called::Directly) || A::ends_thread(pc, walker.memory);
+    match depth {
+        _ if is_sure => Weighed::Yes,
+        Some(depth) if is_confirmed || has_caller(walker, text, caller, depth) => Weighed::Yes,
+        Some(_) => Weighed::Unsure,
+        None if !has_rules(walker.code, pc.offset(-1)) || reaches_root(walker, caller) => Weighed::Yes,
+        None => Weighed::Doubtful,
+    }
 }
 
 /// Whether a checked scan finds what has called `caller`.

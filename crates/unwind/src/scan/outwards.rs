@@ -28,7 +28,9 @@ pub(crate) fn reaches_root<A: Architecture, C: CodeMap, M: Memory>(
             return true;
         }
         match trial.caller(pc, is_return, true) {
-            Ok(Walked { pc: Avma(0), .. }) | Err(End::Root) => return true,
+            // A zero may lie anywhere on a stack.
+            Ok(Walked { pc: Avma(0), .. }) => return outwards >= ENOUGH_OUTWARDS,
+            Err(End::Root) => return true,
             Ok(next) if next.is_return && !may_follow_call::<A, M>(trial.memory, next.pc) => {
                 return A::ends_thread(next.pc, trial.memory);
             }
