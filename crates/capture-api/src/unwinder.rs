@@ -36,6 +36,8 @@ pub trait KernelUnwinder: Send {
     fn take_counts(&mut self, each: &mut dyn FnMut(Counted));
     /// Gives it the code of a file that it wants; `None`: it could not be found this time.
     fn supply(&mut self, file: u32, code: Option<UnwindInfoRef<'_>>);
+    /// What it wanted the code of as a file is memory that the kernel keeps as one: shared, or of `memfd_create`.
+    fn is_memory(&mut self, file: u32);
     /// There is a known interpreter in what this process has mapped at an address.
     fn has_interpreter(&mut self, pid: u32, address: u64);
     /// Something else was mapped over a mapping of this process.

@@ -167,6 +167,8 @@ INLINE int rule_at(struct walk *walk, struct Space *space, u64 address, u64 *rul
         return 1;
     }
     struct File *file = env_file(number);
+    if (file && file->state == STATE_MEMORY)
+        return 0;
     walk->why = WHY_NO_TABLE;
     if (!file || file->state != STATE_READY)
         return 0;

@@ -37,6 +37,7 @@
 #define STATE_ASKED 1u
 #define STATE_READY 2u
 #define STATE_NONE 3u
+#define STATE_MEMORY 4u
 #define SCANNED_WORDS 512u
 #define SCANNED_FRAMES 4u
 #define PYTHON_SINGLE 0u

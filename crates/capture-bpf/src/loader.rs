@@ -301,6 +301,10 @@ impl KernelUnwinder for Programs {
         self.tables.supply(number, lent.as_ref());
     }
 
+    fn is_memory(&mut self, number: u32) {
+        self.tables.is_memory(number);
+    }
+
     fn has_interpreter(&mut self, pid: u32, address: u64) {
         // Without room its stacks show what they lead through.
         let _ = self.interpreted.insert(pid, address, 0);

@@ -17,7 +17,8 @@ use crate::chunks::{Chunks, Place};
 use crate::layouts::Layouts;
 use crate::tables::{self, Loadable, loadable};
 use crate::wire::{
-    File, MAX_FILES, MAX_PIECES, STATE_ASKED, STATE_NONE, STATE_READY, STATE_UNKNOWN, TABLE_PIECES,
+    File, MAX_FILES, MAX_PIECES, STATE_ASKED, STATE_MEMORY, STATE_NONE, STATE_READY, STATE_UNKNOWN,
+    TABLE_PIECES,
 };
 
 /// How long after it was taken away nobody can be reading a table any more: a walk takes microseconds.
@@ -87,6 +88,11 @@ impl Resident {
         if state != STATE_READY {
             let _ = self.files.set(number, File { state, ..File::default() }, 0);
         }
+    }
+
+    /// Tells the programs that a file is memory: there is code in it that somebody made.
+    pub fn is_memory(&mut self, number: u32) {
+        let _ = self.files.set(number, File { state: STATE_MEMORY, ..File::default() }, 0);
     }
 
     /// Makes memory free that nobody can be reading any more.

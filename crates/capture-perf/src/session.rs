@@ -140,7 +140,10 @@ impl UnwinderSession {
     /// Supplies what it wanted. That may take long: tables are made.
     pub fn supply(&mut self, ingest: &mut Ingest) {
         for (file, backing) in self.due.drain(..) {
-            self.assistant.supply(file, backing.and_then(|backing| ingest.lend(backing)));
+            match backing {
+                Some(Backing::Anonymous) => self.assistant.is_memory(file),
+                backing => self.assistant.supply(file, backing.and_then(|backing| ingest.lend(backing))),
+            }
             ingest.make_room();
         }
     }

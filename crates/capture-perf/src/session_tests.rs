@@ -89,6 +89,7 @@ impl KernelUnwinder for Scripted {
         self.waiting().counts.drain(..).for_each(each);
     }
     fn supply(&mut self, _: u32, _: Option<UnwindInfoRef<'_>>) {}
+    fn is_memory(&mut self, _: u32) {}
     fn has_interpreter(&mut self, _: u32, _: u64) {}
     fn forget(&mut self, _: u32) {}
     fn handed_over(&self) -> UnwindFallbackStats {

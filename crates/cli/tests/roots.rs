@@ -119,3 +119,40 @@ fn programs_of_musl_begin_where_theirs_do() {
         check(&folder, &program, "thread", &["in_thread"]);
     }
 }
+
+/// Puts code that has a frame pointer into memory that is shared, as PHP has it, or of `memfd_create`, as .NET has it, and runs it.
+const SHARED: &str = "#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x89, 0xf9, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
+int main(int count, char **words) {
+    int kind = count > 1 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, file = count > 1 ? memfd_create(words[1], 0) : -1;
+    if (file >= 0 && ftruncate(file, 4096)) return 1;
+    void *made = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, kind, file, 0);
+    if (made == MAP_FAILED) return 1;
+    memcpy(made, code, sizeof code);
+    for (int i = 0; i < 150; i++) ((void (*)(int))made)(10000000);
+}
+";
+
+#[test]
+fn code_in_shared_memory_is_walked_in_the_kernel() {
+    let folder = folder("roots-shared");
+    std::fs::write(folder.join("shared.c"), SHARED).expect("a file in the folder");
+    let program = folder.join("shared");
+    if !needs(Requirement::Bpf)
+        || !compiles(Command::new("gcc").args(["-O1", "-o"]).arg(&program).arg(folder.join("shared.c")))
+    {
+        return;
+    }
+    for words in [&["./shared"][..], &["./shared", "made"]] {
+        let options = ["record", "--capture", "bpf", "-o", "x.plumb", "--"];
+        let output = plumb(&folder, &[&options[..], words].concat());
+        let said = text(&output.stderr);
+        assert!(output.status.success() && said.contains("100.0% of stacks complete"), "{said}");
+        let walked = said.lines().find_map(|line| line.split_once("% of samples walked in the kernel"));
+        let share = walked.and_then(|(before, _)| before.rsplit(' ').next()?.parse::<f64>().ok());
+        assert!(share.is_some_and(|share| share > 90.0), "{said}");
+    }
+}

@@ -72,6 +72,8 @@ pub const STATE_ASKED: u32 = 1;
 pub const STATE_READY: u32 = 2;
 /// It has none.
 pub const STATE_NONE: u32 = 3;
+/// It is memory that the kernel keeps as a file: shared, or of `memfd_create`.
+pub const STATE_MEMORY: u32 = 4;
 /// So many words are looked at for one such frame.
 pub const SCANNED_WORDS: u32 = 512;
 /// So many such frames one stack may have.
