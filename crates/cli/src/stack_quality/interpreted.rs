@@ -1,5 +1,5 @@
-//! Programs in languages whose interpreter plumb has no frames of: that C functions of the interpreter are shown, and what shows the
-//! language's own.
+//! Programs in languages of whose functions plumb has no frames: that C functions of the interpreter are shown, or that callers are not, and
+//! what shows the language's own.
 //!
 //! Not here: code that a compiler makes at run time, see `runtimes`.
 
@@ -16,8 +16,10 @@ struct Language {
 }
 
 const PYTHON: &str = "Python";
+/// Of Chez, with which Racket is built: its code is compiled, and runs on segments of its own in the heap.
+const SCHEME: &str = "Scheme";
 /// The shell comes last: it runs the others, and is told by its whole name.
-const LANGUAGES: [Language; 14] = [
+const LANGUAGES: [Language; 15] = [
     Language { name: PYTHON, files: &["python2", "python3", "libpython"] },
     Language { name: "Ruby", files: &["ruby", "libruby"] },
     Language { name: "Perl", files: &["perl", "libperl"] },
@@ -25,6 +27,7 @@ const LANGUAGES: [Language; 14] = [
     Language { name: "Lua", files: &["lua5", "liblua5"] },
     Language { name: "LuaJIT", files: &["luajit", "libluajit"] },
     Language { name: "PyPy", files: &["pypy", "libpypy"] },
+    Language { name: SCHEME, files: &["chezscheme", "racket"] },
     Language { name: "Guile", files: &["guile", "libguile"] },
     Language { name: "Tcl", files: &["tclsh", "libtcl"] },
     Language { name: "R", files: &["libR.so"] },
@@ -43,6 +46,16 @@ pub struct Interpreted {
     pub samples: u64,
     /// What shows its functions, empty if nothing is known to.
     pub remedy: String,
+}
+
+impl Interpreted {
+    /// What the recording has in place of its functions.
+    pub fn shown(&self) -> &'static str {
+        match self.language {
+            SCHEME => "it keeps callers on a stack of its own, which plumb does not read",
+            _ => "shown are functions of its interpreter, not of the program",
+        }
+    }
 }
 
 /// What shows functions of Python depends on how stacks were captured, and who did.

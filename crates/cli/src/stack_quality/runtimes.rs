@@ -21,12 +21,13 @@ pub enum Runtime {
     PyPy,
     Erlang,
     Guile,
+    Php,
     Chez,
     Sbcl,
 }
 
 /// Prefixes of file names, by runtime.
-const FILES: [(&str, Runtime); 20] = [
+const FILES: [(&str, Runtime); 23] = [
     ("libjvm.so", Runtime::Java),
     // Of a JVM all of whose samples are in code that it made, only the program is known.
     ("java", Runtime::Java),
@@ -46,7 +47,10 @@ const FILES: [(&str, Runtime); 20] = [
     ("beam.", Runtime::Erlang),
     ("guile", Runtime::Guile),
     ("libguile", Runtime::Guile),
+    ("php", Runtime::Php),
+    ("libphp", Runtime::Php),
     ("chezscheme", Runtime::Chez),
+    ("racket", Runtime::Chez),
     ("sbcl", Runtime::Sbcl),
 ];
 
@@ -86,7 +90,7 @@ impl Runtime {
                 "GUILE_JIT_THRESHOLD",
                 "run it with GUILE_JIT_THRESHOLD=-1 in its environment: its code is interpreted then",
             ),
-            Runtime::DotNet => return "record with --scan",
+            Runtime::DotNet | Runtime::Php => return "record with --scan",
             Runtime::Chromium
             | Runtime::Deno
             | Runtime::Bun
@@ -116,6 +120,8 @@ impl Runtime {
             }
             Runtime::Mono => ("--jitmap", "run it with mono --jitmap, and record until it ends"),
             Runtime::Erlang => ("+JPperf", "run it with erl +JPperf true"),
+            // ZEND_JIT_DEBUG_PERF (ext/opcache/jit/zend_jit.h).
+            Runtime::Php => ("opcache.jit_debug", "run it with php -d opcache.jit_debug=16"),
             Runtime::Bun
             | Runtime::LuaJit
             | Runtime::PyPy

@@ -172,9 +172,7 @@ fn interpreted_lines(profile: &Profile, by_kernel: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for found in languages.iter().take(CAUSES) {
         let (share, language) = (part_of(found.samples, samples), found.language);
-        lines.push(format!(
-            "{share} of samples are in {language}: shown are functions of its interpreter, not of the program"
-        ));
+        lines.push(format!("{share} of samples are in {language}: {}", found.shown()));
         lines.extend(arrow(&found.remedy, (found.samples, samples)));
     }
     lines
