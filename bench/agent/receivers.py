@@ -10,8 +10,6 @@ to a plain sink, to a second `plumb serve` by HTTP in batches, to a third by gRP
 Exact: CPU time, time off the CPU and page faults of each receiver are what its agent's last log line says it sent; the agent dropped nothing; the collector's
 receivers have the same sums of all profile types. Close: the functions' shares of a program that spends 60, 30 and 10%. Exit status 1 if any of it is not so. Root.
 
-Pyroscope started as here checks profiles, but answers 500 "service is unavailable" instead of storing them: its address in the ring is not mended yet.
-
 Receivers, with Go 1.26:
   Pyroscope: in a copy of grafana/pyroscope
     CGO_ENABLED=0 go build -tags netgo ./cmd/pyroscope          (without the tag embedassets it needs no web page)
@@ -36,6 +34,10 @@ SWITCHES = ['--off-cpu', '--page-faults', '--kernel-time', '--processes']
 # Sample types of what the agent's last line counts.
 SENT = {'sent_ns': ['cpu'], 'off_cpu_sent_ns': ['off_cpu', 'run_queue', 'run-queue'], 'page_faults_sent': ['page_faults', 'page-faults']}
 
+# What of Pyroscope takes the address of the first interface, if none is given, where nobody listens.
+RINGS = ['segment-writer.lifecycler.addr', 'distributor.ring.instance-addr', 'query-frontend.instance-addr', 'query-scheduler.ring.instance-addr', 'overrides-exporter.ring.instance-addr',
+         'memberlist.advertise-addr', 'ingester.lifecycler.addr', 'store-gateway.sharding-ring.instance-addr', 'compactor.ring.instance-addr']
+
 class Pyroscope(Server):
     """The same calls, as the server of plumb has Pyroscope's."""
     patience = 120
@@ -46,7 +48,7 @@ class Pyroscope(Server):
         return [self.plumb, '-config.file=', '-server.http-listen-address=127.0.0.1', f'-server.http-listen-port={self.port}', '-server.grpc-listen-address=127.0.0.1',
                 f'-server.grpc-listen-port={grpc}', f'-memberlist.bind-port={gossip}', '-memberlist.bind-addr=127.0.0.1', f'-metastore.raft.bind-address=127.0.0.1:{raft}',
                 f'-metastore.raft.advertise-address=127.0.0.1:{raft}', f'-metastore.raft.server-id=127.0.0.1:{raft}', f'-metastore.address=127.0.0.1:{grpc}', f'-query-backend.address=127.0.0.1:{grpc}',
-                '-self-profiling.disable-push=true', '-usage-stats.enabled=false', *self.options], self.store
+                *[f'-{ring}=127.0.0.1' for ring in RINGS], '-enable-query-backend-from=2020-10-20T00:00:00Z', '-self-profiling.disable-push=true', '-usage-stats.enabled=false', *self.options], self.store
 
 class Collector:
     def __init__(self, program, folder, exporters):
