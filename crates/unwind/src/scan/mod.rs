@@ -18,8 +18,9 @@
 //! The code at which a process begins is known by the stack that the kernel hands to it.
 //!
 //! Not for 32-bit ARM, and checked ones not from code that is in no file: what it has left on the stack of earlier calls leads to the root
-//! as well. Not here: what calls look like, see `calls`.
+//! as well. Not here: what calls look like, see `calls`, and where they lead, `called`.
 
+mod called;
 mod calls;
 mod outwards;
 
@@ -36,7 +37,8 @@ use crate::module::Extent;
 use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
-use calls::{Call, Jump};
+pub(crate) use called::may_follow_call;
+use called::{Called, Callee, follows_call, nearest};
 pub(crate) use outwards::reaches_root;
 
 /// So many words are looked at for one frame, and so many where no guess is wanted: hand-written code has small frames.
@@ -46,13 +48,6 @@ const MAX_WORDS_CHECKED: u64 = 512;
 const MAX_SCANS: u32 = 16;
 /// So many callers of a caller are looked for that is to be checked.
 const MAX_DEPTH: u32 = 4;
-/// So many jumps are followed from where a call leads.
-const MAX_JUMPS: u32 = 4;
-/// No function of code without rules is larger than this.
-const MAX_FUNCTION: u64 = 1 << 20;
-/// So much code on either side is searched for calls, so many bytes at a time.
-const AROUND: u64 = 16 << 10;
-const CHUNK: usize = 512;
 /// What a frame pointer that may still be the caller's is not further away than.
 const MAX_FRAME: u64 = 8 << 20;
 
@@ -247,25 +242,6 @@ fn has_caller<A: Architecture, C: CodeMap, M: Memory>(
     scan(&mut trial, text, frame, Some(depth)).is_some()
 }
 
-/// A function of which one address is known.
-#[derive(Clone, Copy)]
-struct Callee {
-    at: Avma,
-    /// It begins no earlier, as other calls tell.
-    floor: Avma,
-}
-
-/// What a call says of who was called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Called {
-    /// Another function.
-    Elsewhere,
-    /// Anything: it goes through a register or memory, or to a function of another file.
-    Perhaps,
-    /// This function.
-    Directly,
-}
-
 /// As [`nearest`], which is looked for once.
 fn nearest_kept<A: Architecture, C: CodeMap, M: Memory>(
     walker: &mut Walker<'_, A, C, M>,
@@ -277,31 +253,6 @@ fn nearest_kept<A: Architecture, C: CodeMap, M: Memory>(
     }
     let callee = nearest::<A, C>(walker.code, text, at);
     walker.cache.keep_floor(at, callee.floor);
-    callee
-}
-
-/// Without rules functions have no begins, but calls in the code around tell many: the last of these at or before an
-/// address is where its function begins, or one before that which nothing calls directly.
-fn nearest<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn ReadCode, at: Avma) -> Callee {
-    let mut callee = Callee { at, floor: Avma(0) };
-    if has_rules(code, at) {
-        return callee;
-    }
-    let mut bytes = [0; CHUNK + calls::LONGEST];
-    let first = Avma(at.0.saturating_sub(AROUND) & !(CHUNK as u64 - 1));
-    for chunk in 0..2 * AROUND / CHUNK as u64 {
-        let start = first.offset((chunk * CHUNK as u64) as i64);
-        // What overlaps may not be there at the end of the code.
-        let length = [bytes.len(), CHUNK].into_iter().find(|&length| {
-            is_code(code, start) && bytes.get_mut(..length).is_some_and(|bytes| text.read(start, bytes))
-        });
-        let Some(read) = length.and_then(|length| bytes.get(..length)) else { continue };
-        calls::targets(A::ISA, read, start, |target| {
-            if target > callee.floor && begins(code, target, callee) {
-                callee.floor = target;
-            }
-        });
-    }
     callee
 }
 
@@ -335,94 +286,6 @@ fn has_rules<C: CodeMap>(code: &C, at: Avma) -> bool {
             matches!(module.extent(at.to_svma(bias)), Extent::Function(_))
         }
         _ => false,
-    }
-}
-
-/// Whether what is before `pc` may have called the function that holds `callee`. `None`: there is no call.
-fn follows_call<A: Architecture, C: CodeMap>(
-    code: &C,
-    text: &mut dyn ReadCode,
-    pc: Avma,
-    callee: Callee,
-) -> Option<Called> {
-    let mut bytes = [0; calls::LONGEST];
-    let mut found = None;
-    for call in calls::before(A::ISA, code_before::<A>(text, pc, &mut bytes), pc) {
-        let says = match call {
-            Call::To(target) => leads_to::<A, C>(code, text, target, callee, MAX_JUMPS),
-            Call::Anywhere => Called::Perhaps,
-        };
-        found = found.max(Some(says));
-    }
-    found
-}
-
-/// Whether there is a call before `pc`, or the code there can't be read.
-pub(crate) fn may_follow_call<A: Architecture, M: Memory>(memory: &mut M, pc: Avma) -> bool {
-    let mut bytes = [0; calls::LONGEST];
-    let mut text = CodeOf(memory);
-    let code = code_before::<A>(&mut text, pc, &mut bytes);
-    code.is_empty() || calls::before(A::ISA, code, pc).next().is_some()
-}
-
-/// The code that memory has.
-struct CodeOf<'m, M>(&'m mut M);
-
-impl<M: Memory> ReadCode for CodeOf<'_, M> {
-    fn read(&mut self, at: Avma, to: &mut [u8]) -> bool {
-        self.0.read_code(at, to)
-    }
-}
-
-/// The code that ends at `pc`, as much of it as a call may be.
-fn code_before<'b, A: Architecture>(
-    text: &mut dyn ReadCode,
-    pc: Avma,
-    bytes: &'b mut [u8; calls::LONGEST],
-) -> &'b [u8] {
-    // It may begin less than that before.
-    let readable = calls::lengths(A::ISA).iter().copied().find(|&length| {
-        let bytes = bytes.get_mut(calls::LONGEST - length..);
-        bytes.is_some_and(|bytes| text.read(pc.offset(-(length as i64)), bytes))
-    });
-    readable.and_then(|length| bytes.get(calls::LONGEST - length..)).unwrap_or_default()
-}
-
-/// Whether a call of `target` may get to the function that holds `callee`.
-fn leads_to<A: Architecture, C: CodeMap>(
-    code: &C,
-    text: &mut dyn ReadCode,
-    target: Avma,
-    callee: Callee,
-    jumps: u32,
-) -> Called {
-    if begins(code, target, callee) {
-        return Called::Directly;
-    }
-    let mut bytes = [0; calls::STUB];
-    if jumps == 0 || !is_code(code, target) || !text.read(target, &mut bytes) {
-        return Called::Elsewhere;
-    }
-    match calls::jump(A::ISA, &bytes, target) {
-        Some(Jump::To(next)) => leads_to::<A, C>(code, text, next, callee, jumps - 1),
-        Some(Jump::Imported) => Called::Perhaps,
-        None => Called::Elsewhere,
-    }
-}
-
-/// Whether a function may begin at `target`.
-fn begins<C: CodeMap>(code: &C, target: Avma, callee: Callee) -> bool {
-    let is_near =
-        target >= callee.floor && callee.at.0.checked_sub(target.0).is_some_and(|size| size < MAX_FUNCTION);
-    match code.locate(callee.at) {
-        Located::Module { module, bias } => match module.extent(callee.at.to_svma(bias)) {
-            Extent::Function(range) => target.to_svma(bias) == range.start,
-            Extent::Gap { start } => is_near && target.to_svma(bias) >= start,
-        },
-        Located::NoInfo | Located::Unreadable => {
-            is_near && !matches!(code.locate(target), Located::Module { .. } | Located::Unmapped)
-        }
-        Located::Unmapped => target == callee.at,
     }
 }
 
