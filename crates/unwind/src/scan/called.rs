@@ -1,13 +1,13 @@
 //! Which function a call leads to, as far as its code and rules say.
 
-use crate::address::Avma;
+use crate::address::{Avma, Svma};
 use crate::architecture::Architecture;
 use crate::code::{CodeMap, Located};
 use crate::memory::Memory;
 use crate::module::Extent;
 
 use super::calls::{self, Call, Jump};
-use super::{ReadCode, has_rules, is_code};
+use super::{ReadCode, is_code};
 
 /// So many jumps are followed from where a call leads.
 const MAX_JUMPS: u32 = 4;
@@ -20,9 +20,46 @@ const CHUNK: usize = 512;
 /// A function of which one address is known.
 #[derive(Clone, Copy)]
 pub(super) struct Callee {
-    pub(super) at: Avma,
+    at: Avma,
     /// It begins no earlier, as other calls tell.
     pub(super) floor: Avma,
+    begin: Begin,
+}
+
+impl Callee {
+    /// The function that holds an address, as far as rules tell.
+    pub(super) fn at<C: CodeMap>(code: &C, at: Avma, floor: Avma) -> Self {
+        Callee { at, floor, begin: Begin::of(code, at) }
+    }
+}
+
+/// What is known of where a function begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begin {
+    /// There, as rules say.
+    At(Avma),
+    /// No earlier, in a file that has no rules for it.
+    From(Avma),
+    /// In memory that is no file, or a file that can't be read.
+    Somewhere,
+    /// It is no code.
+    Nowhere,
+}
+
+impl Begin {
+    fn of<C: CodeMap>(code: &C, at: Avma) -> Self {
+        match code.locate(at) {
+            Located::Module { module, bias } => {
+                let there = |stated: Svma| Avma(stated.0.wrapping_add(bias));
+                match module.extent(at.to_svma(bias)) {
+                    Extent::Function(range) => Begin::At(there(range.start)),
+                    Extent::Gap { start } => Begin::From(there(start)),
+                }
+            }
+            Located::NoInfo | Located::Unreadable => Begin::Somewhere,
+            Located::Unmapped => Begin::Nowhere,
+        }
+    }
 }
 
 /// What a call says of who was called.
@@ -39,8 +76,8 @@ pub(super) enum Called {
 /// Without rules functions have no begins, but calls in the code around tell many: the last of these at or before an
 /// address is where its function begins, or one before that which nothing calls directly.
 pub(super) fn nearest<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn ReadCode, at: Avma) -> Callee {
-    let mut callee = Callee { at, floor: Avma(0) };
-    if has_rules(code, at) {
+    let mut callee = Callee::at(code, at, Avma(0));
+    if matches!(callee.begin, Begin::At(_)) {
         return callee;
     }
     let mut bytes = [0; CHUNK + calls::LONGEST];
@@ -137,14 +174,12 @@ fn leads_to<A: Architecture, C: CodeMap>(
 fn begins<C: CodeMap>(code: &C, target: Avma, callee: Callee) -> bool {
     let is_near =
         target >= callee.floor && callee.at.0.checked_sub(target.0).is_some_and(|size| size < MAX_FUNCTION);
-    match code.locate(callee.at) {
-        Located::Module { module, bias } => match module.extent(callee.at.to_svma(bias)) {
-            Extent::Function(range) => target.to_svma(bias) == range.start,
-            Extent::Gap { start } => is_near && target.to_svma(bias) >= start,
-        },
-        Located::NoInfo | Located::Unreadable => {
+    match callee.begin {
+        Begin::At(begin) => target == begin,
+        Begin::From(start) => is_near && target >= start,
+        Begin::Somewhere => {
             is_near && !matches!(code.locate(target), Located::Module { .. } | Located::Unmapped)
         }
-        Located::Unmapped => target == callee.at,
+        Begin::Nowhere => target == callee.at,
     }
 }

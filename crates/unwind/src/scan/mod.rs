@@ -249,7 +249,7 @@ fn nearest_kept<A: Architecture, C: CodeMap, M: Memory>(
     at: Avma,
 ) -> Callee {
     if let Some(floor) = walker.cache.floor(at) {
-        return Callee { at, floor };
+        return Callee::at(walker.code, at, floor);
     }
     let callee = nearest::<A, C>(walker.code, text, at);
     walker.cache.keep_floor(at, callee.floor);
@@ -300,11 +300,11 @@ fn leads_on<A: Architecture, C: CodeMap, M: Memory>(
     let code = walker.code;
     let mut trial = Walker::new(code, &mut *walker.memory, &mut *walker.cache, caller);
     let pc = Avma(caller.ip());
-    let below = Callee { at: pc.offset(-1), floor: Avma(0) };
     match trial.caller(pc, true, true) {
         Ok(Walked { pc: Avma(0), .. }) | Err(End::Root) => is_called.then_some(true),
         Ok(next) if next.found == Method::Signal => is_code(code, next.pc).then_some(true),
         Ok(next) if next.found == Method::Cfi => {
+            let below = Callee::at(code, pc.offset(-1), Avma(0));
             let has_called = follows_call::<A, C>(code, text, next.pc, below) > Some(Called::Elsewhere);
             (is_called && has_called).then_some(true)
         }
