@@ -8,7 +8,9 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::refusal::{LoadError, refused};
-use crate::{CallFacts, CallFilter, CallSums, Calls, Faults, LoadOptions, OffCpu, Per, Programs, Stat};
+use crate::{
+    CallFacts, CallFilter, CallSums, Calls, Faults, LoadOptions, OffCpu, Per, ProcessSums, Programs, Stat,
+};
 
 /// Bytes of the ring of system calls: as few as the kernel takes.
 const RING_BYTES: u32 = 1 << 16;
@@ -32,6 +34,8 @@ pub enum Feature {
     CallCounts,
     /// How long they take.
     CallTimes,
+    /// Counting and timing them for services.
+    ServiceCalls,
     /// Single page faults.
     Faults,
     /// The counts of a command.
@@ -40,7 +44,7 @@ pub enum Feature {
 
 impl Feature {
     /// All, in the order in which they are tried.
-    pub const ALL: [Feature; 10] = [
+    pub const ALL: [Feature; 11] = [
         Feature::Stacks,
         Feature::Python,
         Feature::Tracepoints,
@@ -49,6 +53,7 @@ impl Feature {
         Feature::Calls,
         Feature::CallCounts,
         Feature::CallTimes,
+        Feature::ServiceCalls,
         Feature::Faults,
         Feature::Stat,
     ];
@@ -83,7 +88,7 @@ pub type Attach = fn(BorrowedFd<'_>) -> io::Result<()>;
 
 /// Tries every feature, all at once: most of it is waiting until the kernel has seen that nobody uses a program any more.
 pub fn try_all(attach: Attach) -> Vec<Trial> {
-    let others: [(Feature, Attempt); 6] = [
+    let others: [(Feature, Attempt); 7] = [
         (Feature::OffCpu, off_cpu),
         (Feature::Calls, || {
             let filter =
@@ -92,6 +97,7 @@ pub fn try_all(attach: Attach) -> Vec<Trial> {
         }),
         (Feature::CallCounts, || counted(false)),
         (Feature::CallTimes, || counted(true)),
+        (Feature::ServiceCalls, || ProcessSums::load(ProcessSums::ROOM).map(|_| None)),
         (Feature::Faults, || Faults::load().map(|_| None)),
         (Feature::Stat, || Stat::load(true).map(|_| None)),
     ];

@@ -76,6 +76,12 @@ fn words(feature: Feature) -> (&'static str, &'static str, &'static str, &'stati
             "system calls are timed (plumb kernel --latency)",
             "no plumb kernel --latency",
         ),
+        Feature::ServiceCalls => (
+            "service-calls",
+            "BPF service calls",
+            "kernel time of services is measured (plumb agent --kernel-time)",
+            "no plumb agent --kernel-time",
+        ),
         Feature::Faults => (
             "faults",
             "BPF page faults",
