@@ -58,13 +58,6 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         measure: Measure::Function,
-        file: "crates/cli/src/cmd/doctor/features.rs",
-        name: "words",
-        most: 64,
-        reason: "one sentence for each feature, all in one match that the compiler keeps complete",
-    },
-    Exception {
-        measure: Measure::Function,
         file: "crates/cli/src/mutations/corpus.rs",
         name: "all",
         most: 72,

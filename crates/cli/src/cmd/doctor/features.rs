@@ -25,72 +25,63 @@ pub(super) struct Tried {
     pub verifier: Vec<String>,
 }
 
-/// A feature's name in JSON, what a finding calls it, what works with it, and what is done without it.
-fn words(feature: Feature) -> (&'static str, &'static str, &'static str, &'static str) {
+/// A feature's name in JSON, and what a finding calls it.
+fn names(feature: Feature) -> (&'static str, &'static str) {
+    match feature {
+        Feature::Stacks => ("stacks", "BPF stacks"),
+        Feature::Python => ("python", "BPF Python"),
+        Feature::Tracepoints => ("tracepoints", "BPF tracepoints"),
+        Feature::Functions => ("functions", "BPF functions"),
+        Feature::OffCpu => ("off-cpu", "BPF off-cpu"),
+        Feature::Calls => ("trace", "BPF trace"),
+        Feature::CallCounts => ("call-counts", "BPF call counts"),
+        Feature::CallTimes => ("call-times", "BPF call times"),
+        Feature::ServiceCalls => ("service-calls", "BPF service calls"),
+        Feature::Faults => ("faults", "BPF page faults"),
+        Feature::Stat => ("stat", "BPF counts"),
+    }
+}
+
+/// What works with a feature, and what is done without it.
+fn words(feature: Feature) -> (&'static str, &'static str) {
     match feature {
         Feature::Stacks => (
-            "stacks",
-            "BPF stacks",
             "walked in the kernel (plumb record -a, --capture bpf)",
             "stacks are copied, not walked in the kernel",
         ),
         Feature::Python => (
-            "python",
-            "BPF Python",
             "functions of Python programs are in recordings",
             "recordings show the interpreter's functions; plumb stack shows Python's",
         ),
         Feature::Tracepoints => (
-            "tracepoints",
-            "BPF tracepoints",
             "walked in the kernel, each passing counted (plumb record -e GROUP:NAME)",
             "perf takes the samples of plumb record -e GROUP:NAME, with copies",
         ),
         Feature::Functions => (
-            "functions",
-            "BPF functions",
             "walked in the kernel, each call counted (plumb record -e uprobe:FILE:FUNCTION)",
             "perf takes the samples of plumb record -e uprobe:FILE:FUNCTION, with copies",
         ),
         Feature::OffCpu => (
-            "off-cpu",
-            "BPF off-cpu",
             "time off the processor is measured (plumb record --off-cpu)",
             "no plumb record --off-cpu; -e context-switches counts how often",
         ),
         Feature::Calls => (
-            "trace",
-            "BPF trace",
             "single system calls are seen (plumb trace, kernel --advice)",
             "no plumb trace and kernel --advice",
         ),
-        Feature::CallCounts => (
-            "call-counts",
-            "BPF call counts",
-            "system calls are counted (plumb kernel --calls)",
-            "no plumb kernel --calls",
-        ),
-        Feature::CallTimes => (
-            "call-times",
-            "BPF call times",
-            "system calls are timed (plumb kernel --latency)",
-            "no plumb kernel --latency",
-        ),
+        Feature::CallCounts => ("system calls are counted (plumb kernel --calls)", "no plumb kernel --calls"),
+        Feature::CallTimes => {
+            ("system calls are timed (plumb kernel --latency)", "no plumb kernel --latency")
+        }
         Feature::ServiceCalls => (
-            "service-calls",
-            "BPF service calls",
             "kernel time of services is measured (plumb agent --kernel-time)",
             "no plumb agent --kernel-time",
         ),
         Feature::Faults => (
-            "faults",
-            "BPF page faults",
             "single page faults are seen (plumb kernel --advice)",
             "plumb kernel --advice says nothing of page faults",
         ),
         Feature::Stat => (
-            "stat",
-            "BPF counts",
             "system calls, the kernel's share and threads are counted (plumb stat)",
             "plumb stat shows no system calls and threads, and the kernel's own account of its share",
         ),
@@ -136,7 +127,7 @@ fn remedy(why: &Unsupported) -> String {
 }
 
 fn finding(trial: &Trial) -> Finding {
-    let (_, what, can, cannot) = words(trial.feature);
+    let (what, (can, cannot)) = (names(trial.feature).1, words(trial.feature));
     match &trial.result {
         Ok(None) => Finding::new(Good, what, can),
         Ok(Some(note)) => Finding::new(Limited, what, format!("{can}; {note}")),
@@ -165,7 +156,7 @@ fn is_older(feature: Feature) -> bool {
 }
 
 fn tried(trial: &Trial) -> Tried {
-    let (feature, _, can, _) = words(trial.feature);
+    let (feature, can) = (names(trial.feature).0, words(trial.feature).0);
     let (state, says) = match &trial.result {
         Ok(None) => (Good, can.to_owned()),
         Ok(Some(note)) => (Limited, (*note).to_owned()),
