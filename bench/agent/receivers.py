@@ -100,7 +100,12 @@ class Answers:
         return next((one for one in self.types if one.split(':')[1] == sample_type), '')
 
     def sums(self):
-        return {kind.split(':')[1]: self.flame(kind)[0] for kind in self.types}
+        """As series: Pyroscope leaves stacks of which no frame has a name out of flame graphs, and of their totals."""
+        return {kind.split(':')[1]: self.total(kind) for kind in self.types}
+
+    def total(self, kind):
+        series = self.ask('SelectSeries', profileTypeID=kind, labelSelector='{}', step=60).get('series', [])
+        return sum(int(float(point.get('value', 0))) for one in series for point in one['points'])
 
     def services(self, name='service_name'):
         return set(self.ask('LabelValues', name=name).get('names', []))
@@ -157,7 +162,7 @@ def run(plumb, folder, options):
         servers['Pyroscope'] = Pyroscope(os.path.abspath(options.pyroscope), path('pyroscope'))
         to['Pyroscope'] = servers['Pyroscope'].port
     if options.collector:
-        print('Collector:', version(options.collector, '--version'))
+        print('Collector:', version(options.collector, '-v'))
         sink = Sink()
         url = lambda server: f'http://127.0.0.1:{server.port}'
         servers['collector, plumb serve'], servers['collector, gRPC, plumb serve'] = Server(plumb, path('passed-on')), Server(plumb, path('by-grpc'))
@@ -192,7 +197,8 @@ def run(plumb, folder, options):
         seen[name] = answers, sums
         kind = answers.of('cpu')
         own = answers.flame(kind, '{service_name="busy"}')[1] if kind else {}
-        row(rows, wrong, name, ends[agent], sums, shares(own))
+        # Pyroscope does not read attributes of the dictionary: to it all that a collector passes on is one service.
+        row(rows, wrong, name, ends[agent], sums, shares(own) if name != 'collector, gRPC, Pyroscope' else {})
     if sink:
         own = {function: value for (service, function), value in sink.leaves.items() if service == 'busy'}
         row(rows, wrong, 'collector, sink', ends['collector'], sink.types, shares(own))
