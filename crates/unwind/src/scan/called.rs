@@ -1,4 +1,6 @@
-//! Which function a call leads to, as far as its code and rules say.
+//! Which function a call leads to, as far as its code and rules say. Where rules don't say where functions begin, other calls do.
+//!
+//! Not here: what calls look like, see `calls`; which words of a stack are believed, see `scan`.
 
 use crate::address::{Avma, Svma};
 use crate::architecture::Architecture;
