@@ -246,7 +246,7 @@ PROGRAMS = {
 
 def begin_and_record(args, command, out, capture):
     """Records a program that runs already."""
-    program = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    program = subprocess.Popen(command, cwd=out.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(0.7)
     try:
         return subprocess.run([args.plumb, "record", "-F", str(args.hertz), "--capture", capture, "-o", out, "--duration", "2",
@@ -285,7 +285,7 @@ def measure(args, command, way, folder):
         done = begin_and_record(args, command, out, capture)
     else:
         done = subprocess.run([args.plumb, "record", "-F", str(args.hertz), "--capture", capture, "-o", out, "--", *command],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
+                              cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
     if done.returncode:
         return None, f"{way}: exit code {done.returncode}: {done.stderr.strip()[-200:]}"
     report = json.loads(subprocess.run([args.plumb, "report", "--json", out], capture_output=True, text=True, check=True).stdout)
@@ -305,6 +305,7 @@ def main():
     parser.add_argument("--hertz", type=int, default=999)
     parser.add_argument("--plumb", default=str(ROOT / "target/release/plumb"))
     args = parser.parse_args()
+    args.plumb = os.path.abspath(args.plumb)
     print(f"Kernel {platform.release()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, {args.hertz} Hz.\n")
     print("| program | how | samples | complete, % | names | off, points (chance) | said |\n|---|---|--:|--:|---|--:|---|", flush=True)
     notes = []
