@@ -96,14 +96,7 @@ impl Tree {
         });
         for (thread, costs) in groups {
             let costs = builder.build(view, costs.into_iter());
-            let grow = Grow {
-                view,
-                costs: &costs,
-                direction: Direction::Callees,
-                least: least(view, options),
-                most_roots: options.most_roots,
-                deepest: usize::MAX,
-            };
+            let grow = Grow::new(view, &costs, Direction::Callees, options);
             let items: Vec<Item> = costs.roots().iter().map(|&root| (root, costs.total(root))).collect();
             if several {
                 let total = items.iter().map(|&(_, cost)| cost).sum();
@@ -136,14 +129,7 @@ impl Tree {
         options: TreeOptions,
     ) -> Self {
         let costs = CostTree::of_all(view);
-        let grow = Grow {
-            view,
-            costs: &costs,
-            direction: Direction::Callers,
-            least: least(view, options),
-            most_roots: options.most_roots,
-            deepest,
-        };
+        let grow = Grow { deepest, ..Grow::new(view, &costs, Direction::Callers, options) };
         let mut tree = Tree::default();
         let items = costs.nodes().map(|node| (node, costs.own(node))).filter(|item| item.1.samples > 0);
         let items = items.filter(|&(node, _)| is_wanted(view.frame(costs.frame(node)).symbol));
@@ -155,14 +141,7 @@ impl Tree {
     /// sample with several of them on its stack counts once, and its callers are those of the outermost.
     pub fn callers(view: &View<'_>, function: &Pattern, options: TreeOptions) -> Self {
         let costs = CostTree::of_all(view);
-        let grow = Grow {
-            view,
-            costs: &costs,
-            direction: Direction::Callers,
-            least: least(view, options),
-            most_roots: options.most_roots,
-            deepest: usize::MAX,
-        };
+        let grow = Grow::new(view, &costs, Direction::Callers, options);
         let outermost = outermost(view, &costs, &named(view, function));
         around(&grow, outermost.clone(), outermost)
     }
@@ -171,14 +150,7 @@ impl Tree {
     /// counts once, under the outermost; calls from one directly to another are not shown as such.
     pub fn callees(view: &View<'_>, function: &Pattern, options: TreeOptions) -> Self {
         let costs = CostTree::of_all(view);
-        let grow = Grow {
-            view,
-            costs: &costs,
-            direction: Direction::Callees,
-            least: least(view, options),
-            most_roots: options.most_roots,
-            deepest: usize::MAX,
-        };
+        let grow = Grow::new(view, &costs, Direction::Callees, options);
         let named = named(view, function);
         let outermost = outermost(view, &costs, &named);
         let mut inner: Vec<Item> = outermost.clone();
@@ -302,7 +274,13 @@ struct Group {
     items: Vec<Item>,
 }
 
-impl Grow<'_, '_> {
+impl<'a, 'p> Grow<'a, 'p> {
+    /// Follows calls however far they go.
+    fn new(view: &'a View<'p>, costs: &'a CostTree, direction: Direction, options: TreeOptions) -> Self {
+        let (least, most_roots) = (least(view, options), options.most_roots);
+        Self { view, costs, direction, least, most_roots, deepest: usize::MAX }
+    }
+
     fn is_small(&self, cost: Cost) -> bool {
         (cost.weight as f64) < self.least
     }
