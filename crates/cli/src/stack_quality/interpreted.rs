@@ -49,7 +49,7 @@ pub struct Interpreted {
 }
 
 impl Interpreted {
-    /// What the recording has in place of its functions.
+    /// Returns the end of the sentence "N% of samples are in LANGUAGE: …".
     pub fn shown(&self) -> &'static str {
         match self.language {
             SCHEME => "it keeps callers on a stack of its own, which plumb does not read",

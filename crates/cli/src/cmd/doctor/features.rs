@@ -25,7 +25,7 @@ pub(super) struct Tried {
     pub verifier: Vec<String>,
 }
 
-/// A feature's name in JSON, and what a finding calls it.
+/// Returns the name of a feature in JSON and its label in the text output.
 fn names(feature: Feature) -> (&'static str, &'static str) {
     match feature {
         Feature::Stacks => ("stacks", "BPF stacks"),
@@ -42,7 +42,7 @@ fn names(feature: Feature) -> (&'static str, &'static str) {
     }
 }
 
-/// What works with a feature, and what is done without it.
+/// Returns what plumb does if the feature works, and what it does otherwise.
 fn words(feature: Feature) -> (&'static str, &'static str) {
     match feature {
         Feature::Stacks => (

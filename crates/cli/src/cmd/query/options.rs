@@ -88,9 +88,7 @@ pub(super) fn check(args: &Args) -> Result<()> {
         return Err(wrong_usage("callers of which function? plumb query callers FUNCTION"));
     }
     if args.json && args.limit.is_some() && WHOLE_IN_JSON.contains(&args.what) {
-        return Err(wrong_usage(format!(
-            "plumb query {what} --json prints all rows: --limit cannot be used with it"
-        )));
+        return Err(wrong_usage(format!("plumb query {what} --json prints all rows: leave out --limit")));
     }
     Ok(())
 }
@@ -155,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_json_document_has_all_rows() {
-        assert!(checked("verdict --json --limit 3").is_err_and(|said| said.contains("prints all rows")));
+        assert!(checked("verdict --json --limit 3").is_err_and(|said| said.contains("leave out --limit")));
         assert_eq!(checked("functions --json --limit 3"), Ok(()));
         assert!(checked("callers").is_err_and(|said| said.contains("plumb query callers FUNCTION")));
     }
