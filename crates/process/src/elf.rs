@@ -15,6 +15,8 @@ use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
 
+use crate::section::SectionReader;
+
 /// Largest number of program or section headers that is looked at. Real files have below 100, with
 /// `-ffunction-sections` in unlinked objects some 10,000.
 const MAX_HEADERS: u32 = 100_000;
@@ -35,7 +37,7 @@ pub struct Section {
 }
 
 /// What a stack unwinder wants of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct UnwindSections {
     /// `.eh_frame`
     pub eh_frame: Option<Section>,
@@ -53,8 +55,8 @@ pub struct UnwindSections {
     pub got: Option<u64>,
     /// Stated address at which a process begins.
     pub entry: Option<u64>,
-    /// Of a Go program `.gopclntab`, and with it `.text`.
-    pub go: Option<Box<(Section, Section)>>,
+    /// Of a Go program `.gopclntab`, and with it `.text`: together they are most of the file.
+    pub go: Option<Box<[SectionReader; 2]>>,
 }
 
 /// Why a file is of no use as an ELF file.
@@ -155,8 +157,13 @@ impl Elf {
         code.map(|Segment { place, .. }| (place.address, FileOffset(place.offset), place.size))
     }
 
-    /// Reads the sections that unwinding needs, by `read(offset, size)`. Missing and unreadable ones are `None`.
-    fn sections_by(&self, read: impl Fn(u64, u64) -> Option<Vec<u8>>) -> UnwindSections {
+    /// Reads the sections that unwinding needs, by `read(offset, size)`, and leaves large ones to be read by `later`. Missing and
+    /// unreadable ones are `None`.
+    fn sections_by(
+        &self,
+        read: impl Fn(u64, u64) -> Option<Vec<u8>>,
+        later: impl Fn(Place) -> Option<SectionReader>,
+    ) -> UnwindSections {
         let section = |place: Option<Place>| {
             let place = place.filter(|place| place.size <= MAX_SECTION)?;
             Some(Section { address: place.address, bytes: read(place.offset, place.size)? })
@@ -165,8 +172,7 @@ impl Elf {
         let eh_frame = section(self.eh_frame.or_else(|| self.behind_header(eh_frame_hdr.as_ref()?)));
         let debug_frame = section(self.debug_frame);
         let (exidx, extab) = (section(self.exidx), section(self.extab));
-        let go =
-            self.gopclntab.and_then(|table| Some(Box::new((section(Some(table))?, section(self.text)?))));
+        let go = self.gopclntab.and_then(|table| Some(Box::new([later(table)?, later(self.text?)?])));
         let text = self.text.map(|place| place.address);
         let (got, entry) = (self.got, self.entry);
         UnwindSections { eh_frame, eh_frame_hdr, debug_frame, exidx, extab, text, got, entry, go }
@@ -175,13 +181,18 @@ impl Elf {
     /// Reads the sections that unwinding needs from the file that the headers came from.
     pub fn unwind_sections(&self, file: &File) -> UnwindSections {
         let length = file.metadata().map_or(0, |meta| meta.len());
-        self.sections_by(|offset, size| {
+        let read = |offset: u64, size: u64| {
             // A file may state anything: never allocate more than it has.
             let end = offset.checked_add(size)?;
             let mut bytes = vec![0; usize::try_from(size).ok().filter(|_| end <= length)?];
             file.read_exact_at(&mut bytes, offset).ok()?;
             Some(bytes)
-        })
+        };
+        let later = |Place { address, offset, size }: Place| {
+            let end = offset.checked_add(size).filter(|&end| end <= length)?;
+            Some(SectionReader::of_file(address, file.try_clone().ok()?, offset..end))
+        };
+        self.sections_by(read, later)
     }
 
     /// What `.comment` says of the compilers whose code is in the file that the headers came from; empty if there is no such section.
@@ -194,11 +205,14 @@ impl Elf {
 
     /// Takes the sections that unwinding needs out of an image in memory, such as the vdso.
     pub fn unwind_sections_in(&self, image: &[u8]) -> UnwindSections {
-        self.sections_by(|offset, size| {
+        let read = |offset: u64, size: u64| {
             let start = usize::try_from(offset).ok()?;
             let end = start.checked_add(usize::try_from(size).ok()?)?;
             image.get(start..end).map(<[u8]>::to_vec)
-        })
+        };
+        let later =
+            |place: Place| Some(SectionReader::of_bytes(place.address, read(place.offset, place.size)?));
+        self.sections_by(read, later)
     }
 
     /// Where `.eh_frame` is according to `.eh_frame_hdr` (LSB core, "The .eh_frame_hdr section"), for files without

@@ -1,6 +1,6 @@
 //! A file's unwind information, of the sections that its headers show.
 
-use plumb_process::UnwindSections;
+use plumb_process::{SectionReader, UnwindSections};
 use plumb_unwind::{Isa, Module, Section, Sections, Svma, go};
 
 /// The unwind information of a file with these sections, Go's own table included.
@@ -22,17 +22,27 @@ pub fn module_of(mut sections: UnwindSections, isa: Isa) -> Module<Vec<u8>> {
     })
 }
 
+/// A section for the part that makes rules of Go's table.
+struct Bytes<'a>(&'a SectionReader);
+
+impl go::Bytes for Bytes<'_> {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
+        self.0.read_at(offset, into)
+    }
+
+    fn len(&self) -> u64 {
+        self.0.size()
+    }
+}
+
 /// Adds the rules of Go's own table: to `.eh_frame` where there is one, for code of other languages, else as the section that is returned.
-fn add_go(
-    (table, text): &(plumb_process::Section, plumb_process::Section),
-    sections: &mut UnwindSections,
-) -> Option<Section<Vec<u8>>> {
-    let at = Svma(text.address);
+fn add_go([table, code]: &[SectionReader; 2], sections: &mut UnwindSections) -> Option<Section<Vec<u8>>> {
+    let text = Svma(code.address);
+    let (table, code) = (Bytes(table), Bytes(code));
     let Some(eh_frame) = sections.eh_frame.as_mut().filter(|section| !section.bytes.is_empty()) else {
-        let bytes = go::debug_frame(&table.bytes, at, &text.bytes)?;
-        return Some(Section { address: Svma(0), bytes });
+        return Some(Section { address: Svma(0), bytes: go::debug_frame(&table, text, &code)? });
     };
-    match go::eh_frame(&table.bytes, at, &text.bytes, std::mem::take(&mut eh_frame.bytes)) {
+    match go::eh_frame(&table, text, &code, std::mem::take(&mut eh_frame.bytes)) {
         Ok(both) => {
             eh_frame.bytes = both;
             // It is not in the order of all functions any more.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use plumb_fixtures::{Requirement, needs, probe::go};
 use plumb_unwind::{CfaRule, Module, RegisterRule, Section, Sections, Svma, go, x86_64};
 
@@ -41,7 +41,7 @@ fn section(data: &[u8], name: &str) -> (Svma, Vec<u8>) {
 
 fn made(data: &[u8]) -> Module<Vec<u8>> {
     let ((_, table), (at, text)) = (section(data, ".gopclntab"), section(data, ".text"));
-    let bytes = go::debug_frame(&table, at, &text).expect("the table can be read");
+    let bytes = go::debug_frame(&table[..], at, &text[..]).expect("the table can be read");
     Module::new(Sections { debug_frame: Some(Section { address: Svma(0), bytes }), ..Sections::default() })
 }
 
@@ -99,6 +99,22 @@ fn what_nobody_calls_is_a_root() {
 }
 
 #[test]
+fn names_are_as_long_as_they_like() {
+    let Some(program) = build() else { return };
+    let module = made(program);
+    let file = object::File::parse(program).expect("an ELF file");
+    let of_main = |symbol: &object::Symbol<'_, '_>| symbol.name().is_ok_and(|name| name.starts_with("main."));
+    let functions = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && of_main(symbol));
+    let mut longest = 0;
+    for function in functions {
+        let row = module.row(Svma(function.address())).expect("it is not damaged");
+        assert!(row.is_some(), "{:?} has no rules", function.name());
+        longest = longest.max(function.name().map_or(0, str::len));
+    }
+    assert!(longest > 256, "the longest name has {longest} letters");
+}
+
+#[test]
 fn damaged_tables_cost_no_more_than_their_code() {
     let Some(program) = build() else { return };
     let ((_, table), (at, text)) = (section(program, ".gopclntab"), section(program, ".text"));
@@ -123,7 +139,7 @@ fn damaged_tables_cost_no_more_than_their_code() {
             table[first + random(reach)] = random(256) as u8;
         }
         table.truncate(table.len() - random(100) * (round % 2));
-        let Some(frames) = go::debug_frame(&table, at, &text) else { continue };
+        let Some(frames) = go::debug_frame(&table[..], at, &text[..]) else { continue };
         read += 1;
         assert!(frames.len() < 64 * text.len());
         let module = Module::new(Sections {
@@ -135,5 +151,5 @@ fn damaged_tables_cost_no_more_than_their_code() {
         }
     }
     assert!(read > 10, "{read}");
-    assert_eq!(go::debug_frame(&table, Svma(at.0 + 64), &text[64..]), None, "about other code");
+    assert_eq!(go::debug_frame(&table[..], Svma(at.0 + 64), &text[64..]), None, "about other code");
 }

@@ -22,13 +22,6 @@ pub struct Exception {
 /// All exceptions.
 pub const EXCEPTIONS: &[Exception] = &[
     Exception {
-        measure: Measure::File,
-        file: "crates/unwind/src/go.rs",
-        name: "",
-        most: 465,
-        reason: "Go's table is one format: its header, its functions and the rules that they become",
-    },
-    Exception {
         measure: Measure::Function,
         file: "crates/capture-bpf/bpf/capture.bpf.c",
         name: "take",

@@ -37,6 +37,11 @@ func deepen(depth int, room [16]int) int {
 	return deepen(depth-1, room) + room[1]
 }
 
+// The name of what is made of this for the type below is some hundred letters long.
+//
+//go:noinline
+func ofType[T any](value T) int { return len(fmt.Sprint(value)) }
+
 func main() {
 	milliseconds, _ := strconv.Atoi(os.Args[1])
 	until := time.Now().Add(time.Duration(milliseconds) * time.Millisecond)
@@ -52,5 +57,9 @@ func main() {
 		}
 		sums <- sum
 	}()
-	fmt.Println(<-sums + <-sums)
+	long := ofType(struct {
+		thisFieldHasALongName, andThisOneHasAnother, soThatTheNameOfTheirTypeIsLonger, thanWhatAnyoneWouldWrite string
+		inWhateverProgramItIs, butNotLongerThanNames, thatProgramsOfGoReallyHave, asTheyListAllFieldsOfTypes    int
+	}{})
+	fmt.Println(<-sums + <-sums + long)
 }

@@ -1,0 +1,170 @@
+//! Writes entries of `.debug_frame` and `.eh_frame` (DWARF 5, section 6.4.1; LSB core, ".eh_frame"): a row says what is otherwise than in
+//! the row before.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::{CALLER_AT_ENTRY, CALLER_IF_ANY, Way};
+
+/// Offsets of rbp, rbx, r12 to r15 and the program counter in `struct ucontext`, and the stack pointer's.
+const SAVED: [(u8, u8); 7] = [(6, 120), (3, 128), (12, 72), (13, 80), (14, 88), (15, 96), (16, 168)];
+const SAVED_SP: u8 = 160;
+/// What holds where a function begins.
+const AT_ENTRY: Way = Way::Sp { depth: 0, saved: false };
+
+/// The section that entries are for: they differ in how an entry names the one that it refers to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// By where that is in the section.
+    DebugFrame,
+    /// By how far back that is.
+    EhFrame,
+}
+
+/// Writes entries.
+pub(super) struct Writer {
+    form: Form,
+    pub(super) bytes: Vec<u8>,
+    /// Where the entry is that usual ones refer to.
+    common: usize,
+    /// Where the one for what signal handlers return to is.
+    signal: usize,
+}
+
+impl Writer {
+    /// With the entries that all others refer to: at first the CFA is rsp + 8, the return address is below it, and rbp is as it was.
+    pub(super) fn new(form: Form, bytes: Vec<u8>) -> Self {
+        let mut out = Self { form, common: bytes.len(), bytes, signal: 0 };
+        // Version 1, no augmentation, factors 1 and -8, return addresses in column 16.
+        out.entry(None, &[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0x08, 6]);
+        out.signal = out.bytes.len();
+        // The same with the augmentation S, and all registers relative to rsp; the CFA is what is read there.
+        let [low, high] = [SAVED_SP | 0x80, SAVED_SP >> 7];
+        let mut body = [&[1, b'S', 0, 1, 0x78, 16, 0x0f, 4, 0x77, low, high, 0x06][..]].concat();
+        for (register, offset) in SAVED {
+            let (low, high) = (offset & 0x7f | 0x80, offset >> 7);
+            body.extend([0x10, register, 3, 0x77, low, high]);
+        }
+        out.entry(None, &body);
+        out
+    }
+
+    /// What signal handlers return to.
+    pub(super) fn signal_return(&mut self, range: &Range<u64>) {
+        let Some(start) = range.start.checked_sub(1) else { return };
+        let body = [start.to_le_bytes(), (range.end - start).to_le_bytes()].concat();
+        self.entry(Some(self.signal), &body);
+    }
+
+    /// An entry that refers to the one at `common`, or is one to refer to.
+    fn entry(&mut self, common: Option<usize>, body: &[u8]) {
+        let length = (body.len() + 4).next_multiple_of(4);
+        self.bytes.extend((length as u32).to_le_bytes());
+        let id = match (self.form, common) {
+            (Form::DebugFrame, None) => u32::MAX,
+            (Form::DebugFrame, Some(common)) => common as u32,
+            (Form::EhFrame, None) => 0,
+            (Form::EhFrame, Some(common)) => (self.bytes.len() - common) as u32,
+        };
+        self.bytes.extend(id.to_le_bytes());
+        self.bytes.extend(body);
+        // nop
+        self.bytes.resize(self.bytes.len() + length - 4 - body.len(), 0);
+    }
+
+    /// An entry of rows that follow each other, unless nothing is known there.
+    pub(super) fn rows(&mut self, rows: &[(Range<u64>, Way)]) {
+        let (Some((first, way)), Some((last, _))) = (rows.first(), rows.last()) else { return };
+        if *way == Way::Unknown {
+            return;
+        }
+        let mut body = Vec::new();
+        body.extend(first.start.to_le_bytes());
+        body.extend((last.end - first.start).to_le_bytes());
+        let (mut at, mut before) = (first.start, AT_ENTRY);
+        for (range, way) in rows {
+            if *way != before {
+                advance(range.start - at, &mut body);
+                say(*way, before, &mut body);
+                (at, before) = (range.start, *way);
+            }
+        }
+        self.entry(Some(self.common), &body);
+    }
+}
+
+/// `DW_CFA_advance_loc` in the form that fits.
+fn advance(ahead: u64, body: &mut Vec<u8>) {
+    let ahead = ahead as u32;
+    match (ahead, u8::try_from(ahead), u16::try_from(ahead)) {
+        (0, ..) => {}
+        (1..0x40, Ok(short), _) => body.push(0x40 | short),
+        (_, Ok(byte), _) => body.extend([0x02, byte]),
+        (_, _, Ok(half)) => {
+            body.push(0x03);
+            body.extend(half.to_le_bytes());
+        }
+        _ => {
+            body.push(0x04);
+            body.extend(ahead.to_le_bytes());
+        }
+    }
+}
+
+/// The instructions of a row after another. Registers are 6, rbp, 7, rsp, and 16, the return address.
+fn say(way: Way, before: Way, body: &mut Vec<u8>) {
+    let cfa = |register: u8, offset: u64, body: &mut Vec<u8>| {
+        body.extend([0x0c, register]);
+        uleb(offset, body);
+    };
+    match way {
+        Way::Sp { depth, saved } => {
+            let was = match before {
+                Way::Sp { depth, saved } => Some((depth, saved)),
+                _ => None,
+            };
+            match was {
+                None => {
+                    cfa(7, depth.saturating_add(8), body);
+                    // offset 16
+                    body.extend([0x90, 1]);
+                }
+                Some((old, _)) if old != depth => {
+                    body.push(0x0e);
+                    uleb(depth.saturating_add(8), body);
+                }
+                Some(_) => {}
+            }
+            if was.is_none_or(|(_, was)| was != saved) {
+                // offset 6, or the same value of 6.
+                body.extend(if saved { [0x86, 2] } else { [0x08, 6] });
+            }
+        }
+        Way::Fp => {
+            cfa(6, 16, body);
+            by_expression(CALLER_IF_ANY, body);
+            body.extend([0x86, 2]);
+        }
+        Way::Entry => {
+            cfa(7, 8, body);
+            by_expression(CALLER_AT_ENTRY, body);
+            body.extend([0x08, 6]);
+        }
+        Way::Root => body.extend([0x07, 16]),
+        Way::Unknown => {}
+    }
+}
+
+/// The return address is what this says.
+fn by_expression(expression: &[u8], body: &mut Vec<u8>) {
+    body.extend([0x16, 16, expression.len() as u8]);
+    body.extend(expression);
+}
+
+fn uleb(mut value: u64, body: &mut Vec<u8>) {
+    while value >= 0x80 {
+        body.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    body.push(value as u8);
+}

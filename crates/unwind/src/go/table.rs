@@ -1,0 +1,241 @@
+//! `.gopclntab`: functions, and where the stack pointer is in them.
+//!
+//! It is foreign: whatever it says leads to nothing but missing functions.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::Bytes;
+use super::code::Code;
+
+/// Go 1.18 and 1.20 (internal/abi/symtab.go). The latter put the line of a function before its flags.
+const MAGICS: [(u32, u64); 2] = [(0xffff_fff0, 37), (0xffff_fff1, 41)];
+const TOP_FRAME: u8 = 1;
+const SP_WRITE: u8 = 2;
+/// So many functions are tried before it is believed where the code begins.
+const TRIED: usize = 2000;
+/// So many of them are looked at at every place where it might, the places being multiples of ...
+const PROBES: usize = 16;
+/// ... half of what Go's linker aligns functions to.
+const FUNCTION_ALIGNMENT: usize = 16;
+/// At so many of these places at most all are tried.
+const MAX_BASES: usize = 8;
+/// So much of a name is read: those that matter are shorter.
+const NAME: usize = 32;
+/// So much of a function's steps is read at once.
+const STEPS: usize = 32;
+
+/// The table and what it refers to.
+pub(super) struct Table<'a, B: ?Sized> {
+    bytes: &'a B,
+    functions: u64,
+    names: u64,
+    steps: u64,
+    list: u64,
+    flag: u64,
+    /// What addresses count from.
+    base: u64,
+    pub(super) code: Code<'a, B>,
+}
+
+impl<B: ?Sized> Clone for Table<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: ?Sized> Copy for Table<'_, B> {}
+
+/// A function of the table.
+pub(super) struct Function {
+    pub(super) range: Range<u64>,
+    name: [u8; NAME],
+    flags: u8,
+    steps: u64,
+}
+
+impl<'a, B: Bytes + ?Sized> Table<'a, B> {
+    pub(super) fn read(bytes: &'a B, code: Code<'a, B>) -> Option<Self> {
+        let magic = u32_at(bytes, 0)?;
+        let &(_, flag) = MAGICS.iter().find(|&&(known, _)| known == magic)?;
+        // Instructions of one byte and pointers of eight: x86_64.
+        if array(bytes, 6)? != [1, 8] {
+            return None;
+        }
+        let word = |index: u64| u64_at(bytes, 8 + 8 * index);
+        let table = Self {
+            bytes,
+            functions: word(0)?,
+            names: word(3)?,
+            steps: word(6)?,
+            list: word(7)?,
+            flag,
+            base: 0,
+            code,
+        };
+        // Go 1.26 and newer leave the beginning of the code to be found elsewhere, as position-independent programs do.
+        let stated = u64_at(bytes, 24).filter(|&at| at != 0);
+        [stated, Some(code.start)]
+            .into_iter()
+            .flatten()
+            .map(|base| Self { base, ..table })
+            .find(Self::fits)
+            .or_else(|| table.found_in_code())
+    }
+
+    /// With the base at which functions begin as the table says: where a C linker has put other code before Go's, as with cgo, it is
+    /// the beginning of no section, and only symbols say it, which may be stripped.
+    fn found_in_code(self) -> Option<Self> {
+        let begins = |function: Function| {
+            let range = self.steps(&function).find(|&(_, depth)| depth >= 8)?.0;
+            Some(range.start)
+        };
+        // From a base of 0 addresses are distances; the code is as long as it can be.
+        let reach = Code { start: 0, bytes: self.code.bytes };
+        let distances = Self { base: 0, code: reach, ..self };
+        let probes: Vec<u64> = distances.each().take(TRIED).filter_map(begins).take(PROBES).collect();
+        let places = (0..self.code.bytes.len()).step_by(FUNCTION_ALIGNMENT);
+        let is_likely = |&at: &u64| {
+            let missing = |&&probe: &&u64| reach.frame(at.saturating_add(probe)).is_none();
+            probes.iter().filter(missing).nth(probes.len() / 5).is_none()
+        };
+        let likely = places.filter(|at| !probes.is_empty() && is_likely(at)).take(MAX_BASES);
+        let mut bases = likely.filter_map(|at| self.code.start.checked_add(at));
+        bases.find_map(|base| Some(Self { base, ..self }).filter(Self::fits))
+    }
+
+    /// How many functions there are at most.
+    pub(super) fn count(&self) -> usize {
+        usize::try_from(self.functions.min(self.bytes.len() / 8)).unwrap_or_default()
+    }
+
+    /// All functions that can be read.
+    pub(super) fn each(&self) -> impl Iterator<Item = Function> {
+        (0..self.functions).map_while(|index| self.entry(index)).flatten()
+    }
+
+    /// The function of that number. The outer `None`: the list has ended.
+    fn entry(&self, index: u64) -> Option<Option<Function>> {
+        let at = self.list.checked_add(index.checked_mul(8)?)?;
+        let entry: [u8; 12] = array(self.bytes, at)?;
+        let [start, place, end] = [u32_at(&entry[..], 0)?, u32_at(&entry[..], 4)?, u32_at(&entry[..], 8)?];
+        let place = self.list.checked_add(place.into());
+        Some(place.and_then(|at| self.function(at, start, end)))
+    }
+
+    fn function(&self, at: u64, start: u32, end: u32) -> Option<Function> {
+        let body: [u8; 20] = array(self.bytes, at)?;
+        let [flags] = array(self.bytes, at.checked_add(self.flag)?)?;
+        let mut name = [0; NAME];
+        self.bytes.read_at(self.names.checked_add(u32_at(&body[..], 4)?.into())?, &mut name);
+        let steps = u32_at(&body[..], 16).filter(|&offset| offset != 0)?;
+        let steps = self.steps.checked_add(steps.into())?;
+        let address = |offset: u32| self.base.checked_add(offset.into());
+        let range = address(start)?..address(end)?;
+        let is_there = !range.is_empty() && range.end <= self.code.end()?;
+        is_there.then_some(Function { range, name, flags, steps })
+    }
+
+    /// Whether functions begin as the table says. Nothing else tells that it is about this code at these addresses.
+    fn fits(&self) -> bool {
+        let (mut framed, mut seen) = (0, 0);
+        for function in self.each().take(TRIED) {
+            let steps = self.steps(&function).map(|(range, depth)| (range.start, depth));
+            let Some((at, 8..)) = { steps }.find(|&(_, depth)| depth > 0) else { continue };
+            framed += 1;
+            seen += usize::from(self.code.frame(at).is_some());
+        }
+        framed > 0 && seen * 10 >= framed * 8
+    }
+
+    /// Where in a function the stack pointer is how far below its place at the entry.
+    pub(super) fn steps(&self, function: &Function) -> impl Iterator<Item = (Range<u64>, u64)> + use<'a, B> {
+        let Range { start: begin, end } = function.range;
+        let (mut pc, mut depth) = (begin, -1_i64);
+        let mut rest = Varints { bytes: self.bytes, next: function.steps, window: [0; STEPS], read: 0..0 };
+        core::iter::from_fn(move || {
+            let change = rest.next().filter(|&change| change != 0 || pc == begin)?;
+            depth += i64::from(-((change & 1) as i32) ^ (change >> 1) as i32);
+            let start = pc;
+            pc = pc.checked_add(rest.next()?.into())?.min(end);
+            (start < pc).then_some((start..pc, u64::try_from(depth).ok()?))
+        })
+    }
+}
+
+impl Function {
+    fn is_named(&self, name: &[u8]) -> bool {
+        self.name.starts_with(name)
+    }
+
+    /// Whether signal handlers return to this (`sigreturn__sigaction` in runtime/sys_linux_amd64.s): the stack pointer points at what
+    /// the kernel saved. It is not called, so the byte before it counts as well.
+    pub(super) fn returns_from_signal(&self) -> bool {
+        self.is_named(b"runtime.sigreturn__sigaction")
+    }
+
+    /// Whether nobody calls this. A signal handler is called by the kernel, whose frame says what it interrupted.
+    pub(super) fn is_root(&self) -> bool {
+        self.flags & TOP_FRAME != 0 && !self.is_named(b"runtime.sigtramp")
+    }
+
+    /// Whether it sets the stack pointer to whatever it likes.
+    pub(super) fn writes_sp(&self) -> bool {
+        self.flags & SP_WRITE != 0
+    }
+
+    /// Whether it takes a new stack for a goroutine.
+    pub(super) fn is_morestack(&self) -> bool {
+        self.is_named(b"runtime.morestack")
+    }
+
+    /// Whether it is of those that keep the caller's frame in the frame pointer on another stack.
+    pub(super) fn switches_stacks(&self) -> bool {
+        self.is_named(b"runtime.") || self.is_named(b"time.now")
+    }
+}
+
+/// Numbers of variable length that follow each other.
+struct Varints<'a, B: ?Sized> {
+    bytes: &'a B,
+    /// Where the window ends.
+    next: u64,
+    window: [u8; STEPS],
+    /// What is left of the window.
+    read: Range<usize>,
+}
+
+impl<B: Bytes + ?Sized> Varints<'_, B> {
+    fn byte(&mut self) -> Option<u8> {
+        if self.read.is_empty() {
+            self.read = 0..self.bytes.read_at(self.next, &mut self.window);
+            self.next = self.next.checked_add(self.read.end as u64)?;
+        }
+        self.window.get(self.read.next()?).copied()
+    }
+
+    fn next(&mut self) -> Option<u32> {
+        let mut value = 0;
+        for shift in (0..35).step_by(7) {
+            let byte = self.byte()?;
+            value |= u32::from(byte & 0x7f).checked_shl(shift)?;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+fn array<const N: usize>(bytes: &(impl Bytes + ?Sized), at: u64) -> Option<[u8; N]> {
+    let mut found = [0; N];
+    (bytes.read_at(at, &mut found) == N).then_some(found)
+}
+
+fn u32_at(bytes: &(impl Bytes + ?Sized), at: u64) -> Option<u32> {
+    array(bytes, at).map(u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &(impl Bytes + ?Sized), at: u64) -> Option<u64> {
+    array(bytes, at).map(u64::from_le_bytes)
+}
